@@ -1,0 +1,243 @@
+//! The facts of a run, version 1.
+
+use serde::{Deserialize, Serialize};
+
+use crate::reply::{Issue, Refinement, Repair};
+use crate::spec::{BlobId, ExecRunId, RunId, Settings, Slug, ToolCall};
+
+use super::{
+    Answer, CallFault, CallKey, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, ReferenceStage, ResultParts,
+    StopReason, ToolRecord, Usage,
+};
+
+/// Where an adopted list came from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ListOrigin {
+    /// A plan or iteration reply.
+    Reply(CallKey),
+    /// A sheet file or a single skill, read by code.
+    Host,
+}
+
+/// What happened. Every variant is the *result* of something the shell did; `run` only folds it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The first fact of every run.
+    RunStarted {
+        /// Name of the run.
+        run: RunId,
+        /// How it begins.
+        entry: Entry,
+        /// Settings in force.
+        settings: Settings,
+    },
+    /// A process takes the run up again: what was in flight is settled (spec 2.18), a waiting outcome is lifted,
+    /// rounds count anew.
+    RunResumed {
+        /// Settings in force from here on.
+        settings: Settings,
+    },
+    /// An effect is about to be performed. Comes before the performance.
+    Started {
+        /// Which.
+        effect: EffectKey,
+    },
+    /// A model replied; nothing has acted on it yet.
+    ReplyReceived {
+        /// Which call.
+        key: CallKey,
+        /// The prompt exactly as sent, JSON of the canonical request.
+        prompt: BlobId,
+        /// The canonical reply, JSON with text, thinking and tool calls.
+        reply: BlobId,
+        /// `PROVIDER/MODEL` that answered.
+        model: String,
+        /// Cost.
+        usage: Usage,
+        /// Milliseconds from the first send to the last byte, waits for a slot left out.
+        ms: u64,
+        /// Sends it took (spec 12.1).
+        sends: u32,
+        /// Why the model stopped.
+        stop: StopReason,
+    },
+    /// A model call gave no reply.
+    CallFailed {
+        /// Which call.
+        key: CallKey,
+        /// Why.
+        fault: CallFault,
+        /// Sends that were tried.
+        sends: u32,
+        /// What the provider said, without secrets.
+        message: String,
+    },
+    /// A reply was refused: it has at least one issue of severity error.
+    ReplyRefused {
+        /// Which call.
+        key: CallKey,
+        /// All issues.
+        issues: Vec<Issue>,
+        /// Repairs made.
+        repairs: Vec<Repair>,
+    },
+    /// A list was accepted.
+    ListAdopted {
+        /// Its origin.
+        origin: ListOrigin,
+        /// The list, names and slugs filled, matched with the outstanding tasks.
+        list: ListAdopted,
+        /// Repairs made.
+        repairs: Vec<Repair>,
+        /// Warnings.
+        issues: Vec<Issue>,
+    },
+    /// A refinement was accepted.
+    TaskRefined {
+        /// Which call.
+        key: CallKey,
+        /// The new values.
+        refinement: Refinement,
+        /// Repairs made.
+        repairs: Vec<Repair>,
+        /// Warnings.
+        issues: Vec<Issue>,
+    },
+    /// An execution reply of an `interpret` task was accepted, or the final reply of a loop task.
+    RunFinished {
+        /// Which call.
+        key: CallKey,
+        /// What it gave.
+        result: ResultParts,
+        /// Repairs made.
+        repairs: Vec<Repair>,
+        /// Warnings.
+        issues: Vec<Issue>,
+    },
+    /// A turn of a loop task asks for tool calls. Calls answered from an earlier equal one carry its output.
+    CallsAsked {
+        /// Which call.
+        key: CallKey,
+        /// Calls, ids unique inside the task.
+        calls: Vec<ToolCall>,
+        /// Repairs made.
+        repairs: Vec<Repair>,
+        /// Warnings.
+        issues: Vec<Issue>,
+    },
+    /// References of a task were resolved; issues of severity error mean that they do not hold.
+    ReferencesChecked {
+        /// Task.
+        task: Slug,
+        /// Number of the check, as in the effect.
+        n: u32,
+        /// When.
+        stage: ReferenceStage,
+        /// What was found.
+        issues: Vec<Issue>,
+    },
+    /// A tool call ended.
+    ToolFinished {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Call id.
+        call: String,
+        /// What it gave.
+        record: ToolRecord,
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// A question of a tool was answered.
+    QuestionAnswered {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Call id.
+        call: String,
+        /// The answer, as the output of the call.
+        output: BlobId,
+    },
+    /// Runs of a task were merged by code (spec 3.12). A merge by model is a `RunFinished` with phase `merge`.
+    RunsMerged {
+        /// Task.
+        task: Slug,
+        /// Number of the merge, as in the effect.
+        n: u32,
+        /// The merged result.
+        result: ResultParts,
+    },
+    /// A gate was answered.
+    GateAnswered {
+        /// Which asking.
+        gate: Gate,
+        /// The answer.
+        answer: Answer,
+    },
+    /// A change set is on disk, whole. For a change that had to be validated again under the lock (spec 3.10) the
+    /// set that was really applied is given.
+    ChangesApplied {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the change set inside the task.
+        set: u32,
+        /// The applied set.
+        changes: ChangeSet,
+    },
+    /// A change set could not be applied; nothing of it is on disk.
+    ChangesRejected {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the change set inside the task.
+        set: u32,
+        /// Why.
+        issues: Vec<Issue>,
+    },
+    /// An interrupted apply was taken back; nothing of it is on disk.
+    ChangesRolledBack {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the change set inside the task.
+        set: u32,
+    },
+    /// A person took applied changes back after the run.
+    ChangesReverted {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the change set inside the task.
+        set: u32,
+    },
+    /// A task cannot go on for a reason outside the model's replies, such as a lost skill.
+    TaskFailed {
+        /// Task.
+        task: Slug,
+        /// For a person and the iteration.
+        reason: String,
+    },
+    /// A person asked to stop.
+    CancelRequested,
+    /// Nobody can answer what waits; the process ends and the run can be resumed.
+    RunWaiting {
+        /// `approval_required` or `input_required`.
+        outcome: Outcome,
+    },
+    /// The report is written and the run has ended.
+    RunConcluded {
+        /// How.
+        outcome: Outcome,
+        /// The report's text.
+        report: BlobId,
+    },
+}

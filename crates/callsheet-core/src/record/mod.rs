@@ -1,0 +1,30 @@
+//! The versioned log: one fact a line, numbered, dated. The newest version is what `run` folds; older ones are
+//! upgraded on reading, so that a record never has to be rewritten.
+
+mod event;
+mod parts;
+
+pub use event::{Event, ListOrigin};
+pub use parts::{
+    Answer, CallFault, CallKey, CallNo, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate, GateKind,
+    ListAdopted, Outcome, PlannedTask, ReferenceStage, ResultParts, StopReason, ToolRecord, Usage, Verdict,
+};
+
+use serde::{Deserialize, Serialize};
+
+/// The record version written by this build.
+pub const VERSION: u32 = 1;
+
+/// One recorded fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fact {
+    /// Record version.
+    pub v: u32,
+    /// Position in the log of its run, from 1.
+    pub n: u64,
+    /// Milliseconds since the Unix epoch, by the shell's clock; never decreasing inside a run.
+    pub at: u64,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}

@@ -1,0 +1,393 @@
+//! The parts that facts are made of.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::reply::Phase;
+use crate::spec::{BlobId, ExecRunId, Goals, SkillPolicy, Slug, Task, TaskList};
+
+/// Number of a model call in its run, from 1, in the order replies were recorded.
+pub type CallNo = u32;
+
+/// Identity of one model call. `n` counts the calls of the same (phase, task, run) over the whole log, so a key is
+/// never used twice.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct CallKey {
+    /// Phase.
+    pub phase: Phase,
+    /// Task, for refinement, execution and merge.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Slug>,
+    /// Execution run, for execution.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<ExecRunId>,
+    /// From 1.
+    pub n: u32,
+}
+
+/// Identity of an effect: equal keys mean the same piece of work, so the driver never performs one twice at once.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectKey {
+    /// A model call.
+    Ask(CallKey),
+    /// Reading a recorded reply.
+    Read(CallKey),
+    /// Checking a task's references.
+    Check {
+        /// Task.
+        task: Slug,
+        /// Counts the checks of this task over the whole log.
+        n: u32,
+    },
+    /// A tool call.
+    Tool {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Call id.
+        call: String,
+    },
+    /// A merge by code.
+    Merge {
+        /// Task.
+        task: Slug,
+        /// Counts the merges of this task over the whole log.
+        n: u32,
+    },
+    /// A gate.
+    Gate(Gate),
+    /// A question of a tool to a person.
+    Question {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Call id.
+        call: String,
+    },
+    /// Applying a change set.
+    Apply {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the change set inside the task, from 1.
+        set: u32,
+    },
+    /// Taking back an apply that was interrupted.
+    RollBack {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the change set inside the task, from 1.
+        set: u32,
+    },
+    /// Writing the report.
+    Conclude,
+}
+
+/// Which approval is asked (spec 11.2).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GateKind {
+    /// Before writers run: the tasks offered, in sheet order.
+    BeforeRun(Vec<Slug>),
+    /// Before a change set is applied.
+    BeforeApply {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the change set inside the task, from 1.
+        set: u32,
+    },
+    /// Before a call whose effect class is not `Read` is made (spec 11.4).
+    BeforeCall {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Call id.
+        call: String,
+    },
+}
+
+/// One asking of a gate. `n` counts the gates of a run, so an answer to an older asking is never taken for a newer.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Gate {
+    /// From 1.
+    pub n: u32,
+    /// What is asked.
+    pub kind: GateKind,
+}
+
+/// A person's answer to a gate (spec 11.5).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// This and later before-run gates of the run.
+    All,
+    /// Exactly what was listed.
+    Listed,
+    /// Task by task; unnamed tasks stay pending. `words` explains the denials.
+    Each {
+        /// Verdict by task.
+        verdicts: BTreeMap<Slug, Verdict>,
+        /// Words of the person, verbatim.
+        words: String,
+    },
+    /// All that was listed is denied.
+    Deny {
+        /// Words of the person, verbatim; may be empty.
+        words: String,
+    },
+    /// Cancel the run.
+    Stop,
+}
+
+/// Yes or no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// Approved.
+    Approve,
+    /// Denied.
+    Deny,
+}
+
+/// How a run begins (spec 2.2).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Entry {
+    /// A request that a plan call turns into a list.
+    Prompt {
+        /// Verbatim.
+        prompt: String,
+    },
+    /// A sheet file that was read without errors; its list follows as the first `ListAdopted`.
+    Sheet {
+        /// The text given with the run, else its `Original prompt`, else its goals.
+        prompt: String,
+    },
+    /// One skill and one text; its one-task list follows as the first `ListAdopted`.
+    Skill {
+        /// Verbatim.
+        prompt: String,
+    },
+}
+
+impl Entry {
+    /// The original prompt (spec 2.1).
+    pub fn prompt(&self) -> &str {
+        match self {
+            Self::Prompt { prompt } | Self::Sheet { prompt } | Self::Skill { prompt } => prompt,
+        }
+    }
+}
+
+/// How a run ended or why it waits (spec 2.15).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Nothing pending, no task failed, denied or blocked.
+    Complete,
+    /// Nothing pending, some are.
+    Incomplete,
+    /// Still pending after the last round.
+    MaxRounds,
+    /// No valid plan.
+    PlanFailed,
+    /// No valid iteration, and the next round could start nothing.
+    IterationFailed,
+    /// A gate waits and nobody can be asked.
+    ApprovalRequired,
+    /// A question to a person waits and nobody can be asked.
+    InputRequired,
+    /// The provider could not be reached.
+    Unreachable,
+    /// Refused credentials, unknown model and other 4xx (spec 12.3).
+    Misconfigured,
+    /// A run limit.
+    LimitReached,
+    /// A person stopped it.
+    Cancelled,
+}
+
+/// Why a model call gave no reply, after the driver's sends (spec 12.1-12.3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallFault {
+    /// Connect, TLS, timeout, broken or empty stream, 408, 425, 429, 5xx: the phase ends.
+    Communication,
+    /// Credentials, unknown model, other 4xx, missing model file: the run ends.
+    Configuration,
+    /// The prompt did not fit: reference budgets are cut by 30 % and one attempt is used.
+    ContextOverflow,
+    /// The task's time was over.
+    Timeout,
+    /// Cancelled by us; not a failure of the call.
+    Cancelled,
+}
+
+/// Why a model stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StopReason {
+    /// It was done.
+    #[default]
+    End,
+    /// At its length limit.
+    Length,
+    /// To have tools called.
+    Tools,
+    /// The provider filtered it.
+    Filtered,
+}
+
+/// What a call cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Usage {
+    /// Tokens read.
+    pub input: u64,
+    /// Tokens written.
+    pub output: u64,
+    /// Tokens of the input the provider had cached.
+    pub cached: u64,
+    /// US dollars, if known.
+    pub cost_usd: Option<f64>,
+}
+
+/// A task of an adopted list and what it was before.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlannedTask {
+    /// The task, name and slug filled.
+    pub task: Task,
+    /// It is the outstanding task of the same slug, unchanged (spec 2.11): state, refinement and approval stay.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unchanged: bool,
+    /// Why it is a writer (spec 11.1); `None`: a reader.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub writer: Option<String>,
+}
+
+/// An accepted list. It replaces the outstanding tasks; outstanding tasks it omits become dropped.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ListAdopted {
+    /// Goals and markers; empty text keeps the former goals.
+    pub goals: Goals,
+    /// Steps in order.
+    pub steps: Vec<Vec<PlannedTask>>,
+    /// Policies of the skills its tasks name, pinned (spec 2.5, 7.5).
+    pub skills: BTreeMap<String, SkillPolicy>,
+    /// Links no longer relevant (spec 5.10).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub no_longer_relevant: Vec<String>,
+    /// Body of `Issues with the tasks`, shown to the person only.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub remarks: String,
+}
+
+impl ListAdopted {
+    /// The plain list.
+    pub fn list(&self) -> TaskList {
+        TaskList {
+            goals: self.goals.clone(),
+            steps: self
+                .steps
+                .iter()
+                .map(|step| crate::spec::Step { tasks: step.iter().map(|planned| planned.task.clone()).collect() })
+                .collect(),
+        }
+    }
+}
+
+/// When references are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReferenceStage {
+    /// May refinement be skipped (spec 2.12)?
+    Skip,
+    /// Are they still there at the start of execution (spec 2.8)?
+    Start,
+}
+
+/// A details file of a result.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DetailBlob {
+    /// One path component.
+    pub filename: String,
+    /// Content.
+    pub blob: BlobId,
+}
+
+/// One file of a change set: what it was, what it becomes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileChange {
+    /// Relative to the project root.
+    pub path: String,
+    /// Content before; `None`: the file did not exist.
+    pub before: Option<BlobId>,
+    /// Content after; `None`: the file is deleted.
+    pub after: Option<BlobId>,
+    /// Unix permission bits to keep, if the file existed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<u32>,
+}
+
+/// All changes of one reply or write call, validated together (spec 3.10).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeSet {
+    /// Files in path order, each once.
+    pub files: Vec<FileChange>,
+    /// The unified diff as shown and stored.
+    pub diff: Option<BlobId>,
+}
+
+/// What an execution or merge reply gave, with texts as blobs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ResultParts {
+    /// Summary text.
+    pub summary: String,
+    /// The document.
+    pub document: Option<BlobId>,
+    /// Heading keys of the document, for references to sections.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub headings: Vec<String>,
+    /// Tokens of the document.
+    #[serde(default)]
+    pub tokens: u32,
+    /// Recorded details files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub details: Vec<DetailBlob>,
+    /// `**more work needed**` (spec 2.13).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub more_work: bool,
+    /// Validated changes that wait to be approved and applied; `None`: no change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changes: Option<ChangeSet>,
+    /// Canonical file targets linked from the summary, for carried references (spec 2.12).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub links: Vec<String>,
+}
+
+/// What a tool call gave.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolRecord {
+    /// Text for the model; an error text is output too, marked.
+    Output {
+        /// Whole output.
+        blob: BlobId,
+        /// The tool failed.
+        error: bool,
+    },
+    /// Validated file changes that wait to be approved and applied.
+    Changes(ChangeSet),
+    /// A question to a person; the answer becomes the output.
+    Question(String),
+}

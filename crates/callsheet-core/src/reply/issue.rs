@@ -1,0 +1,133 @@
+//! What reading says about a text: repairs it made, issues it found, and where (spec 4.3, 4.8).
+
+use serde::{Deserialize, Serialize};
+
+use super::{IssueCode, RepairCode};
+
+/// 1-based, inclusive lines of the original text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "(u32, u32)", into = "(u32, u32)")]
+pub struct Span {
+    /// First line.
+    pub first: u32,
+    /// Last line.
+    pub last: u32,
+}
+
+impl From<(u32, u32)> for Span {
+    fn from((first, last): (u32, u32)) -> Self {
+        Self { first, last }
+    }
+}
+
+impl From<Span> for (u32, u32) {
+    fn from(span: Span) -> Self {
+        (span.first, span.last)
+    }
+}
+
+/// The phase a model call belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Prepare (spec 2.3), and reading a sheet file.
+    Plan,
+    /// Refinement of one task.
+    Refine,
+    /// Execution of one task.
+    Execute,
+    /// Merge of several execution runs by a model.
+    Merge,
+    /// Iteration after a round.
+    Iterate,
+    /// A follow-up on an ended run.
+    Continue,
+}
+
+/// Whether an issue refuses the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Refuses it.
+    Error,
+    /// Does not.
+    Warning,
+}
+
+/// One repair that was made. Excerpts are at most 120 characters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repair {
+    /// Which.
+    pub code: RepairCode,
+    /// Where in the original text.
+    pub span: Span,
+    /// What stood there.
+    pub before: String,
+    /// What it was read as.
+    pub after: String,
+    /// Name of the task it concerns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+}
+
+/// Where an issue is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Phase of the text.
+    pub phase: Phase,
+    /// Section heading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section: Option<String>,
+    /// Task name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Call id, change number or link inside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<String>,
+    /// Label or key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Lines of the original text.
+    pub span: Span,
+}
+
+/// What is wrong, where, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issue {
+    /// Code.
+    pub code: IssueCode,
+    /// Whether it refuses the reply.
+    pub severity: Severity,
+    /// Where.
+    #[serde(rename = "where")]
+    pub place: Place,
+    /// What is wrong; a clause without a final period.
+    pub what: String,
+    /// What to do; a clause without a final period.
+    #[serde(rename = "do")]
+    pub todo: String,
+    /// All allowed values up to 30, else the five nearest followed by the count in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<String>,
+    /// The raw block, at most 2,000 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<String>,
+}
+
+/// The result of every reading: the best partial value, and all that was done and found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading<T> {
+    /// The best partial value.
+    pub value: T,
+    /// Repairs in line order.
+    pub repairs: Vec<Repair>,
+    /// Issues in line order.
+    pub issues: Vec<Issue>,
+}
+
+impl<T> Reading<T> {
+    /// A reply is accepted if and only if it has no error (spec 3.2).
+    pub fn is_accepted(&self) -> bool {
+        self.issues.iter().all(|issue| issue.severity != Severity::Error)
+    }
+}

@@ -1,0 +1,141 @@
+//! What reading must know of the world. The shell answers lookups; an unanswered one is itself an issue
+//! (`lookup-missing`), so reading stays pure and total.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::spec::{Fragment, Skill, Slug, Task, ToolSpec};
+
+/// One question about the world.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lookup {
+    /// Facts of the file or directory that a path means (relative to the root, or absolute as written).
+    Path {
+        /// The path as written, percent-decoded, without fragment.
+        path: String,
+        /// The part of it that is meant.
+        fragment: Option<Fragment>,
+    },
+    /// Files that match a refused pattern, at most ten.
+    Glob(String),
+    /// The whole text of a file, for change validation.
+    Content(String),
+}
+
+/// What is known of a path.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileFacts {
+    /// The canonical target path, `/` separated: relative to the project root when inside it.
+    pub path: String,
+    /// It is a directory.
+    pub directory: bool,
+    /// NUL in the first 8 KiB (spec 5.4).
+    pub binary: bool,
+    /// Bytes.
+    pub bytes: u64,
+    /// Lines of a text file.
+    pub lines: u32,
+    /// Tokens of the whole content, or of the fragment if one was asked.
+    pub tokens: u32,
+    /// Whether the fragment asked for exists; `None` if none was asked or it is a line range.
+    pub fragment_exists: Option<bool>,
+    /// No outline for the language of the file: an anchor cannot be checked (`symbol-unsupported`).
+    pub symbols_unsupported: bool,
+    /// Headings or symbols nearest to a fragment that does not exist, at most five; all full paths if ambiguous.
+    pub anchors: Vec<String>,
+}
+
+/// Other paths that may have been meant; all unique, at most five each.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Candidates {
+    /// The path without its leading slash exists in the project (repair `path-leading-slash`).
+    pub without_slash: Option<String>,
+    /// Paths that differ by case, by missing leading components, or by at most 2 edits of the file name in the same
+    /// directory (repair `path-near`, applied only if there is exactly one).
+    pub near: Vec<String>,
+}
+
+/// The answer to a lookup.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Answer {
+    /// The path exists and may be read.
+    File(FileFacts),
+    /// Nothing is there.
+    Missing(Candidates),
+    /// It leads out of every allowed root (spec 5.6).
+    Outside(Candidates),
+    /// It exists and cannot be read; the reason.
+    Unreadable(String),
+    /// It may be read and never written: version control, `.callsheet/`, the run directory.
+    Protected,
+    /// Paths that match a pattern.
+    Matches(Vec<String>),
+    /// The text of a file, with the hash it had.
+    Content(String),
+}
+
+/// Answers by lookup.
+pub type Answers = BTreeMap<Lookup, Answer>;
+
+/// A task of the run that references and echoes are compared with.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct KnownTask {
+    /// The task as it stands.
+    pub task: Task,
+    /// 0-based step in the current list; `None` for finished tasks of earlier rounds.
+    pub step: Option<u32>,
+    /// It is done and its output exists.
+    pub done: bool,
+    /// It ended denied (for `denied-again`).
+    pub denied: bool,
+    /// It still belongs to the outstanding list.
+    pub outstanding: bool,
+    /// Heading keys of its document, for `task://slug.md#heading`.
+    pub headings: Vec<String>,
+    /// Names of its recorded details files.
+    pub details: Vec<String>,
+    /// Tokens of its document.
+    pub tokens: u32,
+    /// It may change files (validation of references that are `not-yet` there).
+    pub writer: bool,
+}
+
+/// Everything reading may compare a reply with. All values are snapshots; reading changes none.
+#[derive(Clone, Debug, Default)]
+pub struct ReadContext {
+    /// Skills offered, sorted by name bytes.
+    pub catalog: Vec<Skill>,
+    /// Tools registered and switched on.
+    pub tools: Vec<ToolSpec>,
+    /// Tools registered and switched off.
+    pub disabled_tools: BTreeSet<String>,
+    /// Tasks of the run so far.
+    pub tasks: Vec<KnownTask>,
+    /// Every slug ever given (spec 6.3).
+    pub taken: BTreeSet<Slug>,
+    /// The prompt and follow-ups verbatim, for echoes and prompt headings.
+    pub prompts: Vec<String>,
+    /// The task being refined or executed.
+    pub current: Option<Task>,
+    /// `http(s)` references may be used.
+    pub allow_http: bool,
+    /// A current file is set.
+    pub has_current_file: bool,
+    /// Per-prompt token budget for `over-budget` (spec 5.8).
+    pub prompt_budget: u32,
+    /// Per-reference token budget.
+    pub reference_budget: u32,
+    /// The provider stopped the reply at its length limit.
+    pub length_stop: bool,
+    /// Warnings are errors.
+    pub strict: bool,
+    /// Paths shown to the model in full, with the hash of what was shown (spec 3.9).
+    pub shown_in_full: BTreeMap<String, crate::spec::BlobId>,
+    /// Paths shown to the model in part, with the hash of the whole file as shown.
+    pub shown_in_part: BTreeMap<String, crate::spec::BlobId>,
+    /// Answers to the lookups.
+    pub answers: Answers,
+}

@@ -1,0 +1,120 @@
+//! What a run owes the world, derived from its state alone.
+
+use crate::record::{CallKey, ChangeSet, EffectKey, Gate, Outcome, ReferenceStage};
+use crate::spec::{ExecRunId, Slug, ToolCall};
+
+/// A model call to make, with what the driver cannot read off the run's state by its key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Asked {
+    /// Identity.
+    pub key: CallKey,
+    /// Attempt of its phase, from 1.
+    pub attempt: u32,
+    /// Turn of a loop task, from 1; 1 otherwise.
+    pub turn: u32,
+    /// Turn at which tools are no longer offered (the last one, or after the third repeated call, spec 10.7).
+    pub without_tools: bool,
+    /// Reference budgets are multiplied by this, after context overflows (spec 12.3).
+    pub budget_scale: f64,
+    /// Milliseconds it may still take of its task's and its run's time.
+    pub deadline_ms: u64,
+}
+
+/// One piece of work for the shell. The variants mirror `EffectKey`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Render the prompt, send it, record `ReplyReceived` or `CallFailed`.
+    AskModel(Asked),
+    /// Read a recorded reply; record `ReplyRefused` or what it was accepted as.
+    ReadReply(Asked),
+    /// Resolve the references of a task; record `ReferencesChecked`.
+    CheckReferences {
+        /// Task.
+        task: Slug,
+        /// Counts the checks of this task.
+        n: u32,
+        /// When.
+        stage: ReferenceStage,
+    },
+    /// Run a tool; record `ToolFinished`.
+    RunTool {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// The call.
+        call: ToolCall,
+        /// Milliseconds it may still take.
+        deadline_ms: u64,
+    },
+    /// Merge the finished runs of a task by code; record `RunsMerged`.
+    MergeByCode {
+        /// Task.
+        task: Slug,
+        /// Counts the merges of this task.
+        n: u32,
+    },
+    /// Ask a person at a gate; record `GateAnswered`, or `RunWaiting` when nobody can be asked.
+    AskApproval(Gate),
+    /// Put a tool's question to a person; record `QuestionAnswered`, or `RunWaiting`.
+    AskPerson {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Call id.
+        call: String,
+        /// The question.
+        question: String,
+    },
+    /// Apply a change set; record `ChangesApplied` or `ChangesRejected`.
+    ApplyChanges {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the set.
+        set: u32,
+        /// The set.
+        changes: ChangeSet,
+    },
+    /// Put the originals of an interrupted apply back; record `ChangesRolledBack`.
+    RollBack {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the set.
+        set: u32,
+        /// The set.
+        changes: ChangeSet,
+    },
+    /// Write the report; record `RunConcluded`.
+    Conclude(Outcome),
+}
+
+impl Effect {
+    /// The key under which the effect is started and never performed twice at once.
+    pub fn key(&self) -> EffectKey {
+        match self {
+            Self::AskModel(asked) => EffectKey::Ask(asked.key.clone()),
+            Self::ReadReply(asked) => EffectKey::Read(asked.key.clone()),
+            Self::CheckReferences { task, n, .. } => EffectKey::Check { task: task.clone(), n: *n },
+            Self::RunTool { task, run, call, .. } => {
+                EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.id.clone() }
+            }
+            Self::MergeByCode { task, n } => EffectKey::Merge { task: task.clone(), n: *n },
+            Self::AskApproval(gate) => EffectKey::Gate(gate.clone()),
+            Self::AskPerson { task, run, call, .. } => {
+                EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }
+            }
+            Self::ApplyChanges { task, run, set, .. } => {
+                EffectKey::Apply { task: task.clone(), run: run.clone(), set: *set }
+            }
+            Self::RollBack { task, run, set, .. } => {
+                EffectKey::RollBack { task: task.clone(), run: run.clone(), set: *set }
+            }
+            Self::Conclude(_) => EffectKey::Conclude,
+        }
+    }
+}

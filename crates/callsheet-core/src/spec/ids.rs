@@ -1,0 +1,63 @@
+//! Identifiers. Each is a text with a rule of its own; the types keep them from being mixed up.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+macro_rules! text_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// Wraps a text that already follows the rule of this identifier.
+            pub fn new(text: impl Into<String>) -> Self {
+                Self(text.into())
+            }
+
+            /// The text itself.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+text_id! {
+    /// The stable name of a task inside a run (spec 6.2): `[a-z0-9-]`, at most 64 characters, never reassigned.
+    Slug
+}
+text_id! {
+    /// The name of a run, unique in a project: date, time and a few letters of the request.
+    RunId
+}
+text_id! {
+    /// The name of one execution of a task (spec 10.1): `exec`, `loop`, `tool-<i>` or `ref-<i>`.
+    ExecRunId
+}
+text_id! {
+    /// The content hash of a blob: lower-case hexadecimal SHA-256.
+    BlobId
+}
+
+impl BlobId {
+    /// The id of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        let digest = Sha256::digest(bytes);
+        let mut text = String::with_capacity(64);
+        for byte in digest {
+            text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
+            text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
+        }
+        Self(text)
+    }
+}

@@ -1,0 +1,16 @@
+//! The nouns: tasks, references, tools, skills, settings. Plain data, serialisable, without behaviour beyond
+//! what keeps a value valid.
+
+mod ids;
+mod reference;
+mod settings;
+mod skill;
+mod task;
+mod tool;
+
+pub use ids::{BlobId, ExecRunId, RunId, Slug};
+pub use reference::{Fragment, PlanPart, Reference, Target};
+pub use settings::{ApprovalMode, Budget, Headless, Limits, MergePolicy, Policy, Settings};
+pub use skill::{Skill, SkillForm, SkillLayer, SkillLimits, SkillMode, SkillPolicy, SkillSource};
+pub use task::{Goals, Step, Task, TaskList};
+pub use tool::{RepeatClass, ToolCall, ToolEffect, ToolSpec};

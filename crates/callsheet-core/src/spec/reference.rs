@@ -1,0 +1,128 @@
+//! References: links that a task reads (spec 5.1). Canonical text is the stored form; `sheet::reference` reads aliases.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Slug;
+
+/// A Markdown link in a task: `[title](target)`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reference {
+    /// Link text; may be empty.
+    pub title: String,
+    /// Where it points, canonical.
+    pub target: Target,
+}
+
+/// The part of a file, task output or page that is meant (spec 5.3).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fragment {
+    /// 1-based, inclusive lines.
+    Lines {
+        /// First line.
+        first: u32,
+        /// Last line, not before `first`.
+        last: u32,
+    },
+    /// A heading of a Markdown file or a symbol of a code file, as written without `#`.
+    Anchor(String),
+}
+
+/// A part of the sheet itself (`plan:`).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PlanPart {
+    /// The person's request.
+    OriginalPrompt,
+    /// The goals.
+    Goals,
+    /// One task section, from 1, in COARSE form.
+    Section(u32),
+}
+
+/// Canonical targets of spec 5.1. `Display` gives the canonical text that reading turns into the same value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Target {
+    /// `project_description`.
+    ProjectDescription,
+    /// `current_file`, with an optional fragment.
+    CurrentFile(Option<Fragment>),
+    /// `plan:<section>`.
+    Plan(PlanPart),
+    /// `#<slug>-results`, or `task://<slug>.md#<heading>` with a heading.
+    TaskOutput {
+        /// The producer.
+        slug: Slug,
+        /// One section of its document.
+        heading: Option<String>,
+    },
+    /// `task://<slug>/<filename>`: a recorded details file.
+    TaskDetail {
+        /// The producer.
+        slug: Slug,
+        /// File name, one component.
+        file: String,
+    },
+    /// `#<heading-slug>` of the original prompt or a follow-up.
+    PromptHeading(String),
+    /// A file relative to the project root (or absolute inside a read root), with an optional fragment.
+    File {
+        /// Path with `/` separators.
+        path: String,
+        /// Part of it.
+        fragment: Option<Fragment>,
+    },
+    /// A directory relative to the project root, written with a trailing `/`.
+    Directory(String),
+    /// An `http://` or `https://` address.
+    Http(String),
+}
+
+impl fmt::Display for Fragment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lines { first, last } if first == last => write!(f, "L{first}"),
+            Self::Lines { first, last } => write!(f, "L{first}-L{last}"),
+            Self::Anchor(text) => f.write_str(text),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ProjectDescription => f.write_str("project_description"),
+            Self::CurrentFile(None) => f.write_str("current_file"),
+            Self::CurrentFile(Some(part)) => write!(f, "current_file#{part}"),
+            Self::Plan(PlanPart::OriginalPrompt) => f.write_str("plan:original-prompt"),
+            Self::Plan(PlanPart::Goals) => f.write_str("plan:goals-summary"),
+            Self::Plan(PlanPart::Section(n)) => write!(f, "plan:task-section-{n}"),
+            Self::TaskOutput { slug, heading: None } => write!(f, "#{slug}-results"),
+            Self::TaskOutput { slug, heading: Some(heading) } => write!(f, "task://{slug}.md#{heading}"),
+            Self::TaskDetail { slug, file } => write!(f, "task://{slug}/{file}"),
+            Self::PromptHeading(heading) => write!(f, "#{heading}"),
+            Self::File { path, fragment: None } => f.write_str(path),
+            Self::File { path, fragment: Some(part) } => write!(f, "{path}#{part}"),
+            Self::Directory(path) => write!(f, "{}/", path.trim_end_matches('/')),
+            Self::Http(url) => f.write_str(url),
+        }
+    }
+}
+
+impl Target {
+    /// The task whose output this reads, if it reads one.
+    pub fn producer(&self) -> Option<&Slug> {
+        match self {
+            Self::TaskOutput { slug, .. } | Self::TaskDetail { slug, .. } => Some(slug),
+            _ => None,
+        }
+    }
+
+    /// Shared references never form an execution run of their own (spec 10.2).
+    pub fn is_shared(&self) -> bool {
+        matches!(self, Self::ProjectDescription | Self::Plan(_) | Self::PromptHeading(_))
+    }
+}

@@ -1,0 +1,176 @@
+//! Settings of a run (spec 12.6) and its limits. Every limit is one field here and is checked where effects are
+//! derived, nowhere else.
+
+use serde::{Deserialize, Serialize};
+
+use super::Slug;
+
+/// When an optional phase is made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Policy {
+    /// Only where it adds something.
+    #[default]
+    Auto,
+    /// Each time.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+/// How several execution runs become one result (spec 3.12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MergePolicy {
+    /// By code.
+    #[default]
+    Code,
+    /// By one model call.
+    Model,
+}
+
+/// Which gates ask a person (spec 11.2).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ApprovalMode {
+    /// Before a writer runs and before its changes are applied.
+    #[default]
+    Both,
+    /// Only before writers run.
+    BeforeRun,
+    /// Only before changes are applied and write calls made.
+    BeforeApply,
+    /// No gate.
+    Never,
+}
+
+/// What happens at a gate when nobody can be asked (spec 11.8).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Headless {
+    /// Save and stop with `approval_required`.
+    #[default]
+    Stop,
+    /// Deny with the words "no approver present".
+    Deny,
+    /// Approve everything of this run, at both gates.
+    Approve,
+    /// Approve these tasks at both gates, stop at others.
+    Slugs(Vec<Slug>),
+}
+
+/// Token budgets of prompts (spec 5.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Budget {
+    /// One reference at execution.
+    pub reference: u32,
+    /// All references of one prompt at execution.
+    pub prompt: u32,
+    /// One reference at refinement.
+    pub preview: u32,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { reference: 8_000, prompt: 24_000, preview: 600 }
+    }
+}
+
+/// The one table of limits for both front ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Limits {
+    /// Assistant messages of one loop task; the default of sheets is 20.
+    pub max_turns: u32,
+    /// Share of the model's window a prompt may fill.
+    pub max_context_fraction: f64,
+    /// Bytes of one model reply or one stream of a process.
+    pub max_output_bytes: u64,
+    /// Model calls of a run.
+    pub max_calls: u32,
+    /// Tokens of a run, input and output.
+    pub max_tokens: Option<u64>,
+    /// Cost of a run, US dollars.
+    pub max_cost_usd: Option<f64>,
+    /// Wall time of one task without waiting for a person, seconds.
+    pub timeout_seconds: u32,
+    /// Wall time of a run without waiting for a person, seconds.
+    pub run_timeout_seconds: Option<u64>,
+    /// Share of a limit at which a person is told.
+    pub warning_threshold: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            max_turns: 20,
+            max_context_fraction: 0.8,
+            max_output_bytes: 262_144,
+            max_calls: 1_000,
+            max_tokens: None,
+            max_cost_usd: None,
+            timeout_seconds: 600,
+            run_timeout_seconds: None,
+            warning_threshold: 0.8,
+        }
+    }
+}
+
+/// Settings of one run, recorded at its start.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Settings {
+    /// Turns of the loop of spec 2.4.
+    pub max_rounds: u32,
+    /// Work units in flight (spec 2.6).
+    pub jobs: u32,
+    /// Attempts of a phase (spec 12).
+    pub attempts: u32,
+    /// Sends inside one attempt for communication failures (spec 12.1).
+    pub comm_tries: u32,
+    /// Refinement policy (spec 2.12).
+    pub refine: Policy,
+    /// Iteration policy (spec 2.13).
+    pub iterate: Policy,
+    /// Merge policy (spec 3.12).
+    pub merge: MergePolicy,
+    /// Which gates ask.
+    pub approval: ApprovalMode,
+    /// What happens when nobody can be asked.
+    pub headless: Headless,
+    /// `http(s)` references may be read.
+    pub allow_http: bool,
+    /// Directories outside the project that may be read, absolute.
+    pub read_roots: Vec<String>,
+    /// Only these skills are offered, in catalog order; empty: all.
+    pub skills: Vec<String>,
+    /// Warnings of model replies and checked files count as errors (spec 4.8).
+    pub strict: bool,
+    /// Token budgets.
+    pub budget: Budget,
+    /// Limits.
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            max_rounds: 5,
+            jobs: 4,
+            attempts: 5,
+            comm_tries: 3,
+            refine: Policy::Auto,
+            iterate: Policy::Auto,
+            merge: MergePolicy::Code,
+            approval: ApprovalMode::Both,
+            headless: Headless::Stop,
+            allow_http: false,
+            read_roots: Vec::new(),
+            skills: Vec::new(),
+            strict: false,
+            budget: Budget::default(),
+            limits: Limits::default(),
+        }
+    }
+}

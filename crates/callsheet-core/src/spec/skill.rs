@@ -1,0 +1,123 @@
+//! Skills: named instructions with a tool list and a policy (spec 7).
+
+use serde::{Deserialize, Serialize};
+
+use super::{BlobId, MergePolicy, Policy};
+
+/// How a skill's tasks are executed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillMode {
+    /// Tool calls are fixed before the run; the model evaluates their output.
+    #[default]
+    Interpret,
+    /// A bounded tool conversation (spec 10.7).
+    Loop,
+}
+
+/// Limits a skill sets for its own tasks (spec 7.3); `None` takes the run's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SkillLimits {
+    /// Turns of a loop task.
+    pub max_turns: Option<u32>,
+    /// Wall time of one task, seconds.
+    pub timeout_seconds: Option<u32>,
+    /// Bytes of one reply.
+    pub max_output_bytes: Option<u64>,
+    /// Model calls of one task.
+    pub max_calls: Option<u32>,
+    /// Tokens of one task.
+    pub max_tokens: Option<u64>,
+    /// Execution runs of one task at once.
+    pub parallel: Option<u32>,
+    /// Tokens of one tool output shown to the model.
+    pub tool_output_tokens: Option<u32>,
+    /// Tokens of one reference.
+    pub reference_tokens: Option<u32>,
+}
+
+/// What the run machine must know of a skill. Pinned in the log when a list is adopted, so that a changed file on
+/// disk never changes a run (spec 7.5).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SkillPolicy {
+    /// Hash of the whole skill text; the text itself is a blob.
+    pub hash: Option<BlobId>,
+    /// Allowed tools, canonical names, in the order written.
+    pub tools: Vec<String>,
+    /// `PROVIDER/MODEL` the skill asks for.
+    pub model: Option<String>,
+    /// One execution run with all tool outputs instead of one per call (spec 10.1).
+    pub execute_combined: bool,
+    /// Execution mode.
+    pub mode: SkillMode,
+    /// Overrides the run's refinement policy.
+    pub refine: Option<Policy>,
+    /// Overrides the run's merge policy.
+    pub merge: Option<MergePolicy>,
+    /// Limits of its tasks.
+    pub limits: SkillLimits,
+    /// Why its tasks are writers (spec 11.1), in words for a person; `None`: readers.
+    pub writer: Option<String>,
+    /// Replies use the writer format (spec 3.9): `interpret` mode with `write_file` among the tools.
+    pub writes_files: bool,
+    /// It needs tool arguments from a refinement (spec 2.12): `interpret` mode with tools other than `write_file`.
+    pub needs_arguments: bool,
+}
+
+/// Which form the skill's file has (spec 7.1, 7.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillForm {
+    /// `<name>/SKILL.md`: one body for both stages.
+    Folder,
+    /// `<name>.md`: front matter, refinement part, execution part.
+    SingleFile,
+}
+
+/// Where a skill was found, strongest first (spec 7.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillLayer {
+    /// `.callsheet/skills/`.
+    Project,
+    /// `.agents/skills/`.
+    ProjectAgents,
+    /// The user's Callsheet skills directory.
+    User,
+    /// Shipped with Callsheet.
+    Bundled,
+}
+
+/// Layer and path of a skill's file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillSource {
+    /// Layer.
+    pub layer: SkillLayer,
+    /// Path as shown to a person.
+    pub path: String,
+}
+
+/// A skill that was read and checked.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Skill {
+    /// Name in the catalog.
+    pub name: String,
+    /// When to use it; what the planner reads.
+    pub description: String,
+    /// Form of its file.
+    pub form: SkillForm,
+    /// Where it came from.
+    pub source: SkillSource,
+    /// Instructions shown at refinement.
+    pub refinement: String,
+    /// Instructions shown at execution; never empty.
+    pub execution: String,
+    /// Body of its `input-requirements` section (spec 7.4), or empty.
+    pub input_requirements: String,
+    /// What the machine must know.
+    pub policy: SkillPolicy,
+    /// The whole file as read.
+    pub text: String,
+}

@@ -1,0 +1,18 @@
+//! Ports: what the runtime asks of the world. Each has a fault type that says whose fault it is and whether a retry
+//! helps, and a conformance suite that every adapter runs.
+
+mod clock;
+mod fetch;
+mod model;
+mod observer;
+mod person;
+mod store;
+mod tool;
+
+pub use clock::{Clock, SystemClock};
+pub use fetch::{Fetch, FetchFault, Page};
+pub use model::{Capabilities, Constraint, DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
+pub use observer::{Observer, Signal};
+pub use person::{GateAnswer, GateView, Person, QuestionAnswer, QuestionView, WriterView};
+pub use store::{Letter, Lock, RunSummary, Store, StoreFault};
+pub use tool::{Tool, ToolContext, ToolFault, ToolOutcome};

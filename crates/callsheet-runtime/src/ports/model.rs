@@ -1,0 +1,184 @@
+//! A language model behind one door. Adapters translate; they neither retry nor read replies.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use callsheet_core::grammar::Grammar;
+use callsheet_core::record::{StopReason, Usage};
+use callsheet_core::spec::{ToolCall, ToolSpec};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// What an adapter can do beyond plain text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Capabilities {
+    /// Native tool calling.
+    pub tools: bool,
+    /// Output constrained by a JSON schema.
+    pub json_schema: bool,
+    /// Output constrained by a grammar.
+    pub grammar: bool,
+    /// Token counts by `Model::count_tokens`.
+    pub counts_tokens: bool,
+}
+
+/// What is known of a model before asking it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelInfo {
+    /// `PROVIDER/MODEL`, or `embedded:PATH`, `scripted:FILE`.
+    pub id: String,
+    /// Provider whose slot pool it uses.
+    pub provider: String,
+    /// Context window in tokens, if known.
+    pub window: Option<u32>,
+    /// What it can do.
+    pub capabilities: Capabilities,
+}
+
+/// One message of a request, after the system text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "snake_case")]
+pub enum Message {
+    /// From the host.
+    User {
+        /// Text.
+        text: String,
+    },
+    /// From the model, earlier in a loop.
+    Assistant {
+        /// Text; may be empty beside calls.
+        text: String,
+        /// Calls it made.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        calls: Vec<ToolCall>,
+    },
+    /// Output of a call.
+    Tool {
+        /// Id of the call.
+        id: String,
+        /// Tool name.
+        name: String,
+        /// Output.
+        text: String,
+        /// The tool failed.
+        #[serde(default)]
+        error: bool,
+    },
+}
+
+/// Constraint on the form of the reply. An adapter uses the strongest form it can and ignores the others.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Constraint {
+    /// Grammar of the whole reply.
+    pub grammar: Option<Grammar>,
+    /// JSON schema of the whole reply.
+    pub json_schema: Option<Value>,
+}
+
+/// A canonical request: what is recorded as the prompt of a call and matched by cassettes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ModelRequest {
+    /// What the call is for, such as `plan`, `refine find-code-1`; for logs and scripted models, never sent.
+    pub label: String,
+    /// System text.
+    pub system: String,
+    /// Messages, the first from the user.
+    pub messages: Vec<Message>,
+    /// Tools offered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<ToolSpec>,
+    /// Form of the reply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constraint: Option<Constraint>,
+    /// Hard cap of the reply, tokens. Always set.
+    pub max_output_tokens: u32,
+    /// Sampling temperature.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<f32>,
+    /// Sampling seed, for models that take one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// Time for the whole call.
+    #[serde(skip, default = "default_deadline")]
+    pub deadline: Duration,
+}
+
+fn default_deadline() -> Duration {
+    Duration::from_secs(600)
+}
+
+/// A canonical reply.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ModelReply {
+    /// Visible text.
+    pub text: String,
+    /// Thinking the provider kept apart from the text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<String>,
+    /// Native tool calls.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<ToolCall>,
+    /// Cost.
+    pub usage: Usage,
+    /// Why it stopped.
+    pub stop: StopReason,
+    /// `PROVIDER/MODEL` that answered.
+    pub model: String,
+}
+
+/// Why a call gave no reply. Messages carry no secrets.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelFault {
+    /// Connect, TLS, timeout, broken or empty stream, 408, 425, 429, 5xx. The provider's fault; a retry may help.
+    #[error("{message}")]
+    Communication {
+        /// What happened.
+        message: String,
+        /// `Retry-After`, if the provider sent one.
+        retry_after: Option<Duration>,
+    },
+    /// Credentials, unknown model, other 4xx, a missing file. The user's fault; a retry does not help.
+    #[error("{message}")]
+    Configuration {
+        /// What happened and what to do.
+        message: String,
+    },
+    /// The prompt does not fit, or was about to be cut silently (Ollama). Mended by smaller budgets.
+    #[error("the prompt does not fit: {message}")]
+    ContextOverflow {
+        /// What happened.
+        message: String,
+    },
+    /// `ModelRequest::deadline` passed.
+    #[error("the time for this call was over")]
+    Deadline,
+    /// Cancelled by us.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// Where streamed text goes: to viewers only, never into the record.
+pub type DeltaSink<'a> = &'a (dyn Fn(&str) + Send + Sync);
+
+/// One model.
+#[async_trait]
+pub trait Model: Send + Sync {
+    /// What is known of it.
+    fn info(&self) -> &ModelInfo;
+
+    /// One call: sends once, streams text to `deltas`, stops within 50 ms when cancelled.
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        deltas: DeltaSink<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<ModelReply, ModelFault>;
+
+    /// The provider's own token count of a text, if it is cheap to have.
+    fn count_tokens(&self, _text: &str) -> Option<u32> {
+        None
+    }
+}

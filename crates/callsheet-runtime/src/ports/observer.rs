@@ -1,0 +1,36 @@
+//! Viewers: they see facts after they are recorded, and deltas and notices that are never recorded.
+
+use callsheet_core::record::{CallKey, Fact};
+
+/// Something a viewer may show.
+#[derive(Clone, Debug)]
+pub enum Signal<'a> {
+    /// A fact, recorded and applied.
+    Fact(&'a Fact),
+    /// Streamed text of a call.
+    Delta {
+        /// Which call.
+        key: &'a CallKey,
+        /// New text.
+        text: &'a str,
+    },
+    /// A send failed and is tried again.
+    Retry {
+        /// Which call.
+        key: &'a CallKey,
+        /// The send that failed, from 1.
+        send: u32,
+        /// Milliseconds until the next.
+        wait_ms: u64,
+        /// What happened.
+        message: &'a str,
+    },
+    /// Something a person should know, in one line.
+    Notice(&'a str),
+}
+
+/// Sees signals. Called from several threads; must not block for long.
+pub trait Observer: Send + Sync {
+    /// One signal.
+    fn see(&self, signal: &Signal<'_>);
+}

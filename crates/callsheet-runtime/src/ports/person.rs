@@ -1,0 +1,80 @@
+//! The person at the gates. Approval at a terminal, from another process, and the headless policies are adapters.
+
+use async_trait::async_trait;
+use callsheet_core::record::{Answer, Gate};
+use callsheet_core::spec::{Slug, Task, ToolCall};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+/// A pending writer as the before-run gate shows it (spec 11.3).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct WriterView {
+    /// The task as refined so far.
+    pub task: Task,
+    /// Its step, from 1.
+    pub step: u32,
+    /// Skill with source, and a notice if it replaces another.
+    pub skill: String,
+    /// Why it is a writer.
+    pub reason: String,
+    /// Model that will run it.
+    pub model: String,
+    /// It is refined already.
+    pub refined: bool,
+}
+
+/// What a gate shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GateView {
+    /// Which asking.
+    pub gate: Gate,
+    /// Pending writers, for before-run.
+    pub writers: Vec<WriterView>,
+    /// The whole sheet as Markdown, for before-run.
+    pub plan: String,
+    /// Task of a before-apply or before-call gate.
+    pub task: Option<Slug>,
+    /// Unified diff, for before-apply.
+    pub diff: String,
+    /// The call, for before-call.
+    pub call: Option<ToolCall>,
+    /// Directory a call would run in.
+    pub directory: Option<String>,
+}
+
+/// An answer at a gate.
+#[derive(Clone, Debug, PartialEq)]
+pub enum GateAnswer {
+    /// Answered.
+    Answered(Answer),
+    /// Nobody can be asked: the run waits.
+    Absent,
+}
+
+/// What a tool's question shows.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QuestionView {
+    /// Asking task.
+    pub task: Slug,
+    /// The question.
+    pub question: String,
+}
+
+/// An answer to a question.
+#[derive(Clone, Debug, PartialEq)]
+pub enum QuestionAnswer {
+    /// Answered.
+    Answered(String),
+    /// Nobody can be asked: the run waits.
+    Absent,
+}
+
+/// Somebody who can be asked.
+#[async_trait]
+pub trait Person: Send + Sync {
+    /// At a gate. A missing terminal never counts as approval.
+    async fn approve(&self, view: &GateView, cancel: &CancellationToken) -> GateAnswer;
+
+    /// A tool's question.
+    async fn answer(&self, view: &QuestionView, cancel: &CancellationToken) -> QuestionAnswer;
+}

@@ -1,0 +1,123 @@
+//! The durable store: a log of facts a run, blobs by content hash, one writer a run, and a letter box.
+
+use callsheet_core::record::{Answer, Fact, Gate, Outcome};
+use callsheet_core::spec::{BlobId, RunId};
+use serde::{Deserialize, Serialize};
+
+/// A message for a run, left by any process. Only the lock's owner turns it into a fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "letter", rename_all = "snake_case")]
+pub enum Letter {
+    /// An answer to a gate; `None` answers whatever gate is open.
+    Answer {
+        /// Which asking.
+        gate: Option<Gate>,
+        /// The answer.
+        answer: Answer,
+    },
+    /// An answer to the open question of a tool.
+    Reply {
+        /// Verbatim.
+        text: String,
+    },
+    /// Stop the run.
+    Cancel,
+}
+
+/// A run as listed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RunSummary {
+    /// Name.
+    pub run: RunId,
+    /// First line of its request.
+    pub request: String,
+    /// When it started, milliseconds since the Unix epoch.
+    pub started_at: u64,
+    /// When its last fact was recorded.
+    pub changed_at: u64,
+    /// Facts in its log.
+    pub facts: u64,
+    /// How it ended or why it waits; `None`: it runs, or its process died.
+    pub outcome: Option<Outcome>,
+    /// The process that writes it now, if one is alive.
+    pub owner: Option<String>,
+}
+
+/// Why the store refused.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreFault {
+    /// Another living process writes the run. The text names it.
+    #[error("the run is being written by {owner}")]
+    Locked {
+        /// Process id and host, as a person reads them.
+        owner: String,
+    },
+    /// No such run.
+    #[error("there is no run {0}")]
+    NoRun(RunId),
+    /// No such blob.
+    #[error("there is no blob {0}")]
+    NoBlob(BlobId),
+    /// The disk is full or a size limit was reached. Nothing was recorded.
+    #[error("no space left: {0}")]
+    Full(String),
+    /// The log was written by a newer Callsheet.
+    #[error("the record has version {found}, this build reads up to {known}")]
+    TooNew {
+        /// Version found.
+        found: u32,
+        /// Newest version known.
+        known: u32,
+    },
+    /// The file is damaged or cannot be opened.
+    #[error("the store cannot be used: {0}")]
+    Broken(String),
+    /// The lock was lost to another process; this one must stop writing.
+    #[error("the run was taken over by {owner}")]
+    LockLost {
+        /// Who has it now.
+        owner: String,
+    },
+}
+
+/// Proof of being the only writer of a run; releasing is dropping it through `Store::unlock`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Lock {
+    /// Run.
+    pub run: RunId,
+    /// Random token of this owner.
+    pub token: String,
+}
+
+/// Append, read, lock, post, and blobs. Calls are short and block; the driver makes them from its own task.
+pub trait Store: Send + Sync {
+    /// All runs, newest first.
+    fn runs(&self) -> Result<Vec<RunSummary>, StoreFault>;
+
+    /// Takes the run for writing, creating it if new. A lock of a dead process is taken over.
+    fn lock(&self, run: &RunId) -> Result<Lock, StoreFault>;
+
+    /// Gives the run free. Unlocking twice is no error.
+    fn unlock(&self, lock: &Lock) -> Result<(), StoreFault>;
+
+    /// Appends facts in one transaction: all or none. Their numbers continue the log.
+    fn append(&self, lock: &Lock, facts: &[Fact]) -> Result<(), StoreFault>;
+
+    /// Facts with numbers of at least `from`, in order, upgraded to the newest version.
+    fn read(&self, run: &RunId, from: u64) -> Result<Vec<Fact>, StoreFault>;
+
+    /// Leaves a letter for a run; needs no lock.
+    fn post(&self, run: &RunId, letter: &Letter) -> Result<(), StoreFault>;
+
+    /// Unread letters, oldest first, each with its number. They stay until `discard`.
+    fn letters(&self, lock: &Lock) -> Result<Vec<(u64, Letter)>, StoreFault>;
+
+    /// Removes letters up to a number, once the facts they became are recorded.
+    fn discard(&self, lock: &Lock, up_to: u64) -> Result<(), StoreFault>;
+
+    /// Stores bytes under their hash; storing the same bytes again is free.
+    fn put_blob(&self, bytes: &[u8]) -> Result<BlobId, StoreFault>;
+
+    /// The bytes of a hash.
+    fn blob(&self, id: &BlobId) -> Result<Vec<u8>, StoreFault>;
+}

@@ -1,0 +1,67 @@
+//! A tool behind one door. A tool never writes to the project: it answers with text, or with changes or a question that
+//! the host validates, gates and carries out.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use callsheet_core::reply::Change;
+use callsheet_core::spec::ToolSpec;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::paths::Workspace;
+
+use super::Fetch;
+
+/// What a call gave.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToolOutcome {
+    /// Text for the model.
+    Output(String),
+    /// The tool failed; the text tells the model why and what to do instead.
+    Failed(String),
+    /// Changes to files, to be validated, approved and applied by the host.
+    Changes(Vec<Change>),
+    /// A question to a person; the answer becomes the output.
+    Question(String),
+}
+
+/// What a call may use.
+#[derive(Clone)]
+pub struct ToolContext {
+    /// The confined view of the project (spec 5.6). Every path goes through it.
+    pub workspace: Arc<Workspace>,
+    /// Directory of files that belong to the skill, readable by its own runs (spec 7.1).
+    pub skill_dir: Option<PathBuf>,
+    /// Page access; `None`: no network.
+    pub fetch: Option<Arc<dyn Fetch>>,
+    /// Bytes of output, each stream; more is drained, counted and cut with a note.
+    pub max_output_bytes: usize,
+    /// Time the call may take.
+    pub timeout: Duration,
+    /// Ends the call.
+    pub cancel: CancellationToken,
+}
+
+/// The call could not be made at all. Everything a model could mend is `ToolOutcome::Failed` instead.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolFault {
+    /// Cancelled by us.
+    #[error("cancelled")]
+    Cancelled,
+    /// Our own fault.
+    #[error("tool defect: {0}")]
+    Defect(String),
+}
+
+/// One tool.
+#[async_trait]
+pub trait Tool: Send + Sync {
+    /// Name, description, schema and effect.
+    fn spec(&self) -> &ToolSpec;
+
+    /// One call; `arguments` hold against the schema.
+    async fn run(&self, arguments: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault>;
+}

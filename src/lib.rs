@@ -1,1 +1,5 @@
-//! placeholder
+//! Callsheet as a library: the same parts the binary is made of, for programs that want to plan and run inside
+//! themselves. The binary adds nothing but `main`.
+
+pub mod cli;
+pub mod config;

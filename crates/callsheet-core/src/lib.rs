@@ -5,7 +5,7 @@
 
 pub mod spec;
 
-pub mod record;
+pub mod grammar;
 
 pub mod sheet;
 
@@ -13,7 +13,7 @@ pub mod skill;
 
 pub mod reply;
 
-pub mod grammar;
+pub mod record;
 
 pub mod prompt;
 

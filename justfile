@@ -1,0 +1,33 @@
+# Everyday commands. `just` lists them.
+
+default:
+    @just --list
+
+# Build and run the main job on the example project.
+quickstart *request:
+    scripts/quickstart {{request}}
+
+# All tests.
+test *arguments:
+    scripts/test {{arguments}}
+
+# What must be green before a change lands.
+ci:
+    .ci/run
+
+# Format, lint.
+lint:
+    cargo fmt --all
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Rewrite fixture expectations; read the diff before you commit it.
+bless *arguments:
+    UPDATE_EXPECT=1 cargo nextest run --workspace {{arguments}}
+
+# Drive the machine under seeds; a failing seed is reproduced with `just sim --seed N`.
+sim *arguments="--seeds 0..100000":
+    cargo run --quiet -p callsheet-sim -- {{arguments}}
+
+# What the performance section of the README states.
+bench *arguments:
+    bench/run {{arguments}}

@@ -1,0 +1,386 @@
+//! Commands and flags.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Turns a request into a sheet of small tasks and runs it: planned by a model, editable by you, durable, bounded, and
+/// with your approval before anything is changed.
+#[derive(Debug, Parser)]
+#[command(name = "callsheet", version, arg_required_else_help = true, infer_subcommands = false)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Project folder; the current one if not given.
+    #[arg(long, short = 'C', global = true, value_name = "DIR")]
+    pub project: Option<PathBuf>,
+
+    /// One JSON object a line on stdout, and nothing else there.
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// More about what happens, on stderr; twice for everything.
+    #[arg(long, short, global = true, action = clap::ArgAction::Count)]
+    pub verbose: u8,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Plan and run a request, a sheet, or one skill.
+    Run(RunArgs),
+    /// Plan only: write an editable sheet that `run --sheet` runs.
+    Plan(PlanArgs),
+    /// Go on with an interrupted or waiting run.
+    Resume(ResumeArgs),
+    /// List the runs of this project.
+    Runs,
+    /// Inspect a run: its plan, a task, one call with its prompt and reply, its events, its timeline.
+    Show(ShowArgs),
+    /// Answer a waiting run with yes.
+    Approve(ApproveArgs),
+    /// Answer a waiting run with no.
+    Deny(DenyArgs),
+    /// Take the changes of a run back, byte for byte.
+    Undo(RunNameArgs),
+    /// Stop a run from another terminal.
+    Cancel(RunNameArgs),
+    /// Skills: list, check.
+    #[command(subcommand)]
+    Skill(SkillCommand),
+    /// Models: list what is there, fetch the embedded one, measure one.
+    #[command(subcommand)]
+    Model(ModelCommand),
+    /// Check the set-up and say how to mend it.
+    Doctor,
+    /// Allow this project's configuration file to set providers, keys, approval and the like.
+    Trust {
+        /// Take the trust back.
+        #[arg(long)]
+        revoke: bool,
+    },
+    /// Print shell completions.
+    Completions(CompletionsArgs),
+}
+
+/// Flags of everything that works with models.
+#[derive(Clone, Debug, Default, Args)]
+pub struct WorkArgs {
+    /// Model to use: PROVIDER/MODEL, embedded:PATH or scripted:FILE.
+    #[arg(long, short, env = "CALLSHEET_MODEL", value_name = "MODEL")]
+    pub model: Option<String>,
+
+    /// Offer only these skills.
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    pub skills: Vec<String>,
+
+    /// Work units in flight.
+    #[arg(long, value_name = "N")]
+    pub jobs: Option<u32>,
+
+    /// When to ask before something is changed.
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub approval: Option<ApprovalArg>,
+
+    /// What to do at a gate when nobody can be asked: stop, deny, approve, or the slugs of tasks to approve.
+    #[arg(long, value_name = "stop|deny|approve|SLUG,…")]
+    pub headless: Option<HeadlessArg>,
+
+    /// When tasks are refined before they run.
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub refine: Option<RefinePolicyArg>,
+
+    /// When the list is looked at again after a round.
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub iterate: Option<RefinePolicyArg>,
+
+    /// Rounds at most.
+    #[arg(long, value_name = "N")]
+    pub max_rounds: Option<u32>,
+
+    /// Model calls at most.
+    #[arg(long, value_name = "N")]
+    pub max_calls: Option<u32>,
+
+    /// Tokens at most, read and written.
+    #[arg(long, value_name = "N")]
+    pub max_tokens: Option<u64>,
+
+    /// US dollars at most.
+    #[arg(long, value_name = "USD")]
+    pub max_cost: Option<f64>,
+
+    /// Seconds at most, waiting for a person left out.
+    #[arg(long, value_name = "SECONDS")]
+    pub timeout: Option<u64>,
+
+    /// Let http(s) references be read.
+    #[arg(long)]
+    pub allow_http: bool,
+
+    /// The file you have open, for `current_file`.
+    #[arg(long, value_name = "FILE")]
+    pub current_file: Option<PathBuf>,
+
+    /// Record each model call as a cassette in this folder.
+    #[arg(long, value_name = "DIR", conflicts_with = "replay")]
+    pub record: Option<PathBuf>,
+
+    /// Answer model calls from the cassettes of this folder.
+    #[arg(long, value_name = "DIR")]
+    pub replay: Option<PathBuf>,
+
+    /// Warnings count as errors.
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Plain lines instead of the live view.
+    #[arg(long)]
+    pub plain: bool,
+}
+
+/// `run`.
+#[derive(Clone, Debug, Args)]
+pub struct RunArgs {
+    /// The request; `-` reads it from stdin.
+    #[arg(value_name = "REQUEST", required_unless_present = "sheet")]
+    pub request: Option<String>,
+
+    /// Run this sheet file instead of planning.
+    #[arg(long, value_name = "FILE", conflicts_with = "skill")]
+    pub sheet: Option<PathBuf>,
+
+    /// With `--sheet`: only check the file.
+    #[arg(long, requires = "sheet")]
+    pub check: bool,
+
+    /// Run one skill on the request without planning.
+    #[arg(long, value_name = "NAME")]
+    pub skill: Option<String>,
+
+    /// Shared flags.
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// `plan`.
+#[derive(Clone, Debug, Args)]
+pub struct PlanArgs {
+    /// The request; `-` reads it from stdin.
+    #[arg(value_name = "REQUEST")]
+    pub request: String,
+
+    /// Where to write the sheet; `-` prints it.
+    #[arg(long, short, value_name = "FILE", default_value = "sheet.md")]
+    pub output: PathBuf,
+
+    /// Write over an existing file.
+    #[arg(long)]
+    pub force: bool,
+
+    /// Shared flags.
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// `resume`.
+#[derive(Clone, Debug, Args)]
+pub struct ResumeArgs {
+    /// The run; the newest unfinished one if not given.
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+
+    /// Answer to the question a tool asked.
+    #[arg(long, value_name = "TEXT")]
+    pub answer: Option<String>,
+
+    /// Shared flags.
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// A run by name.
+#[derive(Clone, Debug, Args)]
+pub struct RunNameArgs {
+    /// The run; a unique beginning will do, the newest one if not given.
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+}
+
+/// `show`.
+#[derive(Clone, Debug, Args)]
+pub struct ShowArgs {
+    /// The run; a unique beginning will do, the newest one if not given.
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+
+    /// One task: what it is, what it read, how it went, its result.
+    #[arg(long, value_name = "SLUG", group = "what")]
+    pub task: Option<String>,
+
+    /// One model call: prompt, reply, repairs, issues, cost.
+    #[arg(long, value_name = "N", group = "what")]
+    pub call: Option<u32>,
+
+    /// The prompt of one model call exactly as sent.
+    #[arg(long, value_name = "N", group = "what")]
+    pub prompt: Option<u32>,
+
+    /// All recorded facts, one JSON object a line.
+    #[arg(long, group = "what")]
+    pub events: bool,
+
+    /// When each unit ran.
+    #[arg(long, group = "what")]
+    pub timeline: bool,
+
+    /// The sheet as it stands.
+    #[arg(long, group = "what")]
+    pub plan: bool,
+}
+
+/// `approve`.
+#[derive(Clone, Debug, Args)]
+pub struct ApproveArgs {
+    /// The run; the newest waiting one if not given.
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+
+    /// Tasks to approve; all that wait if none is named.
+    #[arg(value_name = "SLUG")]
+    pub slugs: Vec<String>,
+
+    /// Also approve later before-run gates of this run.
+    #[arg(long, conflicts_with = "slugs")]
+    pub all: bool,
+}
+
+/// `deny`.
+#[derive(Clone, Debug, Args)]
+pub struct DenyArgs {
+    /// The run; the newest waiting one if not given.
+    #[arg(value_name = "RUN")]
+    pub run: Option<String>,
+
+    /// Tasks to deny; all that wait if none is named.
+    #[arg(value_name = "SLUG")]
+    pub slugs: Vec<String>,
+
+    /// Why; the next plan is made with these words.
+    #[arg(long, value_name = "TEXT")]
+    pub because: Option<String>,
+}
+
+/// `skill`.
+#[derive(Debug, Subcommand)]
+pub enum SkillCommand {
+    /// The skills that are offered, with where they come from.
+    List,
+    /// Check skill files and print every issue with line and column.
+    Check(SkillCheckArgs),
+}
+
+/// `skill check`.
+#[derive(Clone, Debug, Args)]
+pub struct SkillCheckArgs {
+    /// Files or folders; all skills of the project and the user if none is named.
+    #[arg(value_name = "PATH")]
+    pub paths: Vec<PathBuf>,
+}
+
+/// `model`.
+#[derive(Debug, Subcommand)]
+pub enum ModelCommand {
+    /// What is there: servers, configured providers, keys, embedded models.
+    List,
+    /// Fetch an embedded model.
+    Pull(ModelPullArgs),
+    /// Measure a model: slots, context, tool calls, schema, grammar, tokens a second.
+    Test(ModelTestArgs),
+}
+
+/// `model pull`.
+#[derive(Clone, Debug, Args)]
+pub struct ModelPullArgs {
+    /// Name in the catalogue; the first that can be had if not given.
+    #[arg(value_name = "NAME")]
+    pub name: Option<String>,
+}
+
+/// `model test`.
+#[derive(Clone, Debug, Args)]
+pub struct ModelTestArgs {
+    /// The model; the one that `run` would choose if not given.
+    #[arg(value_name = "MODEL")]
+    pub model: Option<String>,
+}
+
+/// `completions`.
+#[derive(Clone, Debug, Args)]
+pub struct CompletionsArgs {
+    /// Shell.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Approval modes of spec 11.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ApprovalArg {
+    /// Before writers run and before changes are applied.
+    Both,
+    /// Only before writers run.
+    BeforeRun,
+    /// Only before changes are applied and commands run.
+    BeforeApply,
+    /// Never ask.
+    Never,
+}
+
+/// Policies of spec 2.12 and 2.13.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum RefinePolicyArg {
+    /// Where it adds something.
+    Auto,
+    /// Each time.
+    Always,
+    /// Not at all.
+    Never,
+}
+
+/// Headless policies of spec 11.8.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HeadlessArg {
+    /// Save and stop.
+    Stop,
+    /// Deny.
+    Deny,
+    /// Approve all of this run.
+    Approve,
+    /// Approve these tasks.
+    Slugs(Vec<String>),
+}
+
+impl std::str::FromStr for HeadlessArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "stop" => Ok(Self::Stop),
+            "deny" => Ok(Self::Deny),
+            "approve" => Ok(Self::Approve),
+            _ => {
+                let slugs: Vec<String> = text.split(',').map(str::trim).map(str::to_owned).collect();
+                let valid = |slug: &String| {
+                    !slug.is_empty() && slug.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+                };
+                if slugs.iter().all(valid) {
+                    Ok(Self::Slugs(slugs))
+                } else {
+                    Err("expected stop, deny, approve, or slugs of tasks separated by commas".to_owned())
+                }
+            }
+        }
+    }
+}

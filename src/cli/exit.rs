@@ -1,0 +1,78 @@
+//! Exit codes (spec 11.9) and failures that end a command.
+
+use std::process::ExitCode;
+
+use callsheet_core::record::Outcome;
+
+/// Why the process ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Exit {
+    /// Complete.
+    Complete = 0,
+    /// Internal or configuration error.
+    Internal = 1,
+    /// Usage or invalid input, such as a sheet with errors.
+    Usage = 2,
+    /// Approval or input required.
+    Waiting = 3,
+    /// No valid plan, iteration or continuation.
+    NoPlan = 4,
+    /// A task failed, was denied or blocked.
+    Incomplete = 5,
+    /// A limit or the last round was reached.
+    Limit = 6,
+    /// Provider unreachable.
+    Unreachable = 7,
+    /// Cancelled.
+    Cancelled = 130,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+impl From<Outcome> for Exit {
+    fn from(outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Complete => Self::Complete,
+            Outcome::Incomplete => Self::Incomplete,
+            Outcome::MaxRounds | Outcome::LimitReached => Self::Limit,
+            Outcome::PlanFailed | Outcome::IterationFailed => Self::NoPlan,
+            Outcome::ApprovalRequired | Outcome::InputRequired => Self::Waiting,
+            Outcome::Unreachable => Self::Unreachable,
+            Outcome::Misconfigured => Self::Internal,
+            Outcome::Cancelled => Self::Cancelled,
+        }
+    }
+}
+
+/// A command that could not do its work: what went wrong, what to do, and the exit code.
+#[derive(Debug)]
+pub struct Failure {
+    /// Exit code.
+    pub exit: Exit,
+    /// What went wrong, where.
+    pub what: String,
+    /// What to do about it; may be empty.
+    pub advice: String,
+}
+
+impl Failure {
+    /// A failure with advice.
+    pub fn new(exit: Exit, what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { exit, what: what.into(), advice: advice.into() }
+    }
+
+    /// Wrong usage or invalid input.
+    pub fn usage(what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, what, advice)
+    }
+
+    /// Our own fault, or the configuration's.
+    pub fn internal(what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self::new(Exit::Internal, what, advice)
+    }
+}

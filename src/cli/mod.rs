@@ -1,0 +1,18 @@
+//! The command line: what can be asked for, and the words and exit codes people get.
+
+mod args;
+mod exit;
+
+pub use args::{
+    ApprovalArg, ApproveArgs, Cli, Command, CompletionsArgs, DenyArgs, HeadlessArg, ModelCommand, ModelPullArgs,
+    ModelTestArgs, PlanArgs, RefinePolicyArg, ResumeArgs, RunArgs, RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand,
+    WorkArgs,
+};
+pub use exit::{Exit, Failure};
+
+use clap::CommandFactory;
+
+/// The whole command line, for completions and for tests of documents.
+pub fn command() -> clap::Command {
+    Cli::command()
+}

@@ -1,0 +1,332 @@
+//! Reading the layers and laying them over each other.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use callsheet_core::spec::Settings;
+use serde_json::json;
+use toml_edit::{Document, Item};
+
+use super::{Folders, Kind, Trust, key};
+
+/// Where a value came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// A flag of the command.
+    Flag(String),
+    /// An environment variable.
+    Environment(String),
+    /// A file, with its 1-based line.
+    File(PathBuf, usize),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(flag) => write!(f, "flag {flag}"),
+            Self::Environment(name) => write!(f, "environment {name}"),
+            Self::File(path, line) => write!(f, "{}:{line}", path.display()),
+        }
+    }
+}
+
+/// A value with its origin.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Value {
+    /// JSON form.
+    pub value: serde_json::Value,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// Something a person should know about the configuration, that does not stop a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice(pub String);
+
+/// A file that cannot be used: where and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {what}")]
+pub struct ConfigFault {
+    /// `file:line:column`, or the variable or flag.
+    pub place: String,
+    /// What is wrong and what to do.
+    pub what: String,
+}
+
+/// What the layers are read from.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// The user's file.
+    pub user: Option<PathBuf>,
+    /// The project's file.
+    pub project: Option<PathBuf>,
+    /// Variables that begin with `CALLSHEET_`.
+    pub environment: BTreeMap<String, String>,
+    /// Key, value and flag of each flag given.
+    pub flags: Vec<(String, serde_json::Value, String)>,
+}
+
+/// The configuration in force.
+#[derive(Clone, Debug, Default)]
+pub struct Config {
+    /// Values by dotted key.
+    pub values: BTreeMap<String, Value>,
+    /// What a person should know.
+    pub notices: Vec<Notice>,
+}
+
+/// Variables that are not configuration keys.
+const OTHER_VARIABLES: &[&str] = &["CALLSHEET_HOME", "CALLSHEET_LOG"];
+
+impl Config {
+    /// Reads all layers, weakest first.
+    ///
+    /// # Errors
+    /// The first file, variable or flag that cannot be understood.
+    pub fn load(sources: &Sources, folders: Option<&Folders>) -> Result<Self, ConfigFault> {
+        let mut config = Self::default();
+        if let Some(file) = &sources.user {
+            config.lay_file(file, true)?;
+        }
+        if let Some(file) = &sources.project {
+            let content = std::fs::read(file).unwrap_or_default();
+            let trusted = folders.is_some_and(|folders| Trust::load(folders).holds(file, &content));
+            config.lay_file(file, trusted)?;
+        }
+        for (name, text) in &sources.environment {
+            config.lay_variable(name, text)?;
+        }
+        for (name, value, flag) in &sources.flags {
+            config.values.insert(name.clone(), Value { value: value.clone(), origin: Origin::Flag(flag.clone()) });
+        }
+        Ok(config)
+    }
+
+    fn lay_file(&mut self, file: &Path, trusted: bool) -> Result<(), ConfigFault> {
+        let text = match std::fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+            Err(error) => {
+                let what = format!("cannot be read: {error}");
+                return Err(ConfigFault { place: file.display().to_string(), what });
+            }
+        };
+        let document = Document::parse(text.as_str()).map_err(|error| {
+            let at = error.span().map_or(0, |span| span.start);
+            ConfigFault { place: place(file, &text, at), what: error.message().trim().to_owned() }
+        })?;
+        let mut flat = Vec::new();
+        flatten("", document.as_item(), &mut flat);
+        let mut ignored = Vec::new();
+        for (name, item) in flat {
+            let at = item.span().map_or(0, |span| span.start);
+            let Some(known) = key(&name) else {
+                self.notices.push(Notice(format!("{}: unknown key `{name}` is ignored", place(file, &text, at))));
+                continue;
+            };
+            let value = to_json(item, known.kind)
+                .ok_or_else(|| ConfigFault { place: place(file, &text, at), what: expected(&name, known.kind) })?;
+            if !trusted && (known.needs_trust || names_a_file(&name, &value)) {
+                ignored.push(name);
+                continue;
+            }
+            let line = line_of(&text, at).0;
+            self.values.insert(name, Value { value, origin: Origin::File(file.to_path_buf(), line) });
+        }
+        if !ignored.is_empty() {
+            let keys = ignored.join(", ");
+            let file = file.display();
+            self.notices.push(Notice(format!(
+                "{file} is not trusted; ignored: {keys}. Read the file, then run `callsheet trust`"
+            )));
+        }
+        Ok(())
+    }
+
+    fn lay_variable(&mut self, name: &str, text: &str) -> Result<(), ConfigFault> {
+        if OTHER_VARIABLES.contains(&name) || name.starts_with("CALLSHEET_TEST_") {
+            return Ok(());
+        }
+        let wanted = name.trim_start_matches("CALLSHEET_").to_ascii_lowercase();
+        let Some(known) = super::KEYS.iter().find(|key| key.name.replace('.', "_") == wanted) else {
+            self.notices.push(Notice(format!("environment {name} names no setting and is ignored")));
+            return Ok(());
+        };
+        let value = from_text(text, known.kind).ok_or_else(|| ConfigFault {
+            place: format!("environment {name}"),
+            what: expected(known.name, known.kind),
+        })?;
+        let origin = Origin::Environment(name.to_owned());
+        self.values.insert(known.name.to_owned(), Value { value, origin });
+        Ok(())
+    }
+
+    /// A text value.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.values.get(name)?.value.as_str()
+    }
+
+    /// A list value; empty if not set.
+    pub fn list(&self, name: &str) -> Vec<String> {
+        let items = self.values.get(name).and_then(|value| value.value.as_array()).cloned().unwrap_or_default();
+        items.iter().filter_map(|item| item.as_str().map(str::to_owned)).collect()
+    }
+
+    /// Names of configured providers, sorted.
+    pub fn providers(&self) -> Vec<String> {
+        let mut names: Vec<String> = self
+            .values
+            .keys()
+            .filter_map(|name| name.strip_prefix("providers.")?.rsplit_once('.').map(|(name, _)| name.to_owned()))
+            .collect();
+        names.dedup();
+        names
+    }
+
+    /// One provider's value as JSON.
+    pub fn provider(&self, name: &str, part: &str) -> Option<&serde_json::Value> {
+        self.values.get(&format!("providers.{name}.{part}")).map(|value| &value.value)
+    }
+
+    /// The settings of a run.
+    ///
+    /// # Errors
+    /// If a value has the right type and still makes no sense; the place is its origin.
+    pub fn settings(&self) -> Result<Settings, ConfigFault> {
+        let mut tree = serde_json::to_value(Settings::default()).unwrap_or_default();
+        for (name, value) in &self.values {
+            let target = match name.as_str() {
+                "approval.mode" => "approval".to_owned(),
+                "approval.headless" => "headless".to_owned(),
+                other => other.to_owned(),
+            };
+            let content = if target == "headless" { headless(&value.value) } else { value.value.clone() };
+            let slot = target.split('.').try_fold(&mut tree, |tree, part| tree.get_mut(part));
+            if let Some(slot) = slot {
+                *slot = content;
+            }
+        }
+        let settings: Settings = serde_json::from_value(tree).map_err(|error| ConfigFault {
+            place: "configuration".to_owned(),
+            what: format!("a value does not fit: {error}"),
+        })?;
+        self.check_ranges(&settings)?;
+        Ok(settings)
+    }
+
+    fn check_ranges(&self, settings: &Settings) -> Result<(), ConfigFault> {
+        let fault = |name: &str, what: &str| ConfigFault {
+            place: self.values.get(name).map_or_else(|| "built-in".to_owned(), |value| value.origin.to_string()),
+            what: format!("`{name}` {what}"),
+        };
+        let at_least_one = [
+            ("jobs", settings.jobs),
+            ("max_rounds", settings.max_rounds),
+            ("attempts", settings.attempts),
+            ("comm_tries", settings.comm_tries),
+        ];
+        for (name, value) in at_least_one {
+            if value == 0 {
+                return Err(fault(name, "must be at least 1"));
+            }
+        }
+        let fractions = [
+            ("limits.max_context_fraction", settings.limits.max_context_fraction),
+            ("limits.warning_threshold", settings.limits.warning_threshold),
+        ];
+        for (name, value) in fractions {
+            if !(value > 0.0 && value <= 1.0) {
+                return Err(fault(name, "must be above 0 and at most 1"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn headless(value: &serde_json::Value) -> serde_json::Value {
+    match value.as_str() {
+        Some(word @ ("stop" | "deny" | "approve")) => json!(word),
+        Some(slug) => json!({ "slugs": slug.split(',').map(str::trim).collect::<Vec<_>>() }),
+        None => json!({ "slugs": value }),
+    }
+}
+
+/// Model forms that load a file need trust like a provider does.
+fn names_a_file(name: &str, value: &serde_json::Value) -> bool {
+    (name == "model" || name.starts_with("models."))
+        && value.as_str().is_some_and(|text| text.starts_with("embedded:") || text.starts_with("scripted:"))
+}
+
+fn flatten<'a>(prefix: &str, item: &'a Item, flat: &mut Vec<(String, &'a Item)>) {
+    match item.as_table_like() {
+        Some(table) => {
+            for (name, inner) in table.iter() {
+                let name = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
+                flatten(&name, inner, flat);
+            }
+        }
+        None => flat.push((prefix.to_owned(), item)),
+    }
+}
+
+fn to_json(item: &Item, kind: Kind) -> Option<serde_json::Value> {
+    let list = || {
+        let items = item.as_array()?.iter().map(|value| value.as_str().map(|text| json!(text)));
+        items.collect::<Option<Vec<_>>>().map(serde_json::Value::Array)
+    };
+    match kind {
+        Kind::Text => item.as_str().map(|text| json!(text)),
+        Kind::Count => item.as_integer().filter(|number| *number >= 0).map(|number| json!(number)),
+        Kind::Number => {
+            let number = item.as_float().or_else(|| item.as_integer().map(|number| number as f64))?;
+            (number >= 0.0 && number.is_finite()).then(|| json!(number))
+        }
+        Kind::Flag => item.as_bool().map(|flag| json!(flag)),
+        Kind::List => list(),
+        Kind::TextOrList => item.as_str().map(|text| json!(text)).or_else(list),
+        Kind::Word(words) => item.as_str().filter(|text| words.contains(text)).map(|text| json!(text)),
+    }
+}
+
+fn from_text(text: &str, kind: Kind) -> Option<serde_json::Value> {
+    match kind {
+        Kind::Text | Kind::TextOrList => Some(json!(text)),
+        Kind::Count => text.parse::<u64>().ok().map(|number| json!(number)),
+        Kind::Number => {
+            text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0).map(|n| json!(n))
+        }
+        Kind::Flag => match text {
+            "true" | "1" => Some(json!(true)),
+            "false" | "0" => Some(json!(false)),
+            _ => None,
+        },
+        Kind::List => Some(json!(text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect::<Vec<_>>())),
+        Kind::Word(words) => words.contains(&text).then(|| json!(text)),
+    }
+}
+
+fn expected(name: &str, kind: Kind) -> String {
+    let wanted = match kind {
+        Kind::Text => "a text".to_owned(),
+        Kind::Count => "a whole number of at least 0".to_owned(),
+        Kind::Number => "a number of at least 0".to_owned(),
+        Kind::Flag => "true or false".to_owned(),
+        Kind::List => "a list of texts".to_owned(),
+        Kind::TextOrList => "a text or a list of texts".to_owned(),
+        Kind::Word(words) => format!("one of {}", words.join(", ")),
+    };
+    format!("`{name}` must be {wanted}")
+}
+
+fn line_of(text: &str, at: usize) -> (usize, usize) {
+    let before = text.get(..at).unwrap_or(text);
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
+    (line, column)
+}
+
+fn place(file: &Path, text: &str, at: usize) -> String {
+    let (line, column) = line_of(text, at);
+    format!("{}:{line}:{column}", file.display())
+}

@@ -1,0 +1,15 @@
+//! Configuration in layers, strongest first: flag, environment, project file, user file, built-in. Every value keeps
+//! where it came from, so that `doctor` can tell.
+
+mod folders;
+mod keys;
+mod layers;
+mod trust;
+
+pub use folders::Folders;
+pub use keys::{KEYS, Key, Kind, key};
+pub use layers::{Config, ConfigFault, Notice, Origin, Sources, Value};
+pub use trust::Trust;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,120 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::json;
+
+use super::*;
+
+fn load(
+    user: Option<&str>,
+    project: Option<&str>,
+    environment: &[(&str, &str)],
+    trusted: bool,
+) -> Result<Config, ConfigFault> {
+    let folder = tempfile::tempdir().unwrap();
+    let folders = Folders::below(&folder.path().join("home"));
+    let write = |name: &str, text: Option<&str>| {
+        text.map(|text| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        })
+    };
+    let project = write("project.toml", project);
+    if let (true, Some(path)) = (trusted, &project) {
+        Trust::load(&folders).grant(path, &std::fs::read(path).unwrap()).unwrap();
+    }
+    let environment: BTreeMap<String, String> =
+        environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let sources = Sources { user: write("user.toml", user), project, environment, flags: Vec::new() };
+    Config::load(&sources, Some(&folders))
+}
+
+#[test]
+fn stronger_layers_win_and_say_where_they_came_from() {
+    let config =
+        load(Some("jobs = 2\nmax_rounds = 3\n"), Some("jobs = 6\n"), &[("CALLSHEET_MAX_ROUNDS", "9")], false).unwrap();
+    let settings = config.settings().unwrap();
+    assert_eq!((settings.jobs, settings.max_rounds), (6, 9));
+    assert!(matches!(&config.values["jobs"].origin, Origin::File(path, 1) if path.ends_with("project.toml")));
+    assert_eq!(config.values["max_rounds"].origin, Origin::Environment("CALLSHEET_MAX_ROUNDS".into()));
+}
+
+#[test]
+fn an_untrusted_project_cannot_set_what_could_harm() {
+    let file = "allow_http = true\nread_roots = ['/']\nmodel = 'embedded:/tmp/x.gguf'\njobs = 3\n[approval]\nmode = 'never'\n[providers.p]\nbase_url = 'http://evil'\n";
+    let config = load(None, Some(file), &[], false).unwrap();
+    assert_eq!(config.values.keys().collect::<Vec<_>>(), ["jobs"]);
+    let notice = &config.notices[0].0;
+    for key in ["allow_http", "read_roots", "model", "approval.mode", "providers.p.base_url", "callsheet trust"] {
+        assert!(notice.contains(key), "{notice}");
+    }
+    let trusted = load(None, Some(file), &[], true).unwrap();
+    assert!(trusted.settings().unwrap().allow_http);
+    assert!(trusted.notices.is_empty());
+}
+
+#[test]
+fn trust_is_bound_to_the_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let folders = Folders::below(folder.path());
+    let file = Path::new("some/config.toml");
+    Trust::load(&folders).grant(file, b"a").unwrap();
+    assert!(Trust::load(&folders).holds(file, b"a"));
+    assert!(!Trust::load(&folders).holds(file, b"b"));
+    assert!(Trust::load(&folders).revoke(file).unwrap());
+    assert!(!Trust::load(&folders).holds(file, b"a"));
+}
+
+#[test]
+fn faults_name_file_line_and_column() {
+    let check = |text: &str, expect: &str| {
+        let fault = load(Some(text), None, &[], false).unwrap_err().to_string();
+        let fault = fault.rsplit('/').next().unwrap();
+        assert!(fault.contains(expect), "{fault}");
+    };
+    check("jobs = \n", "user.toml:1:");
+    check("a = 1\njobs = 'many'\n", "user.toml:2:8: `jobs` must be a whole number of at least 0");
+    check("refine = 'sometimes'\n", "`refine` must be one of auto, always, never");
+    check("[providers.x]\ndialect = 'morse'\n", "user.toml:2:11: `providers.x.dialect` must be one of openai");
+}
+
+#[test]
+fn unknown_keys_are_told_and_ignored() {
+    let config = load(Some("jbos = 2\n[limits]\nmax_turn = 1\n"), None, &[("CALLSHEET_JBOS", "1")], false).unwrap();
+    let notices: Vec<&str> = config.notices.iter().map(|notice| notice.0.as_str()).collect();
+    assert!(notices[0].contains("unknown key `jbos`"), "{notices:?}");
+    assert!(notices[1].contains("unknown key `limits.max_turn`"), "{notices:?}");
+    assert!(notices[2].contains("CALLSHEET_JBOS"), "{notices:?}");
+}
+
+#[test]
+fn values_out_of_range_are_refused_with_their_origin() {
+    let fault = load(None, None, &[("CALLSHEET_JOBS", "0")], false).unwrap().settings().unwrap_err();
+    assert_eq!(fault.to_string(), "environment CALLSHEET_JOBS: `jobs` must be at least 1");
+}
+
+#[test]
+fn headless_takes_a_word_or_slugs() {
+    use callsheet_core::spec::{Headless, Slug};
+    let settings = |text: &str| load(Some(text), None, &[], false).unwrap().settings().unwrap().headless;
+    assert_eq!(settings("approval.headless = 'deny'"), Headless::Deny);
+    assert_eq!(
+        settings("approval.headless = ['a-1', 'b-2']"),
+        Headless::Slugs(vec![Slug::new("a-1"), Slug::new("b-2")])
+    );
+}
+
+#[test]
+fn every_settings_key_reaches_the_settings() {
+    let defaults = serde_json::to_value(callsheet_core::spec::Settings::default()).unwrap();
+    for known in KEYS {
+        let elsewhere = ["model", "models.", "providers.", "approval.", "tools."];
+        if elsewhere.iter().any(|start| known.name.starts_with(start)) {
+            continue;
+        }
+        let slot = known.name.split('.').try_fold(&defaults, |tree, part| tree.get(part));
+        assert!(slot.is_some(), "{} names no field of Settings", known.name);
+    }
+    assert_eq!(defaults["jobs"], json!(4));
+}

@@ -2,4 +2,10 @@
 //! themselves. The binary adds nothing but `main`.
 
 pub mod cli;
+pub mod commands;
 pub mod config;
+mod download;
+pub mod models;
+pub mod setup;
+pub mod term;
+pub mod wiring;

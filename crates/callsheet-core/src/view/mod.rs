@@ -1,1 +1,12 @@
-//! Not written yet.
+//! What people and programs see of a run: the report, the summary at the end, and the timeline. Each is a projection of
+//! a folded run; none adds a fact.
+
+mod answer;
+mod report;
+mod summary;
+mod timeline;
+
+pub use answer::answer;
+pub use report::report;
+pub use summary::Summary;
+pub use timeline::{Bar, call_words, timeline};

@@ -1,0 +1,99 @@
+//! What a run cost, and what was saved.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::Serialize;
+
+use crate::run::{Run, State};
+
+/// Numbers of a run. Times are milliseconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Tasks by state.
+    pub tasks: BTreeMap<&'static str, u32>,
+    /// Model calls made.
+    pub calls: u32,
+    /// The least number of calls for what was done (spec 2.14).
+    pub minimum_calls: u32,
+    /// Calls that gave no reply.
+    pub failed_calls: u32,
+    /// Replies that were refused and asked again.
+    pub refused: u32,
+    /// Accepted replies that would have been refused without repairs: calls saved.
+    pub saved_calls: u32,
+    /// Repairs made.
+    pub repairs: u32,
+    /// Tool calls made.
+    pub tools: u32,
+    /// Tokens read.
+    pub input_tokens: u64,
+    /// Tokens written.
+    pub output_tokens: u64,
+    /// Tokens read that the provider had cached.
+    pub cached_tokens: u64,
+    /// US dollars, as far as known.
+    pub cost_usd: f64,
+    /// Time without waiting for a person.
+    pub actual_ms: u64,
+    /// Length of the longest chain of dependent calls: the time with unlimited slots.
+    pub ideal_ms: u64,
+}
+
+impl Summary {
+    /// The numbers of a run as it stands.
+    pub fn of(run: &Run) -> Self {
+        let totals = run.totals();
+        let mut tasks = BTreeMap::new();
+        for task in run.tasks().filter(|task| task.state != State::Dropped) {
+            *tasks.entry(task.state.as_str()).or_insert(0) += 1;
+        }
+        let count = |found: usize| u32::try_from(found).unwrap_or(u32::MAX);
+        Self {
+            tasks,
+            calls: totals.calls,
+            minimum_calls: run.minimum_calls(),
+            failed_calls: totals.failed_calls,
+            refused: count(run.calls().iter().filter(|call| call.accepted == Some(false)).count()),
+            saved_calls: count(
+                run.calls().iter().filter(|call| call.accepted == Some(true) && !call.repairs.is_empty()).count(),
+            ),
+            repairs: totals.repairs.values().sum(),
+            tools: totals.tools,
+            input_tokens: totals.input,
+            output_tokens: totals.output,
+            cached_tokens: totals.cached,
+            cost_usd: totals.cost_usd,
+            actual_ms: run.elapsed_ms(),
+            ideal_ms: run.ideal_ms(),
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tasks: Vec<String> = self.tasks.iter().map(|(state, count)| format!("{count} {state}")).collect();
+        writeln!(f, "- tasks: {}", if tasks.is_empty() { "none".to_owned() } else { tasks.join(", ") })?;
+        write!(f, "- calls: {}, at least {}", self.calls, self.minimum_calls)?;
+        if self.refused > 0 {
+            write!(f, ", {} asked again", self.refused)?;
+        }
+        if self.failed_calls > 0 {
+            write!(f, ", {} without a reply", self.failed_calls)?;
+        }
+        writeln!(f, "; tool calls: {}", self.tools)?;
+        if self.repairs > 0 {
+            writeln!(f, "- repairs: {}, which saved {} calls", self.repairs, self.saved_calls)?;
+        }
+        write!(f, "- tokens: {} read, {} written", self.input_tokens, self.output_tokens)?;
+        if self.cached_tokens > 0 {
+            write!(f, ", {} of them cached", self.cached_tokens)?;
+        }
+        writeln!(f)?;
+        if self.cost_usd > 0.0 {
+            writeln!(f, "- cost: {:.4} US dollars", self.cost_usd)?;
+        }
+        let seconds = |ms: u64| format!("{}.{:02} s", ms / 1_000, ms % 1_000 / 10);
+        writeln!(f, "- time: {}, ideal {}", seconds(self.actual_ms), seconds(self.ideal_ms))
+    }
+}

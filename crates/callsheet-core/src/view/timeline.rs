@@ -1,0 +1,92 @@
+//! When each piece of work ran, from the facts.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::record::{CallKey, EffectKey, Event, Fact};
+use crate::reply::Phase;
+
+/// One piece of work: from its start to its result, milliseconds from the first fact.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Bar {
+    /// What, in words.
+    pub what: String,
+    /// Start.
+    pub from: u64,
+    /// End; `None`: it never ended.
+    pub to: Option<u64>,
+}
+
+/// All model calls, tool calls, gates and applies, in the order they started.
+pub fn timeline(facts: &[Fact]) -> Vec<Bar> {
+    let zero = facts.first().map_or(0, |fact| fact.at);
+    let mut bars: Vec<Bar> = Vec::new();
+    let mut open: BTreeMap<EffectKey, usize> = BTreeMap::new();
+    for fact in facts {
+        let at = fact.at.saturating_sub(zero);
+        if let Event::Started { effect } = &fact.event {
+            open.insert(effect.clone(), bars.len());
+            bars.push(Bar { what: words(effect), from: at, to: None });
+        } else if let Some(bar) = ended(&fact.event).and_then(|key| open.remove(&key)).and_then(|index| bars.get_mut(index)) {
+            bar.to = Some(at);
+        }
+    }
+    bars
+}
+
+fn ended(event: &Event) -> Option<EffectKey> {
+    Some(match event {
+        Event::ReplyReceived { key, .. } | Event::CallFailed { key, .. } => EffectKey::Ask(key.clone()),
+        Event::ToolFinished { task, run, call, .. } => {
+            EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.clone() }
+        }
+        Event::GateAnswered { gate, .. } => EffectKey::Gate(gate.clone()),
+        Event::QuestionAnswered { task, run, call, .. } => {
+            EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }
+        }
+        Event::ChangesApplied { task, run, set, .. } | Event::ChangesRejected { task, run, set, .. } => {
+            EffectKey::Apply { task: task.clone(), run: run.clone(), set: *set }
+        }
+        Event::ChangesRolledBack { task, run, set } => {
+            EffectKey::RollBack { task: task.clone(), run: run.clone(), set: *set }
+        }
+        _ => return None,
+    })
+}
+
+fn words(effect: &EffectKey) -> String {
+    match effect {
+        EffectKey::Ask(key) => call_words(key),
+        EffectKey::Read(key) => format!("read {}", call_words(key)),
+        EffectKey::Check { task, .. } => format!("check {task}"),
+        EffectKey::Tool { task, call, .. } => format!("tool {call} of {task}"),
+        EffectKey::Merge { task, .. } => format!("merge {task}"),
+        EffectKey::Gate(gate) => format!("gate {}", gate.n),
+        EffectKey::Question { task, .. } => format!("question of {task}"),
+        EffectKey::Apply { task, .. } => format!("apply {task}"),
+        EffectKey::RollBack { task, .. } => format!("roll back {task}"),
+        EffectKey::Conclude => "conclude".to_owned(),
+    }
+}
+
+/// A call in words: `plan`, `refine find-code-1`, `execute find-code-1 (tool-2)`.
+pub fn call_words(key: &CallKey) -> String {
+    let phase = match key.phase {
+        Phase::Plan => "plan",
+        Phase::Refine => "refine",
+        Phase::Execute => "execute",
+        Phase::Merge => "merge",
+        Phase::Iterate => "iterate",
+        Phase::Continue => "continue",
+    };
+    let mut words = phase.to_owned();
+    if let Some(task) = &key.task {
+        words.push(' ');
+        words.push_str(task.as_str());
+    }
+    if let Some(run) = key.run.as_ref().filter(|run| run.as_str() != "exec" && run.as_str() != "loop") {
+        words.push_str(&format!(" ({run})"));
+    }
+    words
+}

@@ -1,0 +1,125 @@
+//! One model call: the prompt is put together, a slot taken, the request sent with the retries of spec 12.1, and the
+//! reply recorded before anything acts on it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use callsheet_core::record::{CallFault, CallKey, Event};
+use callsheet_core::run::{Asked, Run};
+
+use crate::edge::retry_wait;
+use crate::ports::{Model, ModelFault, ModelReply, ModelRequest, Signal};
+
+use super::assemble::{self, PromptRecord};
+use super::work::{Outcome, Work, ready};
+use super::{DriveFault, World};
+
+pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
+    let wish = asked.key.task.as_ref().and_then(|slug| run.task(slug)).and_then(|task| task.skill.as_ref());
+    let model = match work.world.models.model(asked.key.phase, wish.and_then(|skill| skill.model.as_deref())) {
+        Ok(model) => model,
+        Err(fault) => return ready(Ok(vec![failed(asked.key, &fault, 0)])),
+    };
+    let parts = match assemble::gather(&work.world, run, &asked, &*model) {
+        Ok(parts) => parts,
+        Err(fault) => return ready(Err(fault)),
+    };
+    let tries = run.settings().comm_tries.max(1);
+    Box::pin(async move {
+        let prompt = parts.render(&work).await?;
+        let Some(slot) = work.world.slots.acquire(&model.info().provider, &work.cancel).await else {
+            return Ok(vec![failed(asked.key, &ModelFault::Cancelled, 0)]);
+        };
+        let event = send(&work, &asked, &prompt, &model, tries).await;
+        drop(slot);
+        event.map(|event| vec![event])
+    })
+}
+
+/// Sends up to `tries` times. The time of the call covers all of them.
+async fn send(
+    work: &Work,
+    asked: &Asked,
+    prompt: &PromptRecord,
+    model: &Arc<dyn Model>,
+    tries: u32,
+) -> Result<Event, DriveFault> {
+    let world = &work.world;
+    let begun = world.clock.now_ms();
+    let mut sends = 0;
+    loop {
+        sends += 1;
+        let spent = world.clock.now_ms().saturating_sub(begun);
+        let left = asked.deadline_ms.saturating_sub(spent);
+        let fault = match once(work, &asked.key, &prompt.request, model, left).await {
+            Ok(reply) => return received(world, asked, prompt, &reply, begun, sends),
+            Err(fault) => fault,
+        };
+        let ModelFault::Communication { message, retry_after } = &fault else {
+            return Ok(failed(asked.key.clone(), &fault, sends));
+        };
+        let wait = retry_wait(sends, *retry_after);
+        let in_time = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX) < left;
+        if sends >= tries || !in_time {
+            return Ok(failed(asked.key.clone(), &fault, sends));
+        }
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        world.observer.see(&Signal::Retry { key: &asked.key, send: sends, wait_ms, message });
+        tokio::select! {
+            () = world.clock.sleep(wait) => {}
+            () = work.cancel.cancelled() => return Ok(failed(asked.key.clone(), &ModelFault::Cancelled, sends)),
+        }
+    }
+}
+
+async fn once(
+    work: &Work,
+    key: &CallKey,
+    request: &ModelRequest,
+    model: &Arc<dyn Model>,
+    left_ms: u64,
+) -> Result<ModelReply, ModelFault> {
+    let observer = &work.world.observer;
+    let deltas = |text: &str| observer.see(&Signal::Delta { key, text });
+    let mut request = request.clone();
+    request.deadline = Duration::from_millis(left_ms);
+    let reply = model.ask(&request, &deltas, &work.cancel).await?;
+    if reply.text.trim().is_empty() && reply.calls.is_empty() && reply.thinking.is_none() {
+        let message = "the reply was empty".to_owned();
+        return Err(ModelFault::Communication { message, retry_after: None });
+    }
+    Ok(reply)
+}
+
+fn received(
+    world: &World,
+    asked: &Asked,
+    prompt: &PromptRecord,
+    reply: &ModelReply,
+    begun: u64,
+    sends: u32,
+) -> Result<Event, DriveFault> {
+    let prompt = serde_json::to_vec(prompt).map_err(DriveFault::defect)?;
+    let text = serde_json::to_vec(reply).map_err(DriveFault::defect)?;
+    Ok(Event::ReplyReceived {
+        key: asked.key.clone(),
+        prompt: world.store.put_blob(&prompt)?,
+        reply: world.store.put_blob(&text)?,
+        model: reply.model.clone(),
+        usage: reply.usage,
+        ms: world.clock.now_ms().saturating_sub(begun),
+        sends,
+        stop: reply.stop,
+    })
+}
+
+fn failed(key: CallKey, fault: &ModelFault, sends: u32) -> Event {
+    let kind = match fault {
+        ModelFault::Communication { .. } => CallFault::Communication,
+        ModelFault::Configuration { .. } => CallFault::Configuration,
+        ModelFault::ContextOverflow { .. } => CallFault::ContextOverflow,
+        ModelFault::Deadline => CallFault::Timeout,
+        ModelFault::Cancelled => CallFault::Cancelled,
+    };
+    Event::CallFailed { key, fault: kind, sends, message: fault.to_string() }
+}

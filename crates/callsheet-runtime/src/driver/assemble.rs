@@ -1,0 +1,337 @@
+//! Putting a prompt together: what the call is about is taken from the run at once (`gather`), files and pages are read
+//! when the call is made (`render`), so that references are never older than the call (spec 2.8).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callsheet_core::prompt::{
+    ExecutionKind, ExecutionPrompt, IterationPrompt, MergePrompt, PlanPrompt, RefinementPrompt, Rendered, Retry,
+};
+use callsheet_core::reply::Phase;
+use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
+use callsheet_core::spec::{BlobId, Skill, ToolSpec};
+use serde::{Deserialize, Serialize};
+
+use crate::ports::{Capabilities, Constraint, Message, Model, ModelFault, ModelRequest};
+use crate::references::{Allowance, Level, Request, Resolved, Wanted, resolve};
+
+use super::known::{self, Texts};
+use super::work::Work;
+use super::{DriveFault, World, constraint, conversation};
+
+/// Issues of a refused reply that the next attempt is shown, tokens at most (each block is capped by itself too).
+const LONG_WINDOW: u32 = 65_536;
+
+/// A prompt as recorded: the request exactly as sent, and what of the project it showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromptRecord {
+    /// The canonical request.
+    pub request: ModelRequest,
+    /// Project files shown whole, with the hash of what was shown.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shown_in_full: BTreeMap<String, BlobId>,
+    /// Project files shown in part, with the hash of the whole file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shown_in_part: BTreeMap<String, BlobId>,
+}
+
+/// What a call is about, owned, so that the run may go on.
+pub(super) struct Parts {
+    job: Job,
+    label: String,
+    wanted: Vec<Wanted>,
+    restricted: BTreeSet<String>,
+    writer_before: bool,
+    task_name: Option<String>,
+    allowance: Allowance,
+    allow_http: bool,
+    texts: Texts,
+    capabilities: Capabilities,
+    output_tokens: u32,
+    description: String,
+}
+
+enum Job {
+    Plan { prompt: PlanPrompt, offer: constraint::ListOffer },
+    Iterate { prompt: IterationPrompt, offer: constraint::ListOffer },
+    Refine { prompt: Box<RefinementPrompt>, links: Vec<String>, needs_call: bool },
+    Execute { prompt: Box<ExecutionPrompt>, outputs: String, later: Vec<Message>, tools: Vec<ToolSpec> },
+    Merge { prompt: Box<MergePrompt>, documents: Vec<(String, Option<BlobId>)> },
+}
+
+/// Takes from the run what the call needs.
+pub(super) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model) -> Result<Parts, DriveFault> {
+    let window = model.info().window;
+    let capabilities = model.info().capabilities;
+    let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
+    let skill_limit = task.and_then(|task| task.skill.as_ref()).and_then(|skill| skill.limits.reference_tokens);
+    let mut parts = Parts {
+        job: job(world, run, asked, capabilities)?,
+        label: callsheet_core::view::call_words(&asked.key),
+        wanted: task.map(|task| wanted(run, task, asked)).unwrap_or_default(),
+        restricted: run.no_longer_relevant().iter().cloned().collect(),
+        writer_before: task.is_some_and(|task| known::writer_before(run, &task.task.slug)),
+        task_name: task.map(|task| task.task.name.clone()),
+        allowance: Allowance::new(&run.settings().budget, skill_limit, window, asked.budget_scale),
+        allow_http: run.settings().allow_http,
+        texts: Texts::of(world, run),
+        capabilities,
+        output_tokens: output_tokens(asked.key.phase, task, window),
+        description: known::project_description(world),
+    };
+    parts.describe();
+    Ok(parts)
+}
+
+/// Hard cap of a reply. A quarter of a small window is left to it; a long or unknown window takes thinking models.
+fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option<u32>) -> u32 {
+    let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
+    let plain = match phase {
+        Phase::Plan | Phase::Iterate | Phase::Continue => 3_072,
+        Phase::Refine => 2_048,
+        Phase::Execute if writes => 8_192,
+        Phase::Execute | Phase::Merge => 4_096,
+    };
+    match window {
+        Some(window) if window < LONG_WINDOW => plain.min((window / 4).max(256)),
+        _ => plain * 2,
+    }
+}
+
+/// References of the unit with those carried along from the summaries of producers (spec 2.12).
+fn wanted(run: &Run, task: &TaskRun, asked: &Asked) -> Vec<Wanted> {
+    let own = match (&asked.key.phase, &asked.key.run) {
+        (Phase::Execute, Some(id)) => task.run(id).map(|exec| exec.input.references.clone()).unwrap_or_default(),
+        (Phase::Refine, _) => task.task.references.clone(),
+        _ => return Vec::new(),
+    };
+    let carried: Vec<Wanted> = if asked.key.phase == Phase::Execute { known::carried(run, &own) } else { Vec::new() };
+    own.into_iter().map(|reference| Wanted { reference, carried: false }).chain(carried).collect()
+}
+
+fn job(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) -> Result<Job, DriveFault> {
+    match asked.key.phase {
+        Phase::Plan => plan(world, run, asked),
+        Phase::Iterate | Phase::Continue => iterate(world, run, asked),
+        Phase::Refine => refine(world, run, asked),
+        Phase::Execute => execute(world, run, asked, capabilities),
+        Phase::Merge => merge(world, run, asked),
+    }
+}
+
+fn owner<'a>(run: &'a Run, asked: &Asked) -> Result<&'a TaskRun, DriveFault> {
+    let slug = asked.key.task.as_ref().ok_or_else(|| DriveFault::defect("a call of a task names none"))?;
+    run.task(slug).ok_or_else(|| DriveFault::defect(format!("a call of the unknown task {slug}")))
+}
+
+/// The refused proposal and its issues, for plan and iteration.
+fn retry(world: &World, run: &Run, asked: &Asked) -> Result<Option<Retry>, DriveFault> {
+    let Some(attempts) = run.attempts(&asked.key) else { return Ok(None) };
+    let Some(refused) = &attempts.refused else { return Ok(None) };
+    Ok(Some(Retry { proposal: known::reply(world, refused)?.text, issues: known::issues_text(&attempts.issues) }))
+}
+
+fn plan(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
+    let loaded = world.skills(run.settings());
+    let prompt = PlanPrompt {
+        skill_catalog: loaded.catalog.render(),
+        environment: world.environment.clone(),
+        project_description: String::new(),
+        current_file: known::current_file(world),
+        open_files: Vec::new(),
+        user_prompt: run.prompt().to_owned(),
+        retry: retry(world, run, asked)?,
+    };
+    Ok(Job::Plan { prompt, offer: constraint::ListOffer::new(world, run, &loaded) })
+}
+
+fn iterate(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
+    let loaded = world.skills(run.settings());
+    let prompt = IterationPrompt {
+        skill_catalog: loaded.catalog.render(),
+        environment: world.environment.clone(),
+        project_description: String::new(),
+        original_prompt: run.prompt().to_owned(),
+        follow_ups: Vec::new(),
+        goals_summary: run.goals().text.clone(),
+        completed_outputs: known::completed_outputs(run),
+        current_task_list: known::outstanding_list(run),
+        task_problems: known::problems_text(run),
+        retry: retry(world, run, asked)?,
+    };
+    Ok(Job::Iterate { prompt, offer: constraint::ListOffer::new(world, run, &loaded) })
+}
+
+fn refine(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
+    let task = owner(run, asked)?;
+    let skill = world.pinned(task.skill.as_ref())?;
+    let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
+    let checked = known::issues_text(&task.check_issues);
+    let issues = [checked, known::issues_text(issues)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();
+    let tools = world.offered_tools(&skill.policy.tools);
+    let needs_call = skill.policy.needs_arguments && task.task.references.is_empty();
+    let prompt = RefinementPrompt {
+        tools,
+        environment: world.environment.clone(),
+        project_description: String::new(),
+        original_prompt: run.prompt().to_owned(),
+        reference_contents: String::new(),
+        task_data: known::task_text(&task.task, callsheet_core::sheet::MarkdownPhase::Refinement),
+        issues: issues.join("\n"),
+        skill,
+    };
+    let links = constraint::task_links(world, run, task);
+    Ok(Job::Refine { prompt: Box::new(prompt), links, needs_call })
+}
+
+fn execute(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) -> Result<Job, DriveFault> {
+    let task = owner(run, asked)?;
+    let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
+    let exec: &ExecRun = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
+    let skill: Skill = world.pinned(task.skill.as_ref())?;
+    let offered = if exec.is_loop && !asked.without_tools { world.offered_tools(&skill.policy.tools) } else { Vec::new() };
+    let kind = if exec.is_loop {
+        ExecutionKind::Loop { text_tools: if capabilities.tools { Vec::new() } else { offered.clone() } }
+    } else if skill.policy.writes_files {
+        ExecutionKind::Write
+    } else {
+        ExecutionKind::Plain
+    };
+    let later = if exec.is_loop { conversation::later(world, run, task, exec, asked)? } else { Vec::new() };
+    let issues = match (exec.is_loop, run.attempts(&asked.key)) {
+        (false, Some(attempts)) => known::issues_text(&attempts.issues),
+        _ => String::new(),
+    };
+    let outputs = if exec.is_loop { String::new() } else { conversation::fixed_outputs(world, run, task, exec)? };
+    let prompt = ExecutionPrompt {
+        kind,
+        environment: world.environment.clone(),
+        project_description: String::new(),
+        original_prompt: run.prompt().to_owned(),
+        precursor: String::new(),
+        need: task.task.need.clone(),
+        expected: task.task.expected.clone(),
+        issues,
+        skill,
+    };
+    Ok(Job::Execute { prompt: Box::new(prompt), outputs, later, tools: offered })
+}
+
+fn merge(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
+    let task = owner(run, asked)?;
+    let documents = task
+        .runs
+        .iter()
+        .filter_map(|exec| Some((exec.id.as_str().to_owned(), exec.result.as_ref()?.document.clone())))
+        .collect();
+    let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
+    let prompt = MergePrompt {
+        skill: world.pinned(task.skill.as_ref())?,
+        original_prompt: run.prompt().to_owned(),
+        need: task.task.need.clone(),
+        expected: task.task.expected.clone(),
+        run_documents: Vec::new(),
+        issues: known::issues_text(issues),
+    };
+    Ok(Job::Merge { prompt: Box::new(prompt), documents })
+}
+
+impl Parts {
+    /// The description goes into every prompt that has room for it.
+    fn describe(&mut self) {
+        let text = std::mem::take(&mut self.description);
+        match &mut self.job {
+            Job::Plan { prompt, .. } => prompt.project_description = text,
+            Job::Iterate { prompt, .. } => prompt.project_description = text,
+            Job::Refine { prompt, .. } => prompt.project_description = text,
+            Job::Execute { prompt, .. } => prompt.project_description = text,
+            Job::Merge { .. } => {}
+        }
+    }
+
+    /// Reads what the prompt shows and fills the template.
+    pub async fn render(mut self, work: &Work) -> Result<PromptRecord, ModelFault> {
+        let world = &work.world;
+        let level = if matches!(self.job, Job::Refine { .. }) { Level::Preview } else { Level::Whole };
+        let request = Request {
+            references: &self.wanted,
+            level,
+            allowance: self.allowance,
+            task: self.task_name.as_deref(),
+            writer_before: self.writer_before,
+            restricted: &self.restricted,
+        };
+        let sources = self.texts.sources(world, self.allow_http);
+        let resolved = resolve(&request, &sources, &work.cancel).await.map_err(|_| ModelFault::Cancelled)?;
+        let filled = self.fill(world, &resolved)?;
+        Ok(PromptRecord {
+            request: self.request(filled, &resolved),
+            shown_in_full: resolved.shown_in_full,
+            shown_in_part: resolved.shown_in_part,
+        })
+    }
+
+    fn fill(&mut self, world: &World, resolved: &Resolved) -> Result<Rendered, ModelFault> {
+        let templates = &world.templates;
+        let rendered = match &mut self.job {
+            Job::Plan { prompt, .. } => prompt.render(templates),
+            Job::Iterate { prompt, .. } => prompt.render(templates),
+            Job::Refine { prompt, .. } => {
+                prompt.reference_contents = resolved.text();
+                prompt.render(templates)
+            }
+            Job::Execute { prompt, outputs, .. } => {
+                let pieces = [resolved.text(), std::mem::take(outputs)];
+                prompt.precursor = pieces.into_iter().filter(|piece| !piece.is_empty()).collect::<Vec<_>>().join("\n");
+                prompt.render(templates)
+            }
+            Job::Merge { prompt, documents } => {
+                let text = |blob: &Option<BlobId>| blob.as_ref().and_then(|blob| world.text(blob).ok()).unwrap_or_default();
+                prompt.run_documents = documents.iter().map(|(label, blob)| (label.clone(), text(blob))).collect();
+                prompt.render(templates)
+            }
+        };
+        rendered.map_err(|fault| ModelFault::Configuration { message: fault.to_string() })
+    }
+
+    fn request(&mut self, rendered: Rendered, resolved: &Resolved) -> ModelRequest {
+        let mut messages = vec![Message::User { text: rendered.user }];
+        let mut tools = Vec::new();
+        if let Job::Execute { later, tools: offered, .. } = &mut self.job {
+            messages.append(later);
+            if self.capabilities.tools {
+                tools = std::mem::take(offered);
+            }
+        }
+        ModelRequest {
+            label: std::mem::take(&mut self.label),
+            system: rendered.system,
+            messages,
+            tools,
+            constraint: self.constraint(resolved),
+            max_output_tokens: self.output_tokens,
+            temperature: None,
+            seed: None,
+            deadline: std::time::Duration::from_secs(600),
+        }
+    }
+
+    /// A grammar of the whole reply, where the model takes one.
+    fn constraint(&self, resolved: &Resolved) -> Option<Constraint> {
+        if !self.capabilities.grammar {
+            return None;
+        }
+        let grammar = match &self.job {
+            Job::Plan { offer, .. } => offer.plan(),
+            Job::Iterate { offer, .. } => offer.iteration(),
+            Job::Refine { prompt, links, needs_call } => constraint::refinement(links, &prompt.tools, *needs_call),
+            Job::Execute { prompt, tools, .. } => match prompt.kind {
+                ExecutionKind::Loop { .. } if self.capabilities.tools && !tools.is_empty() => return None,
+                ExecutionKind::Loop { .. } => constraint::loop_turn(tools),
+                ExecutionKind::Write => constraint::write_execution(resolved),
+                ExecutionKind::Plain => constraint::execution(),
+            },
+            Job::Merge { .. } => constraint::merge(),
+        };
+        Some(Constraint { grammar: Some(grammar), json_schema: None })
+    }
+}

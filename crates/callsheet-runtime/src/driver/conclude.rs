@@ -1,0 +1,95 @@
+//! The end of a run, and the files people read while it goes on. Run files are views of the log (spec 10.6): a view that
+//! cannot be written is told once in the trace and harms nothing.
+
+use callsheet_core::record::{Event, Fact, Outcome};
+use callsheet_core::run::{Run, State, TaskRun};
+use callsheet_core::spec::Slug;
+use callsheet_core::view::report;
+
+use crate::runfiles::RunFileFault;
+
+use super::{DriveFault, World, known};
+
+/// Writes the report and says how the run ended.
+pub(super) fn conclude(world: &World, run: &Run, outcome: Outcome) -> Result<Event, DriveFault> {
+    let text = report(run, outcome);
+    told(world.files.write_report(&text).map(drop));
+    Ok(Event::RunConcluded { outcome, report: world.store.put_blob(text.as_bytes())? })
+}
+
+/// Writes the views that facts changed.
+pub(super) fn write_views(world: &World, run: &Run, facts: &[Fact]) {
+    let mut sheet = false;
+    for fact in facts {
+        match &fact.event {
+            Event::ListAdopted { .. } | Event::TaskRefined { .. } | Event::RunConcluded { .. } => sheet = true,
+            Event::RunFinished { key, .. } => {
+                sheet = true;
+                write_owner(world, run, key.task.as_ref());
+            }
+            Event::RunsMerged { task, .. } | Event::ChangesApplied { task, .. } | Event::ChangesReverted { task, .. } => {
+                sheet = true;
+                write_owner(world, run, Some(task));
+            }
+            _ => {}
+        }
+    }
+    if sheet && run.has_list() {
+        told(world.files.write_sheet(&known::sheet_text(run)).map(drop));
+    }
+}
+
+/// All views anew, on resume.
+pub(super) fn rewrite_views(world: &World, run: &Run) {
+    if run.has_list() {
+        told(world.files.write_sheet(&known::sheet_text(run)).map(drop));
+    }
+    for task in run.tasks() {
+        write_task(world, task);
+    }
+}
+
+fn write_owner(world: &World, run: &Run, slug: Option<&Slug>) {
+    if let Some(task) = slug.and_then(|slug| run.task(slug)) {
+        write_task(world, task);
+    }
+}
+
+fn write_task(world: &World, task: &TaskRun) {
+    let slug = &task.task.slug;
+    let files = &world.files;
+    let text = |blob| world.text(blob).unwrap_or_default();
+    if task.runs.len() > 1 {
+        for exec in &task.runs {
+            if let Some(document) = exec.result.as_ref().and_then(|result| result.document.as_ref()) {
+                told(files.write_run(slug, &exec.id, &text(document)).map(drop));
+            }
+        }
+    }
+    if let (State::Done, Some(result)) = (task.state, &task.result) {
+        if let Some(document) = &result.document {
+            told(files.write_task(slug, &text(document)).map(drop));
+        }
+        for detail in &result.details {
+            if let Ok(content) = world.store.blob(&detail.blob) {
+                told(files.write_detail(slug, &detail.filename, &content).map(drop));
+            }
+        }
+    }
+    let diffs: Vec<String> = task
+        .applied
+        .iter()
+        .filter(|set| !set.reverted)
+        .filter_map(|set| set.changes.diff.as_ref())
+        .map(text)
+        .collect();
+    if !diffs.is_empty() {
+        told(files.write_diff(slug, &diffs.concat()).map(drop));
+    }
+}
+
+fn told(written: Result<(), RunFileFault>) {
+    if let Err(fault) = written {
+        tracing::warn!(%fault, "a run file was not written; the record holds its content");
+    }
+}

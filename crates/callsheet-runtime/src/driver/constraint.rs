@@ -1,0 +1,137 @@
+//! Grammars of replies, made from what a reply may name: skills, links, tools, files.
+
+use std::path::Path;
+
+use callsheet_core::grammar::{self, EditableFile, Grammar, ListShape};
+use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::sheet;
+use callsheet_core::spec::{Reference, Target, ToolSpec};
+use ignore::WalkBuilder;
+
+use crate::references::Resolved;
+use crate::skills::LoadedSkills;
+
+use super::{World, known};
+
+/// Files a plan may link to at most; those the request names come first.
+const MAX_FILES: usize = 40;
+/// Files looked at in a large project.
+const MAX_SEEN: usize = 2_000;
+/// Sections and tasks of a constrained list: models that need a grammar do best with few.
+const MAX_SECTIONS: u32 = 4;
+const MAX_TASKS: u32 = 2;
+
+/// What a list may be made of.
+pub(super) struct ListOffer {
+    skills: Vec<String>,
+    links: Vec<String>,
+    outstanding: Vec<Vec<String>>,
+    first_number: u32,
+}
+
+impl ListOffer {
+    pub fn new(world: &World, run: &Run, loaded: &LoadedSkills) -> Self {
+        let mut links = project_links(world, run.prompt());
+        links.extend(run.done().map(|task| link(&task.task.name, Target::TaskOutput { slug: task.task.slug.clone(), heading: None })));
+        let outstanding = run
+            .steps()
+            .iter()
+            .map(|step| {
+                let open = step.iter().filter_map(|slug| run.task(slug)).filter(|task| !task.state.is_ended());
+                open.map(|task| known::task_text(&task.task, sheet::MarkdownPhase::Coarse)).collect::<Vec<_>>()
+            })
+            .filter(|step: &Vec<String>| !step.is_empty())
+            .collect();
+        let first_number = run
+            .taken()
+            .filter_map(|slug| slug.as_str().strip_prefix("task-")?.parse::<u32>().ok())
+            .max()
+            .unwrap_or(0)
+            .saturating_add(1);
+        let skills = loaded.catalog.skills().map(|skill| skill.name.clone()).collect();
+        Self { skills, links, outstanding, first_number }
+    }
+
+    fn shape(&self) -> ListShape<'_> {
+        ListShape {
+            skills: &self.skills,
+            references: &self.links,
+            max_sections: MAX_SECTIONS,
+            max_tasks: MAX_TASKS,
+            first_number: self.first_number,
+        }
+    }
+
+    pub fn plan(&self) -> Grammar {
+        grammar::plan(&self.shape())
+    }
+
+    pub fn iteration(&self) -> Grammar {
+        grammar::iteration(&self.shape(), &self.outstanding)
+    }
+}
+
+fn link(title: &str, target: Target) -> String {
+    sheet::link(&Reference { title: title.to_owned(), target })
+}
+
+/// Links to the project's description and files, ignored ones left out, those the request names first.
+fn project_links(world: &World, prompt: &str) -> Vec<String> {
+    let mut links = Vec::new();
+    if !known::project_description(world).is_empty() {
+        links.push(link("Project description", Target::ProjectDescription));
+    }
+    let root = world.workspace.root();
+    let mut files: Vec<String> = WalkBuilder::new(root)
+        .sort_by_file_path(Path::cmp)
+        .build()
+        .take(MAX_SEEN)
+        .flatten()
+        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+        .filter_map(|entry| entry.path().strip_prefix(root).ok()?.to_str().map(str::to_owned))
+        .filter(|path| !path.chars().any(|c| c.is_control() || "()[]<>`".contains(c)))
+        .collect();
+    // Stable: named files first, then shallow ones, each in path order.
+    files.sort_by_key(|path| (!prompt.contains(path.as_str()), path.matches('/').count()));
+    files.truncate(MAX_FILES);
+    let title = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    links.extend(files.into_iter().map(|path| link(&title(&path), Target::File { path, fragment: None })));
+    links
+}
+
+/// Links a refinement may keep or choose: the task's own, and the project's files.
+pub(super) fn task_links(world: &World, run: &Run, task: &TaskRun) -> Vec<String> {
+    let mut links: Vec<String> = task.task.references.iter().map(sheet::link).collect();
+    for more in project_links(world, run.prompt()) {
+        if !links.contains(&more) {
+            links.push(more);
+        }
+    }
+    links
+}
+
+pub(super) fn refinement(links: &[String], tools: &[ToolSpec], needs_call: bool) -> Grammar {
+    grammar::refinement(links, tools, needs_call)
+}
+
+pub(super) fn loop_turn(tools: &[ToolSpec]) -> Grammar {
+    grammar::loop_turn(tools)
+}
+
+pub(super) fn execution() -> Grammar {
+    grammar::execution()
+}
+
+pub(super) fn merge() -> Grammar {
+    grammar::merge()
+}
+
+pub(super) fn write_execution(resolved: &Resolved) -> Grammar {
+    let whole = resolved.shown_in_full.keys().map(|path| EditableFile { path: path.clone(), shown_in_full: true });
+    let part = resolved
+        .shown_in_part
+        .keys()
+        .filter(|path| !resolved.shown_in_full.contains_key(*path))
+        .map(|path| EditableFile { path: path.clone(), shown_in_full: false });
+    grammar::write_execution(&whole.chain(part).collect::<Vec<_>>())
+}

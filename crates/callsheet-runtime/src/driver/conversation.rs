@@ -1,0 +1,118 @@
+//! Tool outputs as a model sees them: after the references of an interpreting run, and as the messages of a
+//! conversation (spec 10.4, 10.7).
+
+use callsheet_core::prompt::{Note, cut_tokens};
+use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput, ToolRun};
+use callsheet_core::sheet::fence;
+use callsheet_core::spec::BlobId;
+
+use crate::ports::Message;
+
+use super::{DriveFault, World, known};
+
+/// Tokens of one tool output shown to the model (spec 10.4).
+const TOOL_OUTPUT_TOKENS: u32 = 6_000;
+
+/// An output for the model, and whether it is an error.
+struct Shown {
+    text: String,
+    error: bool,
+}
+
+/// `## Tool Calls`, then one `### Tool output <id>` per call, each in a typed fence.
+pub(super) fn fixed_outputs(
+    world: &World,
+    run: &Run,
+    task: &TaskRun,
+    exec: &ExecRun,
+) -> Result<String, DriveFault> {
+    if exec.calls.is_empty() {
+        return Ok(String::new());
+    }
+    let mut text = String::from("## Tool Calls\n");
+    for call in &exec.calls {
+        let json = serde_json::to_string_pretty(&call.call).map_err(DriveFault::defect)?;
+        text.push_str(&format!("\n{}\n", fence("json", &json).trim_end()));
+    }
+    for call in &exec.calls {
+        let shown = shown(world, run, task, exec, call)?;
+        text.push_str(&format!("\n### Tool output {}\n\n{}\n", call.call.id, fence("text", &shown.text).trim_end()));
+    }
+    Ok(text)
+}
+
+/// Messages after the first: each turn with its outputs, the refused final reply with its issues, and the word that
+/// tools are over.
+pub(super) fn later(
+    world: &World,
+    run: &Run,
+    task: &TaskRun,
+    exec: &ExecRun,
+    asked: &Asked,
+) -> Result<Vec<Message>, DriveFault> {
+    let mut messages = Vec::new();
+    for turn in &exec.turns {
+        let text = match &turn.reply {
+            Some(blob) => known::reply(world, blob)?.text,
+            None => String::new(),
+        };
+        let calls: Vec<&ToolRun> = turn.calls.iter().filter_map(|id| exec.call(id)).collect();
+        messages.push(Message::Assistant { text, calls: calls.iter().map(|call| call.call.clone()).collect() });
+        for call in calls {
+            let Shown { text, error } = shown(world, run, task, exec, call)?;
+            messages.push(Message::Tool { id: call.call.id.clone(), name: call.call.name.clone(), text, error });
+        }
+    }
+    if let Some(attempts) = run.attempts(&asked.key).filter(|attempts| !attempts.issues.is_empty()) {
+        if let Some(refused) = &attempts.refused {
+            let reply = known::reply(world, refused)?;
+            messages.push(Message::Assistant { text: reply.text, calls: Vec::new() });
+        }
+        let issues = known::issues_text(&attempts.issues);
+        messages.push(Message::User { text: Note::LoopIssues.fill(&[("issues", &issues)]) });
+    }
+    if asked.without_tools {
+        messages.push(Message::User { text: Note::LoopLastTurn.text().to_owned() });
+    }
+    Ok(messages)
+}
+
+fn shown(world: &World, run: &Run, task: &TaskRun, exec: &ExecRun, call: &ToolRun) -> Result<Shown, DriveFault> {
+    let limit = task.skill.as_ref().and_then(|skill| skill.limits.tool_output_tokens).unwrap_or(TOOL_OUTPUT_TOKENS);
+    let plain = |text: String| Shown { text, error: false };
+    Ok(match call.output() {
+        None => plain(String::new()),
+        Some(ToolOutput::Text { blob, error: false }) => plain(cut(world, task, call, blob, limit)?),
+        Some(ToolOutput::Text { blob, error: true }) => {
+            let text = cut(world, task, call, blob, limit)?;
+            Shown { text: format!("{}\n{text}", Note::ToolFailed.text()), error: true }
+        }
+        Some(ToolOutput::Answered(blob)) => plain(cut(world, task, call, blob, limit)?),
+        Some(ToolOutput::Applied { set }) => plain(applied(world, task, *set)?),
+        Some(ToolOutput::Rejected(issues)) => Shown { text: known::issues_text(issues), error: true },
+        Some(ToolOutput::Repeated { of }) => {
+            let earlier = exec.call(of).map(|call| shown(world, run, task, exec, call)).transpose()?;
+            let text = earlier.map(|earlier| earlier.text).unwrap_or_default();
+            plain(format!("{}\n{text}", Note::RepeatedCall.fill(&[("id", of)])))
+        }
+        Some(ToolOutput::Interrupted) => Shown { text: Note::InterruptedCall.text().to_owned(), error: true },
+    })
+}
+
+/// The output, cut to its tokens; the whole of a cut one goes to the run directory.
+fn cut(world: &World, task: &TaskRun, call: &ToolRun, blob: &BlobId, limit: u32) -> Result<String, DriveFault> {
+    let whole = world.text(blob)?;
+    let cut = cut_tokens(&whole, limit);
+    if cut.len() < whole.len()
+        && let Err(fault) = world.files.write_tool_output(&task.task.slug, &call.call.id, whole.as_bytes())
+    {
+        tracing::debug!(%fault, "a view was not written");
+    }
+    Ok(cut.into_owned())
+}
+
+fn applied(world: &World, task: &TaskRun, set: u32) -> Result<String, DriveFault> {
+    let found = task.applied.iter().find(|applied| applied.set == set);
+    let Some(diff) = found.and_then(|applied| applied.changes.diff.as_ref()) else { return Ok(String::new()) };
+    Ok(Note::ChangesApplied.fill(&[("diff", &fence("diff", &world.text(diff)?))]))
+}

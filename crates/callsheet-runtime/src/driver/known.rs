@@ -1,0 +1,340 @@
+//! What is known of a run, in the forms that readers, prompts and references ask for.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callsheet_core::prompt::{CurrentFile, Note};
+use callsheet_core::record::{Event, ListAdopted, ListOrigin};
+use callsheet_core::reply::{self, Issue, KnownTask, ListReply, ReadContext, Reading, ReplyKind};
+use callsheet_core::run::{ProblemKind, Run, State, TaskRun};
+use callsheet_core::sheet::{self, MarkdownPhase, fence};
+use callsheet_core::spec::{BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Target, Task, TaskList};
+
+use crate::ports::{ModelReply, Store};
+use crate::references::{self, Output, RunTexts, Sources, TaskOutput, Wanted};
+use crate::skills::LoadedSkills;
+
+use super::{DriveFault, World};
+
+/// The project's description (AGENTS.md, else README); empty if there is none.
+pub(super) fn project_description(world: &World) -> String {
+    references::project_description(&world.workspace).map(|excerpt| excerpt.text).unwrap_or_default()
+}
+
+/// The file a person has open, with its beginning.
+pub(super) fn current_file(world: &World) -> Option<CurrentFile> {
+    let path = world.current_file.clone()?;
+    let located = world.workspace.locate(&path).ok()?;
+    let bytes = world.workspace.read(&located, 256 * 1024).ok()?;
+    let text = if bytes.is_binary() { String::new() } else { String::from_utf8_lossy(&bytes.bytes).into_owned() };
+    Some(CurrentFile { language: references::language(&path).to_owned(), path, text })
+}
+
+/// A recorded reply.
+pub(super) fn reply(world: &World, blob: &BlobId) -> Result<ModelReply, DriveFault> {
+    serde_json::from_slice(&world.store.blob(blob)?).map_err(DriveFault::defect)
+}
+
+/// The text form of issues, one a line, raw blocks below them (spec 4.8).
+pub(super) fn issues_text(issues: &[Issue]) -> String {
+    issues.iter().map(reply::issue_block).collect::<Vec<_>>().join("\n")
+}
+
+/// A task in one of the serialisations of spec 9.
+pub(super) fn task_text(task: &Task, phase: MarkdownPhase) -> String {
+    sheet::to_markdown(task, phase)
+}
+
+/// An earlier step has a writer that has not ended.
+pub(super) fn writer_before(run: &Run, slug: &Slug) -> bool {
+    let step = run.step_of(slug).unwrap_or(0);
+    let earlier = run.steps().iter().take(step).flatten();
+    earlier.filter_map(|slug| run.task(slug)).any(|task| task.writer.is_some() && !task.state.is_ended())
+}
+
+/// File links of the summaries of producers, each once, without those the task names itself (spec 2.12).
+pub(super) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
+    let mut carried: Vec<Wanted> = Vec::new();
+    let producers = own.iter().filter_map(|reference| run.task(reference.target.producer()?));
+    for link in producers.filter_map(|task| task.result.as_ref()).flat_map(|result| &result.links) {
+        let Ok(target) = sheet::parse_target(link) else { continue };
+        let known = own.iter().map(|reference| &reference.target).chain(carried.iter().map(|wanted| &wanted.reference.target));
+        if known.into_iter().all(|known| *known != target) {
+            carried.push(Wanted { reference: Reference { title: String::new(), target }, carried: true });
+        }
+    }
+    carried
+}
+
+/// Done tasks for the iteration prompt, each under its heading (spec 9.2).
+pub(super) fn completed_outputs(run: &Run) -> String {
+    let blocks = run.done().enumerate().map(|(index, task)| {
+        let output = task.result.as_ref().map(|result| result.summary.as_str());
+        format!("### Completed task output {}\n\n{}", index + 1, sheet::to_list_markdown(&task.task, output))
+    });
+    blocks.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Outstanding tasks in LIST form (spec 9.2).
+pub(super) fn outstanding_list(run: &Run) -> String {
+    sheet::list_markdown(&outstanding(run))
+}
+
+fn outstanding(run: &Run) -> TaskList {
+    let steps = run.steps().iter().map(|step| callsheet_core::spec::Step {
+        tasks: step
+            .iter()
+            .filter_map(|slug| run.task(slug))
+            .filter(|task| !task.state.is_ended())
+            .map(|task| task.task.clone())
+            .collect(),
+    });
+    TaskList { goals: run.goals().clone(), steps: steps.filter(|step| !step.tasks.is_empty()).collect() }
+}
+
+/// The saved sheet (spec 3.4): prompt, goals, outstanding and problem tasks, finished tasks.
+pub fn sheet_text(run: &Run) -> String {
+    let open = run.steps().iter().map(|step| callsheet_core::spec::Step {
+        tasks: step
+            .iter()
+            .filter_map(|slug| run.task(slug))
+            .filter(|task| !matches!(task.state, State::Done | State::Dropped))
+            .map(|task| task.task.clone())
+            .collect(),
+    });
+    let list = TaskList { goals: run.goals().clone(), steps: open.filter(|step| !step.tasks.is_empty()).collect() };
+    let done: Vec<(&Task, Option<&str>)> = run
+        .done()
+        .map(|task| (&task.task, task.result.as_ref().map(|result| result.summary.as_str())))
+        .collect();
+    sheet::saved_sheet(run.prompt(), &list, &done)
+}
+
+/// Failures with their issues, denials with the person's words, blocks with their cause (spec 2.9).
+pub(super) fn problems_text(run: &Run) -> String {
+    let blocks = run.problems().map(|problem| {
+        let name = problem.task.task.name.as_str();
+        match problem.kind {
+            ProblemKind::Failed { reason, issues, .. } => {
+                let issues = issues_text(issues);
+                Note::ProblemFailed.fill(&[("name", name), ("reason", reason), ("issues", &issues)])
+            }
+            ProblemKind::Denied { words } => {
+                let words = if words.trim().is_empty() { String::new() } else { fence("text", words) };
+                Note::ProblemDenied.fill(&[("name", name), ("words", &words)])
+            }
+            ProblemKind::Blocked { cause } => {
+                let cause = run.task(cause).map_or(cause.as_str(), |task| task.task.name.as_str());
+                Note::ProblemBlocked.fill(&[("name", name), ("cause", cause)])
+            }
+        }
+    });
+    blocks.collect::<Vec<_>>().join("\n")
+}
+
+/// All tasks of the run as readers compare with them.
+fn known_tasks(run: &Run) -> Vec<KnownTask> {
+    run.tasks()
+        .filter(|task| task.state != State::Dropped)
+        .map(|task| {
+            let result = task.result.as_ref();
+            KnownTask {
+                task: task.task.clone(),
+                step: run.step_of(&task.task.slug).and_then(|step| u32::try_from(step).ok()),
+                done: task.state == State::Done,
+                denied: task.state == State::Denied,
+                outstanding: !task.state.is_ended(),
+                headings: result.map(|result| result.headings.clone()).unwrap_or_default(),
+                details: result
+                    .map(|result| result.details.iter().map(|detail| detail.filename.clone()).collect())
+                    .unwrap_or_default(),
+                tokens: result.map(|result| result.tokens).unwrap_or_default(),
+                writer: task.writer.is_some(),
+            }
+        })
+        .collect()
+}
+
+/// What readers may compare with, without answers to lookups.
+pub(super) fn context(world: &World, run: &Run, settings: &Settings, catalog: Vec<Skill>) -> ReadContext {
+    ReadContext {
+        catalog,
+        tools: world.tool_specs(),
+        disabled_tools: world.disabled_tools.clone(),
+        tasks: known_tasks(run),
+        taken: run.taken().cloned().collect(),
+        prompts: if run.prompt().is_empty() { Vec::new() } else { vec![run.prompt().to_owned()] },
+        allow_http: settings.allow_http,
+        has_current_file: world.current_file.is_some(),
+        prompt_budget: settings.budget.prompt,
+        reference_budget: settings.budget.reference,
+        strict: settings.strict,
+        ..ReadContext::default()
+    }
+}
+
+/// Reads a text with all its lookups answered: asked again until nothing is asked (spec 4.1).
+pub(super) fn read_with<T>(
+    world: &World,
+    kind: ReplyKind,
+    text: &str,
+    context: &mut ReadContext,
+    read: impl Fn(&str, &ReadContext) -> T,
+) -> T {
+    for _ in 0..4 {
+        let wanted = reply::lookups(kind, text, context);
+        if wanted.is_empty() {
+            break;
+        }
+        context.answers.extend(references::answer(&wanted, &world.workspace));
+    }
+    read(text, context)
+}
+
+/// Reads a sheet file. Returns its list, its issues and its own original prompt.
+pub(super) fn read_sheet(
+    world: &World,
+    text: &str,
+    settings: &Settings,
+) -> Result<(Reading<TaskList>, Vec<Issue>, Option<String>), DriveFault> {
+    let loaded = world.skills(settings);
+    let mut context = context(world, &Run::new(), settings, loaded.catalog.skills().cloned().collect());
+    let reading = read_with(world, ReplyKind::Sheet, text, &mut context, reply::read_sheet);
+    let issues = reading.issues.clone();
+    let prompt = reading.value.prompt.clone();
+    let list = Reading { value: reading.value.list, repairs: reading.repairs, issues: reading.issues };
+    Ok((list, issues, prompt))
+}
+
+/// The fact of a list that the host read or made.
+pub(super) fn adopt_host_list(
+    world: &World,
+    run: &Run,
+    reading: Reading<TaskList>,
+    issues: Vec<Issue>,
+) -> Result<Event, DriveFault> {
+    let mut list = reading.value;
+    // A sheet or one skill counts as complete unless it says that it continues (spec 2.2).
+    list.goals.plan_complete = !list.goals.plan_continues;
+    let open: Vec<&Task> = Vec::new();
+    sheet::fill::fill_names(&mut list, &open, &run.taken().cloned().collect());
+    let reply = ListReply { list, ..ListReply::default() };
+    let loaded = world.skills(run.settings());
+    let list = adopt(world, run, reply, &loaded)?;
+    Ok(Event::ListAdopted { origin: ListOrigin::Host, list, repairs: reading.repairs, issues })
+}
+
+/// Pins the skills a list names and matches it with the outstanding tasks (spec 2.11, 6.4).
+pub(super) fn adopt(
+    world: &World,
+    run: &Run,
+    reply: ListReply,
+    loaded: &LoadedSkills,
+) -> Result<ListAdopted, DriveFault> {
+    let mut skills: BTreeMap<String, SkillPolicy> = BTreeMap::new();
+    let named: Vec<String> = reply.list.tasks().filter_map(|task| task.skill.clone()).collect();
+    for name in named {
+        if let Some(skill) = loaded.catalog.get(&name) {
+            skills.insert(name, world.pin(skill)?);
+        }
+    }
+    let known: Vec<&Task> = run
+        .tasks()
+        .filter(|task| !matches!(task.state, State::Done | State::Dropped))
+        .map(|task| &task.task)
+        .collect();
+    Ok(callsheet_core::adopt::adopt(reply, &known, skills))
+}
+
+/// The run's own texts for references, owned.
+pub(super) struct Texts {
+    prompts: Vec<String>,
+    goals: String,
+    sections: Vec<String>,
+    outputs: BTreeMap<Slug, Known>,
+    store: Arc<dyn Store>,
+}
+
+struct Known {
+    slug: Slug,
+    result: Option<callsheet_core::record::ResultParts>,
+}
+
+impl Texts {
+    /// A snapshot of what references may read.
+    pub fn of(world: &World, run: &Run) -> Self {
+        let section = |step: &Vec<Slug>| {
+            let tasks = step.iter().filter_map(|slug| run.task(slug));
+            tasks.map(|task| sheet::to_markdown(&task.task, MarkdownPhase::Coarse)).collect::<Vec<_>>().join("\n\n")
+        };
+        let mut outputs = BTreeMap::new();
+        for slug in run.taken() {
+            if let Some(task) = run.task(slug) {
+                let result = task.result.clone().filter(|_| task.state == State::Done);
+                outputs.insert(slug.clone(), Known { slug: task.task.slug.clone(), result });
+            }
+        }
+        Self {
+            prompts: vec![run.prompt().to_owned()],
+            goals: run.goals().text.clone(),
+            sections: run.steps().iter().map(section).collect(),
+            outputs,
+            store: Arc::clone(&world.store),
+        }
+    }
+
+    /// Where references get their contents from.
+    pub fn sources<'a>(&'a self, world: &'a World, allow_http: bool) -> Sources<'a> {
+        Sources {
+            workspace: &world.workspace,
+            texts: self,
+            pages: &world.pages,
+            current_file: world.current_file.as_deref(),
+            allow_http,
+        }
+    }
+}
+
+impl RunTexts for Texts {
+    fn prompts(&self) -> Vec<String> {
+        self.prompts.clone()
+    }
+
+    fn plan(&self, part: &PlanPart) -> Option<String> {
+        match part {
+            PlanPart::OriginalPrompt => self.prompts.first().cloned(),
+            PlanPart::Goals => Some(self.goals.clone()),
+            PlanPart::Section(number) => self.sections.get(usize::try_from(*number).ok()?.checked_sub(1)?).cloned(),
+        }
+    }
+
+    fn output(&self, slug: &Slug) -> Output {
+        let Some(known) = self.outputs.get(slug) else { return Output::Unknown };
+        let Some(result) = &known.result else { return Output::NotYet };
+        let document = result.document.as_ref().and_then(|blob| self.store.blob(blob).ok()).unwrap_or_default();
+        Output::Done(TaskOutput {
+            slug: Some(known.slug.clone()),
+            summary: result.summary.clone(),
+            document: String::from_utf8_lossy(&document).into_owned(),
+            details: result.details.iter().map(|detail| detail.filename.clone()).collect(),
+        })
+    }
+
+    fn detail(&self, slug: &Slug, file: &str) -> Option<Vec<u8>> {
+        let result = self.outputs.get(slug)?.result.as_ref()?;
+        let detail = result.details.iter().find(|detail| detail.filename == file)?;
+        self.store.blob(&detail.blob).ok()
+    }
+}
+
+/// The task of a target, for those who only look.
+pub(super) fn is_known(run: &Run, target: &Target) -> bool {
+    target.producer().is_none_or(|slug| run.task(slug).is_some())
+}
+
+/// The references a task's execution would read, carried ones included.
+pub(super) fn execution_references(run: &Run, task: &TaskRun) -> Vec<Wanted> {
+    let own: Vec<Reference> = task.task.references.clone();
+    let carried = carried(run, &own);
+    own.into_iter().map(|reference| Wanted { reference, carried: false }).chain(carried).collect()
+}

@@ -1,0 +1,194 @@
+//! The driver: performs what a run owes, records what came out, and folds it. It decides nothing; the machine does.
+//!
+//! One loop owns the run. Quick pure work (reading a reply, checking references, merging by code) happens inside the
+//! loop; everything that waits is a task of its own that sends its facts back. A fact is tried on the machine first,
+//! so that a late or repeated one is dropped instead of recorded, and is on disk before anything acts on it.
+
+mod ask;
+mod assemble;
+mod changes;
+mod conclude;
+mod constraint;
+mod conversation;
+mod fault;
+mod gates;
+mod known;
+mod models;
+mod read;
+mod session;
+mod start;
+mod tools;
+mod work;
+mod world;
+
+pub use assemble::PromptRecord;
+pub use changes::{Undone, undo};
+pub use fault::DriveFault;
+pub use gates::{open_gate, view as gate_view};
+pub use known::sheet_text;
+pub use models::ModelSource;
+pub use session::Session;
+pub use start::{EntrySpec, begin, check_sheet, reopen};
+pub use world::{CurrentFile, World};
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callsheet_core::record::{Event, Outcome};
+use callsheet_core::run::Effect;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use work::{Done, Work};
+
+/// How often letters of other processes are looked for while nothing else happens.
+const LETTER_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Drives a run until it ends or waits for somebody who is not there. Returns how.
+///
+/// `stop` asks for a clean end: what is in flight is cancelled, the run becomes `cancelled` and can be resumed.
+///
+/// # Errors
+/// If the store refuses, or the machine owes nothing and has not ended, which is a defect.
+pub async fn drive(world: Arc<World>, session: Session, stop: CancellationToken) -> Result<Outcome, DriveFault> {
+    let mut driver = Driver { world, session, flying: BTreeMap::new(), tasks: JoinSet::new(), stop, only_plan: false };
+    let ended = driver.run().await;
+    for flight in driver.flying.values() {
+        flight.cancel();
+    }
+    driver.tasks.shutdown().await;
+    driver.session.close();
+    ended
+}
+
+/// Drives until a list is accepted, and no further. Gives the sheet, or how planning ended with its message.
+///
+/// # Errors
+/// As [`drive`].
+pub async fn plan_only(
+    world: Arc<World>,
+    session: Session,
+    stop: CancellationToken,
+) -> Result<Result<String, (Outcome, Option<String>)>, DriveFault> {
+    let mut driver = Driver { world, session, flying: BTreeMap::new(), tasks: JoinSet::new(), stop, only_plan: true };
+    let ended = driver.run().await;
+    driver.tasks.shutdown().await;
+    let run = driver.session.run();
+    let planned = match ended? {
+        Outcome::Cancelled if run.has_list() => Ok(sheet_text(run)),
+        outcome => Err((outcome, run.message().map(str::to_owned))),
+    };
+    driver.session.close();
+    Ok(planned)
+}
+
+struct Driver {
+    world: Arc<World>,
+    session: Session,
+    flying: BTreeMap<callsheet_core::record::EffectKey, CancellationToken>,
+    tasks: JoinSet<Done>,
+    stop: CancellationToken,
+    only_plan: bool,
+}
+
+impl Driver {
+    async fn run(&mut self) -> Result<Outcome, DriveFault> {
+        let mut letters = tokio::time::interval(LETTER_INTERVAL);
+        letters.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut asked_to_stop = false;
+        loop {
+            if self.only_plan && self.session.run().has_list() {
+                self.stop.cancel();
+            }
+            if self.stop.is_cancelled() && !asked_to_stop {
+                asked_to_stop = true;
+                self.session.record(&self.world, vec![Event::CancelRequested])?;
+            }
+            self.start_what_is_owed()?;
+            if self.flying.is_empty()
+                && let Some(outcome) = self.session.run().outcome()
+            {
+                return Ok(outcome);
+            }
+            if self.flying.is_empty() {
+                return Err(DriveFault::Stalled { facts: self.session.facts() });
+            }
+            let stop = self.stop.clone();
+            tokio::select! {
+                Some(done) = self.tasks.join_next() => self.land(done)?,
+                () = stop.cancelled(), if !asked_to_stop => {}
+                _ = letters.tick() => gates::read_letters(&mut self.session, &self.world)?,
+            }
+            while let Some(done) = self.tasks.try_join_next() {
+                self.land(done)?;
+            }
+        }
+    }
+
+    /// Performs quick effects until only waiting ones are left, then starts those that are not in flight.
+    fn start_what_is_owed(&mut self) -> Result<(), DriveFault> {
+        loop {
+            let owed = self.session.run().outstanding();
+            self.cancel_what_is_no_longer_owed(&owed);
+            let mut quick = false;
+            for effect in &owed {
+                if let Some(events) = self.perform_quick(effect)? {
+                    quick |= self.session.record(&self.world, events)? > 0;
+                }
+            }
+            if quick {
+                continue;
+            }
+            let fresh: Vec<Effect> = owed.into_iter().filter(|effect| !self.flying.contains_key(&effect.key())).collect();
+            let fresh: Vec<Effect> = fresh.into_iter().filter(|effect| !work::is_quick(effect)).collect();
+            if fresh.is_empty() {
+                return Ok(());
+            }
+            let started = fresh.iter().map(|effect| Event::Started { effect: effect.key() }).collect();
+            self.session.record(&self.world, started)?;
+            for effect in fresh {
+                self.launch(effect);
+            }
+        }
+    }
+
+    /// A person may have changed the list, or asked to stop: work nobody owes any more ends.
+    fn cancel_what_is_no_longer_owed(&mut self, owed: &[Effect]) {
+        for (key, flight) in &self.flying {
+            if !owed.iter().any(|effect| effect.key() == *key) {
+                flight.cancel();
+            }
+        }
+    }
+
+    fn perform_quick(&mut self, effect: &Effect) -> Result<Option<Vec<Event>>, DriveFault> {
+        let run = self.session.run();
+        Ok(match effect {
+            Effect::ReadReply(asked) => Some(read::read_reply(&self.world, run, asked)?),
+            Effect::CheckReferences { task, n, stage } => {
+                Some(vec![read::check_references(&self.world, run, task, *n, *stage)?])
+            }
+            Effect::MergeByCode { task, n } => Some(vec![read::merge_by_code(&self.world, run, task, *n)?]),
+            Effect::Conclude(outcome) => Some(vec![conclude::conclude(&self.world, run, *outcome)?]),
+            _ => None,
+        })
+    }
+
+    /// Starts an effect whose start is on disk.
+    fn launch(&mut self, effect: Effect) {
+        let key = effect.key();
+        let cancel = CancellationToken::new();
+        self.flying.insert(key.clone(), cancel.clone());
+        let work = Work { world: Arc::clone(&self.world), cancel };
+        let future = work.perform(effect, self.session.run());
+        self.tasks.spawn(async move { Done { key, result: future.await } });
+    }
+
+    fn land(&mut self, done: Result<Done, tokio::task::JoinError>) -> Result<(), DriveFault> {
+        let done = done.map_err(|error| DriveFault::Defect(format!("a unit of work ended abnormally: {error}")))?;
+        self.flying.remove(&done.key);
+        self.session.record(&self.world, done.result?)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,316 @@
+//! Reading recorded replies into facts. The readers are pure and in core; this file answers their lookups, keeps texts
+//! as blobs and says what was accepted as what.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ReferenceStage, ResultParts, StopReason};
+use callsheet_core::reply::change::{self, FileEdit};
+use callsheet_core::reply::task::{
+    TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
+    summary_files, summary_with_details,
+};
+use callsheet_core::reply::{
+    self, Answer, Change, Execution, Issue, Lookup, LoopTurn, Phase, ReadContext, Reading, Repair, ReplyKind, Severity,
+};
+use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
+use callsheet_core::sheet;
+use callsheet_core::spec::{BlobId, ExecRunId, Settings, Slug, estimate_tokens};
+
+use crate::changes::{Edit, StageFault, stage as stage_edits};
+use crate::ports::ModelReply;
+use crate::references::{self, Allowance, Level, Request, check};
+
+use super::assemble::PromptRecord;
+use super::{DriveFault, World, known};
+
+pub(super) use super::known::issues_text;
+
+/// Files shown to a model, with the hashes they had.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ShownFiles {
+    in_full: BTreeMap<String, BlobId>,
+    in_part: BTreeMap<String, BlobId>,
+}
+
+/// Reads a recorded reply.
+pub(super) fn read_reply(world: &World, run: &Run, asked: &Asked) -> Result<Vec<Event>, DriveFault> {
+    let record = run.call_record(&asked.key).ok_or_else(|| DriveFault::defect("a reply to read is not recorded"))?;
+    let reply = known::reply(world, &record.reply)?;
+    let prompt: PromptRecord = serde_json::from_slice(&world.store.blob(&record.prompt)?).map_err(DriveFault::defect)?;
+    let input = Input { world, run, asked, reply, prompt, length_stop: record.stop == StopReason::Length };
+    let event = match asked.key.phase {
+        Phase::Plan => input.list(ReplyKind::Plan)?,
+        Phase::Iterate => input.list(ReplyKind::Iteration)?,
+        Phase::Continue => input.list(ReplyKind::Continuation)?,
+        Phase::Refine => input.refinement()?,
+        Phase::Merge => input.merge()?,
+        Phase::Execute => input.execution()?,
+    };
+    Ok(vec![event])
+}
+
+struct Input<'a> {
+    world: &'a World,
+    run: &'a Run,
+    asked: &'a Asked,
+    reply: ModelReply,
+    prompt: PromptRecord,
+    length_stop: bool,
+}
+
+impl Input<'_> {
+    fn refused(&self, issues: Vec<Issue>, repairs: Vec<Repair>) -> Event {
+        Event::ReplyRefused { key: self.asked.key.clone(), issues, repairs }
+    }
+
+    fn owner(&self) -> Result<&TaskRun, DriveFault> {
+        let slug = self.asked.key.task.as_ref().and_then(|slug| self.run.task(slug));
+        slug.ok_or_else(|| DriveFault::defect("a reply of an unknown task"))
+    }
+
+    fn list(&self, kind: ReplyKind) -> Result<Event, DriveFault> {
+        let loaded = self.world.skills(self.run.settings());
+        let catalog = loaded.catalog.skills().cloned().collect();
+        let mut context = known::context(self.world, self.run, self.run.settings(), catalog);
+        context.length_stop = self.length_stop;
+        let reading = known::read_with(self.world, kind, &self.reply.text, &mut context, |text, context| match kind {
+            ReplyKind::Plan => reply::read_plan(text, context),
+            ReplyKind::Continuation => reply::read_continuation(text, context),
+            _ => reply::read_iteration(text, context),
+        });
+        if !reading.is_accepted() {
+            return Ok(self.refused(reading.issues, reading.repairs));
+        }
+        let list = known::adopt(self.world, self.run, reading.value, &loaded)?;
+        let origin = ListOrigin::Reply(self.asked.key.clone());
+        Ok(Event::ListAdopted { origin, list, repairs: reading.repairs, issues: reading.issues })
+    }
+
+    /// What a reply about one task is compared with.
+    fn task_context(&self) -> Result<ReadContext, DriveFault> {
+        let task = self.owner()?;
+        let mut skill = self.world.pinned(task.skill.as_ref())?;
+        if let Some(name) = &task.task.skill {
+            skill.name.clone_from(name);
+        }
+        let mut context = known::context(self.world, self.run, self.run.settings(), vec![skill]);
+        context.current = Some(task.task.clone());
+        context.length_stop = self.length_stop;
+        context.shown_in_full.clone_from(&self.prompt.shown_in_full);
+        context.shown_in_part.clone_from(&self.prompt.shown_in_part);
+        Ok(context)
+    }
+
+    fn refinement(&self) -> Result<Event, DriveFault> {
+        let mut context = self.task_context()?;
+        let reading =
+            known::read_with(self.world, ReplyKind::Refinement, &self.reply.text, &mut context, read_refinement);
+        Ok(if reading.is_accepted() {
+            Event::TaskRefined {
+                key: self.asked.key.clone(),
+                refinement: reading.value,
+                repairs: reading.repairs,
+                issues: reading.issues,
+            }
+        } else {
+            self.refused(reading.issues, reading.repairs)
+        })
+    }
+
+    fn merge(&self) -> Result<Event, DriveFault> {
+        let mut context = self.task_context()?;
+        let reading = known::read_with(self.world, ReplyKind::Merge, &self.reply.text, &mut context, read_merge);
+        self.finished(reading, &context, None)
+    }
+
+    fn execution(&self) -> Result<Event, DriveFault> {
+        let task = self.owner()?;
+        let exec = self.asked.key.run.as_ref().and_then(|id| task.run(id));
+        let exec = exec.ok_or_else(|| DriveFault::defect("a reply of an unknown execution run"))?;
+        let mut context = self.task_context()?;
+        if exec.is_loop {
+            return self.turn(task, exec, context);
+        }
+        if !task.skill.as_ref().is_some_and(|skill| skill.writes_files) {
+            let reading =
+                known::read_with(self.world, ReplyKind::Execution, &self.reply.text, &mut context, read_execution);
+            return self.finished(reading, &context, None);
+        }
+        let reading =
+            known::read_with(self.world, ReplyKind::WriteExecution, &self.reply.text, &mut context, read_write_execution);
+        let Reading { value, repairs, mut issues } = reading;
+        let mut changes = None;
+        if issues.iter().all(|issue| issue.severity != Severity::Error) && !value.edits.is_empty() {
+            match keep(self.world, &value.edits)? {
+                Ok(set) => changes = Some(set),
+                Err(refused) => issues.extend(refused),
+            }
+        }
+        self.finished(Reading { value: value.execution, repairs, issues }, &context, changes)
+    }
+
+    fn turn(&self, task: &TaskRun, exec: &ExecRun, mut context: ReadContext) -> Result<Event, DriveFault> {
+        let taken: BTreeSet<String> =
+            task.runs.iter().flat_map(|exec| &exec.calls).map(|call| call.call.id.clone()).collect();
+        let offered = !self.asked.without_tools;
+        let input = TurnInput { native: &self.reply.calls, taken_ids: &taken, tools_offered: offered };
+        let reading = known::read_with(self.world, ReplyKind::Execution, &self.reply.text, &mut context, |text, context| {
+            read_loop_turn(text, input, context)
+        });
+        debug_assert!(exec.is_loop);
+        match reading.value {
+            LoopTurn::Calls(calls) if reading.issues.iter().all(|issue| issue.severity != Severity::Error) => {
+                Ok(Event::CallsAsked {
+                    key: self.asked.key.clone(),
+                    calls,
+                    repairs: reading.repairs,
+                    issues: reading.issues,
+                })
+            }
+            LoopTurn::Calls(_) => Ok(self.refused(reading.issues, reading.repairs)),
+            LoopTurn::Final(execution) => {
+                let reading = Reading { value: *execution, repairs: reading.repairs, issues: reading.issues };
+                self.finished(reading, &context, None)
+            }
+        }
+    }
+
+    /// An execution or merge reply as a fact, texts kept as blobs.
+    fn finished(
+        &self,
+        reading: Reading<Execution>,
+        context: &ReadContext,
+        changes: Option<ChangeSet>,
+    ) -> Result<Event, DriveFault> {
+        if !reading.is_accepted() {
+            return Ok(self.refused(reading.issues, reading.repairs));
+        }
+        let task = self.owner()?;
+        let execution = reading.value;
+        let store = &self.world.store;
+        let mut details = Vec::new();
+        for file in &execution.details {
+            details.push(DetailBlob { filename: file.filename.clone(), blob: store.put_blob(file.content.as_bytes())? });
+        }
+        let result = ResultParts {
+            summary: summary_with_details(&execution.summary, &task.task.slug, &execution.details),
+            document: Some(store.put_blob(execution.document.as_bytes())?),
+            headings: document_headings(&execution.document),
+            tokens: estimate_tokens(&execution.document),
+            details,
+            more_work: execution.more_work,
+            changes,
+            links: summary_files(&execution, context),
+        };
+        let key = self.asked.key.clone();
+        Ok(Event::RunFinished { key, result, repairs: reading.repairs, issues: reading.issues })
+    }
+}
+
+/// Keeps composed edits as a change set, checked against the project as it is.
+fn keep(world: &World, edits: &[FileEdit]) -> Result<Result<ChangeSet, Vec<Issue>>, DriveFault> {
+    let diff = change::diff_of(edits);
+    let edits: Vec<Edit> = edits
+        .iter()
+        .map(|edit| Edit { path: edit.path.clone(), before: edit.before.clone(), after: edit.after.clone() })
+        .collect();
+    match stage_edits(&edits, &diff, &world.workspace, &*world.store) {
+        Ok(set) => Ok(Ok(set)),
+        Err(StageFault::Refused(issues)) => Ok(Err(issues)),
+        Err(StageFault::Store(fault)) => Err(fault.into()),
+    }
+}
+
+/// What an execution run was shown in its latest prompt, for the changes of a tool.
+pub(super) fn shown(world: &World, run: &Run, task: &Slug, exec: &ExecRunId) -> ShownFiles {
+    let latest = run
+        .calls()
+        .iter()
+        .rev()
+        .find(|call| call.key.task.as_ref() == Some(task) && call.key.run.as_ref() == Some(exec));
+    let record = latest.and_then(|call| world.store.blob(&call.prompt).ok());
+    let record = record.and_then(|bytes| serde_json::from_slice::<PromptRecord>(&bytes).ok());
+    record
+        .map(|record| ShownFiles { in_full: record.shown_in_full, in_part: record.shown_in_part })
+        .unwrap_or_default()
+}
+
+/// Validates and composes the changes of a write call; issues go back to the model as its output.
+pub(super) fn stage(
+    world: &World,
+    changes: &[Change],
+    shown: &ShownFiles,
+) -> Result<Result<ChangeSet, Vec<Issue>>, DriveFault> {
+    let lookups: Vec<Lookup> = changes.iter().map(|change| Lookup::Content(change.path.clone())).collect();
+    let answers = references::answer(&lookups, &world.workspace);
+    let mut files = change::Files::new();
+    let mut in_full = shown.in_full.clone();
+    for (lookup, answer) in &answers {
+        if let (Lookup::Content(path), Answer::Content(text)) = (lookup, answer) {
+            // A conversation reads files by tools, so what it saw is not known; the diff a person sees is.
+            in_full.entry(path.clone()).or_insert_with(|| BlobId::of(text.as_bytes()));
+            files.insert(path.clone(), text.clone());
+        }
+    }
+    let shown = change::Shown { in_full: &in_full, in_part: &shown.in_part };
+    let reading = change::validate(changes, &files, shown);
+    if !reading.is_accepted() {
+        return Ok(Err(reading.issues));
+    }
+    keep(world, &reading.value)
+}
+
+/// Whether the references of a task hold now (spec 2.8, 2.12).
+pub(super) fn check_references(
+    world: &World,
+    run: &Run,
+    task: &Slug,
+    n: u32,
+    stage: ReferenceStage,
+) -> Result<Event, DriveFault> {
+    let owner = run.task(task).ok_or_else(|| DriveFault::defect("a check of an unknown task"))?;
+    let settings: &Settings = run.settings();
+    let wanted = known::execution_references(run, owner);
+    let restricted = run.no_longer_relevant().iter().cloned().collect();
+    let request = Request {
+        references: &wanted,
+        level: Level::Whole,
+        allowance: Allowance::new(&settings.budget, None, None, 1.0),
+        task: Some(&owner.task.name),
+        writer_before: known::writer_before(run, task),
+        restricted: &restricted,
+    };
+    let texts = known::Texts::of(world, run);
+    let issues = check(&request, &texts.sources(world, settings.allow_http));
+    Ok(Event::ReferencesChecked { task: task.clone(), n, stage, issues })
+}
+
+/// Merges the finished runs of a task by code (spec 3.12).
+pub(super) fn merge_by_code(world: &World, run: &Run, task: &Slug, n: u32) -> Result<Event, DriveFault> {
+    let owner = run.task(task).ok_or_else(|| DriveFault::defect("a merge of an unknown task"))?;
+    let mut texts = Vec::new();
+    let mut result = ResultParts::default();
+    for exec in &owner.runs {
+        let Some(part) = &exec.result else { continue };
+        let document = match &part.document {
+            Some(blob) => world.text(blob)?,
+            None => String::new(),
+        };
+        texts.push((exec.id.as_str(), part.summary.as_str(), document));
+        result.details.extend(part.details.iter().cloned());
+        result.more_work |= part.more_work;
+        for link in &part.links {
+            if !result.links.contains(link) {
+                result.links.push(link.clone());
+            }
+        }
+    }
+    let parts: Vec<(&str, &str, &str)> =
+        texts.iter().map(|(label, summary, document)| (*label, *summary, document.as_str())).collect();
+    let (summary, document) = sheet::merge_runs(&parts);
+    result.headings = document_headings(&document);
+    result.tokens = estimate_tokens(&document);
+    result.document = Some(world.store.put_blob(document.as_bytes())?);
+    result.summary = summary;
+    Ok(Event::RunsMerged { task: task.clone(), n, result })
+}

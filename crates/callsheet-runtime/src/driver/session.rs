@@ -1,0 +1,132 @@
+//! A run under a lock: its machine, and the log behind it.
+
+use std::sync::Arc;
+
+use callsheet_core::record::{Event, Fact, VERSION};
+use callsheet_core::run::Run;
+use callsheet_core::spec::RunId;
+
+use crate::ports::{Lock, Signal, Store};
+
+use super::{DriveFault, World};
+
+/// The only writer of one run.
+pub struct Session {
+    run: Run,
+    lock: Lock,
+    store: Arc<dyn Store>,
+    facts: u64,
+    last_at: u64,
+}
+
+impl Session {
+    /// Takes the run's lock and folds its log, which is empty for a new run.
+    ///
+    /// # Errors
+    /// If another process writes the run, or the log cannot be read.
+    pub fn open(store: Arc<dyn Store>, id: &RunId) -> Result<Self, DriveFault> {
+        let lock = store.lock(id)?;
+        let opened = Self::fold(&store, id);
+        match opened {
+            Ok((run, facts, last_at)) => Ok(Self { run, lock, store, facts, last_at }),
+            Err(fault) => {
+                store.unlock(&lock)?;
+                Err(fault)
+            }
+        }
+    }
+
+    /// Folds a run's log without writing: for looking at it.
+    ///
+    /// # Errors
+    /// If the log cannot be read.
+    pub fn view(store: &Arc<dyn Store>, id: &RunId) -> Result<(Run, Vec<Fact>), DriveFault> {
+        let facts = store.read(id, 1)?;
+        let mut run = Run::new();
+        for fact in &facts {
+            run.apply(fact).map_err(|reject| DriveFault::Replay { n: fact.n, reject })?;
+        }
+        Ok((run, facts))
+    }
+
+    fn fold(store: &Arc<dyn Store>, id: &RunId) -> Result<(Run, u64, u64), DriveFault> {
+        let (run, facts) = match store.read(id, 1) {
+            Ok(_) => Self::view(store, id)?,
+            Err(crate::ports::StoreFault::NoRun(_)) => (Run::new(), Vec::new()),
+            Err(fault) => return Err(fault.into()),
+        };
+        let last_at = facts.last().map_or(0, |fact| fact.at);
+        Ok((run, facts.len() as u64, last_at))
+    }
+
+    /// The machine.
+    pub fn run(&self) -> &Run {
+        &self.run
+    }
+
+    /// Facts in the log.
+    pub fn facts(&self) -> u64 {
+        self.facts
+    }
+
+    /// Its lock.
+    pub fn lock(&self) -> &Lock {
+        &self.lock
+    }
+
+    /// Folds events and appends them in one transaction. Returns how many were taken: what the machine rejects is
+    /// late or repeated, and is dropped with a trace.
+    ///
+    /// # Errors
+    /// If the store refuses. The machine is then ahead of the log, and the session must be dropped.
+    pub fn record(&mut self, world: &World, events: Vec<Event>) -> Result<usize, DriveFault> {
+        let mut facts = Vec::with_capacity(events.len());
+        for event in events {
+            let at = world.clock.now_ms().max(self.last_at);
+            let fact = Fact { v: VERSION, n: self.facts + facts.len() as u64 + 1, at, event };
+            match self.run.apply(&fact) {
+                Ok(()) => {
+                    self.last_at = at;
+                    facts.push(fact);
+                }
+                Err(reject) => tracing::debug!(%reject, "fact dropped"),
+            }
+        }
+        if facts.is_empty() {
+            return Ok(0);
+        }
+        self.store.append(&self.lock, &facts)?;
+        self.facts += facts.len() as u64;
+        for fact in &facts {
+            world.observer.see(&Signal::Fact(fact));
+        }
+        super::conclude::write_views(world, &self.run, &facts);
+        Ok(facts.len())
+    }
+
+    /// Folds and appends one fact that nobody watches.
+    ///
+    /// # Errors
+    /// If the machine rejects it or the store refuses.
+    pub fn record_quietly(&mut self, mut fact: Fact) -> Result<(), DriveFault> {
+        fact.at = fact.at.max(self.last_at);
+        self.run.apply(&fact).map_err(|reject| DriveFault::Replay { n: fact.n, reject })?;
+        self.store.append(&self.lock, std::slice::from_ref(&fact))?;
+        self.facts += 1;
+        self.last_at = fact.at;
+        Ok(())
+    }
+
+    /// Gives the run free. Dropping a session does the same.
+    pub fn close(&mut self) {
+        if let Err(fault) = self.store.unlock(&self.lock) {
+            tracing::debug!(%fault, "unlock");
+        }
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,138 @@
+//! How a run begins and is taken up again.
+
+use std::sync::Arc;
+
+use callsheet_core::record::{Entry, Event};
+use callsheet_core::reply::{Issue, Reading, Severity};
+use callsheet_core::spec::{Goals, RunId, Settings, Step, Task, TaskList, Slug};
+
+use super::{DriveFault, Session, World, known};
+
+/// What a run begins with (spec 2.2).
+#[derive(Clone, Debug, PartialEq)]
+pub enum EntrySpec {
+    /// A request, to be planned.
+    Prompt(String),
+    /// A sheet file's text, and the text given with the run, if any.
+    Sheet {
+        /// Text of the file.
+        text: String,
+        /// Text given with the run.
+        prompt: Option<String>,
+    },
+    /// One skill and one text.
+    Skill {
+        /// Name.
+        name: String,
+        /// What is needed.
+        prompt: String,
+    },
+}
+
+/// Starts a new run: records its first facts and returns the session to drive. A sheet with errors starts nothing.
+///
+/// # Errors
+/// `DriveFault::Invalid` with the issues in words, or what the store says.
+pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Settings) -> Result<Session, DriveFault> {
+    let (entry, list) = match entry {
+        EntrySpec::Prompt(prompt) => {
+            refuse_empty(&prompt)?;
+            (Entry::Prompt { prompt }, None)
+        }
+        EntrySpec::Sheet { text, prompt } => {
+            let (list, issues, original) = check_sheet(world, &text, &settings)?;
+            let errors: Vec<String> = errors(&issues).map(|issue| issue.to_string()).collect();
+            if !errors.is_empty() {
+                return Err(DriveFault::Invalid(errors.join("\n")));
+            }
+            let prompt = prompt.filter(|prompt| !prompt.trim().is_empty()).or(original);
+            let prompt = prompt.unwrap_or_else(|| list.value.goals.text.clone());
+            (Entry::Sheet { prompt }, Some((list, issues)))
+        }
+        EntrySpec::Skill { name, prompt } => {
+            refuse_empty(&prompt)?;
+            let list = one_task(world, &name, &prompt, &settings)?;
+            let reading = Reading { value: list, repairs: Vec::new(), issues: Vec::new() };
+            (Entry::Skill { prompt }, Some((reading, Vec::new())))
+        }
+    };
+    let mut session = Session::open(Arc::clone(&world.store), id)?;
+    if session.facts() > 0 {
+        return Err(DriveFault::Invalid(format!("there is a run {id} already")));
+    }
+    let tools = world.tool_policies();
+    session.record(world, vec![Event::RunStarted { run: id.clone(), entry, settings, tools }])?;
+    if let Some((reading, issues)) = list {
+        let event = known::adopt_host_list(world, session.run(), reading, issues)?;
+        session.record(world, vec![event])?;
+    }
+    Ok(session)
+}
+
+/// Takes a run up again. `settings` are those recorded, with what was given anew laid over them by the caller.
+///
+/// # Errors
+/// If another process writes the run, or there is none.
+pub fn reopen(
+    world: &Arc<World>,
+    id: &RunId,
+    change: impl FnOnce(Settings) -> Settings,
+) -> Result<Session, DriveFault> {
+    let mut session = Session::open(Arc::clone(&world.store), id)?;
+    if session.facts() == 0 {
+        return Err(crate::ports::StoreFault::NoRun(id.clone()).into());
+    }
+    let settings = change(session.run().settings().clone());
+    super::gates::read_letters(&mut session, world)?;
+    session.record(world, vec![Event::RunResumed { settings }])?;
+    super::gates::read_letters(&mut session, world)?;
+    super::conclude::rewrite_views(world, session.run());
+    Ok(session)
+}
+
+fn refuse_empty(prompt: &str) -> Result<(), DriveFault> {
+    if prompt.trim().is_empty() { Err(DriveFault::Invalid("the request is empty".to_owned())) } else { Ok(()) }
+}
+
+fn errors(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
+    issues.iter().filter(|issue| issue.severity == Severity::Error)
+}
+
+/// Reads a sheet file without starting anything. Returns the list, all issues in line order, and the sheet's own
+/// `Original prompt`.
+///
+/// # Errors
+/// What the store says.
+pub fn check_sheet(
+    world: &World,
+    text: &str,
+    settings: &Settings,
+) -> Result<(Reading<TaskList>, Vec<Issue>, Option<String>), DriveFault> {
+    known::read_sheet(world, text, settings)
+}
+
+/// The list of spec 2.2 (c): one task, plan complete.
+fn one_task(world: &World, name: &str, prompt: &str, settings: &Settings) -> Result<TaskList, DriveFault> {
+    let loaded = world.skills(settings);
+    if loaded.catalog.get(name).is_none() {
+        let near = loaded.catalog.suggestions(name);
+        return Err(DriveFault::Invalid(format!(
+            "there is no skill \"{name}\". Nearest: {}. `callsheet skill list` shows all",
+            near.join(", ")
+        )));
+    }
+    let task = Task {
+        name: String::new(),
+        slug: Slug::new(""),
+        aliases: Vec::new(),
+        need: prompt.trim().to_owned(),
+        skill: Some(name.to_owned()),
+        references: Vec::new(),
+        expected: "A summary that answers the need.".to_owned(),
+        approval: false,
+        calls: Vec::new(),
+        extra: String::new(),
+    };
+    let goals = Goals { text: prompt.trim().to_owned(), plan_complete: true, plan_continues: false };
+    Ok(TaskList { goals, steps: vec![Step { tasks: vec![task] }] })
+}

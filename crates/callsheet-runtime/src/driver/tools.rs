@@ -1,0 +1,70 @@
+//! Tool calls: checked against the skill's list once more (spec 7.10), run, and their outcome recorded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use callsheet_core::record::{Event, ToolRecord};
+use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::spec::{ExecRunId, Slug, ToolCall};
+
+use crate::ports::{ToolContext, ToolFault, ToolOutcome};
+
+use super::work::{Outcome, Work, ready};
+use super::{DriveFault, read};
+
+/// Runs one call whose start is on disk.
+pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: ToolCall, deadline_ms: u64) -> Outcome {
+    let Some(owner) = run.task(task) else {
+        return ready(Err(DriveFault::defect("a tool call of an unknown task")));
+    };
+    let shown = read::shown(&work.world, run, task, exec);
+    let refusal = refusal(&work, owner, &call);
+    let tool = work.world.tools.get(&call.name).map(Arc::clone);
+    let limit = usize::try_from(run.settings().limits.max_output_bytes).unwrap_or(usize::MAX);
+    let skill_dir = work.world.skill_dir(owner.task.skill.as_deref());
+    let (task, exec) = (task.clone(), exec.clone());
+    Box::pin(async move {
+        let begun = work.world.clock.now_ms();
+        let outcome = match (refusal, tool) {
+            (Some(refusal), _) => ToolOutcome::Failed(refusal),
+            (None, None) => return Err(DriveFault::defect("an allowed tool is not registered")),
+            (None, Some(tool)) => {
+                let context = ToolContext {
+                    workspace: Arc::clone(&work.world.workspace),
+                    skill_dir,
+                    fetch: work.world.fetch.clone(),
+                    max_output_bytes: limit,
+                    timeout: Duration::from_millis(deadline_ms),
+                    cancel: work.cancel.clone(),
+                };
+                match tool.run(&call.arguments, &context).await {
+                    Ok(outcome) => outcome,
+                    Err(ToolFault::Cancelled) => return Ok(Vec::new()),
+                    Err(ToolFault::Defect(what)) => ToolOutcome::Failed(what),
+                }
+            }
+        };
+        let ms = work.world.clock.now_ms().saturating_sub(begun);
+        let output = |text: String, error| -> Result<ToolRecord, DriveFault> {
+            Ok(ToolRecord::Output { blob: work.world.store.put_blob(text.as_bytes())?, error })
+        };
+        let record = match outcome {
+            ToolOutcome::Output(text) => output(text, false)?,
+            ToolOutcome::Failed(text) => output(text, true)?,
+            ToolOutcome::Question(text) => ToolRecord::Question(text),
+            ToolOutcome::Changes(changes) => match read::stage(&work.world, &changes, &shown)? {
+                Ok(set) => ToolRecord::Changes(set),
+                Err(issues) => output(read::issues_text(&issues), true)?,
+            },
+        };
+        Ok(vec![Event::ToolFinished { task, run: exec, call: call.id, record, ms }])
+    })
+}
+
+/// Why a call is refused at dispatch, in words for the model.
+fn refusal(work: &Work, owner: &TaskRun, call: &ToolCall) -> Option<String> {
+    let allowed = owner.skill.as_ref().is_some_and(|skill| skill.tools.contains(&call.name));
+    let disabled = work.world.disabled_tools.contains(&call.name);
+    let known = work.world.tools.contains_key(&call.name);
+    (!allowed || disabled || !known).then(|| work.world.refusal(&call.name))
+}

@@ -1,0 +1,141 @@
+//! Everything a drive needs of the world, behind ports.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use callsheet_core::prompt::{Environment, Templates};
+use callsheet_core::record::ToolPolicy;
+use callsheet_core::skill::SkillContext;
+use callsheet_core::spec::{BlobId, Settings, Skill, SkillPolicy, ToolSpec};
+
+use crate::edge::Slots;
+use crate::paths::Workspace;
+use crate::ports::{Clock, Fetch, Observer, Person, Signal, Store, StoreFault, Tool};
+use crate::references::Pages;
+use crate::runfiles::RunFiles;
+use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
+
+use super::{DriveFault, ModelSource};
+
+/// The file a person has open, relative to the project root.
+pub type CurrentFile = String;
+
+/// The world of one run.
+pub struct World {
+    /// Facts, blobs, letters.
+    pub store: Arc<dyn Store>,
+    /// Time.
+    pub clock: Arc<dyn Clock>,
+    /// Who is asked.
+    pub person: Arc<dyn Person>,
+    /// Who watches.
+    pub observer: Arc<dyn Observer>,
+    /// Models by phase.
+    pub models: Arc<dyn ModelSource>,
+    /// Slots by provider.
+    pub slots: Slots,
+    /// Registered tools by name.
+    pub tools: BTreeMap<String, Arc<dyn Tool>>,
+    /// Tools that are switched off.
+    pub disabled_tools: BTreeSet<String>,
+    /// The confined project.
+    pub workspace: Arc<Workspace>,
+    /// Network access, if there is any.
+    pub fetch: Option<Arc<dyn Fetch>>,
+    /// Pages of the run.
+    pub pages: Pages,
+    /// Where skills are found.
+    pub skill_dirs: SkillDirs,
+    /// Prompt templates, loaded once for the run.
+    pub templates: Templates,
+    /// Date, system, shell, root.
+    pub environment: Environment,
+    /// The file a person has open.
+    pub current_file: Option<CurrentFile>,
+    /// The run directory.
+    pub files: RunFiles,
+    /// Commands run in a sandbox that cannot write.
+    pub read_only_sandbox: bool,
+}
+
+impl World {
+    /// Tells a person something in one line.
+    pub fn notice(&self, text: &str) {
+        self.observer.see(&Signal::Notice(text));
+    }
+
+    /// Specifications of all registered tools, by name.
+    pub fn tool_specs(&self) -> Vec<ToolSpec> {
+        self.tools.values().map(|tool| tool.spec().clone()).collect()
+    }
+
+    /// Specifications of the tools in `names` that are registered and switched on, in that order.
+    pub fn offered_tools(&self, names: &[String]) -> Vec<ToolSpec> {
+        names
+            .iter()
+            .filter(|name| !self.disabled_tools.contains(*name))
+            .filter_map(|name| self.tools.get(name))
+            .map(|tool| tool.spec().clone())
+            .collect()
+    }
+
+    /// What the machine must know of the tools.
+    pub fn tool_policies(&self) -> BTreeMap<String, ToolPolicy> {
+        self.tools.iter().map(|(name, tool)| (name.clone(), ToolPolicy::from(tool.spec()))).collect()
+    }
+
+    /// The skills on disk now, restricted to those the run offers. Issues of skill files are told.
+    pub fn skills(&self, settings: &Settings) -> LoadedSkills {
+        let specs = self.tool_specs();
+        let context = SkillContext { tools: &specs, read_only_sandbox: self.read_only_sandbox };
+        let mut loaded = load_skills(&self.skill_dirs, context);
+        if !settings.skills.is_empty() {
+            let (catalog, issues) = std::mem::take(&mut loaded.catalog).restrict(&settings.skills);
+            loaded.catalog = catalog;
+            loaded.issues.extend(issues);
+        }
+        loaded
+    }
+
+    /// Writes a skill down as it is now, so that the run keeps this version (spec 7.5). Returns its policy with the
+    /// hash under which [`World::pinned`] finds it.
+    pub fn pin(&self, skill: &Skill) -> Result<SkillPolicy, DriveFault> {
+        let text = serde_json::to_vec(skill).map_err(DriveFault::defect)?;
+        let hash = self.store.put_blob(&text)?;
+        Ok(SkillPolicy { hash: Some(hash), ..skill.policy.clone() })
+    }
+
+    /// The skill of a task as it was pinned; the built-in reader for a task without one.
+    pub fn pinned(&self, policy: Option<&SkillPolicy>) -> Result<Skill, DriveFault> {
+        match policy.and_then(|policy| policy.hash.as_ref()) {
+            Some(hash) => serde_json::from_slice(&self.store.blob(hash)?).map_err(DriveFault::defect),
+            None => Ok(reader_skill()),
+        }
+    }
+
+    /// The folder of a skill's own files, if it has one.
+    pub fn skill_dir(&self, name: Option<&str>) -> Option<PathBuf> {
+        let specs = self.tool_specs();
+        let context = SkillContext { tools: &specs, read_only_sandbox: self.read_only_sandbox };
+        load_skills(&self.skill_dirs, context).folder(name?).map(PathBuf::from)
+    }
+
+    /// A skill with its source and a notice if it replaces another, as a gate shows it (spec 11.3).
+    pub fn describe_skill(&self, name: Option<&str>) -> String {
+        let Some(name) = name else { return "none (built-in reader)".to_owned() };
+        let loaded = self.skills(&Settings::default());
+        let Some(skill) = loaded.catalog.get(name) else { return format!("{name} (no longer there)") };
+        let replaced: Vec<&str> = loaded.catalog.replaced(name).iter().map(|source| source.path.as_str()).collect();
+        if replaced.is_empty() {
+            format!("{name} ({})", skill.source.path)
+        } else {
+            format!("{name} ({}, replaces {})", skill.source.path, replaced.join(", "))
+        }
+    }
+
+    /// A blob as text; invalid UTF-8 is replaced.
+    pub fn text(&self, id: &BlobId) -> Result<String, StoreFault> {
+        Ok(String::from_utf8_lossy(&self.store.blob(id)?).into_owned())
+    }
+}

@@ -1,0 +1,87 @@
+//! `approve`, `deny`, `cancel`: leave a letter for a run. A living run takes it at once, a waiting one on `resume`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
+use callsheet_core::spec::Slug;
+use callsheet_runtime::driver::{Session, open_gate};
+use callsheet_runtime::ports::{Letter, RunSummary, Store};
+
+use crate::cli::{ApproveArgs, DenyArgs, Exit, Failure, RunNameArgs};
+use crate::setup::{Setup, find_run, store_failure};
+
+use super::drive::drive_failure;
+
+fn waits(run: &RunSummary) -> bool {
+    run.owner.is_some() || run.outcome == Some(Outcome::ApprovalRequired)
+}
+
+/// The run, and the tasks its open gate asks about.
+fn open(setup: &Setup, run: Option<&str>) -> Result<(Arc<dyn Store>, RunSummary, Gate, Vec<Slug>), Failure> {
+    let store = setup.existing_store()?;
+    let found = find_run(&store, run, waits, "waiting")?;
+    let (folded, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    let gate = open_gate(&folded).ok_or_else(|| {
+        Failure::usage(format!("run {} waits for no approval", found.run), format!("look: callsheet show {}", found.run))
+    })?;
+    let tasks = match &gate.kind {
+        GateKind::BeforeRun(tasks) => tasks.clone(),
+        GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => vec![task.clone()],
+    };
+    Ok((store, found, gate, tasks))
+}
+
+fn chosen(slugs: &[String], offered: &[Slug]) -> Result<Vec<Slug>, Failure> {
+    slugs
+        .iter()
+        .map(|slug| {
+            offered.iter().find(|task| task.as_str() == slug).cloned().ok_or_else(|| {
+                let names: Vec<&str> = offered.iter().map(Slug::as_str).collect();
+                Failure::usage(format!("{slug} does not wait for approval"), format!("waiting: {}", names.join(", ")))
+            })
+        })
+        .collect()
+}
+
+pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Failure> {
+    let (store, found, gate, tasks) = open(setup, arguments.run.as_deref())?;
+    let named = chosen(&arguments.slugs, &tasks)?;
+    let answer = if arguments.all {
+        Answer::All
+    } else if named.is_empty() || named.len() == tasks.len() {
+        Answer::Listed
+    } else {
+        let verdicts = named.into_iter().map(|slug| (slug, Verdict::Approve)).collect();
+        Answer::Each { verdicts, words: String::new() }
+    };
+    leave(&store, &found, Letter::Answer { gate: Some(gate), answer })
+}
+
+pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure> {
+    let (store, found, gate, tasks) = open(setup, arguments.run.as_deref())?;
+    let named = chosen(&arguments.slugs, &tasks)?;
+    let words = arguments.because.clone().unwrap_or_default();
+    let answer = if named.is_empty() || named.len() == tasks.len() {
+        Answer::Deny { words }
+    } else {
+        let verdicts: BTreeMap<Slug, Verdict> = named.into_iter().map(|slug| (slug, Verdict::Deny)).collect();
+        Answer::Each { verdicts, words }
+    };
+    leave(&store, &found, Letter::Answer { gate: Some(gate), answer })
+}
+
+pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
+    let store = setup.existing_store()?;
+    let found = find_run(&store, arguments.run.as_deref(), |run| run.owner.is_some(), "running")?;
+    leave(&store, &found, Letter::Cancel)
+}
+
+fn leave(store: &Arc<dyn Store>, found: &RunSummary, letter: Letter) -> Result<Exit, Failure> {
+    store.post(&found.run, &letter).map_err(store_failure)?;
+    match &found.owner {
+        Some(owner) => eprintln!("told {} ({owner})", found.run),
+        None => eprintln!("noted for {0}; go on with: callsheet resume {0}", found.run),
+    }
+    Ok(Exit::Complete)
+}

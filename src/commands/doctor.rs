@@ -1,0 +1,115 @@
+//! `doctor`: the set-up, value by value with its origin, and how to mend what is wrong.
+
+use callsheet_models::config::ProcessEnvironment;
+use callsheet_models::probe;
+
+use crate::cli::{Cli, Exit, Failure};
+use crate::config::KEYS;
+use crate::models::choose;
+use crate::setup::{Setup, project_config};
+
+/// One finding.
+struct Finding {
+    good: bool,
+    what: String,
+    mend: String,
+}
+
+fn good(what: impl Into<String>) -> Finding {
+    Finding { good: true, what: what.into(), mend: String::new() }
+}
+
+fn bad(what: impl Into<String>, mend: impl Into<String>) -> Finding {
+    Finding { good: false, what: what.into(), mend: mend.into() }
+}
+
+pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
+    let setup = match Setup::new(cli, Vec::new()) {
+        Ok(setup) => setup,
+        Err(failure) => {
+            print_finding(cli.json, &bad(failure.what, failure.advice))?;
+            return Ok(Exit::Internal);
+        }
+    };
+    let runtime = super::runtime()?;
+    let mut findings = vec![good(format!("callsheet {}", env!("CARGO_PKG_VERSION")))];
+    findings.push(good(format!("project {}", setup.project.display())));
+    findings.extend(setup.config.notices.iter().map(|notice| bad(&notice.0, "")));
+    findings.push(match setup.config.settings() {
+        Ok(_) => good("configuration holds"),
+        Err(fault) => bad(fault.to_string(), "mend the value"),
+    });
+    findings.push(store(&setup));
+    findings.extend(sandbox());
+    let choice = runtime.block_on(async {
+        findings.extend(servers().await);
+        choose(&setup.config, &setup.folders, &ProcessEnvironment, false).await
+    });
+    findings.push(match choice {
+        Ok(choice) => good(format!("model {} ({})", choice.model, choice.reason)),
+        Err(failure) => bad(failure.what, failure.advice),
+    });
+    for finding in &findings {
+        print_finding(cli.json, finding)?;
+    }
+    values(&setup)?;
+    Ok(if findings.iter().all(|finding| finding.good) { Exit::Complete } else { Exit::Internal })
+}
+
+fn print_finding(json: bool, finding: &Finding) -> Result<(), Failure> {
+    if json {
+        return super::print_json(&serde_json::json!({ "ok": finding.good, "what": finding.what, "do": finding.mend }));
+    }
+    let mark = if finding.good { "ok " } else { "!! " };
+    let mend = if finding.mend.is_empty() { String::new() } else { format!("\n   do: {}", finding.mend) };
+    super::print(&format!("{mark}{}{mend}\n", finding.what))
+}
+
+fn store(setup: &Setup) -> Finding {
+    if !setup.project.join(".callsheet/callsheet.db").exists() {
+        return good("no runs here yet");
+    }
+    match setup.store().and_then(|store| store.runs().map_err(crate::setup::store_failure)) {
+        Ok(runs) => good(format!("store holds {} runs", runs.len())),
+        Err(failure) => bad(failure.what, failure.advice),
+    }
+}
+
+fn sandbox() -> Vec<Finding> {
+    vec![good(format!("commands: {}", callsheet_tools::sandbox_status()))]
+}
+
+async fn servers() -> Vec<Finding> {
+    let mut findings: Vec<Finding> = probe::running(&ProcessEnvironment)
+        .await
+        .iter()
+        .map(|server| good(format!("{} answers at {} with {} models", server.provider, server.base_url, server.models.len())))
+        .collect();
+    if findings.is_empty() {
+        findings.push(good("no local server answers on its default port"));
+    }
+    findings.extend(
+        probe::keys_present(&ProcessEnvironment).iter().map(|key| good(format!("{} is set ({})", key.variable, key.provider))),
+    );
+    findings
+}
+
+/// Each value that is set, with its origin; the rest are built in.
+fn values(setup: &Setup) -> Result<(), Failure> {
+    for (name, value) in &setup.config.values {
+        if setup.json {
+            super::print_json(&serde_json::json!({ "key": name, "value": value.value, "origin": value.origin.to_string() }))?;
+        } else {
+            super::print(&format!("   {name} = {} ({})\n", value.value, value.origin))?;
+        }
+    }
+    if !setup.json {
+        super::print(&format!(
+            "   {} other settings are built in; files: {}, {}\n",
+            KEYS.len().saturating_sub(setup.config.values.len()),
+            setup.folders.config_file().display(),
+            project_config(&setup.project).display()
+        ))?;
+    }
+    Ok(())
+}

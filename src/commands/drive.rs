@@ -1,0 +1,197 @@
+//! Driving a run from the command line: the view, the person, Ctrl-C, and the last words.
+
+use std::sync::Arc;
+
+use callsheet_core::record::Outcome;
+use callsheet_core::run::Run;
+use callsheet_core::spec::{RunId, Settings};
+use callsheet_core::view::{Summary, answer};
+use callsheet_models::config::ProcessEnvironment;
+use callsheet_runtime::driver::{DriveFault, Session, World, drive};
+use callsheet_runtime::ports::{Observer, Person, Signal, Store};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{Exit, Failure, WorkArgs};
+use crate::models::{Models, choose};
+use crate::setup::{Setup, store_failure};
+use crate::term::{self, JsonLines, LiveView, NobodyThere, PlainLines, TerminalPerson};
+use crate::wiring::{Parts, world};
+
+/// Somebody who watches and somebody who is asked, as the terminal allows.
+pub(super) struct Front {
+    observer: Arc<dyn Observer>,
+    person: Arc<dyn Person>,
+    live: Option<Arc<LiveView>>,
+}
+
+impl Front {
+    pub fn new(setup: &Setup, work: &WorkArgs) -> Self {
+        let colours = term::colours();
+        if setup.json {
+            return Self { observer: Arc::new(JsonLines::default()), person: Arc::new(NobodyThere), live: None };
+        }
+        let drawable = std::io::IsTerminal::is_terminal(&std::io::stderr())
+            && std::env::var_os("TERM").is_none_or(|name| name != "dumb");
+        let live = (drawable && !work.plain).then(|| Arc::new(LiveView::start(colours)));
+        let observer: Arc<dyn Observer> = match &live {
+            Some(live) => Arc::clone(live) as Arc<dyn Observer>,
+            None => Arc::new(PlainLines::default()),
+        };
+        let person: Arc<dyn Person> = if term::is_interactive() {
+            Arc::new(TerminalPerson::new(live.clone(), colours))
+        } else {
+            Arc::new(NobodyThere)
+        };
+        Self { observer, person, live }
+    }
+
+    fn close(&self) {
+        if let Some(live) = &self.live {
+            live.close();
+        }
+    }
+}
+
+/// Chooses the model, says which and why, and puts the world together.
+pub(super) async fn prepare(
+    setup: &Setup,
+    work: &WorkArgs,
+    front: &Front,
+    store: Arc<dyn Store>,
+    run: &RunId,
+    settings: &Settings,
+) -> Result<Arc<World>, Failure> {
+    let choice = choose(&setup.config, &setup.folders, &ProcessEnvironment, true).await?;
+    front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
+    if let Some(caution) = &choice.caution {
+        front.observer.see(&Signal::Notice(&format!("note: {caution}")));
+    }
+    let warn_to = Arc::clone(&front.observer);
+    let warn = Box::new(move |text: &str| warn_to.see(&Signal::Notice(&format!("note: {text}"))));
+    let models = Arc::new(Models::new(&setup.config, &choice, work.record.as_deref(), work.replay.as_deref(), warn)?);
+    if work.replay.is_none() {
+        models.connect().await;
+    }
+    let parts = Parts {
+        store,
+        person: Arc::clone(&front.person),
+        observer: Arc::clone(&front.observer),
+        models,
+        choice,
+        current_file: work.current_file.clone(),
+    };
+    Ok(Arc::new(world(setup, run, settings, parts)?))
+}
+
+/// Drives to the end, with Ctrl-C stopping cleanly the first time and at once the second.
+pub(super) async fn to_the_end(
+    setup: &Setup,
+    front: &Front,
+    world: Arc<World>,
+    session: Session,
+    id: &RunId,
+) -> Result<Exit, Failure> {
+    let stop = CancellationToken::new();
+    listen_for_interrupt(stop.clone(), id.clone());
+    let ended = drive(Arc::clone(&world), session, stop).await;
+    front.close();
+    let outcome = ended.map_err(|fault| drive_failure(&fault, id))?;
+    let (run, _) = Session::view(&world.store, id).map_err(|fault| drive_failure(&fault, id))?;
+    last_words(setup, &run, id, outcome)?;
+    Ok(Exit::from(outcome))
+}
+
+fn listen_for_interrupt(stop: CancellationToken, id: RunId) {
+    tokio::spawn(async move {
+        if wait_for_signal().await.is_none() {
+            return;
+        }
+        eprintln!("\nstopping; again to stop at once. Go on with: callsheet resume {id}");
+        stop.cancel();
+        if wait_for_signal().await.is_some() {
+            // The log is on disk; a resume settles what was in flight.
+            std::process::exit(130);
+        }
+    });
+}
+
+/// Ctrl-C or a polite kill.
+async fn wait_for_signal() -> Option<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate()).ok()?;
+    tokio::select! {
+        pressed = tokio::signal::ctrl_c() => pressed.ok(),
+        told = terminate.recv() => told,
+    }
+}
+
+/// The answer on stdout; files, cost and what to do next on stderr.
+fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(), Failure> {
+    let summary = Summary::of(run);
+    if setup.json {
+        return super::print_json(&serde_json::json!({
+            "result": outcome, "run": id, "answer": answer(run), "files": run_folder(id), "summary": summary,
+        }));
+    }
+    let answer = answer(run);
+    eprintln!();
+    if !answer.is_empty() {
+        super::print(&format!("{}\n", term::harmless(&answer)))?;
+        eprintln!();
+    }
+    let mut words = term::outcome_words(outcome).to_owned();
+    if let Some(message) = run.message().filter(|message| !words.starts_with(message.trim_end_matches('.'))) {
+        words = format!("{words}: {}", term::one_line(message, 600));
+    }
+    eprintln!("{words}");
+    for problem in run.problems() {
+        eprintln!("  {}", term::one_line(&problem.to_string(), 600));
+    }
+    eprintln!("files: {}", run_folder(id));
+    eprint!("{summary}");
+    match outcome {
+        Outcome::ApprovalRequired => eprintln!(
+            "look: callsheet show {id}\nanswer: callsheet approve {id}, or callsheet deny {id} --because \"…\"\nthen: callsheet resume {id}"
+        ),
+        Outcome::InputRequired => eprintln!("answer: callsheet resume {id} --answer \"…\""),
+        Outcome::Cancelled | Outcome::Unreachable | Outcome::LimitReached | Outcome::MaxRounds | Outcome::Misconfigured => {
+            eprintln!("go on: callsheet resume {id}");
+        }
+        _ => {}
+    }
+    if run.tasks().any(|task| !task.applied.is_empty()) {
+        eprintln!("take the changes back: callsheet undo {id}");
+    }
+    Ok(())
+}
+
+pub(super) fn run_folder(id: &RunId) -> String {
+    format!(".callsheet/runs/{id}/")
+}
+
+/// A drive fault as a failure with advice.
+pub(super) fn drive_failure(fault: &DriveFault, id: &RunId) -> Failure {
+    match fault {
+        DriveFault::Invalid(what) => Failure::usage(what.clone(), ""),
+        DriveFault::Store(fault) => {
+            let text = fault.to_string();
+            let mut failure = store_failure(callsheet_runtime::ports::StoreFault::Broken(String::new()));
+            failure.what = text;
+            failure.advice = match fault {
+                callsheet_runtime::ports::StoreFault::Full(_) => {
+                    format!("make room, then `callsheet resume {id}`; nothing that was recorded is lost")
+                }
+                callsheet_runtime::ports::StoreFault::Locked { .. } => {
+                    "it is being run elsewhere; wait for it, or stop it with `callsheet cancel`".to_owned()
+                }
+                callsheet_runtime::ports::StoreFault::NoRun(_) => {
+                    failure.exit = Exit::Usage;
+                    "`callsheet runs` lists all runs".to_owned()
+                }
+                _ => failure.advice,
+            };
+            failure
+        }
+        _ => Failure::internal(fault.to_string(), format!("the record is kept; `callsheet show {id} --events` prints it")),
+    }
+}

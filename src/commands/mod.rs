@@ -1,0 +1,110 @@
+//! One file a command.
+
+mod answer;
+mod doctor;
+mod drive;
+mod model;
+mod plan;
+mod resume;
+mod run;
+mod runs;
+mod show;
+mod skill;
+mod trust;
+mod undo;
+
+use std::io::Write;
+
+use clap::CommandFactory;
+
+use crate::cli::{Cli, Command, Exit, Failure};
+use crate::setup::{Setup, work_flags};
+
+/// Does what was asked for.
+///
+/// # Errors
+/// What went wrong and what to do, with the exit code.
+pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
+    let flags = match &cli.command {
+        Command::Run(arguments) => work_flags(&arguments.work),
+        Command::Plan(arguments) => work_flags(&arguments.work),
+        Command::Resume(arguments) => work_flags(&arguments.work),
+        _ => Vec::new(),
+    };
+    if let Command::Completions(arguments) = &cli.command {
+        let mut script = Vec::new();
+        clap_complete::generate(arguments.shell, &mut Cli::command(), "callsheet", &mut script);
+        return print(&String::from_utf8_lossy(&script)).map(|()| Exit::Complete);
+    }
+    if matches!(cli.command, Command::Doctor) {
+        return doctor::doctor(cli);
+    }
+    let setup = Setup::new(cli, flags)?;
+    let works = matches!(cli.command, Command::Run(_) | Command::Plan(_) | Command::Resume(_));
+    if works || cli.verbose > 0 {
+        for notice in &setup.config.notices {
+            eprintln!("note: {}", notice.0);
+        }
+    }
+    match &cli.command {
+        Command::Run(arguments) => run::run(&setup, arguments),
+        Command::Plan(arguments) => plan::plan(&setup, arguments),
+        Command::Resume(arguments) => resume::resume(&setup, arguments),
+        Command::Runs => runs::runs(&setup),
+        Command::Show(arguments) => show::show(&setup, arguments),
+        Command::Approve(arguments) => answer::approve(&setup, arguments),
+        Command::Deny(arguments) => answer::deny(&setup, arguments),
+        Command::Cancel(arguments) => answer::cancel(&setup, arguments),
+        Command::Undo(arguments) => undo::undo(&setup, arguments),
+        Command::Skill(command) => skill::skill(&setup, command),
+        Command::Model(command) => model::model(&setup, command),
+        Command::Trust { revoke } => trust::trust(&setup, *revoke),
+        Command::Doctor | Command::Completions(_) => Ok(Exit::Complete),
+    }
+}
+
+/// Writes to stdout. A closed pipe is the reader's wish, not a failure.
+fn print(text: &str) -> Result<(), Failure> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::internal(format!("cannot write to stdout: {error}"), ""))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A value as one line of JSON on stdout.
+fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
+    let line = serde_json::to_string(value).map_err(|error| Failure::internal(error.to_string(), ""))?;
+    print(&format!("{line}\n"))
+}
+
+/// A runtime for commands that wait. Dropping it never waits for a blocked read of the terminal.
+fn runtime() -> Result<Waiting, Failure> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map(|runtime| Waiting(Some(runtime)))
+        .map_err(|error| Failure::internal(format!("cannot start: {error}"), ""))
+}
+
+struct Waiting(Option<tokio::runtime::Runtime>);
+
+impl Waiting {
+    fn block_on<T>(&self, future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        match &self.0 {
+            Some(runtime) => runtime.block_on(future),
+            None => Err(Failure::internal("the runtime has ended", "")),
+        }
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! `model list`, `model pull`, `model test`.
+
+use std::sync::Arc;
+
+use callsheet_core::reply::Phase;
+use callsheet_local::weights;
+use callsheet_models::config::{ProcessEnvironment, vendors};
+use callsheet_models::{measure, probe};
+use callsheet_runtime::driver::ModelSource;
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::{Exit, Failure, ModelCommand, ModelPullArgs, ModelTestArgs};
+use crate::config::{Origin, Value};
+use crate::models::{Models, choose, hub_cache, models_folder, pull_row};
+use crate::setup::Setup;
+use crate::term::{Bar, thousands};
+
+pub(super) fn model(setup: &Setup, command: &ModelCommand) -> Result<Exit, Failure> {
+    let runtime = super::runtime()?;
+    runtime.block_on(async {
+        match command {
+            ModelCommand::List => list(setup).await,
+            ModelCommand::Pull(arguments) => pull(setup, arguments).await,
+            ModelCommand::Test(arguments) => test(setup, arguments).await,
+        }
+    })
+}
+
+async fn list(setup: &Setup) -> Result<Exit, Failure> {
+    let servers = probe::running(&ProcessEnvironment).await;
+    let keys = probe::keys_present(&ProcessEnvironment);
+    let folder = models_folder(&setup.folders);
+    let embedded: Vec<serde_json::Value> = weights::catalogue()
+        .iter()
+        .map(|row| {
+            let found = weights::installed(row, &folder).or_else(|| hub_cache().and_then(|cache| cache.find(row)));
+            serde_json::json!({
+                "name": row.name, "parameters": row.parameters, "licence": row.licence, "bytes": row.about_bytes,
+                "path": found, "note": row.note,
+            })
+        })
+        .collect();
+    if setup.json {
+        for server in &servers {
+            let models: Vec<&str> = server.models.iter().map(|model| model.name.as_str()).collect();
+            super::print_json(&serde_json::json!({ "server": server.provider, "at": server.base_url, "models": models, "slots": server.slots }))?;
+        }
+        for key in &keys {
+            super::print_json(&serde_json::json!({ "provider": key.provider, "key": key.variable }))?;
+        }
+        for row in &embedded {
+            super::print_json(&serde_json::json!({ "embedded": row }))?;
+        }
+        return Ok(Exit::Complete);
+    }
+    let mut text = String::from("local servers\n");
+    if servers.is_empty() {
+        text.push_str("  none answers on its default port\n");
+    }
+    for server in &servers {
+        for model in &server.models {
+            let window = model.window.map(|window| format!(", {} tokens", thousands(u64::from(window)))).unwrap_or_default();
+            text.push_str(&format!("  {}/{}{window}\n", server.provider, crate::term::harmless(&model.name)));
+        }
+    }
+    text.push_str("configured providers\n");
+    let configured = setup.config.providers();
+    if configured.is_empty() {
+        text.push_str("  none\n");
+    }
+    for name in &configured {
+        let at = setup.config.provider(name, "base_url").and_then(|value| value.as_str()).unwrap_or("its vendor's address");
+        text.push_str(&format!("  {name}/MODEL at {at}\n"));
+    }
+    text.push_str("vendor keys in the environment\n");
+    if keys.is_empty() {
+        let names: Vec<&str> = vendors().iter().filter_map(|vendor| vendor.api_key_env.as_deref()).collect();
+        text.push_str(&format!("  none of {}\n", names.join(", ")));
+    }
+    for key in &keys {
+        text.push_str(&format!("  {}/MODEL ({} is set)\n", key.provider, key.variable));
+    }
+    text.push_str("embedded models\n");
+    for row in &embedded {
+        let there = match row["path"].as_str() {
+            Some(path) => format!("embedded:{path}"),
+            None => "not fetched; callsheet model pull".to_owned(),
+        };
+        let field = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+        text.push_str(&format!(
+            "  {} ({}, {}, {} MB): {there}\n    {}\n",
+            field("name"),
+            field("parameters"),
+            field("licence"),
+            row["bytes"].as_u64().unwrap_or_default() / 1_000_000,
+            field("note")
+        ));
+    }
+    super::print(&text)?;
+    Ok(Exit::Complete)
+}
+
+async fn pull(setup: &Setup, arguments: &ModelPullArgs) -> Result<Exit, Failure> {
+    let rows: Vec<_> = match &arguments.name {
+        Some(name) => {
+            let names: Vec<&str> = weights::catalogue().iter().map(|row| row.name.as_str()).collect();
+            let row = weights::row(name).ok_or_else(|| {
+                Failure::usage(format!("there is no embedded model {name}"), format!("there are: {}", names.join(", ")))
+            })?;
+            vec![row]
+        }
+        None => weights::catalogue().iter().collect(),
+    };
+    let cancel = CancellationToken::new();
+    let stop = cancel.clone();
+    tokio::spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            stop.cancel();
+        }
+    });
+    let mut reasons = Vec::new();
+    for row in rows {
+        let bar = Bar::new(&format!("fetching {} ({} MB)", row.name, row.about_bytes / 1_000_000));
+        let pulled =
+            pull_row(row, &setup.folders, &|progress| bar.show(progress.done, progress.total), &cancel).await;
+        bar.finish();
+        match pulled {
+            Ok(pulled) => {
+                let what = if pulled.fetched { "fetched and verified" } else { "already there" };
+                eprintln!("{what}: {}", pulled.path.display());
+                return super::print(&format!("embedded:{}\n", pulled.path.display())).map(|()| Exit::Complete);
+            }
+            Err(_) if cancel.is_cancelled() => {
+                eprintln!("stopped; the download goes on where it stopped with the same command");
+                return Ok(Exit::Cancelled);
+            }
+            Err(fault) => reasons.push(format!("{}: {fault}", row.name)),
+        }
+    }
+    Err(Failure::new(Exit::Unreachable, reasons.join("\n"), "nothing was changed"))
+}
+
+async fn test(setup: &Setup, arguments: &ModelTestArgs) -> Result<Exit, Failure> {
+    let mut config = setup.config.clone();
+    if let Some(name) = &arguments.model {
+        let origin = Origin::Flag("model test".to_owned());
+        config.values.insert("model".to_owned(), Value { value: serde_json::json!(name), origin });
+    }
+    let choice = choose(&config, &setup.folders, &ProcessEnvironment, false).await?;
+    eprintln!("testing {} ({})", choice.model, choice.reason);
+    let models = Models::new(&config, &choice, None, None, Box::new(|text| eprintln!("note: {text}")))?;
+    models.connect().await;
+    let model = models
+        .model(Phase::Execute, None)
+        .map_err(|fault| Failure::internal(fault.to_string(), "`callsheet doctor` shows the configuration"))?;
+    let measured = measure::measure(Arc::clone(&model), &CancellationToken::new()).await;
+    if setup.json {
+        super::print_json(&measured)?;
+    } else {
+        super::print(&format!("{measured}\n"))?;
+    }
+    Ok(if measured.reachable() { Exit::Complete } else { Exit::Unreachable })
+}

@@ -1,0 +1,89 @@
+//! `run`: plan and run a request, a sheet, or one skill.
+
+use std::io::Read;
+
+use callsheet_core::reply::Severity;
+use callsheet_runtime::driver::{EntrySpec, begin, check_sheet};
+use callsheet_runtime::ports::{Clock, SystemClock};
+
+use crate::cli::{Exit, Failure, RunArgs};
+use crate::setup::{Setup, config_failure, new_run_id};
+
+use super::drive::{Front, drive_failure, prepare, to_the_end};
+
+/// The request; `-` reads it from stdin.
+pub(super) fn request_text(request: &str) -> Result<String, Failure> {
+    if request != "-" {
+        return Ok(request.to_owned());
+    }
+    let mut bytes = Vec::new();
+    std::io::stdin()
+        .lock()
+        .take(4 * 1024 * 1024)
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::usage(format!("the request cannot be read from stdin: {error}"), ""))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn entry(arguments: &RunArgs) -> Result<EntrySpec, Failure> {
+    let prompt = arguments.request.as_deref().map(request_text).transpose()?;
+    if let Some(file) = &arguments.sheet {
+        let text = std::fs::read(file).map_err(|error| {
+            Failure::usage(format!("the sheet {} cannot be read: {error}", file.display()), "")
+        })?;
+        return Ok(EntrySpec::Sheet { text: String::from_utf8_lossy(&text).into_owned(), prompt });
+    }
+    let prompt = prompt.unwrap_or_default();
+    if prompt.trim().is_empty() {
+        return Err(Failure::usage("the request is empty", "say what is to be done: callsheet run \"…\""));
+    }
+    Ok(match &arguments.skill {
+        Some(name) => EntrySpec::Skill { name: name.clone(), prompt },
+        None => EntrySpec::Prompt(prompt),
+    })
+}
+
+pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
+    let settings = setup.config.settings().map_err(config_failure)?;
+    let entry = entry(arguments)?;
+    let store = setup.store()?;
+    let front = Front::new(setup, &arguments.work);
+    let words = match &entry {
+        EntrySpec::Prompt(prompt) | EntrySpec::Skill { prompt, .. } => prompt.clone(),
+        EntrySpec::Sheet { .. } => arguments.sheet.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
+    };
+    let runtime = super::runtime()?;
+    runtime.block_on(async {
+        let id = new_run_id(&store, &words, SystemClock.now_ms())?;
+        let world = prepare(setup, &arguments.work, &front, store, &id, &settings).await?;
+        if let (true, EntrySpec::Sheet { text, .. }) = (arguments.check, &entry) {
+            let (_, issues, _) = check_sheet(&world, text, &settings).map_err(|fault| drive_failure(&fault, &id))?;
+            return report_issues(setup, arguments, &issues);
+        }
+        let session = begin(&world, &id, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
+        to_the_end(setup, &front, world, session, &id).await
+    })
+}
+
+/// `run --sheet FILE --check`: every issue with its place.
+fn report_issues(
+    setup: &Setup,
+    arguments: &RunArgs,
+    issues: &[callsheet_core::reply::Issue],
+) -> Result<Exit, Failure> {
+    let file = arguments.sheet.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+    for issue in issues {
+        if setup.json {
+            super::print_json(issue)?;
+        } else {
+            let severity = if issue.severity == Severity::Error { "error" } else { "warning" };
+            let text = crate::term::harmless(&issue.to_string());
+            super::print(&format!("{file}:{}: {severity} {}: {text}\n", issue.place.span.first, issue.code))?;
+        }
+    }
+    let errors = issues.iter().any(|issue| issue.severity == Severity::Error);
+    if issues.is_empty() && !setup.json {
+        eprintln!("{file}: no issues");
+    }
+    Ok(if errors { Exit::Usage } else { Exit::Complete })
+}

@@ -1,0 +1,221 @@
+//! `show`: a run, a task, a call with its prompt and reply, the facts, the timeline.
+
+use std::sync::Arc;
+
+use callsheet_core::record::Fact;
+use callsheet_core::run::{CallRecord, Run, TaskRun};
+use callsheet_core::sheet;
+use callsheet_core::spec::{BlobId, RunId};
+use callsheet_core::view::{Summary, answer, call_words, timeline};
+use callsheet_runtime::driver::{PromptRecord, Session, open_gate};
+use callsheet_runtime::ports::{Message, ModelReply, ModelRequest, Store};
+
+use crate::cli::{Exit, Failure, ShowArgs};
+use crate::setup::{Setup, find_run, store_failure};
+use crate::term::{duration, harmless, one_line, outcome_words, state_mark, thousands};
+
+use super::drive::{drive_failure, run_folder};
+
+pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure> {
+    let store = setup.existing_store()?;
+    let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
+    let (run, facts) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    let text = if arguments.events {
+        return events(&facts);
+    } else if let Some(slug) = &arguments.task {
+        task_text(&store, &run, slug)?
+    } else if let Some(number) = arguments.call {
+        call_text(&store, call(&run, number)?)?
+    } else if let Some(number) = arguments.prompt {
+        prompt_text(&request(&store, call(&run, number)?)?)
+    } else if arguments.timeline {
+        return bars(setup, &facts);
+    } else if arguments.plan {
+        sheet::saved_sheet(&run.sheet())
+    } else if setup.json {
+        return super::print_json(&serde_json::json!({
+            "run": found.run, "outcome": run.outcome(), "answer": answer(&run), "summary": Summary::of(&run),
+        }))
+        .map(|()| Exit::Complete);
+    } else {
+        run_text(&run, &found.run)
+    };
+    super::print(&harmless(&text)).map(|()| Exit::Complete)
+}
+
+fn events(facts: &[Fact]) -> Result<Exit, Failure> {
+    facts.iter().try_for_each(super::print_json).map(|()| Exit::Complete)
+}
+
+fn run_text(run: &Run, id: &RunId) -> String {
+    let state = run.outcome().map_or("not finished", outcome_words);
+    let mut text = format!("run {id}: {state}\nrequest: {}\n", one_line(run.entry_prompt(), 300));
+    if !run.goals().text.trim().is_empty() {
+        text.push_str(&format!("goals: {}\n", one_line(&run.goals().text, 300)));
+    }
+    for (index, step) in run.steps().iter().enumerate() {
+        text.push_str(&format!("step {}\n", index + 1));
+        for task in step.iter().filter_map(|slug| run.task(slug)) {
+            text.push_str(&task_line(task));
+        }
+    }
+    for problem in run.problems() {
+        text.push_str(&format!("problem: {}\n", one_line(&problem.to_string(), 400)));
+    }
+    if let Some(gate) = open_gate(run) {
+        text.push_str(&format!("waits at gate {}; answer with callsheet approve {id} or callsheet deny {id}\n", gate.n));
+    }
+    if !run.calls().is_empty() {
+        text.push_str("calls\n");
+    }
+    for call in run.calls() {
+        text.push_str(&call_line(call));
+    }
+    text.push_str(&format!("{}files: {}\n", Summary::of(run), run_folder(id)));
+    let answer = answer(run);
+    if !answer.is_empty() {
+        text.push_str(&format!("\n{answer}\n"));
+    }
+    text
+}
+
+fn task_line(task: &TaskRun) -> String {
+    let (mark, word) = state_mark(task.state);
+    let writes = if task.writer.is_some() { " (writes)" } else { "" };
+    format!("  {mark} {} [{}]{writes} {word}\n", one_line(&task.task.name, 60), task.task.slug)
+}
+
+fn call_line(call: &CallRecord) -> String {
+    let how = match call.accepted {
+        Some(true) if call.repairs.is_empty() => "accepted".to_owned(),
+        Some(true) => format!("accepted with {} repairs", call.repairs.len()),
+        Some(false) => format!("refused, {} issues", call.issues.len()),
+        None => "not read".to_owned(),
+    };
+    format!(
+        "  {:>3} {} attempt {}: {how}, {} + {} tokens, {}\n",
+        call.number,
+        call_words(&call.key),
+        call.attempt,
+        thousands(call.usage.input),
+        thousands(call.usage.output),
+        duration(call.ms)
+    )
+}
+
+fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Failure> {
+    let task = run.tasks().find(|task| task.task.slug.as_str() == slug).ok_or_else(|| {
+        let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
+        Failure::usage(format!("there is no task {slug}"), format!("there are: {}", names.join(", ")))
+    })?;
+    let mut text = task_line(task);
+    text.push_str(&sheet::to_markdown(&task.task, sheet::MarkdownPhase::Execution));
+    text.push('\n');
+    if let Some(reason) = &task.writer {
+        text.push_str(&format!("writes because: {reason}\n"));
+    }
+    for run in &task.runs {
+        let state = if run.finished { "finished" } else if run.failure.is_some() { "failed" } else { "open" };
+        text.push_str(&format!("execution {}: {state}, {} tool calls\n", run.id, run.calls.len()));
+    }
+    for call in run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug)) {
+        text.push_str(&call_line(call));
+    }
+    if let Some(failure) = &task.failure {
+        text.push_str(&format!("failed: {}\n", failure.reason));
+        failure.issues.iter().for_each(|issue| text.push_str(&format!("  {issue}\n")));
+    }
+    if let Some(words) = &task.denial {
+        text.push_str(&format!("denied: {words}\n"));
+    }
+    for set in &task.applied {
+        if let Some(diff) = &set.changes.diff {
+            text.push_str(&format!("\n{}", blob(store, diff)?));
+        }
+    }
+    if let Some(document) = task.result.as_ref().and_then(|result| result.document.as_ref()) {
+        text.push_str(&format!("\n{}\n", blob(store, document)?));
+    }
+    Ok(text)
+}
+
+fn call(run: &Run, number: u32) -> Result<&CallRecord, Failure> {
+    run.calls().iter().find(|call| call.number == number).ok_or_else(|| {
+        Failure::usage(format!("there is no call {number}"), format!("this run has {} calls", run.calls().len()))
+    })
+}
+
+fn blob(store: &Arc<dyn Store>, id: &BlobId) -> Result<String, Failure> {
+    Ok(String::from_utf8_lossy(&store.blob(id).map_err(store_failure)?).into_owned())
+}
+
+fn request(store: &Arc<dyn Store>, call: &CallRecord) -> Result<ModelRequest, Failure> {
+    let record: PromptRecord = serde_json::from_str(&blob(store, &call.prompt)?)
+        .map_err(|error| Failure::internal(format!("the recorded prompt cannot be read: {error}"), ""))?;
+    Ok(record.request)
+}
+
+/// The prompt as sent: system text, then each message under its role.
+fn prompt_text(request: &ModelRequest) -> String {
+    let mut text = format!("==== system\n{}\n", request.system);
+    for message in &request.messages {
+        text.push_str(&match message {
+            Message::User { text } => format!("==== user\n{text}\n"),
+            Message::Assistant { text, calls } => {
+                let calls: Vec<String> =
+                    calls.iter().map(|call| format!("{} {} {}", call.id, call.name, call.arguments)).collect();
+                format!("==== assistant\n{text}\n{}\n", calls.join("\n"))
+            }
+            Message::Tool { id, name, text, .. } => format!("==== tool {name} {id}\n{text}\n"),
+        });
+    }
+    text
+}
+
+fn call_text(store: &Arc<dyn Store>, call: &CallRecord) -> Result<String, Failure> {
+    let request = request(store, call)?;
+    let reply: ModelReply = serde_json::from_str(&blob(store, &call.reply)?)
+        .map_err(|error| Failure::internal(format!("the recorded reply cannot be read: {error}"), ""))?;
+    let mut text = format!("{}model {}, {} sends\n\n", call_line(call), call.model, call.sends);
+    text.push_str(&prompt_text(&request));
+    if let Some(thinking) = &reply.thinking {
+        text.push_str(&format!("==== thinking\n{thinking}\n"));
+    }
+    text.push_str(&format!("==== reply\n{}\n", reply.text));
+    for call in &reply.calls {
+        text.push_str(&format!("{} {} {}\n", call.id, call.name, call.arguments));
+    }
+    if !call.repairs.is_empty() {
+        text.push_str("==== repairs\n");
+    }
+    for repair in &call.repairs {
+        let (first, last) = repair.span.into();
+        text.push_str(&format!("{} (lines {first}-{last}): {} -> {}\n", repair.code, repair.before, repair.after));
+    }
+    if !call.issues.is_empty() {
+        text.push_str("==== issues\n");
+    }
+    call.issues.iter().for_each(|issue| text.push_str(&format!("{}: {issue}\n", issue.code)));
+    Ok(text)
+}
+
+fn bars(setup: &Setup, facts: &[Fact]) -> Result<Exit, Failure> {
+    let bars = timeline(facts);
+    let end = bars.iter().filter_map(|bar| bar.to).max().unwrap_or(1).max(1);
+    const WIDTH: u64 = 50;
+    for bar in &bars {
+        if setup.json {
+            super::print_json(bar)?;
+            continue;
+        }
+        let to = bar.to.unwrap_or(end);
+        let from_column = bar.from.saturating_mul(WIDTH) / end;
+        let length = (to.saturating_mul(WIDTH) / end).saturating_sub(from_column).max(1);
+        let picture: String = (0..WIDTH)
+            .map(|column| if column >= from_column && column < from_column + length { '█' } else { '·' })
+            .collect();
+        let took = bar.to.map_or_else(|| "never ended".to_owned(), |to| duration(to.saturating_sub(bar.from)));
+        super::print(&format!("{picture} {} ({took})\n", harmless(&bar.what)))?;
+    }
+    Ok(Exit::Complete)
+}

@@ -1,0 +1,93 @@
+//! `skill list`, `skill check`.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use callsheet_core::skill::{SkillContext, SkillIssue, SkillSeverity};
+use callsheet_core::spec::ToolSpec;
+use callsheet_runtime::ports::Tool;
+use callsheet_runtime::skills::{check_paths, load_skills};
+
+use crate::cli::{Exit, Failure, SkillCheckArgs, SkillCommand};
+use crate::setup::Setup;
+use crate::term::{harmless, one_line};
+use crate::wiring::skill_dirs;
+
+fn tool_specs() -> Vec<ToolSpec> {
+    callsheet_tools::registry().iter().map(|tool: &Arc<dyn Tool>| tool.spec().clone()).collect()
+}
+
+pub(super) fn skill(setup: &Setup, command: &SkillCommand) -> Result<Exit, Failure> {
+    match command {
+        SkillCommand::List => list(setup),
+        SkillCommand::Check(arguments) => check(setup, arguments),
+    }
+}
+
+fn list(setup: &Setup) -> Result<Exit, Failure> {
+    let tools = tool_specs();
+    let loaded = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
+    for skill in loaded.catalog.skills() {
+        if setup.json {
+            super::print_json(&serde_json::json!({
+                "name": skill.name, "description": skill.description, "tools": skill.policy.tools,
+                "writes": skill.policy.writer, "source": skill.source,
+            }))?;
+            continue;
+        }
+        let tools = if skill.policy.tools.is_empty() { "no tools".to_owned() } else { skill.policy.tools.join(", ") };
+        let writes = if skill.policy.writer.is_some() { ", writes" } else { "" };
+        let replaced: Vec<&str> =
+            loaded.catalog.replaced(&skill.name).iter().map(|source| source.path.as_str()).collect();
+        let replaces = if replaced.is_empty() { String::new() } else { format!("; replaces {}", replaced.join(", ")) };
+        super::print(&format!(
+            "{} ({tools}{writes})\n  {}\n  {}{replaces}\n",
+            skill.name,
+            one_line(&skill.description, 300),
+            harmless(&skill.source.path)
+        ))?;
+    }
+    let errors = report(setup, &loaded.issues)?;
+    Ok(if errors { Exit::Usage } else { Exit::Complete })
+}
+
+fn check(setup: &Setup, arguments: &SkillCheckArgs) -> Result<Exit, Failure> {
+    let tools = tool_specs();
+    let context = SkillContext { tools: &tools, read_only_sandbox: false };
+    let missing: Vec<&PathBuf> = arguments.paths.iter().filter(|path| !path.exists()).collect();
+    if let Some(path) = missing.first() {
+        return Err(Failure::usage(format!("{} does not exist", path.display()), ""));
+    }
+    let issues = if arguments.paths.is_empty() {
+        load_skills(&skill_dirs(setup), context).issues
+    } else {
+        let paths: Vec<&Path> = arguments.paths.iter().map(PathBuf::as_path).collect();
+        check_paths(&paths, context)
+    };
+    let errors = report(setup, &issues)?;
+    if issues.is_empty() && !setup.json {
+        eprintln!("no issues");
+    }
+    Ok(if errors { Exit::Usage } else { Exit::Complete })
+}
+
+/// Prints issues; true if there is an error.
+fn report(setup: &Setup, issues: &[SkillIssue]) -> Result<bool, Failure> {
+    for issue in issues {
+        if setup.json {
+            super::print_json(issue)?;
+        } else {
+            let advice = if issue.advice.is_empty() { String::new() } else { format!(". {}", issue.advice) };
+            let line = format!(
+                "{}:{}:{}: {}: {}{advice}\n",
+                issue.file,
+                issue.line,
+                issue.column,
+                issue.severity.as_str(),
+                issue.message
+            );
+            super::print(&harmless(&line))?;
+        }
+    }
+    Ok(issues.iter().any(|issue| issue.severity == SkillSeverity::Error))
+}

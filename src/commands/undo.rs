@@ -1,0 +1,32 @@
+//! `undo`: take the changes of a run back, byte for byte, newest first.
+
+use callsheet_runtime::driver::undo as take_back;
+
+use crate::cli::{Exit, Failure, RunNameArgs};
+use crate::setup::{Setup, find_run};
+use crate::term::harmless;
+
+use super::drive::drive_failure;
+
+pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
+    let store = setup.existing_store()?;
+    let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
+    let undone = take_back(&store, &setup.project, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    for path in &undone.restored {
+        eprintln!("restored {}", harmless(path));
+    }
+    if !undone.refused.is_empty() {
+        for issue in &undone.refused {
+            eprintln!("{}", harmless(issue));
+        }
+        return Err(Failure::new(
+            Exit::Incomplete,
+            "some changes were not taken back, since their files were changed after the run",
+            "put them right by hand; the originals are in the run's diff files under changes/",
+        ));
+    }
+    if undone.restored.is_empty() {
+        eprintln!("run {} has no changes to take back", found.run);
+    }
+    Ok(Exit::Complete)
+}

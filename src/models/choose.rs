@@ -1,0 +1,89 @@
+//! The model when nothing is configured: a local server that answers, else a vendor key in the environment, else the
+//! embedded model. The first line printed says which and why.
+
+use callsheet_models::config::{Environment, ModelRef};
+use callsheet_models::probe;
+
+use crate::cli::{Exit, Failure};
+use crate::config::{Config, Folders, Origin};
+
+use super::embedded;
+
+/// A model and why it was taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// The model.
+    pub model: ModelRef,
+    /// Why, for the first line: `from flag --model`, `Ollama answers on …`.
+    pub reason: String,
+    /// A word of caution, if the model is for demonstration only.
+    pub caution: Option<String>,
+    /// Requests the provider takes at once, if it told.
+    pub slots: Option<u32>,
+}
+
+/// The model of a run. `fetch` allows a download of the embedded model, with progress on stderr.
+///
+/// # Errors
+/// A failure with advice if there is none: exit 7 when nothing answers and nothing can be fetched, 2 for a malformed
+/// name.
+pub async fn choose(
+    config: &Config,
+    folders: &Folders,
+    environment: &(dyn Environment + Sync),
+    fetch: bool,
+) -> Result<Choice, Failure> {
+    if let Some(value) = config.values.get("model") {
+        let text = value.value.as_str().unwrap_or_default();
+        let model = text.parse().map_err(|fault: callsheet_models::config::ModelRefError| {
+            Failure::usage(format!("{}: {fault}", value.origin), "`callsheet model list` shows what is there")
+        })?;
+        return Ok(Choice { model, reason: origin_words(&value.origin), caution: None, slots: None });
+    }
+    if let Some(choice) = from_server(environment).await {
+        return Ok(choice);
+    }
+    if let Some(choice) = from_key(environment) {
+        return Ok(choice);
+    }
+    embedded::choose(folders, fetch).await
+}
+
+fn origin_words(origin: &Origin) -> String {
+    match origin {
+        Origin::Flag(_) => "as you asked".to_owned(),
+        origin => format!("from {origin}"),
+    }
+}
+
+async fn from_server(environment: &(dyn Environment + Sync)) -> Option<Choice> {
+    for server in probe::running(environment).await {
+        let Some(model) = server.models.first() else { continue };
+        let others = server.models.len() - 1;
+        let more = if others > 0 { format!(", {others} more there") } else { String::new() };
+        return Some(Choice {
+            model: ModelRef::Provided { provider: server.provider.clone(), model: model.name.clone() },
+            reason: format!("{} answers at {}{more}", server.provider, server.base_url),
+            caution: None,
+            slots: server.slots,
+        });
+    }
+    None
+}
+
+fn from_key(environment: &(dyn Environment + Sync)) -> Option<Choice> {
+    probe::keys_present(environment).into_iter().find_map(|key| {
+        let vendor = callsheet_models::config::vendors().iter().find(|vendor| vendor.name == key.provider)?;
+        let model = vendor.default_model.clone()?;
+        Some(Choice {
+            model: ModelRef::Provided { provider: key.provider, model },
+            reason: format!("{} is set", key.variable),
+            caution: None,
+            slots: None,
+        })
+    })
+}
+
+pub(super) fn unreachable(what: impl Into<String>, advice: impl Into<String>) -> Failure {
+    Failure::new(Exit::Unreachable, what, advice)
+}

@@ -1,0 +1,124 @@
+//! The embedded model: what is on this machine, fetching it, loading it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use callsheet_local::weights::{self, HubCache, Progress, PullOptions, WeightsFault, WeightsRow};
+use callsheet_models::config::ModelRef;
+use callsheet_runtime::ports::{Model, ModelFault};
+use tokio_util::sync::CancellationToken;
+
+use crate::cli::Failure;
+use crate::config::Folders;
+
+use super::Choice;
+use super::choose::unreachable;
+
+/// Where fetched models are.
+pub fn models_folder(folders: &Folders) -> PathBuf {
+    folders.models()
+}
+
+/// The model hub's own cache on this machine.
+pub fn hub_cache() -> Option<HubCache> {
+    HubCache::locate(|name| std::env::var_os(name))
+}
+
+/// Fetched weights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PullReport {
+    /// The file.
+    pub path: PathBuf,
+    /// It was fetched now.
+    pub fetched: bool,
+}
+
+/// Fetches one row, telling progress.
+///
+/// # Errors
+/// As `weights::pull`.
+pub async fn pull_row(
+    row: &WeightsRow,
+    folders: &Folders,
+    progress: &(dyn Fn(Progress) + Send + Sync),
+    cancel: &CancellationToken,
+) -> Result<PullReport, WeightsFault> {
+    let options = PullOptions {
+        folder: models_folder(folders),
+        hub: std::env::var("HF_ENDPOINT").ok().filter(|address| !address.is_empty()),
+        python: None,
+        allow_unverified: false,
+    };
+    let download = crate::download::HttpDownload::default();
+    let pulled = weights::pull(row, &options, &download, progress, cancel).await?;
+    Ok(PullReport { path: pulled.path, fetched: pulled.sha256.is_some() })
+}
+
+/// The file of a row, if it is on this machine.
+fn on_disk(row: &WeightsRow, folders: &Folders) -> Option<PathBuf> {
+    weights::installed(row, &models_folder(folders)).or_else(|| hub_cache().and_then(|cache| cache.find(row)))
+}
+
+/// The embedded model when nothing else is there: installed weights in the order of the catalogue, else a download.
+pub(super) async fn choose(folders: &Folders, fetch: bool) -> Result<Choice, Failure> {
+    if !cfg!(feature = "embedded") {
+        return Err(unreachable(
+            "no model: no Ollama or llama.cpp server answers, no vendor key is set, and this build has no embedded model",
+            "start a server, set a key, name one with --model, or build with `--features embedded`. `callsheet doctor` shows what was looked for",
+        ));
+    }
+    for row in weights::catalogue() {
+        if let Some(path) = on_disk(row, folders) {
+            return Ok(chosen(row, path, "no server answers, no key is set"));
+        }
+    }
+    if !fetch {
+        return Err(no_weights("it is not fetched yet"));
+    }
+    let mut reasons = Vec::new();
+    for row in weights::catalogue() {
+        let bar = crate::term::Bar::new(&format!("fetching {} ({})", row.name, row.parameters));
+        let cancel = CancellationToken::new();
+        match pull_row(row, folders, &|progress| bar.show(progress.done, progress.total), &cancel).await {
+            Ok(pulled) => {
+                bar.finish();
+                return Ok(chosen(row, pulled.path, "no server answers, no key is set; fetched now"));
+            }
+            Err(fault) => {
+                bar.finish();
+                reasons.push(format!("{}: {fault}", row.name));
+            }
+        }
+    }
+    Err(no_weights(&reasons.join("\n  ")))
+}
+
+fn chosen(row: &WeightsRow, path: PathBuf, reason: &str) -> Choice {
+    let caution = row.demonstration.then(|| {
+        format!("{} shows that the machinery works; its plans and answers are worth little. {}", row.name, row.note)
+    });
+    Choice { model: ModelRef::Embedded(path), reason: format!("embedded: {reason}"), caution, slots: Some(1) }
+}
+
+fn no_weights(why: &str) -> Failure {
+    unreachable(
+        format!("no model: no Ollama or llama.cpp server answers, no vendor key is set, and the embedded model cannot be had:\n  {why}"),
+        "start a server, set a key, or run `callsheet model pull` with a network; nothing was started or changed",
+    )
+}
+
+/// Loads a GGUF file.
+#[cfg(feature = "embedded")]
+pub(super) fn load(path: &Path) -> Result<Arc<dyn Model>, ModelFault> {
+    let options = callsheet_local::EmbeddedOptions::default();
+    callsheet_local::EmbeddedModel::load(path, options)
+        .map(|model| Arc::new(model) as Arc<dyn Model>)
+        .map_err(|fault| ModelFault::Configuration { message: fault.to_string() })
+}
+
+/// This build cannot load one.
+#[cfg(not(feature = "embedded"))]
+pub(super) fn load(path: &Path) -> Result<Arc<dyn Model>, ModelFault> {
+    let message = format!("{} cannot be loaded: this build has no embedded model; build with `--features embedded`", path.display());
+    Err(ModelFault::Configuration { message })
+}

@@ -1,0 +1,10 @@
+//! Which model answers which phase: the choice when nothing is configured, the strength of wishes (spec 7.9), and the
+//! models themselves, built when they are first asked for.
+
+mod choose;
+mod embedded;
+mod source;
+
+pub use choose::{Choice, choose};
+pub use embedded::{PullReport, hub_cache, models_folder, pull_row};
+pub use source::{Models, provider_settings};

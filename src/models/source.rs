@@ -1,0 +1,188 @@
+//! Models by phase and wish, built once and kept.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use callsheet_core::reply::Phase;
+use callsheet_models::config::{Environment, ModelRef, ProcessEnvironment, Provider, ProviderSettings, build_ref, connect};
+use callsheet_models::replay::{Cassettes, Recording};
+use callsheet_runtime::driver::ModelSource;
+use callsheet_runtime::ports::{Model, ModelFault};
+
+use crate::cli::Failure;
+use crate::config::{Config, Origin};
+
+use super::{Choice, embedded};
+
+/// The models of one run.
+pub struct Models {
+    chosen: ModelRef,
+    /// The chosen model was asked for by flag or environment, which nothing overrules.
+    forced: bool,
+    phases: BTreeMap<&'static str, ModelRef>,
+    providers: BTreeMap<String, ProviderSettings>,
+    built: Mutex<BTreeMap<ModelRef, Arc<dyn Model>>>,
+    refused: Mutex<BTreeSet<String>>,
+    tape: Tape,
+    warn: Box<dyn Fn(&str) + Send + Sync>,
+}
+
+enum Tape {
+    None,
+    Record(Arc<Recording>),
+    Replay(Arc<Cassettes>),
+}
+
+/// `[providers.NAME]` of the configuration, typed.
+pub fn provider_settings(config: &Config) -> BTreeMap<String, ProviderSettings> {
+    config
+        .providers()
+        .into_iter()
+        .map(|name| {
+            let mut table = serde_json::Map::new();
+            for part in ["dialect", "base_url", "api_key_env", "slots", "window", "price_input", "price_output"] {
+                if let Some(value) = config.provider(&name, part) {
+                    table.insert(part.to_owned(), value.clone());
+                }
+            }
+            // The configuration's key table has checked the types.
+            let settings = serde_json::from_value(serde_json::Value::Object(table)).unwrap_or_default();
+            (name, settings)
+        })
+        .collect()
+}
+
+impl Models {
+    /// The models that a configuration and a choice mean. Opens nothing but cassettes.
+    ///
+    /// # Errors
+    /// A malformed name in `[models]`, or cassettes that cannot be used.
+    pub fn new(
+        config: &Config,
+        choice: &Choice,
+        record: Option<&Path>,
+        replay: Option<&Path>,
+        warn: Box<dyn Fn(&str) + Send + Sync>,
+    ) -> Result<Self, Failure> {
+        let mut phases = BTreeMap::new();
+        for (phase, key) in
+            [("plan", "models.plan"), ("refine", "models.refine"), ("execute", "models.execute"), ("iterate", "models.iterate")]
+        {
+            if let Some(value) = config.values.get(key) {
+                let text = value.value.as_str().unwrap_or_default();
+                let reference = text.parse().map_err(|fault: callsheet_models::config::ModelRefError| {
+                    Failure::usage(format!("{}: {fault}", value.origin), "")
+                })?;
+                phases.insert(phase, reference);
+            }
+        }
+        let cassette_fault = |fault: callsheet_models::replay::CassetteError| Failure::usage(fault.to_string(), "");
+        let tape = match (record, replay) {
+            (Some(folder), _) => Tape::Record(Recording::create(folder).map_err(cassette_fault)?),
+            (_, Some(folder)) => Tape::Replay(Cassettes::open(folder).map_err(cassette_fault)?),
+            _ => Tape::None,
+        };
+        let forced = config
+            .values
+            .get("model")
+            .is_some_and(|value| matches!(value.origin, Origin::Flag(_) | Origin::Environment(_)));
+        Ok(Self {
+            chosen: choice.model.clone(),
+            forced,
+            phases,
+            providers: provider_settings(config),
+            built: Mutex::default(),
+            refused: Mutex::default(),
+            tape,
+            warn,
+        })
+    }
+
+    /// Asks local servers what they can do, before the first call. Distinct models only; at most half a second each.
+    pub async fn connect(&self) {
+        let mut references: BTreeSet<ModelRef> = self.phases.values().cloned().collect();
+        references.insert(self.chosen.clone());
+        for reference in references {
+            let ModelRef::Provided { provider, model } = &reference else { continue };
+            let Ok(provider) = Provider::resolve(provider, &self.providers) else { continue };
+            if let Ok(model) = connect(&provider, model, &ProcessEnvironment).await {
+                self.keep(reference, model);
+            }
+        }
+    }
+
+    /// Requests each provider takes at once: as configured, else as it told, else its kind's default.
+    pub fn slots(&self, choice: &Choice) -> BTreeMap<String, u32> {
+        let mut slots = BTreeMap::new();
+        let told = |name: &str| match &choice.model {
+            ModelRef::Provided { provider, .. } if provider == name => choice.slots,
+            _ => None,
+        };
+        let references = self.phases.values().chain([&self.chosen]);
+        let named = references.filter_map(|reference| match reference {
+            ModelRef::Provided { provider, .. } => Some(provider.clone()),
+            _ => None,
+        });
+        for name in named.chain(self.providers.keys().cloned()) {
+            if let Ok(provider) = Provider::resolve(&name, &self.providers) {
+                let count = provider.slots.or_else(|| told(&name)).unwrap_or_else(|| provider.slots_or_default());
+                slots.insert(name, count);
+            }
+        }
+        slots
+    }
+
+    fn reference(&self, phase: Phase) -> &ModelRef {
+        let name = match phase {
+            Phase::Plan | Phase::Continue => "plan",
+            Phase::Refine => "refine",
+            Phase::Execute | Phase::Merge => "execute",
+            Phase::Iterate => "iterate",
+        };
+        self.phases.get(name).filter(|_| !self.forced).unwrap_or(&self.chosen)
+    }
+
+    fn keep(&self, reference: ModelRef, model: Arc<dyn Model>) -> Arc<dyn Model> {
+        let model = match &self.tape {
+            Tape::Record(recording) => recording.record(model),
+            _ => model,
+        };
+        let mut built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        Arc::clone(built.entry(reference).or_insert(model))
+    }
+
+    fn get(&self, reference: &ModelRef) -> Result<Arc<dyn Model>, ModelFault> {
+        if let Some(model) = self.built.lock().unwrap_or_else(PoisonError::into_inner).get(reference) {
+            return Ok(Arc::clone(model));
+        }
+        let fault = |message: String| ModelFault::Configuration { message };
+        let model = match (&self.tape, reference) {
+            (Tape::Replay(cassettes), _) => {
+                cassettes.replay(&reference.to_string()).map_err(|error| fault(error.to_string()))?
+            }
+            (_, ModelRef::Embedded(path)) => embedded::load(path)?,
+            _ => build_ref(reference, &self.providers, &ProcessEnvironment as &dyn Environment)
+                .map_err(|error| fault(error.to_string()))?,
+        };
+        Ok(self.keep(reference.clone(), model))
+    }
+}
+
+impl ModelSource for Models {
+    fn model(&self, phase: Phase, wish: Option<&str>) -> Result<Arc<dyn Model>, ModelFault> {
+        if let (false, Some(text)) = (self.forced, wish) {
+            let granted = text.parse::<ModelRef>().map_err(|fault| fault.to_string());
+            match granted.and_then(|reference| self.get(&reference).map_err(|fault| fault.to_string())) {
+                Ok(model) => return Ok(model),
+                Err(why) => {
+                    let first = self.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
+                    if first {
+                        (self.warn)(&format!("the model {text} that a skill asks for cannot be used: {why}"));
+                    }
+                }
+            }
+        }
+        self.get(self.reference(phase))
+    }
+}

@@ -1,0 +1,226 @@
+//! What a command starts from: the project, the user's folders, the configuration, the store.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use callsheet_core::spec::RunId;
+use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
+use callsheet_store::SqliteStore;
+use serde_json::json;
+
+use crate::cli::{ApprovalArg, Cli, Exit, Failure, HeadlessArg, RefinePolicyArg, WorkArgs};
+use crate::config::{Config, ConfigFault, Folders, Sources};
+
+/// A project and the configuration in force there.
+pub struct Setup {
+    /// The project folder, canonical.
+    pub project: PathBuf,
+    /// The user's folders.
+    pub folders: Folders,
+    /// Configuration of all layers.
+    pub config: Config,
+    /// `--json`.
+    pub json: bool,
+    /// `--verbose`, counted.
+    pub verbose: u8,
+}
+
+impl Setup {
+    /// Reads everything but the store.
+    ///
+    /// # Errors
+    /// No such folder, no home, or a configuration that cannot be understood.
+    pub fn new(cli: &Cli, flags: Vec<(String, serde_json::Value, String)>) -> Result<Self, Failure> {
+        let asked = cli.project.clone().unwrap_or_else(|| PathBuf::from("."));
+        let project = asked.canonicalize().map_err(|error| {
+            Failure::usage(format!("the project folder {} cannot be used: {error}", asked.display()), "")
+        })?;
+        if !project.is_dir() {
+            return Err(Failure::usage(format!("{} is not a folder", project.display()), ""));
+        }
+        let folders = Folders::from_environment().ok_or_else(|| {
+            Failure::internal("there is no home directory", "set HOME or CALLSHEET_HOME")
+        })?;
+        let environment: BTreeMap<String, String> = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
+            .filter(|(name, _)| name.starts_with("CALLSHEET_"))
+            .collect();
+        let sources = Sources {
+            user: Some(folders.config_file()),
+            project: Some(project_config(&project)),
+            environment,
+            flags,
+        };
+        let config = Config::load(&sources, Some(&folders)).map_err(config_failure)?;
+        Ok(Self { project, folders, config, json: cli.json, verbose: cli.verbose })
+    }
+
+    /// Opens the project's store, making it if it is new.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
+        Ok(Arc::new(SqliteStore::open(&self.project).map_err(store_failure)?))
+    }
+
+    /// The store of a project that has one; looking at runs never makes one.
+    ///
+    /// # Errors
+    /// There is none, or it cannot be used.
+    pub fn existing_store(&self) -> Result<Arc<dyn Store>, Failure> {
+        if !self.project.join(".callsheet/callsheet.db").exists() {
+            return Err(Failure::usage(
+                format!("there are no runs in {}", self.project.display()),
+                "`callsheet run \"…\"` starts one",
+            ));
+        }
+        self.store()
+    }
+}
+
+/// The project's configuration file.
+pub fn project_config(project: &Path) -> PathBuf {
+    project.join(".callsheet/config.toml")
+}
+
+/// Finds a run by a unique beginning of its name; without one, the newest that fits.
+///
+/// # Errors
+/// None or several fit.
+pub fn find_run(
+    store: &Arc<dyn Store>,
+    asked: Option<&str>,
+    fits: impl Fn(&RunSummary) -> bool,
+    which: &str,
+) -> Result<RunSummary, Failure> {
+    let runs = store.runs().map_err(store_failure)?;
+    let Some(asked) = asked else {
+        return runs.into_iter().find(fits).ok_or_else(|| {
+            Failure::usage(format!("there is no {which} run here"), "`callsheet runs` lists all runs")
+        });
+    };
+    let mut found: Vec<RunSummary> = runs.iter().filter(|run| run.run.as_str() == asked).cloned().collect();
+    if found.is_empty() {
+        found = runs.into_iter().filter(|run| run.run.as_str().starts_with(asked)).collect();
+    }
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(Failure::usage(format!("there is no run {asked}"), "`callsheet runs` lists all runs")),
+        _ => {
+            let names: Vec<&str> = found.iter().map(|run| run.run.as_str()).collect();
+            Err(Failure::usage(format!("{asked} fits several runs: {}", names.join(", ")), "give more of the name"))
+        }
+    }
+}
+
+/// A name for a new run: date, time and a few words of the request.
+pub fn new_run_id(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<RunId, Failure> {
+    let (year, month, day, seconds) = civil(now_ms);
+    let clock = format!("{:02}{:02}{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    let words: String = request
+        .split(|c: char| !c.is_ascii_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .take(3)
+        .map(|word| word.to_ascii_lowercase().chars().take(12).collect::<String>())
+        .collect::<Vec<_>>()
+        .join("-");
+    let stem = format!("{year:04}{month:02}{day:02}-{clock}-{}", if words.is_empty() { "run" } else { &words });
+    let taken: Vec<String> =
+        store.runs().map_err(store_failure)?.into_iter().map(|run| run.run.as_str().to_owned()).collect();
+    let mut name = stem.clone();
+    let mut number = 1;
+    while taken.contains(&name) {
+        number += 1;
+        name = format!("{stem}-{number}");
+    }
+    Ok(RunId::new(name))
+}
+
+/// Year, month, day and seconds of the day, UTC, of milliseconds since the Unix epoch.
+pub fn civil(ms: u64) -> (i64, u32, u32, u64) {
+    let days = i64::try_from(ms / 86_400_000).unwrap_or(0);
+    let z = days + 719_468;
+    let era = z.div_euclid(146_097);
+    let doe = z.rem_euclid(146_097);
+    let yoe = (doe - doe / 1_460 + doe / 36_524 - doe / 146_096) / 365;
+    let doy = doe - (365 * yoe + yoe / 4 - yoe / 100);
+    let mp = (5 * doy + 2) / 153;
+    let day = u32::try_from(doy - (153 * mp + 2) / 5 + 1).unwrap_or(1);
+    let month = u32::try_from(if mp < 10 { mp + 3 } else { mp - 9 }).unwrap_or(1);
+    let year = yoe + era * 400 + i64::from(month <= 2);
+    (year, month, day, ms / 1_000 % 86_400)
+}
+
+/// Flags as configuration values.
+pub fn work_flags(work: &WorkArgs) -> Vec<(String, serde_json::Value, String)> {
+    let mut flags = Vec::new();
+    let mut set = |key: &str, value: Option<serde_json::Value>, flag: &str| {
+        if let Some(value) = value {
+            flags.push((key.to_owned(), value, flag.to_owned()));
+        }
+    };
+    let policy = |policy: RefinePolicyArg| match policy {
+        RefinePolicyArg::Auto => json!("auto"),
+        RefinePolicyArg::Always => json!("always"),
+        RefinePolicyArg::Never => json!("never"),
+    };
+    set("model", work.model.clone().map(|model| json!(model)), "--model");
+    set("skills", (!work.skills.is_empty()).then(|| json!(work.skills)), "--skills");
+    set("jobs", work.jobs.map(|jobs| json!(jobs)), "--jobs");
+    set("max_rounds", work.max_rounds.map(|rounds| json!(rounds)), "--max-rounds");
+    set("limits.max_calls", work.max_calls.map(|calls| json!(calls)), "--max-calls");
+    set("limits.max_tokens", work.max_tokens.map(|tokens| json!(tokens)), "--max-tokens");
+    set("limits.max_cost_usd", work.max_cost.map(|cost| json!(cost)), "--max-cost");
+    set("limits.run_timeout_seconds", work.timeout.map(|seconds| json!(seconds)), "--timeout");
+    set("refine", work.refine.map(policy), "--refine");
+    set("iterate", work.iterate.map(policy), "--iterate");
+    set("allow_http", work.allow_http.then(|| json!(true)), "--allow-http");
+    set("strict", work.strict.then(|| json!(true)), "--strict");
+    let mode = work.approval.map(|mode| match mode {
+        ApprovalArg::Both => json!("both"),
+        ApprovalArg::BeforeRun => json!("before-run"),
+        ApprovalArg::BeforeApply => json!("before-apply"),
+        ApprovalArg::Never => json!("never"),
+    });
+    set("approval.mode", mode, "--approval");
+    let headless = work.headless.as_ref().map(|headless| match headless {
+        HeadlessArg::Stop => json!("stop"),
+        HeadlessArg::Deny => json!("deny"),
+        HeadlessArg::Approve => json!("approve"),
+        HeadlessArg::Slugs(slugs) => json!(slugs),
+    });
+    set("approval.headless", headless, "--headless");
+    flags
+}
+
+/// A configuration fault as a failure.
+pub fn config_failure(fault: ConfigFault) -> Failure {
+    Failure::internal(format!("configuration: {fault}"), "mend it, or run `callsheet doctor`")
+}
+
+/// A store fault as a failure with advice.
+pub fn store_failure(fault: StoreFault) -> Failure {
+    let advice = match &fault {
+        StoreFault::Locked { .. } => "wait for it, or stop it with `callsheet cancel`",
+        StoreFault::NoRun(_) => "`callsheet runs` lists all runs",
+        StoreFault::Full(_) => "make room, then `callsheet resume`; nothing that was recorded is lost",
+        StoreFault::TooNew { .. } => "use a newer Callsheet",
+        StoreFault::Broken(_) => "run `callsheet doctor`; the file is .callsheet/callsheet.db",
+        StoreFault::NoBlob(_) | StoreFault::LockLost { .. } => "",
+    };
+    let exit = if matches!(fault, StoreFault::NoRun(_)) { Exit::Usage } else { Exit::Internal };
+    Failure::new(exit, fault.to_string(), advice)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_right() {
+        assert_eq!(civil(0), (1970, 1, 1, 0));
+        assert_eq!(civil(951_782_400_000), (2000, 2, 29, 0));
+        assert_eq!(civil(1_793_491_199_000), (2026, 10, 31, 86_399));
+    }
+}

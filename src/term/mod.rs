@@ -1,0 +1,32 @@
+//! What people see: a live view or plain lines on stderr, JSON lines on stdout, and questions at the terminal.
+//! Text from models, tools and files is made harmless before it is shown.
+
+mod bar;
+mod json;
+mod live;
+mod person;
+mod plain;
+mod safe;
+mod words;
+
+pub use bar::Bar;
+pub use json::JsonLines;
+pub use live::LiveView;
+pub use person::{NobodyThere, TerminalPerson};
+pub use plain::PlainLines;
+pub use safe::{harmless, one_line};
+pub use words::{duration, outcome_words, state_mark, thousands};
+
+use std::io::IsTerminal;
+
+/// Whether both ends of a conversation are a terminal.
+pub fn is_interactive() -> bool {
+    std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// Whether colours are wanted on stderr.
+pub fn colours() -> bool {
+    std::io::stderr().is_terminal()
+        && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}

@@ -1,0 +1,213 @@
+//! A person at the terminal: the gates and the questions of tools.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Write};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use callsheet_core::record::{Answer, GateKind, Verdict};
+use callsheet_core::spec::Slug;
+use callsheet_runtime::ports::{GateAnswer, GateView, Person, QuestionAnswer, QuestionView};
+use tokio::sync::{Mutex, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::{LiveView, harmless, one_line};
+
+/// Nobody can be asked: every gate waits.
+pub struct NobodyThere;
+
+#[async_trait]
+impl Person for NobodyThere {
+    async fn approve(&self, _: &GateView, _: &CancellationToken) -> GateAnswer {
+        GateAnswer::Absent
+    }
+
+    async fn answer(&self, _: &QuestionView, _: &CancellationToken) -> QuestionAnswer {
+        QuestionAnswer::Absent
+    }
+}
+
+/// Asks on stderr and reads answers from stdin, one question at a time.
+pub struct TerminalPerson {
+    view: Option<Arc<LiveView>>,
+    lines: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
+    colour: bool,
+}
+
+impl TerminalPerson {
+    /// A person who may have a live view open.
+    pub fn new(view: Option<Arc<LiveView>>, colour: bool) -> Self {
+        Self { view, lines: Mutex::new(None), colour }
+    }
+
+    /// One line of input; `None` when the terminal is closed or the question is withdrawn.
+    async fn line(&self, cancel: &CancellationToken) -> Option<String> {
+        let mut lines = self.lines.lock().await;
+        let receiver = lines.get_or_insert_with(read_stdin);
+        tokio::select! {
+            line = receiver.recv() => line,
+            () = cancel.cancelled() => None,
+        }
+    }
+
+    async fn ask(&self, text: &str, cancel: &CancellationToken) -> Option<String> {
+        show(text);
+        self.line(cancel).await.map(|line| line.trim().to_owned())
+    }
+
+    async fn gate(&self, view: &GateView, cancel: &CancellationToken) -> Option<Answer> {
+        show(&gate_text(view, self.colour));
+        let several = matches!(&view.gate.kind, GateKind::BeforeRun(tasks) if tasks.len() > 1);
+        let before_run = matches!(view.gate.kind, GateKind::BeforeRun(_));
+        loop {
+            let choices = match (before_run, several) {
+                (true, true) => "[y] yes to these  [a] yes to all of this run  [e] one by one  [p] show plan  [n] no  [s] stop",
+                (true, false) => "[y] yes  [a] yes to all of this run  [p] show plan  [n] no  [s] stop",
+                (false, _) => "[y] yes  [n] no  [s] stop",
+            };
+            let answer = self.ask(&format!("{choices}\n> "), cancel).await?;
+            match answer.to_ascii_lowercase().as_str() {
+                "y" | "yes" => return Some(Answer::Listed),
+                "a" | "all" if before_run => return Some(Answer::All),
+                "s" | "stop" => return Some(Answer::Stop),
+                "p" | "plan" if before_run => show(&format!("{}\n", harmless(&view.plan))),
+                "e" if several => return self.one_by_one(view, cancel).await,
+                "n" | "no" => {
+                    let words = self.ask("Why? The next plan is made with these words (Enter: none)\n> ", cancel).await?;
+                    return Some(Answer::Deny { words });
+                }
+                _ => show("Please answer with one of the letters.\n"),
+            }
+        }
+    }
+
+    async fn one_by_one(&self, view: &GateView, cancel: &CancellationToken) -> Option<Answer> {
+        let mut verdicts: BTreeMap<Slug, Verdict> = BTreeMap::new();
+        for writer in &view.writers {
+            let question = format!("{}: [y] yes  [n] no  [Enter] decide later\n> ", one_line(&writer.task.name, 60));
+            match self.ask(&question, cancel).await?.to_ascii_lowercase().as_str() {
+                "y" | "yes" => verdicts.insert(writer.task.slug.clone(), Verdict::Approve),
+                "n" | "no" => verdicts.insert(writer.task.slug.clone(), Verdict::Deny),
+                _ => None,
+            };
+        }
+        let denied = verdicts.values().any(|verdict| *verdict == Verdict::Deny);
+        let words =
+            if denied { self.ask("Why not? (Enter: no words)\n> ", cancel).await? } else { String::new() };
+        Some(Answer::Each { verdicts, words })
+    }
+}
+
+#[async_trait]
+impl Person for TerminalPerson {
+    async fn approve(&self, view: &GateView, cancel: &CancellationToken) -> GateAnswer {
+        if let Some(live) = &self.view {
+            live.pause();
+        }
+        let answer = self.gate(view, cancel).await;
+        if let Some(live) = &self.view {
+            live.go_on();
+        }
+        answer.map_or(GateAnswer::Absent, GateAnswer::Answered)
+    }
+
+    async fn answer(&self, view: &QuestionView, cancel: &CancellationToken) -> QuestionAnswer {
+        if let Some(live) = &self.view {
+            live.pause();
+        }
+        let question = format!("\n{} asks: {}\n> ", view.task, harmless(&view.question));
+        let answer = self.ask(&question, cancel).await;
+        if let Some(live) = &self.view {
+            live.go_on();
+        }
+        answer.map_or(QuestionAnswer::Absent, QuestionAnswer::Answered)
+    }
+}
+
+/// One thread owns stdin, so that a withdrawn question never swallows the answer to the next one.
+fn read_stdin() -> mpsc::UnboundedReceiver<String> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { return };
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn show(text: &str) {
+    let mut out = std::io::stderr().lock();
+    let _closed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
+/// The gate as text; also what `show` prints of a waiting run.
+pub fn gate_text(view: &GateView, colour: bool) -> String {
+    let mut text = String::from("\n");
+    match &view.gate.kind {
+        GateKind::BeforeRun(tasks) => {
+            text.push_str(&format!("{} tasks want to change something:\n", tasks.len()));
+            for writer in &view.writers {
+                text.push_str(&writer_text(writer));
+            }
+        }
+        GateKind::BeforeApply { task, .. } => {
+            text.push_str(&format!("{task} wants to make these changes:\n\n"));
+            text.push_str(&diff_text(&view.diff, colour));
+        }
+        GateKind::BeforeCall { task, .. } => {
+            text.push_str(&format!("{task} wants to make this call"));
+            if let Some(directory) = &view.directory {
+                text.push_str(&format!(" in {}", harmless(directory)));
+            }
+            text.push_str(":\n\n");
+            if let Some(call) = &view.call {
+                text.push_str(&format!("  {} {}\n", call.name, harmless(&call.arguments.to_string())));
+            }
+        }
+    }
+    text.push('\n');
+    text
+}
+
+fn writer_text(writer: &callsheet_runtime::ports::WriterView) -> String {
+    let task = &writer.task;
+    let mut text = format!("\n  {} (step {}, {})\n", one_line(&task.name, 80), writer.step, task.slug);
+    let mut line = |label: &str, value: &str| {
+        if !value.is_empty() {
+            text.push_str(&format!("    {label}: {}\n", one_line(value, 300)));
+        }
+    };
+    line("needed", &task.need);
+    line("skill", &writer.skill);
+    line("why it needs approval", &writer.reason);
+    let references: Vec<String> = task.references.iter().map(|reference| reference.target.to_string()).collect();
+    line("reads", &references.join(" "));
+    line("expected", &task.expected);
+    for call in &task.calls {
+        line("call", &format!("{} {}", call.name, call.arguments));
+    }
+    line("model", &writer.model);
+    line("refined", if writer.refined { "yes" } else { "not yet" });
+    text
+}
+
+fn diff_text(diff: &str, colour: bool) -> String {
+    let mut text = String::new();
+    for line in harmless(diff).lines() {
+        let code = match line.as_bytes().first() {
+            Some(b'+') => "32",
+            Some(b'-') => "31",
+            Some(b'@') => "36",
+            _ => "",
+        };
+        if colour && !code.is_empty() {
+            text.push_str(&format!("  \u{1b}[{code}m{line}\u{1b}[0m\n"));
+        } else {
+            text.push_str(&format!("  {line}\n"));
+        }
+    }
+    text
+}

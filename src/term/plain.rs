@@ -1,0 +1,106 @@
+//! Plain lines on stderr, for logs and for terminals that cannot redraw. One line an event, never two writers in one.
+
+use std::io::Write;
+use std::sync::Mutex;
+
+use callsheet_core::record::{Event, Fact, GateKind};
+use callsheet_core::run::{Run, State};
+use callsheet_core::view::call_words;
+use callsheet_runtime::ports::{Observer, Signal};
+
+use super::{duration, one_line, outcome_words, state_mark, thousands};
+
+/// Lines for people without a live view.
+pub struct PlainLines {
+    seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    run: Run,
+    states: Vec<(String, State)>,
+}
+
+impl Default for PlainLines {
+    fn default() -> Self {
+        Self { seen: Mutex::new(Seen::default()) }
+    }
+}
+
+impl Observer for PlainLines {
+    fn see(&self, signal: &Signal<'_>) {
+        let lines = match signal {
+            Signal::Fact(fact) => self.seen.lock().map(|mut seen| seen.fact(fact)).unwrap_or_default(),
+            Signal::Notice(text) => vec![one_line(text, 400)],
+            Signal::Retry { key, send, wait_ms, message } => vec![format!(
+                "{}: send {send} failed ({}), next in {}",
+                call_words(key),
+                one_line(message, 160),
+                duration(*wait_ms)
+            )],
+            Signal::Delta { .. } => return,
+        };
+        if !lines.is_empty() {
+            let _closed = std::io::stderr().lock().write_all((lines.join("\n") + "\n").as_bytes());
+        }
+    }
+}
+
+impl Seen {
+    fn fact(&mut self, fact: &Fact) -> Vec<String> {
+        let mut lines = Vec::new();
+        if self.run.apply(fact).is_err() {
+            return lines;
+        }
+        lines.extend(self.event(&fact.event));
+        lines.extend(self.changed_states());
+        lines
+    }
+
+    fn event(&self, event: &Event) -> Option<String> {
+        match event {
+            Event::RunStarted { run, .. } => Some(format!("run {run}")),
+            Event::RunResumed { .. } => Some("resumed".to_owned()),
+            Event::ListAdopted { list, .. } => {
+                let tasks: usize = list.steps.iter().map(Vec::len).sum();
+                Some(format!("list: {} steps, {tasks} tasks", list.steps.len()))
+            }
+            Event::ReplyRefused { key, issues, .. } => {
+                let first = issues.first().map(|issue| one_line(&issue.to_string(), 200)).unwrap_or_default();
+                Some(format!("{}: reply refused, {} issues: {first}", call_words(key), issues.len()))
+            }
+            Event::ReplyReceived { key, usage, ms, .. } => Some(format!(
+                "{}: {} tokens read, {} written, {}",
+                call_words(key),
+                thousands(usage.input),
+                thousands(usage.output),
+                duration(*ms)
+            )),
+            Event::CallFailed { key, message, sends, .. } => {
+                Some(format!("{}: no reply after {sends} sends: {}", call_words(key), one_line(message, 200)))
+            }
+            Event::GateAnswered { gate, .. } => Some(match &gate.kind {
+                GateKind::BeforeRun(tasks) => format!("gate answered: {} writers", tasks.len()),
+                GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => format!("gate answered: {task}"),
+            }),
+            Event::ChangesApplied { task, changes, .. } => Some(format!("{task}: changed {} files", changes.files.len())),
+            Event::RunWaiting { outcome } | Event::RunConcluded { outcome, .. } => Some(outcome_words(*outcome).to_owned()),
+            _ => None,
+        }
+    }
+
+    fn changed_states(&mut self) -> Vec<String> {
+        let now: Vec<(String, State)> =
+            self.run.tasks().map(|task| (task.task.slug.as_str().to_owned(), task.state)).collect();
+        let lines = now
+            .iter()
+            .filter(|entry| !self.states.contains(entry) && entry.1 != State::Planned)
+            .map(|(slug, state)| {
+                let (mark, word) = state_mark(*state);
+                format!("{mark} {slug} {word}")
+            })
+            .collect();
+        self.states = now;
+        lines
+    }
+}

@@ -1,0 +1,76 @@
+//! Numbers and states in the words people read.
+
+use callsheet_core::record::Outcome;
+use callsheet_core::run::State;
+
+/// `850 ms`, `4.2 s`, `3 min 05 s`, `2 h 03 min`.
+pub fn duration(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
+        60_000..3_600_000 => format!("{} min {:02} s", ms / 60_000, ms / 1_000 % 60),
+        _ => format!("{} h {:02} min", ms / 3_600_000, ms / 60_000 % 60),
+    }
+}
+
+/// `12,345`.
+pub fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// A mark and a word for a task's state.
+pub fn state_mark(state: State) -> (&'static str, &'static str) {
+    match state {
+        State::Planned => ("·", "planned"),
+        State::Waiting => ("·", "waiting"),
+        State::Refining => ("~", "refining"),
+        State::Ready => ("○", "ready"),
+        State::Running => ("▶", "running"),
+        State::Done => ("✓", "done"),
+        State::Failed => ("✗", "failed"),
+        State::Blocked => ("⊘", "blocked"),
+        State::Denied => ("⊘", "denied"),
+        State::Cancelled => ("-", "cancelled"),
+        State::Dropped => ("-", "dropped"),
+    }
+}
+
+/// What an outcome means, in a sentence without a period.
+pub fn outcome_words(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Complete => "complete",
+        Outcome::Incomplete => "incomplete: a task failed, was denied or blocked",
+        Outcome::MaxRounds => "Max rounds reached",
+        Outcome::PlanFailed => "no valid plan",
+        Outcome::IterationFailed => "no valid iteration",
+        Outcome::ApprovalRequired => "waits for approval",
+        Outcome::InputRequired => "waits for an answer",
+        Outcome::Unreachable => "the model could not be reached",
+        Outcome::Misconfigured => "the model refused the request",
+        Outcome::LimitReached => "a limit was reached",
+        Outcome::Cancelled => "cancelled",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(duration(12), "12 ms");
+        assert_eq!(duration(4_250), "4.2 s");
+        assert_eq!(duration(185_000), "3 min 05 s");
+        assert_eq!(duration(7_380_000), "2 h 03 min");
+        assert_eq!(thousands(7), "7");
+        assert_eq!(thousands(1_234_567), "1,234,567");
+    }
+}

@@ -1,0 +1,102 @@
+//! The world of a run, from the configuration: the only place that names concrete adapters.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use callsheet_core::prompt::Environment;
+use callsheet_core::spec::{RunId, Settings};
+use callsheet_runtime::driver::World;
+use callsheet_runtime::edge::Slots;
+use callsheet_runtime::paths::Workspace;
+use callsheet_runtime::ports::{Clock, Observer, Person, Store, SystemClock, Tool};
+use callsheet_runtime::prompts::{PromptDirs, load_prompts};
+use callsheet_runtime::runfiles::RunFiles;
+use callsheet_runtime::skills::SkillDirs;
+
+use crate::cli::Failure;
+use crate::models::{Choice, Models};
+use crate::setup::{Setup, civil};
+
+/// What a run needs besides the configuration.
+pub struct Parts {
+    /// Store of the project.
+    pub store: Arc<dyn Store>,
+    /// Who is asked.
+    pub person: Arc<dyn Person>,
+    /// Who watches.
+    pub observer: Arc<dyn Observer>,
+    /// Models by phase.
+    pub models: Arc<Models>,
+    /// The chosen model.
+    pub choice: Choice,
+    /// The file a person has open.
+    pub current_file: Option<PathBuf>,
+}
+
+/// Puts a world together.
+///
+/// # Errors
+/// A path that cannot be used.
+pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> Result<World, Failure> {
+    let path_failure = |fault: &dyn std::fmt::Display| Failure::usage(fault.to_string(), "");
+    let roots: Vec<PathBuf> = settings.read_roots.iter().map(PathBuf::from).collect();
+    let workspace = Workspace::new(&setup.project, &roots).map_err(|fault| path_failure(&fault))?;
+    let files = RunFiles::new(&workspace, run).map_err(|fault| path_failure(&fault))?;
+    let workspace = workspace.protecting(files.directory());
+    let current_file = match &parts.current_file {
+        Some(file) => Some(relative_to_project(setup, file)?),
+        None => None,
+    };
+    let prompts = load_prompts(&PromptDirs {
+        project: Some(setup.project.clone()),
+        user: Some(setup.folders.config.join("prompts")),
+    });
+    for (file, fault) in &prompts.unknown {
+        parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&format!("{}: {fault}", file.display())));
+    }
+    Ok(World {
+        store: parts.store,
+        clock: Arc::new(SystemClock),
+        person: parts.person,
+        observer: parts.observer,
+        slots: Slots::new(parts.models.slots(&parts.choice)),
+        models: parts.models,
+        tools: callsheet_tools::registry()
+            .into_iter()
+            .map(|tool: Arc<dyn Tool>| (tool.spec().name.clone(), tool))
+            .collect(),
+        disabled_tools: setup.config.list("tools.disabled").into_iter().collect(),
+        workspace: Arc::new(workspace),
+        fetch: Some(Arc::new(callsheet_tools::HttpFetch::default())),
+        skill_dirs: skill_dirs(setup),
+        templates: prompts.templates,
+        environment: environment(setup),
+        current_file,
+        files,
+        read_only_sandbox: false,
+    })
+}
+
+/// Where skills are looked for.
+pub fn skill_dirs(setup: &Setup) -> SkillDirs {
+    SkillDirs { project: Some(setup.project.clone()), user: Some(setup.folders.config.join("skills")) }
+}
+
+fn environment(setup: &Setup) -> Environment {
+    let (year, month, day, _) = civil(SystemClock.now_ms());
+    Environment {
+        date: format!("{year:04}-{month:02}-{day:02}"),
+        system: std::env::consts::OS.to_owned(),
+        shell: "sh".to_owned(),
+        project_root: setup.project.display().to_string(),
+    }
+}
+
+fn relative_to_project(setup: &Setup, file: &std::path::Path) -> Result<String, Failure> {
+    let full = file
+        .canonicalize()
+        .map_err(|error| Failure::usage(format!("the current file {} cannot be used: {error}", file.display()), ""))?;
+    full.strip_prefix(&setup.project).map(|path| path.display().to_string()).map_err(|_| {
+        Failure::usage(format!("the current file {} is outside the project", file.display()), "open a file of the project")
+    })
+}

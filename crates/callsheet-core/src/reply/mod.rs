@@ -7,6 +7,7 @@ mod lookup;
 pub mod markdown;
 pub mod near;
 mod notes;
+pub mod references;
 mod value;
 mod words;
 

@@ -1,1 +1,10 @@
-//! Not written yet.
+//! Sheets, the Markdown form of a task list: names, references and rendering. Reading is in `reply`.
+
+mod fence;
+pub mod fill;
+pub mod names;
+pub mod reference;
+
+pub use fence::{block, fence};
+pub use names::{heading_key, slug_of};
+pub use reference::{link, link_target, parse_target};

@@ -3,6 +3,7 @@
 
 mod codes;
 mod issue;
+pub mod json;
 mod lookup;
 mod value;
 

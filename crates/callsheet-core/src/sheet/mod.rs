@@ -1,1 +1,7 @@
-//! Not written yet.
+//! Sheets, the Markdown form of a task list: names, references and rendering. Reading is in `reply`.
+
+mod fence;
+pub mod names;
+
+pub use fence::{block, fence};
+pub use names::heading_key;

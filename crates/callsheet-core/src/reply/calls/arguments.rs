@@ -51,7 +51,8 @@ impl Schema {
             let Some(change) = coerce_one(validator, &mut mended) else { break };
             changes.push(change);
             if validator.is_valid(&mended) {
-                let list = |values: Vec<&Value>| values.iter().map(|value| value.to_string()).collect::<Vec<_>>().join(", ");
+                let list =
+                    |values: Vec<&Value>| values.iter().map(|value| value.to_string()).collect::<Vec<_>>().join(", ");
                 return Fitted::Coerced {
                     before: list(changes.iter().map(|(before, _)| before).collect()),
                     after: list(changes.iter().map(|(_, after)| after).collect()),

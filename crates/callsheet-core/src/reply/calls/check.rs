@@ -90,7 +90,8 @@ impl<'a> Checker<'a> {
 
     pub(super) fn check(&mut self, raw: RawCall, notes: &mut Notes) -> Option<Checked> {
         let RawCall { call, span, raw } = raw;
-        let item = call.id.as_ref().and_then(Value::as_str).filter(|id| well_formed(id)).unwrap_or(&call.name).to_owned();
+        let item =
+            call.id.as_ref().and_then(Value::as_str).filter(|id| well_formed(id)).unwrap_or(&call.name).to_owned();
         let refuse = |issue: Issue, notes: &mut Notes| {
             notes.push(issue.item(&item).raw(&raw));
             None
@@ -169,7 +170,8 @@ pub(super) fn settle(checked: Vec<Checked>, taken: &BTreeSet<String>, notes: &mu
         }
     }
     // Ids that may stay are taken first, so that a filled one never displaces a written one.
-    let keep: Vec<bool> = unique.iter().map(|(call, _)| well_formed(&call.id) && given.insert(call.id.clone())).collect();
+    let keep: Vec<bool> =
+        unique.iter().map(|(call, _)| well_formed(&call.id) && given.insert(call.id.clone())).collect();
     let mut counters: BTreeMap<String, u32> = BTreeMap::new();
     let mut calls = Vec::with_capacity(unique.len());
     for ((mut call, span), keep) in unique.into_iter().zip(keep) {
@@ -192,7 +194,9 @@ pub(super) fn settle(checked: Vec<Checked>, taken: &BTreeSet<String>, notes: &mu
 
 /// 1 to 64 characters that are safe in a heading and a file name.
 fn well_formed(id: &str) -> bool {
-    !id.is_empty() && id.len() <= ID && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'))
+    !id.is_empty()
+        && id.len() <= ID
+        && id.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ':'))
 }
 
 /// Checks calls that came through a provider's own tool calling (spec 10.7).

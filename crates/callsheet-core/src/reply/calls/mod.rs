@@ -5,8 +5,6 @@ mod arguments;
 mod check;
 mod shape;
 mod source;
-#[cfg(test)]
-mod tests;
 
 pub use check::{CallRules, check_native, resolve_tool};
 pub use source::{BlockForm, CallBlock};

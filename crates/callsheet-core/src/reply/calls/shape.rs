@@ -45,14 +45,12 @@ fn collect(
             }
             Ok(())
         }
-        Value::Object(mut map) if depth < 3 && map.contains_key("tool_calls") => {
-            match map.swap_remove("tool_calls") {
-                Some(list @ Value::Array(_)) if only_noise(&map, &["role", "content"]) => {
-                    collect(list, is_tool, true, depth + 1, calls)
-                }
-                _ => Err("the value of \"tool_calls\" is not a list of calls".to_owned()),
+        Value::Object(mut map) if depth < 3 && map.contains_key("tool_calls") => match map.swap_remove("tool_calls") {
+            Some(list @ Value::Array(_)) if only_noise(&map, &["role", "content"]) => {
+                collect(list, is_tool, true, depth + 1, calls)
             }
-        }
+            _ => Err("the value of \"tool_calls\" is not a list of calls".to_owned()),
+        },
         Value::Object(map) => {
             let mut call = one(map, is_tool)?;
             call.reshaped |= nested;

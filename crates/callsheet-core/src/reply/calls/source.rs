@@ -163,7 +163,9 @@ impl Finder<'_, '_> {
             let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\r']).len();
             if blank > 0 {
                 at += blank;
-            } else if let Some(tag) = ["<tool_call>", "</tool_call>", "</function>"].iter().find(|tag| rest.starts_with(**tag)) {
+            } else if let Some(tag) =
+                ["<tool_call>", "</tool_call>", "</function>"].iter().find(|tag| rest.starts_with(**tag))
+            {
                 at += tag.len();
                 line_start = true;
             } else if rest.starts_with("<function=") {
@@ -201,7 +203,8 @@ impl Finder<'_, '_> {
             }
             Err(fault) => {
                 let reached = fault.reached.max(at + 1);
-                let end = text.get(reached..).and_then(|rest| rest.find('\n')).map_or(text.len(), |next| reached + next);
+                let end =
+                    text.get(reached..).and_then(|rest| rest.find('\n')).map_or(text.len(), |next| reached + next);
                 if !self.block.lenient {
                     self.fault(&fault, at, end);
                 }
@@ -213,7 +216,8 @@ impl Finder<'_, '_> {
     /// `<function=name>` with a JSON object or `<parameter=key>` tags, up to `</function>` or the end.
     fn function(&mut self, text: &str, at: usize) -> usize {
         let open = at + "<function=".len();
-        let Some(name_end) = text.get(open..).and_then(|rest| rest.find(['>', '\n'])).map(|length| open + length) else {
+        let Some(name_end) = text.get(open..).and_then(|rest| rest.find(['>', '\n'])).map(|length| open + length)
+        else {
             return text.len();
         };
         let name = text.get(open..name_end).unwrap_or("").trim().trim_matches(['"', '\'']).to_owned();
@@ -235,7 +239,9 @@ impl Finder<'_, '_> {
                     self.mends(&document.mends);
                     Ok(document.values.into_iter().next().map_or_else(|| Value::Object(Map::new()), |one| one.value))
                 }
-                Ok(_) => Err(Fault { truncated: false, at: 0, reached: 0, what: "several values in one call".to_owned() }),
+                Ok(_) => {
+                    Err(Fault { truncated: false, at: 0, reached: 0, what: "several values in one call".to_owned() })
+                }
                 Err(fault) => Err(fault),
             }
         };
@@ -259,7 +265,8 @@ fn first_char(rest: &str) -> usize {
 fn starts_value(rest: &str) -> bool {
     let inside = |rest: &str| rest.trim_start().chars().next();
     if let Some(rest) = rest.strip_prefix('{') {
-        return inside(rest).is_none_or(|c| matches!(c, '"' | '\'' | '\u{201c}' | '}' | '/') || c.is_ascii_alphabetic());
+        return inside(rest)
+            .is_none_or(|c| matches!(c, '"' | '\'' | '\u{201c}' | '}' | '/') || c.is_ascii_alphabetic());
     }
     rest.strip_prefix('[').is_some_and(|rest| inside(rest).is_some_and(|c| c == '{'))
 }

@@ -80,7 +80,11 @@ impl FileChanges<'_> {
             }
         }
         self.overlaps(&mut splices, changes, &lines)?;
-        Some(FileEdit { path: self.path.to_owned(), before: Some(before.to_owned()), after: Some(join(before, &splices)) })
+        Some(FileEdit {
+            path: self.path.to_owned(),
+            before: Some(before.to_owned()),
+            after: Some(join(before, &splices)),
+        })
     }
 
     /// An issue of this file's change number `index`.

@@ -7,8 +7,6 @@ mod excerpt;
 mod heading;
 mod parse;
 pub(crate) mod text;
-#[cfg(test)]
-mod tests;
 
 pub use compose::{compose, validate};
 pub use diff::{diff_of, unified};

@@ -36,6 +36,8 @@ pub struct ChangeBlock {
     pub fences: Vec<ChangeFence>,
     /// Everything to the end of the reply, if `output_mode` is `next_section`.
     pub tail: Option<String>,
+    /// The tail holds another change block.
+    pub tail_holds_block: bool,
     /// The whole block.
     pub span: Span,
 }
@@ -254,9 +256,15 @@ impl BlockReader<'_> {
             Some(Location::Replace) | None => {}
             Some(_) => return Err(self.conflict("ways", self.block.span, &[])),
         }
-        if keys.next_section {
-            let content = self.block.tail.clone().unwrap_or_default();
+        if let Some(content) = self.block.tail.clone().filter(|_| keys.next_section) {
+            if !self.block.fences.is_empty() || self.block.tail_holds_block {
+                return Err(self.conflict("next-section", self.block.span, &[]));
+            }
             return Ok(ChangeWay::Whole { content, overwrite });
+        }
+        if keys.next_section {
+            // One fence and nothing behind it is the usual form.
+            self.notes.repair(RepairCode::ChangeKey, self.block.span, "next_section", "fenced");
         }
         Ok(ChangeWay::Whole { content: self.one_fence("whole")?, overwrite })
     }

@@ -102,8 +102,7 @@ impl<'a> Reader<'a> {
     fn mend(&mut self, kind: &'static str, at: usize, before: &str, after: &str) {
         if !self.kinds.contains(&kind) {
             self.kinds.push(kind);
-            let code =
-                if kind.starts_with("odd") { RepairCode::QuotesStraightened } else { RepairCode::JsonSyntax };
+            let code = if kind.starts_with("odd") { RepairCode::QuotesStraightened } else { RepairCode::JsonSyntax };
             self.mends.push(Mend { code, at, before: before.to_owned(), after: after.to_owned() });
         }
     }
@@ -226,7 +225,9 @@ impl<'a> Reader<'a> {
                 self.bump();
                 self.skip_blank();
                 match self.peek() {
-                    Some(next) if next == closer => self.mend("trailing comma", comma, &format!(",{closer}"), &closer.to_string()),
+                    Some(next) if next == closer => {
+                        self.mend("trailing comma", comma, &format!(",{closer}"), &closer.to_string())
+                    }
                     // A value was begun and is missing: adding closers would hide it.
                     None => return Err(self.fault(self.pos, "the text ends after a comma")),
                     Some(_) => {}
@@ -349,7 +350,9 @@ impl<'a> Reader<'a> {
     /// The quote that ends a string. A smart quote ends at its partner if the text still has one, else at a plain one.
     fn closing(&self, open: char) -> char {
         match open {
-            '\u{201c}' | '\u{201d}' | '\u{201e}' if self.last_smart_close.is_some_and(|at| at >= self.pos) => '\u{201d}',
+            '\u{201c}' | '\u{201d}' | '\u{201e}' if self.last_smart_close.is_some_and(|at| at >= self.pos) => {
+                '\u{201d}'
+            }
             '\u{2018}' | '\u{2019}' => '\u{2019}',
             '\'' => '\'',
             _ => '"',

@@ -10,6 +10,7 @@ mod lookup;
 pub mod markdown;
 pub mod near;
 mod notes;
+pub mod references;
 mod value;
 mod words;
 

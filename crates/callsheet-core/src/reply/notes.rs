@@ -1,6 +1,8 @@
 //! What a reading collects while it works: repairs and issues, in line order at the end (spec 4.3, 4.8).
 
-use super::{Issue, IssueCode, Phase, Place, Reading, Repair, RepairCode, Severity, Span};
+use std::collections::BTreeSet;
+
+use super::{Answer, Issue, IssueCode, Lookup, Phase, Place, ReadContext, Reading, Repair, RepairCode, Severity, Span};
 
 /// Longest excerpt of a repair, characters (spec 4.3).
 const EXCERPT: usize = 120;
@@ -14,12 +16,21 @@ pub struct Notes {
     task: Option<String>,
     repairs: Vec<Repair>,
     issues: Vec<Issue>,
+    wanted: BTreeSet<Lookup>,
 }
 
 impl Notes {
     /// Nothing noted yet. `strict` turns warnings into errors at the end.
     pub fn new(phase: Phase, strict: bool) -> Self {
-        Self { phase, strict, section: None, task: None, repairs: Vec::new(), issues: Vec::new() }
+        Self {
+            phase,
+            strict,
+            section: None,
+            task: None,
+            repairs: Vec::new(),
+            issues: Vec::new(),
+            wanted: BTreeSet::new(),
+        }
     }
 
     /// Phase of the text.
@@ -68,6 +79,20 @@ impl Notes {
             allowed: Vec::new(),
             raw: None,
         }
+    }
+
+    /// The answer to a lookup; an unanswered one is remembered for [`Notes::wanted`].
+    pub fn answer<'a>(&mut self, context: &'a ReadContext, lookup: Lookup) -> Option<&'a Answer> {
+        let answer = context.answers.get(&lookup);
+        if answer.is_none() {
+            self.wanted.insert(lookup);
+        }
+        answer
+    }
+
+    /// Lookups that were asked and had no answer, in order.
+    pub fn wanted(self) -> Vec<Lookup> {
+        self.wanted.into_iter().collect()
     }
 
     /// Records an issue.

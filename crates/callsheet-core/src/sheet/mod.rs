@@ -2,6 +2,8 @@
 
 mod fence;
 pub mod names;
+pub mod reference;
 
 pub use fence::{block, fence};
-pub use names::heading_key;
+pub use names::{heading_key, slug_of};
+pub use reference::{link, link_target, parse_target};

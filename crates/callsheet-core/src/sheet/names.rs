@@ -1,5 +1,34 @@
 //! Names, slugs and heading keys (spec 3.1, 6).
 
+use std::collections::BTreeSet;
+
+use crate::spec::Slug;
+
+/// Longest slug, characters (spec 6.2).
+const LONGEST: usize = 64;
+
+/// Heading keys of spec 3.3 and words that references use: never slugs of tasks (spec 6.3).
+const RESERVED: &[&str] = &[
+    "original-prompt",
+    "goals-summary",
+    "tasks",
+    "task-section",
+    "issues-with-the-tasks",
+    "no-longer-relevant",
+    "completed-tasks",
+    "task",
+    "tool-calls",
+    "result-summary",
+    "details",
+    "change-details",
+    "project-description",
+    "current-file",
+    "con",
+    "prn",
+    "aux",
+    "nul",
+];
+
 /// The heading key of spec 3.1: lowercased, each run outside `[a-z0-9]` one `-`, edges trimmed.
 pub fn heading_key(title: &str) -> String {
     let mut key = String::with_capacity(title.len());
@@ -14,4 +43,73 @@ pub fn heading_key(title: &str) -> String {
         key.pop();
     }
     key
+}
+
+/// The slug of a name (spec 6.2): its key, cut to 64 at a `-`, with the prefix `task-` if it has no letter.
+pub fn slug_of(name: &str) -> Slug {
+    let mut key = heading_key(name);
+    if !key.contains(|c: char| c.is_ascii_lowercase()) {
+        key = if key.is_empty() { "task".to_owned() } else { format!("task-{key}") };
+    }
+    if key.len() > LONGEST {
+        // Keys are ASCII. A key without a `-` before the limit is cut at the limit.
+        let cut = key.get(..=LONGEST).and_then(|head| head.rfind('-')).filter(|at| *at > 0).unwrap_or(LONGEST);
+        key.truncate(cut);
+    }
+    Slug::new(key)
+}
+
+/// Whether no task may have this slug (spec 6.3): a reserved word, or a form that the files and runs of an existing
+/// task use.
+pub fn is_reserved(slug: &Slug, taken: &BTreeSet<Slug>) -> bool {
+    let text = slug.as_str();
+    let numbered = |stem: &str| text.strip_prefix(stem).is_some_and(|n| n.len() == 1 && n != "0" && is_number(n));
+    let of_a_task = ["-tool-", "-ref-"]
+        .iter()
+        .any(|part| text.rsplit_once(part).is_some_and(|(head, n)| is_number(n) && taken.contains(&Slug::new(head))));
+    let section = text.strip_prefix("task-section-").is_some_and(is_number);
+    RESERVED.contains(&text) || numbered("com") || numbered("lpt") || section || of_a_task
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The default name of a task (spec 6.1): `<Skill> <n>`, or `Task <n>`, with the smallest number whose slug is free.
+pub fn default_name(skill: Option<&str>, taken: &BTreeSet<Slug>) -> (String, Slug) {
+    let stem = skill.map(str::trim).filter(|skill| !skill.is_empty()).unwrap_or("Task");
+    first_free(taken, 1, |n| format!("{stem} {n}"))
+}
+
+/// A name that is free: the name itself, else with ` (2)`, ` (3)` added (spec 6.3).
+pub fn free_name(name: &str, taken: &BTreeSet<Slug>) -> (String, Slug) {
+    let slug = slug_of(name);
+    if !taken.contains(&slug) && !is_reserved(&slug, taken) {
+        return (name.to_owned(), slug);
+    }
+    first_free(taken, 2, |n| format!("{name} ({n})"))
+}
+
+/// The first numbered name with a free slug. A slug that is cut loses its number, so the stem is shortened then.
+fn first_free(taken: &BTreeSet<Slug>, from: u32, name: impl Fn(u32) -> String) -> (String, Slug) {
+    let mut number = from;
+    loop {
+        let candidate = name(number);
+        let slug = numbered_slug(&candidate, number);
+        if (!taken.contains(&slug) && !is_reserved(&slug, taken)) || number == u32::MAX {
+            return (candidate, slug);
+        }
+        number += 1;
+    }
+}
+
+fn numbered_slug(name: &str, number: u32) -> Slug {
+    let slug = slug_of(name);
+    let tail = format!("-{number}");
+    if heading_key(name).len() <= LONGEST || slug.as_str().ends_with(&tail) {
+        return slug;
+    }
+    let mut text = slug.as_str().to_owned();
+    text.truncate(LONGEST - tail.len());
+    Slug::new(format!("{}{tail}", text.trim_end_matches('-')))
 }

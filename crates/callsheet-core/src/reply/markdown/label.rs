@@ -82,6 +82,11 @@ pub fn marker(line: &str) -> Option<Marker<'_>> {
     Some(Marker { indent: columns, content, canonical, rest })
 }
 
+/// The text of a list item line, if it is one.
+pub fn item_text(line: &str) -> Option<&str> {
+    marker(line).map(|marker| marker.rest)
+}
+
 /// A line with a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LabelLine {

@@ -17,6 +17,6 @@ mod wrapper;
 pub use document::{Document, Prepare, Section};
 pub use fence::Fence;
 pub use heading::{Format, Heading, Rule};
-pub use label::{Label, LabelRule};
+pub use label::{Label, LabelRule, item_text};
 pub use pieces::{Labelled, Piece, PieceKind};
 pub use text::{MAX_REPLY_BYTES, from_bytes, straighten};

@@ -20,6 +20,8 @@ pub struct Labelled {
     pub value: String,
     /// Label line to last line of the value.
     pub span: Span,
+    /// The line of the value's first line.
+    pub value_line: u32,
     /// Indexes of the fences inside the value.
     pub fences: Vec<usize>,
     /// Columns before the list marker.
@@ -272,12 +274,14 @@ impl Builder<'_> {
     fn close(&mut self) {
         let Some(open) = self.open.take() else { return };
         let span = Span { first: number(open.first), last: number(open.last) };
-        let value = self.value(&open);
+        let (value, before) = self.value(&open);
+        let value_line = span.first.saturating_add(before).min(span.last);
         let labelled = Labelled {
             label: open.line.label,
             written: open.written,
             value,
             span,
+            value_line,
             fences: open.fences,
             indent: open.line.indent,
             nested: open.nested,
@@ -292,20 +296,22 @@ impl Builder<'_> {
         });
     }
 
-    fn value(&self, open: &Open) -> String {
+    /// The value, and how many lines stand before it.
+    fn value(&self, open: &Open) -> (String, u32) {
         if open.line.value.is_empty()
             && let [index] = open.fences.as_slice()
             && let Some(fence) = self.document.fences.get(*index)
             && fence.lang == "text"
             && fence.span.last.saturating_sub(fence.span.first) as usize + 1 == open.lines.len()
         {
-            return fence.content.strip_suffix('\n').unwrap_or(&fence.content).to_owned();
+            return (fence.content.strip_suffix('\n').unwrap_or(&fence.content).to_owned(), 2);
         }
         let mut value = open.line.value.clone();
         for line in &open.lines {
             value.push('\n');
             value.push_str(line);
         }
-        value.trim_matches('\n').trim_end().to_owned()
+        let before = value.len() - value.trim_start_matches('\n').len();
+        (value.trim_matches('\n').trim_end().to_owned(), u32::try_from(before).unwrap_or(0))
     }
 }

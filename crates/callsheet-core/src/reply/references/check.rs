@@ -1,0 +1,221 @@
+//! Checking references at plan and refinement (spec 5.2-5.5, 5.8).
+
+use crate::reply::{Answer, IssueCode, Lookup, Notes, ReadContext, RepairCode, Span};
+use crate::sheet::reference::{TargetFault, link_target, parse_target};
+use crate::spec::{PlanPart, Reference, Target};
+
+use super::links::{WrittenLink, written_links};
+use super::scope::Scope;
+use super::{paths, tasks};
+
+const KEY: &str = "References";
+
+/// A reference that is being checked.
+pub(super) struct Checking<'a> {
+    pub scope: &'a Scope,
+    pub context: &'a ReadContext,
+    pub notes: &'a mut Notes,
+    pub span: Span,
+    /// The link as written.
+    pub raw: &'a str,
+}
+
+impl Checking<'_> {
+    /// An error about this link.
+    pub fn issue(&self, code: IssueCode, variant: &str, facts: &[(&str, &str)]) -> crate::reply::Issue {
+        let mut all = vec![("link", self.raw)];
+        all.extend_from_slice(facts);
+        self.notes.issue(code, variant, self.span, &all).key(KEY).item(self.raw)
+    }
+
+    /// Records an error about this link.
+    pub fn refuse<'v>(
+        &mut self,
+        code: IssueCode,
+        variant: &str,
+        wanted: &str,
+        values: impl IntoIterator<Item = &'v str>,
+    ) {
+        let issue = self.issue(code, variant, &[]).allowed(wanted, values);
+        self.notes.push(issue);
+    }
+
+    /// Records a repair of the target.
+    pub fn repaired(&mut self, code: RepairCode, target: &Target) {
+        self.notes.repair(code, self.span, self.raw, &link_target(target));
+    }
+}
+
+/// Reads and checks a `References` value whose first line is line `first` of the text. Only valid references are
+/// returned; all others are issues with their place and candidates.
+pub fn check_value(value: &str, first: u32, scope: &Scope, context: &ReadContext, notes: &mut Notes) -> Vec<Reference> {
+    check_links(&written_links(value), first, scope, context, notes)
+}
+
+/// Checks links, and the budget of the task they belong to (spec 5.8).
+pub fn check_links(
+    links: &[WrittenLink],
+    first: u32,
+    scope: &Scope,
+    context: &ReadContext,
+    notes: &mut Notes,
+) -> Vec<Reference> {
+    let mut references: Vec<Reference> = Vec::new();
+    let mut sizes: Vec<(String, u32, bool)> = Vec::new();
+    let mut span: Option<Span> = None;
+    for link in links {
+        let at = Span::line(first.saturating_add(u32::try_from(link.line).unwrap_or(u32::MAX)));
+        span = Some(span.map_or(at, |span| span.to(at)));
+        for code in &link.repairs {
+            notes.repair(*code, at, &link.raw, &format!("[{}]({})", link.title, link.target));
+        }
+        let mut checking = Checking { scope, context, notes, span: at, raw: &link.raw };
+        if let Some((target, tokens)) = check_written(&link.target, link.linked, &mut checking) {
+            sizes.push((link_target(&target), tokens, target.is_shared()));
+            references.push(Reference { title: link.title.clone(), target });
+        }
+    }
+    if let Some(span) = span {
+        budget(&sizes, scope, context, span, notes);
+    }
+    references
+}
+
+/// Checks a target on its own, for links that are not in a `References` value.
+pub fn check_target(
+    written: &str,
+    span: Span,
+    scope: &Scope,
+    context: &ReadContext,
+    notes: &mut Notes,
+) -> Option<Target> {
+    let mut checking = Checking { scope, context, notes, span, raw: written };
+    check_written(written, true, &mut checking).map(|(target, _)| target)
+}
+
+fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
+    let target = match parse_target(written) {
+        Ok(target) => target,
+        Err(fault) => {
+            refuse_fault(fault, checking);
+            return None;
+        }
+    };
+    // A bare word that is no path is quoted back as it stands, not looked for on disk with a wrong message.
+    if !linked && written.contains(' ') {
+        checking.refuse(IssueCode::ReferenceInvalid, "words", written, []);
+        return None;
+    }
+    let (checked, tokens) = check_kind(target, checking)?;
+    let canonical = link_target(&checked);
+    let noted = checking.notes.repairs().iter().rev().any(|repair| {
+        repair.span == checking.span
+            && repair.before == crate::reply::excerpt(checking.raw)
+            && matches!(
+                repair.code,
+                RepairCode::PathLeadingSlash | RepairCode::PathNear | RepairCode::SlugNear | RepairCode::LinesClamped
+            )
+    });
+    if canonical != written && !noted && !same_address(&checked, written) {
+        checking.repaired(RepairCode::ReferenceAlias, &checked);
+    }
+    Some((checked, tokens))
+}
+
+/// Differences of encoding alone are no alias.
+fn same_address(target: &Target, written: &str) -> bool {
+    matches!(target, Target::Http(url) if url == written) || target.to_string() == written
+}
+
+fn refuse_fault(fault: TargetFault, checking: &mut Checking<'_>) {
+    match fault {
+        TargetFault::Empty => checking.refuse(IssueCode::ReferenceInvalid, "empty", "", []),
+        TargetFault::Scheme(scheme) => {
+            let issue = checking.issue(IssueCode::ReferenceInvalid, "scheme", &[("scheme", &scheme)]);
+            checking.notes.push(issue.allowed("", KINDS.iter().copied()));
+        }
+        TargetFault::Lines(lines) => {
+            let issue = checking.issue(IssueCode::LinesOutOfRange, "no-range", &[("lines", &lines)]);
+            checking.notes.push(issue);
+        }
+        TargetFault::Glob(pattern) => {
+            let matches = match checking.notes.answer(checking.context, Lookup::Glob(pattern.clone())) {
+                Some(Answer::Matches(paths)) => paths.iter().take(10).cloned().collect(),
+                _ => Vec::new(),
+            };
+            checking.refuse(IssueCode::GlobRefused, "", &pattern, matches.iter().map(String::as_str));
+        }
+    }
+}
+
+/// Forms of targets, for issues about unknown schemes.
+const KINDS: &[&str] = &[
+    "project_description",
+    "current_file",
+    "plan:<section>",
+    "#<slug>-results",
+    "task://<slug>/<filename>",
+    "#<heading of the prompt>",
+    "path",
+    "path#L10-L20",
+    "dir/",
+    "https://",
+];
+
+fn check_kind(target: Target, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
+    match target {
+        Target::ProjectDescription => Some((target, 0)),
+        Target::CurrentFile(_) if checking.context.has_current_file => Some((target, 0)),
+        Target::CurrentFile(_) => {
+            let issue = checking.issue(IssueCode::NoCurrentFile, "", &[]).warning();
+            checking.notes.push(issue);
+            None
+        }
+        Target::Plan(PlanPart::Section(number)) if number == 0 || number > checking.scope.sections => {
+            let sections: Vec<String> =
+                (1..=checking.scope.sections).map(|n| format!("plan:task-section-{n}")).collect();
+            let wanted = target.to_string();
+            checking.refuse(IssueCode::AnchorMissing, "section", &wanted, sections.iter().map(String::as_str));
+            None
+        }
+        Target::Plan(_) => Some((target, 0)),
+        Target::TaskOutput { .. } | Target::TaskDetail { .. } => tasks::check(target, checking),
+        Target::PromptHeading(key) => tasks::check_heading(&key, checking),
+        Target::Http(_) if checking.context.allow_http => Some((target, 0)),
+        Target::Http(_) => {
+            checking.refuse(IssueCode::HttpRefused, "", "", []);
+            None
+        }
+        Target::File { path, fragment } => paths::check(path, fragment, false, checking),
+        Target::Directory(path) => paths::check(path, None, true, checking),
+    }
+}
+
+/// `over-budget`: one execution run may not carry more than a prompt holds; one large reference is a warning.
+fn budget(sizes: &[(String, u32, bool)], scope: &Scope, context: &ReadContext, span: Span, notes: &mut Notes) {
+    for (target, tokens, _) in sizes {
+        if context.reference_budget > 0 && *tokens > context.reference_budget {
+            let facts = [
+                ("link", target.as_str()),
+                ("tokens", &tokens.to_string()),
+                ("limit", &context.reference_budget.to_string()),
+            ];
+            let issue = notes.issue(IssueCode::OverBudget, "one", span, &facts).warning();
+            notes.push(issue.key(KEY).item(target));
+        }
+    }
+    let shared: u64 = sizes.iter().filter(|size| size.2).map(|size| u64::from(size.1)).sum();
+    let own = sizes.iter().filter(|size| !size.2).map(|size| u64::from(size.1));
+    let largest = if scope.one_run { own.sum::<u64>() } else { own.max().unwrap_or(0) };
+    let several = sizes.len() > 1;
+    if context.prompt_budget > 0 && several && shared + largest > u64::from(context.prompt_budget) {
+        let named: Vec<String> = sizes.iter().map(|(target, tokens, _)| format!("{target} {tokens}")).collect();
+        let facts = [
+            ("tokens", &*(shared + largest).to_string()),
+            ("limit", &context.prompt_budget.to_string()),
+            ("sizes", &named.join(", ")),
+        ];
+        let issue = notes.issue(IssueCode::OverBudget, "", span, &facts).key(KEY);
+        notes.push(issue);
+    }
+}

@@ -1,0 +1,213 @@
+//! The links of a `References` value (spec 3.3): Markdown links, and what is read as one (`reference-bare`,
+//! `link-unwrapped`, `quotes-straightened`).
+
+use crate::reply::RepairCode;
+use crate::reply::markdown::straighten;
+use crate::reply::near::folded;
+
+/// Longest link, characters; it keeps reading linear.
+const LONGEST: usize = 2_000;
+
+/// A link as written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenLink {
+    /// Link text without markup; empty for a bare target.
+    pub title: String,
+    /// Target as written.
+    pub target: String,
+    /// The whole text.
+    pub raw: String,
+    /// 0-based line inside the value.
+    pub line: usize,
+    /// Written as `[title](target)`.
+    pub linked: bool,
+    /// Liberties taken.
+    pub repairs: Vec<RepairCode>,
+}
+
+/// Words that stand for no reference.
+const NONE: &[&str] =
+    &["", "none", "n a", "na", "nil", "null", "nothing", "no references", "not applicable", "none needed", "no"];
+
+/// Whether a value says that there is no reference.
+pub fn is_none(value: &str) -> bool {
+    NONE.contains(&folded(value).as_str())
+}
+
+/// The links of a value, in order.
+pub fn written_links(value: &str) -> Vec<WrittenLink> {
+    let mut links: Vec<WrittenLink> = Vec::new();
+    for (at, line) in value.lines().enumerate() {
+        let straight = straighten(line);
+        let first = links.len();
+        let separated = line_links(&straight, at, &mut links);
+        let odd = straight != *line;
+        for (index, link) in links.iter_mut().enumerate().skip(first) {
+            if odd && (!line.contains(&link.raw)) {
+                link.repairs.push(RepairCode::QuotesStraightened);
+            }
+            // A separator other than a space, and a line of its own, is read as a space.
+            if (separated && index > first || at > 0 && index == first) && link.linked {
+                link.repairs.push(RepairCode::ReferenceBare);
+            }
+        }
+    }
+    let linked = links.iter().any(|link| link.linked);
+    let paths = links.iter().any(|link| !link.linked && is_pathlike(&link.target));
+    // Words around links are no references; a value of words alone is one that resolves to nothing.
+    links.retain(|link| link.linked || is_pathlike(&link.target) || !(linked || paths));
+    links
+}
+
+/// The links of one line; tells whether something other than blanks separates them.
+fn line_links(line: &str, at: usize, links: &mut Vec<WrittenLink>) -> bool {
+    let marked = crate::reply::markdown::item_text(line);
+    let mut rest = marked.unwrap_or(line);
+    let mut separated = marked.is_some();
+    loop {
+        let trimmed = rest.trim_start();
+        let next = trimmed.trim_start_matches([',', ';', '|', '·', '.']);
+        separated |= next.len() < trimmed.len() && !next.trim().is_empty();
+        rest = next.trim_start();
+        if rest.is_empty() {
+            return separated;
+        }
+        if let Some((link, after)) = linked(rest, at) {
+            links.push(link);
+            rest = after;
+            continue;
+        }
+        let (word, after) = bare_word(rest);
+        rest = after;
+        push_bare(word, at, links);
+    }
+}
+
+/// Words that follow each other without a path among them stay one text, so that an issue can quote it.
+fn push_bare(word: &str, at: usize, links: &mut Vec<WrittenLink>) {
+    let target = word.trim_matches(|c: char| matches!(c, '`' | '*' | '"' | '\'' | '<' | '>' | '(' | ')' | '[' | ']'));
+    let target = target.trim_end_matches(['.', ',', ':', ';', '!']);
+    if target.is_empty() || matches!(target.to_ascii_lowercase().as_str(), "and" | "or" | "&" | "-" | "–" | "—") {
+        return;
+    }
+    if let Some(last) = links.last_mut()
+        && !last.linked
+        && last.line == at
+        && !is_pathlike(&last.target)
+        && !is_pathlike(target)
+    {
+        if last.target.len() < LONGEST {
+            last.target.push(' ');
+            last.target.push_str(target);
+            last.raw.push(' ');
+            last.raw.push_str(word);
+        }
+        return;
+    }
+    links.push(WrittenLink {
+        title: String::new(),
+        target: target.to_owned(),
+        raw: word.to_owned(),
+        line: at,
+        linked: false,
+        repairs: vec![RepairCode::ReferenceBare],
+    });
+}
+
+/// A word that can only be a target: a path, an address or an anchor.
+fn is_pathlike(text: &str) -> bool {
+    let inner = text.trim_matches('.');
+    !text.contains(' ')
+        && (inner.contains(['/', '.', '#', ':', '\\']) || matches!(text, "project_description" | "current_file"))
+}
+
+fn bare_word(text: &str) -> (&str, &str) {
+    if let Some(inner) = text.strip_prefix('`')
+        && let Some(end) = inner.find('`')
+    {
+        return text.split_at_checked(end + 2).unwrap_or((text, ""));
+    }
+    let end = text
+        .char_indices()
+        .find(|(at, c)| {
+            let tail = text.get(at + c.len_utf8()..).unwrap_or_default();
+            c.is_whitespace() || matches!(c, ',' | ';') && (tail.is_empty() || tail.starts_with(char::is_whitespace))
+        })
+        .map_or(text.len(), |(at, _)| at);
+    text.split_at_checked(end).unwrap_or((text, ""))
+}
+
+/// `[title](target)` at the start of the text, however it is wrapped, and the text behind it.
+fn linked(text: &str, at: usize) -> Option<(WrittenLink, &str)> {
+    let body = text.trim_start_matches(['*', '_', '`', '<', '!']);
+    let wrapped = body.len() < text.len();
+    let (inner, after) = bracketed(body, '[', ']')?;
+    let gap = after.len() - after.trim_start_matches(' ').len();
+    let Some((target, tail)) = bracketed(after.trim_start_matches(' '), '(', ')') else {
+        // `[README.md]` alone: its text is the target.
+        return None;
+    };
+    let (target, angle) = unwrap_target(target);
+    let title = unescape(inner);
+    let plain = title.trim().trim_matches(|c: char| matches!(c, '*' | '_' | '`' | '[' | ']')).trim().to_owned();
+    let marked = plain != title.trim() && !inner.contains('\\');
+    let title = if marked { plain } else { title.trim().to_owned() };
+    let tail = if wrapped { tail.trim_start_matches(['*', '_', '`', '>']) } else { tail };
+    let mut repairs = Vec::new();
+    if wrapped || gap > 0 || angle || marked {
+        repairs.push(RepairCode::LinkUnwrapped);
+    }
+    let raw = text.get(..text.len() - tail.len()).unwrap_or(text).trim().to_owned();
+    Some((WrittenLink { title, target, raw, line: at, linked: true, repairs }, tail))
+}
+
+/// The text between a bracket at the start and the one that closes it, and the text behind.
+fn bracketed(text: &str, open: char, close: char) -> Option<(&str, &str)> {
+    let mut depth = 0_usize;
+    let mut escaped = false;
+    for (at, c) in text.char_indices().take(LONGEST) {
+        if at == 0 && c != open {
+            return None;
+        }
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            c if c == open => depth += 1,
+            c if c == close => {
+                depth -= 1;
+                if depth == 0 {
+                    return Some((text.get(1..at)?, text.get(at + close.len_utf8()..)?));
+                }
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// A target without angle brackets, code style and link title, and whether there were any.
+fn unwrap_target(written: &str) -> (String, bool) {
+    let text = written.trim();
+    let bare = text.trim_matches(|c: char| matches!(c, '<' | '>' | '`' | '(' | ')'));
+    let bare = match bare.find(" \"").or_else(|| bare.find(" '")) {
+        Some(at) => bare.get(..at).unwrap_or(bare).trim_end(),
+        None => bare,
+    };
+    (bare.to_owned(), bare != written)
+}
+
+fn unescape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        match (c, letters.peek()) {
+            ('\\', Some(next)) if matches!(next, '[' | ']' | '\\') => {}
+            _ => {
+                out.push(c);
+                continue;
+            }
+        }
+        out.extend(letters.next());
+    }
+    out
+}

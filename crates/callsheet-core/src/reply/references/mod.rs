@@ -1,0 +1,11 @@
+//! References of a task: from a `References` value to targets that exist (spec 5).
+
+mod check;
+mod links;
+mod paths;
+mod scope;
+mod tasks;
+
+pub use check::{check_links, check_target, check_value};
+pub use links::{WrittenLink, is_none, written_links};
+pub use scope::{Producer, Scope};

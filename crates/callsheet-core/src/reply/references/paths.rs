@@ -1,0 +1,172 @@
+//! References to files and directories (spec 5.3-5.6), answered by lookups.
+
+use crate::reply::near::within;
+use crate::reply::{Answer, Candidates, FileFacts, IssueCode, Lookup, RepairCode};
+use crate::spec::{Fragment, Target};
+
+use super::check::Checking;
+
+/// Checks that a path and the part of it that is meant exist.
+pub(super) fn check(
+    path: String,
+    fragment: Option<Fragment>,
+    directory: bool,
+    checking: &mut Checking<'_>,
+) -> Option<(Target, u32)> {
+    let lookup = Lookup::Path { path: path.clone(), fragment: fragment.clone() };
+    let answer = checking.notes.answer(checking.context, lookup).cloned();
+    match answer {
+        None => {
+            checking.refuse(IssueCode::LookupMissing, "", &path, []);
+            None
+        }
+        Some(Answer::File(facts)) => file(facts, fragment, checking),
+        Some(Answer::Missing(candidates)) => missing(path, fragment, directory, &candidates, checking),
+        Some(Answer::Outside(candidates)) => {
+            let near: Vec<&str> = candidates.without_slash.iter().chain(&candidates.near).map(String::as_str).collect();
+            checking.refuse(IssueCode::OutsideProject, "", &path, near);
+            None
+        }
+        Some(Answer::Unreadable(reason)) => {
+            let issue = checking.issue(IssueCode::FileUnreadable, "", &[("reason", &reason)]);
+            checking.notes.push(issue);
+            None
+        }
+        // Protected paths may be read; the shell says no more about them.
+        Some(_) if directory => Some((Target::Directory(path), 0)),
+        Some(_) => Some((Target::File { path, fragment }, 0)),
+    }
+}
+
+fn file(facts: FileFacts, fragment: Option<Fragment>, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
+    if facts.directory {
+        if fragment.is_some() {
+            checking.refuse(IssueCode::AnchorMissing, "directory", &facts.path, []);
+            return None;
+        }
+        return Some((Target::Directory(facts.path), facts.tokens));
+    }
+    if facts.binary {
+        let issue = checking.issue(IssueCode::Binary, "", &[]).warning();
+        checking.notes.push(issue);
+    }
+    let (fragment, clamped) = match fragment {
+        Some(Fragment::Lines { first, last }) => {
+            let (part, clamped) = lines(first, last, &facts, checking)?;
+            (Some(part), clamped)
+        }
+        Some(Fragment::Anchor(text)) => (Some(anchor(text, &facts, checking)?), false),
+        None => (None, false),
+    };
+    let target = Target::File { path: facts.path, fragment };
+    if clamped {
+        checking.repaired(RepairCode::LinesClamped, &target);
+    }
+    Some((target, facts.tokens))
+}
+
+fn lines(first: u32, last: u32, facts: &FileFacts, checking: &mut Checking<'_>) -> Option<(Fragment, bool)> {
+    // A binary file has no lines that anybody could count.
+    if !facts.binary && first > facts.lines {
+        let issue = checking.issue(IssueCode::LinesOutOfRange, "", &[("lines", &facts.lines.to_string())]);
+        checking.notes.push(issue);
+        return None;
+    }
+    let end = if facts.binary { last } else { last.min(facts.lines) };
+    Some((Fragment::Lines { first, last: end }, end != last))
+}
+
+fn anchor(text: String, facts: &FileFacts, checking: &mut Checking<'_>) -> Option<Fragment> {
+    if facts.symbols_unsupported {
+        checking.refuse(IssueCode::SymbolUnsupported, "", &text, []);
+        return None;
+    }
+    if facts.fragment_exists != Some(false) {
+        return Some(Fragment::Anchor(text));
+    }
+    let anchors = &facts.anchors;
+    let suffixes = anchors.iter().filter(|full| is_suffix(&text, full)).count();
+    if suffixes > 1 {
+        checking.refuse(IssueCode::SymbolAmbiguous, "", &text, anchors.iter().map(String::as_str));
+        return None;
+    }
+    let lower = text.to_lowercase();
+    let near: Vec<&String> = anchors.iter().filter(|known| within(&known.to_lowercase(), &lower, 2)).collect();
+    if let [only] = near.as_slice() {
+        let part = Fragment::Anchor((*only).clone());
+        let target = Target::File { path: facts.path.clone(), fragment: Some(part.clone()) };
+        checking.repaired(RepairCode::SlugNear, &target);
+        return Some(part);
+    }
+    let code = if is_markdown(&facts.path) { IssueCode::AnchorMissing } else { IssueCode::SymbolNotFound };
+    checking.refuse(code, "file", &text, anchors.iter().map(String::as_str));
+    None
+}
+
+/// Whether a symbol path ends with another one, by whole parts.
+fn is_suffix(text: &str, full: &str) -> bool {
+    let parts = |path: &str| -> Vec<String> {
+        path.replace("::", ".").split(['.', '-']).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+    };
+    let (wanted, full) = (parts(text), parts(full));
+    !wanted.is_empty() && full.ends_with(&wanted)
+}
+
+fn is_markdown(path: &str) -> bool {
+    path.rsplit_once('.').is_some_and(|(_, ending)| matches!(ending, "md" | "markdown" | "mdx"))
+}
+
+/// A path that is not there: mended if exactly one is meant, accepted if an earlier writer may make it.
+fn missing(
+    path: String,
+    fragment: Option<Fragment>,
+    directory: bool,
+    candidates: &Candidates,
+    checking: &mut Checking<'_>,
+) -> Option<(Target, u32)> {
+    let waits = checking.scope.writer_before();
+    if let Some(inside) = &candidates.without_slash {
+        return mended(inside.clone(), fragment, RepairCode::PathLeadingSlash, checking);
+    }
+    if let [only] = candidates.near.as_slice()
+        && (!waits || same_but_case(&path, only))
+    {
+        return mended(only.clone(), fragment, RepairCode::PathNear, checking);
+    }
+    if waits {
+        let issue = checking.issue(IssueCode::NotYet, "", &[]).warning();
+        checking.notes.push(issue);
+        let target = if directory { Target::Directory(path) } else { Target::File { path, fragment } };
+        return Some((target, 0));
+    }
+    checking.refuse(IssueCode::FileMissing, "", &path, candidates.near.iter().map(String::as_str));
+    None
+}
+
+/// A different spelling of the same file, rather than a file still to be made with a similar name.
+fn same_but_case(path: &str, other: &str) -> bool {
+    let (path, other) = (path.to_lowercase(), other.to_lowercase());
+    path == other || other.ends_with(&format!("/{path}"))
+}
+
+/// The candidate in place of what was written. Its own facts are used once they are known; without a fragment its
+/// existence is enough.
+fn mended(
+    path: String,
+    fragment: Option<Fragment>,
+    code: RepairCode,
+    checking: &mut Checking<'_>,
+) -> Option<(Target, u32)> {
+    let lookup = Lookup::Path { path: path.clone(), fragment: fragment.clone() };
+    let answer = checking.notes.answer(checking.context, lookup).cloned();
+    let (target, tokens) = match (answer, &fragment) {
+        (Some(Answer::File(facts)), _) => file(facts, fragment, checking)?,
+        (None, None) => (Target::File { path, fragment: None }, 0),
+        _ => {
+            checking.refuse(IssueCode::LookupMissing, "", &path, []);
+            return None;
+        }
+    };
+    checking.repaired(code, &target);
+    Some((target, tokens))
+}

@@ -1,0 +1,207 @@
+//! References to outputs of tasks and to headings of the prompt (spec 5.1, 5.5).
+
+use crate::reply::near::within;
+use crate::reply::{IssueCode, RepairCode};
+use crate::sheet::heading_key;
+use crate::spec::{Slug, Target};
+
+use super::check::Checking;
+use super::scope::{Producer, Scope};
+
+/// A producer found for a slug.
+enum Found {
+    /// By its slug or a former one.
+    Exact(usize),
+    /// By the one slug near it.
+    Near(usize),
+    /// Several tasks were given the name that is meant.
+    Repeated,
+    /// Several are equally near.
+    Tie,
+    /// None.
+    None,
+}
+
+/// Checks a reference to the output or a details file of a task.
+pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
+    let slug = target.producer()?.clone();
+    let (at, near) = match find(&slug, checking.scope) {
+        Found::Exact(at) => (at, false),
+        Found::Near(at) => (at, true),
+        Found::Repeated => {
+            let usable = checking.scope.usable();
+            checking.refuse(IssueCode::ReferenceAmbiguous, "", slug.as_str(), usable.iter().map(String::as_str));
+            return None;
+        }
+        Found::Tie | Found::None => {
+            missing(&slug, checking);
+            return None;
+        }
+    };
+    let producer = checking.scope.producers.get(at)?;
+    in_order(at, producer, checking)?;
+    let slug = producer.slug.clone()?;
+    let tokens = producer.tokens;
+    let target = match target {
+        Target::TaskDetail { file, .. } => {
+            detail(&file, producer, checking)?;
+            Target::TaskDetail { slug, file }
+        }
+        Target::TaskOutput { heading: Some(heading), .. } => {
+            let heading = section(&heading, producer, checking)?;
+            Target::TaskOutput { slug, heading: Some(heading) }
+        }
+        _ => Target::TaskOutput { slug, heading: None },
+    };
+    if near {
+        checking.repaired(RepairCode::SlugNear, &target);
+    }
+    Some((target, tokens))
+}
+
+/// Checks a bare `#x`: a heading of the prompt, or a task named without `-results`.
+pub(super) fn check_heading(key: &str, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
+    let headings = Scope::prompt_headings(checking.context);
+    let is_heading = headings.iter().any(|heading| heading == key);
+    let slug = Slug::new(key);
+    let task = find(&slug, checking.scope);
+    match (is_heading, &task) {
+        (true, Found::Exact(_)) => {
+            let both = [format!("#{key}-results"), format!("#{key}")];
+            checking.refuse(IssueCode::AnchorAmbiguous, "", key, both.iter().map(String::as_str));
+            return None;
+        }
+        (true, _) => return Some((Target::PromptHeading(key.to_owned()), 0)),
+        (false, Found::Exact(_)) => {
+            let target = Target::TaskOutput { slug: slug.clone(), heading: None };
+            let (target, tokens) = check(target, checking)?;
+            checking.repaired(RepairCode::SlugNear, &target);
+            return Some((target, tokens));
+        }
+        (false, _) => {}
+    }
+    let near: Vec<&String> = headings.iter().filter(|heading| within(heading, key, 2)).collect();
+    match (near.as_slice(), task) {
+        ([heading], Found::None) => {
+            let target = Target::PromptHeading((*heading).clone());
+            checking.repaired(RepairCode::SlugNear, &target);
+            Some((target, 0))
+        }
+        ([], Found::Near(_)) => check(Target::TaskOutput { slug, heading: None }, checking),
+        _ => {
+            let mut usable = checking.scope.usable();
+            usable.extend(headings.iter().map(|heading| format!("#{heading}")));
+            let wanted = format!("#{key}");
+            checking.refuse(IssueCode::AnchorMissing, "", &wanted, usable.iter().map(String::as_str));
+            None
+        }
+    }
+}
+
+fn missing(slug: &Slug, checking: &mut Checking<'_>) {
+    let usable = checking.scope.usable();
+    let wanted = format!("#{slug}-results");
+    checking.refuse(IssueCode::AnchorMissing, "task", &wanted, usable.iter().map(String::as_str));
+}
+
+fn find(slug: &Slug, scope: &Scope) -> Found {
+    let tasks = || scope.producers.iter().enumerate();
+    if tasks().filter(|(_, task)| task.repeated.as_ref() == Some(slug)).count() > 1 {
+        return Found::Repeated;
+    }
+    if let Some((at, _)) = tasks().find(|(_, task)| task.slug.as_ref() == Some(slug)) {
+        return Found::Exact(at);
+    }
+    if let Some((at, _)) = tasks().find(|(_, task)| task.aliases.contains(slug)) {
+        return Found::Exact(at);
+    }
+    if let Some(at) = by_list_number(slug, scope) {
+        return Found::Near(at);
+    }
+    let text = slug.as_str();
+    let trimmed = text.strip_suffix("-results").or_else(|| text.strip_suffix("-md")).unwrap_or(text);
+    let fits = |other: &Slug| other.as_str() == trimmed || near_slug(other.as_str(), trimmed);
+    let mut fitting = tasks().filter(|(_, task)| task.slug.as_ref().is_some_and(fits)).map(|(at, _)| at);
+    match (fitting.next(), fitting.next()) {
+        (Some(at), None) => Found::Near(at),
+        (Some(first), Some(_)) => {
+            let exact = tasks().find(|(_, task)| task.slug.as_ref().is_some_and(|slug| slug.as_str() == trimmed));
+            exact.map_or(Found::Tie, |(at, _)| Found::Near(at.max(first.min(at))))
+        }
+        _ => Found::None,
+    }
+}
+
+/// Within two edits, but never from one number to another: `read-docs-2` is not `read-docs-1` written wrong.
+fn near_slug(a: &str, b: &str) -> bool {
+    let split = |text: &str| -> (String, String) {
+        let stem = text.trim_end_matches(|c: char| c.is_ascii_digit());
+        (stem.trim_end_matches('-').to_owned(), text.get(stem.len()..).unwrap_or_default().to_owned())
+    };
+    let ((stem_a, number_a), (stem_b, number_b)) = (split(a), split(b));
+    let numbers = number_a == number_b || number_a.is_empty() || number_b.is_empty();
+    numbers && stem_a.len() >= 4 && within(&stem_a, &stem_b, 2)
+}
+
+/// The list's number of a task where the per-skill number belongs: `#write-docs-3` for the third task of the list, if
+/// that is `write-docs-1`; also `#task-3`.
+fn by_list_number(slug: &Slug, scope: &Scope) -> Option<usize> {
+    let (stem, number) = slug.as_str().rsplit_once('-')?;
+    let number: usize = number.parse().ok()?;
+    let at = number.checked_sub(1)?;
+    let listed: Vec<usize> =
+        scope.producers.iter().enumerate().filter(|(_, task)| task.step.is_some()).map(|(at, _)| at).collect();
+    let index = *listed.get(at)?;
+    let other = scope.producers.get(index)?.slug.as_ref()?;
+    let same_stem = other
+        .as_str()
+        .rsplit_once('-')
+        .is_some_and(|(head, tail)| head == stem && tail.bytes().all(|byte| byte.is_ascii_digit()));
+    (same_stem || stem == "task").then_some(index)
+}
+
+/// Not itself, not a later step, and of the same step only if the caller splits it.
+fn in_order(at: usize, producer: &Producer, checking: &mut Checking<'_>) -> Option<()> {
+    let scope = checking.scope;
+    if scope.own == Some(at) {
+        let usable = scope.usable();
+        checking.refuse(IssueCode::SelfReference, "", "", usable.iter().map(String::as_str));
+        return None;
+    }
+    let fits =
+        producer.done || producer.step.is_some_and(|step| step < scope.step || scope.same_step && step == scope.step);
+    if !fits {
+        let usable = scope.usable();
+        checking.refuse(IssueCode::ReferenceOrder, "", "", usable.iter().map(String::as_str));
+        return None;
+    }
+    Some(())
+}
+
+fn detail(file: &str, producer: &Producer, checking: &mut Checking<'_>) -> Option<()> {
+    if producer.done && !producer.details.iter().any(|known| known == file) {
+        checking.refuse(IssueCode::FileMissing, "detail", file, producer.details.iter().map(String::as_str));
+        return None;
+    }
+    if !producer.done {
+        let issue = checking.issue(IssueCode::NotYet, "", &[]).warning();
+        checking.notes.push(issue);
+    }
+    Some(())
+}
+
+/// The heading as its key, mended if exactly one is near; unchecked while the output does not exist.
+fn section(heading: &str, producer: &Producer, checking: &mut Checking<'_>) -> Option<String> {
+    let key = heading_key(heading);
+    if !producer.done || producer.headings.contains(&key) {
+        return Some(key);
+    }
+    let near: Vec<&String> = producer.headings.iter().filter(|known| within(known, &key, 2)).collect();
+    if let [only] = near.as_slice() {
+        let target = Target::TaskOutput { slug: producer.slug.clone()?, heading: Some((*only).clone()) };
+        checking.repaired(RepairCode::SlugNear, &target);
+        return Some((*only).clone());
+    }
+    checking.refuse(IssueCode::AnchorMissing, "heading", &key, producer.headings.iter().map(String::as_str));
+    None
+}

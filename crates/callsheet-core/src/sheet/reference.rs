@@ -1,0 +1,248 @@
+//! Link targets (spec 5.1-5.3): text to [`Target`] with all aliases, and back. What exists is checked elsewhere.
+
+use crate::spec::{Fragment, PlanPart, Reference, Target};
+
+use super::names::{heading_key, slug_of};
+
+/// Why a text is no target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetFault {
+    /// Nothing there.
+    Empty,
+    /// A pattern: references name one thing each (spec 5.2).
+    Glob(String),
+    /// A scheme that is not read.
+    Scheme(String),
+    /// Lines that are no range: line 0, or the end before the start.
+    Lines(String),
+}
+
+/// Reads a target: percent-decoded once, aliases resolved as far as the text alone tells. Whether a bare `#x` names a
+/// prompt heading or a task, and whether a path is a directory, is for the caller to find out.
+pub fn parse_target(written: &str) -> Result<Target, TargetFault> {
+    let text = written.trim();
+    if text.is_empty() || text == "#" {
+        return Err(TargetFault::Empty);
+    }
+    if let Some(target) = keyword(&decode(text)) {
+        return Ok(target);
+    }
+    if let Some(anchor) = text.strip_prefix('#') {
+        return Ok(bare_anchor(&decode(anchor)));
+    }
+    if let Some((scheme, rest)) = scheme(text) {
+        return schemed(text, &scheme, rest);
+    }
+    path(text)
+}
+
+/// The target as it is written in a link: canonical, with characters encoded that would end or change it.
+pub fn link_target(target: &Target) -> String {
+    match target {
+        Target::File { path, fragment: None } => encode(path),
+        Target::File { path, fragment: Some(part) } => format!("{}#{}", encode(path), encode(&part.to_string())),
+        Target::Directory(path) => format!("{}/", encode(path.trim_end_matches('/'))),
+        Target::CurrentFile(Some(part)) => format!("current_file#{}", encode(&part.to_string())),
+        Target::TaskOutput { slug, heading: Some(heading) } => format!("task://{slug}.md#{}", encode(heading)),
+        Target::TaskDetail { slug, file } => format!("task://{slug}/{}", encode(file)),
+        Target::Http(url) => url.replace(' ', "%20").replace('(', "%28").replace(')', "%29"),
+        other => other.to_string(),
+    }
+}
+
+/// A reference as a Markdown link.
+pub fn link(reference: &Reference) -> String {
+    let mut title = String::with_capacity(reference.title.len());
+    for c in reference.title.split_whitespace().collect::<Vec<_>>().join(" ").chars() {
+        if matches!(c, '[' | ']' | '\\') {
+            title.push('\\');
+        }
+        title.push(c);
+    }
+    format!("[{title}]({})", link_target(&reference.target))
+}
+
+fn keyword(text: &str) -> Option<Target> {
+    let bare = text.strip_prefix('#').unwrap_or(text);
+    let (head, fragment) = match bare.split_once('#') {
+        Some((head, fragment)) => (head, Some(fragment)),
+        None => (bare, None),
+    };
+    match head.to_ascii_lowercase().as_str() {
+        "project_description" | "project-description" if fragment.is_none() => Some(Target::ProjectDescription),
+        "current_file" | "current-file" => match fragment.map(fragment_of).transpose() {
+            Ok(part) => Some(Target::CurrentFile(part)),
+            Err(_) => None,
+        },
+        _ => None,
+    }
+}
+
+/// `#x`: a section of the plan, a task's output, or else a heading of the prompt.
+fn bare_anchor(anchor: &str) -> Target {
+    let key = anchor.trim();
+    if let Some(part) = plan_part(key).filter(|_| !key.contains(' ')) {
+        return Target::Plan(part);
+    }
+    match key.strip_suffix("-results") {
+        Some(slug) if !slug.is_empty() => Target::TaskOutput { slug: slug_of(slug), heading: None },
+        _ => Target::PromptHeading(heading_key(key)),
+    }
+}
+
+fn plan_part(title: &str) -> Option<PlanPart> {
+    let key = heading_key(title);
+    match key.as_str() {
+        "original-prompt" => Some(PlanPart::OriginalPrompt),
+        "goals-summary" | "goals" => Some(PlanPart::Goals),
+        _ => {
+            let number = key.strip_prefix("task-section-")?.parse().ok()?;
+            Some(PlanPart::Section(number))
+        }
+    }
+}
+
+/// `scheme:rest`. A single letter is a drive, and `path:10` is a path with lines.
+fn scheme(text: &str) -> Option<(String, &str)> {
+    let (head, rest) = text.split_once(':')?;
+    let named = head.len() > 1
+        && head.starts_with(|c: char| c.is_ascii_alphabetic())
+        && head.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-'));
+    let lines = rest.starts_with(|c: char| c.is_ascii_digit() || c == 'L') && line_range(rest).is_some();
+    (named && !lines).then(|| (head.to_ascii_lowercase(), rest))
+}
+
+fn schemed(text: &str, scheme: &str, rest: &str) -> Result<Target, TargetFault> {
+    let output = |name: &str| {
+        let (name, heading) = match name.split_once('#') {
+            Some((name, heading)) => (name, Some(heading.to_owned())),
+            None => (name, None),
+        };
+        let name = name.trim().trim_start_matches('#');
+        let name = name.strip_suffix(".md").unwrap_or(name);
+        let name = name.strip_suffix("-results").unwrap_or(name);
+        let heading = heading.filter(|heading| !heading.is_empty()).map(|heading| heading_key(&heading));
+        if name.is_empty() { Err(TargetFault::Empty) } else { Ok(Target::TaskOutput { slug: slug_of(name), heading }) }
+    };
+    let decoded = decode(rest);
+    match scheme {
+        "http" | "https" if rest.starts_with("//") && rest.len() > 2 => Ok(Target::Http(text.to_owned())),
+        "file" => {
+            let rest = rest.strip_prefix("//").unwrap_or(rest);
+            path(rest.strip_prefix("localhost/").map_or(rest, |_| rest.get(9..).unwrap_or(rest)))
+        }
+        "plan" => match plan_part(&decoded) {
+            Some(part) => Ok(Target::Plan(part)),
+            None => output(&decoded),
+        },
+        "output" => output(&decoded),
+        "task" => {
+            let rest = decoded.trim_start_matches('/');
+            match rest.split_once('/') {
+                Some((slug, file)) if !file.is_empty() && !file.contains('/') => {
+                    Ok(Target::TaskDetail { slug: slug_of(slug), file: file.to_owned() })
+                }
+                _ => output(rest.trim_end_matches('/')),
+            }
+        }
+        _ => Err(TargetFault::Scheme(scheme.to_owned())),
+    }
+}
+
+fn path(written: &str) -> Result<Target, TargetFault> {
+    let (head, fragment) = match written.split_once('#') {
+        Some((head, fragment)) => (head, Some(fragment)),
+        None => match written.rsplit_once(':') {
+            Some((head, lines)) if !head.is_empty() && line_range(lines).is_some() => (head, Some(lines)),
+            _ => (written, None),
+        },
+    };
+    if is_glob(head) {
+        return Err(TargetFault::Glob(head.to_owned()));
+    }
+    let decoded = decode(head).replace('\\', "/");
+    let directory = decoded.ends_with('/') && decoded.len() > 1;
+    let clean = normal(&decoded);
+    let fragment = fragment.filter(|text| !text.is_empty()).map(|text| fragment_of(&decode(text))).transpose()?;
+    match (clean.is_empty(), fragment) {
+        (true, _) if decoded.is_empty() => Err(TargetFault::Empty),
+        (true, _) => Ok(Target::Directory(".".to_owned())),
+        (false, None) if directory => Ok(Target::Directory(clean)),
+        (false, fragment) => Ok(Target::File { path: clean, fragment }),
+    }
+}
+
+/// Without `.` components and doubled separators; a leading `/` stays.
+fn normal(path: &str) -> String {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    let joined = parts.join("/");
+    if path.starts_with('/') { format!("/{joined}") } else { joined }
+}
+
+fn is_glob(path: &str) -> bool {
+    let between = |open: char, close: char, needs: &str| {
+        path.split_once(open)
+            .and_then(|(_, rest)| rest.split_once(close))
+            .is_some_and(|(inner, _)| needs.is_empty() || inner.contains(needs))
+    };
+    path.contains(['*', '?']) || between('[', ']', "") || between('{', '}', ",")
+}
+
+/// A fragment as written behind `#` (spec 5.3).
+pub fn fragment_of(text: &str) -> Result<Fragment, TargetFault> {
+    match line_range(text) {
+        Some((first, last)) if first >= 1 && last >= first => Ok(Fragment::Lines { first, last }),
+        Some(_) => Err(TargetFault::Lines(text.to_owned())),
+        None => Ok(Fragment::Anchor(text.to_owned())),
+    }
+}
+
+/// `L10-L20`, `L10-20`, `10-20`, `L10`, `10`.
+fn line_range(text: &str) -> Option<(u32, u32)> {
+    let number = |part: &str| -> Option<u32> {
+        let digits = part.strip_prefix(['L', 'l']).unwrap_or(part);
+        (!digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())).then(|| digits.parse().ok())?
+    };
+    match text.split_once('-') {
+        Some((first, last)) => Some((number(first)?, number(last)?)),
+        None => {
+            let line = number(text)?;
+            Some((line, line))
+        }
+    }
+}
+
+/// Percent-decoded once; what is not valid stays as written.
+fn decode(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        let hex = |offset: usize| bytes.get(at + offset).and_then(|b| char::from(*b).to_digit(16));
+        match (byte, hex(1), hex(2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push(u8::try_from(high * 16 + low).unwrap_or(b'?'));
+                at += 3;
+            }
+            _ => {
+                out.push(*byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
+}
+
+fn encode(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            ' ' | '(' | ')' | '<' | '>' | '*' | '?' | '[' | ']' | '{' | '}' | '%' | '#' | '\\' | '"' | '`' | '\n'
+            | '\t' => {
+                out.push_str(&format!("%{:02X}", u32::from(c)));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}

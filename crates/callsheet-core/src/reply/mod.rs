@@ -11,6 +11,7 @@ pub mod markdown;
 pub mod near;
 mod notes;
 pub mod references;
+pub mod task;
 mod value;
 mod words;
 

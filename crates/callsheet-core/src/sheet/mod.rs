@@ -1,9 +1,11 @@
 //! Sheets, the Markdown form of a task list: names, references and rendering. Reading is in `reply`.
 
 mod fence;
+mod merge;
 pub mod names;
 pub mod reference;
 
 pub use fence::{block, fence};
+pub use merge::{RunText, merge_runs};
 pub use names::{heading_key, slug_of};
 pub use reference::{link, link_target, parse_target};

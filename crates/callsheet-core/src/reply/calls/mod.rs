@@ -41,7 +41,7 @@ pub fn read_plan_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut 
     let mut dropped = false;
     for issue in inner.issues().iter().filter(|issue| issue.severity == Severity::Error) {
         dropped = true;
-        let facts = [("why", issue.what.as_str())];
+        let facts = [("reason", issue.what.as_str())];
         let mut warning = notes.issue(IssueCode::CallDropped, "", issue.place.span, &facts).warning();
         warning.place.item.clone_from(&issue.place.item);
         warning.raw.clone_from(&issue.raw);

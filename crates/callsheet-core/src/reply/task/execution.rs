@@ -1,7 +1,7 @@
 //! Execution, writer execution and merge replies (spec 3.8, 3.9, 3.11, 3.12).
 
 use crate::reply::change::FileEdit;
-use crate::reply::{Execution, Lookup, Notes, Phase, ReadContext, Reading};
+use crate::reply::{Execution, Notes, Phase, ReadContext, Reading};
 
 use super::body::{self, Parts};
 use super::{links, tail, write};
@@ -17,66 +17,57 @@ pub struct Written {
 
 /// Reads an execution reply (spec 3.8), also the final reply of a loop task.
 pub fn read_execution(text: &str, context: &ReadContext) -> Reading<Execution> {
-    let parts = Parts { details: true, changes: false };
     let mut notes = notes(Phase::Execute, context);
-    let execution = plain(text, parts, context, &mut notes);
+    let execution = result(text, context, &mut notes);
     notes.finish(execution)
 }
 
 /// Reads a merge reply (spec 3.12): like an execution, without details files, and not linking to its own output.
 pub fn read_merge(text: &str, context: &ReadContext) -> Reading<Execution> {
-    let parts = Parts { details: false, changes: false };
     let mut notes = notes(Phase::Merge, context);
-    let execution = plain(text, parts, context, &mut notes);
+    let execution = merge(text, context, &mut notes);
     notes.finish(execution)
 }
 
 /// Reads a writer reply (spec 3.9) and composes its changes. The texts of the files come from `context.answers`.
 pub fn read_write_execution(text: &str, context: &ReadContext) -> Reading<Written> {
-    let parts = Parts { details: true, changes: true };
     let mut notes = notes(Phase::Execute, context);
+    let written = writer(text, context, &mut notes);
+    notes.finish(written)
+}
+
+pub(super) fn result(text: &str, context: &ReadContext, notes: &mut Notes) -> Execution {
+    plain(text, Parts { details: true, changes: false }, context, notes)
+}
+
+pub(super) fn merge(text: &str, context: &ReadContext, notes: &mut Notes) -> Execution {
+    plain(text, Parts { details: false, changes: false }, context, notes)
+}
+
+pub(super) fn writer(text: &str, context: &ReadContext, notes: &mut Notes) -> Written {
+    let parts = Parts { details: true, changes: true };
     let split = tail::split(text);
     let head = split.as_ref().map_or(text, |(head, _)| head);
     let tail = split.as_ref().map(|(_, tail)| tail);
-    let document = body::prepare(head, parts, context, &mut notes);
+    let document = body::prepare(head, parts, context, notes);
     let mut written = Written::default();
-    if body::has_text(&document, &mut notes) {
-        let mut execution = body::read(&document, parts, &mut notes);
-        let (changes, blocks) = write::changes(&document, tail, &mut notes);
-        body::length_stop(&document, tail.is_some() || body::ends_in_change(&document), context, &mut notes);
-        write::check_presence(&document, &mut execution, blocks, &mut notes);
+    if body::has_text(&document, notes) {
+        let mut execution = body::read(&document, parts, notes);
+        let (changes, blocks) = write::changes(&document, tail, notes);
+        body::length_stop(&document, tail.is_some() || body::ends_in_change(&document), context, notes);
+        write::check_presence(&document, &mut execution, blocks, notes);
         if let Some(tail) = tail {
             execution.document = format!("{}\n\n{}", execution.document, tail.content.trim_end());
         }
         execution.changes = changes;
-        written.edits = write::resolve(&mut execution.changes, context, &mut notes);
-        links::check(&document, &execution, context, &mut notes);
+        written.edits = write::resolve(&mut execution.changes, context, notes);
+        links::check(&document, &execution, context, notes);
         written.execution = execution;
     }
-    notes.finish(written)
+    written
 }
 
-/// The lookups of a writer reply that `context` has no answer to yet.
-pub(super) fn write_lookups(text: &str, context: &ReadContext) -> Vec<Lookup> {
-    let parts = Parts { details: true, changes: true };
-    let mut notes = notes(Phase::Execute, context);
-    let split = tail::split(text);
-    let head = split.as_ref().map_or(text, |(head, _)| head);
-    let document = body::prepare(head, parts, context, &mut notes);
-    let (changes, _) = write::changes(&document, split.as_ref().map(|(_, tail)| tail), &mut notes);
-    let mut lookups = write::lookups(&changes, context);
-    lookups.extend(links::lookups(&document, context));
-    lookups
-}
-
-/// The lookups of an execution or merge reply that `context` has no answer to yet.
-pub(super) fn link_lookups(text: &str, context: &ReadContext) -> Vec<Lookup> {
-    let mut notes = notes(Phase::Execute, context);
-    let document = body::prepare(text, Parts { details: true, changes: false }, context, &mut notes);
-    links::lookups(&document, context)
-}
-
-fn notes(phase: Phase, context: &ReadContext) -> Notes {
+pub(super) fn notes(phase: Phase, context: &ReadContext) -> Notes {
     let mut notes = Notes::new(phase, context.strict);
     notes.set_task(context.current.as_ref().map(|task| task.name.as_str()));
     notes

@@ -25,7 +25,7 @@ use crate::spec::SkillPolicy;
 
 use super::calls::{BlockForm, CallBlock};
 use super::markdown::Document;
-use super::{Lookup, ReadContext};
+use super::{Lookup, Phase, ReadContext};
 
 /// Which reply is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,17 +42,17 @@ pub enum TaskReply {
     LoopTurn,
 }
 
-/// What must be known to read a reply and is not among `context.answers` yet.
+/// What must be known to read a reply and is not among `context.answers` yet. It is the reading itself, run for its
+/// questions alone.
 pub fn lookups(kind: TaskReply, text: &str, context: &ReadContext) -> Vec<Lookup> {
-    let mut wanted = match kind {
-        TaskReply::Refinement => links::reference_lookups(&refinement::reference_values(text), context),
-        TaskReply::WriteExecution => execution::write_lookups(text, context),
-        TaskReply::Execution | TaskReply::Merge | TaskReply::LoopTurn => execution::link_lookups(text, context),
-    };
-    wanted.retain(|lookup| !context.answers.contains_key(lookup));
-    wanted.sort();
-    wanted.dedup();
-    wanted
+    let mut notes = execution::notes(Phase::Execute, context);
+    match kind {
+        TaskReply::Refinement => drop(refinement::read(text, context, &mut notes)),
+        TaskReply::WriteExecution => drop(execution::writer(text, context, &mut notes)),
+        TaskReply::Merge => drop(execution::merge(text, context, &mut notes)),
+        TaskReply::Execution | TaskReply::LoopTurn => drop(execution::result(text, context, &mut notes)),
+    }
+    notes.wanted()
 }
 
 /// The policy of the current task's skill.

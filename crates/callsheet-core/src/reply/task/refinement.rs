@@ -6,34 +6,21 @@ use std::ops::Range;
 use crate::reply::calls::{BlockForm, CallBlock, CallRules, read_calls};
 use crate::reply::markdown::{Document, Heading, Labelled, Piece, PieceKind, Prepare, Section};
 use crate::reply::near::folded;
-use crate::reply::references::{self, Stage};
+use crate::reply::references::{Scope, check_value, is_none};
 use crate::reply::{Issue, IssueCode, Notes, Phase, ReadContext, Reading, Refinement, RepairCode, Severity, Span};
+use crate::spec::Reference;
 
 use super::formats::{REFINEMENT, TASK_LABELS};
-use super::{body, call_blocks, skill_policy};
+use super::{body, call_blocks, execution, skill_policy};
 
 /// Reads a refinement of `context.current`.
 pub fn read_refinement(text: &str, context: &ReadContext) -> Reading<Refinement> {
-    let mut notes = Notes::new(Phase::Refine, context.strict);
+    let mut notes = execution::notes(Phase::Refine, context);
     let value = read(text, context, &mut notes);
     notes.finish(value)
 }
 
-/// The values of the `References` key of a refinement, for the lookups of its links.
-pub(super) fn reference_values(text: &str) -> Vec<String> {
-    let mut notes = Notes::new(Phase::Refine, false);
-    let document = Document::read(text, &REFINEMENT, Prepare::default(), &mut notes);
-    let pieces = document.pieces(0..document.len(), TASK_LABELS);
-    pieces
-        .into_iter()
-        .filter_map(|piece| match piece.kind {
-            PieceKind::Label(labelled) if labelled.known() == Some("References") => Some(labelled.value),
-            _ => None,
-        })
-        .collect()
-}
-
-fn read(text: &str, context: &ReadContext, notes: &mut Notes) -> Refinement {
+pub(super) fn read(text: &str, context: &ReadContext, notes: &mut Notes) -> Refinement {
     let prepare = Prepare { copies: &[], length_stop: context.length_stop };
     let document = Document::read(text, &REFINEMENT, prepare, notes);
     let mut reader = Reader {
@@ -44,7 +31,6 @@ fn read(text: &str, context: &ReadContext, notes: &mut Notes) -> Refinement {
         seen: BTreeSet::new(),
         values: Vec::new(),
     };
-    notes.set_task(context.current.as_ref().map(|task| task.name.as_str()));
     if !body::has_reply(&document, context, notes) {
         return reader.value;
     }
@@ -64,8 +50,8 @@ struct Reader<'a> {
     /// Blocks inside the task section that may be calls.
     blocks: Vec<CallBlock>,
     seen: BTreeSet<&'static str>,
-    /// `References` values with their first line.
-    values: Vec<(String, Span)>,
+    /// `References` values with the line of their first line.
+    values: Vec<(String, u32)>,
 }
 
 impl Reader<'_> {
@@ -137,7 +123,6 @@ impl Reader<'_> {
                 }
             }
         }
-        self.references(notes);
     }
 
     fn fence(&mut self, index: usize) {
@@ -182,7 +167,7 @@ impl Reader<'_> {
             "What is needed" => self.value.need = Some(value),
             "Expected output" if !value.is_empty() => self.value.expected = Some(value),
             "Requires user approval" => self.value.approval = is_yes(&value),
-            "References" => self.values.push((value, labelled.span)),
+            "References" => self.values.push((value, labelled.value_line)),
             "Skill" => self.skill(&value, labelled.span, notes),
             "Skill call" => self.skill_call(labelled, notes),
             _ => {}
@@ -219,15 +204,18 @@ impl Reader<'_> {
 
     /// Links of all `References` lines; empty keeps the old ones, `none` clears them.
     fn references(&mut self, notes: &mut Notes) {
-        let values: Vec<(String, Span)> =
-            std::mem::take(&mut self.values).into_iter().filter(|(value, _)| !value.trim().is_empty()).collect();
+        let mut values = std::mem::take(&mut self.values);
+        values.retain(|(value, _)| !value.trim().is_empty());
         if values.is_empty() {
             return;
         }
-        let mut found = Vec::new();
-        for (value, span) in &values {
-            let read = references::read(value, *span, Stage::Refinement, self.context, notes);
-            for reference in read {
+        notes.set_section(Some("Task"));
+        let mut scope = Scope::of_current(self.context);
+        // Every call's run carries all references, so that their sizes add up.
+        scope.one_run |= !self.value.calls.is_empty();
+        let mut found: Vec<Reference> = Vec::new();
+        for (value, line) in values.iter().filter(|(value, _)| !is_none(value)) {
+            for reference in check_value(value, *line, &scope, self.context, notes) {
                 if !found.contains(&reference) {
                     found.push(reference);
                 }
@@ -247,11 +235,11 @@ impl Reader<'_> {
         let allowed = policy.map(|policy| policy.tools.as_slice()).unwrap_or_default();
         let taken = BTreeSet::new();
         let rules = CallRules { allowed, context: self.context, taken_ids: &taken };
-        let errors = errors(notes.issues());
+        let before = errors(notes.issues());
         self.value.calls = read_calls(&blocks, &rules, notes);
-        let bad_calls = errors != self::errors(notes.issues());
+        self.references(notes);
         notes.set_section(Some("Task"));
-        if policy.is_some_and(|policy| policy.needs_arguments) && !bad_calls {
+        if policy.is_some_and(|policy| policy.needs_arguments) && before == errors(notes.issues()) {
             self.input(notes);
         }
         notes.set_section(None);

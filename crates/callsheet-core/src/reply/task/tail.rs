@@ -24,7 +24,8 @@ pub(super) fn split(text: &str) -> Option<(&str, Tail)> {
     let mut keys_end = None;
     for line in text.split_inclusive('\n') {
         let start = line.trim_start();
-        let sign = start.chars().next().filter(|c| matches!(c, '`' | '~') && start.starts_with(&c.to_string().repeat(3)));
+        let sign =
+            start.chars().next().filter(|c| matches!(c, '`' | '~') && start.starts_with(&c.to_string().repeat(3)));
         match (keys_end, fenced, sign) {
             (Some(_), _, _) if is_item(start) => keys_end = Some(offset + line.len()),
             (Some(_), _, _) => break,
@@ -49,7 +50,8 @@ pub(super) fn split(text: &str) -> Option<(&str, Tail)> {
     }
     let trimmed = content.trim_end_matches(['\n', '\r']);
     let last = u32::try_from(text.lines().count().max(1)).unwrap_or(u32::MAX);
-    let holds_block = trimmed.lines().any(|line| line.starts_with('#') && heading_key(line).starts_with("change-details"));
+    let holds_block =
+        trimmed.lines().any(|line| line.starts_with('#') && heading_key(line).starts_with("change-details"));
     Some((head, Tail { content: format!("{trimmed}\n"), last, holds_block }))
 }
 

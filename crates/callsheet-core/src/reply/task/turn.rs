@@ -23,22 +23,16 @@ pub struct TurnInput<'a> {
 /// Reads a turn: calls, native or as text, else a reply in execution format.
 pub fn read_loop_turn(text: &str, input: TurnInput<'_>, context: &ReadContext) -> Reading<LoopTurn> {
     if input.tools_offered {
-        let mut notes = Notes::new(Phase::Execute, context.strict);
-        notes.set_task(context.current.as_ref().map(|task| task.name.as_str()));
-        let before = notes.clone();
+        let mut notes = execution::notes(Phase::Execute, context);
         let calls = calls(text, input, context, &mut notes);
         let failed = notes.issues().iter().any(|issue: &Issue| issue.severity == Severity::Error);
         if failed || !calls.is_empty() {
             return notes.finish(LoopTurn::Calls(calls));
         }
-        drop(before);
     }
-    let reading = execution::read_execution(text, context);
-    Reading {
-        value: LoopTurn::Final(Box::new(reading.value)),
-        repairs: reading.repairs,
-        issues: reading.issues,
-    }
+    let mut notes = execution::notes(Phase::Execute, context);
+    let execution = execution::result(text, context, &mut notes);
+    notes.finish(LoopTurn::Final(Box::new(execution)))
 }
 
 fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut Notes) -> Vec<ToolCall> {
@@ -80,12 +74,7 @@ fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut No
 }
 
 /// Calls without the heading: tags, or a reply without result whose JSON is a call.
-fn loose_calls(
-    document: &Document,
-    rules: &CallRules<'_>,
-    context: &ReadContext,
-    notes: &mut Notes,
-) -> Vec<ToolCall> {
+fn loose_calls(document: &Document, rules: &CallRules<'_>, context: &ReadContext, notes: &mut Notes) -> Vec<ToolCall> {
     let whole = 0..document.len();
     let has_result = document.all(Heading::ResultSummary).next().is_some();
     let mut blocks = call_blocks(document, whole);

@@ -26,12 +26,7 @@ pub(super) fn changes(document: &Document, tail: Option<&Tail>, notes: &mut Note
 }
 
 /// Checks that changes and the marker of spec 3.11 fit together.
-pub(super) fn check_presence(
-    document: &Document,
-    execution: &mut Execution,
-    blocks: usize,
-    notes: &mut Notes,
-) {
+pub(super) fn check_presence(document: &Document, execution: &mut Execution, blocks: usize, notes: &mut Notes) {
     execution.no_changes = document.take_marker(NO_CHANGES, 0..document.len(), notes);
     let whole = document.span(0..document.len().max(1));
     if execution.no_changes && blocks > 0 {
@@ -41,13 +36,7 @@ pub(super) fn check_presence(
     }
 }
 
-fn block(
-    document: &Document,
-    section: &Section,
-    number: usize,
-    tail: Option<&Tail>,
-    notes: &mut Notes,
-) -> ChangeBlock {
+fn block(document: &Document, section: &Section, number: usize, tail: Option<&Tail>, notes: &mut Notes) -> ChangeBlock {
     let mut block = ChangeBlock { number, span: section.span(), ..ChangeBlock::default() };
     if let Some(tail) = tail {
         block.tail = Some(tail.content.clone());
@@ -73,7 +62,9 @@ fn block(
             PieceKind::Fence(index) => block.fences.extend(fence(document, index)),
             // `- lines 10-20` has no mark between label and value.
             PieceKind::Item(text) => {
-                if let Some(value) = text.strip_prefix("lines ").filter(|value| value.starts_with(|c: char| c.is_ascii_digit())) {
+                if let Some(value) =
+                    text.strip_prefix("lines ").filter(|value| value.starts_with(|c: char| c.is_ascii_digit()))
+                {
                     block.keys.push(ChangeKey { label: "lines".into(), value: value.into(), span: piece.span });
                 }
             }
@@ -95,29 +86,6 @@ fn before_fence(value: &str) -> String {
         !(start.starts_with("```") || start.starts_with("~~~"))
     });
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()
-}
-
-/// What must be known of the files of some changes: first each path, then the text of what it turned out to be. Only
-/// questions without an answer are returned, so asking until nothing is returned finds everything.
-pub(super) fn lookups(changes: &[Change], context: &ReadContext) -> Vec<Lookup> {
-    let mut wanted = Vec::new();
-    for change in changes {
-        let path = path_lookup(&change.path);
-        match context.answers.get(&path) {
-            None => wanted.push(path),
-            Some(answer) => {
-                let target = match (answer, near_fits(&change.way)) {
-                    (Answer::File(facts), _) if !facts.directory && !facts.binary => Some(facts.path.clone()),
-                    (Answer::Missing(other) | Answer::Outside(other), near) => only(other, near).map(|(_, path)| path),
-                    _ => None,
-                };
-                wanted.extend(target.map(Lookup::Content).filter(|lookup| !context.answers.contains_key(lookup)));
-            }
-        }
-    }
-    wanted.sort();
-    wanted.dedup();
-    wanted
 }
 
 fn path_lookup(path: &str) -> Lookup {
@@ -156,17 +124,18 @@ pub(super) fn resolve(changes: &mut [Change], context: &ReadContext, notes: &mut
 
 fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadContext, notes: &mut Notes) -> bool {
     let written = change.path.clone();
+    let span = change.span;
     let refuse = |code: IssueCode, variant: &str, why: &str, other: &Candidates, notes: &mut Notes| {
         let facts = [("path", written.as_str()), ("why", why)];
         let item = format!("change {}", index + 1);
-        let mut issue = notes.issue(code, variant, change.span, &facts).item(&item).key("file_path");
+        let mut issue = notes.issue(code, variant, span, &facts).item(&item).key("file_path");
         issue.allowed = other.near.iter().take(5).cloned().collect();
         notes.push(issue);
         false
     };
     let none = Candidates::default();
-    match context.answers.get(&path_lookup(&written)) {
-        None => return refuse(IssueCode::LookupMissing, "", "", &none, notes),
+    match notes.answer(context, path_lookup(&written)) {
+        None => return refuse(IssueCode::LookupMissing, "change", "", &none, notes),
         Some(Answer::File(facts)) if facts.directory => {
             return refuse(IssueCode::AddressConflict, "directory", "", &none, notes);
         }
@@ -186,10 +155,10 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
         Some(Answer::Unreadable(why)) => return refuse(IssueCode::FileUnreadable, "change", why, &none, notes),
         Some(Answer::Protected) => return refuse(IssueCode::ProtectedPath, "change", "", &none, notes),
         Some(Answer::Matches(_) | Answer::Content(_)) => {
-            return refuse(IssueCode::LookupMissing, "", "", &none, notes);
+            return refuse(IssueCode::LookupMissing, "change", "", &none, notes);
         }
     }
-    match context.answers.get(&Lookup::Content(change.path.clone())) {
+    match notes.answer(context, Lookup::Content(change.path.clone())) {
         Some(Answer::Content(text)) => {
             files.insert(change.path.clone(), text.clone());
             true
@@ -198,7 +167,7 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
         Some(Answer::Unreadable(why)) => refuse(IssueCode::FileUnreadable, "change", why, &none, notes),
         Some(Answer::Protected) => refuse(IssueCode::ProtectedPath, "change", "", &none, notes),
         Some(Answer::Outside(other)) => refuse(IssueCode::OutsideProject, "change", "", other, notes),
-        _ => refuse(IssueCode::LookupMissing, "", "", &none, notes),
+        _ => refuse(IssueCode::LookupMissing, "change", "", &none, notes),
     }
 }
 

@@ -1,14 +1,18 @@
 //! Tolerant reading of model output (spec 4). Two pure passes: `lookups` names what must be known of the world,
 //! `read` uses the answers. Reading never fails: every reading is `(value, repairs, issues)`.
 
+pub mod calls;
+pub mod change;
 mod codes;
 mod issue;
 pub mod list;
+pub mod json;
 mod lookup;
 pub mod markdown;
 pub mod near;
 mod notes;
 pub mod references;
+pub mod task;
 mod value;
 mod words;
 
@@ -43,7 +47,18 @@ pub enum ReplyKind {
 }
 
 /// What reading a text needs to know of the world and does not know yet (spec 4.1). Answers may raise new lookups, so
-/// ask again with them until the list is empty; two rounds settle every text.
+/// ask again with them until the list is empty; three rounds settle every text.
 pub fn lookups(kind: ReplyKind, text: &str, context: &ReadContext) -> Vec<Lookup> {
-    list::lookups(kind, text, context)
+    use task::TaskReply;
+    let reply = match kind {
+        ReplyKind::Plan | ReplyKind::Sheet | ReplyKind::Iteration | ReplyKind::Continuation => {
+            return list::lookups(kind, text, context);
+        }
+        ReplyKind::Refinement => TaskReply::Refinement,
+        ReplyKind::Execution => TaskReply::Execution,
+        ReplyKind::WriteExecution => TaskReply::WriteExecution,
+        ReplyKind::Merge => TaskReply::Merge,
+        ReplyKind::ToolCalls => TaskReply::LoopTurn,
+    };
+    task::lookups(reply, text, context)
 }

@@ -3,7 +3,7 @@
 
 use super::IssueCode;
 
-const TABLES: &[&str] = &[include_str!("prompts/issues.txt")];
+const TABLES: &[&str] = &[include_str!("prompts/issues.txt"), include_str!("prompts/task_issues.txt")];
 
 /// What is wrong and what to do, placeholders filled in one pass. A wording that is missing falls back to the code
 /// itself; a test keeps that from happening.

@@ -2,9 +2,11 @@
 
 mod fence;
 pub mod fill;
+mod merge;
 pub mod names;
 pub mod reference;
 
 pub use fence::{block, fence};
+pub use merge::{RunText, merge_runs};
 pub use names::{heading_key, slug_of};
 pub use reference::{link, link_target, parse_target};

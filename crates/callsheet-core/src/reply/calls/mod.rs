@@ -1,0 +1,90 @@
+//! Tool calls in replies (spec 3.7, 4.4): finding them in fences, tags and bare JSON, bringing them into one shape, and
+//! checking names, arguments and ids. Used for calls carried by a plan, refinements and loop turns.
+
+mod arguments;
+mod check;
+mod shape;
+mod source;
+
+pub use check::{CallRules, check_native, resolve_tool};
+pub use source::{BlockForm, CallBlock};
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::spec::ToolCall;
+
+use super::{IssueCode, Notes, Severity};
+
+/// Reads all calls of some blocks, in order. Only valid calls are returned; everything else is noted, each issue with
+/// the raw block it concerns.
+pub fn read_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Notes) -> Vec<ToolCall> {
+    let mut checker = check::Checker::new(rules);
+    let mut calls = Vec::new();
+    for block in blocks {
+        for raw in source::raw_calls(block, rules, notes) {
+            calls.extend(checker.check(raw, notes));
+        }
+    }
+    check::settle(calls, rules.taken_ids, notes)
+}
+
+/// Reads the calls that a plan carries for a task. A bad call costs nothing but a refinement: it becomes the warning
+/// `call-dropped`, and none of the task's calls is kept, so that the task is refined (spec 3.4).
+pub fn read_plan_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Notes) -> Vec<ToolCall> {
+    let mut inner = Notes::new(notes.phase(), false);
+    let calls = read_calls(blocks, rules, &mut inner);
+    for repair in inner.repairs() {
+        notes.repair(repair.code, repair.span, &repair.before, &repair.after);
+    }
+    let mut dropped = false;
+    for issue in inner.issues().iter().filter(|issue| issue.severity == Severity::Error) {
+        dropped = true;
+        let facts = [("reason", issue.what.as_str())];
+        let mut warning = notes.issue(IssueCode::CallDropped, "", issue.place.span, &facts).warning();
+        warning.place.item.clone_from(&issue.place.item);
+        warning.raw.clone_from(&issue.raw);
+        notes.push(warning);
+    }
+    if dropped { Vec::new() } else { calls }
+}
+
+/// Name and arguments in a form that is equal for equal calls whatever the order of keys (spec 10.7).
+pub fn canonical(call: &ToolCall) -> String {
+    let mut text = format!("{} ", call.name);
+    write_sorted(&call.arguments, &mut text);
+    text
+}
+
+/// JSON with sorted keys. The depth is that of a value that was read, so it is capped.
+fn write_sorted(value: &Value, out: &mut String) {
+    match value {
+        Value::Object(map) => {
+            out.push('{');
+            let keys: BTreeSet<&String> = map.keys().collect();
+            for (index, key) in keys.into_iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                out.push_str(&Value::from(key.as_str()).to_string());
+                out.push(':');
+                if let Some(item) = map.get(key) {
+                    write_sorted(item, out);
+                }
+            }
+            out.push('}');
+        }
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(',');
+                }
+                write_sorted(item, out);
+            }
+            out.push(']');
+        }
+        other => out.push_str(&other.to_string()),
+    }
+}

@@ -1,0 +1,344 @@
+//! Composing a change set (spec 3.10): every position is resolved against the file as validated, then all edits of a
+//! file are put together at once. Nothing outside the addressed spans is touched.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use crate::reply::{Change, ChangeWay, Issue, IssueCode, Location, Notes, Phase, Reading, RepairCode, Severity};
+use crate::spec::BlobId;
+
+use super::excerpt::{self, Found};
+use super::heading::{Heading, headings, with_comment};
+use super::text::{Lines, ending, with_ending, with_final, without_final};
+use super::{FileEdit, Files, Shown};
+
+/// Checks and composes changes that did not come from a reply, such as those of a tool (spec 10.7).
+pub fn validate(changes: &[Change], files: &Files, shown: Shown<'_>) -> Reading<Vec<FileEdit>> {
+    let mut notes = Notes::new(Phase::Execute, false);
+    let edits = compose(changes, files, shown, &mut notes);
+    notes.finish(edits)
+}
+
+/// Composes changes into new file texts, in path order. Paths are canonical. Any error is noted and refuses the whole
+/// set: the result is then empty.
+pub fn compose(changes: &[Change], files: &Files, shown: Shown<'_>, notes: &mut Notes) -> Vec<FileEdit> {
+    let errors_before = notes.issues().iter().filter(|issue| issue.severity == Severity::Error).count();
+    let mut by_path: BTreeMap<&str, Vec<(usize, &Change)>> = BTreeMap::new();
+    for (index, change) in changes.iter().enumerate() {
+        by_path.entry(&change.path).or_default().push((index, change));
+    }
+    let mut edits = Vec::new();
+    for (path, changes) in by_path {
+        let mut file = FileChanges { path, before: files.get(path).map(String::as_str), shown, notes };
+        if let Some(edit) = file.compose(&changes) {
+            edits.push(edit);
+        }
+    }
+    let errors = notes.issues().iter().filter(|issue| issue.severity == Severity::Error).count();
+    if errors > errors_before { Vec::new() } else { edits }
+}
+
+/// One replacement of bytes of the file as validated.
+struct Splice {
+    range: Range<usize>,
+    new: String,
+    index: usize,
+}
+
+struct FileChanges<'a> {
+    path: &'a str,
+    before: Option<&'a str>,
+    shown: Shown<'a>,
+    notes: &'a mut Notes,
+}
+
+impl FileChanges<'_> {
+    fn compose(&mut self, changes: &[(usize, &Change)]) -> Option<FileEdit> {
+        let whole = |change: &Change| matches!(change.way, ChangeWay::Whole { .. } | ChangeWay::Delete);
+        if let [(index, change)] = changes
+            && whole(change)
+        {
+            return self.whole(*index, change);
+        }
+        if let Some((index, change)) = changes.iter().find(|(_, change)| whole(change)) {
+            self.refuse(*index, change, IssueCode::ChangeOverlap, "whole", &[]);
+            return None;
+        }
+        let Some(before) = self.before else {
+            for (index, change) in changes {
+                self.refuse(*index, change, IssueCode::FileMissing, "change", &[]);
+            }
+            return None;
+        };
+        let lines = Lines::of(before);
+        let mut splices = Vec::new();
+        for (index, change) in changes {
+            match self.splice(*index, change, before, &lines) {
+                Ok(Some(splice)) => splices.push(splice),
+                Ok(None) => {}
+                Err(issue) => self.notes.push(issue),
+            }
+        }
+        self.overlaps(&mut splices, changes, &lines)?;
+        Some(FileEdit {
+            path: self.path.to_owned(),
+            before: Some(before.to_owned()),
+            after: Some(join(before, &splices)),
+        })
+    }
+
+    /// An issue of this file's change number `index`.
+    fn issue(&self, index: usize, change: &Change, code: IssueCode, variant: &str, facts: &[(&str, &str)]) -> Issue {
+        let mut all = vec![("path", self.path)];
+        all.extend_from_slice(facts);
+        self.notes.issue(code, variant, change.span, &all).item(&format!("change {}", index + 1))
+    }
+
+    fn refuse(&mut self, index: usize, change: &Change, code: IssueCode, variant: &str, facts: &[(&str, &str)]) {
+        let issue = self.issue(index, change, code, variant, facts);
+        self.notes.push(issue);
+    }
+
+    fn is_stale(&self, before: &str) -> bool {
+        self.shown.hash(self.path).is_some_and(|hash| *hash != BlobId::of(before.as_bytes()))
+    }
+
+    /// A change of the file as a whole: created, replaced or deleted.
+    fn whole(&mut self, index: usize, change: &Change) -> Option<FileEdit> {
+        let after = match (&change.way, self.before) {
+            (ChangeWay::Whole { content, .. }, None) => Some(content.clone()),
+            (ChangeWay::Whole { overwrite: false, .. }, Some(_)) => {
+                self.refuse(index, change, IssueCode::FileExists, "", &[]);
+                return None;
+            }
+            (ChangeWay::Whole { content, .. }, Some(before)) => {
+                match self.shown.in_full.get(self.path) {
+                    None => {
+                        self.refuse(index, change, IssueCode::WholeFileOnPartial, "", &[]);
+                        return None;
+                    }
+                    Some(_) if self.is_stale(before) => {
+                        self.refuse(index, change, IssueCode::StaleLines, "", &[]);
+                        return None;
+                    }
+                    Some(_) => {}
+                }
+                Some(like(before, content))
+            }
+            (_, None) => {
+                self.refuse(index, change, IssueCode::FileMissing, "change", &[]);
+                return None;
+            }
+            (_, Some(_)) => None,
+        };
+        Some(FileEdit { path: self.path.to_owned(), before: self.before.map(str::to_owned), after })
+    }
+
+    fn splice(
+        &mut self,
+        index: usize,
+        change: &Change,
+        before: &str,
+        lines: &Lines<'_>,
+    ) -> Result<Option<Splice>, Issue> {
+        let eol = ending(before);
+        let (range, new) = match &change.way {
+            ChangeWay::Excerpt { old, new } => self.excerpt(index, change, before, lines, old, new)?,
+            ChangeWay::Lines { first, last, new } => {
+                let (first, last) = (*first as usize, *last as usize);
+                if self.is_stale(before) {
+                    return Err(self.issue(index, change, IssueCode::StaleLines, "", &[]));
+                }
+                let count = lines.count();
+                if first == 0 || last.saturating_add(1) < first || last > count {
+                    let (asked, count) = (format!("{first}-{last}"), count.to_string());
+                    let facts = [("asked", asked.as_str()), ("count", count.as_str())];
+                    return Err(self.issue(index, change, IssueCode::LinesOutOfRange, "change", &facts));
+                }
+                replace_lines(before, lines, first, last, &with_final(&with_ending(new, eol), eol))
+            }
+            ChangeWay::Symbol { path, location, new } => {
+                let heading = self.heading(index, change, before, path)?;
+                let new = with_final(&with_ending(new.as_deref().unwrap_or(""), eol), eol);
+                place_section(before, lines, &heading, *location, &new, eol)
+            }
+            ChangeWay::Whole { .. } | ChangeWay::Delete => return Ok(None),
+        };
+        Ok(Some(Splice { range, new, index }))
+    }
+
+    fn excerpt(
+        &mut self,
+        index: usize,
+        change: &Change,
+        before: &str,
+        lines: &Lines<'_>,
+        old: &str,
+        new: &str,
+    ) -> Result<(Range<usize>, String), Issue> {
+        if without_final(old).trim().is_empty() {
+            return Err(self.issue(index, change, IssueCode::AddressMissing, "empty-old", &[]));
+        }
+        match excerpt::find(before, lines, old, new) {
+            Found::Once { range, new, mended } => {
+                if mended {
+                    let found = before.get(range.clone()).unwrap_or("");
+                    self.notes.repair(RepairCode::ExcerptWhitespace, change.span, old, found);
+                }
+                let new = with_ending(&new, ending(before));
+                let starts_line = range.start == 0 || before.as_bytes().get(range.start - 1) == Some(&b'\n');
+                let rest = before.get(range.end..).unwrap_or("");
+                let ends_line = rest.is_empty() || rest.starts_with('\n') || rest.starts_with("\r\n");
+                if new.is_empty() && starts_line && ends_line {
+                    let (first, last) = (lines.line_at(range.start), lines.line_at(range.end.max(range.start)));
+                    return Ok(replace_lines(before, lines, first, last, ""));
+                }
+                Ok((range, new))
+            }
+            Found::Several(at) => {
+                let at: Vec<String> = at.iter().map(usize::to_string).collect();
+                let at = at.join(", ");
+                Err(self.issue(index, change, IssueCode::ExcerptAmbiguous, "", &[("lines", &at)]).raw(old))
+            }
+            Found::Nowhere => {
+                let near = excerpt::nearest_lines(lines, old, 3);
+                let mut issue = self.issue(index, change, IssueCode::ExcerptNotFound, "", &[]).raw(old);
+                if !near.is_empty() {
+                    issue.what = format!("{}; nearest: {}", issue.what, near.join("; "));
+                }
+                Err(issue)
+            }
+        }
+    }
+
+    /// The heading a symbol change means (spec 5.3).
+    fn heading(&self, index: usize, change: &Change, before: &str, path: &str) -> Result<Heading, Issue> {
+        if !is_markdown(self.path) {
+            return Err(self.issue(index, change, IssueCode::SymbolUnsupported, "change", &[("symbol", path)]));
+        }
+        let wanted = path.trim().trim_start_matches('#').trim();
+        let key = crate::sheet::heading_key(wanted);
+        let all = headings(before);
+        let mut fits: Vec<&Heading> = all.iter().filter(|heading| heading.key == key && !key.is_empty()).collect();
+        if fits.len() != 1 {
+            // The web rule numbers repeats, so it can tell apart what the key cannot; a bare key of repeats is a tie.
+            let web: Vec<&Heading> = all.iter().filter(|heading| heading.anchor == wanted).collect();
+            if fits.is_empty() {
+                fits = web;
+            }
+        }
+        match fits.as_slice() {
+            [heading] => Ok((*heading).clone()),
+            [] => {
+                let keys = all.iter().map(|heading| heading.anchor.as_str());
+                let near = crate::reply::near::nearest(wanted, keys, 5);
+                let issue = self.issue(index, change, IssueCode::SymbolNotFound, "change", &[("symbol", wanted)]);
+                Err(Issue { allowed: near, ..issue })
+            }
+            several => {
+                let anchors = several.iter().map(|heading| format!("{} (line {})", heading.anchor, heading.first));
+                let allowed = anchors.take(30).collect();
+                let issue = self.issue(index, change, IssueCode::SymbolAmbiguous, "change", &[("symbol", wanted)]);
+                Err(Issue { allowed, ..issue })
+            }
+        }
+    }
+
+    /// Sorts the splices and refuses those that share bytes. Insertions at one place keep the order of the reply.
+    fn overlaps(&mut self, splices: &mut [Splice], changes: &[(usize, &Change)], lines: &Lines<'_>) -> Option<()> {
+        splices.sort_by_key(|splice| (splice.range.start, splice.range.end, splice.index));
+        let mut clean = true;
+        let mut reached: Option<(usize, usize)> = None;
+        for splice in splices.iter() {
+            if let Some((end, other)) = reached
+                && splice.range.start < end
+            {
+                clean = false;
+                let change = changes.iter().find(|(index, _)| *index == splice.index);
+                if let Some((index, change)) = change {
+                    let (other, line) = ((other + 1).to_string(), lines.line_at(splice.range.start).to_string());
+                    let facts = [("other", other.as_str()), ("line", line.as_str())];
+                    self.refuse(*index, change, IssueCode::ChangeOverlap, "", &facts);
+                }
+            }
+            if reached.is_none_or(|(end, _)| splice.range.end > end) {
+                reached = Some((splice.range.end, splice.index));
+            }
+        }
+        (clean && splices.len() == changes.len()).then_some(())
+    }
+}
+
+fn join(before: &str, splices: &[Splice]) -> String {
+    let mut after = String::with_capacity(before.len());
+    let mut done = 0;
+    for splice in splices {
+        after.push_str(before.get(done..splice.range.start).unwrap_or(""));
+        after.push_str(&splice.new);
+        done = splice.range.end;
+    }
+    after.push_str(before.get(done..).unwrap_or(""));
+    after
+}
+
+/// Lines `first` to `last` become `new`, whose lines all have endings. A file without a final newline stays without.
+fn replace_lines(before: &str, lines: &Lines<'_>, first: usize, last: usize, new: &str) -> (Range<usize>, String) {
+    let (start, end) = (lines.start(first), lines.start(last + 1).max(lines.start(first)));
+    let at_open_end = end == before.len() && !before.is_empty() && !before.ends_with('\n');
+    if !at_open_end {
+        return (start..end, new.to_owned());
+    }
+    let new = without_final(new);
+    if start == end {
+        // Appended behind a last line that has no ending.
+        return (start..end, if new.is_empty() { String::new() } else { format!("{}{new}", ending(before)) });
+    }
+    if new.is_empty() {
+        let kept = without_final(before.get(..start).unwrap_or("")).len();
+        return (kept..end, String::new());
+    }
+    (start..end, new.to_owned())
+}
+
+fn place_section(
+    before: &str,
+    lines: &Lines<'_>,
+    heading: &Heading,
+    location: Location,
+    new: &str,
+    eol: &str,
+) -> (Range<usize>, String) {
+    let commented = with_comment(lines, heading.first);
+    let blank_after = |text: &str| text.lines().last().is_none_or(|line| line.trim().is_empty());
+    match location {
+        Location::Replace => replace_lines(before, lines, heading.first, heading.last, new),
+        Location::ReplaceWithComment => replace_lines(before, lines, commented, heading.last, new),
+        Location::Remove => replace_lines(before, lines, heading.first, heading.last_blank, ""),
+        Location::Before => {
+            let gap = if blank_after(new) { "" } else { eol };
+            replace_lines(before, lines, commented, commented - 1, &format!("{new}{gap}"))
+        }
+        Location::After => {
+            let gap = if new.lines().next().is_none_or(|line| line.trim().is_empty()) { "" } else { eol };
+            replace_lines(before, lines, heading.last + 1, heading.last, &format!("{gap}{new}"))
+        }
+    }
+}
+
+/// `content` with the line ending and the final newline of the file it replaces.
+fn like(before: &str, content: &str) -> String {
+    let eol = ending(before);
+    let content = with_ending(content, eol);
+    if before.is_empty() || content.is_empty() {
+        content
+    } else if before.ends_with('\n') {
+        with_final(&content, eol)
+    } else {
+        without_final(&content).to_owned()
+    }
+}
+
+fn is_markdown(path: &str) -> bool {
+    let lower = path.to_lowercase();
+    [".md", ".markdown", ".mdown", ".mkd"].iter().any(|suffix| lower.ends_with(suffix))
+}

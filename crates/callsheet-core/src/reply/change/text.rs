@@ -1,0 +1,69 @@
+//! Lines of a file by byte, and the line ending it uses.
+
+/// Where the lines of a text are.
+pub(crate) struct Lines<'a> {
+    text: &'a str,
+    /// Byte at which each line starts, then the length of the text.
+    starts: Vec<usize>,
+}
+
+impl<'a> Lines<'a> {
+    pub(crate) fn of(text: &'a str) -> Self {
+        let mut starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        if starts.last() != Some(&text.len()) {
+            starts.push(text.len());
+        }
+        Self { text, starts }
+    }
+
+    /// Number of lines; a final newline ends the last line and begins none.
+    pub(crate) fn count(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// First byte of the 1-based line `line`; the end of the text for the line after the last.
+    pub(crate) fn start(&self, line: usize) -> usize {
+        self.starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len())
+    }
+
+    /// 1-based line that holds byte `at`.
+    pub(crate) fn line_at(&self, at: usize) -> usize {
+        self.starts.partition_point(|start| *start <= at).clamp(1, self.count().max(1))
+    }
+
+    /// The 1-based line `line` without its ending.
+    pub(crate) fn get(&self, line: usize) -> &'a str {
+        let whole = self.text.get(self.start(line)..self.start(line.saturating_add(1))).unwrap_or("");
+        let whole = whole.strip_suffix('\n').unwrap_or(whole);
+        whole.strip_suffix('\r').unwrap_or(whole)
+    }
+
+    /// All lines without their endings.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &'a str> {
+        (1..=self.count()).map(|line| self.get(line))
+    }
+}
+
+/// The line ending most lines of a text have.
+pub(crate) fn ending(text: &str) -> &'static str {
+    let all = text.matches('\n').count();
+    let with_return = text.matches("\r\n").count();
+    if with_return * 2 > all { "\r\n" } else { "\n" }
+}
+
+/// `text` with every line ending as in a file that uses `ending`.
+pub(crate) fn with_ending(text: &str, ending: &str) -> String {
+    let plain = text.replace("\r\n", "\n");
+    if ending == "\n" { plain } else { plain.replace('\n', ending) }
+}
+
+/// `text` without one final line ending.
+pub(crate) fn without_final(text: &str) -> &str {
+    let text = text.strip_suffix('\n').unwrap_or(text);
+    text.strip_suffix('\r').unwrap_or(text)
+}
+
+/// `text` with a final line ending, if it holds anything.
+pub(crate) fn with_final(text: &str, ending: &str) -> String {
+    if text.is_empty() || text.ends_with('\n') { text.to_owned() } else { format!("{text}{ending}") }
+}

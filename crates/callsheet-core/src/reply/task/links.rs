@@ -1,0 +1,225 @@
+//! Links of results (spec 3.8, 5.5): broken ones are warnings, file links of the summary are carried on (2.12).
+
+use std::collections::BTreeSet;
+
+use crate::reply::change::headings;
+use crate::reply::markdown::Document;
+use crate::reply::references::{Scope, check_target};
+use crate::reply::{DetailFile, Execution, IssueCode, Notes, Phase, ReadContext, Severity, Span};
+use crate::sheet::{link_target, parse_target};
+use crate::spec::{Slug, Target};
+
+/// Links looked at in one document.
+const MOST: usize = 200;
+
+/// Longest target, characters; anything longer is no link.
+const LONGEST: usize = 500;
+
+/// A link in running text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FoundLink {
+    target: String,
+    raw: String,
+    /// 1-based line.
+    line: u32,
+}
+
+/// Heading keys of a result document, for references to its sections (spec 5.1).
+pub fn document_headings(document: &str) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    let mut seen = BTreeSet::new();
+    for heading in headings(document) {
+        if !heading.key.is_empty() && seen.insert(heading.key.clone()) {
+            keys.push(heading.key);
+        }
+    }
+    keys
+}
+
+/// Canonical file targets linked from the summary, each once, in order (spec 2.12). Files that the task itself creates
+/// count, although they are not there yet.
+pub fn summary_files(execution: &Execution, context: &ReadContext) -> Vec<String> {
+    let scope = Scope::of_current(context);
+    let mut files: Vec<String> = Vec::new();
+    let lines = outside_fences(&execution.summary);
+    for link in links_in(lines.iter().map(|(line, text)| (*line, text.as_str()))) {
+        let mut scratch = Notes::new(Phase::Execute, false);
+        let target = match parse_target(&link.target) {
+            Ok(target @ Target::File { .. }) if is_changed(&target, execution) => Some(target),
+            Ok(Target::File { .. }) => check_target(&link.target, Span::line(link.line), &scope, context, &mut scratch),
+            _ => None,
+        };
+        if let Some(target @ Target::File { .. }) = target {
+            let text = link_target(&target);
+            if !files.contains(&text) {
+                files.push(text);
+            }
+        }
+    }
+    files
+}
+
+/// The summary with a link to each details file below it (spec 3.8).
+pub fn summary_with_details(summary: &str, slug: &Slug, details: &[DetailFile]) -> String {
+    let mut text = summary.to_owned();
+    for (index, file) in details.iter().enumerate() {
+        let target = Target::TaskDetail { slug: slug.clone(), file: file.filename.clone() };
+        let link = format!("[{}]({})", file.filename, link_target(&target));
+        if !text.contains(&link) {
+            text.push_str(if index == 0 { "\n\n" } else { "\n" });
+            text.push_str(&format!("- {link}"));
+        }
+    }
+    text
+}
+
+/// Notes a warning for each link that leads nowhere. In-document anchors are looked for in the whole document.
+pub(super) fn check(document: &Document, execution: &Execution, context: &ReadContext, notes: &mut Notes) {
+    let scope = Scope::of_current(context);
+    let mut anchors: Option<BTreeSet<String>> = None;
+    let own = context.current.as_ref().map(|task| &task.slug);
+    let mut seen = BTreeSet::new();
+    for link in document_links(document) {
+        if !seen.insert(link.target.clone()) {
+            continue;
+        }
+        let span = Span::line(link.line);
+        if let Some(anchor) = link.target.strip_prefix('#') {
+            let anchors = anchors.get_or_insert_with(|| all_anchors(&execution.document));
+            if anchors.contains(anchor) || anchors.contains(&crate::sheet::heading_key(anchor)) {
+                continue;
+            }
+        }
+        let Ok(target) = parse_target(&link.target) else {
+            broken(&link, "it is no file, task or address", span, notes);
+            continue;
+        };
+        if target.producer().is_some() && target.producer() == own {
+            let recorded = matches!(&target, Target::TaskDetail { file, .. }
+                if execution.details.iter().any(|detail| detail.filename == *file));
+            if !recorded {
+                let issue = notes.issue(IssueCode::SelfLink, "", span, &[("link", &link.raw)]);
+                notes.push(issue.item(&link.raw).warning());
+            }
+            continue;
+        }
+        let known =
+            matches!(target, Target::Http(_)) || is_changed(&target, execution) || is_detail(&target, execution);
+        if !known {
+            against_world(&link, span, &scope, context, notes);
+        }
+    }
+}
+
+fn against_world(link: &FoundLink, span: Span, scope: &Scope, context: &ReadContext, notes: &mut Notes) {
+    let mut scratch = Notes::new(notes.phase(), false);
+    check_target(&link.target, span, scope, context, &mut scratch);
+    let error = scratch.issues().iter().find(|issue| issue.severity == Severity::Error).map(|issue| issue.what.clone());
+    for lookup in scratch.wanted() {
+        notes.answer(context, lookup);
+    }
+    if let Some(why) = error {
+        broken(link, &why, span, notes);
+    }
+}
+
+fn broken(link: &FoundLink, why: &str, span: Span, notes: &mut Notes) {
+    let issue = notes.issue(IssueCode::LinkBroken, "", span, &[("link", &link.raw), ("why", why)]);
+    notes.push(issue.item(&link.raw).warning());
+}
+
+/// A file that the reply itself writes.
+fn is_changed(target: &Target, execution: &Execution) -> bool {
+    matches!(target, Target::File { path, .. } if execution.changes.iter().any(|change| change.path == *path))
+}
+
+/// A details file named by its plain name.
+fn is_detail(target: &Target, execution: &Execution) -> bool {
+    matches!(target, Target::File { path, .. } if execution.details.iter().any(|detail| detail.filename == *path))
+}
+
+fn all_anchors(document: &str) -> BTreeSet<String> {
+    headings(document).into_iter().flat_map(|heading| [heading.key, heading.anchor]).collect()
+}
+
+fn document_links(document: &Document) -> Vec<FoundLink> {
+    let mut fences = document.fences.iter().peekable();
+    let mut lines: Vec<(u32, String)> = Vec::new();
+    for at in 0..document.len() {
+        let line = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        while fences.next_if(|fence| fence.span.last < line).is_some() {}
+        if fences.peek().is_none_or(|fence| line < fence.span.first) {
+            let text = document.text(at..at + 1);
+            if text.contains("](") {
+                lines.push((line, text));
+            }
+        }
+    }
+    links_in(lines.iter().map(|(line, text)| (*line, text.as_str())))
+}
+
+fn outside_fences(text: &str) -> Vec<(u32, String)> {
+    let mut open: Option<char> = None;
+    let mut lines = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        let start = line.trim_start();
+        let sign = ['`', '~'].into_iter().find(|sign| start.starts_with(&sign.to_string().repeat(3)));
+        match (open, sign) {
+            (None, Some(sign)) => open = Some(sign),
+            (Some(inside), Some(sign)) if inside == sign => open = None,
+            (None, None) => lines.push((u32::try_from(at + 1).unwrap_or(u32::MAX), line.to_owned())),
+            _ => {}
+        }
+    }
+    lines
+}
+
+fn links_in<'a>(lines: impl Iterator<Item = (u32, &'a str)>) -> Vec<FoundLink> {
+    let mut links = Vec::new();
+    for (line, text) in lines {
+        let mut from = 0;
+        let mut ticks = 0;
+        while let Some(at) = text.get(from..).and_then(|rest| rest.find("](")).map(|at| from + at) {
+            ticks += text.get(from..at).map_or(0, |before| before.matches('`').count());
+            let start = from;
+            from = at + 2;
+            if ticks % 2 == 1 {
+                continue;
+            }
+            if let Some(length) = target_length(text.get(from..).unwrap_or("")) {
+                let written = text.get(from..from + length).unwrap_or("");
+                let title_at =
+                    text.get(start..at).and_then(|before| before.rfind('[')).map_or(start, |found| start + found);
+                let raw = text.get(title_at..from + length + 1).unwrap_or(written).to_owned();
+                links.push(FoundLink { target: plain_target(written), raw, line });
+                from += length;
+            }
+            if links.len() >= MOST {
+                return links;
+            }
+        }
+    }
+    links.retain(|link| !link.target.is_empty());
+    links
+}
+
+/// Bytes up to the parenthesis that closes the target.
+fn target_length(rest: &str) -> Option<usize> {
+    let mut depth = 0usize;
+    for (at, c) in rest.char_indices().take(LONGEST) {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 0 => return Some(at),
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The target without angle brackets and link title.
+fn plain_target(written: &str) -> String {
+    let text = written.trim();
+    let text = [" \"", " '"].iter().find_map(|mark| text.find(mark)).and_then(|at| text.get(..at)).unwrap_or(text);
+    text.trim().trim_start_matches('<').trim_end_matches('>').to_owned()
+}

@@ -1,0 +1,452 @@
+//! Replies about one task, as fixtures: `fixtures/tasks/<kind>/<name>.txt`, each with a world, a reply and what reading
+//! it must give. `UPDATE_EXPECT=1` rewrites the expectations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use callsheet_core::reply::calls::canonical;
+use callsheet_core::reply::change::diff_of;
+use callsheet_core::reply::task::{
+    TaskReply, TurnInput, document_headings, lookups, read_execution, read_loop_turn, read_merge, read_refinement,
+    read_write_execution, summary_files, summary_with_details,
+};
+use callsheet_core::reply::{
+    Answer, Candidates, Execution, FileFacts, KnownTask, Lookup, LoopTurn, ReadContext, Reading, Severity,
+};
+use callsheet_core::spec::{
+    BlobId, Fragment, RepeatClass, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, Slug, Task,
+    ToolCall, ToolEffect, ToolSpec,
+};
+use serde_json::json;
+
+/// A fixture: header lines `key: value`, then parts, each introduced by a line `===== name`.
+struct Fixture {
+    header: BTreeMap<String, String>,
+    parts: Vec<(String, String)>,
+}
+
+impl Fixture {
+    fn parse(text: &str) -> Self {
+        let mut header = BTreeMap::new();
+        let mut parts: Vec<(String, String)> = Vec::new();
+        for line in text.split_inclusive('\n') {
+            if let Some(name) = line.strip_prefix("===== ") {
+                parts.push((name.trim().to_owned(), String::new()));
+            } else if let Some((_, body)) = parts.last_mut() {
+                body.push_str(line);
+            } else if let Some((key, value)) = line.split_once(": ") {
+                header.insert(key.trim().to_owned(), value.trim().to_owned());
+            }
+        }
+        Self { header, parts }
+    }
+
+    fn part(&self, name: &str) -> Option<&str> {
+        self.parts.iter().find(|(part, _)| part == name).map(|(_, body)| body.as_str())
+    }
+
+    fn get(&self, key: &str) -> Option<&str> {
+        self.header.get(key).map(String::as_str)
+    }
+
+    fn list(&self, key: &str) -> Vec<String> {
+        self.get(key).map(|value| value.split_whitespace().map(str::to_owned).collect()).unwrap_or_default()
+    }
+}
+
+fn tool(name: &str, effect: ToolEffect, parameters: serde_json::Value) -> ToolSpec {
+    ToolSpec {
+        name: name.into(),
+        description: String::new(),
+        parameters,
+        effect,
+        repeat: RepeatClass::Read,
+        exclusive: false,
+    }
+}
+
+fn tools() -> Vec<ToolSpec> {
+    let object = |properties: serde_json::Value, required: &[&str]| json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
+    vec![
+        tool(
+            "search_text",
+            ToolEffect::Read,
+            object(
+                json!({"pattern": {"type": "string"}, "path": {"type": "string"}, "limit": {"type": "integer"},
+                       "ignore_case": {"type": "boolean"}, "globs": {"type": "array", "items": {"type": "string"}},
+                       "sizes": {"type": "array", "items": {"type": "integer"}}}),
+                &["pattern"],
+            ),
+        ),
+        tool(
+            "read_file",
+            ToolEffect::Read,
+            object(json!({"path": {"type": "string"}, "line": {"type": ["integer", "null"]}}), &["path"]),
+        ),
+        tool("list_files", ToolEffect::Read, object(json!({"path": {"type": "string"}}), &[])),
+        tool(
+            "write_file",
+            ToolEffect::Write,
+            object(json!({"path": {"type": "string"}, "content": {"type": "string"}}), &["path", "content"]),
+        ),
+        tool("run_command", ToolEffect::Execute, object(json!({"command": {"type": "string"}}), &["command"])),
+    ]
+}
+
+fn skill(fixture: &Fixture) -> Skill {
+    let tools = match fixture.get("tools") {
+        Some("none") => Vec::new(),
+        Some(_) => fixture.list("tools"),
+        None => vec!["search_text".to_owned(), "read_file".to_owned()],
+    };
+    let policy = SkillPolicy {
+        needs_arguments: tools.iter().any(|tool| tool != "write_file") && fixture.get("mode") != Some("loop"),
+        writes_files: tools.iter().any(|tool| tool == "write_file"),
+        mode: if fixture.get("mode") == Some("loop") { SkillMode::Loop } else { SkillMode::Interpret },
+        tools,
+        ..SkillPolicy::default()
+    };
+    Skill {
+        name: "find_code".into(),
+        description: String::new(),
+        form: SkillForm::SingleFile,
+        source: SkillSource { layer: SkillLayer::Bundled, path: String::new() },
+        refinement: String::new(),
+        execution: "x".into(),
+        input_requirements: String::new(),
+        policy,
+        text: String::new(),
+    }
+}
+
+fn task(name: &str, skill: Option<&str>) -> Task {
+    Task {
+        name: name.into(),
+        slug: Slug::new(name.to_lowercase().replace(' ', "-")),
+        aliases: Vec::new(),
+        need: "Every place that counts retries.".into(),
+        skill: skill.map(str::to_owned),
+        references: Vec::new(),
+        expected: "File and line.".into(),
+        approval: false,
+        calls: Vec::new(),
+        extra: String::new(),
+    }
+}
+
+fn known(task: Task, step: u32, done: bool) -> KnownTask {
+    KnownTask {
+        task,
+        step: Some(step),
+        done,
+        denied: false,
+        outstanding: !done,
+        headings: vec!["result-summary".into(), "table".into()],
+        details: vec!["counters.csv".into()],
+        tokens: 10,
+        writer: false,
+    }
+}
+
+/// Files are parts named `file <path> [full|part|stale|unseen|binary]`.
+struct World {
+    files: BTreeMap<String, (String, String)>,
+    near: BTreeMap<String, String>,
+    fixture: BTreeMap<String, String>,
+}
+
+impl World {
+    fn of(fixture: &Fixture) -> Self {
+        let mut files = BTreeMap::new();
+        for (name, body) in &fixture.parts {
+            if let Some(rest) = name.strip_prefix("file ") {
+                let (path, how) = rest.split_once(' ').unwrap_or((rest, "full"));
+                let mut body = body.replace("<CR>", "\r");
+                if how.contains("open-end") {
+                    body.truncate(body.trim_end_matches('\n').len());
+                }
+                files.insert(path.to_owned(), (body, how.to_owned()));
+            }
+        }
+        let near = fixture
+            .get("near")
+            .map(|value| {
+                value
+                    .split(", ")
+                    .filter_map(|pair| pair.split_once(" -> "))
+                    .map(|(a, b)| (a.to_owned(), b.to_owned()))
+                    .collect()
+            })
+            .unwrap_or_default();
+        Self { files, near, fixture: fixture.header.clone() }
+    }
+
+    fn has(&self, key: &str, path: &str) -> bool {
+        self.fixture.get(key).is_some_and(|value| value.split_whitespace().any(|known| known == path))
+    }
+
+    fn answer(&self, lookup: &Lookup) -> Answer {
+        match lookup {
+            Lookup::Path { path, fragment } => self.path(path, fragment.as_ref()),
+            Lookup::Content(path) => match self.files.get(path) {
+                Some((text, _)) => Answer::Content(text.clone()),
+                None => Answer::Missing(Candidates::default()),
+            },
+            Lookup::Glob(_) => Answer::Matches(Vec::new()),
+        }
+    }
+
+    fn path(&self, path: &str, fragment: Option<&Fragment>) -> Answer {
+        if self.has("outside", path) {
+            return Answer::Outside(Candidates::default());
+        }
+        if self.has("protected", path) {
+            return Answer::Protected;
+        }
+        let directory = path.trim_end_matches('/');
+        if self.files.keys().any(|known| known.starts_with(&format!("{directory}/"))) {
+            return Answer::File(FileFacts { path: directory.into(), directory: true, ..FileFacts::default() });
+        }
+        let Some((text, how)) = self.files.get(path) else {
+            let near: Vec<String> =
+                self.near.get(path).map(|to| to.split('|').map(str::to_owned).collect()).unwrap_or_default();
+            let without_slash =
+                path.strip_prefix('/').filter(|inner| self.files.contains_key(*inner)).map(str::to_owned);
+            return Answer::Missing(Candidates { without_slash, near });
+        };
+        let lines = u32::try_from(text.lines().count()).unwrap();
+        Answer::File(FileFacts {
+            path: path.into(),
+            binary: how == "binary",
+            lines,
+            fragment_exists: match fragment {
+                Some(Fragment::Anchor(anchor)) => Some(document_headings(text).contains(anchor)),
+                _ => None,
+            },
+            ..FileFacts::default()
+        })
+    }
+}
+
+fn context(fixture: &Fixture, world: &World) -> ReadContext {
+    let disabled: BTreeSet<String> = fixture.list("disabled").into_iter().collect();
+    let current = task("Find Code 1", Some("find_code"));
+    let mut context = ReadContext {
+        catalog: vec![skill(fixture)],
+        tools: tools().into_iter().filter(|tool| !disabled.contains(&tool.name)).collect(),
+        disabled_tools: disabled,
+        tasks: vec![
+            known(task("Read Docs 1", None), 0, true),
+            known(current.clone(), 1, false),
+            known(task("Later 1", None), 2, false),
+        ],
+        prompts: vec!["Explain retries.\n\n## Rules\nBe short.\n".into()],
+        current: Some(current),
+        length_stop: fixture.get("length-stop").is_some(),
+        strict: fixture.get("strict").is_some(),
+        prompt_budget: 24_000,
+        reference_budget: 8_000,
+        ..ReadContext::default()
+    };
+    for (path, (text, how)) in &world.files {
+        let hash = BlobId::of(if how.contains("stale") { b"older text" } else { text.as_bytes() });
+        match how.as_str() {
+            how if how.contains("unseen") => None,
+            how if how.contains("part") => context.shown_in_part.insert(path.clone(), hash),
+            _ => context.shown_in_full.insert(path.clone(), hash),
+        };
+    }
+    context
+}
+
+fn ask(kind: TaskReply, reply: &str, world: &World, context: &mut ReadContext) {
+    for round in 0.. {
+        let wanted = lookups(kind, reply, context);
+        if wanted.is_empty() {
+            return;
+        }
+        assert!(round < 3, "the same questions are asked again: {wanted:?}");
+        for lookup in wanted {
+            let answer = world.answer(&lookup);
+            context.answers.insert(lookup, answer);
+        }
+    }
+}
+
+fn notes<T>(reading: &Reading<T>) -> String {
+    let mut out = String::from(if reading.is_accepted() { "accepted\n" } else { "refused\n" });
+    for repair in &reading.repairs {
+        let (first, last) = (repair.span.first, repair.span.last);
+        writeln!(out, "repair {} {first}-{last}: {:?} -> {:?}", repair.code, repair.before, repair.after).unwrap();
+    }
+    for issue in &reading.issues {
+        let severity = if issue.severity == Severity::Error { "error" } else { "warning" };
+        writeln!(out, "{severity} {}: {issue}", issue.code).unwrap();
+    }
+    out
+}
+
+fn execution(value: &Execution, context: &ReadContext) -> String {
+    let mut out = String::new();
+    writeln!(out, "summary: {:?}", value.summary).unwrap();
+    writeln!(out, "headings: {}", document_headings(&value.document).join(" ")).unwrap();
+    for detail in &value.details {
+        writeln!(out, "details: {} {:?}", detail.filename, detail.content).unwrap();
+    }
+    let slug = &context.current.as_ref().unwrap().slug;
+    let linked = summary_with_details(&value.summary, slug, &value.details);
+    if linked != value.summary {
+        writeln!(out, "summary with details: {linked:?}").unwrap();
+    }
+    let files = summary_files(value, context);
+    if !files.is_empty() {
+        writeln!(out, "carried: {}", files.join(" ")).unwrap();
+    }
+    if value.more_work {
+        out.push_str("more work\n");
+    }
+    if value.no_changes {
+        out.push_str("no changes\n");
+    }
+    out
+}
+
+fn calls(calls: &[ToolCall]) -> String {
+    calls.iter().map(|call| format!("call {}: {}\n", call.id, canonical(call))).collect()
+}
+
+fn refinement(reply: &str, context: &ReadContext) -> String {
+    let reading = read_refinement(reply, context);
+    let mut out = notes(&reading);
+    if let Some(references) = &reading.value.references {
+        let links: Vec<String> = references.iter().map(|one| format!("[{}]({})", one.title, one.target)).collect();
+        writeln!(out, "references: {}", links.join(" ")).unwrap();
+    }
+    out.push_str(&calls(&reading.value.calls));
+    let mut task = context.current.clone().unwrap();
+    reading.value.apply_to(&mut task);
+    writeln!(out, "task: need {:?}, expected {:?}, approval {}", task.need, task.expected, task.approval).unwrap();
+    out
+}
+
+fn write_execution(reply: &str, context: &ReadContext) -> String {
+    let reading = read_write_execution(reply, context);
+    let mut out = notes(&reading);
+    out.push_str(&execution(&reading.value.execution, context));
+    let diff = diff_of(&reading.value.edits).replace('\r', "<CR>");
+    if !diff.is_empty() {
+        writeln!(out, "diff:\n{}", diff.trim_end()).unwrap();
+    }
+    out
+}
+
+fn turn(fixture: &Fixture, reply: &str, context: &ReadContext) -> String {
+    let native: Vec<ToolCall> =
+        fixture.part("native").map(|text| serde_json::from_str(text).unwrap()).unwrap_or_default();
+    let taken: BTreeSet<String> = fixture.list("taken").into_iter().collect();
+    let input = TurnInput { native: &native, taken_ids: &taken, tools_offered: fixture.get("last-turn").is_none() };
+    let reading = read_loop_turn(reply, input, context);
+    let value = match &reading.value {
+        LoopTurn::Calls(list) => format!("turn: calls\n{}", calls(list)),
+        LoopTurn::Final(result) => format!("turn: final\n{}", execution(result, context)),
+    };
+    notes(&reading) + &value
+}
+
+fn run(kind: &str, fixture: &Fixture) -> String {
+    let world = World::of(fixture);
+    let mut context = context(fixture, &world);
+    let reply = fixture.part("reply").unwrap_or("");
+    let asked = match kind {
+        "refinement" | "calls" => TaskReply::Refinement,
+        "execution" => TaskReply::Execution,
+        "write" => TaskReply::WriteExecution,
+        "merge" => TaskReply::Merge,
+        "loop" => TaskReply::LoopTurn,
+        other => panic!("unknown kind {other}"),
+    };
+    if fixture.get("unanswered").is_none() {
+        ask(asked, reply, &world, &mut context);
+    }
+    match asked {
+        TaskReply::Refinement => refinement(reply, &context),
+        TaskReply::WriteExecution => write_execution(reply, &context),
+        TaskReply::LoopTurn => turn(fixture, reply, &context),
+        TaskReply::Execution => {
+            let reading = read_execution(reply, &context);
+            notes(&reading) + &execution(&reading.value, &context)
+        }
+        TaskReply::Merge => {
+            let reading = read_merge(reply, &context);
+            notes(&reading) + &execution(&reading.value, &context)
+        }
+    }
+}
+
+fn check(path: &Path, kind: &str, failures: &mut Vec<String>) {
+    let text = fs::read_to_string(path).unwrap();
+    let fixture = Fixture::parse(&text);
+    let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+    let actual = run(kind, &fixture);
+    for code in fixture.list("covers") {
+        let is_paragraph = code.starts_with(|c: char| c.is_ascii_digit());
+        if !is_paragraph && !actual.contains(&format!(" {code}")) {
+            failures.push(format!("{kind}/{name}: covers {code}, but the reading does not name it:\n{actual}"));
+        }
+    }
+    let expected = fixture.part("expect").unwrap_or("");
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        let head = text.split("===== expect").next().unwrap().trim_end_matches('\n');
+        fs::write(path, format!("{head}\n===== expect\n{actual}")).unwrap();
+    } else if expected != actual {
+        failures.push(format!("{kind}/{name}:\n--- expected\n{expected}--- actual\n{actual}"));
+    }
+}
+
+fn fixtures(kind: &str) -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/tasks").join(kind);
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(!paths.is_empty());
+    paths
+}
+
+fn check_all(kind: &str) {
+    let mut failures = Vec::new();
+    for path in fixtures(kind) {
+        check(&path, kind, &mut failures);
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn refinements_read_as_the_fixtures_say() {
+    check_all("refinement");
+}
+
+#[test]
+fn tool_calls_read_as_the_fixtures_say() {
+    check_all("calls");
+}
+
+#[test]
+fn executions_read_as_the_fixtures_say() {
+    check_all("execution");
+}
+
+#[test]
+fn writer_replies_read_as_the_fixtures_say() {
+    check_all("write");
+}
+
+#[test]
+fn merges_read_as_the_fixtures_say() {
+    check_all("merge");
+}
+
+#[test]
+fn loop_turns_read_as_the_fixtures_say() {
+    check_all("loop");
+}

@@ -137,7 +137,8 @@ pub enum Event {
     ReferencesChecked {
         /// Task.
         task: Slug,
-        /// Number of the check, as in the effect.
+        /// Number of the check, as in the effect. Written as `number`: `n` is the fact's own.
+        #[serde(rename = "number")]
         n: u32,
         /// When.
         stage: ReferenceStage,
@@ -172,7 +173,8 @@ pub enum Event {
     RunsMerged {
         /// Task.
         task: Slug,
-        /// Number of the merge, as in the effect.
+        /// Number of the merge, as in the effect. Written as `number`: `n` is the fact's own.
+        #[serde(rename = "number")]
         n: u32,
         /// The merged result.
         result: ResultParts,

@@ -1,5 +1,7 @@
 //! The facts of a run, version 1.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::reply::{Issue, Refinement, Repair};
@@ -7,7 +9,7 @@ use crate::spec::{BlobId, ExecRunId, RunId, Settings, Slug, ToolCall};
 
 use super::{
     Answer, CallFault, CallKey, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, ReferenceStage, ResultParts,
-    StopReason, ToolRecord, Usage,
+    StopReason, ToolPolicy, ToolRecord, Usage,
 };
 
 /// Where an adopted list came from.
@@ -32,6 +34,10 @@ pub enum Event {
         entry: Entry,
         /// Settings in force.
         settings: Settings,
+        /// What is known of the registered tools, by canonical name. A tool that is not named counts as
+        /// `Write`, `Once` (spec 11.1).
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        tools: BTreeMap<String, ToolPolicy>,
     },
     /// A process takes the run up again: what was in flight is settled (spec 2.18), a waiting outcome is lifted,
     /// rounds count anew.
@@ -131,7 +137,8 @@ pub enum Event {
     ReferencesChecked {
         /// Task.
         task: Slug,
-        /// Number of the check, as in the effect.
+        /// Number of the check, as in the effect. Written as `number`: `n` is the fact's own.
+        #[serde(rename = "number")]
         n: u32,
         /// When.
         stage: ReferenceStage,
@@ -166,7 +173,8 @@ pub enum Event {
     RunsMerged {
         /// Task.
         task: Slug,
-        /// Number of the merge, as in the effect.
+        /// Number of the merge, as in the effect. Written as `number`: `n` is the fact's own.
+        #[serde(rename = "number")]
         n: u32,
         /// The merged result.
         result: ResultParts,

@@ -7,7 +7,7 @@ mod parts;
 pub use event::{Event, ListOrigin};
 pub use parts::{
     Answer, CallFault, CallKey, CallNo, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate, GateKind,
-    ListAdopted, Outcome, PlannedTask, ReferenceStage, ResultParts, StopReason, ToolRecord, Usage, Verdict,
+    ListAdopted, Outcome, PlannedTask, ReferenceStage, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 
 use serde::{Deserialize, Serialize};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::reply::Phase;
-use crate::spec::{BlobId, ExecRunId, Goals, SkillPolicy, Slug, Task, TaskList};
+use crate::spec::{BlobId, ExecRunId, Goals, RepeatClass, SkillPolicy, Slug, Task, TaskList, ToolEffect, ToolSpec};
 
 /// Number of a model call in its run, from 1, in the order replies were recorded.
 pub type CallNo = u32;
@@ -373,6 +373,39 @@ pub struct ResultParts {
     /// Canonical file targets linked from the summary, for carried references (spec 2.12).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<String>,
+}
+
+/// What the run machine must know of a tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolPolicy {
+    /// Effect on the world.
+    pub effect: ToolEffect,
+    /// Whether a call may be repeated.
+    pub repeat: RepeatClass,
+    /// Calls of this tool never run beside each other (spec 10.3).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exclusive: bool,
+}
+
+impl Default for ToolPolicy {
+    /// An unknown tool: `Write`, `Once` (spec 11.1).
+    fn default() -> Self {
+        Self { effect: ToolEffect::Write, repeat: RepeatClass::Once, exclusive: false }
+    }
+}
+
+impl From<&ToolSpec> for ToolPolicy {
+    fn from(spec: &ToolSpec) -> Self {
+        Self { effect: spec.effect, repeat: spec.repeat, exclusive: spec.exclusive }
+    }
+}
+
+impl ToolPolicy {
+    /// Its calls change nothing by themselves: they give a change set, and the before-apply gate shows it. Such a
+    /// call needs no before-call gate. A tool that acts at once declares `Once`.
+    pub fn stages_changes(self) -> bool {
+        self.effect == ToolEffect::Write && self.repeat == RepeatClass::Idempotent
+    }
 }
 
 /// What a tool call gave.

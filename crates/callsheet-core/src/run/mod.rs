@@ -1,5 +1,169 @@
 //! The machine: `apply` folds one fact, `outstanding` derives what the shell owes the world.
+//!
+//! # How it hangs together
+//!
+//! A [`Run`] is a value. Nothing in it reads a clock or does anything; the only time it knows is the `at` of facts.
+//! Every [`Run::apply`] does three things:
+//!
+//! 1. **fold** (`fold`, `calls`, `lists`, `tools`, `gates`, `resume`): check that the fact fits, else refuse it with
+//!    a [`Reject`] and change nothing; then note what it says.
+//! 2. **settle** (`rounds`, `steps`, `execute`): make every transition that needs nobody: release waiting tasks,
+//!    block readers of lost outputs, open gates, build execution runs, end tasks, steps and rounds. Each of them
+//!    goes through [`State::may_become`], the table of spec 2.10.
+//! 3. **derive** (`units`, with every limit in `limits`): which effects are owed now, at most `jobs` pieces of work,
+//!    then gates and questions. [`Run::outstanding`] hands the result out.
+//!
+//! The driver's loop is: for each outstanding effect that it is not performing, append `Started` (not for reading
+//! replies, checking references and merging by code, which are pure), apply it, perform it; append and apply what
+//! came out. An effect that leaves the list is cancelled. So folding a log again gives the same run and the same
+//! list, and a crash loses only what was in flight: `RunResumed` (`resume`) settles that.
+//!
+//! # Words
+//!
+//! A *unit* is one refinement, one execution run, one merge, or the plan or iteration call. Its model calls are its
+//! [`Attempts`]. A unit that is *admitted* holds a slot until it ends or waits for a person. A [`Stage`] is what the
+//! run as a whole does: prepare, pass, iterate, conclude. A *round* is one pass and one iteration.
+//!
+//! # Where new things go
+//!
+//! * A new fact: `record::Event`, then the fold in the file of its idea. A new limit: `limits`, nowhere else.
+//! * A follow-up (spec 2.17) is a stage like `Prepare` with `Phase::Continue`; an edit by a person (spec 2.18) is a
+//!   `ListAdopted` of the host that `lists` accepts between rounds and at the gate.
+//! * A template operator (sequential, reduce, director loop) is a nested state of this same machine: `steps` is the
+//!   operator "sequence of concurrent steps", and holds its position in `Pass`. Another operator gets a file beside
+//!   it, with a position type of its own and the same three parts (fold, settle, units), and `Stage` gets a variant
+//!   that holds a tree of such positions; leaves are `TaskRun`s, so units, gates, limits and resume stay as they are.
 
+mod access;
+mod attempts;
+mod calls;
 mod effect;
+mod execute;
+mod fold;
+mod gates;
+pub mod limits;
+mod lists;
+mod loops;
+mod reject;
+mod resume;
+mod rounds;
+mod state;
+mod steps;
+mod task;
+mod tools;
+mod totals;
+mod units;
 
+pub use access::{LimitUse, Problem, ProblemKind};
+pub use attempts::Attempts;
 pub use effect::{Asked, Effect};
+pub use limits::Limit;
+pub use reject::Reject;
+pub use state::{Stage, State, Stopwatch};
+pub use task::{AppliedSet, Check, ExecRun, Failure, Merge, RunInput, TaskRun, ToolOutput, ToolRun, ToolState, Turn};
+pub use totals::{CallRecord, Totals};
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::{CallKey, EffectKey, Entry, Fact, Gate, Outcome, ToolPolicy};
+use crate::reply::Phase;
+use crate::spec::{ExecRunId, Goals, RunId, Settings, Slug};
+
+use steps::Pass;
+use task::{PendingSet, SetKey};
+
+/// A run: everything that its facts say, and what follows from them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Run {
+    id: Option<RunId>,
+    entry: Option<Entry>,
+    settings: Settings,
+    tool_policies: BTreeMap<String, ToolPolicy>,
+    stage: Stage,
+    waiting: Option<Outcome>,
+    goals: Goals,
+    former_goals: Vec<Goals>,
+    no_longer_relevant: Vec<String>,
+    remarks: String,
+    message: Option<String>,
+    list_adopted: bool,
+    round: u32,
+    rounds: u32,
+    iteration_due: bool,
+    more_work: bool,
+    /// Slugs of the current list, by step.
+    steps: Vec<Vec<Slug>>,
+    /// Every slug ever listed, in the order of first appearance.
+    order: Vec<Slug>,
+    tasks: BTreeMap<Slug, TaskRun>,
+    /// Former slugs of renamed tasks (spec 6.4).
+    aliases: BTreeMap<Slug, Slug>,
+    pass: Pass,
+    before_run: Option<Gate>,
+    writer_approval: bool,
+    gates: u32,
+    sets: BTreeMap<SetKey, PendingSet>,
+    plan: Attempts,
+    iterate: Attempts,
+    in_flight: BTreeSet<EffectKey>,
+    call_numbers: BTreeMap<(Phase, Option<Slug>, Option<ExecRunId>), u32>,
+    calls: Vec<CallRecord>,
+    call_index: BTreeMap<CallKey, usize>,
+    totals: Totals,
+    minimum_calls: u32,
+    /// Counts what may have changed files: applied sets, calls of tools that do not only read, resumes.
+    world: u32,
+    clock: Stopwatch,
+    /// Milliseconds at which the current list could have existed with unlimited slots.
+    ideal_list_ms: u64,
+    now: u64,
+    last_fact: u64,
+    reached: BTreeSet<Limit>,
+    owed: Vec<Effect>,
+}
+
+impl Run {
+    /// A run without facts. It owes nothing until `RunStarted`.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Folds one fact.
+    ///
+    /// # Errors
+    /// The fact does not fit; the run is unchanged.
+    pub fn apply(&mut self, fact: &Fact) -> Result<(), Reject> {
+        if fact.v > crate::record::VERSION {
+            return Err(Reject::Version { found: fact.v });
+        }
+        if fact.n <= self.last_fact {
+            return Err(Reject::Number { found: fact.n, last: self.last_fact });
+        }
+        let at = fact.at.max(self.now);
+        self.fold(&fact.event, at)?;
+        self.now = at;
+        self.last_fact = fact.n;
+        self.settle()?;
+        self.derive();
+        Ok(())
+    }
+
+    /// Whether `apply` would take the fact, without changing anything: for a shell that records before it applies.
+    ///
+    /// # Errors
+    /// As `apply`.
+    pub fn check(&self, fact: &Fact) -> Result<(), Reject> {
+        self.clone().apply(fact)
+    }
+
+    /// What the shell owes the world: at most `jobs` pieces of work, units in flight first, then new ones in the
+    /// order of spec 2.6; then open gates and questions. An effect in flight stays until its result is applied.
+    pub fn outstanding(&self) -> Vec<Effect> {
+        self.owed.clone()
+    }
+
+    /// Whether the effect has been started and its result has not been applied.
+    pub fn is_in_flight(&self, key: &EffectKey) -> bool {
+        self.in_flight.contains(key)
+    }
+}

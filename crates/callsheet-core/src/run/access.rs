@@ -1,0 +1,257 @@
+//! What the driver, prompts and views read off a run.
+
+use crate::record::{CallKey, Entry, Outcome};
+use crate::reply::Issue;
+use crate::spec::{Goals, RunId, Settings, Slug};
+
+use super::{Attempts, CallRecord, Limit, Run, Stage, State, TaskRun, Totals};
+use crate::reply::Phase;
+
+/// A task that ended without output, for `task_problems` (spec 2.9) and the report.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem<'a> {
+    /// The task.
+    pub task: &'a TaskRun,
+    /// What happened.
+    pub kind: ProblemKind<'a>,
+}
+
+/// What happened to a task that ended without output.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ProblemKind<'a> {
+    /// It failed.
+    Failed {
+        /// Why.
+        reason: &'a str,
+        /// Issues of its last reply or check.
+        issues: &'a [Issue],
+        /// The provider could not be reached.
+        communication: bool,
+    },
+    /// A person refused it.
+    Denied {
+        /// Their words, verbatim; may be empty.
+        words: &'a str,
+    },
+    /// It waits for something that will not come.
+    Blocked {
+        /// The task that caused it; itself if a policy holds it.
+        cause: &'a Slug,
+    },
+}
+
+/// How far a limit of the run is used, for telling at the warning threshold.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LimitUse {
+    /// Which.
+    pub limit: Limit,
+    /// Used, in the unit of the limit (seconds for times).
+    pub used: f64,
+    /// The limit.
+    pub max: f64,
+}
+
+impl Run {
+    /// Name of the run; `None` before `RunStarted`.
+    pub fn id(&self) -> Option<&RunId> {
+        self.id.as_ref()
+    }
+
+    /// How it began.
+    pub fn entry(&self) -> Option<&Entry> {
+        self.entry.as_ref()
+    }
+
+    /// The original prompt (spec 2.1); empty before `RunStarted`.
+    pub fn prompt(&self) -> &str {
+        self.entry.as_ref().map_or("", Entry::prompt)
+    }
+
+    /// Settings in force.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Goals and markers of the latest accepted list.
+    pub fn goals(&self) -> &Goals {
+        &self.goals
+    }
+
+    /// Goals of earlier lists, oldest first.
+    pub fn former_goals(&self) -> &[Goals] {
+        &self.former_goals
+    }
+
+    /// Links that iterations marked as no longer relevant (spec 5.10).
+    pub fn no_longer_relevant(&self) -> &[String] {
+        &self.no_longer_relevant
+    }
+
+    /// What the latest list reply said under `Issues with the tasks`, for the person only.
+    pub fn remarks(&self) -> &str {
+        &self.remarks
+    }
+
+    /// The message for a person that goes with the stage or outcome, if there is one.
+    pub fn message(&self) -> Option<&str> {
+        self.message.as_deref()
+    }
+
+    /// What the run is doing.
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    /// The round, from 1, counted anew at a resume; 0 before the first list.
+    pub fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// Rounds since the start of the run.
+    pub fn rounds(&self) -> u32 {
+        self.rounds
+    }
+
+    /// How the run ended, or why it waits; `None` while it goes on or still owes its report.
+    pub fn outcome(&self) -> Option<Outcome> {
+        match self.stage {
+            Stage::Concluded(outcome) => Some(outcome),
+            _ => self.waiting,
+        }
+    }
+
+    /// The number of the last fact that was applied.
+    pub fn last_fact(&self) -> u64 {
+        self.last_fact
+    }
+
+    /// The time of the last fact, milliseconds since the Unix epoch.
+    pub fn now_ms(&self) -> u64 {
+        self.now
+    }
+
+    /// A list was ever accepted.
+    pub fn has_list(&self) -> bool {
+        self.list_adopted
+    }
+
+    /// Slugs of the current list by step, in sheet order.
+    pub fn steps(&self) -> &[Vec<Slug>] {
+        &self.steps
+    }
+
+    /// The step that runs, 0-based; `None` when all tasks of the list have ended.
+    pub fn step(&self) -> Option<usize> {
+        self.current_step()
+    }
+
+    /// The 0-based step of a task in the current list.
+    pub fn step_of(&self, slug: &Slug) -> Option<usize> {
+        self.steps.iter().position(|step| step.contains(slug))
+    }
+
+    /// A task by slug or by the former slug of a renamed task (spec 6.4).
+    pub fn task(&self, slug: &Slug) -> Option<&TaskRun> {
+        self.tasks.get(slug).or_else(|| self.tasks.get(self.aliases.get(slug)?))
+    }
+
+    /// Every task of the run, in the order of first appearance.
+    pub fn tasks(&self) -> impl Iterator<Item = &TaskRun> {
+        self.order.iter().filter_map(|slug| self.tasks.get(slug))
+    }
+
+    /// Finished tasks, in the order of first appearance.
+    pub fn done(&self) -> impl Iterator<Item = &TaskRun> {
+        self.tasks().filter(|task| task.state == State::Done)
+    }
+
+    /// Every slug ever given, former ones included (spec 6.3).
+    pub fn taken(&self) -> impl Iterator<Item = &Slug> {
+        self.order.iter().chain(self.aliases.keys())
+    }
+
+    /// Whether a person approved every writer of this run (spec 11.5).
+    pub fn writer_approval(&self) -> bool {
+        self.writer_approval
+    }
+
+    /// What no accepted iteration has seen yet: `task_problems`.
+    pub fn problems(&self) -> impl Iterator<Item = Problem<'_>> {
+        self.all_problems().filter(|problem| !problem.task.problem_seen)
+    }
+
+    /// Every task that is failed, denied or blocked now, for the report.
+    pub fn all_problems(&self) -> impl Iterator<Item = Problem<'_>> {
+        self.tasks().filter_map(|task| {
+            let kind = match task.state {
+                State::Failed => {
+                    let failure = task.failure.as_ref();
+                    ProblemKind::Failed {
+                        reason: failure.map_or("", |failure| &failure.reason),
+                        issues: failure.map_or(&[], |failure| &failure.issues),
+                        communication: failure.is_some_and(|failure| failure.communication),
+                    }
+                }
+                State::Denied => ProblemKind::Denied { words: task.denial.as_deref().unwrap_or_default() },
+                State::Blocked => ProblemKind::Blocked { cause: task.blocked_by.as_ref().unwrap_or(&task.task.slug) },
+                _ => return None,
+            };
+            Some(Problem { task, kind })
+        })
+    }
+
+    /// The attempts of the unit that a call belongs to: attempt number, budget scale, issues and reply of the last
+    /// refusal.
+    pub fn attempts(&self, key: &CallKey) -> Option<&Attempts> {
+        let task = || self.tasks.get(key.task.as_ref()?);
+        match key.phase {
+            Phase::Plan => Some(&self.plan),
+            Phase::Iterate => Some(&self.iterate),
+            Phase::Continue => None,
+            Phase::Refine => task().map(|task| &task.refine),
+            Phase::Execute => task()?.run(key.run.as_ref()?).map(|run| &run.attempts),
+            Phase::Merge => task()?.merge.as_ref().map(|merge| &merge.attempts),
+        }
+    }
+
+    /// Model calls that gave a reply, in the order they were recorded.
+    pub fn calls(&self) -> &[CallRecord] {
+        &self.calls
+    }
+
+    /// The record of one call.
+    pub fn call_record(&self, key: &CallKey) -> Option<&CallRecord> {
+        self.calls.get(*self.call_index.get(key)?)
+    }
+
+    /// Calls, tokens, cost, repairs by code.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    /// The least number of model calls that what happened so far needs without retries (spec 2.14).
+    pub fn minimum_calls(&self) -> u32 {
+        self.minimum_calls
+    }
+
+    /// Milliseconds in which work was in flight.
+    pub fn busy_ms(&self) -> u64 {
+        self.clock.spent_ms(self.now)
+    }
+
+    /// Milliseconds of the longest dependency chain of measured times: what the run would have taken with unlimited
+    /// slots.
+    pub fn ideal_ms(&self) -> u64 {
+        self.ideal_pass_ms().saturating_add(self.plan.busy_ms).saturating_add(self.iterate.busy_ms)
+    }
+
+    /// Limits that shaped this run.
+    pub fn limits_reached(&self) -> impl Iterator<Item = Limit> {
+        self.reached.iter().copied()
+    }
+
+    /// How far the limits of the run are used.
+    pub fn limit_uses(&self) -> Vec<LimitUse> {
+        super::limits::uses(self)
+    }
+}

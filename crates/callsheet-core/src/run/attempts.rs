@@ -1,0 +1,75 @@
+//! The model calls of one work unit: attempts, the reply that waits to be read, what the last refused one lacked.
+
+use crate::record::CallKey;
+use crate::reply::Issue;
+use crate::spec::BlobId;
+
+/// State of one phase of one unit. `admitted` means that the unit holds one of the `jobs` slots (spec 2.6).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Attempts {
+    /// The current attempt, from 1.
+    pub attempt: u32,
+    /// Reference budgets are multiplied by this (spec 12.3).
+    pub scale: f64,
+    /// Issues of the last refused reply or rejected change set; empty on the first attempt.
+    pub issues: Vec<Issue>,
+    /// The last refused reply: the previous proposal of plan and iteration.
+    pub refused: Option<BlobId>,
+    /// The last failure was one of communication (spec 12.3).
+    pub communication: bool,
+    /// A recorded reply that nobody has read yet.
+    pub reading: Option<CallKey>,
+    /// The unit holds a slot.
+    pub admitted: bool,
+    /// Milliseconds its model calls took so far.
+    pub busy_ms: u64,
+}
+
+impl Default for Attempts {
+    fn default() -> Self {
+        Self {
+            attempt: 1,
+            scale: 1.0,
+            issues: Vec::new(),
+            refused: None,
+            communication: false,
+            reading: None,
+            admitted: false,
+            busy_ms: 0,
+        }
+    }
+}
+
+impl Attempts {
+    /// Uses up an attempt; true when it was the last of `max`.
+    pub(super) fn use_up(&mut self, max: u32) -> bool {
+        self.reading = None;
+        if self.attempt >= max {
+            self.admitted = false;
+            return true;
+        }
+        self.attempt += 1;
+        false
+    }
+
+    /// A reply was refused (spec 12.2).
+    pub(super) fn refuse(&mut self, issues: Vec<Issue>, reply: Option<BlobId>, max: u32) -> bool {
+        self.issues = issues;
+        self.refused = reply;
+        self.communication = false;
+        self.use_up(max)
+    }
+
+    /// The prompt did not fit (spec 12.3): budgets shrink by 30 %.
+    pub(super) fn overflow(&mut self, max: u32) -> bool {
+        self.scale *= 0.7;
+        self.communication = false;
+        self.use_up(max)
+    }
+
+    /// The unit ended: its slot is free, its reply is read.
+    pub(super) fn close(&mut self) {
+        self.reading = None;
+        self.admitted = false;
+    }
+}

@@ -1,0 +1,235 @@
+//! Facts about model calls: replies, faults, refusals, and what accepted replies gave.
+
+use crate::record::{CallFault, CallKey, EffectKey, Event, Outcome, ResultParts};
+use crate::reply::{Issue, Phase, Refinement, Repair};
+use crate::spec::BlobId;
+
+use super::{CallRecord, Effect, Failure, Limit, Reject, Run, Stage, State, limits};
+
+impl Run {
+    pub(super) fn reply_received(&mut self, event: &Event) -> Result<(), Reject> {
+        let Event::ReplyReceived { key, prompt, reply, model, usage, ms, sends, stop } = event else { return Ok(()) };
+        self.landed(EffectKey::Ask(key.clone()))?;
+        let mut attempt = 1;
+        if let Some(attempts) = self.attempts_mut(key) {
+            attempt = attempts.attempt;
+            attempts.reading = Some(key.clone());
+            attempts.communication = false;
+            attempts.busy_ms = attempts.busy_ms.saturating_add(*ms);
+        }
+        let tokens = usage.input.saturating_add(usage.output);
+        if let Some(task) = key.task.as_ref().and_then(|slug| self.tasks.get_mut(slug)) {
+            task.tokens = task.tokens.saturating_add(tokens);
+        }
+        self.totals.add(usage);
+        let number = u32::try_from(self.calls.len()).unwrap_or(u32::MAX).saturating_add(1);
+        self.call_index.insert(key.clone(), self.calls.len());
+        self.calls.push(CallRecord {
+            key: key.clone(),
+            number,
+            attempt,
+            model: model.clone(),
+            usage: *usage,
+            ms: *ms,
+            sends: *sends,
+            stop: *stop,
+            prompt: prompt.clone(),
+            reply: reply.clone(),
+            repairs: Vec::new(),
+            issues: Vec::new(),
+            accepted: None,
+        });
+        Ok(())
+    }
+
+    /// The reply of `key` is about to be read, so that what came out of the reading may be folded.
+    fn expect_reading(&self, key: &CallKey) -> Result<(), Reject> {
+        let owed = self.owed.iter().any(|effect| matches!(effect, Effect::ReadReply(asked) if asked.key == *key));
+        if owed { Ok(()) } else { Err(Reject::NotAwaited(key.clone())) }
+    }
+
+    /// Notes the reading in the record of the call. Returns the reply.
+    fn read(&mut self, key: &CallKey, accepted: bool, repairs: &[Repair], issues: &[Issue]) -> Option<BlobId> {
+        for repair in repairs {
+            *self.totals.repairs.entry(repair.code.as_str().to_owned()).or_insert(0) += 1;
+        }
+        let record = self.call_index.get(key).and_then(|index| self.calls.get_mut(*index))?;
+        record.accepted = Some(accepted);
+        record.repairs = repairs.to_vec();
+        record.issues = issues.to_vec();
+        Some(record.reply.clone())
+    }
+
+    /// An accepted reply: one of the calls that could not have been saved (spec 2.14).
+    pub(super) fn accept(&mut self, key: &CallKey, repairs: &[Repair], issues: &[Issue]) -> Result<(), Reject> {
+        self.expect_reading(key)?;
+        self.minimum_calls = self.minimum_calls.saturating_add(1);
+        self.read(key, true, repairs, issues);
+        Ok(())
+    }
+
+    pub(super) fn reply_refused(&mut self, key: &CallKey, issues: &[Issue], repairs: &[Repair]) -> Result<(), Reject> {
+        self.expect_reading(key)?;
+        let reply = self.read(key, false, repairs, issues);
+        let max = limits::attempts(self);
+        let exhausted = self.attempts_mut(key).is_some_and(|attempts| attempts.refuse(issues.to_vec(), reply, max));
+        if exhausted { self.exhausted(key, issues.to_vec()) } else { Ok(()) }
+    }
+
+    pub(super) fn task_refined(
+        &mut self,
+        key: &CallKey,
+        refinement: &Refinement,
+        repairs: &[Repair],
+        issues: &[Issue],
+    ) -> Result<(), Reject> {
+        if key.phase != Phase::Refine {
+            return Err(Reject::NotAwaited(key.clone()));
+        }
+        self.accept(key, repairs, issues)?;
+        let Some(slug) = key.task.clone() else { return Err(Reject::NotAwaited(key.clone())) };
+        self.note_ideal_refined(&slug);
+        if let Some(task) = self.tasks.get_mut(&slug) {
+            task.refine.close();
+            task.refined = true;
+            task.checked = None;
+            if let Some(need) = &refinement.need {
+                task.task.need.clone_from(need);
+            }
+            if let Some(references) = &refinement.references {
+                task.task.references.clone_from(references);
+            }
+            if let Some(expected) = &refinement.expected {
+                task.task.expected.clone_from(expected);
+            }
+            if !refinement.calls.is_empty() {
+                task.task.calls.clone_from(&refinement.calls);
+            }
+            if refinement.approval {
+                task.task.approval = true;
+                task.writer.get_or_insert_with(|| "the task asks for approval".to_owned());
+            }
+        }
+        self.set_state(&slug, State::Ready)
+    }
+
+    pub(super) fn run_finished(
+        &mut self,
+        key: &CallKey,
+        result: &ResultParts,
+        repairs: &[Repair],
+        issues: &[Issue],
+    ) -> Result<(), Reject> {
+        let Some(slug) = key.task.clone() else { return Err(Reject::NotAwaited(key.clone())) };
+        match key.phase {
+            Phase::Merge => {
+                self.accept(key, repairs, issues)?;
+                self.enter_running(&slug)?;
+                self.finish_task(&slug, result)
+            }
+            Phase::Execute => {
+                self.accept(key, repairs, issues)?;
+                self.enter_running(&slug)?;
+                self.evaluated(&slug, key, result)
+            }
+            _ => Err(Reject::NotAwaited(key.clone())),
+        }
+    }
+
+    pub(super) fn call_failed(
+        &mut self,
+        key: &CallKey,
+        fault: &CallFault,
+        message: &str,
+        at: u64,
+    ) -> Result<(), Reject> {
+        self.landed(EffectKey::Ask(key.clone()))?;
+        self.totals.failed_calls = self.totals.failed_calls.saturating_add(1);
+        let max = limits::attempts(self);
+        let run_is_over = limits::time_is_over(self, at);
+        let Some(attempts) = self.attempts_mut(key) else { return Ok(()) };
+        match fault {
+            CallFault::Cancelled => Ok(()),
+            CallFault::ContextOverflow => {
+                let exhausted = attempts.overflow(max);
+                if exhausted { self.exhausted(key, Vec::new()) } else { Ok(()) }
+            }
+            CallFault::Configuration => {
+                attempts.close();
+                if !matches!(self.stage, Stage::Conclude(_)) {
+                    self.message = Some(message.to_owned());
+                    self.stage = Stage::Conclude(Outcome::Misconfigured);
+                }
+                Ok(())
+            }
+            // The run's own limit will end it (spec 2.15); the task stays pending.
+            CallFault::Timeout if run_is_over => Ok(()),
+            CallFault::Timeout => {
+                attempts.close();
+                self.reached.insert(Limit::TaskTimeout);
+                let failure = Failure { reason: message.to_owned(), ..Failure::default() };
+                self.phase_failed(key, failure)
+            }
+            CallFault::Communication => {
+                attempts.close();
+                attempts.communication = true;
+                let reason = message.to_owned();
+                self.phase_failed(key, Failure { reason, issues: Vec::new(), communication: true })
+            }
+        }
+    }
+
+    /// All attempts of a phase are used up: the last column of the table of spec 12.
+    pub(super) fn exhausted(&mut self, key: &CallKey, issues: Vec<Issue>) -> Result<(), Reject> {
+        self.reached.insert(Limit::Attempts);
+        let tries = limits::attempts(self);
+        match key.phase {
+            Phase::Plan => {
+                self.minimum_calls = self.minimum_calls.saturating_add(1);
+                self.message = Some(format!("Could not build valid task list after {tries} tries."));
+                self.stage = Stage::Conclude(Outcome::PlanFailed);
+                Ok(())
+            }
+            Phase::Iterate => {
+                self.minimum_calls = self.minimum_calls.saturating_add(1);
+                self.message = Some(format!("Task list iteration: could not get valid task list after {tries} tries."));
+                self.iteration_failed()
+            }
+            _ => {
+                let reason = format!("no valid reply after {tries} tries");
+                self.phase_failed(key, Failure { reason, issues, communication: false })
+            }
+        }
+    }
+
+    /// A phase ended without a valid reply.
+    pub(super) fn phase_failed(&mut self, key: &CallKey, failure: Failure) -> Result<(), Reject> {
+        if matches!(self.stage, Stage::Conclude(_)) {
+            // A cancelled or ending run is taken up by a resume; there is nothing to fail.
+            return Ok(());
+        }
+        self.minimum_calls = self.minimum_calls.saturating_add(1);
+        let Some(slug) = key.task.clone() else {
+            self.message = Some(failure.reason);
+            self.stage = Stage::Conclude(Outcome::Unreachable);
+            return Ok(());
+        };
+        match (key.phase, &key.run) {
+            (Phase::Execute, Some(id)) => {
+                if let Some(run) = self.tasks.get_mut(&slug).and_then(|task| task.run_mut(id)) {
+                    run.failure = Some(failure);
+                    run.attempts.close();
+                }
+                Ok(())
+            }
+            (Phase::Merge, _) => {
+                if let Some(merge) = self.tasks.get_mut(&slug).and_then(|task| task.merge.as_mut()) {
+                    merge.fell_back = true;
+                    merge.attempts.close();
+                }
+                Ok(())
+            }
+            _ => self.fail_task(&slug, failure),
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Execution of a task (spec 10): building its runs, ending them, merging them.
+
+use crate::record::{CallKey, EffectKey, ResultParts};
+use crate::spec::{ExecRunId, MergePolicy, Reference, Slug, ToolCall};
+
+use super::{Attempts, ExecRun, Failure, Merge, Reject, Run, RunInput, State, TaskRun, ToolRun, limits};
+
+impl Run {
+    /// `build_exec_runs()` of spec 10.1. Runs that finished with the same inputs are kept (spec 10.5).
+    pub(super) fn build_runs(&mut self, slug: &Slug) {
+        let world = self.world;
+        let Some(task) = self.tasks.get_mut(slug) else { return };
+        let former = std::mem::take(&mut task.runs);
+        for (id, references, calls) in plan_runs(task) {
+            let input = RunInput {
+                need: task.task.need.clone(),
+                expected: task.task.expected.clone(),
+                skill: task.skill.as_ref().and_then(|skill| skill.hash.clone()),
+                references,
+                calls,
+            };
+            let kept = former
+                .iter()
+                .find(|run| run.id == id && run.input == input && run.finished && run.finished_world == world);
+            let run = kept.cloned().unwrap_or_else(|| new_run(id, input, task.is_loop()));
+            task.runs.push(run);
+        }
+        task.merge = None;
+        task.executing = true;
+    }
+
+    /// An execution reply was accepted; its changes still have to be approved and applied.
+    pub(super) fn evaluated(&mut self, slug: &Slug, key: &CallKey, result: &ResultParts) -> Result<(), Reject> {
+        let world = self.world;
+        let Some(id) = &key.run else { return Err(Reject::NotAwaited(key.clone())) };
+        let Some(run) = self.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else {
+            return Err(Reject::NotAwaited(key.clone()));
+        };
+        run.attempts.reading = None;
+        run.result = Some(result.clone());
+        match &result.changes {
+            Some(changes) if !changes.files.is_empty() => {
+                self.stage_changes(slug, id, super::task::SetSource::Reply, changes.clone());
+            }
+            _ => {
+                run.finished = true;
+                run.finished_world = world;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends runs and tasks that can go no further. True if something changed.
+    pub(super) fn end_executions(&mut self) -> Result<bool, Reject> {
+        let mut moved = false;
+        let executing: Vec<Slug> = self.tasks.values().filter(|task| task.is_executing()).map(TaskRun::slug).collect();
+        for slug in executing {
+            moved |= self.end_limited_units(&slug);
+            moved |= self.end_execution(&slug)?;
+        }
+        let refining: Vec<Slug> =
+            self.tasks.values().filter(|task| task.state == State::Refining).map(TaskRun::slug).collect();
+        for slug in refining {
+            moved |= self.end_limited_refinement(&slug)?;
+        }
+        Ok(moved)
+    }
+
+    fn end_execution(&mut self, slug: &Slug) -> Result<bool, Reject> {
+        let Some(task) = self.tasks.get_mut(slug) else { return Ok(false) };
+        if task.merge.is_some() || !task.runs.iter().all(ExecRun::is_ended) {
+            return Ok(false);
+        }
+        let failures: Vec<&Failure> = task.runs.iter().filter_map(|run| run.failure.as_ref()).collect();
+        if let Some(first) = failures.first() {
+            let failure = Failure {
+                reason: first.reason.clone(),
+                issues: failures.iter().flat_map(|failure| failure.issues.clone()).collect(),
+                communication: failures.iter().all(|failure| failure.communication),
+            };
+            self.fail_task(slug, failure)?;
+            return Ok(true);
+        }
+        if let [only] = task.runs.as_slice() {
+            let result = only.result.clone().unwrap_or_default();
+            self.enter_running(slug)?;
+            self.finish_task(slug, &result)?;
+            return Ok(true);
+        }
+        let own = task.skill.as_ref().and_then(|skill| skill.merge);
+        task.merges = task.merges.saturating_add(1);
+        task.merge = Some(Merge {
+            n: task.merges,
+            by_model: own.unwrap_or(self.settings.merge) == MergePolicy::Model,
+            fell_back: false,
+            attempts: Attempts::default(),
+        });
+        Ok(true)
+    }
+
+    pub(super) fn runs_merged(&mut self, slug: &Slug, n: u32, result: &ResultParts) -> Result<(), Reject> {
+        self.expect_task(slug)?;
+        let task = self.tasks.get(slug);
+        let awaited = task.filter(|task| task.is_executing()).and_then(|task| task.merge.as_ref());
+        match awaited {
+            Some(merge) if merge.n == n && (!merge.by_model || merge.fell_back) => {}
+            _ => return Err(Reject::NotInFlight(EffectKey::Merge { task: slug.clone(), n })),
+        }
+        if self.stage != super::Stage::Pass {
+            return Err(Reject::Concluding);
+        }
+        self.enter_running(slug)?;
+        self.finish_task(slug, result)
+    }
+
+    /// The task is done (spec 10.5).
+    pub(super) fn finish_task(&mut self, slug: &Slug, result: &ResultParts) -> Result<(), Reject> {
+        let Some(task) = self.tasks.get_mut(slug) else { return Err(Reject::UnknownTask(slug.clone())) };
+        let of_runs = task.runs.iter().filter_map(|run| run.result.as_ref()).any(|result| result.more_work);
+        self.more_work |= of_runs || result.more_work;
+        let mut result = result.clone();
+        for detail in task.runs.iter().filter_map(|run| run.result.as_ref()).flat_map(|result| &result.details) {
+            if !result.details.contains(detail) {
+                result.details.push(detail.clone());
+            }
+        }
+        task.result = Some(result);
+        self.set_state(slug, State::Done)
+    }
+
+    /// Units whose next model call a limit of the task forbids fail; a merge falls back to code.
+    fn end_limited_units(&mut self, slug: &Slug) -> bool {
+        let Some(task) = self.tasks.get(slug) else { return false };
+        let Some(limit) = limits::forbids_task_call(task, 0) else { return false };
+        let mut ended = Vec::new();
+        for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| !run.is_ended()) {
+            let work = self.execution_owing(task, run).work;
+            if work.iter().any(|(effect, in_flight)| matches!(effect, super::Effect::AskModel(_)) && !in_flight) {
+                ended.push(index);
+            }
+        }
+        let key = CallKey { phase: crate::reply::Phase::Merge, task: Some(slug.clone()), run: None, n: 0 };
+        let merge_in_flight = self.asks_in_flight(&key);
+        let Some(task) = self.tasks.get_mut(slug) else { return false };
+        let mut moved = !ended.is_empty();
+        for index in ended {
+            if let Some(run) = task.runs.get_mut(index) {
+                let reason = format!("its limit {} was reached", limit.name());
+                run.failure = Some(Failure { reason, ..Failure::default() });
+                run.attempts.close();
+            }
+        }
+        if let Some(merge) = &mut task.merge
+            && merge.by_model
+            && !merge.fell_back
+            && merge.attempts.reading.is_none()
+            && !merge_in_flight
+        {
+            merge.fell_back = true;
+            merge.attempts.close();
+            moved = true;
+        }
+        if moved {
+            self.reached.insert(limit);
+        }
+        moved
+    }
+
+    fn end_limited_refinement(&mut self, slug: &Slug) -> Result<bool, Reject> {
+        let key = CallKey { phase: crate::reply::Phase::Refine, task: Some(slug.clone()), run: None, n: 0 };
+        let Some(task) = self.tasks.get(slug) else { return Ok(false) };
+        let Some(limit) = limits::forbids_task_call(task, 0) else { return Ok(false) };
+        if task.refine.reading.is_some() || self.asks_in_flight(&key) {
+            return Ok(false);
+        }
+        self.reached.insert(limit);
+        let reason = format!("its limit {} was reached", limit.name());
+        self.fail_task(slug, Failure { reason, ..Failure::default() })?;
+        Ok(true)
+    }
+
+    /// Whether a call of the same unit as `key` is in flight, whatever its number.
+    fn asks_in_flight(&self, key: &CallKey) -> bool {
+        self.in_flight.iter().any(|effect| match effect {
+            EffectKey::Ask(call) => call.phase == key.phase && call.task == key.task && call.run == key.run,
+            _ => false,
+        })
+    }
+
+    /// Takes back what a task's refinement has in flight, because its text changed.
+    pub(super) fn forget_calls(&mut self, slug: &Slug) {
+        self.in_flight.retain(|key| !matches!(key, EffectKey::Ask(call) if call.task.as_ref() == Some(slug)));
+    }
+}
+
+type PlannedRun = (ExecRunId, Vec<Reference>, Vec<ToolCall>);
+
+/// The table of spec 10.1; shared references go to every run and are not counted (spec 10.2).
+fn plan_runs(task: &TaskRun) -> Vec<PlannedRun> {
+    let all = || task.task.references.clone();
+    let calls = &task.task.calls;
+    let combined = task.skill.as_ref().is_some_and(|skill| skill.execute_combined);
+    let (shared, counted): (Vec<Reference>, Vec<Reference>) =
+        all().into_iter().partition(|reference| reference.target.is_shared());
+    if task.is_loop() {
+        return vec![(ExecRunId::new("loop"), all(), Vec::new())];
+    }
+    if !calls.is_empty() && !combined {
+        let runs = calls.iter().enumerate();
+        return runs
+            .map(|(index, call)| (ExecRunId::new(format!("tool-{}", index + 1)), all(), vec![call.clone()]))
+            .collect();
+    }
+    if !calls.is_empty() || combined || task.writer.is_some() || counted.len() <= 1 {
+        return vec![(ExecRunId::new("exec"), all(), calls.clone())];
+    }
+    let runs = counted.into_iter().enumerate();
+    runs.map(|(index, reference)| {
+        let mut references = shared.clone();
+        references.push(reference);
+        (ExecRunId::new(format!("ref-{}", index + 1)), references, Vec::new())
+    })
+    .collect()
+}
+
+fn new_run(id: ExecRunId, input: RunInput, is_loop: bool) -> ExecRun {
+    let calls = input.calls.iter().cloned().map(ToolRun::new).collect();
+    ExecRun {
+        id,
+        is_loop,
+        input,
+        calls,
+        turns: Vec::new(),
+        repeats: 0,
+        attempts: Attempts::default(),
+        result: None,
+        finished: false,
+        finished_world: 0,
+        failure: None,
+    }
+}

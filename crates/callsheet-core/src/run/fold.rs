@@ -1,0 +1,195 @@
+//! The one door in: which file folds which fact.
+
+use crate::record::{EffectKey, Event, Outcome};
+use crate::spec::Slug;
+
+use super::{Failure, Reject, Run, Stage, State};
+
+impl Run {
+    pub(super) fn fold(&mut self, event: &Event, at: u64) -> Result<(), Reject> {
+        match event {
+            Event::RunStarted { run, entry, settings, tools } => {
+                if self.id.is_some() {
+                    return Err(Reject::AlreadyStarted);
+                }
+                self.id = Some(run.clone());
+                self.entry = Some(entry.clone());
+                self.settings = settings.clone();
+                self.tool_policies = tools.clone();
+                self.stage = self.stage_without_list();
+                return Ok(());
+            }
+            _ if self.id.is_none() => return Err(Reject::NotStarted),
+            Event::RunResumed { settings } => {
+                self.resume(settings, at);
+                return Ok(());
+            }
+            Event::ChangesReverted { task, set, .. } => return self.reverted(task, *set),
+            _ if matches!(self.stage, Stage::Concluded(_)) => return Err(Reject::Concluded),
+            _ => {}
+        }
+        match event {
+            Event::RunStarted { .. } | Event::RunResumed { .. } | Event::ChangesReverted { .. } => Ok(()),
+            Event::Started { effect } => self.started(effect),
+            Event::ReplyReceived { .. } => self.reply_received(event),
+            Event::CallFailed { key, fault, message, .. } => self.call_failed(key, fault, message, at),
+            Event::ReplyRefused { key, issues, repairs } => self.reply_refused(key, issues, repairs),
+            Event::ListAdopted { origin, list, repairs, issues } => self.list_adopted(origin, list, repairs, issues),
+            Event::TaskRefined { key, refinement, repairs, issues } => {
+                self.task_refined(key, refinement, repairs, issues)
+            }
+            Event::RunFinished { key, result, repairs, issues } => self.run_finished(key, result, repairs, issues),
+            Event::CallsAsked { key, calls, repairs, issues } => self.calls_asked(key, calls, repairs, issues),
+            Event::ReferencesChecked { task, n, stage, issues } => self.references_checked(task, *n, *stage, issues),
+            Event::ToolFinished { task, run, call, record, ms } => self.tool_finished(task, run, call, record, *ms),
+            Event::QuestionAnswered { task, run, call, output } => self.question_answered(task, run, call, output),
+            Event::RunsMerged { task, n, result } => self.runs_merged(task, *n, result),
+            Event::GateAnswered { gate, answer } => self.gate_answered(gate, answer),
+            Event::ChangesApplied { task, run, set, changes } => self.changes_applied(task, run, *set, changes),
+            Event::ChangesRejected { task, run, set, issues } => self.changes_rejected(task, run, *set, issues),
+            Event::ChangesRolledBack { task, run, set } => self.changes_rolled_back(task, run, *set),
+            Event::TaskFailed { task, reason } => {
+                let failure = Failure { reason: reason.clone(), ..Failure::default() };
+                self.expect_task(task)?;
+                self.fail_task(task, failure)
+            }
+            Event::CancelRequested => self.cancel(),
+            Event::RunWaiting { outcome } => self.wait_for_person(*outcome),
+            Event::RunConcluded { outcome, .. } => self.concluded(*outcome),
+        }
+    }
+
+    fn started(&mut self, key: &EffectKey) -> Result<(), Reject> {
+        let startable = !matches!(key, EffectKey::Read(_) | EffectKey::Check { .. } | EffectKey::Merge { .. });
+        if !startable || self.in_flight.contains(key) {
+            return Err(Reject::NotStartable(key.clone()));
+        }
+        if !self.owed.iter().any(|effect| effect.key() == *key) {
+            return Err(Reject::NotOutstanding(key.clone()));
+        }
+        match key {
+            EffectKey::Ask(call) => {
+                if let Some(task) = &call.task {
+                    if call.phase != crate::reply::Phase::Refine {
+                        self.enter_running(task)?;
+                    }
+                    if let Some(task) = self.tasks.get_mut(task) {
+                        task.calls_started = task.calls_started.saturating_add(1);
+                    }
+                }
+                self.totals.calls = self.totals.calls.saturating_add(1);
+                self.call_numbers.insert((call.phase, call.task.clone(), call.run.clone()), call.n);
+                if call.phase == crate::reply::Phase::Iterate {
+                    for task in self.tasks.values_mut() {
+                        task.problem_shown = task.state.is_problem();
+                    }
+                }
+                if let Some(attempts) = self.attempts_mut(call) {
+                    attempts.admitted = true;
+                }
+            }
+            EffectKey::Tool { task, run, .. } | EffectKey::Apply { task, run, .. } => {
+                self.enter_running(task)?;
+                if let Some(run) = self.tasks.get_mut(task).and_then(|task| task.run_mut(run)) {
+                    run.attempts.admitted = true;
+                }
+            }
+            _ => {}
+        }
+        self.in_flight.insert(key.clone());
+        Ok(())
+    }
+
+    /// Ends what was in flight under `key`.
+    pub(super) fn landed(&mut self, key: EffectKey) -> Result<(), Reject> {
+        if self.in_flight.remove(&key) { Ok(()) } else { Err(Reject::NotInFlight(key)) }
+    }
+
+    pub(super) fn expect_task(&self, slug: &Slug) -> Result<(), Reject> {
+        if self.tasks.contains_key(slug) { Ok(()) } else { Err(Reject::UnknownTask(slug.clone())) }
+    }
+
+    /// Moves a task along the table of spec 2.10; staying where it is is no transition.
+    pub(super) fn set_state(&mut self, slug: &Slug, to: State) -> Result<(), Reject> {
+        let Some(task) = self.tasks.get_mut(slug) else {
+            return Err(Reject::UnknownTask(slug.clone()));
+        };
+        if task.state == to {
+            return Ok(());
+        }
+        if !task.state.may_become(to) {
+            return Err(Reject::Transition { task: slug.clone(), from: task.state, to });
+        }
+        task.state = to;
+        if to.is_ended() {
+            self.let_go(slug);
+        }
+        Ok(())
+    }
+
+    /// The first piece of work of an execution makes a ready task run.
+    pub(super) fn enter_running(&mut self, slug: &Slug) -> Result<(), Reject> {
+        match self.tasks.get(slug).map(|task| task.state) {
+            Some(State::Ready) => self.set_state(slug, State::Running),
+            _ => Ok(()),
+        }
+    }
+
+    /// An ended task owes nothing. A cancelled one may be taken up again, so what was in flight stays known until
+    /// the resume settles it. An apply in flight is never abandoned: nothing may be applied half (spec 3.10).
+    fn let_go(&mut self, slug: &Slug) {
+        let cancelled = self.tasks.get(slug).is_some_and(|task| task.state == State::Cancelled);
+        if !cancelled {
+            self.in_flight.retain(|key| match key {
+                EffectKey::Ask(call) => call.task.as_ref() != Some(slug),
+                EffectKey::Tool { task, .. } | EffectKey::Question { task, .. } => task != slug,
+                EffectKey::Gate(gate) => !gate_names(gate, slug),
+                _ => true,
+            });
+            let in_flight = &self.in_flight;
+            self.sets.retain(|key, set| {
+                key.task != *slug || set.stage == super::task::SetStage::RollBack || in_flight.contains(&key.apply())
+            });
+        }
+        if let Some(task) = self.tasks.get_mut(slug) {
+            task.check = None;
+            task.refine.admitted = false;
+            for run in &mut task.runs {
+                run.attempts.admitted = false;
+            }
+            if let Some(merge) = &mut task.merge {
+                merge.attempts.admitted = false;
+            }
+        }
+        self.note_ideal_end(slug);
+    }
+
+    pub(super) fn fail_task(&mut self, slug: &Slug, failure: Failure) -> Result<(), Reject> {
+        self.set_state(slug, State::Failed)?;
+        if let Some(task) = self.tasks.get_mut(slug) {
+            task.failure = Some(failure);
+            task.problem_seen = false;
+            task.problem_shown = false;
+        }
+        Ok(())
+    }
+
+    fn concluded(&mut self, outcome: Outcome) -> Result<(), Reject> {
+        match self.stage {
+            Stage::Conclude(owed) if owed == outcome && self.applies_in_flight() == 0 => {
+                self.stage = Stage::Concluded(outcome);
+                self.in_flight.remove(&EffectKey::Conclude);
+                Ok(())
+            }
+            _ => Err(Reject::WrongOutcome(outcome)),
+        }
+    }
+}
+
+fn gate_names(gate: &crate::record::Gate, slug: &Slug) -> bool {
+    use crate::record::GateKind;
+    match &gate.kind {
+        GateKind::BeforeRun(_) => false,
+        GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => task == slug,
+    }
+}

@@ -1,0 +1,213 @@
+//! Gates and their answers (spec 2.7, 11).
+
+use std::collections::BTreeMap;
+
+use crate::record::{Answer, EffectKey, Gate, GateKind, Outcome, Verdict};
+use crate::spec::{ApprovalMode, Slug, ToolEffect};
+
+use super::steps::Advance;
+use super::task::{SetKey, SetStage};
+use super::{Reject, Run, Stage, State, TaskRun, ToolState};
+
+impl Run {
+    /// Whether the task may run as far as spec 2.7 is concerned.
+    pub(super) fn is_approved(&self, task: &TaskRun) -> bool {
+        let asks = matches!(self.settings.approval, ApprovalMode::Both | ApprovalMode::BeforeRun);
+        task.writer.is_none() || !asks || task.approved || self.writer_approval
+    }
+
+    pub(super) fn unapproved_writers(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
+        self.pending_of(step).filter(|task| !self.is_approved(task))
+    }
+
+    /// Opens the before-run gate of a step that has an unapproved writer, once all writers that can be refined are.
+    /// The gate lists all pending writers (spec 2.7).
+    pub(super) fn ask_before_run(&mut self, step: usize) -> Advance {
+        if self.unapproved_writers(step).next().is_none() {
+            self.before_run = None;
+            return Advance::Waiting;
+        }
+        let listed: Vec<&TaskRun> = (step..self.steps.len()).flat_map(|step| self.unapproved_writers(step)).collect();
+        if let Some(Gate { kind: GateKind::BeforeRun(asked), .. }) = &self.before_run {
+            let holds = asked.iter().all(|slug| listed.iter().any(|task| task.task.slug == *slug));
+            if holds {
+                return Advance::Waiting;
+            }
+        }
+        let settled = |task: &&TaskRun| match task.state {
+            State::Ready => true,
+            State::Waiting => task.check.is_none(),
+            _ => false,
+        };
+        if !listed.iter().all(settled) {
+            self.before_run = None;
+            return Advance::Waiting;
+        }
+        let slugs = listed.into_iter().map(TaskRun::slug).collect();
+        let n = self.next_gate();
+        self.before_run = Some(Gate { n, kind: GateKind::BeforeRun(slugs) });
+        Advance::Waiting
+    }
+
+    fn next_gate(&mut self) -> u32 {
+        self.gates = self.gates.saturating_add(1);
+        self.gates
+    }
+
+    /// Opens the before-call gates of calls whose turn it is (spec 11.4). True if one was opened.
+    pub(super) fn open_call_gates(&mut self) -> bool {
+        let mut closed = Vec::new();
+        for task in self.listed().filter(|task| task.is_executing() && self.acts_behind_gates(task)) {
+            for run in task.runs.iter().filter(|run| !run.is_ended() && run.result.is_none()) {
+                let calls = self.callable(run).into_iter();
+                let gated = calls.filter(|call| call.state == ToolState::Queued && self.call_is_gated(&call.call.name));
+                closed.extend(gated.map(|call| (task.slug(), run.id.clone(), call.call.id.clone())));
+            }
+        }
+        let mut moved = false;
+        for (slug, run, id) in closed {
+            let key = EffectKey::Tool { task: slug.clone(), run: run.clone(), call: id.clone() };
+            if self.in_flight.contains(&key) {
+                continue;
+            }
+            let n = self.next_gate();
+            if let Some(call) =
+                self.tasks.get_mut(&slug).and_then(|task| task.run_mut(&run)).and_then(|run| run.call_mut(&id))
+            {
+                call.state = ToolState::Gated(n);
+                moved = true;
+            }
+        }
+        moved
+    }
+
+    /// A call whose tool does not only read, unless it only stages a change set, which has a gate of its own.
+    fn call_is_gated(&self, tool: &str) -> bool {
+        let policy = self.policy(tool);
+        policy.effect != ToolEffect::Read && !policy.stages_changes()
+    }
+
+    /// Changes and calls of the task wait for a person (spec 11.2). With gates before the run only, what no gate
+    /// has shown waits as well: a change is never made unasked.
+    fn acts_behind_gates(&self, task: &TaskRun) -> bool {
+        match self.settings.approval {
+            ApprovalMode::Both | ApprovalMode::BeforeApply => true,
+            ApprovalMode::BeforeRun => !(task.writer.is_some() && (task.approved || self.writer_approval)),
+            ApprovalMode::Never => false,
+        }
+    }
+
+    /// Where a new change set of the task begins.
+    pub(super) fn first_stage(&mut self, slug: &Slug) -> SetStage {
+        if self.tasks.get(slug).is_some_and(|task| self.acts_behind_gates(task)) {
+            SetStage::Gated(self.next_gate())
+        } else {
+            SetStage::Approved
+        }
+    }
+
+    pub(super) fn gate_answered(&mut self, gate: &Gate, answer: &Answer) -> Result<(), Reject> {
+        if self.stage != Stage::Pass {
+            return Err(Reject::Concluding);
+        }
+        if !self.open_gates().any(|open| open == *gate) {
+            return Err(Reject::GateClosed(gate.clone()));
+        }
+        if *answer == Answer::Stop {
+            return self.cancel();
+        }
+        match &gate.kind {
+            GateKind::BeforeRun(listed) => self.answer_before_run(listed, answer)?,
+            GateKind::BeforeApply { task, run, set } => {
+                let verdict = single(gate, task, answer)?;
+                let key = SetKey { task: task.clone(), run: run.clone(), set: *set };
+                match (verdict, self.sets.get_mut(&key)) {
+                    (Ok(()), Some(set)) => set.stage = SetStage::Approved,
+                    (Ok(()), None) => {}
+                    (Err(words), _) => self.deny(task, &words)?,
+                }
+            }
+            GateKind::BeforeCall { task, run, call } => {
+                let verdict = single(gate, task, answer)?;
+                let open = self.tasks.get_mut(task).and_then(|task| task.run_mut(run));
+                match (verdict, open.and_then(|run| run.call_mut(call))) {
+                    (Ok(()), Some(call)) => call.state = ToolState::Approved,
+                    (Ok(()), None) => {}
+                    (Err(words), _) => self.deny(task, &words)?,
+                }
+            }
+        }
+        self.in_flight.remove(&EffectKey::Gate(gate.clone()));
+        self.waiting = None;
+        Ok(())
+    }
+
+    fn answer_before_run(&mut self, listed: &[Slug], answer: &Answer) -> Result<(), Reject> {
+        self.pass.asked = self.current_step();
+        self.before_run = None;
+        let empty = BTreeMap::new();
+        let (verdicts, words, rest) = match answer {
+            Answer::All | Answer::Listed | Answer::Stop => (&empty, "", Some(Verdict::Approve)),
+            Answer::Deny { words } => (&empty, words.as_str(), Some(Verdict::Deny)),
+            Answer::Each { verdicts, words } => (verdicts, words.as_str(), None),
+        };
+        self.writer_approval |= *answer == Answer::All;
+        for slug in listed {
+            match verdicts.get(slug).copied().or(rest) {
+                Some(Verdict::Approve) => {
+                    if let Some(task) = self.tasks.get_mut(slug) {
+                        task.approved = true;
+                    }
+                }
+                Some(Verdict::Deny) => self.deny(slug, words)?,
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Spec 11.7: the task is not executed, its pending changes are discarded.
+    fn deny(&mut self, slug: &Slug, words: &str) -> Result<(), Reject> {
+        self.set_state(slug, State::Denied)?;
+        if let Some(task) = self.tasks.get_mut(slug) {
+            task.denial = Some(words.to_owned());
+            task.problem_seen = false;
+            task.problem_shown = false;
+        }
+        Ok(())
+    }
+
+    /// Nobody can be asked: gates and questions rest until an answer or a resume (spec 11.8).
+    pub(super) fn wait_for_person(&mut self, outcome: Outcome) -> Result<(), Reject> {
+        let waits = self.stage == Stage::Pass
+            && match outcome {
+                Outcome::ApprovalRequired => self.open_gates().next().is_some(),
+                Outcome::InputRequired => self.has_question(),
+                _ => false,
+            };
+        if !waits {
+            return Err(Reject::NotWaiting(outcome));
+        }
+        self.waiting = Some(outcome);
+        self.in_flight.retain(|key| !matches!(key, EffectKey::Gate(_) | EffectKey::Question { .. }));
+        Ok(())
+    }
+
+    fn has_question(&self) -> bool {
+        self.open_questions().next().is_some()
+    }
+}
+
+/// The verdict of a gate that shows one thing: approved, or denied with words. `all` never answers it (spec 11.5).
+fn single(gate: &Gate, task: &Slug, answer: &Answer) -> Result<Result<(), String>, Reject> {
+    match answer {
+        Answer::Listed => Ok(Ok(())),
+        Answer::Deny { words } => Ok(Err(words.clone())),
+        Answer::Each { verdicts, words } => match verdicts.get(task) {
+            Some(Verdict::Approve) => Ok(Ok(())),
+            Some(Verdict::Deny) => Ok(Err(words.clone())),
+            None => Err(Reject::AnswerDoesNotFit(gate.clone())),
+        },
+        Answer::All | Answer::Stop => Err(Reject::AnswerDoesNotFit(gate.clone())),
+    }
+}

@@ -1,0 +1,196 @@
+//! Every limit, checked here and nowhere else. A limit that shaped what is owed leaves its mark, so that tests and
+//! the simulation can show that each of them was reached.
+
+use serde::{Deserialize, Serialize};
+
+use super::{ExecRun, LimitUse, Run, TaskRun};
+
+/// The limits of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// `jobs`: work units in flight (spec 2.6).
+    Jobs,
+    /// `limits.parallel` of a skill: execution runs of one task at once (spec 10.3).
+    Parallel,
+    /// Exclusive tools (spec 10.3).
+    Exclusive,
+    /// `attempts` of a phase (spec 12).
+    Attempts,
+    /// `max_rounds` (spec 2.4).
+    MaxRounds,
+    /// `max_calls` of the run.
+    MaxCalls,
+    /// `max_tokens` of the run.
+    MaxTokens,
+    /// `max_cost_usd` of the run.
+    MaxCost,
+    /// `run_timeout_seconds`.
+    RunTimeout,
+    /// `timeout_seconds` of a task.
+    TaskTimeout,
+    /// `limits.max_calls` of a skill.
+    TaskCalls,
+    /// `limits.max_tokens` of a skill.
+    TaskTokens,
+    /// `max_turns` of a loop task (spec 10.7).
+    MaxTurns,
+    /// Three repeated calls of a loop task (spec 10.7).
+    RepeatedCalls,
+}
+
+impl Limit {
+    /// All limits.
+    pub const ALL: [Self; 14] = [
+        Self::Jobs,
+        Self::Parallel,
+        Self::Exclusive,
+        Self::Attempts,
+        Self::MaxRounds,
+        Self::MaxCalls,
+        Self::MaxTokens,
+        Self::MaxCost,
+        Self::RunTimeout,
+        Self::TaskTimeout,
+        Self::TaskCalls,
+        Self::TaskTokens,
+        Self::MaxTurns,
+        Self::RepeatedCalls,
+    ];
+
+    /// The name a person sets it by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Jobs => "jobs",
+            Self::Parallel => "parallel",
+            Self::Exclusive => "exclusive",
+            Self::Attempts => "attempts",
+            Self::MaxRounds => "max_rounds",
+            Self::MaxCalls | Self::TaskCalls => "max_calls",
+            Self::MaxTokens | Self::TaskTokens => "max_tokens",
+            Self::MaxCost => "max_cost_usd",
+            Self::RunTimeout => "run_timeout_seconds",
+            Self::TaskTimeout => "timeout_seconds",
+            Self::MaxTurns => "max_turns",
+            Self::RepeatedCalls => "repeated_calls",
+        }
+    }
+}
+
+/// Equal calls of a conversation after which its tools are withdrawn (spec 10.7).
+const REPEATED_CALLS: u32 = 3;
+
+pub(super) fn jobs(run: &Run) -> usize {
+    usize::try_from(run.settings.jobs).unwrap_or(usize::MAX).max(1)
+}
+
+pub(super) fn parallel(task: &TaskRun) -> usize {
+    let set = task.skill.as_ref().and_then(|skill| skill.limits.parallel);
+    set.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX).max(1))
+}
+
+pub(super) fn attempts(run: &Run) -> u32 {
+    run.settings.attempts.max(1)
+}
+
+pub(super) fn rounds_are_over(run: &Run) -> bool {
+    run.round > run.settings.max_rounds
+}
+
+/// The run limit that allows no further model call. `starting` calls are listed and not started yet.
+pub(super) fn forbids_call(run: &Run, starting: u32) -> Option<Limit> {
+    let limits = &run.settings.limits;
+    if run.totals.calls.saturating_add(starting) >= limits.max_calls {
+        return Some(Limit::MaxCalls);
+    }
+    if limits.max_tokens.is_some_and(|max| run.totals.tokens() >= max) {
+        return Some(Limit::MaxTokens);
+    }
+    if limits.max_cost_usd.is_some_and(|max| run.totals.cost_usd >= max) {
+        return Some(Limit::MaxCost);
+    }
+    forbids_work(run)
+}
+
+/// The run limit that allows no further work at all.
+pub(super) fn forbids_work(run: &Run) -> Option<Limit> {
+    time_is_over(run, run.now).then_some(Limit::RunTimeout)
+}
+
+pub(super) fn time_is_over(run: &Run, at: u64) -> bool {
+    run_timeout_ms(run).is_some_and(|max| run.clock.spent_ms(at) >= max)
+}
+
+fn run_timeout_ms(run: &Run) -> Option<u64> {
+    run.settings.limits.run_timeout_seconds.map(|seconds| seconds.saturating_mul(1_000))
+}
+
+/// The limit of the task that allows it no further model call. `starting` calls are listed and not started yet.
+pub(super) fn forbids_task_call(task: &TaskRun, starting: u32) -> Option<Limit> {
+    let limits = &task.skill.as_ref()?.limits;
+    if limits.max_calls.is_some_and(|max| task.calls_started.saturating_add(starting) >= max) {
+        return Some(Limit::TaskCalls);
+    }
+    if limits.max_tokens.is_some_and(|max| task.tokens >= max) {
+        return Some(Limit::TaskTokens);
+    }
+    None
+}
+
+pub(super) fn task_timeout_ms(run: &Run, task: &TaskRun) -> u64 {
+    let own = task.skill.as_ref().and_then(|skill| skill.limits.timeout_seconds);
+    u64::from(own.unwrap_or(run.settings.limits.timeout_seconds)).saturating_mul(1_000)
+}
+
+pub(super) fn task_time_is_over(run: &Run, task: &TaskRun) -> bool {
+    task.clock.spent_ms(run.now) >= task_timeout_ms(run, task)
+}
+
+/// Milliseconds that an effect may take: what is left of the task's time and of the run's. The plan and iteration
+/// calls have the time of one task.
+pub(super) fn deadline_ms(run: &Run, task: Option<&TaskRun>) -> u64 {
+    let of_task = match task {
+        Some(task) => task_timeout_ms(run, task).saturating_sub(task.clock.spent_ms(run.now)),
+        None => u64::from(run.settings.limits.timeout_seconds).saturating_mul(1_000),
+    };
+    let of_run = run_timeout_ms(run).map_or(u64::MAX, |max| max.saturating_sub(run.clock.spent_ms(run.now)));
+    of_task.min(of_run)
+}
+
+/// The limit that withdraws the tools of a conversation at its next turn.
+pub(super) fn withdraws_tools(run: &Run, task: &TaskRun, exec: &ExecRun) -> Option<Limit> {
+    if !exec.is_loop {
+        return None;
+    }
+    if exec.repeats >= REPEATED_CALLS {
+        return Some(Limit::RepeatedCalls);
+    }
+    let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
+    let max = own.unwrap_or(run.settings.limits.max_turns);
+    (turn(exec) >= max).then_some(Limit::MaxTurns)
+}
+
+/// The turn of a conversation that comes next, from 1.
+pub(super) fn turn(exec: &ExecRun) -> u32 {
+    u32::try_from(exec.turns.len()).unwrap_or(u32::MAX).saturating_add(1)
+}
+
+/// How far the limits of the run are used.
+pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
+    let limits = &run.settings.limits;
+    let mut uses =
+        vec![LimitUse { limit: Limit::MaxCalls, used: f64::from(run.totals.calls), max: f64::from(limits.max_calls) }];
+    // Counts stay far below 2^53, where this would lose precision.
+    #[allow(clippy::cast_precision_loss)]
+    let number = |value: u64| value as f64;
+    if let Some(max) = limits.max_tokens {
+        uses.push(LimitUse { limit: Limit::MaxTokens, used: number(run.totals.tokens()), max: number(max) });
+    }
+    if let Some(max) = limits.max_cost_usd {
+        uses.push(LimitUse { limit: Limit::MaxCost, used: run.totals.cost_usd, max });
+    }
+    if let Some(max) = limits.run_timeout_seconds {
+        uses.push(LimitUse { limit: Limit::RunTimeout, used: number(run.busy_ms()) / 1_000.0, max: number(max) });
+    }
+    uses
+}

@@ -1,0 +1,185 @@
+//! Adopted lists: they replace the outstanding tasks (spec 2.3, 2.11).
+
+use std::collections::BTreeSet;
+
+use crate::record::{ListAdopted, ListOrigin, PlannedTask};
+use crate::reply::{Issue, IssueCode, Phase, Repair};
+use crate::spec::{SkillPolicy, Slug};
+
+use super::steps::Pass;
+use super::{Attempts, Reject, Run, Stage, State, Stopwatch, TaskRun};
+
+impl Run {
+    pub(super) fn list_adopted(
+        &mut self,
+        origin: &ListOrigin,
+        list: &ListAdopted,
+        repairs: &[Repair],
+        issues: &[Issue],
+    ) -> Result<(), Reject> {
+        self.check_list(list)?;
+        match origin {
+            ListOrigin::Host if self.stage == Stage::AwaitList => {}
+            ListOrigin::Host => return Err(Reject::ListNotAwaited),
+            ListOrigin::Reply(key) => {
+                let fits = match key.phase {
+                    Phase::Plan => self.stage == Stage::Prepare,
+                    Phase::Iterate => self.stage == Stage::Iterate,
+                    _ => false,
+                };
+                if !fits {
+                    return Err(Reject::ListNotAwaited);
+                }
+                self.accept(key, repairs, issues)?;
+            }
+        }
+        self.plan.close();
+        self.iterate.close();
+        self.ideal_list_ms =
+            self.ideal_pass_ms().saturating_add(self.plan.busy_ms).saturating_add(self.iterate.busy_ms);
+        self.plan.busy_ms = 0;
+        self.iterate.busy_ms = 0;
+        self.adopt_goals(origin, list);
+        self.replace_tasks(list, issues)?;
+        self.begin_round();
+        Ok(())
+    }
+
+    /// Refuses a list that the table of spec 2.10 forbids, before anything is changed.
+    fn check_list(&self, list: &ListAdopted) -> Result<(), Reject> {
+        let mut seen = BTreeSet::new();
+        for planned in list.steps.iter().flatten() {
+            let slug = &planned.task.slug;
+            if !seen.insert(slug) {
+                return Err(Reject::Duplicate(slug.clone()));
+            }
+            if let Some(task) = self.tasks.get(slug)
+                && task.state != State::Planned
+                && !task.state.may_become(State::Planned)
+            {
+                return Err(Reject::Transition { task: slug.clone(), from: task.state, to: State::Planned });
+            }
+        }
+        Ok(())
+    }
+
+    fn adopt_goals(&mut self, origin: &ListOrigin, list: &ListAdopted) {
+        let mut goals = list.goals.clone();
+        if *origin == ListOrigin::Host && !goals.plan_continues {
+            goals.plan_complete = true;
+        }
+        if self.list_adopted {
+            self.former_goals.push(self.goals.clone());
+        }
+        if goals.text.trim().is_empty() {
+            goals.text.clone_from(&self.goals.text);
+        }
+        self.goals = goals;
+        self.list_adopted = true;
+        self.remarks.clone_from(&list.remarks);
+        for link in &list.no_longer_relevant {
+            if !self.no_longer_relevant.contains(link) {
+                self.no_longer_relevant.push(link.clone());
+            }
+        }
+    }
+
+    fn replace_tasks(&mut self, list: &ListAdopted, issues: &[Issue]) -> Result<(), Reject> {
+        let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
+        let omitted: Vec<Slug> = self.tasks.values().filter(|task| !task.state.is_ended()).map(slug_of).collect();
+        for slug in omitted.iter().filter(|slug| !listed.contains(slug)) {
+            self.set_state(slug, State::Dropped)?;
+        }
+        // The accepted list has seen every problem it was told of (spec 2.9).
+        for task in self.tasks.values_mut() {
+            task.problem_seen |= task.state.is_problem() && task.problem_shown;
+        }
+        self.before_run = None;
+        for planned in list.steps.iter().flatten() {
+            let policy = planned.task.skill.as_ref().map(|skill| list.skills.get(skill));
+            self.list_task(planned, policy, issues)?;
+        }
+        self.steps =
+            list.steps.iter().map(|step| step.iter().map(|planned| planned.task.slug.clone()).collect()).collect();
+        self.steps.retain(|step: &Vec<Slug>| !step.is_empty());
+        Ok(())
+    }
+
+    fn list_task(
+        &mut self,
+        planned: &PlannedTask,
+        policy: Option<Option<&SkillPolicy>>,
+        issues: &[Issue],
+    ) -> Result<(), Reject> {
+        let slug = planned.task.slug.clone();
+        for alias in &planned.task.aliases {
+            self.aliases.insert(alias.clone(), slug.clone());
+        }
+        let round = self.rounds.saturating_add(1);
+        if !self.tasks.contains_key(&slug) {
+            self.order.push(slug.clone());
+            self.tasks.insert(slug.clone(), TaskRun::new(planned.task.clone()));
+        } else if planned.unchanged && self.tasks.get(&slug).is_some_and(|task| !task.state.is_ended()) {
+            if let Some(task) = self.tasks.get_mut(&slug) {
+                task.round = round;
+            }
+            return Ok(());
+        } else {
+            self.set_state(&slug, State::Planned)?;
+            // What its refinement had in flight was for another text.
+            self.forget_calls(&slug);
+        }
+        let world = self.world;
+        let Some(task) = self.tasks.get_mut(&slug) else { return Ok(()) };
+        task.restart(world);
+        task.task = planned.task.clone();
+        task.writer.clone_from(&planned.writer);
+        if task.task.approval && task.writer.is_none() {
+            task.writer = Some("the task asks for approval".to_owned());
+        }
+        task.skill = policy.flatten().cloned();
+        task.skill_lost = matches!(policy, Some(None));
+        task.round = round;
+        // A plan-carried call that was dropped forces refinement (spec 3.4).
+        task.must_refine = issues.iter().any(|issue| {
+            issue.code == IssueCode::CallDropped && issue.place.task.as_deref() == Some(planned.task.name.as_str())
+        });
+        Ok(())
+    }
+
+    fn begin_round(&mut self) {
+        self.round = self.round.saturating_add(1);
+        self.rounds = self.rounds.saturating_add(1);
+        self.iteration_due = false;
+        self.more_work = false;
+        self.pass = Pass::default();
+        self.stage = Stage::Pass;
+        self.plan = Attempts::default();
+        self.iterate = Attempts::default();
+        self.message = None;
+        self.conclude_if_nothing_starts();
+    }
+}
+
+fn slug_of(task: &TaskRun) -> Slug {
+    task.task.slug.clone()
+}
+
+impl TaskRun {
+    /// Listed again with another text, or after it ended: everything starts anew, except numbers that are never
+    /// used twice and finished runs, which are kept in case their inputs stay the same (spec 10.5).
+    fn restart(&mut self, world: u32) {
+        let fresh = Self::new(self.task.clone());
+        let former = std::mem::replace(self, fresh);
+        self.state = former.state;
+        self.checks = former.checks;
+        self.merges = former.merges;
+        self.sets = former.sets;
+        self.applied = former.applied;
+        self.clock = Stopwatch::default();
+        self.ideal_refined_ms = former.ideal_refined_ms;
+        self.ideal_end_ms = former.ideal_end_ms;
+        self.runs = former.runs;
+        self.runs.retain(|run| run.finished && run.finished_world == world);
+    }
+}

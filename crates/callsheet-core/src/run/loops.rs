@@ -1,0 +1,80 @@
+//! Tool conversations (spec 10.7): turns that ask for calls, and equal calls that are not made again.
+
+use crate::record::CallKey;
+use crate::reply::{Issue, Phase, Repair};
+use crate::spec::{ToolCall, ToolEffect};
+
+use super::{ExecRun, Reject, Run, ToolOutput, ToolRun, ToolState, Turn, limits};
+
+impl Run {
+    pub(super) fn calls_asked(
+        &mut self,
+        key: &CallKey,
+        calls: &[ToolCall],
+        repairs: &[Repair],
+        issues: &[Issue],
+    ) -> Result<(), Reject> {
+        let not_awaited = || Reject::NotAwaited(key.clone());
+        let (Phase::Execute, Some(slug), Some(id)) = (key.phase, &key.task, &key.run) else {
+            return Err(not_awaited());
+        };
+        let task = self.tasks.get(slug).ok_or_else(not_awaited)?;
+        let run = task.run(id).filter(|run| run.is_loop).ok_or_else(not_awaited)?;
+        for (index, call) in calls.iter().enumerate() {
+            let earlier = calls.iter().take(index).any(|other| other.id == call.id);
+            if earlier || run.call(&call.id).is_some() {
+                return Err(Reject::DuplicateCall(call.id.clone()));
+            }
+        }
+        let withdrawn = limits::withdraws_tools(self, task, run);
+        let answered = self.answer_repeats(run, calls);
+        self.accept(key, repairs, issues)?;
+        self.enter_running(slug)?;
+        if let Some(limit) = withdrawn {
+            // It calls tools that were not offered: an attempt of the final reply is used.
+            self.reached.insert(limit);
+            let max = limits::attempts(self);
+            let exhausted = self.attempts_mut(key).is_some_and(|attempts| attempts.use_up(max));
+            return if exhausted { self.exhausted(key, issues.to_vec()) } else { Ok(()) };
+        }
+        let reply = self.call_record(key).map(|record| record.reply.clone());
+        let Some(run) = self.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return Ok(()) };
+        run.attempts.reading = None;
+        run.attempts.issues.clear();
+        run.attempts.refused = None;
+        let repeats = answered.iter().filter(|call| call.output().is_some()).count();
+        run.repeats = run.repeats.saturating_add(u32::try_from(repeats).unwrap_or(u32::MAX));
+        let ids = calls.iter().map(|call| call.id.clone()).collect();
+        run.turns.push(Turn { key: key.clone(), reply, calls: ids });
+        run.calls.extend(answered);
+        if let Some(limit) = self.tasks.get(slug).and_then(|task| limits::withdraws_tools(self, task, task.run(id)?)) {
+            self.reached.insert(limit);
+        }
+        Ok(())
+    }
+
+    /// Calls of a turn, those equal to an earlier one with no call since that does more than read answered from it.
+    fn answer_repeats(&self, run: &ExecRun, calls: &[ToolCall]) -> Vec<ToolRun> {
+        let mut answered: Vec<ToolRun> = Vec::new();
+        for call in calls {
+            let mut tool = ToolRun::new(call.clone());
+            let mut earlier = run.calls.iter().chain(&answered).rev();
+            for former in earlier.by_ref() {
+                let of = match &former.state {
+                    ToolState::Done(ToolOutput::Repeated { of }) => of,
+                    _ => &former.call.id,
+                };
+                if former.call.name == call.name && former.call.arguments == call.arguments {
+                    tool.state = ToolState::Done(ToolOutput::Repeated { of: of.clone() });
+                    break;
+                }
+                let made = !matches!(former.state, ToolState::Done(ToolOutput::Repeated { .. }));
+                if made && self.policy(&former.call.name).effect != ToolEffect::Read {
+                    break;
+                }
+            }
+            answered.push(tool);
+        }
+        answered
+    }
+}

@@ -1,0 +1,92 @@
+//! Why a fact was not folded.
+
+use crate::record::{CallKey, EffectKey, Gate, Outcome};
+use crate::spec::Slug;
+
+use super::State;
+
+/// A fact that does not fit the state: a duplicate, one that comes too late, or a defect of the shell. The run is
+/// unchanged. Nobody but the log has to hear of the first two; the driver drops the fact.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Reject {
+    /// The first fact must be `RunStarted`.
+    #[error("the run has not started")]
+    NotStarted,
+    /// A run starts once.
+    #[error("the run has started already")]
+    AlreadyStarted,
+    /// The number of the fact is not greater than the last one's.
+    #[error("fact {found} does not come after fact {last}")]
+    Number {
+        /// Number of the fact.
+        found: u64,
+        /// Number of the last accepted fact.
+        last: u64,
+    },
+    /// Written by a newer Callsheet.
+    #[error("record version {found} is newer than this build's")]
+    Version {
+        /// Version of the fact.
+        found: u32,
+    },
+    /// The report is written; only a resume or a revert may follow.
+    #[error("the run has concluded")]
+    Concluded,
+    /// The run is about to conclude; this no longer matters.
+    #[error("the run is about to conclude")]
+    Concluding,
+    /// `Started` of an effect that is not outstanding.
+    #[error("{0:?} is not outstanding")]
+    NotOutstanding(EffectKey),
+    /// `Started` of an effect that is in flight, or of one that needs no start.
+    #[error("{0:?} was started before or needs no start")]
+    NotStartable(EffectKey),
+    /// A result of an effect that is not in flight: late, repeated or never asked for.
+    #[error("{0:?} is not in flight")]
+    NotInFlight(EffectKey),
+    /// A reading of a reply that does not wait to be read, or that gave what its phase cannot give.
+    #[error("the reply of {0:?} does not wait for this")]
+    NotAwaited(CallKey),
+    /// A list that was not asked for.
+    #[error("no list is awaited from there")]
+    ListNotAwaited,
+    /// A list that names a task twice.
+    #[error("the list names {0} twice")]
+    Duplicate(Slug),
+    /// Calls of a loop turn whose ids are not unique inside the task.
+    #[error("the call id {0} was used before")]
+    DuplicateCall(String),
+    /// No such task.
+    #[error("there is no task {0}")]
+    UnknownTask(Slug),
+    /// A transition outside the table of spec 2.10.
+    #[error("{task} may not go from {from:?} to {to:?}")]
+    Transition {
+        /// The task.
+        task: Slug,
+        /// Its state.
+        from: State,
+        /// The state asked for.
+        to: State,
+    },
+    /// A gate that is not open, or an older asking of it.
+    #[error("{0:?} is not open")]
+    GateClosed(Gate),
+    /// An answer that this gate cannot take (spec 11.5).
+    #[error("the answer does not fit {0:?}")]
+    AnswerDoesNotFit(Gate),
+    /// Nothing waits for a person, or the outcome is not one of waiting.
+    #[error("the run does not wait with {0:?}")]
+    NotWaiting(Outcome),
+    /// Another outcome is owed.
+    #[error("the run does not end with {0:?}")]
+    WrongOutcome(Outcome),
+    /// No such applied change set.
+    #[error("there is no applied change set {set} of {task}")]
+    UnknownSet {
+        /// The task.
+        task: Slug,
+        /// Number of the set.
+        set: u32,
+    },
+}

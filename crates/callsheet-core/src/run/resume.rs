@@ -1,0 +1,188 @@
+//! Taking a run up again (spec 2.18, 12.4) and stopping it (spec 2.16).
+
+use crate::record::{EffectKey, Outcome};
+use crate::spec::{RepeatClass, Settings, Slug};
+
+use super::task::SetStage;
+use super::{Attempts, Reject, Run, Stage, State, Stopwatch, TaskRun, ToolOutput, ToolState};
+
+impl Run {
+    /// What was in flight is settled, a waiting outcome is lifted, rounds count anew.
+    pub(super) fn resume(&mut self, settings: &Settings, _at: u64) {
+        self.stop_clocks();
+        self.settings = settings.clone();
+        self.waiting = None;
+        self.settle_in_flight();
+        for attempts in self.all_attempts() {
+            attempts.admitted = false;
+        }
+        let slugs: Vec<Slug> = self.tasks.keys().cloned().collect();
+        for slug in &slugs {
+            self.resume_task(slug);
+        }
+        self.unblock();
+        self.pass.asked = None;
+        self.before_run = None;
+        self.world = self.world.saturating_add(1);
+        self.message = None;
+        if self.list_adopted {
+            self.round = 1;
+        }
+        self.resume_stage();
+    }
+
+    /// The time in which no process ran does not count.
+    fn stop_clocks(&mut self) {
+        let now = self.now;
+        self.clock.set(false, now);
+        for task in self.tasks.values_mut() {
+            task.clock.set(false, now);
+        }
+    }
+
+    fn settle_in_flight(&mut self) {
+        for key in std::mem::take(&mut self.in_flight) {
+            match key {
+                EffectKey::Apply { .. } => {
+                    let interrupted = self.sets.iter_mut().find(|(set, _)| set.apply() == key);
+                    if let Some((_, set)) = interrupted {
+                        set.stage = SetStage::RollBack;
+                    }
+                }
+                EffectKey::Tool { task, run, call } => self.settle_tool(&task, &run, &call),
+                _ => {}
+            }
+        }
+    }
+
+    /// A call that may not be repeated and has a start but no finish is not run again (spec 2.18).
+    fn settle_tool(&mut self, task: &Slug, run: &crate::spec::ExecRunId, id: &str) {
+        let policies = &self.tool_policies;
+        let run = self.tasks.get_mut(task).and_then(|task| task.run_mut(run));
+        let Some(call) = run.and_then(|run| run.call_mut(id)) else { return };
+        let policy = policies.get(&call.call.name).copied().unwrap_or_default();
+        if policy.repeat == RepeatClass::Once {
+            call.state = ToolState::Done(ToolOutput::Interrupted);
+            if policy.effect != crate::spec::ToolEffect::Read {
+                self.world = self.world.saturating_add(1);
+            }
+        }
+    }
+
+    fn all_attempts(&mut self) -> impl Iterator<Item = &mut Attempts> {
+        let tasks = self.tasks.values_mut().flat_map(|task| {
+            let runs = task.runs.iter_mut().map(|run| &mut run.attempts);
+            let merge = task.merge.iter_mut().map(|merge| &mut merge.attempts);
+            std::iter::once(&mut task.refine).chain(runs).chain(merge)
+        });
+        [&mut self.plan, &mut self.iterate].into_iter().chain(tasks)
+    }
+
+    fn resume_task(&mut self, slug: &Slug) {
+        let Some(task) = self.tasks.get_mut(slug) else { return };
+        let unreachable = task.failure.as_ref().is_some_and(|failure| failure.communication);
+        let to = match task.state {
+            State::Refining | State::Cancelled => State::Planned,
+            State::Running => State::Ready,
+            State::Failed if unreachable => State::Planned,
+            _ => {
+                task.checked = None;
+                return;
+            }
+        };
+        // A checked world is one that this process saw.
+        task.checked = None;
+        match task.state {
+            State::Refining => task.must_refine = true,
+            State::Failed => {
+                task.failure = None;
+                task.refine = task.refine.renewed();
+                task.clock = Stopwatch::default();
+                for run in task.runs.iter_mut().filter(|run| run.failure.is_some()) {
+                    run.failure = None;
+                    run.attempts = run.attempts.renewed();
+                }
+            }
+            _ => {}
+        }
+        // The table allows each of these; `set_state` would only say so again.
+        task.state = to;
+    }
+
+    /// Tasks blocked by one that may run again wait for it again (spec 12.4).
+    fn unblock(&mut self) {
+        loop {
+            let freed: Vec<Slug> = self
+                .tasks
+                .values()
+                .filter(|task| task.state == State::Blocked && task.producers().next().is_some())
+                .filter(|task| {
+                    let mut producers = task.producers().filter_map(|producer| self.task(producer));
+                    producers.all(|producer| !producer.state.is_without_output())
+                })
+                .map(TaskRun::slug)
+                .collect();
+            if freed.is_empty() {
+                return;
+            }
+            for slug in freed {
+                if let Some(task) = self.tasks.get_mut(&slug) {
+                    task.state = State::Planned;
+                    task.blocked_by = None;
+                }
+            }
+        }
+    }
+
+    fn resume_stage(&mut self) {
+        let ended = match self.stage {
+            Stage::Conclude(outcome) | Stage::Concluded(outcome) => Some(outcome),
+            _ => None,
+        };
+        if !self.list_adopted {
+            if ended.is_some() {
+                self.plan = self.plan.renewed();
+            }
+            self.stage = self.stage_without_list();
+        } else if self.iteration_due {
+            if matches!(ended, Some(Outcome::IterationFailed | Outcome::Unreachable)) {
+                self.iterate = self.iterate.renewed();
+            }
+            self.stage = Stage::Iterate;
+        } else {
+            self.stage = Stage::Pass;
+            self.conclude_if_nothing_starts();
+        }
+    }
+
+    pub(super) fn stage_without_list(&self) -> Stage {
+        match self.entry {
+            Some(crate::record::Entry::Prompt { .. }) => Stage::Prepare,
+            _ => Stage::AwaitList,
+        }
+    }
+
+    /// A person stops the run: all work goes, tasks that have not ended are cancelled. An apply in flight is not cut
+    /// off, since nothing may be applied half (spec 2.16).
+    pub(super) fn cancel(&mut self) -> Result<(), Reject> {
+        if matches!(self.stage, Stage::Conclude(_)) {
+            return Err(Reject::Concluding);
+        }
+        let pending: Vec<Slug> = self.tasks.values().filter(|task| !task.state.is_ended()).map(TaskRun::slug).collect();
+        for slug in pending {
+            self.set_state(&slug, State::Cancelled)?;
+        }
+        self.plan.admitted = false;
+        self.iterate.admitted = false;
+        self.waiting = None;
+        self.stage = Stage::Conclude(Outcome::Cancelled);
+        Ok(())
+    }
+}
+
+impl Attempts {
+    /// A phase that ended without a reply begins again at a resume; what it had tried is still counted as time.
+    fn renewed(&self) -> Self {
+        Self { busy_ms: self.busy_ms, reading: self.reading.clone(), ..Self::default() }
+    }
+}

@@ -1,0 +1,170 @@
+//! Settling: what follows from a fact without anybody doing anything; the ends of passes, rounds and runs.
+
+use crate::record::Outcome;
+use crate::spec::{Policy, Slug};
+
+use super::steps::Advance;
+use super::{Attempts, Limit, Reject, Run, Stage, State, TaskRun, limits};
+
+impl Run {
+    /// Makes every transition that needs neither work nor a person.
+    pub(super) fn settle(&mut self) -> Result<(), Reject> {
+        // Each turn moves a task, a run or the stage along a finite order; the bound only guards against a defect.
+        for _ in 0..10_000 {
+            let moved = match self.stage {
+                Stage::Pass => self.settle_pass()?,
+                Stage::Iterate => self.end_overdue_tasks()?,
+                _ => false,
+            };
+            if !moved {
+                break;
+            }
+        }
+        self.release_slots();
+        self.set_clocks();
+        Ok(())
+    }
+
+    fn settle_pass(&mut self) -> Result<bool, Reject> {
+        let mut moved = self.end_overdue_tasks()?;
+        moved |= self.end_executions()?;
+        moved |= self.promote()?;
+        match self.advance()? {
+            Advance::Moved => moved = true,
+            Advance::Waiting => {}
+            Advance::Over if moved || self.listed().any(TaskRun::is_executing) => {}
+            Advance::Over => {
+                self.end_pass()?;
+                return Ok(true);
+            }
+        }
+        moved |= self.open_call_gates();
+        Ok(moved)
+    }
+
+    /// Spec 2.13 and 12.4: iterate, or conclude.
+    fn end_pass(&mut self) -> Result<(), Reject> {
+        let mut failures = self
+            .tasks
+            .values()
+            .filter(|task| task.state == State::Failed && !task.problem_seen)
+            .map(|task| task.failure.as_ref().is_some_and(|failure| failure.communication))
+            .peekable();
+        if failures.peek().is_some() && failures.all(|communication| communication) {
+            self.stage = Stage::Conclude(Outcome::Unreachable);
+            return Ok(());
+        }
+        let mut kept = self.tasks.values().filter(|task| task.state != State::Dropped);
+        let all_done = kept.all(|task| task.state == State::Done);
+        match self.settings.iterate {
+            Policy::Never => {
+                self.block_held_tasks()?;
+                self.stage = Stage::Conclude(self.verdict());
+            }
+            Policy::Auto if all_done && self.goals.plan_complete && !self.more_work => {
+                self.stage = Stage::Conclude(self.verdict());
+            }
+            Policy::Auto | Policy::Always => {
+                self.iteration_due = true;
+                self.iterate = Attempts::default();
+                self.stage = Stage::Iterate;
+            }
+        }
+        Ok(())
+    }
+
+    /// Without an iteration nobody will release them.
+    fn block_held_tasks(&mut self) -> Result<(), Reject> {
+        let problem = self.tasks.values().find(|task| task.state.is_problem() && !task.problem_seen);
+        let cause = problem.map(TaskRun::slug);
+        let held: Vec<Slug> = self.listed().filter(|task| !task.state.is_ended()).map(TaskRun::slug).collect();
+        for slug in held {
+            let cause = cause.clone().unwrap_or_else(|| slug.clone());
+            self.block(&slug, cause)?;
+        }
+        Ok(())
+    }
+
+    /// The list stays as it was; writer steps stay held (spec 2.11).
+    pub(super) fn iteration_failed(&mut self) -> Result<(), Reject> {
+        let startable = self.current_step().is_some_and(|step| !self.is_held(step));
+        if !startable {
+            self.stage = Stage::Conclude(Outcome::IterationFailed);
+            return Ok(());
+        }
+        self.round = self.round.saturating_add(1);
+        self.rounds = self.rounds.saturating_add(1);
+        self.iteration_due = false;
+        self.stage = Stage::Pass;
+        self.conclude_if_nothing_starts();
+        Ok(())
+    }
+
+    /// The head of the loop of spec 2.4.
+    pub(super) fn conclude_if_nothing_starts(&mut self) {
+        if !self.has_pending() {
+            self.stage = Stage::Conclude(self.verdict());
+        } else if limits::rounds_are_over(self) {
+            self.reached.insert(Limit::MaxRounds);
+            self.message = Some("Max rounds reached.".to_owned());
+            self.stage = Stage::Conclude(Outcome::MaxRounds);
+        }
+    }
+
+    /// `has_pending_exec()` of spec 2.4.
+    pub(super) fn has_pending(&self) -> bool {
+        self.tasks.values().any(|task| !task.state.is_ended())
+    }
+
+    fn verdict(&self) -> Outcome {
+        if self.tasks.values().any(|task| task.state.is_problem()) { Outcome::Incomplete } else { Outcome::Complete }
+    }
+
+    /// A task whose time is over fails (spec 12.6).
+    fn end_overdue_tasks(&mut self) -> Result<bool, Reject> {
+        let overdue: Vec<Slug> = self
+            .tasks
+            .values()
+            .filter(|task| matches!(task.state, State::Refining | State::Ready | State::Running))
+            .filter(|task| limits::task_time_is_over(self, task))
+            .map(TaskRun::slug)
+            .collect();
+        for slug in &overdue {
+            self.reached.insert(Limit::TaskTimeout);
+            let reason = "its time was over".to_owned();
+            self.fail_task(slug, super::Failure { reason, ..super::Failure::default() })?;
+        }
+        Ok(!overdue.is_empty())
+    }
+
+    /// A unit that has ended, or whose next thing is a gate or a question, holds no slot (spec 2.6).
+    fn release_slots(&mut self) {
+        let mut free = Vec::new();
+        for task in self.tasks.values().filter(|task| task.executing) {
+            for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| run.attempts.admitted) {
+                let owing = self.execution_owing(task, run);
+                if run.is_ended() || (owing.work.is_empty() && owing.person) {
+                    free.push((task.task.slug.clone(), index));
+                }
+            }
+        }
+        for (slug, index) in free {
+            if let Some(run) = self.tasks.get_mut(&slug).and_then(|task| task.runs.get_mut(index)) {
+                run.attempts.admitted = false;
+            }
+        }
+    }
+
+    /// Clocks count while something of theirs holds a slot.
+    fn set_clocks(&mut self) {
+        let now = self.now;
+        let mut working = self.plan.admitted || self.iterate.admitted;
+        for task in self.tasks.values_mut() {
+            let merging = task.merge.as_ref().is_some_and(|merge| merge.attempts.admitted);
+            let busy = task.refine.admitted || merging || task.runs.iter().any(|run| run.attempts.admitted);
+            task.clock.set(busy, now);
+            working |= busy;
+        }
+        self.clock.set(working && !matches!(self.stage, Stage::Concluded(_)), now);
+    }
+}

@@ -1,0 +1,265 @@
+//! A pass over the steps of a list (spec 2.5-2.9): releasing waiting tasks, blocking readers of lost outputs, and
+//! opening one step after the other.
+
+use crate::record::ReferenceStage;
+use crate::reply::{Issue, Severity};
+use crate::spec::{Policy, Slug};
+
+use super::{Attempts, Check, Failure, Reject, Run, State, TaskRun};
+
+/// Where a pass stands: the position of the operator "sequence of concurrent steps".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Pass {
+    /// The step whose tasks may run.
+    pub open: Option<usize>,
+    /// The step whose gate was answered: a denial at its own gate does not hold it (spec 11.7).
+    pub asked: Option<usize>,
+}
+
+impl Run {
+    /// Whether the outputs that a task reads exist, are still to come, or never will.
+    fn supply(&self, task: &TaskRun) -> Supply {
+        let mut supply = Supply::Here;
+        for producer in task.producers() {
+            let Some(producer) = self.task(producer) else { continue };
+            if producer.state.is_without_output() {
+                return Supply::Lost(producer.task.slug.clone());
+            }
+            // Only an earlier step can still supply it; anything else is left to the check at the start.
+            if producer.state != State::Done && self.is_earlier(&producer.task.slug, &task.task.slug) {
+                supply = Supply::ToCome;
+            }
+        }
+        supply
+    }
+
+    fn is_earlier(&self, producer: &Slug, reader: &Slug) -> bool {
+        let step_of = |slug: &Slug| self.steps.iter().position(|step| step.contains(slug));
+        match (step_of(producer), step_of(reader)) {
+            (Some(producer), Some(reader)) => producer < reader,
+            _ => false,
+        }
+    }
+
+    /// Moves every task that waits for no unit, step or person. True if one moved.
+    pub(super) fn promote(&mut self) -> Result<bool, Reject> {
+        let mut moved = false;
+        let pending: Vec<Slug> = self.listed().filter(|task| !task.state.is_ended()).map(TaskRun::slug).collect();
+        for slug in pending {
+            moved |= self.promote_task(&slug)?;
+        }
+        Ok(moved)
+    }
+
+    fn promote_task(&mut self, slug: &Slug) -> Result<bool, Reject> {
+        let Some(task) = self.tasks.get(slug) else { return Ok(false) };
+        let (state, executing) = (task.state, task.executing);
+        if executing && state == State::Planned {
+            // Taken up again: its finished runs are kept (spec 2.18).
+            self.set_state(slug, State::Ready)?;
+            return Ok(true);
+        }
+        if state == State::Running || executing {
+            return Ok(false);
+        }
+        if task.skill_lost && matches!(state, State::Planned | State::Waiting) {
+            let reason = format!("Skill not found: {}", task.task.skill.as_deref().unwrap_or_default());
+            self.fail_task(slug, Failure { reason, ..Failure::default() })?;
+            return Ok(true);
+        }
+        match self.supply(task) {
+            Supply::Lost(cause) => {
+                self.block(slug, cause)?;
+                Ok(true)
+            }
+            Supply::ToCome if state == State::Planned => {
+                self.set_state(slug, State::Waiting)?;
+                Ok(true)
+            }
+            Supply::Here if matches!(state, State::Planned | State::Waiting) => self.prepare_task(slug),
+            _ => Ok(false),
+        }
+    }
+
+    pub(super) fn block(&mut self, slug: &Slug, cause: Slug) -> Result<(), Reject> {
+        self.set_state(slug, State::Blocked)?;
+        if let Some(task) = self.tasks.get_mut(slug) {
+            task.blocked_by = Some(cause);
+            task.problem_seen = false;
+            task.problem_shown = false;
+        }
+        Ok(())
+    }
+
+    /// The refinement policy of spec 2.12 for a task whose inputs exist.
+    fn prepare_task(&mut self, slug: &Slug) -> Result<bool, Reject> {
+        let policy = self.refine_policy(slug);
+        let Some(task) = self.tasks.get_mut(slug) else { return Ok(false) };
+        let Some(skill) = &task.skill else {
+            self.set_state(slug, State::Ready)?;
+            return Ok(true);
+        };
+        let arguments_known = !skill.needs_arguments || !task.task.calls.is_empty();
+        let to = match policy {
+            _ if task.refined => State::Ready,
+            Policy::Never => State::Ready,
+            Policy::Always => State::Refining,
+            Policy::Auto if task.must_refine || !arguments_known => State::Refining,
+            Policy::Auto if task.task.references.is_empty() => State::Ready,
+            Policy::Auto => {
+                return Ok(task.owe_check(ReferenceStage::Skip));
+            }
+        };
+        if to == State::Ready {
+            task.refined = true;
+        }
+        self.set_state(slug, to)?;
+        Ok(true)
+    }
+
+    fn refine_policy(&self, slug: &Slug) -> Policy {
+        let own = self.tasks.get(slug).and_then(|task| task.skill.as_ref()).and_then(|skill| skill.refine);
+        own.unwrap_or(self.settings.refine)
+    }
+
+    pub(super) fn references_checked(
+        &mut self,
+        slug: &Slug,
+        n: u32,
+        stage: ReferenceStage,
+        issues: &[Issue],
+    ) -> Result<(), Reject> {
+        self.expect_task(slug)?;
+        let policy = self.refine_policy(slug);
+        let world = self.world;
+        let Some(task) = self.tasks.get_mut(slug) else { return Ok(()) };
+        if task.check != Some(Check { n, stage }) {
+            return Err(Reject::NotInFlight(crate::record::EffectKey::Check { task: slug.clone(), n }));
+        }
+        task.check = None;
+        task.check_issues = issues.to_vec();
+        let holds = issues.iter().all(|issue| issue.severity != Severity::Error);
+        match stage {
+            _ if holds => {
+                task.checked = Some(world);
+                task.refined = true;
+                Ok(())
+            }
+            ReferenceStage::Skip => {
+                task.must_refine = true;
+                Ok(())
+            }
+            ReferenceStage::Start if task.skill.is_some() && policy != Policy::Never && !task.sent_back => {
+                task.sent_back = true;
+                task.refined = false;
+                task.must_refine = true;
+                task.refine = Attempts::default();
+                self.set_state(slug, State::Refining)
+            }
+            ReferenceStage::Start => {
+                let reason = "a reference does not hold any more".to_owned();
+                self.fail_task(slug, Failure { reason, issues: issues.to_vec(), communication: false })
+            }
+        }
+    }
+
+    /// Opens steps and starts their ready tasks. True if something changed; `end_pass` follows when nothing more can
+    /// start in this pass.
+    pub(super) fn advance(&mut self) -> Result<Advance, Reject> {
+        let Some(current) = self.current_step() else { return Ok(Advance::Over) };
+        if self.pass.open != Some(current) {
+            if self.is_held(current) {
+                self.before_run = None;
+                return Ok(Advance::Over);
+            }
+            if self.unapproved_writers(current).next().is_some() {
+                return Ok(self.ask_before_run(current));
+            }
+            self.before_run = None;
+            self.pass.open = Some(current);
+            return Ok(Advance::Moved);
+        }
+        // A refinement may have made a writer of a task in an open step.
+        let gate = self.ask_before_run(current);
+        let moved = self.start_tasks(current)?;
+        Ok(if moved { Advance::Moved } else { gate })
+    }
+
+    /// The first step with a task that has not ended.
+    pub(super) fn current_step(&self) -> Option<usize> {
+        self.steps
+            .iter()
+            .position(|step| step.iter().filter_map(|slug| self.tasks.get(slug)).any(|task| !task.state.is_ended()))
+    }
+
+    /// Problems hold the next step that has a writer until an accepted iteration has seen them (spec 2.9).
+    pub(super) fn is_held(&self, step: usize) -> bool {
+        if self.pass.asked == Some(step) || self.pass.open == Some(step) {
+            return false;
+        }
+        let writer = self.pending_of(step).any(|task| task.writer.is_some());
+        writer && self.tasks.values().any(|task| task.state.is_problem() && !task.problem_seen)
+    }
+
+    pub(super) fn pending_of(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
+        let slugs = self.steps.get(step).map(Vec::as_slice).unwrap_or_default();
+        slugs.iter().filter_map(|slug| self.tasks.get(slug)).filter(|task| !task.state.is_ended())
+    }
+
+    fn start_tasks(&mut self, step: usize) -> Result<bool, Reject> {
+        let ready: Vec<Slug> = self
+            .pending_of(step)
+            .filter(|task| task.state == State::Ready && !task.executing && self.is_approved(task))
+            .map(TaskRun::slug)
+            .collect();
+        let mut moved = false;
+        for slug in ready {
+            let world = self.world;
+            let Some(task) = self.tasks.get_mut(&slug) else { continue };
+            if task.task.references.is_empty() || task.checked == Some(world) {
+                self.build_runs(&slug);
+                moved = true;
+            } else {
+                moved |= task.owe_check(ReferenceStage::Start);
+            }
+        }
+        Ok(moved)
+    }
+
+    pub(super) fn listed(&self) -> impl Iterator<Item = &TaskRun> {
+        self.steps.iter().flatten().filter_map(|slug| self.tasks.get(slug))
+    }
+}
+
+/// What a step of the pass gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Advance {
+    /// Something changed; look again.
+    Moved,
+    /// Work or a person is awaited.
+    Waiting,
+    /// Nothing more can start in this pass.
+    Over,
+}
+
+enum Supply {
+    Here,
+    ToCome,
+    Lost(Slug),
+}
+
+impl TaskRun {
+    pub(super) fn slug(&self) -> Slug {
+        self.task.slug.clone()
+    }
+
+    /// Asks for a check unless one is owed. True if it was not.
+    fn owe_check(&mut self, stage: ReferenceStage) -> bool {
+        if self.check.is_some() {
+            return false;
+        }
+        self.checks = self.checks.saturating_add(1);
+        self.check = Some(Check { n: self.checks, stage });
+        true
+    }
+}

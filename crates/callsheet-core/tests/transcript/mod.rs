@@ -1,0 +1,267 @@
+//! A small text language for runs. `parse` turns words into values, this file plays lines against the machine.
+
+mod parse;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callsheet_core::record::ToolPolicy;
+use callsheet_core::record::{CallKey, EffectKey, Entry, Event, Fact, Gate, GateKind, Outcome, VERSION};
+use callsheet_core::run::{Effect, Run, Stage, State};
+use callsheet_core::spec::{BlobId, RunId, Settings, SkillPolicy, Slug};
+
+pub use words::describe;
+
+/// Transcripts whose logs are kept as records.
+pub const RECORDED: &[&str] =
+    &["fast-path", "writer-gate", "iteration", "interrupted-apply", "interrupted-call", "loop-task"];
+
+/// Plays one transcript.
+pub struct Player {
+    name: String,
+    pub run: Run,
+    pub log: Vec<Fact>,
+    now: u64,
+    pub settings: Settings,
+    pub tools: BTreeMap<String, ToolPolicy>,
+    pub skills: BTreeMap<String, SkillPolicy>,
+    listed: Vec<Effect>,
+    states: BTreeMap<Slug, State>,
+    stood: Option<String>,
+}
+
+impl Player {
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            run: Run::new(),
+            log: Vec::new(),
+            now: 1_000_000,
+            settings: Settings::default(),
+            tools: BTreeMap::new(),
+            skills: BTreeMap::new(),
+            listed: Vec::new(),
+            states: BTreeMap::new(),
+            stood: None,
+        }
+    }
+
+    /// The transcript with its sign lines as the machine has it.
+    pub fn play(&mut self, text: &str) -> String {
+        let mut played = String::new();
+        let lines: Vec<&str> = text.lines().collect();
+        let mut at = 0;
+        while let Some(line) = lines.get(at) {
+            at += 1;
+            if line.starts_with(['·', '→', '✗', '=', '!']) {
+                continue;
+            }
+            played.push_str(line);
+            played.push('\n');
+            if line.trim().is_empty() || line.starts_with('#') || line.starts_with("covers: ") {
+                continue;
+            }
+            let mut block = Vec::new();
+            while let Some(more) = lines.get(at).filter(|more| more.starts_with("  ")) {
+                block.push(more.trim());
+                played.push_str(more);
+                played.push('\n');
+                at += 1;
+            }
+            let follows = self.act(line, &block);
+            played.push_str(&follows);
+        }
+        self.refold();
+        played
+    }
+
+    fn act(&mut self, line: &str, block: &[&str]) -> String {
+        let mut text = String::new();
+        if let Err(refusal) = self.happen(line, block) {
+            text.push_str(&format!("! {refusal}\n"));
+        }
+        text.push_str(&self.follows());
+        text
+    }
+
+    /// New states, effects and the standing of the run; then the shell starts all that is owed.
+    fn follows(&mut self) -> String {
+        let mut text = String::new();
+        for task in self.run.tasks() {
+            let slug = &task.task.slug;
+            if self.states.insert(slug.clone(), task.state) != Some(task.state) {
+                text.push_str(&format!("· {slug} {}\n", task.state.as_str()));
+            }
+        }
+        let owed = self.run.outstanding();
+        let keys: BTreeSet<EffectKey> = owed.iter().map(Effect::key).collect();
+        let former: BTreeSet<EffectKey> = self.listed.iter().map(Effect::key).collect();
+        for effect in &self.listed {
+            if !keys.contains(&effect.key()) && !self.is_answered(&effect.key()) {
+                text.push_str(&format!("✗ {}\n", describe(effect)));
+            }
+        }
+        for effect in &owed {
+            if !former.contains(&effect.key()) {
+                text.push_str(&format!("→ {}\n", describe(effect)));
+            }
+        }
+        self.listed = owed.clone();
+        for effect in owed {
+            let pure =
+                matches!(effect, Effect::ReadReply(_) | Effect::CheckReferences { .. } | Effect::MergeByCode { .. });
+            if !pure && !self.run.is_in_flight(&effect.key()) {
+                self.fact(Event::Started { effect: effect.key() }).unwrap();
+            }
+        }
+        for task in self.run.tasks() {
+            let slug = &task.task.slug;
+            if self.states.insert(slug.clone(), task.state) != Some(task.state) {
+                text.push_str(&format!("· {slug} {}\n", task.state.as_str()));
+            }
+        }
+        let stands = self.stands();
+        if stands.is_some() && stands != self.stood {
+            text.push_str(&format!("= {}\n", stands.clone().unwrap_or_default()));
+        }
+        self.stood = stands;
+        text
+    }
+
+    /// Whether the last facts were the result of this effect.
+    fn is_answered(&self, key: &EffectKey) -> bool {
+        self.log.iter().rev().take(3).any(|fact| match (&fact.event, key) {
+            (Event::ReplyReceived { key: call, .. }, EffectKey::Ask(asked)) => call == asked,
+            (Event::CallFailed { key: call, .. }, EffectKey::Ask(asked)) => call == asked,
+            (Event::ReferencesChecked { task, n, .. }, EffectKey::Check { task: checked, n: number }) => {
+                task == checked && n == number
+            }
+            (Event::ToolFinished { task, call, .. }, EffectKey::Tool { task: of, call: id, .. }) => {
+                task == of && call == id
+            }
+            (Event::QuestionAnswered { task, call, .. }, EffectKey::Question { task: of, call: id, .. }) => {
+                task == of && call == id
+            }
+            (Event::RunsMerged { task, .. }, EffectKey::Merge { task: of, .. }) => task == of,
+            (Event::GateAnswered { gate, .. }, EffectKey::Gate(of)) => gate == of,
+            (Event::ChangesApplied { task, set, .. }, EffectKey::Apply { task: of, set: n, .. })
+            | (Event::ChangesRejected { task, set, .. }, EffectKey::Apply { task: of, set: n, .. })
+            | (Event::ChangesRolledBack { task, set, .. }, EffectKey::RollBack { task: of, set: n, .. }) => {
+                task == of && set == n
+            }
+            (Event::RunConcluded { .. }, EffectKey::Conclude) => true,
+            (Event::RunWaiting { .. }, EffectKey::Gate(_) | EffectKey::Question { .. }) => true,
+            (Event::RunResumed { .. }, _) => true,
+            _ => false,
+        })
+    }
+
+    fn stands(&self) -> Option<String> {
+        let outcome = match self.run.stage() {
+            Stage::Concluded(outcome) => outcome,
+            _ => self.run.outcome()?,
+        };
+        let mut text = format!(
+            "{}, round {}, {} calls of at least {}",
+            words::outcome(outcome),
+            self.run.round(),
+            self.run.totals().calls,
+            self.run.minimum_calls()
+        );
+        if let Some(message) = self.run.message() {
+            text.push_str(&format!(": {message}"));
+        }
+        Some(text)
+    }
+
+    /// Records a fact and applies it. What is refused is not recorded.
+    pub fn fact(&mut self, event: Event) -> Result<(), String> {
+        let n = u64::try_from(self.log.len()).unwrap() + 1;
+        let fact = Fact { v: VERSION, n, at: self.now, event };
+        match self.run.apply(&fact) {
+            Ok(()) => {
+                self.log.push(fact);
+                Ok(())
+            }
+            Err(reject) => Err(reject.to_string()),
+        }
+    }
+
+    /// A process that has only the log knows exactly what this one knows.
+    fn refold(&self) {
+        let mut run = Run::new();
+        for fact in &self.log {
+            let line = serde_json::to_string(fact).unwrap();
+            run.apply(&serde_json::from_str(&line).unwrap()).unwrap();
+        }
+        assert_eq!(run, self.run, "{}: folding the log again gives the same run", self.name);
+    }
+
+    pub fn start(&mut self, entry: Entry) -> Result<(), String> {
+        let (run, settings, tools) = (RunId::new("a-run"), self.settings.clone(), self.tools.clone());
+        self.fact(Event::RunStarted { run, entry, settings, tools })
+    }
+
+    pub fn pass_time(&mut self, ms: u64) {
+        self.now += ms;
+    }
+
+    pub fn crash(&mut self) {
+        self.refold();
+        self.now += 3_600_000;
+    }
+
+    /// The call in flight or to be read of a unit.
+    pub fn call(&self, unit: &str) -> Result<CallKey, String> {
+        let wanted = |key: &CallKey| words::unit(key) == unit || words::short_unit(key) == unit;
+        self.run
+            .outstanding()
+            .into_iter()
+            .find_map(|effect| match effect {
+                Effect::AskModel(asked) | Effect::ReadReply(asked) if wanted(&asked.key) => Some(asked.key),
+                _ => None,
+            })
+            .ok_or(format!("{unit} is not asked"))
+    }
+
+    pub fn gate(&self, wanted: impl Fn(&GateKind) -> bool) -> Result<Gate, String> {
+        self.listed_or_waiting().into_iter().find(|gate| wanted(&gate.kind)).ok_or("no such gate is open".to_owned())
+    }
+
+    /// Gates that are shown, or that rest because nobody could be asked.
+    fn listed_or_waiting(&self) -> Vec<Gate> {
+        let started = self.log.iter().rev().filter_map(|fact| match &fact.event {
+            Event::Started { effect: EffectKey::Gate(gate) } => Some(gate.clone()),
+            _ => None,
+        });
+        started.collect()
+    }
+
+    pub fn waiting_outcome(&self) -> Outcome {
+        let asks = self.listed.iter().any(|effect| matches!(effect, Effect::AskApproval(_)));
+        if asks { Outcome::ApprovalRequired } else { Outcome::InputRequired }
+    }
+
+    pub fn find(&self, wanted: impl Fn(&Effect) -> bool) -> Result<Effect, String> {
+        self.run.outstanding().into_iter().find(wanted).ok_or("nothing of that kind is owed".to_owned())
+    }
+}
+
+pub fn blob(text: &str) -> BlobId {
+    BlobId::of(text.as_bytes())
+}
+
+/// What must stay the same when an old record is replayed.
+pub fn digest(run: &Run) -> String {
+    let mut text = format!("outcome {:?}, rounds {}\n", run.outcome(), run.rounds());
+    for task in run.tasks() {
+        let sets: Vec<u32> = task.applied.iter().map(|applied| applied.set).collect();
+        text.push_str(&format!("{} {} applied {sets:?}\n", task.task.slug, task.state.as_str()));
+    }
+    let totals = run.totals();
+    text.push_str(&format!("calls {}, tokens {}, tools {}\n", totals.calls, totals.tokens(), totals.tools));
+    for effect in run.outstanding() {
+        text.push_str(&format!("owes {}\n", describe(&effect)));
+    }
+    text
+}

@@ -1,0 +1,389 @@
+//! Words to facts.
+
+use callsheet_core::record::{
+    Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin, PlannedTask,
+    ReferenceStage, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+};
+use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
+use callsheet_core::run::Effect;
+use callsheet_core::spec::{
+    Goals, Reference, RepeatClass, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
+};
+use serde_json::Value;
+
+use super::{Player, blob};
+
+type Happened = Result<(), String>;
+
+impl Player {
+    /// One line and its block.
+    pub fn happen(&mut self, line: &str, block: &[&str]) -> Happened {
+        let (head, tail) = line.split_once(": ").unwrap_or((line.trim_end_matches(':'), ""));
+        let words: Vec<&str> = head.split_whitespace().collect();
+        match words.as_slice() {
+            ["settings", ..] => self.set(&line["settings ".len()..]),
+            ["tool", name, effect, repeat, rest @ ..] if ["read", "write", "execute"].contains(effect) => {
+                self.tool(name, effect, repeat, rest)
+            }
+            ["skill", name, rest @ ..] => self.skill(name, rest),
+            ["prompt"] => self.start(Entry::Prompt { prompt: tail.to_owned() }),
+            ["sheet"] => self.start(Entry::Sheet { prompt: tail.to_owned() }),
+            ["direct"] => self.start(Entry::Skill { prompt: tail.to_owned() }),
+            ["host", "gave"] => {
+                let list = self.list(block);
+                self.fact(Event::ListAdopted { origin: ListOrigin::Host, list, repairs: vec![], issues: vec![] })
+            }
+            ["wait", seconds, "s"] => {
+                self.pass_time(seconds.parse::<u64>().unwrap() * 1_000);
+                Ok(())
+            }
+            ["model", unit @ .., verb] => self.model(&unit.join(" "), verb, tail, block),
+            ["references", "of", task, verb] => self.references(task, verb, tail),
+            ["tool", task, call, "gave", kind] => self.tool_gave(task, call, kind, tail),
+            ["merged", task] => self.merged(task),
+            ["changes", "of", task, verb] => self.changes(task, verb, tail),
+            ["person", rest @ ..] => self.person(rest, tail),
+            ["nobody", "can", "be", "asked"] => {
+                let outcome = self.waiting_outcome();
+                self.fact(Event::RunWaiting { outcome })
+            }
+            ["task", task, "fails"] => self.fact(Event::TaskFailed { task: Slug::new(*task), reason: tail.to_owned() }),
+            ["cancel"] => self.fact(Event::CancelRequested),
+            ["crash"] => {
+                self.crash();
+                Ok(())
+            }
+            ["resumed"] => {
+                let settings = self.settings.clone();
+                self.fact(Event::RunResumed { settings })
+            }
+            ["concluded"] => match self.find(|effect| matches!(effect, Effect::Conclude(_)))? {
+                Effect::Conclude(outcome) => self.fact(Event::RunConcluded { outcome, report: blob("report") }),
+                _ => Ok(()),
+            },
+            ["again"] => {
+                let last = self.log.iter().rev().find(|fact| !matches!(fact.event, Event::Started { .. }));
+                let event = last.unwrap().event.clone();
+                self.fact(event)
+            }
+            _ => panic!("not understood: {line}"),
+        }
+    }
+
+    fn set(&mut self, text: &str) -> Happened {
+        let mut value = serde_json::to_value(&self.settings).unwrap();
+        for pair in text.split_whitespace() {
+            let (key, set) = pair.split_once('=').unwrap();
+            let set = serde_json::from_str(set).unwrap_or(Value::String(set.to_owned()));
+            let target = if value.get(key).is_some() { &mut value } else { value.get_mut("limits").unwrap() };
+            assert!(target.get(key).is_some(), "no setting {key}");
+            target[key] = set;
+        }
+        self.settings = serde_json::from_value(value).unwrap();
+        Ok(())
+    }
+
+    fn tool(&mut self, name: &str, effect: &str, repeat: &str, rest: &[&str]) -> Happened {
+        let effect: ToolEffect = serde_json::from_value(Value::String(effect.to_owned())).unwrap();
+        let repeat: RepeatClass = serde_json::from_value(Value::String(repeat.to_owned())).unwrap();
+        let exclusive = rest.contains(&"exclusive");
+        self.tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive });
+        Ok(())
+    }
+
+    fn skill(&mut self, name: &str, rest: &[&str]) -> Happened {
+        let mut skill = SkillPolicy { hash: Some(blob(name)), ..SkillPolicy::default() };
+        for word in rest {
+            match word.split_once('=').unwrap_or((word, "")) {
+                ("needs-arguments", _) => skill.needs_arguments = true,
+                ("writer", _) => skill.writer = Some("it writes".to_owned()),
+                ("loop", _) => skill.mode = SkillMode::Loop,
+                ("combined", _) => skill.execute_combined = true,
+                ("refine", policy) => skill.refine = serde_json::from_value(policy.into()).unwrap(),
+                ("merge", policy) => skill.merge = serde_json::from_value(policy.into()).unwrap(),
+                (limit, number) => {
+                    let mut limits = serde_json::to_value(&skill.limits).unwrap();
+                    limits[limit] = serde_json::from_str(number).unwrap();
+                    skill.limits = serde_json::from_value(limits).unwrap();
+                }
+            }
+        }
+        self.skills.insert(name.to_owned(), skill);
+        Ok(())
+    }
+
+    fn list(&self, block: &[&str]) -> ListAdopted {
+        let mut list = ListAdopted::default();
+        for line in block {
+            match line.split_once(' ').unwrap_or((line, "")) {
+                ("goals", text) => list.goals.text = text.to_owned(),
+                ("plan", "complete") => list.goals.plan_complete = true,
+                ("plan", "continues") => list.goals = Goals { plan_continues: true, ..list.goals },
+                ("step", _) => list.steps.push(Vec::new()),
+                _ => list.steps.last_mut().expect("a step comes first").push(self.planned(line)),
+            }
+        }
+        for task in list.steps.iter().flatten() {
+            if let Some((name, policy)) =
+                task.task.skill.as_ref().and_then(|skill| Some((skill, self.skills.get(skill)?)))
+            {
+                list.skills.insert(name.clone(), policy.clone());
+            }
+        }
+        list
+    }
+
+    /// `find-code-1 by find_code reads a.rs #read-docs-1-results calls search_text(x) needs approval unchanged`.
+    fn planned(&self, line: &str) -> PlannedTask {
+        let mut words = line.split_whitespace();
+        let slug = words.next().unwrap();
+        let mut task = Task {
+            name: slug.to_owned(),
+            slug: Slug::new(slug),
+            aliases: Vec::new(),
+            need: format!("what {slug} finds"),
+            skill: None,
+            references: Vec::new(),
+            expected: "a summary".to_owned(),
+            approval: false,
+            calls: Vec::new(),
+            extra: String::new(),
+        };
+        let mut unchanged = false;
+        let mut mode = "";
+        for word in words {
+            match (mode, word) {
+                (_, "by" | "reads" | "calls" | "needs" | "wants") => mode = word,
+                (_, "unchanged") => unchanged = true,
+                ("by", skill) => task.skill = Some(skill.to_owned()),
+                ("reads", target) => task.references.push(reference(target)),
+                ("calls", call) => task.calls.push(tool_call(call, task.calls.len())),
+                ("needs", "approval") => task.approval = true,
+                ("wants", need) => task.need = need.to_owned(),
+                _ => panic!("not understood: {word} in {line}"),
+            }
+        }
+        let of_skill =
+            task.skill.as_ref().and_then(|skill| self.skills.get(skill)).and_then(|skill| skill.writer.clone());
+        let writer = of_skill.or(task.approval.then(|| "the task asks for approval".to_owned()));
+        PlannedTask { task, unchanged, writer }
+    }
+
+    fn model(&mut self, unit: &str, verb: &str, tail: &str, block: &[&str]) -> Happened {
+        let key = self.call(unit)?;
+        if verb == "failed" {
+            let fault = match tail {
+                "communication" => CallFault::Communication,
+                "configuration" => CallFault::Configuration,
+                "overflow" => CallFault::ContextOverflow,
+                "timeout" => CallFault::Timeout,
+                _ => panic!("no fault {tail}"),
+            };
+            self.pass_time(1_000);
+            return self.fact(Event::CallFailed { key, fault, sends: 3, message: format!("{tail} failure") });
+        }
+        if self.find(|effect| matches!(effect, Effect::AskModel(asked) if asked.key == key)).is_ok() {
+            self.pass_time(1_000);
+            self.fact(Event::ReplyReceived {
+                key: key.clone(),
+                prompt: blob("prompt"),
+                reply: blob(&format!("{unit} {verb} {tail} {block:?}")),
+                model: "test/model".to_owned(),
+                usage: Usage { input: 100, output: 10, cached: 0, cost_usd: Some(0.5) },
+                ms: 1_000,
+                sends: 1,
+                stop: StopReason::End,
+            })?;
+        }
+        let event = match verb {
+            "arrived" => return Ok(()),
+            "refused" => Event::ReplyRefused { key, issues: vec![issue(tail)], repairs: vec![] },
+            "asks" => {
+                let made = self.log.len();
+                let calls = tail.split_whitespace().enumerate().map(|(index, call)| tool_call(call, made + index));
+                Event::CallsAsked { key, calls: calls.collect(), repairs: vec![], issues: vec![] }
+            }
+            "replied" => self.accepted(key, tail, block),
+            _ => panic!("no verb {verb}"),
+        };
+        self.fact(event)
+    }
+
+    fn accepted(&self, key: CallKey, tail: &str, block: &[&str]) -> Event {
+        let (repairs, issues) = (vec![], vec![]);
+        match key.phase {
+            Phase::Plan | Phase::Iterate | Phase::Continue => {
+                Event::ListAdopted { origin: ListOrigin::Reply(key), list: self.list(block), repairs, issues }
+            }
+            Phase::Refine => {
+                let mut refinement = Refinement::default();
+                let mut mode = "";
+                for word in tail.split_whitespace() {
+                    match (mode, word) {
+                        (_, "reads" | "calls" | "needs") => mode = word,
+                        ("reads", target) => refinement.references.get_or_insert_default().push(reference(target)),
+                        ("calls", call) => refinement.calls.push(tool_call(call, refinement.calls.len())),
+                        _ => refinement.approval = true,
+                    }
+                }
+                Event::TaskRefined { key, refinement, repairs, issues }
+            }
+            Phase::Execute | Phase::Merge => {
+                let file = tail.strip_prefix("changes ");
+                let result = ResultParts {
+                    summary: "a summary".to_owned(),
+                    document: Some(blob(tail)),
+                    more_work: tail == "more work",
+                    changes: file.map(changes),
+                    ..ResultParts::default()
+                };
+                Event::RunFinished { key, result, repairs, issues }
+            }
+        }
+    }
+
+    fn references(&mut self, task: &str, verb: &str, tail: &str) -> Happened {
+        let owed =
+            self.find(|effect| matches!(effect, Effect::CheckReferences { task: of, .. } if of.as_str() == task))?;
+        let Effect::CheckReferences { task, n, stage } = owed else { return Ok(()) };
+        let issues = if verb == "fail" { vec![issue(tail)] } else { Vec::new() };
+        let _: ReferenceStage = stage;
+        self.fact(Event::ReferencesChecked { task, n, stage, issues })
+    }
+
+    fn tool_gave(&mut self, task: &str, id: &str, kind: &str, tail: &str) -> Happened {
+        let wanted = |effect: &Effect| match effect {
+            Effect::RunTool { task: of, call, .. } => of.as_str() == task && (call.id == id || call.name == id),
+            _ => false,
+        };
+        let Effect::RunTool { task, run, call, .. } = self.find(wanted)? else { return Ok(()) };
+        let record = match kind {
+            "output" => ToolRecord::Output { blob: blob(tail), error: false },
+            "error" => ToolRecord::Output { blob: blob(tail), error: true },
+            "changes" => ToolRecord::Changes(changes(tail)),
+            "question" => ToolRecord::Question(tail.to_owned()),
+            _ => panic!("no tool record {kind}"),
+        };
+        self.pass_time(500);
+        self.fact(Event::ToolFinished { task, run, call: call.id, record, ms: 500 })
+    }
+
+    fn merged(&mut self, task: &str) -> Happened {
+        let owed = self.find(|effect| matches!(effect, Effect::MergeByCode { task: of, .. } if of.as_str() == task))?;
+        let Effect::MergeByCode { task, n } = owed else { return Ok(()) };
+        let result = ResultParts { summary: "merged".to_owned(), ..ResultParts::default() };
+        self.fact(Event::RunsMerged { task, n, result })
+    }
+
+    fn changes(&mut self, slug: &str, verb: &str, tail: &str) -> Happened {
+        let wanted = |effect: &Effect| match effect {
+            Effect::ApplyChanges { task, .. } => task.as_str() == slug && verb != "rolled-back",
+            Effect::RollBack { task, .. } => task.as_str() == slug && verb == "rolled-back",
+            _ => false,
+        };
+        let event = match self.find(wanted)? {
+            Effect::ApplyChanges { task, run, set, changes } if verb == "applied" => {
+                Event::ChangesApplied { task, run, set, changes }
+            }
+            Effect::ApplyChanges { task, run, set, .. } => {
+                Event::ChangesRejected { task, run, set, issues: vec![issue(tail)] }
+            }
+            Effect::RollBack { task, run, set, .. } => Event::ChangesRolledBack { task, run, set },
+            _ => return Ok(()),
+        };
+        self.fact(event)
+    }
+
+    /// `person approves all`, `person approves a b`, `person denies a: words`, `person approves changes of a`,
+    /// `person denies call of a: words`, `person stops`, `person answers a: text`.
+    fn person(&mut self, rest: &[&str], tail: &str) -> Happened {
+        let words = tail.to_owned();
+        let before_run = |kind: &GateKind| matches!(kind, GateKind::BeforeRun(_));
+        match rest {
+            ["answers", slug] => {
+                let asks = |effect: &Effect| matches!(effect, Effect::AskPerson { task, .. } if task.as_str() == *slug);
+                let Effect::AskPerson { task, run, call, .. } = self.find(asks)? else { return Ok(()) };
+                self.fact(Event::QuestionAnswered { task, run, call, output: blob(tail) })
+            }
+            [verb, "changes", "of", slug] => {
+                let wanted =
+                    |kind: &GateKind| matches!(kind, GateKind::BeforeApply { task, .. } if task.as_str() == *slug);
+                let gate = self.gate(wanted)?;
+                let answer = answer(verb, words);
+                self.fact(Event::GateAnswered { gate, answer })
+            }
+            [verb, "call", "of", slug] => {
+                let wanted =
+                    |kind: &GateKind| matches!(kind, GateKind::BeforeCall { task, .. } if task.as_str() == *slug);
+                let gate = self.gate(wanted)?;
+                let answer = answer(verb, words);
+                self.fact(Event::GateAnswered { gate, answer })
+            }
+            [verb] | [verb, "all" | "listed"] => {
+                let gate = self.gate(before_run)?;
+                let answer = if rest.get(1) == Some(&"all") { Answer::All } else { answer(verb, words) };
+                self.fact(Event::GateAnswered { gate, answer })
+            }
+            [verb, slugs @ ..] => {
+                let gate = self.gate(before_run)?;
+                let mut verdict = if *verb == "approves" { Verdict::Approve } else { Verdict::Deny };
+                let mut verdicts = std::collections::BTreeMap::new();
+                for word in slugs {
+                    match *word {
+                        "approves" => verdict = Verdict::Approve,
+                        "denies" => verdict = Verdict::Deny,
+                        slug => {
+                            verdicts.insert(Slug::new(slug), verdict);
+                        }
+                    }
+                }
+                self.fact(Event::GateAnswered { gate, answer: Answer::Each { verdicts, words } })
+            }
+            [] => panic!("the person does something"),
+        }
+    }
+}
+
+fn answer(verb: &str, words: String) -> Answer {
+    match verb {
+        "approves" => Answer::Listed,
+        "denies" => Answer::Deny { words },
+        "stops" => Answer::Stop,
+        _ => panic!("the person cannot {verb}"),
+    }
+}
+
+/// `name(argument)`, the id being `<name>-<n>`.
+fn tool_call(text: &str, index: usize) -> ToolCall {
+    let (name, argument) = text.trim_end_matches(')').split_once('(').unwrap_or((text, ""));
+    let arguments = serde_json::json!({ "argument": argument });
+    ToolCall { name: name.to_owned(), id: format!("{name}-{}", index + 1), arguments }
+}
+
+fn reference(text: &str) -> Reference {
+    let target = match text.strip_prefix('#').and_then(|text| text.strip_suffix("-results")) {
+        Some(slug) => Target::TaskOutput { slug: Slug::new(slug), heading: None },
+        None if text == "project_description" => Target::ProjectDescription,
+        None => Target::File { path: text.to_owned(), fragment: None },
+    };
+    Reference { title: String::new(), target }
+}
+
+fn changes(file: &str) -> ChangeSet {
+    let change = FileChange { path: file.to_owned(), before: None, after: Some(blob(file)), mode: None };
+    ChangeSet { files: vec![change], diff: Some(blob("diff")) }
+}
+
+fn issue(code: &str) -> Issue {
+    let code = IssueCode::ALL.iter().copied().find(|known| known.as_str() == code).expect(code);
+    let place = Place { phase: Phase::Plan, section: None, task: None, item: None, key: None, span: Span::default() };
+    Issue {
+        code,
+        severity: Severity::Error,
+        place,
+        what: "it is wrong".to_owned(),
+        todo: "mend it".to_owned(),
+        allowed: Vec::new(),
+        raw: None,
+    }
+}

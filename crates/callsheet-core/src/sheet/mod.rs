@@ -1,1 +1,5 @@
 //! Not written yet.
+
+mod anchors;
+
+pub use anchors::{Heading, anchor_key, find_heading, headings};

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
+use super::heading_key;
+
 /// A heading and the lines of its section.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Heading {
@@ -47,7 +49,7 @@ pub fn headings(text: &str) -> Vec<Heading> {
             Event::End(TagEnd::Heading(_)) => {
                 if let Some((level, start, title)) = open.take() {
                     let title = title.trim().to_owned();
-                    let key = anchor_key(&title);
+                    let key = heading_key(&title);
                     found.push(Heading { level, title, key, slug: String::new(), first: lines.line_of(start), last: 0 });
                 }
             }
@@ -69,20 +71,6 @@ pub fn find_heading<'a>(headings: &'a [Heading], anchor: &str) -> Option<&'a Hea
         return first;
     }
     headings.iter().find(|heading| !heading.slug.is_empty() && heading.slug == anchor).or(first)
-}
-
-/// The heading key of spec 3.1: lowercased, each run outside `[a-z0-9]` one `-`, edges trimmed.
-pub fn anchor_key(title: &str) -> String {
-    let mut key = String::with_capacity(title.len());
-    for character in title.to_lowercase().chars() {
-        if character.is_ascii_alphanumeric() {
-            key.push(character);
-        } else if !key.is_empty() && !key.ends_with('-') {
-            key.push('-');
-        }
-    }
-    key.truncate(key.trim_end_matches('-').len());
-    key
 }
 
 fn options() -> Options {
@@ -168,7 +156,7 @@ impl LineStarts {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{anchor_key, find_heading, headings};
+    use super::{find_heading, headings};
 
     const DOCUMENT: &str = "---\ntitle: x\n---\n# Top / one\ntext\n\n## Example\na\n```\n# not this\n```\n- # nor this\n\n## Example\nb\n\nUnder\n-----\nc\n# Über uns\nlast\n";
 
@@ -202,13 +190,6 @@ mod tests {
     fn a_title_that_equals_a_numbered_repeat_gets_a_number_of_its_own() {
         let slugs: Vec<_> = headings("# A\n# A\n# A 1\n# A\n").into_iter().map(|heading| heading.slug).collect();
         assert_eq!(slugs, ["a", "a-1", "a-1-1", "a-2"]);
-    }
-
-    #[test]
-    fn keys_follow_the_rule() {
-        assert_eq!(anchor_key("Goals / summary"), "goals-summary");
-        assert_eq!(anchor_key("  **Bold**: x_y  "), "bold-x-y");
-        assert_eq!(anchor_key("日本"), "");
     }
 
     proptest! {

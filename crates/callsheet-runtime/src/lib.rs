@@ -4,3 +4,7 @@
 pub mod paths;
 
 pub mod ports;
+
+pub mod prompts;
+
+pub mod skills;

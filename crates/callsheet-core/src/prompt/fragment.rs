@@ -148,9 +148,15 @@ impl Fill {
         self.set(name, text);
     }
 
+    /// Reference blocks and tool outputs, or a note that there are none.
+    pub(super) fn material(&mut self, name: &'static str, blocks: &str) {
+        let text = if blocks.trim().is_empty() { Note::NoReferences.text() } else { blocks };
+        self.plain(name, text);
+    }
+
     /// Where the run takes place, and the project's description.
     pub(super) fn place(&mut self, environment: &Environment, description: &str) {
-        self.plain("environment", &environment.render());
+        self.titled("environment", "Environment", &environment.render());
         self.titled("project_description", "Project description", description);
     }
 

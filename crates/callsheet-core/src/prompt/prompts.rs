@@ -101,9 +101,7 @@ impl RefinementPrompt {
         fill.plain("tool_instructions", &tool_instructions(&self.tools));
         fill.place(&self.environment, &self.project_description);
         fill.quoted("original_prompt", "Original prompt", "text", &self.original_prompt);
-        let contents = self.reference_contents.trim();
-        let contents = if contents.is_empty() { Note::NoReferences.text() } else { contents };
-        fill.plain("task_reference_contents", contents);
+        fill.material("task_reference_contents", &self.reference_contents);
         fill.titled("task_data", "Task", &self.task_data);
         fill.issues("issues", "Issues with the current call", Note::IssuesReply, &self.issues);
         rendered(templates, PromptKey::Refinement, fill)
@@ -173,7 +171,7 @@ impl ExecutionPrompt {
         }
         fill.place(&self.environment, &self.project_description);
         fill.quoted("original_prompt", "Original prompt", "text", &self.original_prompt);
-        fill.plain("precursor", &self.precursor);
+        fill.material("precursor", &self.precursor);
         fill.query(&self.need, &self.expected);
         fill.issues("issues", "Issues with the current call", Note::IssuesReply, &self.issues);
         rendered(templates, self.key(), fill)

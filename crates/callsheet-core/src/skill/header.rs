@@ -1,5 +1,7 @@
 //! Front matter of both forms (spec 7.1-7.3).
 
+use std::collections::BTreeMap;
+
 use crate::spec::{MergePolicy, Policy, SkillForm, SkillLimits, SkillMode};
 
 use super::issue::{At, Report};
@@ -21,6 +23,8 @@ pub(super) struct Header {
     pub(super) refine: Option<Policy>,
     pub(super) merge: Option<MergePolicy>,
     pub(super) limits: SkillLimits,
+    /// Where keys of Callsheet stand, for remarks about several of them.
+    pub(super) places: BTreeMap<&'static str, At>,
 }
 
 /// Keys of spec 7.3 by normal form.
@@ -115,9 +119,6 @@ fn metadata(holder: &Entry<'_>, context: SkillContext<'_>, header: &mut Header, 
             Some("name" | "description") => {
                 report.warn(entry.at, format!("\"{}\" is ignored", entry.written), "write it outside `metadata`");
             }
-            Some("tools") if !header.tools.is_empty() => {
-                report.error(entry.at, "tools are given twice", "keep `allowed-tools` only");
-            }
             Some(name) => key(name, &entry, true, context, header, report),
             None if normal(entry.written).starts_with(PREFIX) => {
                 report.warn(
@@ -132,7 +133,7 @@ fn metadata(holder: &Entry<'_>, context: SkillContext<'_>, header: &mut Header, 
 }
 
 fn key(
-    name: &str,
+    name: &'static str,
     entry: &Entry<'_>,
     quoted: bool,
     context: SkillContext<'_>,
@@ -140,6 +141,15 @@ fn key(
     report: &mut Report<'_>,
 ) {
     let policies = [("auto", Policy::Auto), ("always", Policy::Always), ("never", Policy::Never)];
+    if let Some(first) = header.places.insert(name, entry.at)
+        && name == "tools"
+    {
+        report.error(
+            entry.at,
+            format!("tools are given twice, first on line {}", first.0),
+            "keep `allowed-tools` only",
+        );
+    }
     match name {
         "name" => header.name = entry.text(report).map(|text| (text, entry.value.at)),
         "description" => header.description = entry.text(report).map(|text| (text, entry.value.at)),
@@ -216,7 +226,10 @@ fn limits(holder: &Entry<'_>, quoted: bool, header: &mut Header, report: &mut Re
         let small = number.and_then(|number| u32::try_from(number).ok());
         let limits = &mut header.limits;
         match name {
-            "max_turns" => limits.max_turns = small,
+            "max_turns" => {
+                limits.max_turns = small;
+                header.places.insert("turns", entry.at);
+            }
             "timeout_seconds" => limits.timeout_seconds = small,
             "max_output_bytes" => limits.max_output_bytes = number,
             "max_calls" => limits.max_calls = small,

@@ -147,13 +147,22 @@ fn description(form: SkillForm, header: &Header, top: At, report: &mut Report<'_
 fn check(header: &Header, file: &SkillFile, report: &mut Report<'_>) {
     let looped = header.mode == Some(SkillMode::Loop)
         || (header.mode.is_none() && file.form == SkillForm::Folder && !header.tools.is_empty());
+    let at = |key: &str| header.places.get(key).copied().unwrap_or((1, 1));
     if looped && header.tools.is_empty() {
-        report.warn((1, 1), "`mode: loop` without tools", "name the tools of the conversation, or leave the mode out");
+        report.warn(
+            at("mode"),
+            "`mode: loop` without tools",
+            "name the tools of the conversation, or leave the mode out",
+        );
     }
     if looped && header.execute_combined {
-        report.warn((1, 1), "`execute-combined` has no effect with `mode: loop`", "remove one of the two");
+        report.warn(
+            at("execute-combined"),
+            "`execute-combined` has no effect with `mode: loop`",
+            "remove one of the two",
+        );
     }
     if !looped && header.limits.max_turns.is_some() {
-        report.warn((1, 1), "a limit of turns has no effect without `mode: loop`", "remove it");
+        report.warn(at("turns"), "a limit of turns has no effect without `mode: loop`", "remove it");
     }
 }

@@ -1,5 +1,7 @@
 //! Prompts: the template engine, the bundled templates, the snapshots of every prompt (spec 8).
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
+
 mod sections;
 
 use std::collections::{BTreeMap, BTreeSet};

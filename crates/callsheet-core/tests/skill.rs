@@ -1,5 +1,7 @@
 //! Skills: both file forms, policies, layers, the catalog (spec 7).
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
+
 mod sections;
 
 use std::fmt::Write;

@@ -17,3 +17,6 @@ pub mod runfiles;
 
 #[cfg(test)]
 mod testing;
+pub mod prompts;
+
+pub mod skills;

@@ -1,0 +1,81 @@
+//! Small texts of the host that a model reads. Each is a file; none stands in code.
+
+use super::engine::{Piece, Value, Values, parse_part, render_pieces};
+
+macro_rules! notes {
+    ($($(#[$doc:meta])* $variant:ident = $file:literal [$($slot:literal),*]),+ $(,)?) => {
+        /// A text of the host that a model reads.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Note {
+            $($(#[$doc])* $variant,)+
+        }
+
+        impl Note {
+            /// Every note.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Its file's name without `.md`.
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $file,)+ }
+            }
+
+            /// Its text, placeholders unfilled, without a final line feed.
+            pub fn text(self) -> &'static str {
+                match self {
+                    $(Self::$variant => include_str!(concat!("../../prompts/notes/", $file, ".md")),)+
+                }
+                .trim_end()
+            }
+
+            /// The placeholders it holds.
+            pub fn slots(self) -> &'static [&'static str] {
+                match self { $(Self::$variant => &[$($slot),*],)+ }
+            }
+        }
+    };
+}
+
+notes! {
+    /// Before the issues of a refused list.
+    IssuesList = "issues_list" [],
+    /// Before the issues of a refused refinement, result or merge.
+    IssuesReply = "issues_reply" [],
+    /// The user message after a refused final reply of a loop task; `issues` are their text forms.
+    LoopIssues = "loop_issues" ["issues"],
+    /// The last turn of a loop task: no tools are offered (spec 10.7).
+    LoopLastTurn = "loop_last_turn" [],
+    /// How tools are called where the provider has no tool calling (spec 10.7); `tools` are their instructions.
+    LoopTextTools = "loop_text_tools" ["tools"],
+    /// Before the stored output of a call that was made before (spec 10.7); `id` is the earlier call.
+    RepeatedCall = "repeated_call" ["id"],
+    /// The output of a call that was started and never seen to finish (spec 2.18).
+    InterruptedCall = "interrupted_call" [],
+    /// Before the text of a tool that failed.
+    ToolFailed = "tool_failed" [],
+    /// In place of tool instructions for a skill without tools.
+    NoTools = "no_tools" [],
+    /// In place of reference contents for a task without references.
+    NoReferences = "no_references" [],
+    /// In place of an empty catalog.
+    NoSkills = "no_skills" [],
+    /// In place of lines that were cut.
+    OmittedLines = "omitted_lines" ["first", "last", "total", "tokens"],
+    /// In place of text that was cut inside a line.
+    OmittedText = "omitted_text" ["tokens"],
+    /// In place of an output that is no longer relevant (spec 5.10).
+    RestrictedOutput = "restricted_output" ["reference"],
+}
+
+impl Note {
+    /// The text with its placeholders filled. A value that is not given leaves the text as written.
+    pub fn fill(self, values: &[(&'static str, &str)]) -> String {
+        let values: Values = values.iter().map(|(name, text)| (*name, Value::Text((*text).to_owned()))).collect();
+        self.pieces()
+            .and_then(|pieces| render_pieces(self.name(), &self.slots().join(", "), &pieces, &values).ok())
+            .unwrap_or_else(|| self.text().to_owned())
+    }
+
+    fn pieces(self) -> Option<Vec<Piece>> {
+        parse_part(self.name(), self.slots(), self.text(), 1).ok()
+    }
+}

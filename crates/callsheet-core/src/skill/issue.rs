@@ -1,0 +1,91 @@
+//! What is wrong or worth knowing about a skill file.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// How much an issue weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkillSeverity {
+    /// The skill is left out.
+    Error,
+    /// The skill is loaded; something in its file has no effect or another one than meant.
+    Warning,
+    /// Nothing is wrong; a person should know.
+    Notice,
+}
+
+impl SkillSeverity {
+    /// The word for reports.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Notice => "notice",
+        }
+    }
+}
+
+/// One issue of a skill file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SkillIssue {
+    /// Weight.
+    pub severity: SkillSeverity,
+    /// The file as shown to a person.
+    pub file: String,
+    /// 1-based line.
+    pub line: u32,
+    /// 1-based column, in characters.
+    pub column: u32,
+    /// What is wrong; a clause without a final period.
+    pub message: String,
+    /// What to do; a clause without a final period.
+    pub advice: String,
+}
+
+impl fmt::Display for SkillIssue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}:{}:{}: {}: {}; {}",
+            self.file,
+            self.line,
+            self.column,
+            self.severity.as_str(),
+            self.message,
+            self.advice
+        )
+    }
+}
+
+/// Collects the issues of one file.
+pub(super) struct Report<'a> {
+    pub(super) file: &'a str,
+    pub(super) issues: Vec<SkillIssue>,
+}
+
+/// 1-based line and column.
+pub(super) type At = (u32, u32);
+
+impl<'a> Report<'a> {
+    pub(super) fn new(file: &'a str) -> Self {
+        Self { file, issues: Vec::new() }
+    }
+
+    pub(super) fn error(&mut self, at: At, message: impl Into<String>, advice: impl Into<String>) {
+        self.push(SkillSeverity::Error, at, message.into(), advice.into());
+    }
+
+    pub(super) fn warn(&mut self, at: At, message: impl Into<String>, advice: impl Into<String>) {
+        self.push(SkillSeverity::Warning, at, message.into(), advice.into());
+    }
+
+    pub(super) fn has_error(&self) -> bool {
+        self.issues.iter().any(|issue| issue.severity == SkillSeverity::Error)
+    }
+
+    fn push(&mut self, severity: SkillSeverity, (line, column): At, message: String, advice: String) {
+        self.issues.push(SkillIssue { severity, file: self.file.to_owned(), line, column, message, advice });
+    }
+}

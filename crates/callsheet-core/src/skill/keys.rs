@@ -1,0 +1,150 @@
+//! Typed values of front matter keys; a wrong type is an error with its place (spec 7.3).
+
+use super::issue::{At, Report};
+use super::yaml::{Node, Value};
+
+/// Keys compare without case, `_` and `-` (spec 7.3).
+pub(super) fn normal(key: &str) -> String {
+    key.chars().filter(|character| !matches!(character, '_' | '-' | ' ')).flat_map(char::to_lowercase).collect()
+}
+
+/// A map whose keys are given by their normal form, each at most once; errors name both lines.
+pub(super) fn entries<'a>(
+    map: &'a [(Node, Node)],
+    aliases: &[(&str, &'static str)],
+    report: &mut Report<'_>,
+) -> Vec<Entry<'a>> {
+    let mut found: Vec<Entry<'a>> = Vec::new();
+    for (key, value) in map {
+        let Value::Scalar { text, .. } = &key.value else {
+            report.error(key.at, format!("a key is {}", key.value.kind()), "write a plain word before the colon");
+            continue;
+        };
+        let folded = normal(text);
+        let name = aliases.iter().find(|(alias, _)| *alias == folded).map(|(_, name)| *name);
+        let same = |entry: &&Entry<'_>| match name {
+            Some(name) => entry.name == Some(name),
+            None => entry.name.is_none() && normal(entry.written) == folded,
+        };
+        if let Some(first) = found.iter().find(same) {
+            report.error(
+                key.at,
+                format!("the key \"{text}\" is given twice, first on line {}", first.at.0),
+                "keep one of the two",
+            );
+            continue;
+        }
+        found.push(Entry { name, written: text, at: key.at, value });
+    }
+    found
+}
+
+/// One key with its value.
+pub(super) struct Entry<'a> {
+    /// The canonical key; `None` for one that is not known.
+    pub(super) name: Option<&'static str>,
+    pub(super) written: &'a str,
+    pub(super) at: At,
+    pub(super) value: &'a Node,
+}
+
+impl Entry<'_> {
+    /// A text on one or more lines; numbers count as text.
+    pub(super) fn text(&self, report: &mut Report<'_>) -> Option<String> {
+        match &self.value.value {
+            Value::Scalar { text, .. } => Some(text.trim().to_owned()),
+            _ => self.wrong(report, "a text"),
+        }
+    }
+
+    /// `true` or `false`, also `yes`, `no`, `on`, `off`. Quoted only where `quoted` (metadata holds texts only).
+    pub(super) fn flag(&self, quoted: bool, report: &mut Report<'_>) -> Option<bool> {
+        let Value::Scalar { text, plain } = &self.value.value else { return self.wrong(report, "true or false") };
+        match text.trim().to_lowercase().as_str() {
+            _ if !plain && !quoted => self.wrong(report, "true or false"),
+            "true" | "yes" | "on" => Some(true),
+            "false" | "no" | "off" => Some(false),
+            _ => self.wrong(report, "true or false"),
+        }
+    }
+
+    /// A whole number from 1.
+    pub(super) fn number(&self, quoted: bool, most: u64, report: &mut Report<'_>) -> Option<u64> {
+        let Value::Scalar { text, plain } = &self.value.value else { return self.wrong(report, "a whole number") };
+        let number = text.trim().replace('_', "").parse::<u64>().ok().filter(|number| (1..=most).contains(number));
+        if (*plain || quoted) && number.is_some() { number } else { self.wrong(report, "a whole number from 1") }
+    }
+
+    /// One of a few words.
+    pub(super) fn word<T: Copy>(&self, words: &[(&str, T)], report: &mut Report<'_>) -> Option<T> {
+        let allowed: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+        let expected = format!("one of {}", allowed.join(", "));
+        let Value::Scalar { text, .. } = &self.value.value else { return self.wrong(report, &expected) };
+        let folded = text.trim().to_lowercase();
+        match words.iter().find(|(word, _)| *word == folded) {
+            Some((_, value)) => Some(*value),
+            None => self.wrong(report, &expected),
+        }
+    }
+
+    /// A map.
+    pub(super) fn map(&self, report: &mut Report<'_>) -> Option<&[(Node, Node)]> {
+        match &self.value.value {
+            Value::Map(entries) => Some(entries),
+            Value::Null => Some(&[]),
+            _ => self.wrong(report, "a map"),
+        }
+    }
+
+    /// Names in a list, or in a text separated by commas or blanks; blanks inside parentheses do not separate.
+    pub(super) fn names(&self, report: &mut Report<'_>) -> Option<Vec<(String, At)>> {
+        match &self.value.value {
+            Value::Null => Some(Vec::new()),
+            Value::Scalar { text, .. } => {
+                Some(split_names(text).into_iter().map(|name| (name, self.value.at)).collect())
+            }
+            Value::List(items) => items
+                .iter()
+                .map(|item| match &item.value {
+                    Value::Scalar { text, .. } => Some((text.trim().to_owned(), item.at)),
+                    _ => self.wrong(report, "a list of names"),
+                })
+                .collect(),
+            Value::Map(_) => self.wrong(report, "a list of names"),
+        }
+    }
+
+    fn wrong<T>(&self, report: &mut Report<'_>, expected: &str) -> Option<T> {
+        let found = match &self.value.value {
+            Value::Scalar { text, .. } => format!("\"{}\"", text.chars().take(60).collect::<String>()),
+            other => other.kind().to_owned(),
+        };
+        report.error(
+            self.value.at,
+            format!("\"{}\" has the wrong type: {found}", self.written),
+            format!("write {expected}"),
+        );
+        None
+    }
+}
+
+fn split_names(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut name = String::new();
+    let mut depth = 0_u32;
+    for character in text.chars() {
+        match character {
+            '(' => depth = depth.saturating_add(1),
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        if depth == 0 && (character == ',' || character.is_whitespace()) {
+            names.push(std::mem::take(&mut name));
+        } else {
+            name.push(character);
+        }
+    }
+    names.push(name);
+    names.retain(|name| !name.is_empty());
+    names
+}

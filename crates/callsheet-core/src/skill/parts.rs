@@ -1,0 +1,151 @@
+//! Cutting a skill file into parts at `---` lines outside fences (spec 7.2), and finding a section by heading key.
+
+/// A piece of a file and the 1-based line it starts on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Part<'a> {
+    pub(super) text: &'a str,
+    pub(super) line: u32,
+}
+
+/// Front matter, and all that follows its closing line; `None` if there is no closing line.
+pub(super) struct Cut<'a> {
+    pub(super) front: Part<'a>,
+    pub(super) body: Option<Part<'a>>,
+    /// The file opens with a `---` line.
+    pub(super) opened: bool,
+}
+
+/// Cuts the front matter off. An opening `---` line may be left out (spec 7.2).
+pub(super) fn cut_front_matter(text: &str) -> Cut<'_> {
+    let mut rest = Part { text, line: 1 };
+    let mut opened = false;
+    while let Some((line, after)) = split_line(rest.text) {
+        if line.trim().is_empty() {
+            rest = Part { text: after, line: rest.line.saturating_add(1) };
+        } else if is_rule(line) {
+            opened = true;
+            rest = Part { text: after, line: rest.line.saturating_add(1) };
+            break;
+        } else {
+            break;
+        }
+    }
+    let (front, body) = cut_at_rule(rest, false);
+    Cut { front, body, opened }
+}
+
+/// Cuts at the first `---` line outside fences; `None` if there is none.
+pub(super) fn cut_at_rule(part: Part<'_>, fences: bool) -> (Part<'_>, Option<Part<'_>>) {
+    let mut open = Fence::default();
+    let mut offset = 0;
+    let mut line_number = part.line;
+    let mut rest = part.text;
+    while let Some((line, after)) = split_line(rest) {
+        line_number = line_number.saturating_add(1);
+        let outside = !fences || open.outside(line);
+        if outside && is_rule(line) {
+            let front = part.text.get(..offset).unwrap_or_default();
+            return (Part { text: front, line: part.line }, Some(Part { text: after, line: line_number }));
+        }
+        offset += rest.len() - after.len();
+        rest = after;
+    }
+    (part, None)
+}
+
+fn is_rule(line: &str) -> bool {
+    line.strip_suffix('\r').unwrap_or(line) == "---"
+}
+
+/// The first line without its line feed, and what follows; `None` at the end.
+fn split_line(text: &str) -> Option<(&str, &str)> {
+    if text.is_empty() {
+        return None;
+    }
+    Some(text.split_once('\n').unwrap_or((text, "")))
+}
+
+/// Follows fences from line to line.
+#[derive(Default)]
+struct Fence {
+    open: Option<(char, usize)>,
+}
+
+impl Fence {
+    /// Takes the next line; true if it is outside fences and no fence line itself.
+    fn outside(&mut self, line: &str) -> bool {
+        let Some((mark, length, tail)) = fence_line(line) else { return self.open.is_none() };
+        match self.open {
+            Some((open, least)) => {
+                if open == mark && length >= least && tail.trim().is_empty() {
+                    self.open = None;
+                }
+            }
+            None if mark == '`' && tail.contains('`') => return true,
+            None => self.open = Some((mark, length)),
+        }
+        false
+    }
+}
+
+/// Fence character, length of its run and what follows, if the line may open or close a fence.
+fn fence_line(line: &str) -> Option<(char, usize, &str)> {
+    let trimmed = line.trim_start_matches(' ');
+    if line.len() - trimmed.len() > 3 {
+        return None;
+    }
+    let mark = trimmed.chars().next().filter(|mark| matches!(mark, '`' | '~'))?;
+    let tail = trimmed.trim_start_matches(mark);
+    let length = trimmed.len() - tail.len();
+    (length >= 3).then_some((mark, length, tail))
+}
+
+/// The key of a heading (spec 3.1): lower case, each run outside `[a-z0-9]` one `-`, edges trimmed.
+pub fn heading_key(title: &str) -> String {
+    let mut key = String::with_capacity(title.len());
+    for character in title.chars().flat_map(char::to_lowercase) {
+        if character.is_ascii_lowercase() || character.is_ascii_digit() {
+            key.push(character);
+        } else if !key.ends_with('-') && !key.is_empty() {
+            key.push('-');
+        }
+    }
+    key.trim_end_matches('-').to_owned()
+}
+
+/// Body of the first section whose heading key is `key`: up to the next heading that is not deeper. Headings inside
+/// fences do not count.
+pub fn section<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    let mut open = Fence::default();
+    let mut offset = 0;
+    let mut found: Option<(usize, usize)> = None;
+    for line in text.split_inclusive('\n') {
+        let next = offset + line.len();
+        if open.outside(line.trim_end())
+            && let Some((level, title)) = heading(line)
+        {
+            match found {
+                Some((start, depth)) if level <= depth => return text.get(start..offset).map(str::trim),
+                Some(_) => {}
+                None if heading_key(title) == key => found = Some((next, level)),
+                None => {}
+            }
+        }
+        offset = next;
+    }
+    found.and_then(|(start, _)| text.get(start..)).map(str::trim)
+}
+
+/// Level and title of a heading line.
+fn heading(line: &str) -> Option<(usize, &str)> {
+    let trimmed = line.trim_start_matches(' ');
+    if line.len() - trimmed.len() > 3 {
+        return None;
+    }
+    let title = trimmed.trim_start_matches('#');
+    let level = trimmed.len() - title.len();
+    if !(1..=6).contains(&level) || !title.starts_with([' ', '\t', '\n', '\r']) {
+        return None;
+    }
+    Some((level, title.trim().trim_end_matches('#').trim()))
+}

@@ -1,0 +1,36 @@
+//! Skills shipped with Callsheet: the files of `skills/`.
+
+use callsheet_core::skill::SkillFile;
+use callsheet_core::spec::{SkillForm, SkillLayer, SkillSource};
+
+macro_rules! bundled {
+    ($($name:literal),+ $(,)?) => {
+        const FILES: &[(&str, &str)] = &[
+            $(($name, include_str!(concat!("../../../../skills/", $name, ".md")))),+
+        ];
+    };
+}
+
+bundled!(
+    "answer_from_documents",
+    "edit_code",
+    "explore_code",
+    "find_code",
+    "read_files",
+    "review_change",
+    "run_checks",
+    "write_document",
+);
+
+/// The shipped skill files, sorted by name.
+pub fn bundled_files() -> Vec<SkillFile> {
+    FILES
+        .iter()
+        .map(|(name, text)| SkillFile {
+            form: SkillForm::SingleFile,
+            stem: (*name).to_owned(),
+            source: SkillSource { layer: SkillLayer::Bundled, path: format!("bundled: {name}.md") },
+            text: (*text).to_owned(),
+        })
+        .collect()
+}

@@ -1,0 +1,107 @@
+//! Skill files of all layers (spec 7.5): directories are read anew on each call, so that plan, iteration and
+//! continuation see what is on disk now. Tasks keep the version they started with through `SkillPolicy` and the blob
+//! of the skill's text.
+
+mod bundled;
+mod scan;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use callsheet_core::skill::{Catalog, SkillContext, SkillFile, SkillIssue, SkillSeverity, read_skill};
+use callsheet_core::spec::{Skill, SkillForm, SkillLayer, SkillSource};
+
+pub use bundled::bundled_files;
+
+/// Where skills are looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SkillDirs {
+    /// The project's root; its `.callsheet/skills/` and `.agents/skills/` are read.
+    pub project: Option<PathBuf>,
+    /// The user's Callsheet skills directory.
+    pub user: Option<PathBuf>,
+}
+
+/// All skills found, and what was wrong with files.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadedSkills {
+    /// The catalog.
+    pub catalog: Catalog,
+    /// Issues of files and layers; errors leave only their own skill out.
+    pub issues: Vec<SkillIssue>,
+    folders: BTreeMap<String, PathBuf>,
+}
+
+impl LoadedSkills {
+    /// The folder of a skill in folder form, whose files its own runs may read (spec 7.1).
+    pub fn folder(&self, name: &str) -> Option<&Path> {
+        self.folders.get(name).map(PathBuf::as_path)
+    }
+}
+
+/// Reads every layer. Blocking: a few small files.
+pub fn load_skills(dirs: &SkillDirs, context: SkillContext<'_>) -> LoadedSkills {
+    let mut issues = Vec::new();
+    let mut files = Vec::new();
+    if let Some(project) = &dirs.project {
+        files.extend(scan::scan(&project.join(".callsheet/skills"), SkillLayer::Project, project, &mut issues));
+        files.extend(scan::scan(&project.join(".agents/skills"), SkillLayer::ProjectAgents, project, &mut issues));
+    }
+    if let Some(user) = &dirs.user {
+        files.extend(scan::scan(user, SkillLayer::User, Path::new(""), &mut issues));
+    }
+    let bundled = bundled_files().into_iter().map(|file| scan::Found { file, folder: None });
+    let mut skills = Vec::new();
+    let mut folders = BTreeMap::new();
+    for found in files.into_iter().chain(bundled) {
+        let (skill, found_issues) = read_skill(&found.file, context);
+        issues.extend(found_issues);
+        if let Some(skill) = skill {
+            folders.insert(skill.source.path.clone(), found.folder);
+            skills.push(skill);
+        }
+    }
+    let (catalog, layering) = Catalog::layer(skills);
+    issues.extend(layering);
+    let folders = catalog
+        .skills()
+        .filter_map(|skill| Some((skill.name.clone(), folders.get(&skill.source.path)?.clone()?)))
+        .collect();
+    LoadedSkills { catalog, issues, folders }
+}
+
+/// The built-in instructions for tasks without a skill (spec 7.8): no tools, never refined.
+pub fn reader_skill() -> Skill {
+    let text = include_str!("../../prompts/reader.md");
+    let file = SkillFile {
+        form: SkillForm::SingleFile,
+        stem: "reader".to_owned(),
+        source: SkillSource { layer: SkillLayer::Bundled, path: "built in: reader".to_owned() },
+        text: text.to_owned(),
+    };
+    let plain = Skill {
+        name: file.stem.clone(),
+        description: String::new(),
+        form: file.form,
+        source: file.source.clone(),
+        refinement: String::new(),
+        execution: text.to_owned(),
+        input_requirements: String::new(),
+        policy: callsheet_core::spec::SkillPolicy::default(),
+        text: text.to_owned(),
+    };
+    let mut skill = read_skill(&file, SkillContext::default()).0.unwrap_or(plain);
+    skill.policy.refine = Some(callsheet_core::spec::Policy::Never);
+    skill
+}
+
+fn unreadable(path: &str, reason: &str, advice: &str) -> SkillIssue {
+    SkillIssue {
+        severity: SkillSeverity::Error,
+        file: path.to_owned(),
+        line: 1,
+        column: 1,
+        message: reason.to_owned(),
+        advice: advice.to_owned(),
+    }
+}

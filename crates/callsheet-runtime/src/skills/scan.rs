@@ -1,0 +1,86 @@
+//! One directory of skills: `<name>.md` files and `<name>/SKILL.md` folders (spec 7.1, 7.2).
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use callsheet_core::skill::{MAX_SKILL_BYTES, SkillFile, SkillIssue};
+use callsheet_core::spec::{SkillForm, SkillLayer, SkillSource};
+
+use super::unreadable;
+
+/// A directory with more entries holds something else than skills.
+const MAX_ENTRIES: usize = 1_000;
+
+/// A file and, in folder form, its folder.
+pub(super) struct Found {
+    pub(super) file: SkillFile,
+    pub(super) folder: Option<PathBuf>,
+}
+
+/// Skill files directly in `dir`, sorted by name; a directory that is not there has none. Paths are shown relative to
+/// `shown_from` where they can be.
+pub(super) fn scan(dir: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<SkillIssue>) -> Vec<Found> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
+        Err(fault) => {
+            issues.push(unreadable(
+                &dir.display().to_string(),
+                &format!("cannot be read: {fault}"),
+                "check its rights",
+            ));
+            return Vec::new();
+        }
+    };
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    if paths.len() > MAX_ENTRIES {
+        let message = format!("holds more than {MAX_ENTRIES} entries; only the first are read");
+        issues.push(unreadable(&dir.display().to_string(), &message, "keep nothing but skills there"));
+        paths.truncate(MAX_ENTRIES);
+    }
+    paths.into_iter().filter_map(|path| read(&path, layer, shown_from, issues)).collect()
+}
+
+fn read(path: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<SkillIssue>) -> Option<Found> {
+    let name = path.file_name()?.to_str()?;
+    if name.starts_with('.') {
+        return None;
+    }
+    let (form, stem, file, folder) = if path.is_dir() {
+        let file = path.join("SKILL.md");
+        if !file.is_file() {
+            return None;
+        }
+        (SkillForm::Folder, name, file, Some(path.to_path_buf()))
+    } else {
+        (SkillForm::SingleFile, name.strip_suffix(".md")?, path.to_path_buf(), None)
+    };
+    if stem.eq_ignore_ascii_case("readme") {
+        return None;
+    }
+    let shown = file.strip_prefix(shown_from).unwrap_or(&file).display().to_string();
+    match text(&file) {
+        Ok(text) => {
+            let source = SkillSource { layer, path: shown };
+            Some(Found { file: SkillFile { form, stem: stem.to_owned(), source, text }, folder })
+        }
+        Err(reason) => {
+            issues.push(unreadable(&shown, &reason, "mend or remove the file"));
+            None
+        }
+    }
+}
+
+/// The text of a file, one byte more than the limit at most, so that core can refuse it by size.
+fn text(path: &Path) -> Result<String, String> {
+    let limit = u64::try_from(MAX_SKILL_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+    let file = fs::File::open(path).map_err(|fault| format!("cannot be read: {fault}"))?;
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes).map_err(|fault| format!("cannot be read: {fault}"))?;
+    if bytes.len() > MAX_SKILL_BYTES {
+        return Err(format!("is larger than {MAX_SKILL_BYTES} bytes"));
+    }
+    String::from_utf8(bytes).map_err(|_| "is not UTF-8 text".to_owned())
+}

@@ -4,3 +4,6 @@
 pub mod paths;
 
 pub mod ports;
+
+#[cfg(feature = "conformance")]
+pub mod conformance;

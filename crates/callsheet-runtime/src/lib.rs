@@ -20,3 +20,5 @@ mod testing;
 pub mod prompts;
 
 pub mod skills;
+#[cfg(feature = "conformance")]
+pub mod conformance;

@@ -1,0 +1,178 @@
+//! From settings to a model behind the port. Building opens nothing: the first request does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callsheet_core::grammar::Grammar;
+use callsheet_runtime::ports::{Capabilities, Model, ModelInfo};
+use secrecy::SecretString;
+
+use super::{Dialect, ModelRef, Provider, ProviderSettings, SettingsError, vendors};
+use crate::fault::Blame;
+use crate::local::{LEARN_TIMEOUT, LocalModel, Speech};
+use crate::scripted::{ScriptError, Scripted};
+use crate::transport::Transport;
+
+/// Where variables are read; tests give their own.
+pub trait Environment {
+    /// The value of a variable, `None` if unset.
+    fn variable(&self, name: &str) -> Option<String>;
+}
+
+/// The environment of this process.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProcessEnvironment;
+
+impl Environment for ProcessEnvironment {
+    fn variable(&self, name: &str) -> Option<String> {
+        std::env::var(name).ok()
+    }
+}
+
+impl Environment for BTreeMap<String, String> {
+    fn variable(&self, name: &str) -> Option<String> {
+        self.get(name).cloned()
+    }
+}
+
+/// Why a model could not be built. The user's fault; a retry does not help.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// The provider's settings.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The key is not there.
+    #[error("{provider} needs a key: set the environment variable {variable}")]
+    MissingKey {
+        /// Provider.
+        provider: String,
+        /// Variable.
+        variable: String,
+    },
+    /// Embedded models are built by another crate, from [`ModelRef::Embedded`].
+    #[error("`{name}` is an embedded model, which this crate does not run")]
+    Embedded {
+        /// As asked for.
+        name: String,
+    },
+    /// The script.
+    #[error(transparent)]
+    Script(#[from] ScriptError),
+    /// This build has no hosted vendors, or the library has no such adapter.
+    #[error("{provider} needs the hosted adapter `{adapter}`, which this build does not have")]
+    NoAdapter {
+        /// Provider.
+        provider: String,
+        /// Adapter.
+        adapter: String,
+    },
+}
+
+/// The model `model` of a provider.
+pub fn build(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<Arc<dyn Model>, BuildError> {
+    match provider.dialect {
+        Dialect::Scripted => Ok(Arc::new(Scripted::open(std::path::Path::new(model))?)),
+        Dialect::Embedded => Err(BuildError::Embedded { name: model.to_owned() }),
+        _ if provider.adapter.is_some() => hosted(provider, model, environment),
+        _ => Ok(Arc::new(local(provider, model, environment)?)),
+    }
+}
+
+/// The model a reference names.
+pub fn build_ref(
+    reference: &ModelRef,
+    configured: &BTreeMap<String, ProviderSettings>,
+    environment: &dyn Environment,
+) -> Result<Arc<dyn Model>, BuildError> {
+    match reference {
+        ModelRef::Scripted(path) => Ok(Arc::new(Scripted::open(path)?)),
+        ModelRef::Embedded(_) => Err(BuildError::Embedded { name: reference.to_string() }),
+        ModelRef::Provided { provider, model } => build(&Provider::resolve(provider, configured)?, model, environment),
+    }
+}
+
+/// As [`build`], and asks a server on this machine for the model's window and abilities, at most half a second. What it
+/// cannot tell stays unknown; the first call reports what is wrong.
+pub async fn connect(
+    provider: &Provider,
+    model: &str,
+    environment: &dyn Environment,
+) -> Result<Arc<dyn Model>, BuildError> {
+    if provider.adapter.is_some() || matches!(provider.dialect, Dialect::Scripted | Dialect::Embedded) {
+        return build(provider, model, environment);
+    }
+    let model = local(provider, model, environment)?;
+    if !matches!(tokio::time::timeout(LEARN_TIMEOUT, model.learn()).await, Ok(Ok(()))) {
+        tracing::debug!(provider = provider.name, "the server did not describe its model");
+    }
+    Ok(Arc::new(model))
+}
+
+fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<LocalModel, BuildError> {
+    let (speech, grammar) = match provider.dialect {
+        Dialect::Llamacpp => (Speech::Llamacpp(print_grammar), true),
+        Dialect::Ollama => (Speech::Ollama, false),
+        _ => (Speech::Openai, false),
+    };
+    let capabilities = Capabilities { tools: true, json_schema: true, grammar, counts_tokens: false };
+    let transport = Transport::new(&provider.base_url, key(provider, environment)?, blame(provider, model));
+    Ok(LocalModel::new(info(provider, model, capabilities), model, speech, transport, provider.prices))
+}
+
+#[cfg(feature = "hosted")]
+fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<Arc<dyn Model>, BuildError> {
+    use crate::hosted::{HostedModel, Parts};
+    let adapter = provider.adapter.clone().unwrap_or_default();
+    let json_schema = vendors().iter().find(|vendor| vendor.name == provider.name).is_none_or(|row| row.json_schema);
+    let capabilities = Capabilities { tools: true, json_schema, grammar: false, counts_tokens: false };
+    let parts = Parts {
+        info: info(provider, model, capabilities),
+        model: model.to_owned(),
+        adapter: adapter.clone(),
+        base_url: provider.base_url.clone(),
+        key: key(provider, environment)?,
+        blame: blame(provider, model),
+        prices: provider.prices,
+    };
+    let built = HostedModel::new(parts);
+    let missing = || BuildError::NoAdapter { provider: provider.name.clone(), adapter };
+    Ok(Arc::new(built.ok_or_else(missing)?))
+}
+
+/// Without the hosted library, vendors that speak OpenAI chat are still reached through our own dialect.
+#[cfg(not(feature = "hosted"))]
+fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<Arc<dyn Model>, BuildError> {
+    match (&provider.adapter, provider.dialect) {
+        (_, Dialect::Openai) => Ok(Arc::new(local(provider, model, environment)?)),
+        (adapter, _) => Err(BuildError::NoAdapter {
+            provider: provider.name.clone(),
+            adapter: adapter.clone().unwrap_or_default(),
+        }),
+    }
+}
+
+fn key(provider: &Provider, environment: &dyn Environment) -> Result<Option<SecretString>, BuildError> {
+    let Some(variable) = &provider.api_key_env else { return Ok(None) };
+    let value = environment.variable(variable).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    match value {
+        Some(text) => Ok(Some(SecretString::from(text))),
+        None => Err(BuildError::MissingKey { provider: provider.name.clone(), variable: variable.clone() }),
+    }
+}
+
+fn info(provider: &Provider, model: &str, capabilities: Capabilities) -> ModelInfo {
+    ModelInfo {
+        id: format!("{}/{model}", provider.name),
+        provider: provider.name.clone(),
+        window: provider.window,
+        capabilities,
+    }
+}
+
+fn blame(provider: &Provider, model: &str) -> Blame {
+    Blame { provider: provider.name.clone(), model: model.to_owned(), key_variable: provider.api_key_env.clone() }
+}
+
+fn print_grammar(_grammar: &Grammar) -> Option<String> {
+    None
+}

@@ -1,0 +1,220 @@
+//! Typed settings of providers, as they stand under `[providers.NAME]` of `config.toml`, the vendors known by name,
+//! and the building of a model from both.
+
+mod build;
+mod model_ref;
+mod vendors;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use build::{BuildError, Environment, ProcessEnvironment, build, build_ref, connect};
+pub use model_ref::{ModelRef, ModelRefError};
+pub use vendors::{Vendor, vendors};
+
+/// The wire a provider speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Dialect {
+    /// OpenAI chat completions and everything compatible with it.
+    Openai,
+    /// OpenAI responses.
+    OpenaiResponses,
+    /// Anthropic messages.
+    Anthropic,
+    /// Gemini `generateContent`.
+    Gemini,
+    /// Ollama's own `/api/chat`.
+    Ollama,
+    /// A llama.cpp server: chat completions with grammars.
+    Llamacpp,
+    /// Replies from a file.
+    Scripted,
+    /// A GGUF file inside this process.
+    Embedded,
+}
+
+impl Dialect {
+    /// As written in `config.toml`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Openai => "openai",
+            Self::OpenaiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Ollama => "ollama",
+            Self::Llamacpp => "llamacpp",
+            Self::Scripted => "scripted",
+            Self::Embedded => "embedded",
+        }
+    }
+}
+
+/// One `[providers.NAME]` table. What is left out comes from the vendor row of the same name.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ProviderSettings {
+    /// Wire.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dialect: Option<Dialect>,
+    /// Address up to the version, such as `http://127.0.0.1:8000/v1`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub base_url: Option<String>,
+    /// Environment variable that holds the key; never the key itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_key_env: Option<String>,
+    /// Calls in flight at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slots: Option<u32>,
+    /// Context window, tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub window: Option<u32>,
+    /// US dollars per million input tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price_input: Option<f64>,
+    /// US dollars per million output tokens.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub price_output: Option<f64>,
+}
+
+/// Prices of a model, US dollars per million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Prices {
+    /// Of input; `None`: unknown.
+    pub input: Option<f64>,
+    /// Of output; `None`: unknown.
+    pub output: Option<f64>,
+}
+
+impl Prices {
+    /// Cost of a call in US dollars; unknown unless both prices are known. Cached input counts in full, so the cost
+    /// is never understated.
+    pub fn cost_usd(&self, input_tokens: u64, output_tokens: u64) -> Option<f64> {
+        let (input, output) = (self.input?, self.output?);
+        Some((input_tokens as f64 * input + output_tokens as f64 * output) / 1_000_000.0)
+    }
+}
+
+/// A provider with every default filled in.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Provider {
+    /// Name, the part of a model reference before the first `/`.
+    pub name: String,
+    /// Wire.
+    pub dialect: Dialect,
+    /// Address; empty for scripted and embedded.
+    pub base_url: String,
+    /// Variable that must hold the key; `None`: no key is sent.
+    pub api_key_env: Option<String>,
+    /// Calls in flight at once, where set; see [`Provider::slots_or_default`].
+    pub slots: Option<u32>,
+    /// Context window, where set.
+    pub window: Option<u32>,
+    /// Prices.
+    pub prices: Prices,
+    /// Adapter of the hosted library; `None`: our own dialect.
+    pub adapter: Option<String>,
+    /// It runs on this machine.
+    pub local: bool,
+}
+
+/// Why a provider's settings cannot be used. The user's fault; the text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SettingsError {
+    /// Neither configured nor a known vendor.
+    #[error("there is no provider `{name}`; add [providers.{name}] with a dialect and a base_url, or use one of: {known}")]
+    UnknownProvider {
+        /// The name asked for.
+        name: String,
+        /// Names that would work, comma separated.
+        known: String,
+    },
+    /// No dialect, and the name is no known vendor.
+    #[error("[providers.{name}] needs `dialect`, since `{name}` is no vendor known by name")]
+    NoDialect {
+        /// Its name.
+        name: String,
+    },
+    /// No base URL.
+    #[error("[providers.{name}] needs `base_url`")]
+    NoBaseUrl {
+        /// Its name.
+        name: String,
+    },
+}
+
+impl Provider {
+    /// Settings of `name`, filled from the vendor row of that name.
+    pub fn resolve(name: &str, configured: &BTreeMap<String, ProviderSettings>) -> Result<Self, SettingsError> {
+        let vendor = vendors().iter().find(|vendor| vendor.name == name);
+        let settings = configured.get(name);
+        if settings.is_none() && vendor.is_none() {
+            return Err(SettingsError::UnknownProvider { name: name.to_owned(), known: known_names(configured) });
+        }
+        let settings = settings.cloned().unwrap_or_default();
+        let dialect = settings
+            .dialect
+            .or_else(|| vendor.map(|vendor| vendor.dialect))
+            .ok_or_else(|| SettingsError::NoDialect { name: name.to_owned() })?;
+        // A row's address and adapter belong to its own dialect only.
+        let vendor = vendor.filter(|vendor| vendor.dialect == dialect);
+        let own_address = settings.base_url.is_some();
+        let default_address = vendor.map(|vendor| vendor.base_url.clone()).or_else(|| vendors::address_of(dialect));
+        let base_url = match dialect {
+            Dialect::Scripted | Dialect::Embedded => String::new(),
+            _ => settings
+                .base_url
+                .or(default_address)
+                .ok_or_else(|| SettingsError::NoBaseUrl { name: name.to_owned() })?,
+        };
+        let adapter = match dialect {
+            Dialect::OpenaiResponses => Some("openai_resp".to_owned()),
+            Dialect::Anthropic => Some("anthropic".to_owned()),
+            Dialect::Gemini => Some("gemini".to_owned()),
+            Dialect::Openai if !own_address => vendor.and_then(|vendor| vendor.adapter.clone()),
+            _ => None,
+        };
+        // A key is never sent to an address the vendor does not own, unless the settings name its variable.
+        let vendor_key = vendor.filter(|_| !own_address).and_then(|vendor| vendor.api_key_env.clone());
+        Ok(Self {
+            name: name.to_owned(),
+            dialect,
+            local: is_loopback(&base_url) || matches!(dialect, Dialect::Scripted | Dialect::Embedded),
+            base_url,
+            api_key_env: settings.api_key_env.or(vendor_key),
+            slots: settings.slots,
+            window: settings.window,
+            prices: Prices { input: settings.price_input, output: settings.price_output },
+            adapter,
+        })
+    }
+
+    /// Calls in flight at once: as set, else one for a server on this machine (it may have more slots, which a probe
+    /// tells) and eight for a hosted one.
+    pub fn slots_or_default(&self) -> u32 {
+        self.slots.unwrap_or(match self.dialect {
+            Dialect::Scripted => 64,
+            _ if self.local => 1,
+            _ => 8,
+        })
+    }
+}
+
+/// The host of an address is this machine.
+pub(crate) fn is_loopback(base_url: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(base_url) else { return false };
+    match url.host_str() {
+        Some("localhost" | "[::1]") => true,
+        Some(host) => host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback()),
+        None => false,
+    }
+}
+
+fn known_names(configured: &BTreeMap<String, ProviderSettings>) -> String {
+    let mut names: Vec<&str> = configured.keys().map(String::as_str).collect();
+    names.extend(vendors().iter().map(|vendor| vendor.name.as_str()));
+    names.sort_unstable();
+    names.dedup();
+    names.join(", ")
+}

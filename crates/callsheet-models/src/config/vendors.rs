@@ -1,0 +1,59 @@
+//! Vendors known by name: rows of `vendors.toml`.
+
+use std::sync::LazyLock;
+
+use serde::Deserialize;
+
+use super::Dialect;
+
+/// One row.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Vendor {
+    /// Provider name.
+    pub name: String,
+    /// Wire.
+    pub dialect: Dialect,
+    /// Address up to the version.
+    pub base_url: String,
+    /// Variable that holds the key; `None`: no key is needed.
+    #[serde(default)]
+    pub api_key_env: Option<String>,
+    /// Adapter of the hosted library; `None`: our own dialect.
+    #[serde(default)]
+    pub adapter: Option<String>,
+    /// It takes a JSON schema for the reply.
+    #[serde(default = "yes")]
+    pub json_schema: bool,
+    /// Runs on the user's machine.
+    #[serde(default)]
+    pub local: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+#[derive(Deserialize)]
+struct Rows {
+    vendor: Vec<Vendor>,
+}
+
+static VENDORS: LazyLock<Vec<Vendor>> = LazyLock::new(|| {
+    // The file is part of the build and a test reads it, so an error here cannot reach a user.
+    toml::from_str::<Rows>(include_str!("../../vendors.toml")).map(|rows| rows.vendor).unwrap_or_default()
+});
+
+/// All rows, in the order of preference for automatic choice.
+pub fn vendors() -> &'static [Vendor] {
+    &VENDORS
+}
+
+/// Address of the vendor a dialect is named after, for providers under a name of their own. OpenAI chat has none:
+/// whoever speaks it must say where.
+pub(super) fn address_of(dialect: Dialect) -> Option<String> {
+    if dialect == Dialect::Openai {
+        return None;
+    }
+    vendors().iter().find(|vendor| vendor.dialect == dialect).map(|vendor| vendor.base_url.clone())
+}

@@ -1,0 +1,320 @@
+//! Hosted vendors through the library `genai`: Anthropic, Gemini, OpenAI responses, and vendors with quirks of their own.
+//! No type of the library leaves this module.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use callsheet_core::record::{StopReason, Usage};
+use callsheet_core::spec::ToolCall;
+use callsheet_runtime::ports::{DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
+use futures_util::StreamExt;
+use genai::adapter::AdapterKind;
+use genai::chat::{
+    self, ChatMessage, ChatOptions, ChatRequest, ChatStreamEvent, ContentPart, JsonSpec, MessageContent, StreamEnd,
+};
+use genai::resolver::{AuthData, Endpoint};
+use genai::{Client, ModelIden, ServiceTarget};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Prices;
+use crate::fault::{self, Blame};
+use crate::local::priced;
+use crate::tokens;
+use crate::transport::{client, guarded};
+use crate::wire::{RawCall, with_ids};
+
+/// Conversations whose signatures are remembered; loops are short and few run at once.
+const MAX_SIGNED: usize = 4096;
+
+/// One model of a hosted vendor.
+pub(crate) struct HostedModel {
+    info: ModelInfo,
+    model: String,
+    kind: AdapterKind,
+    base_url: String,
+    key: Option<SecretString>,
+    blame: Blame,
+    prices: Prices,
+    client: OnceLock<Client>,
+    /// Proofs of thinking that a vendor wants back beside the call they came with, by call id. The canonical reply has
+    /// no place for them; after a resume the vendor gets the conversation without them, which it accepts or refuses.
+    signatures: Mutex<BTreeMap<String, Vec<String>>>,
+}
+
+/// What a hosted model is made of.
+pub(crate) struct Parts {
+    pub info: ModelInfo,
+    pub model: String,
+    pub adapter: String,
+    pub base_url: String,
+    pub key: Option<SecretString>,
+    pub blame: Blame,
+    pub prices: Prices,
+}
+
+impl HostedModel {
+    /// Nothing is opened yet. `None`: the library has no such adapter.
+    pub(crate) fn new(parts: Parts) -> Option<Self> {
+        Some(Self {
+            kind: AdapterKind::from_lower_str(&parts.adapter)?,
+            info: parts.info,
+            model: parts.model,
+            // The library joins paths to the address, which drops the last part unless it ends with a slash.
+            base_url: format!("{}/", parts.base_url.trim_end_matches('/')),
+            key: parts.key,
+            blame: parts.blame,
+            prices: parts.prices,
+            client: OnceLock::new(),
+            signatures: Mutex::new(BTreeMap::new()),
+        })
+    }
+
+    fn client(&self) -> Result<&Client, ModelFault> {
+        if let Some(client) = self.client.get() {
+            return Ok(client);
+        }
+        let configuration = |message: String| ModelFault::Configuration { message };
+        let transport = client::build(&self.base_url).map_err(configuration)?;
+        let built =
+            Client::builder().with_reqwest(transport).build().map_err(|error| configuration(error.to_string()))?;
+        Ok(self.client.get_or_init(|| built))
+    }
+
+    fn target(&self) -> ServiceTarget {
+        let key = self.key.as_ref().map(|key| key.expose_secret().to_owned()).unwrap_or_default();
+        ServiceTarget {
+            endpoint: Endpoint::from_owned(self.base_url.as_str()),
+            auth: AuthData::Key(key),
+            model: ModelIden::new(self.kind, self.model.as_str()),
+        }
+    }
+
+    async fn send(&self, request: &ModelRequest, deltas: DeltaSink<'_>) -> Result<ModelReply, ModelFault> {
+        let options = self.options(request);
+        let stream = self.client()?.exec_chat_stream(self.target(), self.chat_request(request), Some(&options));
+        let mut stream = stream.await.map_err(|error| self.fault(&error))?.stream;
+        let (mut text, mut thinking, mut end) = (String::new(), String::new(), None);
+        while let Some(event) = stream.next().await {
+            match event.map_err(|error| self.fault(&error))? {
+                ChatStreamEvent::Chunk(chunk) => {
+                    text.push_str(&chunk.content);
+                    if !chunk.content.is_empty() {
+                        deltas(&chunk.content);
+                    }
+                }
+                ChatStreamEvent::ReasoningChunk(chunk) => thinking.push_str(&chunk.content),
+                ChatStreamEvent::End(last) => {
+                    end = Some(last);
+                    break;
+                }
+                _ => {}
+            }
+        }
+        // Some adapters of the library invent an end when the stream breaks off; only a real one has a reason.
+        let broken = || fault::communication(format!("the stream of {} broke off", self.blame.provider));
+        let end = end.filter(|end| end.captured_stop_reason.is_some()).ok_or_else(broken)?;
+        Ok(self.reply(request, text, thinking, end))
+    }
+
+    fn reply(&self, request: &ModelRequest, text: String, thinking: String, end: StreamEnd) -> ModelReply {
+        let usage = usage_or_estimate(end.captured_usage.as_ref(), request, &text);
+        let reason = end.captured_stop_reason.clone();
+        let calls = self.take_calls(request, end);
+        let stop = match reason {
+            Some(chat::StopReason::MaxTokens(_)) => StopReason::Length,
+            Some(chat::StopReason::ContentFilter(_)) => StopReason::Filtered,
+            _ if calls.is_empty() => StopReason::End,
+            _ => StopReason::Tools,
+        };
+        ModelReply {
+            text,
+            thinking: Some(thinking).filter(|text| !text.is_empty()),
+            calls,
+            usage: priced(usage, self.prices),
+            stop,
+            model: self.info.id.clone(),
+        }
+    }
+
+    fn take_calls(&self, request: &ModelRequest, end: StreamEnd) -> Vec<ToolCall> {
+        let theirs = end.captured_into_tool_calls().unwrap_or_default();
+        let signed: Vec<Option<Vec<String>>> = theirs.iter().map(|call| call.thought_signatures.clone()).collect();
+        let raw = theirs.into_iter().map(|call| RawCall {
+            id: call.call_id,
+            name: call.fn_name,
+            arguments: if call.fn_arguments.is_null() { Value::Object(serde_json::Map::new()) } else { call.fn_arguments },
+        });
+        let calls = with_ids(raw.collect(), request);
+        let mut memory = self.signatures.lock().unwrap_or_else(PoisonError::into_inner);
+        for (call, signatures) in calls.iter().zip(signed) {
+            if let Some(signatures) = signatures {
+                if memory.len() >= MAX_SIGNED {
+                    memory.clear();
+                }
+                memory.insert(call.id.clone(), signatures);
+            }
+        }
+        calls
+    }
+
+    fn chat_request(&self, request: &ModelRequest) -> ChatRequest {
+        let mut chat = ChatRequest::new(self.messages(request));
+        if !request.system.is_empty() {
+            chat = chat.with_system(request.system.as_str());
+        }
+        if !request.tools.is_empty() {
+            let tools = request.tools.iter().map(|tool| {
+                chat::Tool::new(tool.name.as_str())
+                    .with_description(tool.description.as_str())
+                    .with_schema(tool.parameters.clone())
+            });
+            chat.tools = Some(tools.collect());
+        }
+        chat
+    }
+
+    fn messages(&self, request: &ModelRequest) -> Vec<ChatMessage> {
+        let memory = self.signatures.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut messages: Vec<ChatMessage> = Vec::new();
+        let mut results: Vec<ContentPart> = Vec::new();
+        for message in &request.messages {
+            if let Message::Tool { id, name, text, .. } = message {
+                let result = chat::ToolResponse::new(id.as_str(), text.as_str()).with_fn_name(name.as_str());
+                results.push(ContentPart::ToolResponse(result));
+                continue;
+            }
+            flush(&mut results, &mut messages);
+            messages.push(match message {
+                Message::User { text } => ChatMessage::user(text.as_str()),
+                Message::Assistant { text, calls } => assistant(text, calls, &memory),
+                Message::Tool { .. } => continue,
+            });
+        }
+        flush(&mut results, &mut messages);
+        messages
+    }
+
+    fn options(&self, request: &ModelRequest) -> ChatOptions {
+        let mut options = ChatOptions::default()
+            .with_max_tokens(request.max_output_tokens)
+            .with_capture_usage(true)
+            .with_capture_tool_calls(true);
+        if let Some(temperature) = request.temperature.and_then(|warm| warm.to_string().parse::<f64>().ok()) {
+            options = options.with_temperature(temperature);
+        }
+        if let Some(seed) = request.seed {
+            options = options.with_seed(seed);
+        }
+        let schema = request.constraint.as_ref().and_then(|constraint| constraint.json_schema.as_ref());
+        if let Some(schema) = schema.filter(|_| self.info.capabilities.json_schema) {
+            options = options.with_response_format(JsonSpec::new("reply", schema.clone()));
+        }
+        options
+    }
+
+    /// The library's errors carry statuses and headers in several shapes.
+    fn fault(&self, error: &genai::Error) -> ModelFault {
+        match error {
+            genai::Error::HttpError { status, body, headers, .. } => {
+                let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+                let wait = fault::retry_after(header, SystemTime::now());
+                fault::from_status(status.as_u16(), &self.scrub(body), wait, &self.blame)
+            }
+            genai::Error::ChatResponse { body, .. } => {
+                let body = self.scrub(&body.to_string());
+                fault::from_stream(&serde_json::from_str(&body).unwrap_or(Value::String(body)), &self.blame)
+            }
+            genai::Error::WebStream { error, cause, .. } => {
+                if let Some(inner) = error.downcast_ref::<genai::Error>() {
+                    return self.fault(inner);
+                }
+                let words = match error.downcast_ref::<reqwest::Error>() {
+                    Some(error) => client::explain(error),
+                    None => self.scrub(cause),
+                };
+                fault::communication(format!("{}: {words}", self.blame.provider))
+            }
+            genai::Error::StreamParse { serde_error, .. } => {
+                let words = self.scrub(&serde_error.to_string());
+                if fault::is_overflow(&words) {
+                    return ModelFault::ContextOverflow { message: words };
+                }
+                fault::communication(format!("{} sent a frame that cannot be read: {words}", self.blame.provider))
+            }
+            genai::Error::WebModelCall { webc_error, .. } => match webc_error.status() {
+                Some(status) => fault::from_status(status.as_u16(), "", None, &self.blame),
+                None => fault::communication(format!("{}: the request failed", self.blame.provider)),
+            },
+            // Its text may hold the whole request, so only the kind is told.
+            genai::Error::ChatResponseGeneration { cause, .. } => {
+                fault::communication(format!("{}: {}", self.blame.provider, self.scrub(cause)))
+            }
+            other => ModelFault::Configuration {
+                message: format!("{} cannot take this request: {}", self.blame.provider, self.scrub(&other.to_string())),
+            },
+        }
+    }
+
+    fn scrub(&self, text: &str) -> String {
+        match &self.key {
+            Some(key) if !key.expose_secret().is_empty() => text.replace(key.expose_secret(), "[key]"),
+            _ => text.to_owned(),
+        }
+    }
+}
+
+/// Results of one turn belong into one message: some wires want them together.
+fn flush(results: &mut Vec<ContentPart>, messages: &mut Vec<ChatMessage>) {
+    if !results.is_empty() {
+        messages.push(ChatMessage::tool(MessageContent::from_parts(std::mem::take(results))));
+    }
+}
+
+fn assistant(text: &str, calls: &[ToolCall], memory: &BTreeMap<String, Vec<String>>) -> ChatMessage {
+    let mut parts = Vec::new();
+    if !text.is_empty() {
+        parts.push(ContentPart::Text(text.to_owned()));
+    }
+    parts.extend(calls.iter().map(|call| {
+        ContentPart::ToolCall(chat::ToolCall {
+            call_id: call.id.clone(),
+            fn_name: call.name.clone(),
+            fn_arguments: call.arguments.clone(),
+            thought_signatures: memory.get(&call.id).cloned(),
+        })
+    }));
+    ChatMessage::assistant(MessageContent::from_parts(parts))
+}
+
+fn usage_or_estimate(theirs: Option<&chat::Usage>, request: &ModelRequest, text: &str) -> Usage {
+    let number = |count: Option<i32>| count.and_then(|count| u64::try_from(count).ok());
+    let input = theirs.and_then(|usage| number(usage.prompt_tokens));
+    let output = theirs.and_then(|usage| number(usage.completion_tokens));
+    let details = theirs.and_then(|usage| usage.prompt_tokens_details.as_ref());
+    Usage {
+        input: input.unwrap_or_else(|| tokens::estimate_request(request)),
+        output: output.unwrap_or_else(|| tokens::estimate(text)),
+        cached: details.and_then(|details| number(details.cached_tokens)).unwrap_or_default(),
+        cost_usd: None,
+    }
+}
+
+#[async_trait]
+impl Model for HostedModel {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        deltas: DeltaSink<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<ModelReply, ModelFault> {
+        guarded(request.deadline, cancel, self.send(request, deltas)).await
+    }
+}

@@ -1,0 +1,148 @@
+//! Models behind our own dialects: OpenAI chat, llama.cpp, Ollama.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use callsheet_core::record::Usage;
+use callsheet_runtime::ports::{DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::config::Prices;
+use crate::tokens;
+use crate::transport::{Framing, Transport, guarded};
+use crate::wire::llamacpp::PrintGrammar;
+use crate::wire::{Decoded, llamacpp, ollama, openai, with_ids};
+
+/// Which of our dialects.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Speech {
+    Openai,
+    Llamacpp(PrintGrammar),
+    Ollama,
+}
+
+/// One model of a server that speaks one of our dialects.
+#[derive(Debug)]
+pub(crate) struct LocalModel {
+    /// What was known when it was built.
+    given: ModelInfo,
+    /// What the server told since.
+    learned: OnceLock<ModelInfo>,
+    model: String,
+    speech: Speech,
+    transport: Transport,
+    prices: Prices,
+    /// Ollama: the largest context asked for so far, since a smaller one would load the model again.
+    context: AtomicU32,
+}
+
+impl LocalModel {
+    pub(crate) fn new(info: ModelInfo, model: &str, speech: Speech, transport: Transport, prices: Prices) -> Self {
+        let context = AtomicU32::new(0);
+        Self { given: info, learned: OnceLock::new(), model: model.to_owned(), speech, transport, prices, context }
+    }
+
+    /// Asks the server for what it knows of the model: window and tool calling. Once; a failure is left to the call.
+    pub(crate) async fn learn(&self) -> Result<(), ModelFault> {
+        if self.learned.get().is_some() {
+            return Ok(());
+        }
+        let mut info = self.given.clone();
+        match self.speech {
+            Speech::Openai => return Ok(()),
+            Speech::Llamacpp(_) => {
+                let properties = llamacpp::properties(&self.transport.get_json("/props").await?);
+                info.window = info.window.or(properties.window);
+            }
+            Speech::Ollama => {
+                let answer = self.transport.post_json(ollama::SHOW, &json!({"model": self.model})).await?;
+                let described = ollama::description(&answer);
+                info.window = info.window.or(described.window);
+                info.capabilities.tools = described.tools.unwrap_or(info.capabilities.tools);
+            }
+        }
+        // Two calls may learn at once; both learned the same.
+        let _ = self.learned.set(info);
+        Ok(())
+    }
+
+    async fn send(&self, request: &ModelRequest, deltas: DeltaSink<'_>) -> Result<ModelReply, ModelFault> {
+        let decoded = match self.speech {
+            Speech::Openai => {
+                let body = Value::Object(openai::encode(&self.model, request));
+                let decoder = Box::new(openai::ChatDecoder::default());
+                self.transport.exchange(openai::PATH, &body, Framing::Events, decoder, deltas).await?
+            }
+            Speech::Llamacpp(print) => {
+                let body = Value::Object(llamacpp::encode(&self.model, request, print));
+                let decoder = Box::new(openai::ChatDecoder::default());
+                self.transport.exchange(llamacpp::PATH, &body, Framing::Events, decoder, deltas).await?
+            }
+            Speech::Ollama => self.send_to_ollama(request, deltas).await?,
+        };
+        Ok(self.reply(request, decoded))
+    }
+
+    async fn send_to_ollama(&self, request: &ModelRequest, deltas: DeltaSink<'_>) -> Result<Decoded, ModelFault> {
+        self.learn().await?;
+        let size = ollama::context_size(request, self.context.load(Ordering::Relaxed), self.info().window)?;
+        let size = self.context.fetch_max(size, Ordering::Relaxed).max(size);
+        let body = Value::Object(ollama::encode(&self.model, request, size));
+        let decoder = Box::new(ollama::ChatDecoder::default());
+        let decoded = self.transport.exchange(ollama::CHAT, &body, Framing::Lines, decoder, deltas).await?;
+        ollama::check_truncation(request, decoded.usage.map(|usage| usage.input))?;
+        Ok(decoded)
+    }
+
+    fn reply(&self, request: &ModelRequest, decoded: Decoded) -> ModelReply {
+        let usage = priced(usage_or_estimate(&decoded, request), self.prices);
+        ModelReply {
+            calls: with_ids(decoded.calls, request),
+            text: decoded.text,
+            thinking: Some(decoded.thinking).filter(|text| !text.is_empty()),
+            usage,
+            stop: decoded.stop,
+            model: self.given.id.clone(),
+        }
+    }
+}
+
+/// The server's count, else the estimate of spec 5.8.
+fn usage_or_estimate(decoded: &Decoded, request: &ModelRequest) -> Usage {
+    let mut usage = decoded.usage.unwrap_or_else(|| Usage {
+        output: tokens::estimate(&decoded.text).saturating_add(tokens::estimate(&decoded.thinking)),
+        ..Usage::default()
+    });
+    if usage.input == 0 {
+        usage.input = tokens::estimate_request(request);
+    }
+    usage
+}
+
+/// Adds the cost, where prices are known.
+pub(crate) fn priced(mut usage: Usage, prices: Prices) -> Usage {
+    usage.cost_usd = prices.cost_usd(usage.input, usage.output);
+    usage
+}
+
+#[async_trait]
+impl Model for LocalModel {
+    fn info(&self) -> &ModelInfo {
+        self.learned.get().unwrap_or(&self.given)
+    }
+
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        deltas: DeltaSink<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<ModelReply, ModelFault> {
+        guarded(request.deadline, cancel, self.send(request, deltas)).await
+    }
+}
+
+/// Time a server has to tell about its model when a run starts.
+pub(crate) const LEARN_TIMEOUT: Duration = Duration::from_millis(500);

@@ -1,0 +1,230 @@
+//! Cassettes at the model port: a recorder writes every call of a run to a folder, a replay answers from it. Requests
+//! are matched as a whole, so that a change of any word a model reads shows as a mismatch with its place.
+
+mod cassette;
+mod difference;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use async_trait::async_trait;
+use callsheet_runtime::ports::{DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
+use tokio_util::sync::CancellationToken;
+
+use cassette::{Cassette, Outcome, key_of};
+use difference::first_difference;
+
+/// Why a folder of cassettes cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CassetteError {
+    /// The folder or a file of it cannot be read or written.
+    #[error("{path}: {message}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        message: String,
+    },
+    /// A file is no cassette.
+    #[error("{path} is no cassette: {message}")]
+    Invalid {
+        /// The file.
+        path: PathBuf,
+        /// Where and what.
+        message: String,
+    },
+    /// The folder holds no call of this model.
+    #[error("{path} holds no call of {model}; it holds: {known}")]
+    NoSuchModel {
+        /// The folder.
+        path: PathBuf,
+        /// The model asked for.
+        model: String,
+        /// Models it holds, comma separated.
+        known: String,
+    },
+}
+
+/// A folder that calls are recorded to. Several models of a run share one.
+#[derive(Debug)]
+pub struct Recording {
+    folder: PathBuf,
+    last: AtomicU32,
+}
+
+impl Recording {
+    /// Makes the folder if needed; numbers go on after the cassettes it holds.
+    pub fn create(folder: &Path) -> Result<Arc<Self>, CassetteError> {
+        std::fs::create_dir_all(folder).map_err(|error| io(folder, &error))?;
+        let last = cassette::files(folder)?.iter().filter_map(|path| cassette::number_of(path)).max().unwrap_or(0);
+        Ok(Arc::new(Self { folder: folder.to_owned(), last: AtomicU32::new(last) }))
+    }
+
+    /// A model whose calls are recorded.
+    pub fn record(self: &Arc<Self>, model: Arc<dyn Model>) -> Arc<dyn Model> {
+        Arc::new(Recorder { model, recording: Arc::clone(self) })
+    }
+}
+
+/// Passes calls on and writes each down.
+struct Recorder {
+    model: Arc<dyn Model>,
+    recording: Arc<Recording>,
+}
+
+#[async_trait]
+impl Model for Recorder {
+    fn info(&self) -> &ModelInfo {
+        self.model.info()
+    }
+
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        deltas: DeltaSink<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<ModelReply, ModelFault> {
+        let result = self.model.ask(request, deltas, cancel).await;
+        // A cancelled call says nothing about the model.
+        if let Some(outcome) = Outcome::of(&result) {
+            let number = self.recording.last.fetch_add(1, Ordering::Relaxed).saturating_add(1);
+            let cassette = Cassette::new(self.model.info().clone(), request.clone(), outcome);
+            cassette
+                .write(&self.recording.folder, number)
+                .map_err(|error| ModelFault::Configuration { message: format!("cannot record the call: {error}") })?;
+        }
+        result
+    }
+
+    fn count_tokens(&self, text: &str) -> Option<u32> {
+        self.model.count_tokens(text)
+    }
+}
+
+/// Calls read from a folder.
+#[derive(Debug)]
+pub struct Cassettes {
+    folder: PathBuf,
+    /// By number.
+    all: Vec<(PathBuf, Cassette)>,
+}
+
+impl Cassettes {
+    /// Reads every cassette of a folder.
+    pub fn open(folder: &Path) -> Result<Arc<Self>, CassetteError> {
+        let mut all = Vec::new();
+        for path in cassette::files(folder)? {
+            let cassette = Cassette::read(&path)?;
+            all.push((path, cassette));
+        }
+        Ok(Arc::new(Self { folder: folder.to_owned(), all }))
+    }
+
+    /// Ids of the models that were recorded, sorted.
+    pub fn models(&self) -> Vec<&str> {
+        let mut ids: Vec<&str> = self.all.iter().map(|(_, cassette)| cassette.model.id.as_str()).collect();
+        ids.sort_unstable();
+        ids.dedup();
+        ids
+    }
+
+    /// The model `id`, answering from its cassettes.
+    pub fn replay(self: &Arc<Self>, id: &str) -> Result<Arc<dyn Model>, CassetteError> {
+        let info = self.all.iter().find(|(_, cassette)| cassette.model.id == id).map(|(_, cassette)| &cassette.model);
+        let info = info.cloned().ok_or_else(|| CassetteError::NoSuchModel {
+            path: self.folder.clone(),
+            model: id.to_owned(),
+            known: self.models().join(", "),
+        })?;
+        let mut answers: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for (position, (_, cassette)) in self.all.iter().enumerate() {
+            if cassette.model.id == id {
+                answers.entry(cassette.key.clone()).or_default().push(position);
+            }
+        }
+        Ok(Arc::new(Replay { info, cassettes: Arc::clone(self), answers, given: Mutex::new(BTreeMap::new()) }))
+    }
+}
+
+/// Answers from cassettes.
+struct Replay {
+    info: ModelInfo,
+    cassettes: Arc<Cassettes>,
+    /// Positions of the cassettes by request key, in recorded order.
+    answers: BTreeMap<String, Vec<usize>>,
+    /// Answers given, by request key.
+    given: Mutex<BTreeMap<String, usize>>,
+}
+
+impl Replay {
+    fn answer(&self, request: &ModelRequest) -> Result<&Cassette, ModelFault> {
+        let key = key_of(request);
+        let Some(positions) = self.answers.get(&key) else { return Err(self.mismatch(request)) };
+        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = given.entry(key).or_default();
+        let position = positions.get(*count).copied();
+        *count = count.saturating_add(1);
+        let cassette = position.and_then(|position| self.cassettes.all.get(position)).map(|(_, cassette)| cassette);
+        cassette.ok_or_else(|| ModelFault::Configuration {
+            message: format!(
+                "the request `{}` was recorded {} times and is asked for once more",
+                request.label,
+                positions.len()
+            ),
+        })
+    }
+
+    fn mismatch(&self, request: &ModelRequest) -> ModelFault {
+        let asked = cassette::canonical(request);
+        let mine = self.cassettes.all.iter().filter(|(_, cassette)| cassette.model.id == self.info.id);
+        let nearest = mine.max_by_key(|(path, cassette)| {
+            let near = difference::likeness(&cassette::canonical(&cassette.request), &asked);
+            // Of equals the first recorded.
+            (cassette.request.label == request.label, near, std::cmp::Reverse(path.clone()))
+        });
+        let message = match nearest {
+            None => format!("no cassette answers `{}`", request.label),
+            Some((path, cassette)) => {
+                let file = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+                let place = first_difference(&cassette::canonical(&cassette.request), &asked);
+                format!(
+                    "no cassette answers `{}`; the nearest is {file}, which differs {}",
+                    request.label,
+                    place.unwrap_or_else(|| "in nothing that is compared".to_owned())
+                )
+            }
+        };
+        ModelFault::Configuration { message }
+    }
+}
+
+#[async_trait]
+impl Model for Replay {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        deltas: DeltaSink<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<ModelReply, ModelFault> {
+        if cancel.is_cancelled() {
+            return Err(ModelFault::Cancelled);
+        }
+        let result = self.answer(request)?.outcome.result();
+        if let Ok(reply) = &result
+            && !reply.text.is_empty()
+        {
+            deltas(&reply.text);
+        }
+        result
+    }
+}
+
+fn io(path: &Path, error: &std::io::Error) -> CassetteError {
+    CassetteError::Io { path: path.to_owned(), message: error.to_string() }
+}

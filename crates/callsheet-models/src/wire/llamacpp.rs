@@ -1,0 +1,52 @@
+//! A llama.cpp server: chat completions, constrained by a grammar where the request carries one. Slots are the
+//! server's to choose, since it picks the one whose cache holds the longest prefix of the prompt.
+
+use callsheet_core::grammar::Grammar;
+use callsheet_runtime::ports::ModelRequest;
+use serde_json::{Map, Value, json};
+
+use super::openai;
+
+/// Path below the base URL.
+pub const PATH: &str = "/v1/chat/completions";
+
+/// Prints a grammar as GBNF; `None`: it cannot be printed and the schema, if any, is used.
+pub type PrintGrammar = fn(&Grammar) -> Option<String>;
+
+/// The request as this wire wants it. The server takes either a grammar or a schema, and no grammar beside tools.
+pub fn encode(model: &str, request: &ModelRequest, print: PrintGrammar) -> Map<String, Value> {
+    let mut body = openai::encode(model, request);
+    let grammar = request.constraint.as_ref().and_then(|constraint| constraint.grammar.as_ref());
+    if !request.tools.is_empty() {
+        body.shift_remove("response_format");
+    } else if let Some(text) = grammar.and_then(print) {
+        body.shift_remove("response_format");
+        body.insert("grammar".to_owned(), json!(text));
+    }
+    body.insert("cache_prompt".to_owned(), json!(true));
+    body
+}
+
+/// What `/props` tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Properties {
+    /// Context window of one slot, tokens.
+    pub window: Option<u32>,
+    /// Slots.
+    pub slots: Option<u32>,
+}
+
+/// Reads an answer of `/props`.
+pub fn properties(answer: &Value) -> Properties {
+    let number = |pointer: &str| answer.pointer(pointer).and_then(Value::as_u64).and_then(|n| u32::try_from(n).ok());
+    Properties {
+        window: number("/default_generation_settings/n_ctx").or_else(|| number("/n_ctx")).filter(|n| *n > 0),
+        slots: number("/total_slots").filter(|n| *n > 0),
+    }
+}
+
+/// Reads the model names of an answer of `/v1/models`.
+pub fn model_names(answer: &Value) -> Vec<String> {
+    let ids = answer.get("data").and_then(Value::as_array).into_iter().flatten();
+    ids.filter_map(|model| model.get("id").and_then(Value::as_str).map(str::to_owned)).collect()
+}

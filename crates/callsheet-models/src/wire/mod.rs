@@ -1,0 +1,122 @@
+//! Pure dialects: a canonical request into JSON, the frames of a stream into a canonical reply. No I/O.
+
+pub mod llamacpp;
+pub mod ollama;
+pub mod openai;
+
+use callsheet_core::record::{StopReason, Usage};
+use callsheet_core::spec::ToolCall;
+use callsheet_runtime::ports::{Message, ModelFault, ModelRequest};
+use serde_json::Value;
+
+use crate::fault::{self, Blame};
+
+/// Bytes of text or arguments a reply may have; its token cap is far below, so more is a server gone wild.
+const MAX_REPLY: usize = 16 * 1024 * 1024;
+
+/// What a stream said, before provider, prices and estimates are added.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decoded {
+    /// Visible text.
+    pub text: String,
+    /// Thinking kept apart.
+    pub thinking: String,
+    /// Tool calls.
+    pub calls: Vec<RawCall>,
+    /// Tokens, if the server counted.
+    pub usage: Option<Usage>,
+    /// Why it stopped.
+    pub stop: StopReason,
+}
+
+/// A tool call as it came.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RawCall {
+    /// Id, empty if the server gave none.
+    pub id: String,
+    /// Tool name.
+    pub name: String,
+    /// Arguments; a text when they are not JSON.
+    pub arguments: Value,
+}
+
+/// Why a stream could not be read.
+#[derive(Clone, Debug, PartialEq)]
+pub enum WireError {
+    /// A frame is not what the dialect says.
+    Garbled(String),
+    /// It ended before the reply did.
+    BrokenOff,
+    /// It held nothing.
+    Empty,
+    /// The server sent an error object.
+    Refused(Value),
+    /// It grew past every bound.
+    TooLong,
+}
+
+impl WireError {
+    /// As a fault of the port.
+    pub fn into_fault(self, blame: &Blame) -> ModelFault {
+        let provider = &blame.provider;
+        match self {
+            Self::Garbled(what) => fault::communication(format!("{provider} sent a frame that cannot be read: {what}")),
+            Self::BrokenOff => fault::communication(format!("the stream of {provider} broke off")),
+            Self::Empty => fault::communication(format!("the stream of {provider} was empty")),
+            Self::Refused(error) => fault::from_stream(&error, blame),
+            Self::TooLong => fault::communication(format!("the stream of {provider} did not end")),
+        }
+    }
+}
+
+/// Reads one stream.
+pub trait Decoder: Send {
+    /// One frame; returns the visible text it added.
+    fn feed(&mut self, frame: &str) -> Result<String, WireError>;
+
+    /// The end mark was read.
+    fn is_done(&self) -> bool;
+
+    /// The reply, once the stream ended.
+    fn finish(self: Box<Self>) -> Result<Decoded, WireError>;
+}
+
+/// Appends to a text under the bound on replies.
+pub(crate) fn append(to: &mut String, more: &str) -> Result<(), WireError> {
+    if to.len().saturating_add(more.len()) > MAX_REPLY {
+        return Err(WireError::TooLong);
+    }
+    to.push_str(more);
+    Ok(())
+}
+
+/// Arguments as JSON: `{}` for nothing, the text itself when it is not JSON, so that whoever checks the call can say so.
+pub(crate) fn arguments_of(text: &str) -> Value {
+    if text.trim().is_empty() {
+        return Value::Object(serde_json::Map::new());
+    }
+    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+}
+
+/// Gives every call an id that no earlier call of the conversation has: `<name>-<n>` where the server gave none or one
+/// that is taken.
+pub(crate) fn with_ids(calls: Vec<RawCall>, request: &ModelRequest) -> Vec<ToolCall> {
+    let mut taken: Vec<String> = Vec::new();
+    for message in &request.messages {
+        if let Message::Assistant { calls, .. } = message {
+            taken.extend(calls.iter().map(|call| call.id.clone()));
+        }
+    }
+    let mut named = Vec::with_capacity(calls.len());
+    for call in calls {
+        let mut id = call.id;
+        let mut n = 1_u32;
+        while id.is_empty() || taken.contains(&id) {
+            id = format!("{}-{n}", call.name);
+            n = n.saturating_add(1);
+        }
+        taken.push(id.clone());
+        named.push(ToolCall { name: call.name, id, arguments: call.arguments });
+    }
+    named
+}

@@ -1,0 +1,215 @@
+//! Ollama's own `/api/chat`. Its traps: a prompt longer than `num_ctx` is cut silently, and a changed `num_ctx` loads the
+//! model again. So the context is sized to the prompt in coarse steps, never shrinks, and what was read is checked
+//! against what was sent.
+
+use callsheet_core::record::{StopReason, Usage};
+use callsheet_runtime::ports::{Message, ModelFault, ModelRequest};
+use serde_json::{Map, Value, json};
+
+use super::{Decoded, Decoder, RawCall, WireError, append, openai};
+use crate::tokens;
+
+/// Path of a chat.
+pub const CHAT: &str = "/api/chat";
+/// Path that describes a model.
+pub const SHOW: &str = "/api/show";
+/// Path that lists models.
+pub const TAGS: &str = "/api/tags";
+/// Path that lists loaded models.
+pub const LOADED: &str = "/api/ps";
+
+/// The context grows in steps of this many tokens.
+const STEP: u64 = 2048;
+
+/// How long the model stays loaded after a call.
+const KEEP_ALIVE: &str = "30m";
+
+/// Prompts below this many tokens are too short to judge a cut by.
+const ALARM_FROM: u64 = 256;
+
+/// Context to ask for: the measured prompt with a quarter to spare, and the output cap, rounded up to the step, at
+/// least `at_least` (what was asked for before), at most the model's window.
+pub fn context_size(request: &ModelRequest, at_least: u32, window: Option<u32>) -> Result<u32, ModelFault> {
+    let prompt = tokens::estimate_request(request);
+    if let Some(window) = window.filter(|window| prompt > u64::from(*window)) {
+        return Err(ModelFault::ContextOverflow {
+            message: format!("about {prompt} tokens, the model's window has {window}"),
+        });
+    }
+    let wanted = prompt.saturating_add(prompt / 4).saturating_add(u64::from(request.max_output_tokens));
+    let stepped = wanted.div_ceil(STEP).saturating_mul(STEP).max(u64::from(at_least));
+    let capped = stepped.min(u64::from(window.unwrap_or(u32::MAX)));
+    Ok(u32::try_from(capped).unwrap_or(u32::MAX))
+}
+
+/// The server read clearly less than was sent: it cut the prompt.
+pub fn check_truncation(request: &ModelRequest, read: Option<u64>) -> Result<(), ModelFault> {
+    let sent = tokens::estimate_request(request);
+    match read {
+        // A count of zero or none means that the prompt came from the cache (older servers).
+        Some(read) if read > 0 && sent >= ALARM_FROM && read.saturating_mul(2) < sent => {
+            Err(ModelFault::ContextOverflow {
+                message: format!("the server read {read} of about {sent} tokens, so it cut the prompt"),
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The request as this wire wants it. `truncate` and `shift` ask newer servers to refuse instead of cutting.
+pub fn encode(model: &str, request: &ModelRequest, num_ctx: u32) -> Map<String, Value> {
+    let mut body = Map::new();
+    body.insert("model".to_owned(), json!(model));
+    body.insert("messages".to_owned(), messages(request));
+    if !request.tools.is_empty() {
+        body.insert("tools".to_owned(), openai::tools(request));
+    }
+    if let Some(schema) = request.constraint.as_ref().and_then(|constraint| constraint.json_schema.as_ref()) {
+        body.insert("format".to_owned(), schema.clone());
+    }
+    body.insert("stream".to_owned(), json!(true));
+    body.insert("truncate".to_owned(), json!(false));
+    body.insert("shift".to_owned(), json!(false));
+    body.insert("keep_alive".to_owned(), json!(KEEP_ALIVE));
+    let mut options = Map::new();
+    options.insert("num_ctx".to_owned(), json!(num_ctx));
+    options.insert("num_predict".to_owned(), json!(request.max_output_tokens));
+    if let Some(temperature) = request.temperature {
+        options.insert("temperature".to_owned(), openai::temperature_value(temperature));
+    }
+    if let Some(seed) = request.seed {
+        // The server keeps seeds in a signed number.
+        options.insert("seed".to_owned(), json!(seed & 0x7fff_ffff));
+    }
+    body.insert("options".to_owned(), Value::Object(options));
+    body
+}
+
+fn messages(request: &ModelRequest) -> Value {
+    let mut list = Vec::new();
+    if !request.system.is_empty() {
+        list.push(json!({"role": "system", "content": request.system}));
+    }
+    for message in &request.messages {
+        list.push(match message {
+            Message::User { text } => json!({"role": "user", "content": text}),
+            Message::Assistant { text, calls } if calls.is_empty() => json!({"role": "assistant", "content": text}),
+            Message::Assistant { text, calls } => {
+                let calls: Vec<Value> = calls
+                    .iter()
+                    .map(|call| {
+                        json!({"id": call.id, "function": {"name": call.name, "arguments": object(&call.arguments)}})
+                    })
+                    .collect();
+                json!({"role": "assistant", "content": text, "tool_calls": calls})
+            }
+            // One message a result, in the order of the calls; the id tells equal names apart where it is known.
+            Message::Tool { id, name, text, .. } => {
+                json!({"role": "tool", "tool_name": name, "tool_call_id": id, "content": text})
+            }
+        });
+    }
+    Value::Array(list)
+}
+
+/// The server refuses arguments that are no object.
+fn object(arguments: &Value) -> Value {
+    if arguments.is_object() { arguments.clone() } else { json!({"input": arguments}) }
+}
+
+/// What `/api/show` tells.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Description {
+    /// Longest context the model was made for, tokens.
+    pub window: Option<u32>,
+    /// It calls tools; `None`: an older server does not say.
+    pub tools: Option<bool>,
+}
+
+/// Reads an answer of `/api/show`.
+pub fn description(answer: &Value) -> Description {
+    let info = answer.get("model_info").and_then(Value::as_object);
+    let window = info
+        .into_iter()
+        .flatten()
+        .find(|(key, _)| key.ends_with(".context_length"))
+        .and_then(|(_, value)| value.as_u64())
+        .and_then(|n| u32::try_from(n).ok());
+    let capabilities = answer.get("capabilities").and_then(Value::as_array);
+    let tools = capabilities.map(|list| list.iter().any(|entry| entry == "tools"));
+    Description { window, tools }
+}
+
+/// Reads the model names of an answer of `/api/tags` or `/api/ps`.
+pub fn model_names(answer: &Value) -> Vec<String> {
+    let models = answer.get("models").and_then(Value::as_array).into_iter().flatten();
+    models.filter_map(|model| model.get("name").and_then(Value::as_str).map(str::to_owned)).collect()
+}
+
+/// Reads the lines of a chat.
+#[derive(Debug, Default)]
+pub struct ChatDecoder {
+    decoded: Decoded,
+    reason: Option<String>,
+    done: bool,
+    seen: bool,
+}
+
+impl Decoder for ChatDecoder {
+    fn feed(&mut self, frame: &str) -> Result<String, WireError> {
+        let line: Value = serde_json::from_str(frame).map_err(|error| WireError::Garbled(error.to_string()))?;
+        if let Some(error) = line.get("error").filter(|error| !error.is_null()) {
+            return Err(WireError::Refused(error.clone()));
+        }
+        self.seen = true;
+        if line.get("done").and_then(Value::as_bool) == Some(true) {
+            self.done = true;
+            self.reason = line.get("done_reason").and_then(Value::as_str).map(str::to_owned);
+            self.decoded.usage = usage(&line);
+        }
+        let Some(message) = line.get("message") else { return Ok(String::new()) };
+        if let Some(thinking) = message.get("thinking").and_then(Value::as_str) {
+            append(&mut self.decoded.thinking, thinking)?;
+        }
+        for call in message.get("tool_calls").and_then(Value::as_array).into_iter().flatten() {
+            let text = |pointer: &str| call.pointer(pointer).and_then(Value::as_str).unwrap_or_default().to_owned();
+            let arguments = call.pointer("/function/arguments").filter(|value| !value.is_null());
+            self.decoded.calls.push(RawCall {
+                id: text("/id"),
+                name: text("/function/name"),
+                arguments: arguments.cloned().unwrap_or_else(|| json!({})),
+            });
+        }
+        let text = message.get("content").and_then(Value::as_str).unwrap_or_default();
+        append(&mut self.decoded.text, text)?;
+        Ok(text.to_owned())
+    }
+
+    fn is_done(&self) -> bool {
+        self.done
+    }
+
+    fn finish(self: Box<Self>) -> Result<Decoded, WireError> {
+        if !self.seen {
+            return Err(WireError::Empty);
+        }
+        if !self.done {
+            return Err(WireError::BrokenOff);
+        }
+        let mut decoded = self.decoded;
+        decoded.stop = match self.reason.as_deref() {
+            Some("length") => StopReason::Length,
+            // The answer to a request without messages, or an unload: nothing was generated.
+            Some("load" | "unload") => return Err(WireError::Empty),
+            _ if decoded.calls.is_empty() => StopReason::End,
+            _ => StopReason::Tools,
+        };
+        Ok(decoded)
+    }
+}
+
+fn usage(line: &Value) -> Option<Usage> {
+    let number = |key: &str| line.get(key).and_then(Value::as_u64);
+    let output = number("eval_count")?;
+    Some(Usage { input: number("prompt_eval_count").unwrap_or_default(), output, cached: 0, cost_usd: None })
+}

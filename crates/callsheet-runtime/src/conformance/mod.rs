@@ -1,0 +1,45 @@
+//! Conformance suites: what every adapter of a port must do, checked the same way for each. A check that cannot be made
+//! is a named outcome, never silence.
+
+mod model;
+mod requests;
+
+pub use model::{Scene, Subject, check_model};
+pub use requests::count_request;
+
+/// How one check came out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CheckOutcome {
+    /// As demanded.
+    Passed,
+    /// Could not be made.
+    Skipped {
+        /// Why.
+        reason: String,
+    },
+    /// Not as demanded.
+    Failed {
+        /// What was seen.
+        message: String,
+    },
+}
+
+/// One check and its outcome.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Name of the check.
+    pub check: &'static str,
+    /// How it came out.
+    pub outcome: CheckOutcome,
+}
+
+impl Finding {
+    /// One line: the check, and what is to be said of it.
+    pub fn line(&self) -> String {
+        match &self.outcome {
+            CheckOutcome::Passed => format!("passed  {}", self.check),
+            CheckOutcome::Skipped { reason } => format!("skipped {}: {reason}", self.check),
+            CheckOutcome::Failed { message } => format!("FAILED  {}: {message}", self.check),
+        }
+    }
+}

@@ -1,6 +1,9 @@
 //! The shell around the pure core: ports to the world, resolution of references, staged changes, and the driver that
 //! performs what a run owes. No concrete adapter is named here.
 
+#[cfg(feature = "conformance")]
+pub mod conformance;
+
 pub mod paths;
 
 pub mod ports;

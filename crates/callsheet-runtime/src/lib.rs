@@ -6,6 +6,8 @@ pub mod changes;
 pub mod edge;
 
 mod issues;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 
 pub mod paths;
 

@@ -1,1 +1,15 @@
-//! placeholder
+//! Durable and in-memory stores behind the `Store` port.
+//!
+//! [`SqliteStore`] keeps a project's runs in `.callsheet/callsheet.db`: SQLite in WAL mode, one transaction a batch of
+//! facts, any number of reading processes, one writing process a run. [`MemoryStore`] behaves the same and forgets
+//! everything; tests and simulations use it. Both run the conformance suite of `callsheet-runtime`.
+
+mod fault;
+mod memory;
+mod owner;
+mod schema;
+mod sqlite;
+mod summary;
+
+pub use memory::MemoryStore;
+pub use sqlite::SqliteStore;

@@ -1,0 +1,178 @@
+//! The store that forgets, for tests and simulations.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use callsheet_core::record::Fact;
+use callsheet_core::spec::{BlobId, RunId};
+use callsheet_runtime::ports::{Letter, Lock, RunSummary, Store, StoreFault};
+
+use crate::summary::Columns;
+
+/// One process's view of a store in memory. [`MemoryStore::another_process`] gives a second view of the same data.
+#[derive(Debug, Default)]
+pub struct MemoryStore {
+    shared: Arc<Mutex<Shared>>,
+    process: u64,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    runs: BTreeMap<RunId, Log>,
+    blobs: BTreeMap<BlobId, Vec<u8>>,
+    letters_posted: u64,
+    tokens_given: u64,
+    processes: u64,
+    dead: BTreeSet<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    columns: Columns,
+    facts: Vec<Fact>,
+    letters: BTreeMap<u64, Letter>,
+    holder: Option<Holder>,
+}
+
+#[derive(Clone, Debug)]
+struct Holder {
+    token: String,
+    process: u64,
+}
+
+impl Holder {
+    fn name(&self) -> String {
+        format!("process {} in memory", self.process)
+    }
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same data as another process would open it.
+    #[must_use]
+    pub fn another_process(&self) -> Self {
+        let mut shared = self.shared();
+        shared.processes += 1;
+        Self { shared: Arc::clone(&self.shared), process: shared.processes }
+    }
+
+    /// This process is dead from here on: its locks may be taken over.
+    pub fn die(&self) {
+        self.shared().dead.insert(self.process);
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shared {
+    fn log(&mut self, run: &RunId) -> Result<&mut Log, StoreFault> {
+        self.runs.get_mut(run).ok_or_else(|| StoreFault::NoRun(run.clone()))
+    }
+
+    fn held(&mut self, lock: &Lock) -> Result<&mut Log, StoreFault> {
+        let log = self.log(&lock.run)?;
+        match &log.holder {
+            Some(holder) if holder.token == lock.token => Ok(log),
+            Some(holder) => Err(StoreFault::LockLost { owner: holder.name() }),
+            None => Err(StoreFault::LockLost { owner: "nobody; it was unlocked".to_owned() }),
+        }
+    }
+}
+
+impl Store for MemoryStore {
+    fn runs(&self) -> Result<Vec<RunSummary>, StoreFault> {
+        let shared = self.shared();
+        let mut summaries: Vec<RunSummary> = shared
+            .runs
+            .iter()
+            .filter(|(_, log)| log.columns.facts > 0)
+            .map(|(run, log)| RunSummary {
+                run: run.clone(),
+                request: log.columns.request.clone(),
+                started_at: log.columns.started_at,
+                changed_at: log.columns.changed_at,
+                facts: log.columns.facts,
+                outcome: log.columns.outcome,
+                owner: log.holder.as_ref().filter(|holder| !shared.dead.contains(&holder.process)).map(Holder::name),
+            })
+            .collect();
+        summaries.sort_by(|a, b| (b.started_at, &b.run).cmp(&(a.started_at, &a.run)));
+        Ok(summaries)
+    }
+
+    fn lock(&self, run: &RunId) -> Result<Lock, StoreFault> {
+        let mut shared = self.shared();
+        if let Some(holder) = shared.runs.get(run).and_then(|log| log.holder.as_ref())
+            && !shared.dead.contains(&holder.process)
+        {
+            return Err(StoreFault::Locked { owner: holder.name() });
+        }
+        shared.tokens_given += 1;
+        let token = shared.tokens_given.to_string();
+        let holder = Holder { token: token.clone(), process: self.process };
+        shared.runs.entry(run.clone()).or_default().holder = Some(holder);
+        Ok(Lock { run: run.clone(), token })
+    }
+
+    fn unlock(&self, lock: &Lock) -> Result<(), StoreFault> {
+        let mut shared = self.shared();
+        if let Some(log) = shared.runs.get_mut(&lock.run)
+            && log.holder.as_ref().is_some_and(|holder| holder.token == lock.token)
+        {
+            log.holder = None;
+        }
+        Ok(())
+    }
+
+    fn append(&self, lock: &Lock, facts: &[Fact]) -> Result<(), StoreFault> {
+        let mut shared = self.shared();
+        let log = shared.held(lock)?;
+        let mut columns = log.columns.clone();
+        for fact in facts {
+            columns.note(&lock.run, fact)?;
+        }
+        log.columns = columns;
+        log.facts.extend_from_slice(facts);
+        Ok(())
+    }
+
+    fn read(&self, run: &RunId, from: u64) -> Result<Vec<Fact>, StoreFault> {
+        let mut shared = self.shared();
+        Ok(shared.log(run)?.facts.iter().filter(|fact| fact.n >= from).cloned().collect())
+    }
+
+    fn post(&self, run: &RunId, letter: &Letter) -> Result<(), StoreFault> {
+        let mut shared = self.shared();
+        let n = shared.letters_posted + 1;
+        shared.log(run)?.letters.insert(n, letter.clone());
+        shared.letters_posted = n;
+        Ok(())
+    }
+
+    fn letters(&self, lock: &Lock) -> Result<Vec<(u64, Letter)>, StoreFault> {
+        let mut shared = self.shared();
+        Ok(shared.held(lock)?.letters.iter().map(|(n, letter)| (*n, letter.clone())).collect())
+    }
+
+    fn discard(&self, lock: &Lock, up_to: u64) -> Result<(), StoreFault> {
+        let mut shared = self.shared();
+        shared.held(lock)?.letters.retain(|n, _| *n > up_to);
+        Ok(())
+    }
+
+    fn put_blob(&self, bytes: &[u8]) -> Result<BlobId, StoreFault> {
+        let id = BlobId::of(bytes);
+        self.shared().blobs.entry(id.clone()).or_insert_with(|| bytes.to_vec());
+        Ok(id)
+    }
+
+    fn blob(&self, id: &BlobId) -> Result<Vec<u8>, StoreFault> {
+        self.shared().blobs.get(id).cloned().ok_or_else(|| StoreFault::NoBlob(id.clone()))
+    }
+}

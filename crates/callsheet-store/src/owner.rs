@@ -1,0 +1,176 @@
+//! Who holds a lock, and whether that process is still alive.
+
+use callsheet_runtime::ports::StoreFault;
+
+/// A process as a lock remembers it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Owner {
+    /// Process id.
+    pub pid: u32,
+    /// Boot and start time of the process, where the system tells; empty otherwise.
+    pub start: String,
+    /// Name of the machine.
+    pub host: String,
+}
+
+/// What can be said of a lock's holder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Life {
+    /// It runs, or nobody can say.
+    MayRun,
+    /// It has certainly ended.
+    Dead,
+}
+
+impl Owner {
+    /// This process.
+    pub(crate) fn current() -> Self {
+        let pid = std::process::id();
+        let start = match system::look(pid) {
+            system::Seen::Running { start } => start,
+            system::Seen::Ended | system::Seen::Unknown => String::new(),
+        };
+        Self { pid, start, host: system::host() }
+    }
+
+    /// Whether the holder may still write. A holder on another machine is never declared dead, since nothing here can
+    /// see it.
+    pub(crate) fn life(&self) -> Life {
+        if self.host != system::host() {
+            return Life::MayRun;
+        }
+        match system::look(self.pid) {
+            system::Seen::Ended => Life::Dead,
+            system::Seen::Running { start } if !self.start.is_empty() && start != self.start => Life::Dead,
+            system::Seen::Running { .. } | system::Seen::Unknown => Life::MayRun,
+        }
+    }
+}
+
+impl std::fmt::Display for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "process {} on {}", self.pid, self.host)
+    }
+}
+
+/// A token nobody can guess or draw twice.
+pub(crate) fn new_token() -> Result<String, StoreFault> {
+    let mut bytes = [0_u8; 16];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| StoreFault::Broken(format!("the system gives no random numbers: {error}")))?;
+    Ok(u128::from_ne_bytes(bytes).to_string())
+}
+
+#[cfg(unix)]
+mod system {
+    //! Looking at processes.
+
+    use rustix::io::Errno;
+    use rustix::process::{Pid, test_kill_process};
+
+    /// What the system says of a process id.
+    pub(super) enum Seen {
+        /// A process with this id runs; `start` is empty where the system does not tell.
+        Running { start: String },
+        /// No such process, or only what is left of it until its parent looks.
+        Ended,
+        /// Not to be found out.
+        Unknown,
+    }
+
+    pub(super) fn host() -> String {
+        rustix::system::uname().nodename().to_string_lossy().into_owned()
+    }
+
+    pub(super) fn look(pid: u32) -> Seen {
+        if let Some(seen) = from_proc(pid) {
+            return seen;
+        }
+        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Seen::Ended };
+        // `/proc` may be absent, or hide the processes of other users; a signal of 0 still tells whether one is there.
+        match test_kill_process(pid) {
+            Ok(()) => Seen::Running { start: String::new() },
+            Err(Errno::SRCH) => Seen::Ended,
+            Err(_) => Seen::Unknown,
+        }
+    }
+
+    /// From `/proc/PID/stat`: state is the 3rd field, start time in clock ticks after boot the 22nd. The name before
+    /// them may hold spaces and parentheses, so fields are counted from the last `)`.
+    fn from_proc(pid: u32) -> Option<Seen> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, fields) = stat.rsplit_once(')')?;
+        let mut fields = fields.split_whitespace();
+        if matches!(fields.next()?, "Z" | "X" | "x") {
+            return Some(Seen::Ended);
+        }
+        let ticks = fields.nth(18)?;
+        // Ticks count from boot, so the boot is part of the identity.
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        Some(Seen::Running { start: format!("{}/{ticks}", boot.trim()) })
+    }
+}
+
+#[cfg(not(unix))]
+mod system {
+    //! Nothing is known of processes here: no lock is ever taken over silently.
+
+    pub(super) enum Seen {
+        #[allow(dead_code, reason = "the same shape as on Unix")]
+        Running {
+            start: String,
+        },
+        #[allow(dead_code, reason = "the same shape as on Unix")]
+        Ended,
+        Unknown,
+    }
+
+    pub(super) fn host() -> String {
+        std::env::var("COMPUTERNAME").unwrap_or_else(|_| "this machine".to_owned())
+    }
+
+    pub(super) fn look(_pid: u32) -> Seen {
+        Seen::Unknown
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_may_run() {
+        let owner = Owner::current();
+        assert!(!owner.start.is_empty());
+        assert_eq!(owner.life(), Life::MayRun);
+    }
+
+    #[test]
+    fn a_reused_process_id_is_another_process() {
+        let owner = Owner { start: "some-boot/1".to_owned(), ..Owner::current() };
+        assert_eq!(owner.life(), Life::Dead);
+    }
+
+    #[test]
+    fn an_ended_child_is_dead_before_and_after_it_is_reaped() {
+        use std::io::Read;
+        let mut child =
+            std::process::Command::new("sleep").arg("0").stdout(std::process::Stdio::piped()).spawn().unwrap();
+        let pid = child.id();
+        // End of its output means that it has exited or is about to; waiting for the zombie state is waiting for it.
+        child.stdout.take().unwrap().read_to_end(&mut Vec::new()).unwrap();
+        while !std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        let owner = Owner { pid, ..Owner::current() };
+        assert_eq!(owner.life(), Life::Dead, "a zombie holds nothing");
+        child.wait().unwrap();
+        assert_eq!(owner.life(), Life::Dead);
+    }
+
+    #[test]
+    fn a_process_of_another_machine_is_never_declared_dead() {
+        let owner = Owner { pid: 4_000_000_000, start: String::new(), host: "elsewhere".to_owned() };
+        assert_eq!(owner.life(), Life::MayRun);
+    }
+}

@@ -1,0 +1,432 @@
+//! The embedded durable store: one SQLite file a project.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use callsheet_core::record::{Event, Fact, Outcome, VERSION};
+use callsheet_core::spec::{BlobId, RunId};
+use callsheet_runtime::ports::{Clock, Letter, Lock, RunSummary, Store, StoreFault, SystemClock};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+
+use crate::fault::{of_io, of_sqlite};
+use crate::owner::{Life, Owner, new_token};
+use crate::schema::{MigrationFault, migrate};
+use crate::summary::Columns;
+
+/// How long a call waits for another process to finish its transaction.
+const BUSY: Duration = Duration::from_secs(10);
+
+/// The store of a project, in `.callsheet/callsheet.db`.
+///
+/// Writing and reading have a connection each, so that a viewer that reads a long log does not hold up the run.
+/// A fact is safe against the death of the process once `append` returns; `synchronous = NORMAL` means that a power
+/// cut may take the last facts, never the middle of the log.
+#[derive(Debug)]
+pub struct SqliteStore {
+    path: PathBuf,
+    writer: Mutex<Connection>,
+    reader: Mutex<Connection>,
+}
+
+impl SqliteStore {
+    /// Opens the store of a project, creating `.callsheet/` with a `.gitignore`, and the database, if need be.
+    ///
+    /// # Errors
+    /// `Full` if the disk is, `TooNew` for a file of a later release, else `Broken` with what to do.
+    pub fn open(project: &Path) -> Result<Self, StoreFault> {
+        limits::writes_fail_instead_of_killing();
+        let folder = project.join(".callsheet");
+        fs::create_dir_all(&folder).map_err(|error| of_io(&folder, &error))?;
+        ignore_in_git(&folder)?;
+        let path = folder.join("callsheet.db");
+        let mut writer = connect(&path, true)?;
+        migrate(&mut writer).map_err(|fault| match fault {
+            MigrationFault::Sqlite(error) => of_sqlite(&path, &error),
+            MigrationFault::TooNew(fault) => fault,
+        })?;
+        let reader = connect(&path, false)?;
+        Ok(Self { path, writer: Mutex::new(writer), reader: Mutex::new(reader) })
+    }
+
+    /// The database file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes a run's lock away whoever holds it. Only for a person who knows that the holder is gone, such as one on
+    /// another machine, which `lock` never takes over by itself.
+    ///
+    /// # Errors
+    /// If the store cannot be written.
+    pub fn break_lock(&self, run: &RunId) -> Result<(), StoreFault> {
+        self.write(|transaction| {
+            transaction
+                .execute("DELETE FROM locks WHERE run = ?1", params![run.as_str()])
+                .map_err(|e| self.fault(&e))?;
+            Ok(())
+        })
+    }
+
+    fn fault(&self, error: &rusqlite::Error) -> StoreFault {
+        of_sqlite(&self.path, error)
+    }
+
+    /// Runs `work` in a transaction that holds the write lock from its start; any fault rolls it back.
+    fn write<T>(&self, work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreFault>) -> Result<T, StoreFault> {
+        let mut connection = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let transaction =
+            connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(|e| self.fault(&e))?;
+        let value = work(&transaction)?;
+        transaction.commit().map_err(|e| self.fault(&e))?;
+        Ok(value)
+    }
+
+    fn reading(&self) -> MutexGuard<'_, Connection> {
+        self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn must_exist(&self, connection: &Connection, run: &RunId) -> Result<(), StoreFault> {
+        let found = connection
+            .prepare_cached("SELECT 1 FROM runs WHERE run = ?1")
+            .and_then(|mut statement| statement.exists(params![run.as_str()]))
+            .map_err(|e| self.fault(&e))?;
+        if found { Ok(()) } else { Err(StoreFault::NoRun(run.clone())) }
+    }
+
+    /// Refuses unless `lock` is the run's lock now.
+    fn must_hold(&self, connection: &Connection, lock: &Lock) -> Result<(), StoreFault> {
+        self.must_exist(connection, &lock.run)?;
+        match self.holder(connection, &lock.run)? {
+            Some((token, _)) if token == lock.token => Ok(()),
+            Some((_, owner)) => Err(StoreFault::LockLost { owner: owner.to_string() }),
+            None => Err(StoreFault::LockLost { owner: "nobody; it was unlocked".to_owned() }),
+        }
+    }
+
+    fn holder(&self, connection: &Connection, run: &RunId) -> Result<Option<(String, Owner)>, StoreFault> {
+        connection
+            .prepare_cached("SELECT token, pid, start, host FROM locks WHERE run = ?1")
+            .and_then(|mut statement| {
+                statement
+                    .query_row(params![run.as_str()], |row| {
+                        Ok((row.get(0)?, Owner { pid: row.get(1)?, start: row.get(2)?, host: row.get(3)? }))
+                    })
+                    .optional()
+            })
+            .map_err(|e| self.fault(&e))
+    }
+
+    fn columns(&self, connection: &Connection, run: &RunId) -> Result<Columns, StoreFault> {
+        connection
+            .prepare_cached("SELECT request, started_at, changed_at, facts, outcome FROM runs WHERE run = ?1")
+            .and_then(|mut statement| statement.query_row(params![run.as_str()], columns_of))
+            .map_err(|e| self.fault(&e))
+    }
+
+    fn save(&self, connection: &Connection, run: &RunId, columns: &Columns) -> Result<(), StoreFault> {
+        let outcome = columns.outcome.map(|outcome| word_of(&outcome)).transpose()?;
+        connection
+            .prepare_cached(
+                "UPDATE runs SET request = ?2, started_at = ?3, changed_at = ?4, facts = ?5, outcome = ?6 WHERE run = ?1",
+            )
+            .and_then(|mut statement| {
+                statement.execute(params![
+                    run.as_str(),
+                    columns.request,
+                    signed(columns.started_at),
+                    signed(columns.changed_at),
+                    signed(columns.facts),
+                    outcome
+                ])
+            })
+            .map_err(|e| self.fault(&e))?;
+        Ok(())
+    }
+}
+
+impl Store for SqliteStore {
+    fn runs(&self) -> Result<Vec<RunSummary>, StoreFault> {
+        let connection = self.reading();
+        let rows: Vec<(String, Columns, Option<Owner>)> = connection
+            .prepare_cached(
+                "SELECT r.request, r.started_at, r.changed_at, r.facts, r.outcome, r.run, l.pid, l.start, l.host
+                 FROM runs r LEFT JOIN locks l ON l.run = r.run
+                 WHERE r.facts > 0 ORDER BY r.started_at DESC, r.run DESC",
+            )
+            .and_then(|mut statement| {
+                statement
+                    .query_map([], |row| {
+                        let pid: Option<u32> = row.get(6)?;
+                        let owner = match pid {
+                            Some(pid) => Some(Owner { pid, start: row.get(7)?, host: row.get(8)? }),
+                            None => None,
+                        };
+                        Ok((row.get(5)?, columns_of(row)?, owner))
+                    })?
+                    .collect()
+            })
+            .map_err(|e| self.fault(&e))?;
+        let summary = |(run, columns, owner): (String, Columns, Option<Owner>)| RunSummary {
+            run: RunId::new(run),
+            request: columns.request,
+            started_at: columns.started_at,
+            changed_at: columns.changed_at,
+            facts: columns.facts,
+            outcome: columns.outcome,
+            owner: owner.filter(|owner| owner.life() == Life::MayRun).map(|owner| owner.to_string()),
+        };
+        Ok(rows.into_iter().map(summary).collect())
+    }
+
+    fn lock(&self, run: &RunId) -> Result<Lock, StoreFault> {
+        let me = Owner::current();
+        let token = new_token()?;
+        self.write(|transaction| {
+            if let Some((_, owner)) = self.holder(transaction, run)?
+                && owner.life() == Life::MayRun
+            {
+                return Err(StoreFault::Locked { owner: owner.to_string() });
+            }
+            transaction
+                .execute("INSERT OR IGNORE INTO runs (run) VALUES (?1)", params![run.as_str()])
+                .and_then(|_| {
+                    transaction.execute(
+                        "INSERT OR REPLACE INTO locks (run, token, pid, start, host, since)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                        params![run.as_str(), token, me.pid, me.start, me.host, signed(SystemClock.now_ms())],
+                    )
+                })
+                .map_err(|e| self.fault(&e))
+        })?;
+        Ok(Lock { run: run.clone(), token })
+    }
+
+    fn unlock(&self, lock: &Lock) -> Result<(), StoreFault> {
+        self.write(|transaction| {
+            transaction
+                .execute("DELETE FROM locks WHERE run = ?1 AND token = ?2", params![lock.run.as_str(), lock.token])
+                .map_err(|e| self.fault(&e))?;
+            Ok(())
+        })
+    }
+
+    fn append(&self, lock: &Lock, facts: &[Fact]) -> Result<(), StoreFault> {
+        // Serialised before the transaction, which every other process waits for.
+        let bodies = facts.iter().map(|fact| to_json(&fact.event)).collect::<Result<Vec<_>, _>>()?;
+        self.write(|transaction| {
+            self.must_hold(transaction, lock)?;
+            let mut columns = self.columns(transaction, &lock.run)?;
+            let mut insert = transaction
+                .prepare_cached("INSERT INTO facts (run, n, at, v, body) VALUES (?1, ?2, ?3, ?4, ?5)")
+                .map_err(|e| self.fault(&e))?;
+            for (fact, body) in facts.iter().zip(&bodies) {
+                columns.note(&lock.run, fact)?;
+                insert
+                    .execute(params![lock.run.as_str(), signed(fact.n), signed(fact.at), fact.v, body])
+                    .map_err(|e| self.fault(&e))?;
+            }
+            self.save(transaction, &lock.run, &columns)
+        })
+    }
+
+    fn read(&self, run: &RunId, from: u64) -> Result<Vec<Fact>, StoreFault> {
+        let connection = self.reading();
+        self.must_exist(&connection, run)?;
+        let rows: Vec<(i64, i64, u32, String)> = connection
+            .prepare_cached("SELECT n, at, v, body FROM facts WHERE run = ?1 AND n >= ?2 ORDER BY n")
+            .and_then(|mut statement| {
+                statement
+                    .query_map(params![run.as_str(), signed(from)], |row| {
+                        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+                    })?
+                    .collect()
+            })
+            .map_err(|e| self.fault(&e))?;
+        drop(connection);
+        rows.into_iter().map(|(n, at, v, body)| fact_of(&self.path, run, n, at, v, &body)).collect()
+    }
+
+    fn post(&self, run: &RunId, letter: &Letter) -> Result<(), StoreFault> {
+        let body = to_json(letter)?;
+        self.write(|transaction| {
+            self.must_exist(transaction, run)?;
+            transaction
+                .execute("INSERT INTO letters (run, body) VALUES (?1, ?2)", params![run.as_str(), body])
+                .map_err(|e| self.fault(&e))?;
+            Ok(())
+        })
+    }
+
+    fn letters(&self, lock: &Lock) -> Result<Vec<(u64, Letter)>, StoreFault> {
+        let connection = self.reading();
+        self.must_hold(&connection, lock)?;
+        let rows: Vec<(i64, String)> = connection
+            .prepare_cached("SELECT n, body FROM letters WHERE run = ?1 ORDER BY n")
+            .and_then(|mut statement| {
+                statement.query_map(params![lock.run.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+            })
+            .map_err(|e| self.fault(&e))?;
+        let mut letters = Vec::with_capacity(rows.len());
+        for (n, body) in rows {
+            match serde_json::from_str(&body) {
+                Ok(letter) => letters.push((unsigned(n), letter)),
+                // Posted by a newer Callsheet. A run must not stand still because of a letter it cannot read.
+                Err(error) => tracing::warn!(run = %lock.run, letter = n, %error, "a letter cannot be read; left out"),
+            }
+        }
+        Ok(letters)
+    }
+
+    fn discard(&self, lock: &Lock, up_to: u64) -> Result<(), StoreFault> {
+        self.write(|transaction| {
+            self.must_hold(transaction, lock)?;
+            transaction
+                .execute("DELETE FROM letters WHERE run = ?1 AND n <= ?2", params![lock.run.as_str(), signed(up_to)])
+                .map_err(|e| self.fault(&e))?;
+            Ok(())
+        })
+    }
+
+    fn put_blob(&self, bytes: &[u8]) -> Result<BlobId, StoreFault> {
+        let id = BlobId::of(bytes);
+        let known = self
+            .reading()
+            .prepare_cached("SELECT 1 FROM blobs WHERE hash = ?1")
+            .and_then(|mut statement| statement.exists(params![id.as_str()]))
+            .map_err(|e| self.fault(&e))?;
+        if !known {
+            self.write(|transaction| {
+                transaction
+                    .prepare_cached("INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)")
+                    .and_then(|mut statement| statement.execute(params![id.as_str(), bytes]))
+                    .map_err(|e| self.fault(&e))?;
+                Ok(())
+            })?;
+        }
+        Ok(id)
+    }
+
+    fn blob(&self, id: &BlobId) -> Result<Vec<u8>, StoreFault> {
+        let bytes: Vec<u8> = self
+            .reading()
+            .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
+            .and_then(|mut statement| statement.query_row(params![id.as_str()], |row| row.get(0)).optional())
+            .map_err(|e| self.fault(&e))?
+            .ok_or_else(|| StoreFault::NoBlob(id.clone()))?;
+        if BlobId::of(&bytes) != *id {
+            return Err(StoreFault::Broken(format!(
+                "{}: the bytes of blob {id} are not the ones that were stored; restore the file from a copy",
+                self.path.display()
+            )));
+        }
+        Ok(bytes)
+    }
+}
+
+fn connect(path: &Path, create: bool) -> Result<Connection, StoreFault> {
+    let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
+    let open = || {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY)?;
+        use_wal(&connection)?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
+        Ok(connection)
+    };
+    open().map_err(|error: rusqlite::Error| of_sqlite(path, &error))
+}
+
+/// Switches to WAL, unless the file is in it already. SQLite does not wait its busy timeout for this switch, so two
+/// processes that create the file at once are told apart here.
+fn use_wal(connection: &Connection) -> Result<(), rusqlite::Error> {
+    let pause = Duration::from_millis(20);
+    let mut tries = BUSY.as_millis() / pause.as_millis();
+    loop {
+        match connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(())) {
+            Err(error) if error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseBusy) && tries > 0 => {
+                tries -= 1;
+                std::thread::sleep(pause);
+            }
+            other => return other,
+        }
+    }
+}
+
+/// Keeps everything in the folder out of version control.
+fn ignore_in_git(folder: &Path) -> Result<(), StoreFault> {
+    let path = folder.join(".gitignore");
+    match fs::File::options().write(true).create_new(true).open(&path) {
+        Ok(mut file) => file.write_all(b"*\n").map_err(|error| of_io(&path, &error)),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(of_io(&path, &error)),
+    }
+}
+
+fn fact_of(path: &Path, run: &RunId, n: i64, at: i64, v: u32, body: &str) -> Result<Fact, StoreFault> {
+    if v > VERSION {
+        return Err(StoreFault::TooNew { found: v, known: VERSION });
+    }
+    let event: Event = serde_json::from_str(body).map_err(|error| {
+        StoreFault::Broken(format!(
+            "{}: fact {n} of {run} cannot be read ({error}); restore the file from a copy, or fork the run before it",
+            path.display()
+        ))
+    })?;
+    Ok(Fact { v, n: unsigned(n), at: unsigned(at), event })
+}
+
+fn columns_of(row: &Row<'_>) -> rusqlite::Result<Columns> {
+    let outcome: Option<String> = row.get(4)?;
+    Ok(Columns {
+        request: row.get(0)?,
+        started_at: unsigned(row.get(1)?),
+        changed_at: unsigned(row.get(2)?),
+        facts: unsigned(row.get(3)?),
+        outcome: outcome.and_then(|word| serde_json::from_value(serde_json::Value::String(word)).ok()),
+    })
+}
+
+fn word_of(outcome: &Outcome) -> Result<String, StoreFault> {
+    match serde_json::to_value(outcome) {
+        Ok(serde_json::Value::String(word)) => Ok(word),
+        other => Err(StoreFault::Broken(format!("an outcome is no word: {other:?}"))),
+    }
+}
+
+fn to_json(value: &impl serde::Serialize) -> Result<String, StoreFault> {
+    serde_json::to_string(value)
+        .map_err(|error| StoreFault::Broken(format!("a fact cannot be written as JSON: {error}")))
+}
+
+/// SQLite's integers are signed; numbers of ours beyond that range do not occur and are clamped.
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or(0)
+}
+
+mod limits {
+    //! A file size limit (`ulimit -f`) must be a fault that can be told, not the death of the process.
+
+    #[cfg(unix)]
+    pub(super) fn writes_fail_instead_of_killing() {
+        use std::sync::atomic::AtomicBool;
+        use std::sync::{Arc, Once};
+        static ONCE: Once = Once::new();
+        ONCE.call_once(|| {
+            // With any handler the signal no longer kills, and the write returns EFBIG. The flag itself is of no use.
+            const SIGXFSZ: i32 = rustix::process::Signal::XFSZ.as_raw();
+            if let Err(error) = signal_hook::flag::register(SIGXFSZ, Arc::new(AtomicBool::new(false))) {
+                tracing::warn!(%error, "a file size limit will end the process");
+            }
+        });
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn writes_fail_instead_of_killing() {}
+}

@@ -1,0 +1,48 @@
+//! What a list of runs shows, folded fact by fact as they are appended.
+
+use callsheet_core::record::{Event, Fact, Outcome, VERSION};
+use callsheet_core::spec::RunId;
+use callsheet_runtime::ports::StoreFault;
+
+/// The columns of a run that facts change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Columns {
+    pub request: String,
+    pub started_at: u64,
+    pub changed_at: u64,
+    pub facts: u64,
+    pub outcome: Option<Outcome>,
+}
+
+impl Columns {
+    /// Takes one appended fact in. Refused if its number does not continue the log or its version is not ours.
+    pub(crate) fn note(&mut self, run: &RunId, fact: &Fact) -> Result<(), StoreFault> {
+        if fact.v != VERSION {
+            return Err(StoreFault::TooNew { found: fact.v, known: VERSION });
+        }
+        if self.facts.checked_add(1) != Some(fact.n) {
+            return Err(StoreFault::Broken(format!(
+                "fact {} does not continue the log of {run}, which ends at {}; this is a defect of the writer, nothing \
+                 was recorded",
+                fact.n, self.facts
+            )));
+        }
+        self.facts = fact.n;
+        self.changed_at = fact.at;
+        match &fact.event {
+            Event::RunStarted { entry, .. } => {
+                self.started_at = fact.at;
+                self.outcome = None;
+                self.request = first_line(entry.prompt()).to_owned();
+            }
+            Event::RunResumed { .. } => self.outcome = None,
+            Event::RunWaiting { outcome } | Event::RunConcluded { outcome, .. } => self.outcome = Some(*outcome),
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+}

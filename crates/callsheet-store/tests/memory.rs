@@ -1,0 +1,30 @@
+//! The store in memory against the conformance suite. A child process cannot share it, so the kill check is SQLite's.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
+use std::sync::Arc;
+
+use callsheet_core::spec::RunId;
+use callsheet_runtime::conformance::store::World;
+use callsheet_runtime::ports::{Lock, Store};
+use callsheet_store::MemoryStore;
+
+struct InMemory(MemoryStore);
+
+fn world() -> InMemory {
+    InMemory(MemoryStore::new())
+}
+
+impl World for InMemory {
+    fn open(&self) -> Arc<dyn Store> {
+        Arc::new(self.0.another_process())
+    }
+
+    fn lock_of_the_dead(&self, run: &RunId) -> Lock {
+        let process = self.0.another_process();
+        let lock = process.lock(run).unwrap();
+        process.die();
+        lock
+    }
+}
+
+callsheet_runtime::store_conformance!(world);

@@ -1,0 +1,255 @@
+//! The SQLite store against the conformance suite, and what only a file and a process can show.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use callsheet_core::record::{Entry, Event, Fact, VERSION};
+use callsheet_core::spec::{RunId, Settings};
+use callsheet_runtime::conformance::store::{World, a_killed_writer_loses_nothing, write_until_killed};
+use callsheet_runtime::ports::{Lock, Store, StoreFault};
+use callsheet_store::SqliteStore;
+use rusqlite::{Connection, params};
+use tempfile::TempDir;
+
+struct Project(TempDir);
+
+fn world() -> Project {
+    Project(TempDir::new().unwrap())
+}
+
+impl Project {
+    fn store(&self) -> SqliteStore {
+        SqliteStore::open(self.0.path()).unwrap()
+    }
+
+    /// The file behind the store's back.
+    fn raw(&self) -> Connection {
+        Connection::open(self.0.path().join(".callsheet/callsheet.db")).unwrap()
+    }
+}
+
+impl World for Project {
+    fn open(&self) -> Arc<dyn Store> {
+        Arc::new(self.store())
+    }
+
+    fn lock_of_the_dead(&self, run: &RunId) -> Lock {
+        let lock = self.store().lock(run).unwrap();
+        let mut child = Command::new("true").spawn().unwrap();
+        let pid = child.id();
+        child.wait().unwrap();
+        self.raw().execute("UPDATE locks SET pid = ?1", params![pid]).unwrap();
+        lock
+    }
+}
+
+callsheet_runtime::store_conformance!(world);
+
+fn started(run: &RunId) -> Fact {
+    let entry = Entry::Prompt { prompt: "a".to_owned() };
+    let event = Event::RunStarted { run: run.clone(), entry, settings: Settings::default() };
+    Fact { v: VERSION, n: 1, at: 1, event }
+}
+
+/// Runs one test of this file in a process of its own, with `CALLSHEET_TEST_PROJECT` telling it where to work.
+fn this_test_as_child(test: &str, project: &Path) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]).env("CALLSHEET_TEST_PROJECT", project);
+    command.stderr(Stdio::null());
+    command
+}
+
+fn project_of_child() -> Option<std::path::PathBuf> {
+    std::env::var_os("CALLSHEET_TEST_PROJECT").map(Into::into)
+}
+
+#[test]
+fn kill_minus_nine_loses_nothing() {
+    if let Some(project) = project_of_child() {
+        write_until_killed(&SqliteStore::open(&project).unwrap(), "killed");
+    }
+    let world = world();
+    let project = world.0.path().to_owned();
+    a_killed_writer_loses_nothing(&world, |_| this_test_as_child("kill_minus_nine_loses_nothing", &project), 12);
+}
+
+#[test]
+fn readers_in_other_processes_see_a_live_run() {
+    let run = RunId::new("seen");
+    if let Some(project) = project_of_child() {
+        let store = SqliteStore::open(&project).unwrap();
+        println!("facts: {}", store.read(&run, 1).unwrap().len());
+        println!("owner: {:?}", store.runs().unwrap().first().and_then(|summary| summary.owner.clone()));
+        println!("locked: {}", store.lock(&run).unwrap_err());
+        return;
+    }
+    let world = world();
+    let store = world.store();
+    let lock = store.lock(&run).unwrap();
+    store.append(&lock, &[started(&run)]).unwrap();
+    let name = "readers_in_other_processes_see_a_live_run";
+    let children: Vec<_> =
+        (0..3).map(|_| this_test_as_child(name, world.0.path()).stdout(Stdio::piped()).spawn().unwrap()).collect();
+    for child in children {
+        let output = String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap();
+        assert!(output.contains("facts: 1"), "{output}");
+        let me = format!("process {} on ", std::process::id());
+        assert!(output.contains(&format!("owner: Some(\"{me}")), "{output}");
+        assert!(output.contains(&format!("locked: the run is being written by {me}")), "{output}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_size_limit_is_full_and_records_nothing() {
+    let run = RunId::new("limited");
+    if let Some(project) = project_of_child() {
+        let store = SqliteStore::open(&project).unwrap();
+        let lock = store.lock(&run).unwrap();
+        let bytes = vec![7_u8; 4_000_000];
+        println!("blob: {:?}", store.put_blob(&bytes).map_err(|fault| matches!(fault, StoreFault::Full(_))));
+        println!("append: {:?}", store.append(&lock, &[started(&run)]).is_ok());
+        return;
+    }
+    let world = world();
+    let child = this_test_as_child("a_file_size_limit_is_full_and_records_nothing", world.0.path());
+    // 2,048 blocks of 512 or 1,024 bytes, by shell; both hold the schema and neither the blob.
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -f 2048; exec \"$0\" \"$@\""]).arg(child.get_program()).args(child.get_args());
+    for (name, value) in child.get_envs() {
+        limited.env(name, value.unwrap());
+    }
+    let output = limited.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("blob: Err(true)"), "{:?} {text}", output.status);
+    assert!(text.contains("append: true"), "the store still works for what fits: {text}");
+    let store = world.store();
+    assert_eq!(store.read(&run, 1).unwrap().len(), 1);
+    let blobs: u32 = world.raw().query_row("SELECT count(*) FROM blobs", [], |row| row.get(0)).unwrap();
+    assert_eq!(blobs, 0);
+}
+
+#[test]
+fn a_reused_process_id_does_not_keep_a_lock() {
+    let world = world();
+    let store = world.store();
+    let run = RunId::new("reused");
+    store.lock(&run).unwrap();
+    world.raw().execute("UPDATE locks SET start = 'another-boot/17'", []).unwrap();
+    store.lock(&run).unwrap();
+}
+
+#[test]
+fn a_lock_of_another_machine_is_only_broken_by_hand() {
+    let world = world();
+    let store = world.store();
+    let run = RunId::new("remote");
+    store.lock(&run).unwrap();
+    world.raw().execute("UPDATE locks SET host = 'elsewhere', pid = 4000000000", []).unwrap();
+    let Err(StoreFault::Locked { owner }) = store.lock(&run) else { panic!("taken over silently") };
+    assert_eq!(owner, "process 4000000000 on elsewhere");
+    store.break_lock(&run).unwrap();
+    store.lock(&run).unwrap();
+}
+
+#[test]
+fn the_folder_ignores_itself_and_a_users_rule_is_kept() {
+    let world = world();
+    world.store();
+    let rule = world.0.path().join(".callsheet/.gitignore");
+    assert_eq!(std::fs::read_to_string(&rule).unwrap(), "*\n");
+    std::fs::write(&rule, "*\n!config.toml\n").unwrap();
+    world.store();
+    assert_eq!(std::fs::read_to_string(&rule).unwrap(), "*\n!config.toml\n");
+}
+
+#[test]
+fn the_file_is_in_wal_mode() {
+    let world = world();
+    world.store();
+    let mode: String = world.raw().pragma_query_value(None, "journal_mode", |row| row.get(0)).unwrap();
+    assert_eq!(mode, "wal");
+}
+
+#[test]
+fn a_file_that_is_no_database_is_broken_with_advice() {
+    let world = world();
+    std::fs::create_dir(world.0.path().join(".callsheet")).unwrap();
+    std::fs::write(world.0.path().join(".callsheet/callsheet.db"), "no database ".repeat(1_000)).unwrap();
+    let fault = SqliteStore::open(world.0.path()).unwrap_err();
+    assert!(
+        matches!(&fault, StoreFault::Broken(text) if text.contains("Move it away") && text.contains(".recover")),
+        "{fault}"
+    );
+}
+
+#[test]
+fn damaged_pages_are_broken_with_advice() {
+    let world = world();
+    let run = RunId::new("damaged");
+    {
+        let store = world.store();
+        let lock = store.lock(&run).unwrap();
+        store.append(&lock, &[started(&run)]).unwrap();
+    }
+    world.raw().pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(())).unwrap();
+    let path = world.0.path().join(".callsheet/callsheet.db");
+    let mut bytes = std::fs::read(&path).unwrap();
+    // The header stays, so that the file opens; every table after it is noise.
+    for byte in bytes.iter_mut().skip(4_096) {
+        *byte = 0xA5;
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let fault = SqliteStore::open(world.0.path()).and_then(|store| store.read(&run, 1)).unwrap_err();
+    assert!(matches!(&fault, StoreFault::Broken(text) if text.contains(".recover")), "{fault}");
+}
+
+#[test]
+fn a_changed_blob_is_broken_not_returned() {
+    let world = world();
+    let store = world.store();
+    let id = store.put_blob(b"honest").unwrap();
+    world.raw().execute("UPDATE blobs SET bytes = x'00'", []).unwrap();
+    assert!(matches!(store.blob(&id), Err(StoreFault::Broken(_))));
+}
+
+#[test]
+fn a_newer_record_and_a_newer_file_are_too_new() {
+    let world = world();
+    let store = world.store();
+    let run = RunId::new("future");
+    let lock = store.lock(&run).unwrap();
+    store.append(&lock, &[started(&run)]).unwrap();
+    world.raw().execute("UPDATE facts SET v = 7, body = '{\"event\":\"not yet invented\"}'", []).unwrap();
+    assert!(matches!(store.read(&run, 1), Err(StoreFault::TooNew { found: 7, known: VERSION })));
+    world.raw().pragma_update(None, "user_version", 9).unwrap();
+    assert!(matches!(SqliteStore::open(world.0.path()), Err(StoreFault::TooNew { found: 9, .. })));
+}
+
+#[test]
+fn an_unreadable_letter_does_not_stop_a_run() {
+    let world = world();
+    let store = world.store();
+    let run = RunId::new("letters");
+    let lock = store.lock(&run).unwrap();
+    world
+        .raw()
+        .execute_batch("INSERT INTO letters (run, body) VALUES ('letters', '{\"letter\":\"sing\"}'), ('letters', '{\"letter\":\"cancel\"}')")
+        .unwrap();
+    assert_eq!(store.letters(&lock).unwrap().len(), 1);
+}
+
+#[test]
+fn many_openers_create_the_file_at_once() {
+    let world = world();
+    std::thread::scope(|scope| {
+        for n in 0..8 {
+            let project = world.0.path();
+            scope.spawn(move || SqliteStore::open(project).unwrap().lock(&RunId::new(format!("run-{n}"))).unwrap());
+        }
+    });
+    let runs: u32 = world.raw().query_row("SELECT count(*) FROM locks", [], |row| row.get(0)).unwrap();
+    assert_eq!(runs, 8);
+}

@@ -13,7 +13,9 @@ pub struct Grammar {
 /// What may stand at a place.
 ///
 /// Engines read lexemes greedily. So a [`Expr::Line`], [`Expr::Block`] or [`Expr::Code`] must be followed by the end
-/// of the reply or by a literal that starts with a newline: the newline belongs to the next item, never to the text.
+/// of the reply or by a literal that starts with a newline: the newline belongs to the next item, never to the text. And
+/// where two literals may stand at one place and one starts the other, the longer one wins: what follows the shorter one
+/// must not go on like the longer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expr {

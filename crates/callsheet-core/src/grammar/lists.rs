@@ -212,7 +212,11 @@ impl<'a> Lists<'a> {
         }
         for (section, tasks) in sections.iter().enumerate() {
             for (task, text) in tasks.iter().enumerate() {
-                self.add(format!("task_{section}_{task}"), Expr::text(text.trim()));
+                // The newline is part of the text: alone it would end the lexeme that a new task starts with.
+                self.add(format!("task_{section}_{task}"), Expr::text(format!("\n{}", text.trim())));
+                if task > 0 {
+                    self.add(format!("later_{section}_{task}"), Expr::text(format!("\n\n{}", text.trim())));
+                }
             }
         }
         sections.len()
@@ -225,12 +229,9 @@ fn count(n: usize) -> u32 {
 
 /// A part of the tasks of an outstanding section, at least one, in order.
 fn kept_tasks(section: usize, tasks: usize) -> Expr {
-    let task = |index: usize| Expr::rule(format!("task_{section}_{index}"));
     let from = |first: usize| {
-        let mut parts = vec![Expr::text("\n"), task(first)];
-        for later in first + 1..tasks {
-            parts.push(Expr::Seq(vec![Expr::text("\n\n"), task(later)]).optional());
-        }
+        let mut parts = vec![Expr::rule(format!("task_{section}_{first}"))];
+        parts.extend((first + 1..tasks).map(|later| Expr::rule(format!("later_{section}_{later}")).optional()));
         Expr::Seq(parts)
     };
     Expr::Choice((0..tasks).map(from).collect())

@@ -1,0 +1,132 @@
+//! One reply, token by token.
+
+use callsheet_core::record::{StopReason, Usage};
+use callsheet_runtime::ports::{ModelFault, ModelReply};
+use llama_cpp_2::token::LlamaToken;
+
+use super::chat;
+use super::constraint::{Constraints, Guide};
+use super::owner::{Job, News};
+use super::sampler::Sampler;
+use super::session::{Session, engine_fault};
+use super::utf8::Utf8Stream;
+
+/// What has been written so far.
+struct Writing<'a> {
+    job: &'a Job,
+    stream: Utf8Stream,
+    text: String,
+    written: u32,
+    forced: u32,
+}
+
+impl Writing<'_> {
+    fn push(&mut self, bytes: &[u8]) {
+        let text = self.stream.push(bytes);
+        self.tell(text);
+    }
+
+    fn tell(&mut self, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        self.text.push_str(&text);
+        // A viewer that went away does not matter; the reply is what counts.
+        let _ = self.job.news.send(News::Text(text));
+    }
+}
+
+/// Answers `job`. The cache of `session` holds the prompt and the reply afterwards.
+pub(super) fn answer(
+    session: &mut Session<'_>,
+    constraints: &Constraints,
+    job: &Job,
+) -> Result<ModelReply, ModelFault> {
+    let request = &job.request;
+    let prompt = chat::tokens(session.model(), request)?;
+    let limit = request.max_output_tokens;
+    let window = session.loaded().window;
+    let input = u32::try_from(prompt.len()).unwrap_or(u32::MAX);
+    if input.saturating_add(limit) > window {
+        let message = format!("{input} tokens of prompt and {limit} of reply, the window holds {window}");
+        return Err(ModelFault::ContextOverflow { message });
+    }
+    let mut guide = guide(constraints, job);
+    let mut sampler = Sampler::new(session.model(), request);
+    let kept = session.rewind(&prompt);
+    let mut pending: Vec<LlamaToken> = prompt.get(kept..).unwrap_or_default().to_vec();
+    let mut writing = Writing { job, stream: Utf8Stream::default(), text: String::new(), written: 0, forced: 0 };
+    let stop = write(session, guide.as_mut(), &mut sampler, &mut pending, &mut writing)?;
+    let rest = writing.stream.finish();
+    writing.tell(rest);
+    tracing::debug!(input, kept, output = writing.written, forced = writing.forced, "reply");
+    let usage = Usage {
+        input: u64::from(input),
+        output: u64::from(writing.written),
+        cached: u64::try_from(kept).unwrap_or(0),
+        cost_usd: None,
+    };
+    let model = session.loaded().info.id.clone();
+    Ok(ModelReply { text: writing.text, usage, stop, model, ..ModelReply::default() })
+}
+
+/// The constraint of the request. One that does not compile is our defect; the reply is then free, and its reader decides.
+fn guide(constraints: &Constraints, job: &Job) -> Option<Guide> {
+    match constraints.guide(job.request.constraint.as_ref()?)? {
+        Ok(guide) => Some(guide),
+        Err(fault) => {
+            tracing::warn!(fault, label = job.request.label, "the constraint of a reply cannot be used");
+            None
+        }
+    }
+}
+
+fn write(
+    session: &mut Session<'_>,
+    mut guide: Option<&mut Guide>,
+    sampler: &mut Sampler,
+    pending: &mut Vec<LlamaToken>,
+    writing: &mut Writing<'_>,
+) -> Result<StopReason, ModelFault> {
+    let model = session.model();
+    let vocab = model.vocab();
+    let limit = writing.job.request.max_output_tokens;
+    let piece = |token: LlamaToken| vocab.token_to_piece(token, false, None);
+    loop {
+        writing.job.check()?;
+        if let Some(guide) = guide.as_deref_mut() {
+            if session.loaded().feed_forced {
+                for token in guide.forced(|bytes| vocab.tokenize(bytes, false, false)) {
+                    if writing.written >= limit {
+                        return Ok(StopReason::Length);
+                    }
+                    writing.push(&piece(token));
+                    writing.written += 1;
+                    writing.forced += 1;
+                    pending.push(token);
+                }
+            }
+            if guide.is_done() {
+                return guide.fault().map_or(Ok(StopReason::End), |fault| Err(engine_fault(fault)));
+            }
+        }
+        if writing.written >= limit {
+            return Ok(StopReason::Length);
+        }
+        session.feed(pending, writing.job)?;
+        pending.clear();
+        let mask = guide.as_deref_mut().map(Guide::mask).transpose().map_err(engine_fault)?;
+        let Some(token) = sampler.pick(session.logits(), mask.as_ref()) else {
+            return Err(engine_fault("no token fits"));
+        };
+        if vocab.is_eog(token) {
+            return Ok(StopReason::End);
+        }
+        if let Some(guide) = guide.as_deref_mut() {
+            guide.take(token).map_err(engine_fault)?;
+        }
+        writing.push(&piece(token));
+        writing.written += 1;
+        pending.push(token);
+    }
+}

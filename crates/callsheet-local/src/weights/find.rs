@@ -1,0 +1,87 @@
+//! Weights this machine already has.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{Source, WeightsRow};
+
+/// The file of `row` in `folder`, if it is there with the right size. Its checksum was verified when it was fetched.
+pub fn installed(row: &WeightsRow, folder: &Path) -> Option<PathBuf> {
+    let path = folder.join(&row.file);
+    let size = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.len();
+    row.bytes.is_none_or(|bytes| bytes == size).then_some(path)
+}
+
+/// The folder in which tools of model hubs keep what they fetched: `models--OWNER--REPO/snapshots/REVISION/FILE`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HubCache {
+    root: PathBuf,
+}
+
+impl HubCache {
+    /// A cache at `root`.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        Self { root: root.into() }
+    }
+
+    /// Where the environment says it is: `HF_HUB_CACHE`, `HF_HOME/hub`, else the user's cache folder. `variable` looks a
+    /// variable up.
+    pub fn locate(variable: impl Fn(&str) -> Option<OsString>) -> Option<Self> {
+        let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let cache = || path("XDG_CACHE_HOME").or_else(|| path("HOME").map(|home| home.join(".cache")));
+        let root = path("HF_HUB_CACHE")
+            .or_else(|| path("HF_HOME").map(|home| home.join("hub")))
+            .or_else(|| cache().map(|cache| cache.join("huggingface/hub")))?;
+        Some(Self { root })
+    }
+
+    /// The file of `row`, if one of its hub sources was fetched by another tool.
+    pub fn find(&self, row: &WeightsRow) -> Option<PathBuf> {
+        let of_hub = |source: &Source| match source {
+            Source::Hub { owner, repo, file } => {
+                Some((self.root.join(format!("models--{owner}--{repo}")), file.clone()))
+            }
+            Source::Pip { .. } => None,
+        };
+        let right_size = |path: &PathBuf| {
+            fs::metadata(path).is_ok_and(|found| found.is_file() && row.bytes.is_none_or(|bytes| bytes == found.len()))
+        };
+        row.sources.iter().filter_map(of_hub).find_map(|(model, file)| {
+            let snapshots = folders(&model.join("snapshots"));
+            snapshots.into_iter().map(|snapshot| snapshot.join(&file)).find(right_size)
+        })
+    }
+
+    /// Every GGUF file in the cache, sorted. At most two levels of folders inside a snapshot are looked at.
+    pub fn gguf_files(&self) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for model in folders(&self.root) {
+            for snapshot in folders(&model.join("snapshots")) {
+                collect(&snapshot, 2, &mut found);
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+fn collect(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for path in entries.filter_map(Result::ok).map(|entry| entry.path()) {
+        if path.is_dir() && depth > 0 {
+            collect(&path, depth - 1, found);
+        } else if path.extension().is_some_and(|end| end.eq_ignore_ascii_case("gguf")) && path.is_file() {
+            found.push(path);
+        }
+    }
+}
+
+/// Folders in `parent`, sorted; none if it cannot be read.
+fn folders(parent: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(parent) else { return Vec::new() };
+    let mut found: Vec<PathBuf> =
+        entries.filter_map(Result::ok).map(|entry| entry.path()).filter(|path| path.is_dir()).collect();
+    found.sort();
+    found
+}

@@ -1,0 +1,15 @@
+//! Weights: a small catalogue of files that are known to work, what of it this machine has, and how to fetch the rest.
+
+mod catalogue;
+mod digest;
+mod download;
+mod fault;
+mod find;
+mod pip;
+mod pull;
+
+pub use catalogue::{Source, SourceFault, WeightsRow, catalogue, row};
+pub use download::{Chunks, Download, DownloadFault, Opened};
+pub use fault::WeightsFault;
+pub use find::{HubCache, installed};
+pub use pull::{Progress, PullOptions, Pulled, pull};

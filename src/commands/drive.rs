@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Settings};
-use callsheet_core::view::{Summary, answer};
+use callsheet_core::view::{Summary, answer, problem_line};
 use callsheet_models::config::ProcessEnvironment;
 use callsheet_runtime::driver::{DriveFault, Session, World, drive};
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};
@@ -144,8 +144,8 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
         words = format!("{words}: {}", term::one_line(message, 600));
     }
     eprintln!("{words}");
-    for problem in run.problems() {
-        eprintln!("  {}", term::one_line(&problem.to_string(), 600));
+    for problem in run.all_problems() {
+        eprintln!("  {}", term::one_line(&problem_line(run, &problem), 600));
     }
     eprintln!("files: {}", run_folder(id));
     eprint!("{summary}");

@@ -6,8 +6,8 @@ use callsheet_core::record::Fact;
 use callsheet_core::run::{CallRecord, Run, TaskRun};
 use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, RunId};
-use callsheet_core::view::{Summary, answer, call_words, timeline};
-use callsheet_runtime::driver::{PromptRecord, Session, open_gate};
+use callsheet_core::view::{Summary, answer, call_words, problem_line, timeline};
+use callsheet_runtime::driver::{PromptRecord, Session, open_gate, sheet_text};
 use callsheet_runtime::ports::{Message, ModelReply, ModelRequest, Store};
 
 use crate::cli::{Exit, Failure, ShowArgs};
@@ -31,7 +31,7 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if arguments.timeline {
         return bars(setup, &facts);
     } else if arguments.plan {
-        sheet::saved_sheet(&run.sheet())
+        sheet_text(&run)
     } else if setup.json {
         return super::print_json(&serde_json::json!({
             "run": found.run, "outcome": run.outcome(), "answer": answer(&run), "summary": Summary::of(&run),
@@ -49,7 +49,7 @@ fn events(facts: &[Fact]) -> Result<Exit, Failure> {
 
 fn run_text(run: &Run, id: &RunId) -> String {
     let state = run.outcome().map_or("not finished", outcome_words);
-    let mut text = format!("run {id}: {state}\nrequest: {}\n", one_line(run.entry_prompt(), 300));
+    let mut text = format!("run {id}: {state}\nrequest: {}\n", one_line(run.prompt(), 300));
     if !run.goals().text.trim().is_empty() {
         text.push_str(&format!("goals: {}\n", one_line(&run.goals().text, 300)));
     }
@@ -59,8 +59,8 @@ fn run_text(run: &Run, id: &RunId) -> String {
             text.push_str(&task_line(task));
         }
     }
-    for problem in run.problems() {
-        text.push_str(&format!("problem: {}\n", one_line(&problem.to_string(), 400)));
+    for problem in run.all_problems() {
+        text.push_str(&format!("problem: {}\n", one_line(&problem_line(run, &problem), 400)));
     }
     if let Some(gate) = open_gate(run) {
         text.push_str(&format!("waits at gate {}; answer with callsheet approve {id} or callsheet deny {id}\n", gate.n));
@@ -109,7 +109,7 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
         Failure::usage(format!("there is no task {slug}"), format!("there are: {}", names.join(", ")))
     })?;
     let mut text = task_line(task);
-    text.push_str(&sheet::to_markdown(&task.task, sheet::MarkdownPhase::Execution));
+    text.push_str(&sheet::render_task(&task.task, sheet::TaskForm::Execution, None));
     text.push('\n');
     if let Some(reason) = &task.writer {
         text.push_str(&format!("writes because: {reason}\n"));

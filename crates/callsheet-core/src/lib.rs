@@ -4,19 +4,12 @@
 //! from the bottom up; a module may use those above it in this list, never those below.
 
 pub mod spec;
-
 pub mod grammar;
-
 pub mod sheet;
-
 pub mod skill;
-
 pub mod reply;
-
 pub mod record;
-
+pub mod adopt;
 pub mod prompt;
-
 pub mod run;
-
 pub mod view;

@@ -2,25 +2,16 @@
 //! performs what a run owes. No concrete adapter is named here.
 
 pub mod changes;
-
-pub mod edge;
-
-mod issues;
 #[cfg(feature = "conformance")]
 pub mod conformance;
-
+pub mod driver;
+pub mod edge;
+mod issues;
 pub mod paths;
-
 pub mod ports;
-
+pub mod prompts;
 pub mod references;
-
 pub mod runfiles;
-
+pub mod skills;
 #[cfg(test)]
 mod testing;
-pub mod prompts;
-
-pub mod skills;
-#[cfg(feature = "conformance")]
-pub mod conformance;

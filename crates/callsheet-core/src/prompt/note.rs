@@ -52,6 +52,16 @@ notes! {
     InterruptedCall = "interrupted_call" [],
     /// Before the text of a tool that failed.
     ToolFailed = "tool_failed" [],
+    /// The output of a write call whose changes are on disk; `diff` is fenced.
+    ChangesApplied = "changes_applied" ["diff"],
+    /// A task that failed, for the iteration (spec 2.9).
+    ProblemFailed = "problem_failed" ["name", "reason", "issues"],
+    /// A task that a person denied; `words` are fenced (spec 11.7).
+    ProblemDenied = "problem_denied" ["name", "words"],
+    /// A task that waits for something that will not come.
+    ProblemBlocked = "problem_blocked" ["name", "cause"],
+    /// The output of a call of a tool that the skill may not use (spec 7.10).
+    ToolRefused = "tool_refused" ["tool"],
     /// In place of tool instructions for a skill without tools.
     NoTools = "no_tools" [],
     /// In place of reference contents for a task without references.

@@ -1,9 +1,10 @@
 //! What the driver, prompts and views read off a run.
 
-use crate::record::{CallKey, Entry, Outcome};
+use crate::record::{CallKey, ChangeSet, Entry, Outcome};
 use crate::reply::Issue;
-use crate::spec::{Goals, RunId, Settings, Slug};
+use crate::spec::{ExecRunId, Goals, RunId, Settings, Slug};
 
+use super::task::SetKey;
 use super::{Attempts, CallRecord, Limit, Run, Stage, State, TaskRun, Totals};
 use crate::reply::Phase;
 
@@ -212,6 +213,12 @@ impl Run {
             Phase::Execute => task()?.run(key.run.as_ref()?).map(|run| &run.attempts),
             Phase::Merge => task()?.merge.as_ref().map(|merge| &merge.attempts),
         }
+    }
+
+    /// A change set that is not on disk yet.
+    pub fn pending_changes(&self, task: &Slug, run: &ExecRunId, set: u32) -> Option<&ChangeSet> {
+        let key = SetKey { task: task.clone(), run: run.clone(), set };
+        self.sets.get(&key).map(|pending| &pending.changes)
     }
 
     /// Model calls that gave a reply, in the order they were recorded.

@@ -412,9 +412,14 @@ impl Run {
         self.in_flight.iter().filter(|key| matches!(key, EffectKey::Apply { .. })).count()
     }
 
-    /// Open gates in the order they were opened, then questions. They hold no unit.
+    /// What a person is asked now. They hold no unit.
     fn people(&self) -> Vec<Effect> {
-        if self.stage != Stage::Pass || self.waiting.is_some() {
+        if self.waiting.is_some() { Vec::new() } else { self.asking() }
+    }
+
+    /// Open gates in the order they were opened, then questions; also while the run waits for somebody who is not there.
+    pub fn asking(&self) -> Vec<Effect> {
+        if self.stage != Stage::Pass {
             return Vec::new();
         }
         let mut gates: Vec<Gate> = self.open_gates().collect();

@@ -7,6 +7,6 @@ mod summary;
 mod timeline;
 
 pub use answer::answer;
-pub use report::report;
+pub use report::{problem_line, report};
 pub use summary::Summary;
 pub use timeline::{Bar, call_words, timeline};

@@ -1,7 +1,7 @@
 //! The report of a run (spec 2.15): goals, summaries of done tasks, problems, cost. Made by code, without a call.
 
 use crate::record::Outcome;
-use crate::run::{Run, State, TaskRun};
+use crate::run::{Problem, ProblemKind, Run, State, TaskRun};
 use crate::sheet::fence;
 
 use super::Summary;
@@ -14,7 +14,7 @@ pub fn report(run: &Run, outcome: Outcome) -> String {
         text.push_str(&format!(". {}", message.trim_end_matches('.')));
     }
     text.push_str(".\n\n## Original prompt\n\n");
-    text.push_str(&fence("text", run.entry_prompt()));
+    text.push_str(&fence("text", run.prompt()));
     text.push('\n');
     if !run.goals().text.trim().is_empty() {
         text.push_str(&format!("\n## Goals / summary\n\n{}\n", run.goals().text.trim()));
@@ -24,7 +24,7 @@ pub fn report(run: &Run, outcome: Outcome) -> String {
         text.push_str("\n## Results\n");
         done.iter().for_each(|task| text.push_str(&result(task)));
     }
-    let problems = run.problems();
+    let problems: Vec<String> = run.all_problems().map(|problem| problem_line(run, &problem)).collect();
     if !problems.is_empty() {
         text.push_str("\n## Problems\n\n");
         for problem in &problems {
@@ -38,6 +38,23 @@ pub fn report(run: &Run, outcome: Outcome) -> String {
     }
     text.push_str(&format!("\n## Cost\n\n{}", Summary::of(run)));
     text
+}
+
+/// One problem in words for a person.
+pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
+    let name = &problem.task.task.name;
+    match problem.kind {
+        ProblemKind::Failed { reason, issues, .. } => match issues.first() {
+            Some(issue) => format!("{name} failed: {reason}. {issue}"),
+            None => format!("{name} failed: {reason}"),
+        },
+        ProblemKind::Denied { words } if words.trim().is_empty() => format!("{name} was denied"),
+        ProblemKind::Denied { words } => format!("{name} was denied: {}", words.trim()),
+        ProblemKind::Blocked { cause } => {
+            let cause = run.task(cause).map_or(cause.as_str(), |task| task.task.name.as_str());
+            format!("{name} could not run, because of {cause}")
+        }
+    }
 }
 
 fn result(task: &TaskRun) -> String {

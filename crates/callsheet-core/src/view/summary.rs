@@ -64,7 +64,7 @@ impl Summary {
             output_tokens: totals.output,
             cached_tokens: totals.cached,
             cost_usd: totals.cost_usd,
-            actual_ms: run.elapsed_ms(),
+            actual_ms: run.busy_ms(),
             ideal_ms: run.ideal_ms(),
         }
     }

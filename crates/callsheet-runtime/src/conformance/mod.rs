@@ -3,6 +3,8 @@
 
 mod model;
 mod requests;
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code that adapters of the store run")]
+pub mod store;
 
 pub use model::{Scene, Subject, check_model};
 pub use requests::count_request;
@@ -43,7 +45,3 @@ impl Finding {
         }
     }
 }
-//! Suites that every adapter of a port runs, so that the tenth behaves like the first. Test code: checks panic.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code that adapters run")]
-
-pub mod store;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use callsheet_core::record::{CallFault, CallKey, Event};
 use callsheet_core::run::{Asked, Run};
 
-use crate::edge::retry_wait;
+use crate::edge::{Patience, jitter, send};
 use crate::ports::{Model, ModelFault, ModelReply, ModelRequest, Signal};
 
 use super::assemble::{self, PromptRecord};
@@ -24,51 +24,43 @@ pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
         Ok(parts) => parts,
         Err(fault) => return ready(Err(fault)),
     };
-    let tries = run.settings().comm_tries.max(1);
+    let patience = Patience { sends: run.settings().comm_tries.max(1), ..Patience::default() };
     Box::pin(async move {
-        let prompt = parts.render(&work).await?;
+        let prompt = match parts.render(&work).await {
+            Ok(prompt) => prompt,
+            Err(fault) => return Ok(vec![failed(asked.key, &fault, 0)]),
+        };
         let Some(slot) = work.world.slots.acquire(&model.info().provider, &work.cancel).await else {
             return Ok(vec![failed(asked.key, &ModelFault::Cancelled, 0)]);
         };
-        let event = send(&work, &asked, &prompt, &model, tries).await;
+        let event = call(&work, &asked, &prompt, &model, &patience).await;
         drop(slot);
         event.map(|event| vec![event])
     })
 }
 
-/// Sends up to `tries` times. The time of the call covers all of them.
-async fn send(
+/// Sends with patience. The time of the call covers all sends.
+async fn call(
     work: &Work,
     asked: &Asked,
     prompt: &PromptRecord,
     model: &Arc<dyn Model>,
-    tries: u32,
+    patience: &Patience,
 ) -> Result<Event, DriveFault> {
     let world = &work.world;
     let begun = world.clock.now_ms();
-    let mut sends = 0;
-    loop {
-        sends += 1;
-        let spent = world.clock.now_ms().saturating_sub(begun);
-        let left = asked.deadline_ms.saturating_sub(spent);
-        let fault = match once(work, &asked.key, &prompt.request, model, left).await {
-            Ok(reply) => return received(world, asked, prompt, &reply, begun, sends),
-            Err(fault) => fault,
-        };
-        let ModelFault::Communication { message, retry_after } = &fault else {
-            return Ok(failed(asked.key.clone(), &fault, sends));
-        };
-        let wait = retry_wait(sends, *retry_after);
-        let in_time = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX) < left;
-        if sends >= tries || !in_time {
-            return Ok(failed(asked.key.clone(), &fault, sends));
-        }
+    let mut told = |number: u32, wait: Duration, message: &str| {
         let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-        world.observer.see(&Signal::Retry { key: &asked.key, send: sends, wait_ms, message });
-        tokio::select! {
-            () = world.clock.sleep(wait) => {}
-            () = work.cancel.cancelled() => return Ok(failed(asked.key.clone(), &ModelFault::Cancelled, sends)),
-        }
+        world.observer.see(&Signal::Retry { key: &asked.key, send: number, wait_ms, message });
+    };
+    let sent = send(patience, &*world.clock, &mut jitter, &work.cancel, &mut told, |_| {
+        let spent = world.clock.now_ms().saturating_sub(begun);
+        once(work, &asked.key, &prompt.request, model, asked.deadline_ms.saturating_sub(spent))
+    })
+    .await;
+    match sent.result {
+        Ok(reply) => received(world, asked, prompt, &reply, begun, sent.sends),
+        Err(fault) => Ok(failed(asked.key.clone(), &fault, sent.sends)),
     }
 }
 

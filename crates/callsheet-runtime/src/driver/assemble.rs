@@ -175,7 +175,7 @@ fn refine(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
         project_description: String::new(),
         original_prompt: run.prompt().to_owned(),
         reference_contents: String::new(),
-        task_data: known::task_text(&task.task, callsheet_core::sheet::MarkdownPhase::Refinement),
+        task_data: known::task_text(&task.task, callsheet_core::sheet::TaskForm::Refinement),
         issues: issues.join("\n"),
         skill,
     };

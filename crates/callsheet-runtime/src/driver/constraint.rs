@@ -38,7 +38,7 @@ impl ListOffer {
             .iter()
             .map(|step| {
                 let open = step.iter().filter_map(|slug| run.task(slug)).filter(|task| !task.state.is_ended());
-                open.map(|task| known::task_text(&task.task, sheet::MarkdownPhase::Coarse)).collect::<Vec<_>>()
+                open.map(|task| known::task_text(&task.task, sheet::TaskForm::Coarse)).collect::<Vec<_>>()
             })
             .filter(|step: &Vec<String>| !step.is_empty())
             .collect();

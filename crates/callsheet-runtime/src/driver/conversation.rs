@@ -1,12 +1,13 @@
 //! Tool outputs as a model sees them: after the references of an interpreting run, and as the messages of a
 //! conversation (spec 10.4, 10.7).
 
-use callsheet_core::prompt::{Note, cut_tokens};
+use callsheet_core::prompt::Note;
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput, ToolRun};
 use callsheet_core::sheet::fence;
 use callsheet_core::spec::BlobId;
 
 use crate::ports::Message;
+use crate::references::{self, Excerpt};
 
 use super::{DriveFault, World, known};
 
@@ -102,13 +103,13 @@ fn shown(world: &World, run: &Run, task: &TaskRun, exec: &ExecRun, call: &ToolRu
 /// The output, cut to its tokens; the whole of a cut one goes to the run directory.
 fn cut(world: &World, task: &TaskRun, call: &ToolRun, blob: &BlobId, limit: u32) -> Result<String, DriveFault> {
     let whole = world.text(blob)?;
-    let cut = cut_tokens(&whole, limit);
-    if cut.len() < whole.len()
+    let shown = references::cut(&Excerpt::whole(whole.as_str()), limit);
+    if !shown.whole
         && let Err(fault) = world.files.write_tool_output(&task.task.slug, &call.call.id, whole.as_bytes())
     {
         tracing::debug!(%fault, "a view was not written");
     }
-    Ok(cut.into_owned())
+    Ok(shown.text)
 }
 
 fn applied(world: &World, task: &TaskRun, set: u32) -> Result<String, DriveFault> {

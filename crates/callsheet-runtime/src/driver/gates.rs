@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use callsheet_core::record::{Answer, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run, TaskRun};
-use callsheet_core::sheet;
 use callsheet_core::spec::{ExecRunId, Headless, Slug};
 
 use crate::ports::{GateAnswer, GateView, Letter, QuestionAnswer, QuestionView, WriterView};
@@ -66,7 +65,7 @@ pub fn view(world: &World, run: &Run, gate: &Gate) -> GateView {
     };
     match &gate.kind {
         GateKind::BeforeRun(tasks) => {
-            view.plan = sheet::saved_sheet(&run.sheet());
+            view.plan = super::known::sheet_text(run);
             view.writers = tasks.iter().filter_map(|slug| writer(world, run, slug)).collect();
         }
         GateKind::BeforeApply { task, run: exec, set } => {
@@ -144,14 +143,14 @@ pub(super) fn read_letters(session: &mut Session, world: &World) -> Result<(), D
 
 /// The gate that waits, if one does.
 pub fn open_gate(run: &Run) -> Option<Gate> {
-    run.waiting().into_iter().find_map(|effect| match effect {
+    run.asking().into_iter().find_map(|effect| match effect {
         Effect::AskApproval(gate) => Some(gate),
         _ => None,
     })
 }
 
 fn open_question(run: &Run) -> Option<(Slug, ExecRunId, String)> {
-    run.waiting().into_iter().find_map(|effect| match effect {
+    run.asking().into_iter().find_map(|effect| match effect {
         Effect::AskPerson { task, run, call, .. } => Some((task, run, call)),
         _ => None,
     })

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use callsheet_core::adopt::{self, Adoption, Former};
 use callsheet_core::prompt::{CurrentFile, Note};
 use callsheet_core::record::{Event, ListAdopted, ListOrigin};
 use callsheet_core::reply::{self, Issue, KnownTask, ListReply, ReadContext, Reading, ReplyKind};
 use callsheet_core::run::{ProblemKind, Run, State, TaskRun};
-use callsheet_core::sheet::{self, MarkdownPhase, fence};
+use callsheet_core::sheet::{self, TaskForm, fence};
 use callsheet_core::spec::{BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Target, Task, TaskList};
 
 use crate::ports::{ModelReply, Store};
@@ -16,9 +17,14 @@ use crate::skills::LoadedSkills;
 
 use super::{DriveFault, World};
 
+/// Tokens of the project's description in a prompt.
+const DESCRIPTION_TOKENS: u32 = 1_500;
+
 /// The project's description (AGENTS.md, else README); empty if there is none.
 pub(super) fn project_description(world: &World) -> String {
-    references::project_description(&world.workspace).map(|excerpt| excerpt.text).unwrap_or_default()
+    references::project_description(&world.workspace)
+        .map(|excerpt| references::cut(&excerpt, DESCRIPTION_TOKENS).text)
+        .unwrap_or_default()
 }
 
 /// The file a person has open, with its beginning.
@@ -37,12 +43,12 @@ pub(super) fn reply(world: &World, blob: &BlobId) -> Result<ModelReply, DriveFau
 
 /// The text form of issues, one a line, raw blocks below them (spec 4.8).
 pub(super) fn issues_text(issues: &[Issue]) -> String {
-    issues.iter().map(reply::issue_block).collect::<Vec<_>>().join("\n")
+    issues.iter().map(Issue::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// A task in one of the serialisations of spec 9.
-pub(super) fn task_text(task: &Task, phase: MarkdownPhase) -> String {
-    sheet::to_markdown(task, phase)
+pub(super) fn task_text(task: &Task, form: TaskForm) -> String {
+    sheet::render_task(task, form, None)
 }
 
 /// An earlier step has a writer that has not ended.
@@ -70,14 +76,14 @@ pub(super) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
 pub(super) fn completed_outputs(run: &Run) -> String {
     let blocks = run.done().enumerate().map(|(index, task)| {
         let output = task.result.as_ref().map(|result| result.summary.as_str());
-        format!("### Completed task output {}\n\n{}", index + 1, sheet::to_list_markdown(&task.task, output))
+        format!("### Completed task output {}\n\n{}", index + 1, sheet::render_task(&task.task, TaskForm::List, output))
     });
     blocks.collect::<Vec<_>>().join("\n\n")
 }
 
 /// Outstanding tasks in LIST form (spec 9.2).
 pub(super) fn outstanding_list(run: &Run) -> String {
-    sheet::list_markdown(&outstanding(run))
+    sheet::render_list(&outstanding(run))
 }
 
 fn outstanding(run: &Run) -> TaskList {
@@ -103,11 +109,10 @@ pub fn sheet_text(run: &Run) -> String {
             .collect(),
     });
     let list = TaskList { goals: run.goals().clone(), steps: open.filter(|step| !step.tasks.is_empty()).collect() };
-    let done: Vec<(&Task, Option<&str>)> = run
-        .done()
-        .map(|task| (&task.task, task.result.as_ref().map(|result| result.summary.as_str())))
-        .collect();
-    sheet::saved_sheet(run.prompt(), &list, &done)
+    let summary = |task: &'_ TaskRun| task.result.as_ref().map(|result| result.summary.clone()).unwrap_or_default();
+    let done: Vec<(&Task, String)> = run.done().map(|task| (&task.task, summary(task))).collect();
+    let done: Vec<(&Task, &str)> = done.iter().map(|(task, summary)| (*task, summary.as_str())).collect();
+    sheet::render_sheet(run.prompt(), &list, &done)
 }
 
 /// Failures with their issues, denials with the person's words, blocks with their cause (spec 2.9).
@@ -216,8 +221,6 @@ pub(super) fn adopt_host_list(
     let mut list = reading.value;
     // A sheet or one skill counts as complete unless it says that it continues (spec 2.2).
     list.goals.plan_complete = !list.goals.plan_continues;
-    let open: Vec<&Task> = Vec::new();
-    sheet::fill::fill_names(&mut list, &open, &run.taken().cloned().collect());
     let reply = ListReply { list, ..ListReply::default() };
     let loaded = world.skills(run.settings());
     let list = adopt(world, run, reply, &loaded)?;
@@ -232,18 +235,22 @@ pub(super) fn adopt(
     loaded: &LoadedSkills,
 ) -> Result<ListAdopted, DriveFault> {
     let mut skills: BTreeMap<String, SkillPolicy> = BTreeMap::new();
-    let named: Vec<String> = reply.list.tasks().filter_map(|task| task.skill.clone()).collect();
-    for name in named {
-        if let Some(skill) = loaded.catalog.get(&name) {
-            skills.insert(name, world.pin(skill)?);
+    for name in reply.list.tasks().filter_map(|task| task.skill.as_ref()) {
+        if let Some(skill) = loaded.catalog.get(name) {
+            skills.insert(name.clone(), world.pin(skill)?);
         }
     }
-    let known: Vec<&Task> = run
+    let former: Vec<Former<'_>> = run
         .tasks()
         .filter(|task| !matches!(task.state, State::Done | State::Dropped))
-        .map(|task| &task.task)
+        .map(|task| Former { task: &task.task, outstanding: !task.state.is_ended() })
         .collect();
-    Ok(callsheet_core::adopt::adopt(reply, &known, skills))
+    let taken = run.taken().cloned().collect();
+    let adoption = Adoption { former: &former, skills: &skills, taken: &taken };
+    let mut adopted = adopt::adopt(&reply.list, &adoption);
+    adopted.no_longer_relevant = reply.no_longer_relevant;
+    adopted.remarks = reply.remarks;
+    Ok(adopted)
 }
 
 /// The run's own texts for references, owned.
@@ -265,7 +272,7 @@ impl Texts {
     pub fn of(world: &World, run: &Run) -> Self {
         let section = |step: &Vec<Slug>| {
             let tasks = step.iter().filter_map(|slug| run.task(slug));
-            tasks.map(|task| sheet::to_markdown(&task.task, MarkdownPhase::Coarse)).collect::<Vec<_>>().join("\n\n")
+            tasks.map(|task| sheet::render_task(&task.task, TaskForm::Coarse, None)).collect::<Vec<_>>().join("\n\n")
         };
         let mut outputs = BTreeMap::new();
         for slug in run.taken() {

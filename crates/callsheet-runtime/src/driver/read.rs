@@ -14,7 +14,7 @@ use callsheet_core::reply::{
 };
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
 use callsheet_core::sheet;
-use callsheet_core::spec::{BlobId, ExecRunId, Settings, Slug, estimate_tokens};
+use callsheet_core::spec::{BlobId, ExecRunId, Settings, Slug, tokens};
 
 use crate::changes::{Edit, StageFault, stage as stage_edits};
 use crate::ports::ModelReply;
@@ -196,7 +196,7 @@ impl Input<'_> {
             summary: summary_with_details(&execution.summary, &task.task.slug, &execution.details),
             document: Some(store.put_blob(execution.document.as_bytes())?),
             headings: document_headings(&execution.document),
-            tokens: estimate_tokens(&execution.document),
+            tokens: tokens(&execution.document),
             details,
             more_work: execution.more_work,
             changes,
@@ -309,7 +309,7 @@ pub(super) fn merge_by_code(world: &World, run: &Run, task: &Slug, n: u32) -> Re
         texts.iter().map(|(label, summary, document)| (*label, *summary, document.as_str())).collect();
     let (summary, document) = sheet::merge_runs(&parts);
     result.headings = document_headings(&document);
-    result.tokens = estimate_tokens(&document);
+    result.tokens = tokens(&document);
     result.document = Some(world.store.put_blob(document.as_bytes())?);
     result.summary = summary;
     Ok(Event::RunsMerged { task: task.clone(), n, result })

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use callsheet_core::prompt::Note;
 use callsheet_core::record::{Event, ToolRecord};
 use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::spec::{ExecRunId, Slug, ToolCall};
@@ -66,5 +67,5 @@ fn refusal(work: &Work, owner: &TaskRun, call: &ToolCall) -> Option<String> {
     let allowed = owner.skill.as_ref().is_some_and(|skill| skill.tools.contains(&call.name));
     let disabled = work.world.disabled_tools.contains(&call.name);
     let known = work.world.tools.contains_key(&call.name);
-    (!allowed || disabled || !known).then(|| work.world.refusal(&call.name))
+    (!allowed || disabled || !known).then(|| Note::ToolRefused.fill(&[("tool", &call.name)]))
 }

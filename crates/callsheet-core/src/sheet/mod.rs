@@ -1,6 +1,5 @@
 //! Sheets, the Markdown form of a task list: names, references and rendering. Reading is in `reply`.
 
-mod anchors;
 mod fence;
 pub mod fill;
 mod merge;
@@ -8,9 +7,8 @@ pub mod names;
 pub mod reference;
 mod render;
 
-pub use anchors::{Heading, find_heading, headings};
 pub use fence::{block, fence};
 pub use merge::{RunText, merge_runs};
 pub use names::{heading_key, slug_of};
-pub use render::{TaskForm, render_goals, render_list, render_plan, render_sheet, render_task};
 pub use reference::{link, link_target, parse_target};
+pub use render::{TaskForm, render_goals, render_list, render_plan, render_sheet, render_task};

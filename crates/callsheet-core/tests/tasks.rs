@@ -282,6 +282,7 @@ fn notes<T>(reading: &Reading<T>) -> String {
         writeln!(out, "repair {} {first}-{last}: {:?} -> {:?}", repair.code, repair.before, repair.after).unwrap();
     }
     for issue in &reading.issues {
+        assert_ne!(issue.what, issue.code.as_str(), "{} has no words", issue.code);
         let severity = if issue.severity == Severity::Error { "error" } else { "warning" };
         writeln!(out, "{severity} {}: {issue}", issue.code).unwrap();
     }

@@ -16,7 +16,10 @@ const COERCIONS: usize = 16;
 const PLACES: usize = 8;
 
 /// A compiled schema; a schema that does not compile accepts every object, since that is our fault, not the model's.
-pub(super) struct Schema(Option<Validator>);
+pub(super) struct Schema {
+    validator: Option<Validator>,
+    parameters: Value,
+}
 
 /// What became of arguments.
 pub(super) enum Fitted {
@@ -37,11 +40,11 @@ pub(super) enum Fitted {
 
 impl Schema {
     pub(super) fn of(parameters: &Value) -> Self {
-        Self(jsonschema::validator_for(parameters).ok())
+        Self { validator: jsonschema::validator_for(parameters).ok(), parameters: parameters.clone() }
     }
 
     pub(super) fn fit(&self, arguments: Value) -> Fitted {
-        let Some(validator) = &self.0 else { return Fitted::Valid(arguments) };
+        let Some(validator) = &self.validator else { return Fitted::Valid(arguments) };
         if validator.is_valid(&arguments) {
             return Fitted::Valid(arguments);
         }
@@ -60,7 +63,7 @@ impl Schema {
                 };
             }
         }
-        Fitted::Refused(problems(validator, &arguments))
+        Fitted::Refused(problems(validator, &self.parameters, &arguments))
     }
 }
 
@@ -133,7 +136,7 @@ fn readings(value: &Value) -> Vec<Value> {
     readings
 }
 
-fn problems(validator: &Validator, arguments: &Value) -> String {
+fn problems(validator: &Validator, parameters: &Value, arguments: &Value) -> String {
     let mut text = String::new();
     let mut more = 0usize;
     for (index, error) in validator.iter_errors(arguments).take(100).enumerate() {
@@ -146,7 +149,14 @@ fn problems(validator: &Validator, arguments: &Value) -> String {
             place => place,
         };
         let what = error.masked().to_string();
-        let what: String = what.chars().take(200).collect();
+        let mut what: String = what.chars().take(200).collect();
+        if let ValidationErrorKind::Required { property: Value::String(name) } = error.kind() {
+            let schema = error.schema_path().as_str().trim_end_matches("/required").to_owned();
+            let kind = parameters.pointer(&schema).and_then(|at| at.get("properties")?.get(name)?.get("type"));
+            if let Some(kind) = kind {
+                let _ = write!(what, " of type {kind}");
+            }
+        }
         let separator = if index == 0 { "" } else { "; " };
         // Writing to a String cannot fail.
         let _ = write!(text, "{separator}at {place}: {what} (schema {})", error.schema_path().as_str());

@@ -51,9 +51,10 @@ pub fn resolve_tool<'a>(written: &str, rules: &'a CallRules<'_>) -> Result<&'a T
     let wanted = folded(written);
     let same = |name: &&String| folded(name) == wanted;
     let near = |name: &&String| {
-        // Two edits make any two-letter name out of any other: most of the name must stay.
+        // Two edits make any two-letter name out of any other: more than half of the name must stay.
         let name = folded(name);
-        wanted.chars().count() > 4 && name.chars().count() > 4 && within(&name, &wanted, 2)
+        let letters = name.chars().count().max(wanted.chars().count());
+        within(&name, &wanted, 2.min(letters.saturating_sub(1) / 2))
     };
     let exists = rules.context.tools.iter().any(|tool| folded(&tool.name) == wanted && !rules.is_allowed(&tool.name));
     for rule in [&same as &dyn Fn(&&String) -> bool, &near] {
@@ -99,7 +100,8 @@ impl<'a> Checker<'a> {
         let tool = match resolve_tool(&call.name, self.rules) {
             Ok(tool) => tool,
             Err(code) => {
-                let offered = self.rules.allowed.iter().map(String::as_str);
+                let offered =
+                    self.rules.allowed.iter().filter(|name| self.rules.spec(name).is_some()).map(String::as_str);
                 let issue = notes.issue(code, "", span, &[("tool", &call.name)]).allowed(&call.name, offered);
                 return refuse(issue, notes);
             }

@@ -191,11 +191,11 @@ impl Finder<'_, '_> {
                 if self.block.lenient && !values.iter().all(|value| self.is_call(&value.value)) {
                     return end;
                 }
-                if self.block.form == BlockForm::Bare {
+                let in_tag = text.get(..at).is_some_and(|before| before.trim_end().ends_with("<tool_call>"));
+                if self.block.form == BlockForm::Bare && !in_tag {
                     self.notes.repair(RepairCode::JsonUnfenced, self.span(at, end), &self.raw(at, end), "json");
                 }
                 self.mends(&mends);
-                let in_tag = text.get(..at).is_some_and(|before| before.trim_end().ends_with("<tool_call>"));
                 for value in values {
                     self.value(value, in_tag);
                 }

@@ -288,12 +288,13 @@ fn replace_lines(before: &str, lines: &Lines<'_>, first: usize, last: usize, new
     if !at_open_end {
         return (start..end, new.to_owned());
     }
+    let deletes = new.is_empty();
     let new = without_final(new);
     if start == end {
         // Appended behind a last line that has no ending.
-        return (start..end, if new.is_empty() { String::new() } else { format!("{}{new}", ending(before)) });
+        return (start..end, if deletes { String::new() } else { format!("{}{new}", ending(before)) });
     }
-    if new.is_empty() {
+    if deletes {
         let kept = without_final(before.get(..start).unwrap_or("")).len();
         return (kept..end, String::new());
     }

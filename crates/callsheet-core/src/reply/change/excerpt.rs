@@ -168,7 +168,7 @@ pub(super) fn nearest_lines(lines: &Lines<'_>, old: &str, count: usize) -> Vec<S
         .collect();
     best.sort_unstable();
     best.truncate(count);
-    best.into_iter().map(|(_, line)| format!("line {line}: {}", cut(lines.get(line)))).collect()
+    best.into_iter().map(|(_, line)| format!("line {line} \"{}\"", cut(lines.get(line)))).collect()
 }
 
 fn words_of(line: &str) -> BTreeSet<&str> {

@@ -247,7 +247,8 @@ impl<'a> Reader<'a> {
 
     /// The text ends inside a container: closed at the very end.
     fn unclosed(&mut self, closer: &str, value: Value) -> Result<Value, Fault> {
-        self.mend("missing closer", self.pos, "", closer);
+        // Noted behind the last thing written, not behind the blank end of the text.
+        self.mend("missing closer", self.text.trim_end().len().saturating_sub(1), "", closer);
         Ok(value)
     }
 

@@ -65,7 +65,7 @@ pub(super) fn is_change(document: &Document, section: &Section) -> bool {
 
 /// Notes what concerns the reply as a whole; false if there is nothing to read.
 pub(super) fn has_reply(document: &Document, context: &ReadContext, notes: &mut Notes) -> bool {
-    length_stop(document, false, context, notes);
+    length_stop(Span::line(document.span(0..document.len().max(1)).last), false, context, notes);
     has_text(document, notes)
 }
 
@@ -79,8 +79,7 @@ pub(super) fn has_text(document: &Document, notes: &mut Notes) -> bool {
 }
 
 /// Notes a stop at the length limit: `content-truncated` where it cut change content, else `reply-truncated`.
-pub(super) fn length_stop(document: &Document, in_change: bool, context: &ReadContext, notes: &mut Notes) {
-    let last = Span::line(document.span(0..document.len().max(1)).last);
+pub(super) fn length_stop(last: Span, in_change: bool, context: &ReadContext, notes: &mut Notes) {
     let code = if in_change { IssueCode::ContentTruncated } else { IssueCode::ReplyTruncated };
     let known = notes.issues().iter().any(|issue| issue.code == IssueCode::ContentTruncated);
     if context.length_stop && !(in_change && known) {

@@ -1,7 +1,7 @@
 //! Execution, writer execution and merge replies (spec 3.8, 3.9, 3.11, 3.12).
 
 use crate::reply::change::FileEdit;
-use crate::reply::{Execution, Notes, Phase, ReadContext, Reading};
+use crate::reply::{Execution, Notes, Phase, ReadContext, Reading, Span};
 
 use super::body::{self, Parts};
 use super::{links, tail, write};
@@ -54,8 +54,10 @@ pub(super) fn writer(text: &str, context: &ReadContext, notes: &mut Notes) -> Wr
     if body::has_text(&document, notes) {
         let mut execution = body::read(&document, parts, notes);
         let (changes, blocks) = write::changes(&document, tail, notes);
-        body::length_stop(&document, tail.is_some() || body::ends_in_change(&document), context, notes);
-        write::check_presence(&document, &mut execution, blocks, notes);
+        let end = tail.map_or(document.span(0..document.len()).last, |tail| tail.last);
+        let in_change = tail.is_some() || body::ends_in_change(&document);
+        body::length_stop(Span::line(end), in_change, context, notes);
+        write::check_presence(&document, &mut execution, blocks, context.length_stop, notes);
         if let Some(tail) = tail {
             execution.document = format!("{}\n\n{}", execution.document, tail.content.trim_end());
         }

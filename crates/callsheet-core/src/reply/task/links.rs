@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::reply::change::headings;
 use crate::reply::markdown::Document;
 use crate::reply::references::{Scope, check_target};
-use crate::reply::{DetailFile, Execution, IssueCode, Notes, Phase, ReadContext, Severity, Span};
+use crate::reply::{ChangeWay, DetailFile, Execution, IssueCode, Notes, Phase, ReadContext, Severity, Span};
 use crate::sheet::{link_target, parse_target};
 use crate::spec::{Slug, Target};
 
@@ -46,6 +46,7 @@ pub fn summary_files(execution: &Execution, context: &ReadContext) -> Vec<String
         let mut scratch = Notes::new(Phase::Execute, false);
         let target = match parse_target(&link.target) {
             Ok(target @ Target::File { .. }) if is_changed(&target, execution) => Some(target),
+            Ok(Target::File { path, .. }) if execution.changes.iter().any(|change| change.path == path) => None,
             Ok(Target::File { .. }) => check_target(&link.target, Span::line(link.line), &scope, context, &mut scratch),
             _ => None,
         };
@@ -130,7 +131,9 @@ fn broken(link: &FoundLink, why: &str, span: Span, notes: &mut Notes) {
 
 /// A file that the reply itself writes.
 fn is_changed(target: &Target, execution: &Execution) -> bool {
-    matches!(target, Target::File { path, .. } if execution.changes.iter().any(|change| change.path == *path))
+    let written =
+        |path: &String| execution.changes.iter().any(|change| change.path == *path && change.way != ChangeWay::Delete);
+    matches!(target, Target::File { path, .. } if written(path))
 }
 
 /// A details file named by its plain name.

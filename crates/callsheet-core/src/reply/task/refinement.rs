@@ -235,11 +235,10 @@ impl Reader<'_> {
         let allowed = policy.map(|policy| policy.tools.as_slice()).unwrap_or_default();
         let taken = BTreeSet::new();
         let rules = CallRules { allowed, context: self.context, taken_ids: &taken };
-        let before = errors(notes.issues());
         self.value.calls = read_calls(&blocks, &rules, notes);
         self.references(notes);
         notes.set_section(Some("Task"));
-        if policy.is_some_and(|policy| policy.needs_arguments) && before == errors(notes.issues()) {
+        if policy.is_some_and(|policy| policy.needs_arguments) && errors(notes.issues()) == 0 {
             self.input(notes);
         }
         notes.set_section(None);

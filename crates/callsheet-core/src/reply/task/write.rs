@@ -26,12 +26,18 @@ pub(super) fn changes(document: &Document, tail: Option<&Tail>, notes: &mut Note
 }
 
 /// Checks that changes and the marker of spec 3.11 fit together.
-pub(super) fn check_presence(document: &Document, execution: &mut Execution, blocks: usize, notes: &mut Notes) {
+pub(super) fn check_presence(
+    document: &Document,
+    execution: &mut Execution,
+    blocks: usize,
+    cut_off: bool,
+    notes: &mut Notes,
+) {
     execution.no_changes = document.take_marker(NO_CHANGES, 0..document.len(), notes);
     let whole = document.span(0..document.len().max(1));
     if execution.no_changes && blocks > 0 {
         notes.push(notes.issue(IssueCode::ChangesAndNone, "", whole, &[]));
-    } else if !execution.no_changes && blocks == 0 {
+    } else if !execution.no_changes && blocks == 0 && !cut_off {
         notes.push(notes.issue(IssueCode::ChangeDetailsMissing, "", whole, &[]));
     }
 }

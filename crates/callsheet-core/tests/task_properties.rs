@@ -1,0 +1,242 @@
+//! Properties of the task readers: they never panic, canonical calls need no repair, and composing a change touches
+//! nothing outside the place it addresses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callsheet_core::reply::calls::{BlockForm, CallBlock, CallRules, read_calls, read_plan_calls};
+use callsheet_core::reply::change::{Files, Shown, headings, validate};
+use callsheet_core::reply::task::{
+    TaskReply, TurnInput, lookups, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
+};
+use callsheet_core::reply::{
+    Answer, Change, ChangeWay, FileFacts, IssueCode, Location, Lookup, Notes, Phase, ReadContext, Severity, Span,
+};
+use callsheet_core::spec::{RepeatClass, ToolCall, ToolEffect, ToolSpec};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+fn context() -> ReadContext {
+    let tool = ToolSpec {
+        name: "search_text".into(),
+        description: String::new(),
+        parameters: json!({"type": "object"}),
+        effect: ToolEffect::Read,
+        repeat: RepeatClass::Read,
+        exclusive: false,
+    };
+    ReadContext { tools: vec![tool], ..ReadContext::default() }
+}
+
+/// Fragments of replies, put together in any order.
+fn soup() -> impl Strategy<Value = String> {
+    let bits = prop::sample::select(vec![
+        "## Task\n",
+        "## Tool Calls\n",
+        "## Result summary\n",
+        "## Change details\n",
+        "### Details\n",
+        "## Details (2)\n",
+        "- **What is needed** x\n",
+        "- **References** [a](b.md#L3) `c`\n",
+        "- **Skill call** {\"name\":\n",
+        "- **Filename** a/b\n",
+        "- **file_path** a.md\n",
+        "- **start_line** 1\n",
+        "- **end_line** 0\n",
+        "- **complete_file** yes\n",
+        "- **overwrite** true\n",
+        "- **output_mode** next_section\n",
+        "- **ast_path** é\n",
+        "- **location** remove\n",
+        "- lines 1-2\n",
+        "```json\n",
+        "```\n",
+        "~~~~\n",
+        "{\"name\": \"search_text\", \"arguments\": {}}\n",
+        "<tool_call>",
+        "<function=search_text>",
+        "<parameter=é>",
+        "</function>",
+        "**no changes needed**\n",
+        "**more work needed**\n",
+        "<think>",
+        "</think>",
+        "é\u{a0}\u{201c}",
+        "\n",
+        "  ",
+        "[",
+        "](",
+        "{'a",
+        "text\n",
+    ]);
+    prop::collection::vec(bits, 0..40).prop_map(|bits| bits.concat())
+}
+
+fn read_all(text: &str) {
+    let mut context = context();
+    for kind in
+        [TaskReply::Refinement, TaskReply::Execution, TaskReply::WriteExecution, TaskReply::Merge, TaskReply::LoopTurn]
+    {
+        for lookup in lookups(kind, text, &context) {
+            let answer = match &lookup {
+                Lookup::Path { path, .. } => {
+                    Answer::File(FileFacts { path: path.clone(), lines: 3, ..FileFacts::default() })
+                }
+                Lookup::Content(_) => Answer::Content("# é\r\n\r\ntext\n".into()),
+                Lookup::Glob(_) => Answer::Matches(Vec::new()),
+            };
+            context.answers.insert(lookup, answer);
+        }
+    }
+    let lines = u32::try_from(text.lines().count().max(1)).unwrap() + 1;
+    let spans = |issues: &[callsheet_core::reply::Issue]| {
+        assert!(
+            issues.iter().all(|issue| issue.place.span.first >= 1 && issue.place.span.last <= lines),
+            "{issues:#?}"
+        );
+    };
+    spans(&read_refinement(text, &context).issues);
+    spans(&read_execution(text, &context).issues);
+    spans(&read_merge(text, &context).issues);
+    let written = read_write_execution(text, &context);
+    spans(&written.issues);
+    assert!(written.is_accepted() || written.value.edits.is_empty());
+    let taken = BTreeSet::new();
+    spans(&read_loop_turn(text, TurnInput { native: &[], taken_ids: &taken, tools_offered: true }, &context).issues);
+}
+
+fn arguments() -> impl Strategy<Value = Value> {
+    prop::collection::btree_map(
+        "[a-z]{1,6}",
+        prop_oneof![any::<String>().prop_map(Value::from), any::<i64>().prop_map(Value::from)],
+        0..4,
+    )
+    .prop_map(|map| Value::Object(map.into_iter().collect()))
+}
+
+fn compose_one(before: &str, way: ChangeWay) -> Result<Option<String>, IssueCode> {
+    let files: Files = BTreeMap::from([("a.md".to_owned(), before.to_owned())]);
+    let shown = Shown { in_full: &BTreeMap::new(), in_part: &BTreeMap::new() };
+    let change = Change { path: "a.md".into(), way, span: Span { first: 1, last: 1 } };
+    let reading = validate(&[change], &files, shown);
+    match reading.issues.iter().find(|issue| issue.severity == Severity::Error) {
+        Some(issue) => Err(issue.code),
+        None => Ok(reading.value.into_iter().next().and_then(|edit| edit.after)),
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_reply_panics(text in any::<String>()) {
+        read_all(&text);
+    }
+
+    #[test]
+    fn no_mixture_of_the_formats_panics(text in soup()) {
+        read_all(&text);
+    }
+
+    #[test]
+    fn canonical_calls_are_read_as_they_stand(list in prop::collection::vec(arguments(), 1..5)) {
+        let calls: Vec<ToolCall> = list.into_iter().enumerate()
+            .map(|(n, mut arguments)| {
+                arguments["n"] = Value::from(n);
+                ToolCall { name: "search_text".into(), id: format!("s{n}"), arguments }
+            })
+            .collect();
+        let blocks: Vec<CallBlock> = calls.iter()
+            .map(|call| CallBlock {
+                text: serde_json::to_string_pretty(call).unwrap(),
+                form: BlockForm::Fence { tag: "json".into() },
+                line: 1,
+                lenient: false,
+            })
+            .collect();
+        let (context, taken) = (context(), BTreeSet::new());
+        let allowed = ["search_text".to_owned()];
+        let mut notes = Notes::new(Phase::Refine, false);
+        let read = read_calls(&blocks, &CallRules { allowed: &allowed, context: &context, taken_ids: &taken }, &mut notes);
+        prop_assert_eq!(read, calls);
+        prop_assert!(notes.repairs().is_empty() && notes.issues().is_empty());
+    }
+
+    #[test]
+    fn a_change_of_lines_leaves_the_others(
+        before in "([a-é ]{0,4}\n){0,8}[a-c]{0,3}", first in 0u32..10, length in 0u32..4, new in "([x-z]{0,3}\n){0,3}"
+    ) {
+        let last = (first + length).saturating_sub(1);
+        let mut lines: Vec<&str> = before.lines().collect();
+        let count = u32::try_from(lines.len()).unwrap();
+        let result = compose_one(&before, ChangeWay::Lines { first, last, new: new.clone() });
+        if first == 0 || last > count || last + 1 < first {
+            prop_assert_eq!(result, Err(IssueCode::LinesOutOfRange));
+        } else {
+            lines.splice(first as usize - 1..last as usize, new.lines());
+            let end = if lines.is_empty() || (!before.is_empty() && !before.ends_with('\n')) { "" } else { "\n" };
+            prop_assert_eq!(result.unwrap().unwrap(), format!("{}{end}", lines.join("\n")));
+        }
+    }
+
+    #[test]
+    fn line_endings_of_a_file_are_kept(lines in prop::collection::vec("[a-c]{0,3}", 1..8), at in 0usize..8) {
+        let line = u32::try_from(at.min(lines.len() - 1) + 1).unwrap();
+        let before = lines.join("\r\n") + "\r\n";
+        let after = compose_one(&before, ChangeWay::Lines { first: line, last: line, new: "x\ny\n".into() }).unwrap().unwrap();
+        let mut expected: Vec<&str> = lines.iter().map(String::as_str).collect();
+        expected.splice(line as usize - 1..line as usize, ["x", "y"]);
+        prop_assert_eq!(after, expected.join("\r\n") + "\r\n");
+    }
+
+    #[test]
+    fn an_excerpt_is_replaced_where_it_stands_and_only_if_once(before in "[ab\n]{0,30}", old in "[ab]{1,4}", new in "[xy]{1,4}") {
+        let count = (0..before.len()).filter(|at| before[*at..].starts_with(&old)).count();
+        let result = compose_one(&before, ChangeWay::Excerpt { old: old.clone(), new: new.clone() });
+        match count {
+            0 => prop_assert_eq!(result, Err(IssueCode::ExcerptNotFound)),
+            1 => prop_assert_eq!(result.unwrap().unwrap(), before.replacen(&old, &new, 1)),
+            _ => prop_assert_eq!(result, Err(IssueCode::ExcerptAmbiguous)),
+        }
+    }
+
+    #[test]
+    fn removing_a_section_leaves_the_other_sections(titles in prop::collection::vec("[a-f]{3}", 1..6), at in 0usize..6) {
+        let before: String = titles.iter().enumerate().map(|(n, title)| format!("## {title}{n}\n\nText {n}.\n\n")).collect();
+        let wanted = titles.get(at).map(|title| format!("{title}{at}")).unwrap_or("none".into());
+        let way = ChangeWay::Symbol { path: wanted.clone(), location: Location::Remove, new: None };
+        match compose_one(&before, way) {
+            Ok(after) => {
+                let after = after.unwrap();
+                let left: Vec<String> = headings(&after).into_iter().map(|heading| heading.title).collect();
+                let expected: Vec<String> =
+                    titles.iter().enumerate().filter(|(n, _)| *n != at).map(|(n, title)| format!("{title}{n}")).collect();
+                prop_assert_eq!(left, expected);
+                prop_assert_eq!(after.len(), before.len() - format!("## {wanted}\n\nText {at}.\n\n").len());
+            }
+            Err(code) => prop_assert!(code == IssueCode::SymbolNotFound && at >= titles.len()),
+        }
+    }
+}
+
+#[test]
+fn a_bad_call_of_a_plan_costs_only_a_refinement() {
+    let block = |text: &str| CallBlock {
+        text: text.into(),
+        form: BlockForm::Fence { tag: "json".into() },
+        line: 4,
+        lenient: false,
+    };
+    let blocks = [block("{\"name\": \"search_text\", \"id\": \"a\"}"), block("{\"name\": \"gone\"}")];
+    let (context, taken) = (context(), BTreeSet::new());
+    let allowed = ["search_text".to_owned()];
+    let rules = CallRules { allowed: &allowed, context: &context, taken_ids: &taken };
+    let mut notes = Notes::new(Phase::Plan, false);
+    assert!(read_plan_calls(&blocks, &rules, &mut notes).is_empty());
+    let issues = notes.issues();
+    assert_eq!(issues.len(), 1);
+    assert_eq!((issues[0].code, issues[0].severity), (IssueCode::CallDropped, Severity::Warning));
+    assert_eq!(issues[0].raw.as_deref(), Some("{\"name\": \"gone\"}"));
+    let mut notes = Notes::new(Phase::Plan, false);
+    assert_eq!(read_plan_calls(&blocks[..1], &rules, &mut notes).len(), 1);
+}

@@ -1,1 +1,10 @@
-//! placeholder
+//! The run machine under a seed: random lists, replies good and bad, faults, repeated and late facts, random order of
+//! completion, crashes at any place of the log, gates answered at random. The promises are the functions of
+//! [`checkers`]; a broken one names its seed, and `cargo run -p callsheet-sim -- --seed N` shows its log.
+
+pub mod checkers;
+pub mod random;
+mod shell;
+mod world;
+
+pub use shell::{Broken, Report, simulate};

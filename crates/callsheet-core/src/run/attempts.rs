@@ -19,6 +19,8 @@ pub struct Attempts {
     pub communication: bool,
     /// A recorded reply that nobody has read yet.
     pub reading: Option<CallKey>,
+    /// Its first call, or that of the turn, is in `Run::minimum_calls`.
+    pub counted: bool,
     /// The unit holds a slot.
     pub admitted: bool,
     /// Milliseconds its model calls took so far.
@@ -34,6 +36,7 @@ impl Default for Attempts {
             refused: None,
             communication: false,
             reading: None,
+            counted: false,
             admitted: false,
             busy_ms: 0,
         }

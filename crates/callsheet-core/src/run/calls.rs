@@ -60,10 +60,9 @@ impl Run {
         Some(record.reply.clone())
     }
 
-    /// An accepted reply: one of the calls that could not have been saved (spec 2.14).
+    /// An accepted reply.
     pub(super) fn accept(&mut self, key: &CallKey, repairs: &[Repair], issues: &[Issue]) -> Result<(), Reject> {
         self.expect_reading(key)?;
-        self.minimum_calls = self.minimum_calls.saturating_add(1);
         self.read(key, true, repairs, issues);
         Ok(())
     }
@@ -185,13 +184,11 @@ impl Run {
         let tries = limits::attempts(self);
         match key.phase {
             Phase::Plan => {
-                self.minimum_calls = self.minimum_calls.saturating_add(1);
                 self.message = Some(format!("Could not build valid task list after {tries} tries."));
                 self.stage = Stage::Conclude(Outcome::PlanFailed);
                 Ok(())
             }
             Phase::Iterate => {
-                self.minimum_calls = self.minimum_calls.saturating_add(1);
                 self.message = Some(format!("Task list iteration: could not get valid task list after {tries} tries."));
                 self.iteration_failed()
             }
@@ -208,7 +205,6 @@ impl Run {
             // A cancelled or ending run is taken up by a resume; there is nothing to fail.
             return Ok(());
         }
-        self.minimum_calls = self.minimum_calls.saturating_add(1);
         let Some(slug) = key.task.clone() else {
             self.message = Some(failure.reason);
             self.stage = Stage::Conclude(Outcome::Unreachable);

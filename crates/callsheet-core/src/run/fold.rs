@@ -84,9 +84,12 @@ impl Run {
                         task.problem_shown = task.state.is_problem();
                     }
                 }
+                let mut counted = true;
                 if let Some(attempts) = self.attempts_mut(call) {
                     attempts.admitted = true;
+                    counted = std::mem::replace(&mut attempts.counted, true);
                 }
+                self.minimum_calls = self.minimum_calls.saturating_add(u32::from(!counted));
             }
             EffectKey::Tool { task, run, .. } | EffectKey::Apply { task, run, .. } => {
                 self.enter_running(task)?;

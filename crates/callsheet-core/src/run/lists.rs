@@ -148,8 +148,10 @@ impl Run {
     }
 
     fn begin_round(&mut self) {
-        self.round = self.round.saturating_add(1);
-        self.rounds = self.rounds.saturating_add(1);
+        if self.has_pending() || self.rounds == 0 {
+            self.round = self.round.saturating_add(1);
+            self.rounds = self.rounds.saturating_add(1);
+        }
         self.iteration_due = false;
         self.more_work = false;
         self.pass = Pass::default();

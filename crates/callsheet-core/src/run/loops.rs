@@ -40,6 +40,7 @@ impl Run {
         let reply = self.call_record(key).map(|record| record.reply.clone());
         let Some(run) = self.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return Ok(()) };
         run.attempts.reading = None;
+        run.attempts.counted = false;
         run.attempts.issues.clear();
         run.attempts.refused = None;
         let repeats = answered.iter().filter(|call| call.output().is_some()).count();

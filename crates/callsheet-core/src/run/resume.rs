@@ -21,8 +21,6 @@ impl Run {
             self.resume_task(slug);
         }
         self.unblock();
-        self.pass.asked = None;
-        self.before_run = None;
         self.world = self.world.saturating_add(1);
         self.message = None;
         if self.list_adopted {
@@ -183,6 +181,6 @@ impl Run {
 impl Attempts {
     /// A phase that ended without a reply begins again at a resume; what it had tried is still counted as time.
     fn renewed(&self) -> Self {
-        Self { busy_ms: self.busy_ms, reading: self.reading.clone(), ..Self::default() }
+        Self { busy_ms: self.busy_ms, reading: self.reading.clone(), counted: self.counted, ..Self::default() }
     }
 }

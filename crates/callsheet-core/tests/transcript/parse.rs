@@ -199,7 +199,8 @@ impl Player {
             "arrived" => return Ok(()),
             "refused" => Event::ReplyRefused { key, issues: vec![issue(tail)], repairs: vec![] },
             "asks" => {
-                let made = self.log.len();
+                let run = key.task.as_ref().and_then(|task| self.run.task(task)?.run(key.run.as_ref()?));
+                let made = run.map_or(0, |run| run.calls.len());
                 let calls = tail.split_whitespace().enumerate().map(|(index, call)| tool_call(call, made + index));
                 Event::CallsAsked { key, calls: calls.collect(), repairs: vec![], issues: vec![] }
             }

@@ -1,0 +1,371 @@
+//! The promises, each a function with its name. A checker keeps books of its own; it never asks the machine whether
+//! the machine was right.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callsheet_core::record::{Answer, CallKey, EffectKey, Event, Fact, Gate, GateKind, Outcome, Verdict};
+use callsheet_core::reply::Phase;
+use callsheet_core::run::{Effect, Run, Stage, State};
+use callsheet_core::spec::{ApprovalMode, ExecRunId, RepeatClass, Settings, Slug, ToolEffect};
+
+/// More facts than any run of this world needs.
+const MOST_FACTS: usize = 4_000;
+
+type Kept = Result<(), String>;
+
+/// Books over the accepted facts.
+#[derive(Default)]
+pub struct Witness {
+    settings: Settings,
+    /// How often a task was listed anew: what was finished before may be done again for the new text.
+    listing: BTreeMap<Slug, u32>,
+    finished_calls: BTreeSet<CallKey>,
+    started_calls: BTreeSet<CallKey>,
+    finished_tools: BTreeSet<(Slug, ExecRunId, String, u32)>,
+    started_once: BTreeSet<(Slug, ExecRunId, String, u32)>,
+    finished_runs: BTreeSet<(Slug, ExecRunId, u32)>,
+    applied: BTreeSet<(Slug, u32)>,
+    approved_tasks: BTreeSet<Slug>,
+    approved_things: BTreeSet<GateKind>,
+    all_writers: bool,
+    calls: u32,
+    tokens: u64,
+    cost: f64,
+    task_calls: BTreeMap<Slug, u32>,
+    states: BTreeMap<Slug, State>,
+    resumed: bool,
+}
+
+impl Witness {
+    /// Sees a fact before it is applied.
+    ///
+    /// # Errors
+    /// A promise is about to be broken.
+    pub fn before(&mut self, run: &Run, fact: &Fact) -> Kept {
+        let Event::Started { effect } = &fact.event else { return Ok(()) };
+        if run.is_in_flight(effect) || !run.outstanding().iter().any(|owed| owed.key() == *effect) {
+            return Ok(());
+        }
+        self.nothing_finished_is_performed_again(run, effect)?;
+        self.no_change_before_approval(run, effect)?;
+        self.no_limit_is_passed(run, effect)?;
+        self.steps_go_in_order(run, effect)
+    }
+
+    /// Sees a fact after it was accepted.
+    ///
+    /// # Errors
+    /// A promise was broken.
+    pub fn after(&mut self, run: &Run, fact: Option<&Fact>) -> Kept {
+        let Some(fact) = fact else { return Ok(()) };
+        self.note(run, &fact.event);
+        self.ended_tasks_stay_ended(run)
+    }
+
+    fn epoch(&self, slug: &Slug) -> u32 {
+        self.listing.get(slug).copied().unwrap_or(0)
+    }
+
+    fn note(&mut self, run: &Run, event: &Event) {
+        match event {
+            Event::RunStarted { settings, .. } => self.settings = settings.clone(),
+            Event::RunResumed { settings } => {
+                self.settings = settings.clone();
+                self.resumed = true;
+            }
+            Event::Started { effect } => self.note_start(run, effect),
+            Event::ReplyReceived { key, usage, .. } => {
+                self.finished_calls.insert(key.clone());
+                self.tokens += usage.input + usage.output;
+                self.cost += usage.cost_usd.unwrap_or(0.0);
+            }
+            Event::RunFinished { key, .. } => {
+                if let (Phase::Execute, Some(task), Some(exec)) = (key.phase, &key.task, &key.run) {
+                    self.finished_runs.insert((task.clone(), exec.clone(), self.epoch(task)));
+                }
+            }
+            Event::ChangesRejected { task, run: exec, .. } => {
+                self.finished_runs.remove(&(task.clone(), exec.clone(), self.epoch(task)));
+            }
+            Event::ChangesApplied { task, set, .. } => {
+                self.applied.insert((task.clone(), *set));
+            }
+            Event::ToolFinished { task, run: exec, call, .. } => {
+                let epoch = self.epoch(task);
+                self.finished_tools.insert((task.clone(), exec.clone(), call.clone(), epoch));
+            }
+            Event::ListAdopted { list, .. } => {
+                for planned in list.steps.iter().flatten().filter(|planned| !planned.unchanged) {
+                    let slug = &planned.task.slug;
+                    *self.listing.entry(slug.clone()).or_insert(0) += 1;
+                    self.approved_tasks.remove(slug);
+                    self.task_calls.remove(slug);
+                }
+            }
+            Event::GateAnswered { gate, answer } => self.note_answer(gate, answer),
+            _ => {}
+        }
+    }
+
+    fn note_start(&mut self, run: &Run, effect: &EffectKey) {
+        match effect {
+            EffectKey::Ask(key) => {
+                self.started_calls.insert(key.clone());
+                self.calls += 1;
+                if let Some(task) = &key.task {
+                    *self.task_calls.entry(task.clone()).or_insert(0) += 1;
+                }
+            }
+            EffectKey::Tool { task, run: exec, call } => {
+                let tool = run.task(task).and_then(|task| task.run(exec)).and_then(|exec| exec.call(call));
+                if tool.is_some_and(|tool| run.policy(&tool.call.name).repeat == RepeatClass::Once) {
+                    let epoch = self.epoch(task);
+                    self.started_once.insert((task.clone(), exec.clone(), call.clone(), epoch));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn note_answer(&mut self, gate: &Gate, answer: &Answer) {
+        match &gate.kind {
+            GateKind::BeforeRun(slugs) => {
+                self.all_writers |= *answer == Answer::All;
+                for slug in slugs {
+                    let approved = match answer {
+                        Answer::All | Answer::Listed => true,
+                        Answer::Each { verdicts, .. } => verdicts.get(slug) == Some(&Verdict::Approve),
+                        Answer::Deny { .. } | Answer::Stop => false,
+                    };
+                    if approved {
+                        self.approved_tasks.insert(slug.clone());
+                    }
+                }
+            }
+            kind => {
+                let approved = match answer {
+                    Answer::Listed => true,
+                    Answer::Each { verdicts, .. } => verdicts.values().all(|verdict| *verdict == Verdict::Approve),
+                    _ => false,
+                };
+                if approved {
+                    self.approved_things.insert(kind.clone());
+                }
+            }
+        }
+    }
+
+    /// Replies, tool calls, execution runs, applies and done tasks: once recorded, never again (spec 2.18). A call
+    /// that may not be repeated is never started twice.
+    fn nothing_finished_is_performed_again(&self, run: &Run, effect: &EffectKey) -> Kept {
+        let again = match effect {
+            EffectKey::Ask(key) => {
+                let of_run = key.task.as_ref().zip(key.run.as_ref());
+                let finished = of_run.is_some_and(|(task, exec)| {
+                    self.finished_runs.contains(&(task.clone(), exec.clone(), self.epoch(task)))
+                });
+                finished || self.started_calls.contains(key)
+            }
+            EffectKey::Tool { task, run: exec, call } => {
+                let key = (task.clone(), exec.clone(), call.clone(), self.epoch(task));
+                self.finished_tools.contains(&key) || self.started_once.contains(&key)
+            }
+            EffectKey::Apply { task, set, .. } => self.applied.contains(&(task.clone(), *set)),
+            EffectKey::Conclude => matches!(run.stage(), Stage::Concluded(_)),
+            _ => false,
+        };
+        let task = task_of(effect).and_then(|slug| run.task(slug));
+        if again || task.is_some_and(|task| task.state == State::Done) {
+            return Err(format!("nothing finished is performed again: {effect:?}"));
+        }
+        Ok(())
+    }
+
+    /// No writer runs, no change is applied and no acting call is made before a person agreed (spec 11).
+    fn no_change_before_approval(&self, run: &Run, effect: &EffectKey) -> Kept {
+        let Some(task) = task_of(effect).and_then(|slug| run.task(slug)) else { return Ok(()) };
+        let slug = &task.task.slug;
+        let mode = self.settings.approval;
+        let before_run = matches!(mode, ApprovalMode::Both | ApprovalMode::BeforeRun);
+        let approved = self.all_writers || self.approved_tasks.contains(slug);
+        let executes = match effect {
+            EffectKey::Ask(key) => key.phase != Phase::Refine,
+            EffectKey::Tool { .. } | EffectKey::Apply { .. } => true,
+            _ => false,
+        };
+        if executes && before_run && task.writer.is_some() && !approved {
+            return Err(format!("no change before approval: writer {slug} runs: {effect:?}"));
+        }
+        let thing = match effect {
+            EffectKey::Apply { task, run, set } => {
+                GateKind::BeforeApply { task: task.clone(), run: run.clone(), set: *set }
+            }
+            EffectKey::Tool { task: slug, run: exec, call } => {
+                let name = task.run(exec).and_then(|exec| exec.call(call)).map(|call| call.call.name.clone());
+                let policy = run.policy(&name.unwrap_or_default());
+                if policy.effect == ToolEffect::Read || policy.stages_changes() {
+                    return Ok(());
+                }
+                GateKind::BeforeCall { task: slug.clone(), run: exec.clone(), call: call.clone() }
+            }
+            _ => return Ok(()),
+        };
+        let agreed = match mode {
+            ApprovalMode::Never => true,
+            ApprovalMode::BeforeRun => approved || self.approved_things.contains(&thing),
+            ApprovalMode::Both | ApprovalMode::BeforeApply => self.approved_things.contains(&thing),
+        };
+        if agreed { Ok(()) } else { Err(format!("no change before approval: {effect:?}")) }
+    }
+
+    /// Limits of the run and of tasks, checked at every start of a call.
+    fn no_limit_is_passed(&self, run: &Run, effect: &EffectKey) -> Kept {
+        let EffectKey::Ask(key) = effect else { return Ok(()) };
+        let limits = &self.settings.limits;
+        let asked = run.outstanding().into_iter().find_map(|owed| match owed {
+            Effect::AskModel(asked) if asked.key == *key => Some(asked),
+            _ => None,
+        });
+        let task = key.task.as_ref().and_then(|slug| run.task(slug));
+        let of_skill = task.and_then(|task| task.skill.as_ref()).map(|skill| &skill.limits);
+        let turns = of_skill.and_then(|limits| limits.max_turns).unwrap_or(limits.max_turns);
+        let calls = key.task.as_ref().and_then(|slug| self.task_calls.get(slug)).copied().unwrap_or(0);
+        let is_loop = task.is_some_and(|task| task.is_loop()) && key.phase == Phase::Execute;
+        let passed = [
+            ("max_calls", self.calls >= limits.max_calls),
+            ("max_tokens", limits.max_tokens.is_some_and(|max| self.tokens >= max)),
+            ("max_cost_usd", limits.max_cost_usd.is_some_and(|max| self.cost >= max)),
+            ("attempts", asked.as_ref().is_some_and(|asked| asked.attempt > self.settings.attempts.max(1))),
+            ("max_turns", is_loop && asked.as_ref().is_some_and(|asked| asked.turn > turns.max(1))),
+            ("max_turns", is_loop && asked.is_some_and(|asked| asked.turn == turns && !asked.without_tools)),
+            ("max_calls of the skill", of_skill.and_then(|limits| limits.max_calls).is_some_and(|max| calls >= max)),
+            ("max_rounds", run.round() > self.settings.max_rounds),
+        ];
+        match passed.iter().find(|(_, passed)| *passed) {
+            Some((limit, _)) => Err(format!("no limit is passed: {limit} by {effect:?}")),
+            None => Ok(()),
+        }
+    }
+
+    /// A task executes only when all tasks of earlier steps have ended (spec 2.6). A resume may plan a task of an
+    /// earlier step again while a later one is under way (spec 12.4).
+    fn steps_go_in_order(&self, run: &Run, effect: &EffectKey) -> Kept {
+        let executes = match effect {
+            EffectKey::Ask(key) => matches!(key.phase, Phase::Execute | Phase::Merge),
+            EffectKey::Tool { .. } => true,
+            _ => false,
+        };
+        let step = task_of(effect).and_then(|slug| run.step_of(slug));
+        let (true, Some(step), false) = (executes, step, self.resumed) else { return Ok(()) };
+        let mut earlier = run.steps().iter().take(step).flatten().filter_map(|slug| run.task(slug));
+        if earlier.any(|task| !task.state.is_ended()) {
+            return Err(format!("steps go in order: {effect:?}"));
+        }
+        Ok(())
+    }
+
+    /// Done and dropped are final, and no task leaves the table of spec 2.10.
+    fn ended_tasks_stay_ended(&mut self, run: &Run) -> Kept {
+        for task in run.tasks() {
+            let before = self.states.insert(task.task.slug.clone(), task.state);
+            if let Some(before @ (State::Done | State::Dropped)) = before
+                && before != task.state
+            {
+                return Err(format!("{} went from {before:?} to {:?}", task.task.slug, task.state));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn task_of(effect: &EffectKey) -> Option<&Slug> {
+    match effect {
+        EffectKey::Ask(key) | EffectKey::Read(key) => key.task.as_ref(),
+        EffectKey::Check { task, .. }
+        | EffectKey::Tool { task, .. }
+        | EffectKey::Merge { task, .. }
+        | EffectKey::Question { task, .. }
+        | EffectKey::Apply { task, .. } => Some(task),
+        EffectKey::RollBack { .. } | EffectKey::Gate(_) | EffectKey::Conclude => None,
+    }
+}
+
+/// A run that owes nothing has ended or waits for a person; a complete one has nothing left to do.
+///
+/// # Errors
+/// It stalls, or ended too early.
+pub fn nothing_owed_is_forgotten(run: &Run) -> Kept {
+    let pending = run.tasks().any(|task| !task.state.is_ended());
+    match run.outcome() {
+        None => Err("nothing owed is forgotten: the run stalls".to_owned()),
+        Some(Outcome::Complete | Outcome::Incomplete) if pending => {
+            Err("nothing owed is forgotten: the run ended with pending tasks".to_owned())
+        }
+        Some(Outcome::Complete) if run.tasks().any(|task| task.state.is_problem()) => {
+            Err("nothing owed is forgotten: a complete run has a failed task".to_owned())
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// Work in flight and work listed stay within `jobs`; exclusive tools never run beside each other; a skill's
+/// `parallel` holds.
+///
+/// # Errors
+/// One of them does not.
+pub fn jobs_are_never_exceeded(run: &Run) -> Kept {
+    let jobs = usize::try_from(run.settings().jobs.max(1)).unwrap_or(usize::MAX);
+    let owed = run.outstanding();
+    let people =
+        |effect: &&Effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. } | Effect::Conclude(_));
+    let work: Vec<&Effect> = owed.iter().filter(|effect| !people(effect)).collect();
+    if work.len() > jobs {
+        return Err(format!("jobs are never exceeded: {} of {jobs}", work.len()));
+    }
+    let builds = work.iter().filter(|effect| matches!(effect, Effect::RunTool { call, .. } if call.name == "build"));
+    if builds.count() > 1 {
+        return Err("jobs are never exceeded: an exclusive tool runs beside itself".to_owned());
+    }
+    for task in run.tasks() {
+        let Some(parallel) = task.skill.as_ref().and_then(|skill| skill.limits.parallel) else { continue };
+        let busy = task.runs.iter().filter(|exec| exec.attempts.admitted).count();
+        if busy > usize::try_from(parallel).unwrap_or(usize::MAX) {
+            return Err(format!("jobs are never exceeded: {busy} runs of {} at once", task.task.slug));
+        }
+    }
+    Ok(())
+}
+
+/// Folding the log gives the same run: state, list and all that can be read off it.
+///
+/// # Errors
+/// It does not.
+pub fn replay_equals_live(log: &[Fact], live: &Run) -> Kept {
+    let mut replayed = Run::new();
+    for fact in log {
+        replayed.apply(fact).map_err(|reject| format!("replay equals live: fact {} is refused: {reject}", fact.n))?;
+    }
+    if replayed.outstanding() != live.outstanding() {
+        return Err("replay equals live: another list is owed".to_owned());
+    }
+    if replayed == *live { Ok(()) } else { Err("replay equals live: the states differ".to_owned()) }
+}
+
+/// A refused fact leaves no trace.
+///
+/// # Errors
+/// It did.
+pub fn a_refusal_changes_nothing(before: Option<&Run>, after: &Run) -> Kept {
+    match before {
+        Some(before) if before != after => Err("a refusal changes nothing: it did".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// A run needs a bounded number of facts.
+///
+/// # Errors
+/// This one goes on and on.
+pub fn every_run_terminates(log: &[Fact]) -> Kept {
+    if log.len() > MOST_FACTS { Err("every run terminates: this one goes on".to_owned()) } else { Ok(()) }
+}

@@ -1,0 +1,409 @@
+//! A made-up world: settings, skills, tools, lists, and what models, tools and people answer.
+
+use std::collections::BTreeMap;
+
+use callsheet_core::record::{
+    Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted, ListOrigin, Outcome,
+    PlannedTask, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+};
+use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
+use callsheet_core::run::{Asked, Effect, Run, State};
+use callsheet_core::spec::{
+    ApprovalMode, BlobId, MergePolicy, Policy, Reference, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug,
+    Target, Task, ToolCall, ToolEffect,
+};
+
+use crate::random::Random;
+
+const TOOLS: [(&str, ToolEffect, RepeatClass, bool); 6] = [
+    ("read_file", ToolEffect::Read, RepeatClass::Read, false),
+    ("ask_user", ToolEffect::Read, RepeatClass::Read, false),
+    ("write_file", ToolEffect::Write, RepeatClass::Idempotent, false),
+    ("run_command", ToolEffect::Execute, RepeatClass::Once, false),
+    ("build", ToolEffect::Read, RepeatClass::Idempotent, true),
+    // Registered nowhere: counts as `Write`, `Once`.
+    ("unknown", ToolEffect::Write, RepeatClass::Once, false),
+];
+
+/// The world of one seed.
+pub struct World {
+    /// Its randomness.
+    pub random: Random,
+    /// Settings of the run.
+    pub settings: Settings,
+    /// Registered tools.
+    pub tools: BTreeMap<String, ToolPolicy>,
+    skills: BTreeMap<String, SkillPolicy>,
+    names: u32,
+    calls: u32,
+    /// From here on models, tools and people behave, so that the run ends.
+    pub tame: bool,
+}
+
+impl World {
+    /// The world of a seed.
+    pub fn new(seed: u64) -> Self {
+        let mut random = Random::new(seed);
+        let mut tools = BTreeMap::new();
+        for (name, effect, repeat, exclusive) in TOOLS.into_iter().take(5) {
+            tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive });
+        }
+        let settings = settings(&mut random);
+        let skills = skills(&mut random);
+        Self { random, settings, tools, skills, names: 0, calls: 0, tame: false }
+    }
+
+    /// The facts a run begins with; recorded in one batch.
+    pub fn begin(&mut self) -> Vec<Event> {
+        let (settings, tools, run) = (self.settings.clone(), self.tools.clone(), RunId::new("simulated"));
+        let prompt = "Explain retries.".to_owned();
+        if self.random.chance(50) {
+            return vec![Event::RunStarted { run, entry: Entry::Prompt { prompt }, settings, tools }];
+        }
+        let entry = Entry::Sheet { prompt };
+        let list = self.list(None);
+        vec![
+            Event::RunStarted { run, entry, settings, tools },
+            Event::ListAdopted { origin: ListOrigin::Host, list, repairs: Vec::new(), issues: Vec::new() },
+        ]
+    }
+
+    fn misbehaves(&mut self, percent: usize) -> bool {
+        !self.tame && self.random.chance(percent)
+    }
+
+    /// A list: new tasks, and if a run is given some of its tasks again.
+    fn list(&mut self, run: Option<&Run>) -> ListAdopted {
+        let mut list = ListAdopted::default();
+        list.goals.plan_complete = self.random.chance(50);
+        list.goals.plan_continues = self.random.chance(20);
+        if run.is_some() && (self.tame || self.random.chance(30)) {
+            return list;
+        }
+        let mut known: Vec<Slug> =
+            run.map_or(Vec::new(), |run| run.done().map(|task| task.task.slug.clone()).collect());
+        let mut again: Vec<PlannedTask> = Vec::new();
+        for task in run.iter().flat_map(|run| run.tasks()) {
+            let relisted = !matches!(task.state, State::Done | State::Dropped | State::Cancelled | State::Running);
+            if relisted && self.random.chance(60) {
+                let unchanged = !task.state.is_ended() && self.random.chance(60);
+                let mut planned = PlannedTask { task: task.task.clone(), unchanged, writer: task.writer.clone() };
+                if !unchanged && self.random.chance(50) {
+                    planned.task.need.push_str(" again");
+                }
+                again.push(planned);
+            }
+        }
+        for _ in 0..=self.random.below(3) {
+            let mut step = Vec::new();
+            for _ in 0..=self.random.below(3) {
+                step.push(match again.pop() {
+                    Some(planned) => planned,
+                    None => self.task(&known),
+                });
+            }
+            known.extend(step.iter().map(|planned: &PlannedTask| planned.task.slug.clone()));
+            list.steps.push(step);
+        }
+        list.skills = self.skills.clone();
+        list
+    }
+
+    fn task(&mut self, known: &[Slug]) -> PlannedTask {
+        self.names += 1;
+        let name = format!("task-{}", self.names);
+        let skills: Vec<String> = self.skills.keys().cloned().collect();
+        let skill = if self.random.chance(25) { None } else { self.random.pick(&skills).cloned() };
+        let skill = if self.misbehaves(3) { Some("lost".to_owned()) } else { skill };
+        let policy = skill.as_ref().and_then(|skill| self.skills.get(skill)).cloned();
+        let calls = if self.random.chance(30) { self.calls() } else { Vec::new() };
+        let task = Task {
+            slug: Slug::new(&name),
+            need: format!("what {name} needs"),
+            name,
+            aliases: Vec::new(),
+            skill,
+            references: self.references(known),
+            expected: "a summary".to_owned(),
+            approval: self.random.chance(10),
+            calls: if policy.is_some() { calls } else { Vec::new() },
+            extra: String::new(),
+        };
+        let writer = policy.and_then(|policy| policy.writer).or(task.approval.then(|| "it asks".to_owned()));
+        PlannedTask { task, unchanged: false, writer }
+    }
+
+    fn references(&mut self, known: &[Slug]) -> Vec<Reference> {
+        let mut references = Vec::new();
+        for _ in 0..self.random.below(4) {
+            let target = match self.random.pick(known) {
+                Some(slug) if self.random.chance(50) => Target::TaskOutput { slug: slug.clone(), heading: None },
+                // A lying reader: a task of a later step, or of none.
+                _ if self.misbehaves(3) => {
+                    Target::TaskOutput { slug: Slug::new(format!("task-{}", self.names + 1)), heading: None }
+                }
+                _ if self.random.chance(20) => Target::ProjectDescription,
+                _ => Target::File { path: format!("file-{}", self.random.below(5)), fragment: None },
+            };
+            references.push(Reference { title: String::new(), target });
+        }
+        references
+    }
+
+    fn calls(&mut self) -> Vec<ToolCall> {
+        let mut calls = Vec::new();
+        for _ in 0..=self.random.below(3) {
+            self.calls += 1;
+            let name = TOOLS.get(self.random.below(TOOLS.len())).map_or("read_file", |tool| tool.0);
+            let arguments = serde_json::json!({ "argument": self.random.below(2) });
+            calls.push(ToolCall { name: name.to_owned(), id: format!("{name}-{}", self.calls), arguments });
+        }
+        calls
+    }
+
+    /// What comes of an effect; `None` if nobody is there to answer a gate or a question.
+    pub fn perform(&mut self, run: &Run, effect: &Effect) -> Option<Event> {
+        Some(match effect {
+            Effect::AskModel(asked) => self.reply(asked),
+            Effect::ReadReply(asked) => self.read(run, asked),
+            Effect::CheckReferences { task, n, stage } => {
+                let issues = if self.misbehaves(15) { vec![issue()] } else { Vec::new() };
+                Event::ReferencesChecked { task: task.clone(), n: *n, stage: *stage, issues }
+            }
+            Effect::RunTool { task, run: exec, call, .. } => {
+                let policy = run.policy(&call.name);
+                let record = if call.name == "ask_user" && self.random.chance(50) {
+                    ToolRecord::Question("Which?".to_owned())
+                } else if policy.stages_changes() && self.random.chance(70) {
+                    ToolRecord::Changes(changes())
+                } else {
+                    ToolRecord::Output { blob: blob("output"), error: self.random.chance(20) }
+                };
+                let (task, run, call) = (task.clone(), exec.clone(), call.id.clone());
+                Event::ToolFinished { task, run, call, record, ms: 200 }
+            }
+            Effect::MergeByCode { task, n } => {
+                Event::RunsMerged { task: task.clone(), n: *n, result: ResultParts::default() }
+            }
+            Effect::AskApproval(gate) => {
+                if self.misbehaves(10) {
+                    return None;
+                }
+                Event::GateAnswered { gate: gate.clone(), answer: self.answer(gate) }
+            }
+            Effect::AskPerson { task, run, call, .. } => {
+                if self.misbehaves(10) {
+                    return None;
+                }
+                let (task, run, call) = (task.clone(), run.clone(), call.clone());
+                Event::QuestionAnswered { task, run, call, output: blob("answer") }
+            }
+            Effect::ApplyChanges { task, run, set, changes } => {
+                let (task, run, set) = (task.clone(), run.clone(), *set);
+                if self.misbehaves(20) {
+                    Event::ChangesRejected { task, run, set, issues: vec![issue()] }
+                } else {
+                    Event::ChangesApplied { task, run, set, changes: changes.clone() }
+                }
+            }
+            Effect::RollBack { task, run, set, .. } => {
+                Event::ChangesRolledBack { task: task.clone(), run: run.clone(), set: *set }
+            }
+            Effect::Conclude(outcome) => Event::RunConcluded { outcome: *outcome, report: blob("report") },
+        })
+    }
+
+    fn reply(&mut self, asked: &Asked) -> Event {
+        let key = asked.key.clone();
+        if self.misbehaves(10) {
+            let faults = [
+                CallFault::Communication,
+                CallFault::Communication,
+                CallFault::ContextOverflow,
+                CallFault::ContextOverflow,
+                CallFault::Timeout,
+                CallFault::Configuration,
+                CallFault::Cancelled,
+            ];
+            let fault = self.random.pick(&faults).cloned().unwrap_or(CallFault::Communication);
+            return Event::CallFailed { key, fault, sends: 3, message: "it failed".to_owned() };
+        }
+        Event::ReplyReceived {
+            key,
+            prompt: blob("prompt"),
+            reply: blob("reply"),
+            model: "test/model".to_owned(),
+            usage: Usage { input: 100, output: 10, cached: 0, cost_usd: Some(0.01) },
+            ms: 500,
+            sends: 1,
+            stop: StopReason::End,
+        }
+    }
+
+    fn read(&mut self, run: &Run, asked: &Asked) -> Event {
+        let (key, repairs, issues) = (asked.key.clone(), Vec::new(), Vec::new());
+        if self.misbehaves(20) {
+            return Event::ReplyRefused { key, issues: vec![issue()], repairs };
+        }
+        match key.phase {
+            Phase::Plan => {
+                Event::ListAdopted { origin: ListOrigin::Reply(key), list: self.list(None), repairs, issues }
+            }
+            Phase::Iterate | Phase::Continue => {
+                let list = self.list(Some(run));
+                Event::ListAdopted { origin: ListOrigin::Reply(key), list, repairs, issues }
+            }
+            Phase::Refine => {
+                let known: Vec<Slug> = run.done().map(|task| task.task.slug.clone()).collect();
+                let references = if self.random.chance(40) { Some(self.references(&known)) } else { None };
+                let calls = if self.random.chance(50) { self.calls() } else { Vec::new() };
+                let approval = self.random.chance(5);
+                let refinement = Refinement { need: None, references, expected: None, approval, calls };
+                Event::TaskRefined { key, refinement, repairs, issues }
+            }
+            Phase::Execute | Phase::Merge => self.executed(run, asked, key),
+        }
+    }
+
+    fn executed(&mut self, run: &Run, asked: &Asked, key: CallKey) -> Event {
+        let (repairs, issues) = (Vec::new(), Vec::new());
+        let task = key.task.as_ref().and_then(|slug| run.task(slug));
+        let talks = key.phase == Phase::Execute && task.is_some_and(|task| task.is_loop());
+        if talks && (!asked.without_tools || self.misbehaves(5)) && !self.tame && self.random.chance(70) {
+            return Event::CallsAsked { key, calls: self.calls(), repairs, issues };
+        }
+        let writes = key.phase == Phase::Execute && self.random.chance(40);
+        let result = ResultParts {
+            summary: "a summary".to_owned(),
+            more_work: self.random.chance(10),
+            changes: writes.then(changes),
+            ..ResultParts::default()
+        };
+        Event::RunFinished { key, result, repairs, issues }
+    }
+
+    fn answer(&mut self, gate: &Gate) -> Answer {
+        let words = "not now".to_owned();
+        if self.misbehaves(1) {
+            return Answer::Stop;
+        }
+        match &gate.kind {
+            GateKind::BeforeRun(slugs) if !self.tame => match self.random.below(6) {
+                0 => Answer::All,
+                1 => Answer::Deny { words },
+                2 | 3 => {
+                    let mut verdicts = BTreeMap::new();
+                    for slug in slugs {
+                        match self.random.below(3) {
+                            0 => verdicts.insert(slug.clone(), Verdict::Deny),
+                            1 => verdicts.insert(slug.clone(), Verdict::Approve),
+                            _ => None,
+                        };
+                    }
+                    Answer::Each { verdicts, words }
+                }
+                _ => Answer::Listed,
+            },
+            GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } if !self.tame => {
+                match self.random.below(8) {
+                    0 => Answer::Deny { words },
+                    1 => Answer::Each { verdicts: [(task.clone(), Verdict::Approve)].into(), words },
+                    2 => Answer::All,
+                    _ => Answer::Listed,
+                }
+            }
+            _ => Answer::Listed,
+        }
+    }
+
+    /// Why nobody is there.
+    pub fn absence(effect: &Effect) -> Outcome {
+        if matches!(effect, Effect::AskApproval(_)) { Outcome::ApprovalRequired } else { Outcome::InputRequired }
+    }
+}
+
+fn settings(random: &mut Random) -> Settings {
+    let mut settings = Settings::default();
+    let policies = [Policy::Auto, Policy::Auto, Policy::Always, Policy::Never];
+    let modes = [ApprovalMode::Both, ApprovalMode::BeforeRun, ApprovalMode::BeforeApply, ApprovalMode::Never];
+    settings.jobs = u32::try_from(random.below(5)).unwrap_or(1);
+    settings.attempts = u32::try_from(1 + random.below(4)).unwrap_or(1);
+    settings.max_rounds = u32::try_from(1 + random.below(4)).unwrap_or(1);
+    settings.refine = random.pick(&policies).copied().unwrap_or_default();
+    settings.iterate = random.pick(&policies).copied().unwrap_or_default();
+    settings.approval = random.pick(&modes).copied().unwrap_or_default();
+    if random.chance(30) {
+        settings.merge = MergePolicy::Model;
+    }
+    let limits = &mut settings.limits;
+    limits.max_turns = u32::try_from(1 + random.below(4)).unwrap_or(1);
+    limits.timeout_seconds = u32::try_from(5 + random.below(60)).unwrap_or(5);
+    if random.chance(15) {
+        limits.max_calls = u32::try_from(random.below(30)).unwrap_or(0);
+    }
+    if random.chance(10) {
+        limits.max_tokens = Some(u64::try_from(random.below(3_000)).unwrap_or(0));
+    }
+    if random.chance(10) {
+        limits.max_cost_usd = Some(0.1);
+    }
+    if random.chance(10) {
+        limits.run_timeout_seconds = Some(20);
+    }
+    settings
+}
+
+fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {
+    let mut skills = BTreeMap::new();
+    for name in ["one", "two", "three", "four"] {
+        let mut skill = SkillPolicy { hash: Some(blob(name)), ..SkillPolicy::default() };
+        skill.needs_arguments = random.chance(40);
+        skill.execute_combined = random.chance(30);
+        if random.chance(40) {
+            skill.writer = Some("it writes".to_owned());
+        }
+        if random.chance(30) {
+            skill.mode = SkillMode::Loop;
+            skill.needs_arguments = false;
+        }
+        if random.chance(20) {
+            skill.merge = Some(MergePolicy::Model);
+        }
+        if random.chance(15) {
+            skill.refine = Some(Policy::Always);
+        }
+        if random.chance(15) {
+            skill.limits.max_calls = Some(u32::try_from(random.below(4)).unwrap_or(1));
+        }
+        if random.chance(10) {
+            skill.limits.max_tokens = Some(200);
+        }
+        if random.chance(20) {
+            skill.limits.parallel = Some(1);
+        }
+        skills.insert(name.to_owned(), skill);
+    }
+    skills
+}
+
+fn blob(text: &str) -> BlobId {
+    BlobId::new(text)
+}
+
+fn changes() -> ChangeSet {
+    let change = FileChange { path: "a.rs".to_owned(), before: None, after: Some(blob("after")), mode: None };
+    ChangeSet { files: vec![change], diff: None }
+}
+
+fn issue() -> Issue {
+    let place = Place { phase: Phase::Plan, section: None, task: None, item: None, key: None, span: Span::default() };
+    Issue {
+        code: IssueCode::FileMissing,
+        severity: Severity::Error,
+        place,
+        what: "it is wrong".to_owned(),
+        todo: "mend it".to_owned(),
+        allowed: Vec::new(),
+        raw: None,
+    }
+}

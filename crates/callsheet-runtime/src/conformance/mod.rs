@@ -5,7 +5,7 @@ mod model;
 mod requests;
 
 pub use model::{Scene, Subject, check_model};
-pub use requests::count_request;
+pub use requests::story_request;
 
 /// How one check came out.
 #[derive(Clone, Debug, PartialEq, Eq)]

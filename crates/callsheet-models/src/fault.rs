@@ -73,10 +73,9 @@ pub fn from_status(status: u16, body: &str, retry_after: Option<Duration>, blame
         return ModelFault::ContextOverflow { message: words };
     }
     match status {
-        408 | 425 | 429 | 500..=599 => ModelFault::Communication {
-            message: join(&format!("{provider} answered {status}"), &words),
-            retry_after,
-        },
+        408 | 425 | 429 | 500..=599 => {
+            ModelFault::Communication { message: join(&format!("{provider} answered {status}"), &words), retry_after }
+        }
         401 | 403 => {
             let advice = match &blame.key_variable {
                 Some(variable) => format!("{provider} refused the key in {variable} ({status}); set a valid one"),
@@ -162,7 +161,9 @@ fn message_in(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         // Gemini wraps its error object in a list.
         Value::Array(items) => items.first().and_then(message_in),
-        Value::Object(map) => ["error", "message", "detail", "msg"].iter().find_map(|key| map.get(*key).and_then(message_in)),
+        Value::Object(map) => {
+            ["error", "message", "detail", "msg"].iter().find_map(|key| map.get(*key).and_then(message_in))
+        }
         _ => None,
     }
 }

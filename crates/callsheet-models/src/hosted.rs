@@ -12,7 +12,8 @@ use callsheet_runtime::ports::{DeltaSink, Message, Model, ModelFault, ModelInfo,
 use futures_util::StreamExt;
 use genai::adapter::AdapterKind;
 use genai::chat::{
-    self, ChatMessage, ChatOptions, ChatRequest, ChatStreamEvent, ContentPart, JsonSpec, MessageContent, StreamEnd,
+    self, CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatStreamEvent, ContentPart, JsonSpec, MessageContent,
+    StreamEnd,
 };
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ModelIden, ServiceTarget};
@@ -146,7 +147,11 @@ impl HostedModel {
         let raw = theirs.into_iter().map(|call| RawCall {
             id: call.call_id,
             name: call.fn_name,
-            arguments: if call.fn_arguments.is_null() { Value::Object(serde_json::Map::new()) } else { call.fn_arguments },
+            arguments: if call.fn_arguments.is_null() {
+                Value::Object(serde_json::Map::new())
+            } else {
+                call.fn_arguments
+            },
         });
         let calls = with_ids(raw.collect(), request);
         let mut memory = self.signatures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -168,9 +173,12 @@ impl HostedModel {
         }
         if !request.tools.is_empty() {
             let tools = request.tools.iter().map(|tool| {
-                chat::Tool::new(tool.name.as_str())
+                let mut theirs = chat::Tool::new(tool.name.as_str())
                     .with_description(tool.description.as_str())
-                    .with_schema(tool.parameters.clone())
+                    .with_schema(tool.parameters.clone());
+                // Unset means strict on this wire, which refuses schemas with optional properties.
+                theirs.strict = (self.kind == AdapterKind::OpenAIResp).then_some(false);
+                theirs
             });
             chat.tools = Some(tools.collect());
         }
@@ -195,6 +203,12 @@ impl HostedModel {
             });
         }
         flush(&mut results, &mut messages);
+        if self.kind == AdapterKind::Anthropic
+            && messages.len() > 1
+            && let Some(last) = messages.pop()
+        {
+            messages.push(last.with_options(CacheControl::Ephemeral));
+        }
         messages
     }
 
@@ -206,8 +220,13 @@ impl HostedModel {
         if let Some(temperature) = request.temperature.and_then(|warm| warm.to_string().parse::<f64>().ok()) {
             options = options.with_temperature(temperature);
         }
-        if let Some(seed) = request.seed {
+        // The responses wire refuses a seed.
+        if let Some(seed) = request.seed.filter(|_| self.kind != AdapterKind::OpenAIResp) {
             options = options.with_seed(seed);
+        }
+        // Other vendors cache prefixes unasked. In a conversation the last message is marked instead.
+        if self.kind == AdapterKind::Anthropic && request.messages.len() == 1 {
+            options = options.with_cache_control(CacheControl::Ephemeral);
         }
         let schema = request.constraint.as_ref().and_then(|constraint| constraint.json_schema.as_ref());
         if let Some(schema) = schema.filter(|_| self.info.capabilities.json_schema) {
@@ -254,7 +273,11 @@ impl HostedModel {
                 fault::communication(format!("{}: {}", self.blame.provider, self.scrub(cause)))
             }
             other => ModelFault::Configuration {
-                message: format!("{} cannot take this request: {}", self.blame.provider, self.scrub(&other.to_string())),
+                message: format!(
+                    "{} cannot take this request: {}",
+                    self.blame.provider,
+                    self.scrub(&other.to_string())
+                ),
             },
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use callsheet_runtime::conformance::{Finding, Scene, Subject, check_model, count_request};
+use callsheet_runtime::conformance::{Finding, Scene, Subject, check_model, story_request};
 use callsheet_runtime::ports::{Model, ModelFault, ModelInfo};
 use tokio_util::sync::CancellationToken;
 
@@ -49,7 +49,7 @@ pub async fn speed(model: &Arc<dyn Model>, cancel: &CancellationToken) -> Result
             first.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
         }
     };
-    let reply = model.ask(&count_request(SPEED_TOKENS), &sink, cancel).await?;
+    let reply = model.ask(&story_request(SPEED_TOKENS), &sink, cancel).await?;
     let first = first.into_inner().unwrap_or_else(PoisonError::into_inner).unwrap_or_else(Instant::now);
     let seconds = first.elapsed().as_secs_f64();
     let tokens = reply.usage.output;
@@ -63,9 +63,13 @@ struct Alone(Arc<dyn Model>);
 impl Subject for Alone {
     fn model(&self, scene: Scene) -> Result<Arc<dyn Model>, String> {
         match scene {
-            Scene::Text | Scene::Length | Scene::Slow | Scene::Tool | Scene::Results | Scene::Schema | Scene::Grammar => {
-                Ok(Arc::clone(&self.0))
-            }
+            Scene::Text
+            | Scene::Length
+            | Scene::Slow
+            | Scene::Tool
+            | Scene::Results
+            | Scene::Schema
+            | Scene::Grammar => Ok(Arc::clone(&self.0)),
             _ => Err("a sound server does not fail on demand".to_owned()),
         }
     }

@@ -97,7 +97,11 @@ async fn check_wire(name: &str, suffix: &'static str) {
 }
 
 fn failures(findings: &[Finding]) -> Vec<String> {
-    findings.iter().filter(|finding| matches!(finding.outcome, CheckOutcome::Failed { .. })).map(Finding::line).collect()
+    findings
+        .iter()
+        .filter(|finding| matches!(finding.outcome, CheckOutcome::Failed { .. }))
+        .map(Finding::line)
+        .collect()
 }
 
 fn lines(findings: &[Finding]) -> String {

@@ -12,6 +12,10 @@ use crate::fault::Blame;
 use crate::local::{LEARN_TIMEOUT, LocalModel, Speech};
 use crate::scripted::{ScriptError, Scripted};
 use crate::transport::Transport;
+use crate::wire::llamacpp::PrintGrammar;
+
+/// How a llama.cpp server gets its grammars. While nothing prints them, the ability is not offered and schemas are used.
+const PRINT_GRAMMAR: PrintGrammar = |_| None;
 
 /// Where variables are read; tests give their own.
 pub trait Environment {
@@ -110,7 +114,7 @@ pub async fn connect(
 
 fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<LocalModel, BuildError> {
     let (speech, grammar) = match provider.dialect {
-        Dialect::Llamacpp => (Speech::Llamacpp(print_grammar), true),
+        Dialect::Llamacpp => (Speech::Llamacpp(PRINT_GRAMMAR), PRINT_GRAMMAR(&Grammar { rules: Vec::new() }).is_some()),
         Dialect::Ollama => (Speech::Ollama, false),
         _ => (Speech::Openai, false),
     };
@@ -144,10 +148,9 @@ fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Re
 fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<Arc<dyn Model>, BuildError> {
     match (&provider.adapter, provider.dialect) {
         (_, Dialect::Openai) => Ok(Arc::new(local(provider, model, environment)?)),
-        (adapter, _) => Err(BuildError::NoAdapter {
-            provider: provider.name.clone(),
-            adapter: adapter.clone().unwrap_or_default(),
-        }),
+        (adapter, _) => {
+            Err(BuildError::NoAdapter { provider: provider.name.clone(), adapter: adapter.clone().unwrap_or_default() })
+        }
     }
 }
 
@@ -171,8 +174,4 @@ fn info(provider: &Provider, model: &str, capabilities: Capabilities) -> ModelIn
 
 fn blame(provider: &Provider, model: &str) -> Blame {
     Blame { provider: provider.name.clone(), model: model.to_owned(), key_variable: provider.api_key_env.clone() }
-}
-
-fn print_grammar(_grammar: &Grammar) -> Option<String> {
-    None
 }

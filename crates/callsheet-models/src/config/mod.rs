@@ -123,7 +123,9 @@ pub struct Provider {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
     /// Neither configured nor a known vendor.
-    #[error("there is no provider `{name}`; add [providers.{name}] with a dialect and a base_url, or use one of: {known}")]
+    #[error(
+        "there is no provider `{name}`; add [providers.{name}] with a dialect and a base_url, or use one of: {known}"
+    )]
     UnknownProvider {
         /// The name asked for.
         name: String,

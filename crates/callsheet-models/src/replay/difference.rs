@@ -47,7 +47,8 @@ fn in_text(path: &str, recorded: &str, asked: &str) -> Option<String> {
         line = line.saturating_add(1);
         let (a, b) = (left.next(), right.next());
         if a != b {
-            let show = |text: Option<&str>| text.map_or_else(|| "the end".to_owned(), |text| format!("{:?}", cut(text)));
+            let show =
+                |text: Option<&str>| text.map_or_else(|| "the end".to_owned(), |text| format!("{:?}", cut(text)));
             return Some(format!("at {path}, line {line}: recorded {}, asked {}", show(a), show(b)));
         }
         if a.is_none() {

@@ -104,10 +104,11 @@ impl Scripted {
         };
         let mut rules = Vec::with_capacity(script.rule.len());
         for rule in script.rule {
-            let label = rule.label.as_deref().map(Regex::new).transpose().map_err(|error| ScriptError::Invalid {
-                name: name.to_owned(),
-                message: format!("label: {error}"),
-            })?;
+            let label =
+                rule.label.as_deref().map(Regex::new).transpose().map_err(|error| ScriptError::Invalid {
+                    name: name.to_owned(),
+                    message: format!("label: {error}"),
+                })?;
             rules.push(Compiled { rule, label });
         }
         let given = Mutex::new(vec![0; rules.len()]);
@@ -221,7 +222,9 @@ impl Rule {
 fn contains(request: &ModelRequest, part: &str) -> bool {
     request.system.contains(part)
         || request.messages.iter().any(|message| match message {
-            Message::User { text } | Message::Assistant { text, .. } | Message::Tool { text, .. } => text.contains(part),
+            Message::User { text } | Message::Assistant { text, .. } | Message::Tool { text, .. } => {
+                text.contains(part)
+            }
         })
 }
 

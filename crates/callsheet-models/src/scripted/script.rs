@@ -151,10 +151,8 @@ impl TryFrom<WrittenRule> for Rule {
     type Error = String;
 
     fn try_from(written: WrittenRule) -> Result<Self, String> {
-        let single = written.text.is_some()
-            || written.text_file.is_some()
-            || written.calls.is_some()
-            || written.fault.is_some();
+        let single =
+            written.text.is_some() || written.text_file.is_some() || written.calls.is_some() || written.fault.is_some();
         let mut reply = written.reply;
         if single && !reply.is_empty() {
             return Err("a rule holds either one reply itself or a list [[rule.reply]]".to_owned());

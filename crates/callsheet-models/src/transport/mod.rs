@@ -100,7 +100,8 @@ impl Transport {
     async fn read_json(&self, request: reqwest::RequestBuilder) -> Result<Value, ModelFault> {
         let response = self.send(request).await?;
         let bytes = response.bytes().await.map_err(|error| self.broken(&error))?;
-        serde_json::from_slice(&bytes).map_err(|_| fault::communication(format!("{} sent no JSON", self.blame.provider)))
+        serde_json::from_slice(&bytes)
+            .map_err(|_| fault::communication(format!("{} sent no JSON", self.blame.provider)))
     }
 
     async fn send(&self, mut request: reqwest::RequestBuilder) -> Result<reqwest::Response, ModelFault> {

@@ -7,7 +7,7 @@ mod requests;
 pub mod store;
 
 pub use model::{Scene, Subject, check_model};
-pub use requests::count_request;
+pub use requests::story_request;
 
 /// How one check came out.
 #[derive(Clone, Debug, PartialEq, Eq)]

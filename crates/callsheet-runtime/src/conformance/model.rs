@@ -207,7 +207,7 @@ async fn text(model: Arc<dyn Model>) -> Verdict {
 }
 
 async fn length(model: Arc<dyn Model>) -> Verdict {
-    let reply = replied(&model, &requests::count_request(12)).await?;
+    let reply = replied(&model, &requests::story_request(12)).await?;
     demand(reply.stop == StopReason::Length, || format!("stopped by {:?}", reply.stop))?;
     demand(reply.usage.output <= 16, || format!("{} tokens came, 12 were allowed", reply.usage.output))
 }
@@ -228,14 +228,14 @@ async fn cancel_inside(model: Arc<dyn Model>) -> Verdict {
             cancel.cancel();
         }
     };
-    let result = model.ask(&requests::count_request(4_000), &sink, &cancel).await;
+    let result = model.ask(&requests::story_request(4_000), &sink, &cancel).await;
     let took = cancelled_at.into_inner().unwrap_or_else(PoisonError::into_inner).map(|at| at.elapsed());
     demand(result == Err(ModelFault::Cancelled), || format!("{result:?}"))?;
     demand(took.is_some_and(|took| took < CANCEL_BOUND), || format!("it took {took:?}"))
 }
 
 async fn deadline(model: Arc<dyn Model>) -> Verdict {
-    let request = ModelRequest { deadline: SHORT_DEADLINE, ..requests::count_request(4_000) };
+    let request = ModelRequest { deadline: SHORT_DEADLINE, ..requests::story_request(4_000) };
     let (result, _) = ask(&model, &request).await;
     demand(result == Err(ModelFault::Deadline), || format!("{result:?}"))
 }

@@ -31,8 +31,8 @@ pub(super) fn text() -> ModelRequest {
 }
 
 /// Something long, cut at `max_output_tokens`; also what speed is measured with.
-pub fn count_request(max_output_tokens: u32) -> ModelRequest {
-    request("count", include_str!("../../prompts/conformance/count.md"), max_output_tokens)
+pub fn story_request(max_output_tokens: u32) -> ModelRequest {
+    request("story", include_str!("../../prompts/conformance/story.md"), max_output_tokens)
 }
 
 /// A question that needs the tool.

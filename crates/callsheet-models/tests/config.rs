@@ -1,0 +1,132 @@
+//! Model references, vendor rows, and what becomes of settings.
+
+use std::collections::BTreeMap;
+
+use callsheet_models::config::{
+    BuildError, Dialect, ModelRef, Provider, ProviderSettings, SettingsError, build, vendors,
+};
+use callsheet_models::probe::keys_present;
+
+fn configured(text: &str) -> BTreeMap<String, ProviderSettings> {
+    toml::from_str(text).unwrap()
+}
+
+fn environment(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// covers: 7.9
+#[test]
+fn references() {
+    let provided =
+        |provider: &str, model: &str| ModelRef::Provided { provider: provider.to_owned(), model: model.to_owned() };
+    for (text, expect) in [
+        ("ollama/qwen3:8b", Some(provided("ollama", "qwen3:8b"))),
+        ("openrouter/meta/llama-4", Some(provided("openrouter", "meta/llama-4"))),
+        ("lmstudio//odd", Some(provided("lmstudio", "/odd"))),
+        ("embedded:/models/a.gguf", Some(ModelRef::Embedded("/models/a.gguf".into()))),
+        ("scripted:replies.toml", Some(ModelRef::Scripted("replies.toml".into()))),
+        ("embedded:", None),
+        ("qwen3:8b", None),
+        ("other:a/b", None),
+        ("ollama/", None),
+        ("/model", None),
+        ("gpt", None),
+        ("", None),
+    ] {
+        assert_eq!(text.parse::<ModelRef>().ok(), expect, "{text}");
+        if let Some(reference) = expect {
+            assert_eq!(reference.to_string(), text);
+        }
+    }
+}
+
+#[test]
+fn vendor_rows_are_sound() {
+    assert!(vendors().len() > 10);
+    let mut names: Vec<&str> = vendors().iter().map(|vendor| vendor.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), vendors().len());
+    let keys = environment(
+        &vendors().iter().filter_map(|v| v.api_key_env.as_deref()).map(|name| (name, "k")).collect::<Vec<_>>(),
+    );
+    for vendor in vendors() {
+        assert!(vendor.base_url.starts_with(if vendor.local { "http://127.0.0.1:" } else { "https://" }));
+        assert_eq!(vendor.local, vendor.api_key_env.is_none(), "{}", vendor.name);
+        let provider = Provider::resolve(&vendor.name, &BTreeMap::new()).unwrap();
+        let model = build(&provider, "m", &keys).unwrap_or_else(|error| panic!("{}: {error}", vendor.name));
+        assert_eq!(model.info().id, format!("{}/m", vendor.name));
+    }
+}
+
+#[test]
+fn settings_lie_over_the_vendor_row() {
+    let all = configured(
+        r#"
+        [mistral]
+        slots = 2
+        [deepseek]
+        base_url = "http://127.0.0.1:9000/v1"
+        [work]
+        dialect = "anthropic"
+        api_key_env = "WORK_KEY"
+        window = 100000
+        [groq]
+        dialect = "ollama"
+        "#,
+    );
+    let mistral = Provider::resolve("mistral", &all).unwrap();
+    assert_eq!((mistral.slots_or_default(), mistral.adapter.as_deref()), (2, Some("mistral")));
+    assert_eq!(mistral.api_key_env.as_deref(), Some("MISTRAL_API_KEY"));
+
+    // The vendor's key never goes to another address.
+    let proxied = Provider::resolve("deepseek", &all).unwrap();
+    assert_eq!((proxied.adapter, proxied.api_key_env, proxied.local), (None, None, true));
+
+    let work = Provider::resolve("work", &all).unwrap();
+    assert_eq!(work.base_url, Provider::resolve("anthropic", &all).unwrap().base_url);
+    assert_eq!((work.api_key_env.as_deref(), work.window), (Some("WORK_KEY"), Some(100_000)));
+
+    let other_wire = Provider::resolve("groq", &all).unwrap();
+    assert_eq!((other_wire.dialect, other_wire.base_url.as_str()), (Dialect::Ollama, "http://127.0.0.1:11434"));
+    assert_eq!(other_wire.api_key_env, None);
+}
+
+#[test]
+fn wrong_settings_are_told() {
+    let all = configured("[mine]\nwindow = 5\n[half]\ndialect = \"openai\"\n");
+    let fault = |name: &str| Provider::resolve(name, &all).unwrap_err();
+    assert!(matches!(fault("mine"), SettingsError::NoDialect { .. }));
+    assert!(matches!(fault("half"), SettingsError::NoBaseUrl { .. }));
+    let unknown = fault("nobody").to_string();
+    assert!(unknown.contains("[providers.nobody]") && unknown.contains("mine") && unknown.contains("ollama"));
+    assert!(toml::from_str::<ProviderSettings>("api_key = \"sk\"").is_err(), "a key in the file is refused");
+}
+
+#[test]
+fn a_missing_key_names_its_variable() {
+    let provider = Provider::resolve("anthropic", &BTreeMap::new()).unwrap();
+    for environment in [environment(&[]), environment(&[("ANTHROPIC_API_KEY", "  ")])] {
+        let Err(BuildError::MissingKey { variable, .. }) = build(&provider, "m", &environment) else {
+            panic!("built without a key")
+        };
+        assert_eq!(variable, "ANTHROPIC_API_KEY");
+    }
+}
+
+#[test]
+fn keys_in_the_environment_are_found_by_name() {
+    let present =
+        keys_present(&environment(&[("GROQ_API_KEY", "a"), ("OPENAI_API_KEY", ""), ("ANTHROPIC_API_KEY", "b")]));
+    let names: Vec<&str> = present.iter().map(|key| key.provider.as_str()).collect();
+    assert_eq!(names, ["anthropic", "groq"]);
+    assert!(!format!("{present:?}").contains("\"a\""));
+}
+
+#[test]
+fn cost_needs_both_prices() {
+    use callsheet_models::config::Prices;
+    assert_eq!(Prices { input: Some(3.0), output: Some(15.0) }.cost_usd(1_000_000, 200_000), Some(6.0));
+    assert_eq!(Prices { input: Some(3.0), output: None }.cost_usd(1, 1), None);
+}

@@ -1,0 +1,71 @@
+//! The suite against a real llama.cpp server whose address is in `CALLSHEET_TEST_LLAMACPP`, such as
+//! `http://127.0.0.1:8080`. Without it the test says that it was skipped. Protocol and structure are asserted, never
+//! sense: the model may be the smallest there is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callsheet_models::config::{Dialect, Provider, ProviderSettings, build, connect};
+use callsheet_models::measure::speed;
+use callsheet_models::probe::{PROBE_TIME, running_at};
+use callsheet_runtime::conformance::{CheckOutcome, Finding, Scene, Subject, check_model};
+use callsheet_runtime::ports::Model;
+use tokio_util::sync::CancellationToken;
+
+struct Real {
+    provider: Provider,
+    window: u32,
+}
+
+impl Subject for Real {
+    fn model(&self, scene: Scene) -> Result<Arc<dyn Model>, String> {
+        let mut provider = self.provider.clone();
+        match scene {
+            Scene::Tool => return Err("a model this small calls no tools".to_owned()),
+            Scene::Unreachable => provider.base_url = "http://127.0.0.1:9".to_owned(),
+            Scene::Refused
+            | Scene::UnknownModel
+            | Scene::Overloaded
+            | Scene::ServerError
+            | Scene::BrokenOff
+            | Scene::Empty => return Err("a sound server does not fail on demand".to_owned()),
+            _ => {}
+        }
+        build(&provider, "any", &BTreeMap::new()).map_err(|error| error.to_string())
+    }
+
+    fn too_many_tokens(&self) -> u32 {
+        self.window.saturating_mul(2)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn real_llamacpp_server() {
+    let Ok(address) = std::env::var("CALLSHEET_TEST_LLAMACPP") else {
+        eprintln!("skipped real_llamacpp_server: CALLSHEET_TEST_LLAMACPP is not set");
+        return;
+    };
+    let found = running_at(vec![("llamacpp".into(), Dialect::Llamacpp, address.clone())], PROBE_TIME).await;
+    let server = found.first().expect("the server answers the probe");
+    println!("{server:?}");
+    let window = server.models.first().and_then(|model| model.window).expect("it tells its window");
+    assert!(server.slots.is_some_and(|slots| slots > 0));
+
+    let settings = ProviderSettings { base_url: Some(address), ..ProviderSettings::default() };
+    let provider = Provider::resolve("llamacpp", &BTreeMap::from([("llamacpp".to_owned(), settings)])).unwrap();
+    let model = connect(&provider, "any", &BTreeMap::new()).await.unwrap();
+    assert_eq!(model.info().window, Some(window));
+
+    let findings = check_model(&Real { provider, window }).await;
+    findings.iter().for_each(|finding| println!("{}", finding.line()));
+    let failed: Vec<String> = findings
+        .iter()
+        .filter(|finding| matches!(finding.outcome, CheckOutcome::Failed { .. }))
+        .map(Finding::line)
+        .collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+
+    let speed = speed(&model, &CancellationToken::new()).await.unwrap();
+    println!("{speed:?}");
+    assert!(speed.tokens > 0);
+}

@@ -4,6 +4,19 @@
 #[cfg(feature = "conformance")]
 pub mod conformance;
 
+pub mod changes;
+
+pub mod edge;
+
+mod issues;
+
 pub mod paths;
 
 pub mod ports;
+
+pub mod references;
+
+pub mod runfiles;
+
+#[cfg(test)]
+mod testing;

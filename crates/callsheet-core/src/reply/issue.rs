@@ -1,5 +1,7 @@
 //! What reading says about a text: repairs it made, issues it found, and where (spec 4.3, 4.8).
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::{IssueCode, RepairCode};
@@ -112,6 +114,104 @@ pub struct Issue {
     /// The raw block, at most 2,000 characters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub raw: Option<String>,
+}
+
+/// Most allowed values that are listed in full (spec 4.8).
+const ALLOWED: usize = 30;
+
+/// Longest raw block, characters (spec 4.8).
+const RAW: usize = 2_000;
+
+impl Span {
+    /// One line.
+    pub fn line(line: u32) -> Self {
+        Self { first: line, last: line }
+    }
+
+    /// From the first line of `self` to the last of `other`.
+    pub fn to(self, other: Self) -> Self {
+        Self { first: self.first.min(other.first), last: self.last.max(other.last) }
+    }
+}
+
+impl Issue {
+    /// The same as a warning.
+    pub fn warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
+    }
+
+    /// Names the label or key.
+    pub fn key(mut self, key: &str) -> Self {
+        self.place.key = Some(key.to_owned());
+        self
+    }
+
+    /// Names the call, change or link.
+    pub fn item(mut self, item: &str) -> Self {
+        self.place.item = Some(item.to_owned());
+        self
+    }
+
+    /// Names the task.
+    pub fn task(mut self, task: &str) -> Self {
+        self.place.task = Some(task.to_owned());
+        self
+    }
+
+    /// Lists what is allowed: all values up to 30, else the five nearest to `wanted` and the count.
+    pub fn allowed<'a>(mut self, wanted: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
+        let values: Vec<&str> = values.into_iter().collect();
+        self.allowed = if values.len() <= ALLOWED {
+            values.into_iter().map(str::to_owned).collect()
+        } else {
+            let mut near = super::near::nearest(wanted, values.iter().copied(), 5);
+            near.push(format!("({} in all)", values.len()));
+            near
+        };
+        self
+    }
+
+    /// Quotes the raw block, cut to 2,000 characters.
+    pub fn raw(mut self, raw: &str) -> Self {
+        self.raw = Some(raw.chars().take(RAW).collect());
+        self
+    }
+}
+
+impl fmt::Display for Issue {
+    /// The text form of spec 4.8: `<section>, task "<name>", <key> (lines a-b): <what>. <what to do>.
+    /// Allowed: <values>.`, then the raw block in a fence.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = &self.place;
+        let parts = [
+            place.section.clone(),
+            place.task.as_ref().map(|task| format!("task \"{task}\"")),
+            place.key.clone(),
+            place.item.clone(),
+        ];
+        let words: Vec<String> = parts.into_iter().flatten().collect();
+        if !words.is_empty() {
+            write!(f, "{} ", words.join(", "))?;
+        }
+        match place.span {
+            Span { first, last } if first == last => write!(f, "(line {first}): ")?,
+            Span { first, last } => write!(f, "(lines {first}-{last}): ")?,
+        }
+        write!(f, "{}.", self.what)?;
+        if !self.todo.is_empty() {
+            let mut letters = self.todo.chars();
+            let first: String = letters.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
+            write!(f, " {first}{}.", letters.as_str())?;
+        }
+        if !self.allowed.is_empty() {
+            write!(f, " Allowed: {}.", self.allowed.join(", "))?;
+        }
+        if let Some(raw) = &self.raw {
+            write!(f, "\n{}", crate::sheet::fence("text", raw))?;
+        }
+        Ok(())
+    }
 }
 
 /// The result of every reading: the best partial value, and all that was done and found.

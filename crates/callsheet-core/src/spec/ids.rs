@@ -52,12 +52,30 @@ text_id! {
 impl BlobId {
     /// The id of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
-        let digest = Sha256::digest(bytes);
+        let mut hasher = BlobHasher::default();
+        hasher.update(bytes);
+        hasher.finish()
+    }
+}
+
+/// The id of bytes that arrive in pieces.
+#[derive(Clone, Default)]
+pub struct BlobHasher(Sha256);
+
+impl BlobHasher {
+    /// Takes a further piece.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    /// The id of all pieces.
+    pub fn finish(self) -> BlobId {
+        let digest = self.0.finalize();
         let mut text = String::with_capacity(64);
         for byte in digest {
             text.push(char::from_digit(u32::from(byte >> 4), 16).unwrap_or('0'));
             text.push(char::from_digit(u32::from(byte & 15), 16).unwrap_or('0'));
         }
-        Self(text)
+        BlobId(text)
     }
 }

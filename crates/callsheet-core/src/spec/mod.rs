@@ -6,11 +6,13 @@ mod reference;
 mod settings;
 mod skill;
 mod task;
+mod tokens;
 mod tool;
 
-pub use ids::{BlobId, ExecRunId, RunId, Slug};
+pub use ids::{BlobHasher, BlobId, ExecRunId, RunId, Slug};
 pub use reference::{Fragment, PlanPart, Reference, Target};
 pub use settings::{ApprovalMode, Budget, Headless, Limits, MergePolicy, Policy, Settings};
 pub use skill::{Skill, SkillForm, SkillLayer, SkillLimits, SkillMode, SkillPolicy, SkillSource};
 pub use task::{Goals, Step, Task, TaskList};
+pub use tokens::{TokenCount, tokens};
 pub use tool::{RepeatClass, ToolCall, ToolEffect, ToolSpec};

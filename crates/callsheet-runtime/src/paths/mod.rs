@@ -1,12 +1,37 @@
-//! Confinement of paths (spec 5.6).
+//! Confinement of paths (spec 5.6): what a written path means, whether it may be read or written, and opening it so
+//! that a directory exchanged for a symbolic link in between leads nowhere.
 
+mod beneath;
+mod locate;
+mod read;
+
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use locate::Located;
+pub use read::{BINARY_PROBE, EntryKind, FileBytes, Listing};
+
+pub(crate) use beneath::{NewFile, open_dir_creating, open_parent, open_regular, remove_entry, stat_entry};
+pub(crate) use read::{is_binary, printable, reason, walker};
+
+/// Names that are never written to, at any depth (spec 5.6).
+const PROTECTED_NAMES: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".callsheet"];
 
 /// The confined view of a project: what may be read and written. Every path a model or a tool names goes through it.
 #[derive(Clone, Debug)]
 pub struct Workspace {
-    root: PathBuf,
+    /// The project root first, then the roots that may only be read.
+    bases: Arc<[Base]>,
     read_roots: Vec<PathBuf>,
+    protected: Vec<PathBuf>,
+}
+
+/// A canonical root, held open: everything below it is opened relative to this descriptor.
+#[derive(Debug)]
+pub(crate) struct Base {
+    pub(crate) path: PathBuf,
+    pub(crate) fd: OwnedFd,
 }
 
 /// Why a path was refused.
@@ -29,28 +54,79 @@ pub enum PathFault {
         /// The system's reason.
         reason: String,
     },
+    /// No file of this name can be written.
+    #[error("{path} cannot be written: {reason}")]
+    Unwritable {
+        /// As written.
+        path: String,
+        /// Why.
+        reason: String,
+    },
 }
 
 impl Workspace {
     /// A view of `root`; both are canonicalised.
     ///
     /// # Errors
-    /// If the root does not exist.
+    /// If the root or a read root does not exist or is not a directory that can be opened.
     pub fn new(root: &Path, read_roots: &[PathBuf]) -> Result<Self, PathFault> {
         let canonical = |path: &Path| path.canonicalize().map_err(|_| PathFault::Missing(path.display().to_string()));
-        Ok(Self {
-            root: canonical(root)?,
-            read_roots: read_roots.iter().map(|path| canonical(path)).collect::<Result<_, _>>()?,
-        })
+        let read_roots: Vec<PathBuf> = read_roots.iter().map(|path| canonical(path)).collect::<Result<_, _>>()?;
+        let bases: Vec<Base> = std::iter::once(canonical(root)?)
+            .chain(read_roots.iter().cloned())
+            .map(|path| match beneath::open_root(&path) {
+                Ok(fd) => Ok(Base { path, fd }),
+                Err(error) => {
+                    Err(PathFault::Unreadable { path: path.display().to_string(), reason: read::reason(&error) })
+                }
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self { bases: bases.into(), read_roots, protected: Vec::new() })
+    }
+
+    /// The same view with a further directory that is never written to by changes, such as a run directory that lies
+    /// elsewhere than under `.callsheet/`. It need not exist yet; its existing part is canonicalised.
+    #[must_use]
+    pub fn protecting(mut self, directory: &Path) -> Self {
+        let mut real = directory.to_path_buf();
+        let mut rest = Vec::new();
+        while let Some(name) = real.file_name().map(ToOwned::to_owned) {
+            if let Ok(found) = real.canonicalize() {
+                real = found;
+                break;
+            }
+            rest.push(name);
+            real.pop();
+        }
+        real.extend(rest.iter().rev());
+        self.protected.push(real);
+        self
     }
 
     /// The canonical project root.
     pub fn root(&self) -> &Path {
-        &self.root
+        self.bases.first().map_or(Path::new("/"), |base| &base.path)
     }
 
     /// The canonical extra roots that may be read.
     pub fn read_roots(&self) -> &[PathBuf] {
         &self.read_roots
+    }
+
+    pub(crate) fn bases(&self) -> &[Base] {
+        &self.bases
+    }
+
+    /// The open project root, for writing below it.
+    pub(crate) fn root_fd(&self) -> Result<&OwnedFd, PathFault> {
+        self.bases.first().map(|base| &base.fd).ok_or_else(|| PathFault::Missing("project root".to_owned()))
+    }
+
+    /// Whether a real path below the project root must not be written (spec 5.6).
+    fn is_protected(&self, real: &Path, relative: &Path) -> bool {
+        relative
+            .components()
+            .any(|part| PROTECTED_NAMES.iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name)))
+            || self.protected.iter().any(|directory| real.starts_with(directory))
     }
 }

@@ -1,0 +1,130 @@
+//! Fences. Found before everything else so that nothing inside one is read. More generous than CommonMark with
+//! content that is indented less than its list item, which small models often write.
+
+use crate::reply::Span;
+
+use super::text::{Line, dedent, indent};
+
+/// A fenced block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fence {
+    /// First word of the info string, lower case; empty if there is none.
+    pub lang: String,
+    /// Content with its indentation inside the fence, each line ended by a newline.
+    pub content: String,
+    /// Opening to closing line.
+    pub span: Span,
+    /// Columns of blanks before the opening mark; more than 0 inside a list item.
+    pub indent: usize,
+    /// A closing line was there.
+    pub closed: bool,
+}
+
+/// An opening or closing mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark<'a> {
+    /// Backtick or tilde.
+    pub sign: char,
+    /// How many.
+    pub count: usize,
+    /// Columns before it.
+    pub indent: usize,
+    /// Text behind it, trimmed.
+    pub info: &'a str,
+}
+
+/// The fence mark of a line, if it has one.
+pub fn mark(line: &str) -> Option<Mark<'_>> {
+    let start = line.trim_start_matches([' ', '\t']);
+    let sign = start.chars().next().filter(|c| matches!(c, '`' | '~'))?;
+    let info = start.trim_start_matches(sign);
+    let count = start.len() - info.len();
+    let info = info.trim();
+    (count >= 3 && !(sign == '`' && info.contains('`'))).then(|| Mark { sign, count, indent: indent(line), info })
+}
+
+/// Follows fences line by line.
+#[derive(Clone, Debug, Default)]
+pub struct Tracker {
+    open: Option<(char, usize, usize)>,
+    list: Option<usize>,
+}
+
+/// What a line is to the fences around it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// Opens one.
+    Open(Mark<'a>),
+    /// Closes one.
+    Close,
+    /// Inside one.
+    Inside,
+    /// Outside.
+    Outside,
+}
+
+impl Tracker {
+    /// Takes the next line.
+    pub fn next<'a>(&mut self, line: &'a str) -> Part<'a> {
+        let mark = mark(line);
+        match (self.open, mark) {
+            (Some((sign, count, depth)), Some(mark))
+                if mark.sign == sign && mark.count >= count && mark.info.is_empty() && mark.indent <= depth + 3 =>
+            {
+                self.open = None;
+                Part::Close
+            }
+            (Some(_), _) => Part::Inside,
+            (None, Some(mark)) if mark.indent < self.list.unwrap_or(0) + 4 => {
+                self.open = Some((mark.sign, mark.count, mark.indent));
+                Part::Open(mark)
+            }
+            (None, _) => {
+                self.follow_list(line);
+                Part::Outside
+            }
+        }
+    }
+
+    fn follow_list(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            return;
+        }
+        if let Some(marker) = super::label::marker(line) {
+            self.list = Some(marker.content);
+        } else if indent(line) == 0 {
+            self.list = None;
+        }
+    }
+}
+
+/// All fences of the lines, in order.
+pub fn find(lines: &[Line]) -> Vec<Fence> {
+    let mut fences: Vec<Fence> = Vec::new();
+    let mut tracker = Tracker::default();
+    for (at, line) in lines.iter().enumerate() {
+        let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
+        match tracker.next(&line.text) {
+            Part::Outside => {}
+            Part::Open(mark) => fences.push(Fence {
+                lang: mark.info.split_whitespace().next().unwrap_or("").trim_matches(['{', '}', '.']).to_lowercase(),
+                content: String::new(),
+                span: Span::line(number),
+                indent: mark.indent,
+                closed: false,
+            }),
+            part => {
+                if let Some(fence) = fences.last_mut() {
+                    fence.span.last = number;
+                    if part == Part::Close {
+                        fence.closed = true;
+                    } else {
+                        fence.content.push_str(dedent(&line.text, fence.indent));
+                        fence.content.push('\n');
+                    }
+                }
+            }
+        }
+    }
+    fences
+}

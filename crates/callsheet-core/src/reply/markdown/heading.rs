@@ -1,0 +1,177 @@
+//! Recognised headings (spec 3.1, 3.3) and how far a written title may be from one (`heading-name`).
+
+use crate::reply::near::within;
+use crate::sheet::heading_key;
+
+use super::text::straighten;
+
+/// Sections that some format knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Heading {
+    /// `Original prompt`.
+    OriginalPrompt,
+    /// `Goals / summary`.
+    Goals,
+    /// `Tasks`.
+    Tasks,
+    /// `Task section N`.
+    TaskSection,
+    /// `Issues with the tasks`.
+    Issues,
+    /// `No longer relevant`.
+    NoLongerRelevant,
+    /// `Completed tasks`, host-owned.
+    CompletedTasks,
+    /// `General information for all tasks`, ignored.
+    GeneralInformation,
+    /// `Task` of a refinement.
+    Task,
+    /// `Tool Calls`.
+    ToolCalls,
+    /// `Result summary`.
+    ResultSummary,
+    /// `Details`.
+    Details,
+    /// `Change details`.
+    ChangeDetails,
+}
+
+/// One heading of a format.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Which.
+    pub heading: Heading,
+    /// Canonical title, without number.
+    pub title: &'static str,
+    /// Canonical level.
+    pub level: u8,
+    /// Used only if the canonical title is absent (spec 3.3).
+    pub synonyms: &'static [&'static str],
+    /// A number follows the title: required for synonyms of `Task section`, ignored for others.
+    pub numbered: bool,
+}
+
+/// A format: the headings and marker lines it knows.
+#[derive(Clone, Copy, Debug)]
+pub struct Format {
+    /// Headings.
+    pub rules: &'static [Rule],
+    /// Markers that count alone on a line, without bold (spec 2.13, 3.11).
+    pub markers: &'static [&'static str],
+    /// A canonical title alone in a one-line paragraph counts as a heading.
+    pub plain_titles: bool,
+}
+
+/// How near a written title is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fit {
+    /// The canonical heading key.
+    Canonical,
+    /// A synonym.
+    Synonym,
+    /// At most two edits from either.
+    Near,
+}
+
+/// A title matched with a rule.
+#[derive(Clone, Copy, Debug)]
+pub struct Match {
+    /// Which rule.
+    pub rule: &'static Rule,
+    /// How near.
+    pub fit: Fit,
+    /// Number behind the title.
+    pub number: Option<u32>,
+}
+
+/// Result of matching a title.
+#[derive(Clone, Copy, Debug)]
+pub enum Matched {
+    /// Exactly one rule fits best.
+    One(Match),
+    /// Two rules fit equally well.
+    Two,
+    /// None.
+    None,
+}
+
+impl Format {
+    /// Matches a written title.
+    pub fn find(&self, title: &str) -> Matched {
+        let key = heading_key(&straighten(title));
+        if key.is_empty() || key.len() > 100 {
+            return Matched::None;
+        }
+        let mut best: Option<Match> = None;
+        let mut tie = false;
+        for rule in self.rules {
+            let Some(found) = fit(rule, &key) else { continue };
+            match &best {
+                Some(other) if other.fit < found.fit => {}
+                Some(other) if other.fit == found.fit => tie |= other.rule.heading != found.rule.heading,
+                _ => {
+                    best = Some(found);
+                    tie = false;
+                }
+            }
+        }
+        match best {
+            Some(_) if tie => Matched::Two,
+            Some(found) => Matched::One(found),
+            None => Matched::None,
+        }
+    }
+
+    /// Whether a line alone is a recognised heading: number signs, or bold alone on the line.
+    pub fn is_title_line(&self, line: &str) -> bool {
+        let line = straighten(line);
+        let trimmed = line.trim();
+        let title = trimmed.trim_start_matches('#');
+        let marked = title.len() < trimmed.len() || bold_only(trimmed).is_some();
+        marked && matches!(self.find(clean(title)), Matched::One(_))
+    }
+}
+
+fn fit(rule: &'static Rule, key: &str) -> Option<Match> {
+    let (base, number) = if rule.numbered { split_number(key) } else { (key, None) };
+    let of = |fit| Some(Match { rule, fit, number });
+    let canonical = heading_key(rule.title);
+    if base == canonical {
+        return of(Fit::Canonical);
+    }
+    let usable = rule.heading != Heading::TaskSection || number.is_some();
+    let synonyms: Vec<String> = rule.synonyms.iter().map(|title| heading_key(title)).collect();
+    if usable && synonyms.iter().any(|synonym| synonym == base) {
+        return of(Fit::Synonym);
+    }
+    let letters = |text: &str| text.chars().filter(char::is_ascii_alphabetic).count();
+    let near = |title: &str| letters(title) >= 6 && letters(base) >= 6 && within(base, title, 2);
+    (near(&canonical) || usable && synonyms.iter().any(|title| near(title))).then_some(())?;
+    of(Fit::Near)
+}
+
+/// A key before its first number, and the number. Words behind the number are dropped.
+fn split_number(key: &str) -> (&str, Option<u32>) {
+    let mut at = 0;
+    for word in key.split('-') {
+        if at > 0
+            && let Ok(number) = word.parse()
+        {
+            return (key.get(..at - 1).unwrap_or(key), Some(number));
+        }
+        at += word.len() + 1;
+    }
+    (key, None)
+}
+
+/// The text of a line that is bold and nothing else.
+pub fn bold_only(line: &str) -> Option<&str> {
+    let line = line.trim().trim_end_matches(':');
+    let inner = ["**", "__"].iter().find_map(|mark| line.strip_prefix(mark)?.strip_suffix(mark))?;
+    (!inner.trim().is_empty() && !inner.contains("**") && !inner.contains("__")).then_some(inner)
+}
+
+/// A title without markup at its edges, trailing colon or number signs.
+pub fn clean(title: &str) -> &str {
+    title.trim_matches(|c: char| c.is_whitespace() || matches!(c, '#' | '*' | '_' | '`' | ':'))
+}

@@ -1,0 +1,234 @@
+//! Labels of list items (spec 3.2): canonical `- **Label** value`, and what is read as that (`label-form`,
+//! `label-name`, `list-marker`).
+
+use crate::reply::RepairCode;
+use crate::reply::near::folded;
+
+use super::text::{dedent, indent, straighten};
+
+/// Longest label, characters; anything longer in bold is emphasis.
+const LONGEST: usize = 60;
+
+/// A label that a reader knows.
+#[derive(Clone, Copy, Debug)]
+pub struct LabelRule {
+    /// Canonical label.
+    pub name: &'static str,
+    /// Read as the same (spec 4.4 `label-name`).
+    pub synonyms: &'static [&'static str],
+}
+
+/// Which label a line has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Label {
+    /// A known one, by its canonical name.
+    Known(&'static str),
+    /// Some other text in bold at the start of a list item.
+    Unknown(String),
+}
+
+impl Label {
+    /// The canonical name or the text.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Known(name) => name,
+            Self::Unknown(text) => text,
+        }
+    }
+}
+
+/// The list marker of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marker<'a> {
+    /// Columns before it.
+    pub indent: usize,
+    /// Column where the item's content starts.
+    pub content: usize,
+    /// The marker is `-` and one space.
+    pub canonical: bool,
+    /// Text behind it, trimmed at both ends.
+    pub rest: &'a str,
+}
+
+/// The list marker of a line: `-`, `*`, `+`, a bullet sign, `1.`, `1)`, each with an optional check box.
+pub fn marker(line: &str) -> Option<Marker<'_>> {
+    let columns = indent(line);
+    let body = line.trim_start_matches([' ', '\t']);
+    let sign = body.chars().next()?;
+    let after = if matches!(sign, '-' | '*' | '+' | '•' | '–' | '‣' | '◦') {
+        body.get(sign.len_utf8()..)?
+    } else {
+        let digits = body.find(|c: char| !c.is_ascii_digit()).filter(|n| (1..=9).contains(n))?;
+        body.get(digits..)?.strip_prefix(['.', ')'])?
+    };
+    let glued = sign != '*' && after.starts_with("**");
+    if !glued && !after.is_empty() && !after.starts_with([' ', '\t']) {
+        return None;
+    }
+    let width = body.len() - after.len();
+    let gap = indent(after);
+    let content = columns + width + if (1..=4).contains(&gap) { gap } else { 1 };
+    let mut rest = after.trim();
+    let mut boxed = false;
+    for mark in ["[ ]", "[x]", "[X]", "[]"] {
+        if let Some(tail) = rest.strip_prefix(mark)
+            && !tail.starts_with('(')
+        {
+            rest = tail.trim_start();
+            boxed = true;
+        }
+    }
+    let canonical = sign == '-' && after.starts_with(' ') && !boxed;
+    Some(Marker { indent: columns, content, canonical, rest })
+}
+
+/// A line with a label.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LabelLine {
+    /// Which label.
+    pub label: Label,
+    /// As written, without markup.
+    pub written: String,
+    /// Columns before the marker or label.
+    pub indent: usize,
+    /// Column where the content of the item starts.
+    pub content: usize,
+    /// A list marker was there.
+    pub marked: bool,
+    /// Text behind the label, trimmed.
+    pub value: String,
+    /// Liberties taken.
+    pub repairs: Vec<RepairCode>,
+}
+
+/// How the label's text is set off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Canonical,
+    Other,
+}
+
+/// The label of a line, if it has one. Known labels may stand without marker and markup; others need both.
+pub fn label_line(line: &str, rules: &'static [LabelRule]) -> Option<LabelLine> {
+    let found = marker(line);
+    let columns = indent(line);
+    let body = found.map_or_else(|| dedent(line, columns).trim(), |marker| marker.rest);
+    let (label, written, value, form) = bold(body, rules, found.is_some())
+        .or_else(|| light(body, rules))
+        .or_else(|| plain(body, rules, found.is_some()))?;
+    let mut repairs = Vec::new();
+    if !found.is_some_and(|marker| marker.canonical) {
+        repairs.push(RepairCode::ListMarker);
+    }
+    if form == Form::Other {
+        repairs.push(RepairCode::LabelForm);
+    }
+    let straight = straighten(written);
+    if straight != written {
+        repairs.push(RepairCode::QuotesStraightened);
+    }
+    if matches!(label, Label::Known(name) if name != straight.trim()) {
+        repairs.push(RepairCode::LabelName);
+    }
+    Some(LabelLine {
+        label,
+        written: straight.trim().to_owned(),
+        indent: found.map_or(columns, |marker| marker.indent),
+        content: found.map_or(columns + 1, |marker| marker.content),
+        marked: found.is_some(),
+        value: value.trim().to_owned(),
+        repairs,
+    })
+}
+
+type Parsed<'a> = (Label, &'a str, &'a str, Form);
+
+/// `**Label** value` and its variants.
+fn bold<'a>(body: &'a str, rules: &'static [LabelRule], marked: bool) -> Option<Parsed<'a>> {
+    let mark = ["**", "__"].into_iter().find(|mark| body.starts_with(mark))?;
+    let (inner, after) = body.get(2..)?.split_once(mark)?;
+    let name = inner.trim().trim_end_matches(':').trim_end();
+    if name.is_empty() || name.chars().count() > LONGEST {
+        return None;
+    }
+    let (value, separated) = separated(after);
+    if let Some(known) = known(name, rules) {
+        let exact = mark == "**" && inner == name && !separated && (after.is_empty() || after.starts_with([' ', '\t']));
+        return Some((Label::Known(known), name, value, if exact { Form::Canonical } else { Form::Other }));
+    }
+    if let Some((head, tail)) = inner.split_once(':')
+        && let Some(known) = known(head.trim(), rules)
+        && after.trim().is_empty()
+    {
+        return Some((Label::Known(known), head.trim(), tail, Form::Other));
+    }
+    marked.then(|| (Label::Unknown(straighten(name).into_owned()), name, value, Form::Canonical))
+}
+
+/// Italics and code style, known labels only.
+fn light<'a>(body: &'a str, rules: &'static [LabelRule]) -> Option<Parsed<'a>> {
+    let mark = ['*', '_', '`'].into_iter().find(|mark| body.starts_with(*mark))?;
+    let (inner, after) = body.get(1..)?.split_once(mark)?;
+    let name = inner.trim().trim_end_matches(':').trim_end();
+    let known = known(name, rules)?;
+    Some((Label::Known(known), name, separated(after).0, Form::Other))
+}
+
+/// `Label: value`, and `Several words value` in a list item.
+fn plain<'a>(body: &'a str, rules: &'static [LabelRule], marked: bool) -> Option<Parsed<'a>> {
+    if let Some((head, value)) = body.split_once(':')
+        && head.len() <= LONGEST
+        && !value.starts_with("//")
+        && let Some(known) = known(head.trim(), rules)
+    {
+        let value = value.trim_start().trim_start_matches("**");
+        return Some((Label::Known(known), head.trim(), value, Form::Other));
+    }
+    if let Some((head, value)) = body.split_once(" - ")
+        && marked
+        && head.len() <= LONGEST
+        && let Some(known) = known(head.trim(), rules)
+    {
+        return Some((Label::Known(known), head.trim(), value, Form::Other));
+    }
+    for rule in rules.iter().filter(|rule| marked && rule.name.contains(' ')) {
+        if let Some(head) = body.get(..rule.name.len())
+            && head.eq_ignore_ascii_case(rule.name)
+            && let Some(tail) = body.get(rule.name.len()..)
+            && (tail.is_empty() || tail.starts_with(' '))
+        {
+            return Some((Label::Known(rule.name), head, separated(tail).0, Form::Other));
+        }
+    }
+    None
+}
+
+/// The text behind a label without a colon or dash, and whether there was one.
+fn separated(after: &str) -> (&str, bool) {
+    let text = after.trim_start();
+    let colon = text.trim_start_matches(':');
+    if colon.len() < text.len() {
+        return (colon.trim(), true);
+    }
+    for dash in ["- ", "– ", "— "] {
+        if let Some(tail) = text.strip_prefix(dash) {
+            return (tail.trim(), true);
+        }
+    }
+    (text.trim(), false)
+}
+
+/// The one rule that a written label fits.
+fn known(written: &str, rules: &'static [LabelRule]) -> Option<&'static str> {
+    if written.len() > 4 * LONGEST {
+        return None;
+    }
+    let wanted = folded(&straighten(written));
+    let canonical = rules.iter().find(|rule| folded(rule.name) == wanted);
+    if let Some(rule) = canonical {
+        return Some(rule.name);
+    }
+    let mut fitting = rules.iter().filter(|rule| rule.synonyms.iter().any(|synonym| folded(synonym) == wanted));
+    let first = fitting.next()?;
+    fitting.next().is_none().then_some(first.name)
+}

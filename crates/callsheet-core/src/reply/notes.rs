@@ -1,0 +1,123 @@
+//! What a reading collects while it works: repairs and issues, in line order at the end (spec 4.3, 4.8).
+
+use super::{Issue, IssueCode, Phase, Place, Reading, Repair, RepairCode, Severity, Span};
+
+/// Longest excerpt of a repair, characters (spec 4.3).
+const EXCERPT: usize = 120;
+
+/// Collects repairs and issues of one reading and remembers where the reader is.
+#[derive(Clone, Debug)]
+pub struct Notes {
+    phase: Phase,
+    strict: bool,
+    section: Option<String>,
+    task: Option<String>,
+    repairs: Vec<Repair>,
+    issues: Vec<Issue>,
+}
+
+impl Notes {
+    /// Nothing noted yet. `strict` turns warnings into errors at the end.
+    pub fn new(phase: Phase, strict: bool) -> Self {
+        Self { phase, strict, section: None, task: None, repairs: Vec::new(), issues: Vec::new() }
+    }
+
+    /// Phase of the text.
+    pub fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Sets the section that later issues are in.
+    pub fn set_section(&mut self, section: Option<&str>) {
+        self.section = section.map(str::to_owned);
+    }
+
+    /// Sets the task that later repairs and issues concern.
+    pub fn set_task(&mut self, task: Option<&str>) {
+        self.task = task.filter(|name| !name.is_empty()).map(str::to_owned);
+    }
+
+    /// Records a repair; excerpts are cut to 120 characters.
+    pub fn repair(&mut self, code: RepairCode, span: Span, before: &str, after: &str) {
+        self.repairs.push(Repair {
+            code,
+            span,
+            before: excerpt(before),
+            after: excerpt(after),
+            task: self.task.clone(),
+        });
+    }
+
+    /// An issue at `span` in the current section and task, with the words of `code`. `variant` chooses among several
+    /// wordings of one code, empty for the usual one; `facts` fill the placeholders. Give it to [`Notes::push`].
+    pub fn issue(&self, code: IssueCode, variant: &str, span: Span, facts: &[(&str, &str)]) -> Issue {
+        let (what, todo) = super::words::of(code, variant, facts);
+        Issue {
+            code,
+            severity: Severity::Error,
+            place: Place {
+                phase: self.phase,
+                section: self.section.clone(),
+                task: self.task.clone(),
+                item: None,
+                key: None,
+                span,
+            },
+            what,
+            todo,
+            allowed: Vec::new(),
+            raw: None,
+        }
+    }
+
+    /// Records an issue.
+    pub fn push(&mut self, issue: Issue) {
+        self.issues.push(issue);
+    }
+
+    /// Repairs so far, in the order noted.
+    pub fn repairs(&self) -> &[Repair] {
+        &self.repairs
+    }
+
+    /// Issues so far, in the order noted.
+    pub fn issues(&self) -> &[Issue] {
+        &self.issues
+    }
+
+    /// Changes notes made so far, for a task whose name became known later.
+    pub fn name_task(&mut self, span: Span, name: &str) {
+        let inside = |at: Span| span.first <= at.first && at.last <= span.last;
+        for repair in self.repairs.iter_mut().filter(|repair| repair.task.is_none() && inside(repair.span)) {
+            repair.task = Some(name.to_owned());
+        }
+        for issue in self.issues.iter_mut().filter(|issue| issue.place.task.is_none() && inside(issue.place.span)) {
+            issue.place.task = Some(name.to_owned());
+        }
+    }
+
+    /// The reading: notes in line order, warnings as errors if strict.
+    pub fn finish<T>(mut self, value: T) -> Reading<T> {
+        self.repairs.sort_by_key(|repair| repair.span);
+        self.issues.sort_by_key(|issue| issue.place.span);
+        if self.strict {
+            for issue in &mut self.issues {
+                issue.severity = Severity::Error;
+            }
+        }
+        Reading { value, repairs: self.repairs, issues: self.issues }
+    }
+}
+
+/// At most 120 characters of a text.
+pub fn excerpt(text: &str) -> String {
+    let text = text.trim_end();
+    match text.char_indices().nth(EXCERPT) {
+        None => text.to_owned(),
+        Some(_) => {
+            let mut cut: String = text.chars().take(EXCERPT - 1).collect();
+            cut.push('…');
+            cut
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! The words of issues. They are read by models, so they are files under `prompts/`, one line a wording:
+//! `code[.variant]: what | what to do`, with `{fact}` placeholders.
+
+use super::IssueCode;
+
+const TABLES: &[&str] = &[include_str!("prompts/issues.txt")];
+
+/// What is wrong and what to do, placeholders filled in one pass. A wording that is missing falls back to the code
+/// itself; a test keeps that from happening.
+pub fn of(code: IssueCode, variant: &str, facts: &[(&str, &str)]) -> (String, String) {
+    let Some(line) = find(code, variant).or_else(|| find(code, "")) else {
+        return (code.as_str().to_owned(), String::new());
+    };
+    let (what, todo) = line.split_once(" | ").unwrap_or((line, ""));
+    (fill(what.trim(), facts), fill(todo.trim(), facts))
+}
+
+fn find(code: IssueCode, variant: &str) -> Option<&'static str> {
+    TABLES.iter().flat_map(|table| table.lines()).find_map(|line| {
+        let (head, words) = line.split_once(": ")?;
+        let (name, which) = head.split_once('.').unwrap_or((head, ""));
+        (name == code.as_str() && which == variant).then_some(words)
+    })
+}
+
+fn fill(words: &str, facts: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(words.len());
+    let mut rest = words;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(before);
+        match after.split_once('}') {
+            Some((name, tail)) => {
+                out.push_str(facts.iter().find(|(key, _)| *key == name).map_or("", |(_, value)| value));
+                rest = tail;
+            }
+            None => {
+                out.push('{');
+                rest = after;
+            }
+        }
+    }
+    out.push_str(rest);
+    out
+}

@@ -1,0 +1,226 @@
+//! Applying, rolling back and reverting a set under the project's lock.
+
+use std::io;
+
+use callsheet_core::record::ChangeSet;
+use callsheet_core::reply::{Issue, IssueCode};
+use tokio_util::sync::CancellationToken;
+
+use crate::paths::Workspace;
+use crate::ports::{Store, StoreFault};
+use crate::runfiles::RunFileFault;
+
+use super::journal::{Entry, Journal};
+use super::lock::ProjectLock;
+use super::stage::{path_issue, refused};
+use super::steps::{Disk, Move, State, Step, backwards, forwards, steps};
+
+/// Why a set was not applied, rolled back or reverted.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyFault {
+    /// Nothing of it is on disk; the issues say why.
+    #[error("the changes could not be applied")]
+    Refused(Vec<Issue>),
+    /// It failed midway and not all originals could be put back. The journal stays: `roll_back` may be tried again.
+    #[error("the changes failed midway and could not all be put back: {0}")]
+    Torn(String),
+    /// A content is not in the store.
+    #[error(transparent)]
+    Store(#[from] StoreFault),
+    /// The journal could not be written or read; nothing was touched.
+    #[error("the journal could not be used: {0}")]
+    Journal(#[from] RunFileFault),
+    /// The project's lock could not be used; nothing was touched.
+    #[error("the project's lock could not be used: {0}")]
+    Lock(#[source] io::Error),
+    /// Cancelled while waiting for the lock; nothing was touched.
+    #[error("cancelled")]
+    Cancelled,
+}
+
+/// Looks at a set anew when a file changed since it was staged: gives the set that fits the files as they are now, or
+/// the issues that go back to the model. Called at most once, under the lock.
+pub type Revalidate<'a> = &'a mut dyn FnMut(&ChangeSet) -> Result<ChangeSet, Vec<Issue>>;
+
+/// Applies all of `set` or nothing (spec 3.10); returns the set that was really applied. Blocks its thread: a driver
+/// calls it from a blocking task. Applying a set that is on disk already is refused like any other mismatch.
+///
+/// # Errors
+/// See `ApplyFault`.
+pub fn apply(
+    set: &ChangeSet,
+    workspace: &Workspace,
+    store: &dyn Store,
+    journal: &Journal,
+    revalidate: Revalidate<'_>,
+    cancel: &CancellationToken,
+) -> Result<ChangeSet, ApplyFault> {
+    apply_watched(set, workspace, store, journal, revalidate, cancel, &mut |_| Ok(()))
+}
+
+/// `apply`, with a look before each step that may make it fail.
+pub(super) fn apply_watched(
+    set: &ChangeSet,
+    workspace: &Workspace,
+    store: &dyn Store,
+    journal: &Journal,
+    revalidate: Revalidate<'_>,
+    cancel: &CancellationToken,
+    watch: &mut dyn FnMut(&Step) -> io::Result<()>,
+) -> Result<ChangeSet, ApplyFault> {
+    let _lock = locked(workspace, cancel)?;
+    let disk = Disk::new(workspace);
+    let mut set = set.clone();
+    if !mismatches(&set, workspace, &disk).is_empty() {
+        set = revalidate(&set).map_err(ApplyFault::Refused)?;
+        let issues = mismatches(&set, workspace, &disk);
+        if !issues.is_empty() {
+            return Err(ApplyFault::Refused(issues));
+        }
+    }
+    for content in set.files.iter().flat_map(|file| [&file.before, &file.after]).flatten() {
+        store.blob(content)?;
+    }
+    let moves = forwards(&set);
+    let created = disk.missing_directories(&moves);
+    journal.begin(&Entry { set: set.clone(), created: created.clone() })?;
+    perform_all(&disk, &moves, &created, store, watch)?;
+    Ok(set)
+}
+
+/// Puts the originals of an interrupted apply back, from the journal. Nothing begun means nothing to do. Files that
+/// hold neither the old nor the new content were changed by somebody else meanwhile: they are left alone and named by
+/// a warning each.
+///
+/// # Errors
+/// `Torn` if an original could not be written; it may be tried again.
+pub fn roll_back(
+    workspace: &Workspace,
+    store: &dyn Store,
+    journal: &Journal,
+    cancel: &CancellationToken,
+) -> Result<Vec<Issue>, ApplyFault> {
+    let _lock = locked(workspace, cancel)?;
+    let Some(Entry { set, created }) = journal.begun()? else { return Ok(Vec::new()) };
+    let conflicts = Disk::new(workspace)
+        .put_back(&forwards(&set), &created, store)
+        .map_err(|error| ApplyFault::Torn(error.to_string()))?;
+    journal.discard()?;
+    Ok(conflicts
+        .iter()
+        .map(|path| {
+            let mut issue = refused(IssueCode::StaleLines, "put-back-conflict", path, "");
+            issue.severity = callsheet_core::reply::Severity::Warning;
+            issue
+        })
+        .collect())
+}
+
+/// Takes an applied set back as a whole. Files that hold their original content already count as taken back.
+///
+/// # Errors
+/// `Refused` naming every file that was changed since; nothing is taken back then.
+pub fn revert(
+    set: &ChangeSet,
+    workspace: &Workspace,
+    store: &dyn Store,
+    journal: &Journal,
+    cancel: &CancellationToken,
+) -> Result<(), ApplyFault> {
+    revert_watched(set, workspace, store, journal, cancel, &mut |_| Ok(()))
+}
+
+/// `revert`, with a look before each step that may make it fail.
+pub(super) fn revert_watched(
+    set: &ChangeSet,
+    workspace: &Workspace,
+    store: &dyn Store,
+    journal: &Journal,
+    cancel: &CancellationToken,
+    watch: &mut dyn FnMut(&Step) -> io::Result<()>,
+) -> Result<(), ApplyFault> {
+    let _lock = locked(workspace, cancel)?;
+    let disk = Disk::new(workspace);
+    let mut issues = Vec::new();
+    let mut moves = Vec::new();
+    for file in backwards(set) {
+        let path = file.path.to_string_lossy().into_owned();
+        match checked_state(&path, &file, workspace, &disk) {
+            Err(issue) => issues.push(*issue),
+            Ok(state) if state.is(file.to.as_ref()) => {}
+            Ok(state) if state.is(file.from.as_ref()) => moves.push(file),
+            Ok(_) => issues.push(refused(IssueCode::StaleLines, "changed-since", &path, "")),
+        }
+    }
+    if !issues.is_empty() {
+        return Err(ApplyFault::Refused(issues));
+    }
+    for content in moves.iter().flat_map(|file| [&file.from, &file.to]).flatten() {
+        store.blob(content)?;
+    }
+    let ours = journal.begun()?.map(|entry| entry.created).unwrap_or_default();
+    let created = disk.missing_directories(&moves);
+    perform_all(&disk, &moves, &created, store, watch)?;
+    disk.remove_directories(&ours).map_err(|error| ApplyFault::Torn(error.to_string()))?;
+    Ok(())
+}
+
+fn locked(workspace: &Workspace, cancel: &CancellationToken) -> Result<ProjectLock, ApplyFault> {
+    ProjectLock::take(workspace, cancel).map_err(ApplyFault::Lock)?.ok_or(ApplyFault::Cancelled)
+}
+
+/// Performs all steps, or puts everything back.
+fn perform_all(
+    disk: &Disk<'_>,
+    moves: &[Move],
+    created: &[String],
+    store: &dyn Store,
+    watch: &mut dyn FnMut(&Step) -> io::Result<()>,
+) -> Result<(), ApplyFault> {
+    for step in steps(moves) {
+        if let Err(error) = watch(&step).and_then(|()| disk.perform(&step, store)) {
+            let reason = crate::paths::reason(&error);
+            let conflicts =
+                disk.put_back(moves, created, store).map_err(|again| ApplyFault::Torn(format!("{reason}; {again}")))?;
+            let mut issues = vec![refused(IssueCode::FileUnreadable, "not-written", &step_path(&step), &reason)];
+            let left = |path: &String| refused(IssueCode::StaleLines, "put-back-conflict", path, "");
+            issues.extend(conflicts.iter().map(left));
+            return Err(ApplyFault::Refused(issues));
+        }
+    }
+    Ok(())
+}
+
+fn step_path(step: &Step) -> String {
+    let path = match step {
+        Step::MakeDirectories(path) => path,
+        Step::WriteBeside(file) | Step::PutInPlace(file) | Step::Remove(file) => &file.path,
+    };
+    path.to_string_lossy().into_owned()
+}
+
+/// One issue for each file that is not as it was when the set was validated.
+fn mismatches(set: &ChangeSet, workspace: &Workspace, disk: &Disk<'_>) -> Vec<Issue> {
+    let mut issues = Vec::new();
+    for file in forwards(set) {
+        let path = file.path.to_string_lossy().into_owned();
+        match checked_state(&path, &file, workspace, disk) {
+            Err(issue) => issues.push(*issue),
+            Ok(state) if state.is(file.from.as_ref()) => {}
+            Ok(State::Absent) => issues.push(refused(IssueCode::FileMissing, "stale-deleted", &path, "")),
+            Ok(_) if file.from.is_none() => issues.push(refused(IssueCode::FileExists, "file-exists", &path, "")),
+            Ok(_) => issues.push(refused(IssueCode::StaleLines, "stale", &path, "")),
+        }
+    }
+    issues
+}
+
+/// The state of a file whose path is checked again (spec 5.6): it must still mean the same place.
+fn checked_state(path: &str, file: &Move, workspace: &Workspace, disk: &Disk<'_>) -> Result<State, Box<Issue>> {
+    let located = workspace.locate_writable(path).map_err(|fault| Box::new(path_issue(&fault, path)))?;
+    if located.relative != file.path {
+        return Err(Box::new(refused(IssueCode::StaleLines, "stale", path, "")));
+    }
+    disk.state(&file.path)
+        .map_err(|error| Box::new(refused(IssueCode::FileUnreadable, "unreadable", path, &crate::paths::reason(&error))))
+}

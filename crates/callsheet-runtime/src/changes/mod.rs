@@ -1,0 +1,19 @@
+//! Change sets on disk (spec 3.10): staging, applying as a whole, rolling back what was interrupted, and reverting.
+//!
+//! A set is applied under one lock of the project. Its journal entry is durable before the first file is touched, all
+//! new contents are written beside their destinations before the first is put in place, and any failure puts all
+//! originals back. After a crash at any point `roll_back` does the same from the journal.
+
+mod apply;
+mod journal;
+mod lock;
+mod stage;
+mod steps;
+
+pub use apply::{ApplyFault, apply, revert, roll_back};
+pub use journal::Journal;
+pub use lock::ProjectLock;
+pub use stage::{Edit, StageFault, stage};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,7 @@
+//! Budgets at the edge: how many calls a provider gets at once, and repeated sends inside one attempt.
+
+mod retry;
+mod slots;
+
+pub use retry::{Patience, Sent, jitter, send};
+pub use slots::{Permit, Slots};

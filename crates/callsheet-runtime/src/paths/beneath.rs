@@ -1,0 +1,128 @@
+//! Opening below an open directory, one component at a time and never through a symbolic link. A path that was
+//! checked before holds no links, so a link met here was put there since: it is refused.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Component, Path};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+
+/// Mode of new directories and files before the process's mask.
+const NEW_DIRECTORY: Mode = Mode::from_raw_mode(0o777);
+const NEW_FILE: Mode = Mode::from_raw_mode(0o666);
+
+/// Opens a canonical root.
+pub(super) fn open_root(path: &Path) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::open(path, DIRECTORY, Mode::empty())?)
+}
+
+/// Opens the directory `relative` below `base`; `""` is the base itself.
+pub(crate) fn open_dir(base: &OwnedFd, relative: &Path) -> io::Result<OwnedFd> {
+    descend(base, relative, |directory, name| Ok(rustix::fs::openat(directory, name, DIRECTORY, Mode::empty())?))
+}
+
+/// As `open_dir`, and creates what is missing.
+pub(crate) fn open_dir_creating(base: &OwnedFd, relative: &Path) -> io::Result<OwnedFd> {
+    descend(base, relative, |directory, name| {
+        match rustix::fs::mkdirat(directory, name, NEW_DIRECTORY) {
+            Ok(()) | Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        Ok(rustix::fs::openat(directory, name, DIRECTORY, Mode::empty())?)
+    })
+}
+
+fn descend(
+    base: &OwnedFd,
+    relative: &Path,
+    open: impl Fn(&OwnedFd, &OsStr) -> io::Result<OwnedFd>,
+) -> io::Result<OwnedFd> {
+    let mut directory = base.try_clone()?;
+    for component in relative.components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(name) => directory = open(&directory, name)?,
+            _ => return Err(io::Error::from(io::ErrorKind::InvalidInput)),
+        }
+    }
+    Ok(directory)
+}
+
+/// The parent directory of `relative`, open, and its last component. `None` for the base itself.
+pub(crate) fn open_parent<'a>(base: &OwnedFd, relative: &'a Path) -> io::Result<Option<(OwnedFd, &'a OsStr)>> {
+    let Some(name) = relative.file_name() else { return Ok(None) };
+    Ok(Some((open_dir(base, relative.parent().unwrap_or(Path::new("")))?, name)))
+}
+
+/// The entry `name` itself, links not followed; `None` if there is none.
+pub(crate) fn stat_entry(directory: &OwnedFd, name: &OsStr) -> io::Result<Option<Stat>> {
+    match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(stat)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Opens a regular file for reading. Devices, pipes and sockets are not even opened, which could have effects.
+pub(crate) fn open_regular(directory: &OwnedFd, name: &OsStr) -> io::Result<File> {
+    let not_regular = || io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file");
+    let is_regular = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile;
+    match stat_entry(directory, name)? {
+        None => return Err(io::Error::from(io::ErrorKind::NotFound)),
+        Some(stat) if !is_regular(&stat) => return Err(not_regular()),
+        Some(_) => {}
+    }
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let fd = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+    if is_regular(&rustix::fs::fstat(&fd)?) { Ok(File::from(fd)) } else { Err(not_regular()) }
+}
+
+/// Removes a file or link; one that is not there is no error.
+pub(crate) fn remove_entry(directory: &OwnedFd, name: &OsStr) -> io::Result<()> {
+    match rustix::fs::unlinkat(directory, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// A file written under a name of its own beside its destination, then put in place in one step.
+pub(crate) struct NewFile<'a> {
+    /// Directory of both names.
+    pub(crate) directory: &'a OwnedFd,
+    /// Name until it is complete.
+    pub(crate) temporary: &'a OsStr,
+    /// It must survive a power cut; views of the log need not.
+    pub(crate) durable: bool,
+}
+
+impl NewFile<'_> {
+    /// Writes the content under the temporary name. A leftover of that name is removed first. `mode` is set
+    /// exactly; without it the process's mask decides.
+    pub(crate) fn write(&self, content: &[u8], mode: Option<u32>) -> io::Result<()> {
+        self.discard()?;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(self.directory, self.temporary, flags, NEW_FILE)?;
+        let mut file = File::from(fd);
+        file.write_all(content)?;
+        if let Some(mode) = mode {
+            rustix::fs::fchmod(file.as_fd(), Mode::from_raw_mode(mode & 0o7777))?;
+        }
+        if self.durable { file.sync_all() } else { Ok(()) }
+    }
+
+    /// Puts the complete file in place of `name`.
+    pub(crate) fn rename_to(&self, name: &OsStr) -> io::Result<()> {
+        rustix::fs::renameat(self.directory, self.temporary, self.directory, name)?;
+        if self.durable { Ok(rustix::fs::fsync(self.directory)?) } else { Ok(()) }
+    }
+
+    /// Removes the temporary name, if it is there.
+    pub(crate) fn discard(&self) -> io::Result<()> {
+        remove_entry(self.directory, self.temporary)
+    }
+}

@@ -1,0 +1,151 @@
+//! What a written path means: the deepest existing ancestor is canonicalised, symbolic links resolved, and the result
+//! compared with the roots by components (spec 5.6).
+
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+use super::{PathFault, Workspace};
+
+/// A path that was checked. It holds no symbolic link at the time of the check; opening it refuses any that appears
+/// later.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Located {
+    /// Which base of the workspace it lies below; 0 is the project root.
+    pub(crate) base: usize,
+    /// Real path below the base; empty for the base itself.
+    pub(crate) relative: PathBuf,
+    /// Canonical text: relative to the project root with `/`, `.` for the root itself, absolute in a read root.
+    pub(crate) text: String,
+}
+
+impl Located {
+    /// The canonical target path (spec 5.1): relative to the project root, `.` for the root itself, or absolute when
+    /// it lies in a read root.
+    pub fn path(&self) -> &str {
+        &self.text
+    }
+}
+
+/// The real part of a path and what does not exist of it.
+struct Walked {
+    real: PathBuf,
+    rest: PathBuf,
+    /// Why the first component of `rest` can neither be read nor created.
+    problem: Option<String>,
+}
+
+impl Workspace {
+    /// The existing file or directory that `written` means, relative to the project root or absolute.
+    ///
+    /// # Errors
+    /// `Missing`, `Outside` the project and all read roots, or `Unreadable`.
+    pub fn locate(&self, written: &str) -> Result<Located, PathFault> {
+        if written.contains('\0') {
+            return Err(PathFault::Missing(written.to_owned()));
+        }
+        let walked = self.walk(written)?;
+        let located = self.place(written, &walked)?;
+        if walked.rest.as_os_str().is_empty() { Ok(located) } else { Err(PathFault::Missing(written.to_owned())) }
+    }
+
+    /// The file that `written` means for writing: inside the project root and not protected. It need not exist.
+    ///
+    /// # Errors
+    /// `Outside`, `Protected`, `Unwritable`, or `Unreadable`.
+    pub fn locate_writable(&self, written: &str) -> Result<Located, PathFault> {
+        let unwritable = |reason: &str| PathFault::Unwritable { path: written.to_owned(), reason: reason.to_owned() };
+        if written.contains('\0') {
+            return Err(unwritable("its name holds a NUL character"));
+        }
+        let walked = self.walk(written)?;
+        let located = self.place(written, &walked)?;
+        if located.base != 0 {
+            return Err(PathFault::Outside(written.to_owned()));
+        }
+        if self.is_protected(&walked.real.join(&walked.rest), &located.relative) {
+            return Err(PathFault::Protected(written.to_owned()));
+        }
+        if let Some(problem) = &walked.problem {
+            return Err(unwritable(problem));
+        }
+        if located.relative.as_os_str().is_empty() {
+            return Err(unwritable("it is the project directory itself"));
+        }
+        Ok(located)
+    }
+
+    /// Whether something exists at an absolute path outside every root, without saying more about it.
+    pub(crate) fn exists_outside(&self, written: &str) -> bool {
+        !written.contains('\0') && written.starts_with('/') && Path::new(written).symlink_metadata().is_ok()
+    }
+
+    fn walk(&self, written: &str) -> Result<Walked, PathFault> {
+        let start = if written.starts_with('/') { PathBuf::from("/") } else { self.root().to_path_buf() };
+        let mut walked = Walked { real: start, rest: PathBuf::new(), problem: None };
+        for component in Path::new(written).components() {
+            match component {
+                Component::Prefix(_) | Component::RootDir | Component::CurDir => {}
+                Component::ParentDir if walked.rest.as_os_str().is_empty() => {
+                    walked.real.pop();
+                }
+                Component::ParentDir => {
+                    walked.rest.pop();
+                    if walked.rest.as_os_str().is_empty() {
+                        walked.problem = None;
+                    }
+                }
+                Component::Normal(name) if walked.rest.as_os_str().is_empty() => {
+                    self.step(&mut walked, Path::new(name), written)?;
+                }
+                Component::Normal(name) => walked.rest.push(name),
+            }
+        }
+        Ok(walked)
+    }
+
+    fn step(&self, walked: &mut Walked, name: &Path, written: &str) -> Result<(), PathFault> {
+        let next = walked.real.join(name);
+        match next.canonicalize() {
+            Ok(real) => walked.real = real,
+            Err(error) => {
+                match error.kind() {
+                    ErrorKind::NotFound if next.symlink_metadata().is_ok() => {
+                        walked.problem = Some("it is a symbolic link that leads nowhere".to_owned());
+                    }
+                    ErrorKind::NotFound => {}
+                    ErrorKind::NotADirectory => {
+                        walked.problem = Some("a part of its path is a file".to_owned());
+                    }
+                    ErrorKind::InvalidFilename => walked.problem = Some("its name is too long".to_owned()),
+                    _ if self.base_of(&walked.real).is_some() => {
+                        let reason = super::read::reason(&error);
+                        return Err(PathFault::Unreadable { path: written.to_owned(), reason });
+                    }
+                    _ => return Err(PathFault::Outside(written.to_owned())),
+                }
+                walked.rest.push(name);
+            }
+        }
+        Ok(())
+    }
+
+    fn base_of(&self, real: &Path) -> Option<usize> {
+        self.bases().iter().position(|base| real.starts_with(&base.path))
+    }
+
+    fn place(&self, written: &str, walked: &Walked) -> Result<Located, PathFault> {
+        let full =
+            if walked.rest.as_os_str().is_empty() { walked.real.clone() } else { walked.real.join(&walked.rest) };
+        let outside = || PathFault::Outside(written.to_owned());
+        let base = self.base_of(&full).ok_or_else(outside)?;
+        let base_path = self.bases().get(base).map(|base| base.path.clone()).ok_or_else(outside)?;
+        let relative = full.strip_prefix(&base_path).map_err(|_| outside())?.to_path_buf();
+        let shown = if base == 0 { &relative } else { &full };
+        let Some(text) = shown.to_str() else {
+            let reason = "its real name is not UTF-8".to_owned();
+            return Err(PathFault::Unreadable { path: written.to_owned(), reason });
+        };
+        let text = if text.is_empty() { ".".to_owned() } else { text.to_owned() };
+        Ok(Located { base, relative, text })
+    }
+}

@@ -1,0 +1,183 @@
+//! Reading what was located: kinds, whole files up to a cap, listings.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read};
+
+use rustix::fs::{Dir, FileType};
+
+use super::{Located, PathFault, Workspace, beneath};
+
+/// Bytes of a file that are looked at for NUL to tell text from binary (spec 5.4).
+pub const BINARY_PROBE: usize = 8 * 1024;
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EntryKind {
+    /// A regular file of so many bytes.
+    File(u64),
+    /// A directory.
+    Directory,
+    /// A device, a pipe or a socket: never opened.
+    Special,
+}
+
+/// The content of a file, up to a cap.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileBytes {
+    /// The first bytes, at most as many as asked.
+    pub bytes: Vec<u8>,
+    /// The file goes on after them.
+    pub truncated: bool,
+}
+
+/// Names in a directory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listing {
+    /// Sorted by bytes; directories end with `/`; characters that would break a line are replaced.
+    pub names: Vec<String>,
+    /// How many more there are.
+    pub left_out: usize,
+}
+
+impl FileBytes {
+    /// NUL in the first 8 KiB (spec 5.4).
+    pub fn is_binary(&self) -> bool {
+        is_binary(&self.bytes)
+    }
+}
+
+/// NUL in the first 8 KiB of a file (spec 5.4).
+pub(crate) fn is_binary(bytes: &[u8]) -> bool {
+    bytes.iter().take(BINARY_PROBE).any(|byte| *byte == 0)
+}
+
+/// The system's reason as a short clause.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    text.split(" (os error").next().unwrap_or_default().to_lowercase()
+}
+
+impl Workspace {
+    /// What a located path is now.
+    ///
+    /// # Errors
+    /// `Missing` or `Unreadable`, also if a part of it became a symbolic link since it was located.
+    pub fn kind(&self, located: &Located) -> Result<EntryKind, PathFault> {
+        let base = self.base_fd(located)?;
+        let stat = beneath::open_parent(base, &located.relative)
+            .and_then(|parent| match parent {
+                None => Ok(None),
+                Some((directory, name)) => match beneath::stat_entry(&directory, name)? {
+                    Some(stat) => Ok(Some(stat)),
+                    None => Err(io::Error::from(io::ErrorKind::NotFound)),
+                },
+            })
+            .map_err(|error| fault(located, &error))?;
+        let Some(stat) = stat else { return Ok(EntryKind::Directory) };
+        Ok(match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => EntryKind::File(u64::try_from(stat.st_size).unwrap_or(0)),
+            FileType::Directory => EntryKind::Directory,
+            FileType::Symlink => {
+                let reason = "it became a symbolic link while it was read".to_owned();
+                return Err(PathFault::Unreadable { path: located.text.clone(), reason });
+            }
+            _ => EntryKind::Special,
+        })
+    }
+
+    /// Opens a located regular file for reading.
+    ///
+    /// # Errors
+    /// `Missing` or `Unreadable`; anything but a regular file is unreadable.
+    pub fn open(&self, located: &Located) -> Result<File, PathFault> {
+        let base = self.base_fd(located)?;
+        let open = || match beneath::open_parent(base, &located.relative)? {
+            Some((directory, name)) => beneath::open_regular(&directory, name),
+            None => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        };
+        open().map_err(|error| fault(located, &error))
+    }
+
+    /// Reads a located file, at most `limit` bytes.
+    ///
+    /// # Errors
+    /// As `open`.
+    pub fn read(&self, located: &Located, limit: usize) -> Result<FileBytes, PathFault> {
+        let mut bytes = Vec::new();
+        let more = u64::try_from(limit).unwrap_or(u64::MAX).saturating_add(1);
+        let file = self.open(located)?;
+        file.take(more).read_to_end(&mut bytes).map_err(|error| fault(located, &error))?;
+        let truncated = bytes.len() > limit;
+        bytes.truncate(limit);
+        Ok(FileBytes { bytes, truncated })
+    }
+
+    /// Names in a located directory, at most `limit`, ignored files and version control left out (spec 5.1).
+    ///
+    /// # Errors
+    /// `Missing` or `Unreadable`.
+    pub fn list(&self, located: &Located, limit: usize) -> Result<Listing, PathFault> {
+        let unreadable = |error: io::Error| fault(located, &error);
+        let directory = beneath::open_dir(self.base_fd(located)?, &located.relative).map_err(unreadable)?;
+        let wanted = self.not_ignored(located);
+        let mut names = Vec::new();
+        for entry in Dir::read_from(&directory).map_err(|errno| unreadable(errno.into()))? {
+            let entry = entry.map_err(|errno| unreadable(errno.into()))?;
+            let bytes = entry.file_name().to_bytes();
+            // A name that is not listed by the walk of ignored files is left out; what is not there any more too.
+            if !wanted.contains(bytes) {
+                continue;
+            }
+            let mut name = printable(&String::from_utf8_lossy(bytes));
+            if entry.file_type() == FileType::Directory {
+                name.push('/');
+            }
+            names.push(name);
+        }
+        names.sort_unstable();
+        let left_out = names.len().saturating_sub(limit);
+        names.truncate(limit);
+        Ok(Listing { names, left_out })
+    }
+
+    fn not_ignored(&self, located: &Located) -> BTreeSet<Vec<u8>> {
+        use std::os::unix::ffi::OsStrExt;
+        let Some(base) = self.bases().get(located.base) else { return BTreeSet::new() };
+        walker(&base.path.join(&located.relative))
+            .max_depth(Some(1))
+            .build()
+            .flatten()
+            .filter(|entry| entry.depth() == 1)
+            .map(|entry| entry.file_name().as_bytes().to_vec())
+            .collect()
+    }
+
+    fn base_fd(&self, located: &Located) -> Result<&std::os::fd::OwnedFd, PathFault> {
+        let missing = || PathFault::Missing(located.text.clone());
+        self.bases().get(located.base).map(|base| &base.fd).ok_or_else(missing)
+    }
+}
+
+/// A walk that leaves out ignored files, version control and `.callsheet/`, does not follow links, and shows hidden
+/// files. The person's global ignore file does not count, so that a run sees the same on every machine.
+pub(crate) fn walker(directory: &std::path::Path) -> ignore::WalkBuilder {
+    let mut walker = ignore::WalkBuilder::new(directory);
+    walker.hidden(false).require_git(false).git_global(false).follow_links(false).filter_entry(|entry| {
+        entry.depth() == 0 || !super::PROTECTED_NAMES.iter().any(|name| entry.file_name() == *name)
+    });
+    walker
+}
+
+/// The text with control characters replaced, so that it stays on its line.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|character| if character.is_control() { char::REPLACEMENT_CHARACTER } else { character }).collect()
+}
+
+fn fault(located: &Located, error: &io::Error) -> PathFault {
+    let path = located.text.clone();
+    match error.kind() {
+        io::ErrorKind::NotFound => PathFault::Missing(path),
+        _ => PathFault::Unreadable { path, reason: reason(error) },
+    }
+}

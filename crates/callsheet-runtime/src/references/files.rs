@@ -1,0 +1,178 @@
+//! Reading a file of the project as text: whole while it is small, as its two ends when it is large, always with its
+//! size in lines and tokens and its hash.
+
+use std::io::{self, Read};
+
+use callsheet_core::spec::{BlobHasher, BlobId, TokenCount};
+
+use crate::paths::{BINARY_PROBE, EntryKind, Listing, Located, PathFault, Workspace, reason};
+
+use super::excerpt::{Excerpt, Gap, line_count};
+
+/// Files up to this size are read whole; of larger ones only the ends are kept.
+const WHOLE_LIMIT: u64 = 4 * 1024 * 1024;
+
+/// Bytes kept of each end of a large file.
+const END_LIMIT: usize = 1024 * 1024;
+
+/// Most names of a directory that are shown (spec 5.1).
+const NAMES: usize = 200;
+
+/// What a path holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    Text(TextFile),
+    Binary { bytes: u64 },
+    Directory(Listing),
+}
+
+/// A text file, or the lines of it that were asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TextFile {
+    pub(super) bytes: u64,
+    pub(super) hash: BlobId,
+    pub(super) excerpt: Excerpt,
+    /// The excerpt is the whole text, kept whole: its headings can be found.
+    pub(super) complete: bool,
+}
+
+/// Reads what a located path holds; `lines` limits a text to a range. Bytes that are not UTF-8 are replaced.
+pub(super) fn read(
+    workspace: &Workspace,
+    located: &Located,
+    lines: Option<(u32, u32)>,
+) -> Result<Content, PathFault> {
+    match workspace.kind(located)? {
+        EntryKind::Directory => Ok(Content::Directory(workspace.list(located, NAMES)?)),
+        EntryKind::Special => Err(PathFault::Unreadable {
+            path: located.path().to_owned(),
+            reason: "it is not a regular file".to_owned(),
+        }),
+        EntryKind::File(bytes) if bytes <= WHOLE_LIMIT => small(workspace, located, lines),
+        EntryKind::File(_) => {
+            let file = workspace.open(located)?;
+            let scanned = scan(file, lines.unwrap_or((1, u32::MAX)));
+            scanned.map_err(|error| PathFault::Unreadable { path: located.path().to_owned(), reason: reason(&error) })
+        }
+    }
+}
+
+fn small(workspace: &Workspace, located: &Located, lines: Option<(u32, u32)>) -> Result<Content, PathFault> {
+    let limit = usize::try_from(WHOLE_LIMIT).unwrap_or(usize::MAX);
+    let content = workspace.read(located, limit)?;
+    let bytes = content.bytes.len() as u64;
+    if content.is_binary() {
+        return Ok(Content::Binary { bytes });
+    }
+    let hash = BlobId::of(&content.bytes);
+    let text = match String::from_utf8(content.bytes) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    };
+    let excerpt = match lines {
+        Some((first, last)) => Excerpt::lines(&text, first, last),
+        None => Excerpt::whole(text),
+    };
+    Ok(Content::Text(TextFile { bytes, hash, excerpt, complete: lines.is_none() && !content.truncated }))
+}
+
+/// Reads a large file in pieces, keeping the ends of the lines in `window`.
+fn scan(mut file: impl Read, window: (u32, u32)) -> io::Result<Content> {
+    let mut scan = Scan { window, line: 1, ..Scan::default() };
+    let mut buffer = vec![0_u8; 64 * 1024];
+    loop {
+        let read = match file.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        scan.take(buffer.get(..read).unwrap_or_default());
+    }
+    Ok(scan.finish())
+}
+
+#[derive(Default)]
+struct Scan {
+    window: (u32, u32),
+    line: u32,
+    bytes: u64,
+    binary: bool,
+    hasher: BlobHasher,
+    ends_open: bool,
+    seen: TokenCount,
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    dropped: bool,
+}
+
+impl Scan {
+    fn take(&mut self, piece: &[u8]) {
+        let probe = (BINARY_PROBE as u64).saturating_sub(self.bytes);
+        let probe = usize::try_from(probe).unwrap_or(BINARY_PROBE).min(piece.len());
+        self.binary |= piece.get(..probe).unwrap_or_default().contains(&0);
+        self.bytes = self.bytes.saturating_add(piece.len() as u64);
+        self.hasher.update(piece);
+        for part in piece.split_inclusive(|byte| *byte == b'\n') {
+            if (self.window.0..=self.window.1).contains(&self.line) {
+                self.keep(part);
+            }
+            self.ends_open = !part.ends_with(b"\n");
+            if !self.ends_open {
+                self.line = self.line.saturating_add(1);
+            }
+        }
+    }
+
+    fn keep(&mut self, part: &[u8]) {
+        for byte in part {
+            // Bytes that continue a character do not count; stray ones may be missed, which only makes a note less exact.
+            if byte.is_ascii() || *byte >= 0xC0 {
+                self.seen.add_char(if byte.is_ascii() { 'a' } else { 'é' });
+            }
+        }
+        let room = END_LIMIT.saturating_sub(self.head.len()).min(part.len());
+        let (head, tail) = part.split_at_checked(room).unwrap_or((part, &[]));
+        self.head.extend_from_slice(head);
+        self.tail.extend_from_slice(tail);
+        if self.tail.len() > 2 * END_LIMIT {
+            self.tail.drain(..self.tail.len() - END_LIMIT);
+            self.dropped = true;
+        }
+    }
+
+    fn finish(self) -> Content {
+        if self.binary {
+            return Content::Binary { bytes: self.bytes };
+        }
+        let total = if self.ends_open { self.line } else { self.line.saturating_sub(1) };
+        let (first, last) = (self.window.0.max(1), self.window.1.min(total));
+        let excerpt = if self.dropped {
+            let head = self.head.iter().rposition(|byte| *byte == b'\n').map_or(&*self.head, |at| {
+                self.head.get(..=at).unwrap_or_default()
+            });
+            let tail = self.tail.iter().position(|byte| *byte == b'\n').map_or(&*self.tail, |at| {
+                self.tail.get(at + 1..).unwrap_or_default()
+            });
+            let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
+            let mut kept = TokenCount::default();
+            kept.add(&head);
+            kept.add(&tail);
+            let lines = last.saturating_sub(first).saturating_add(1);
+            let whole_lines = |text: &str| if text.ends_with('\n') { line_count(text) } else { 0 };
+            let kept_lines = whole_lines(&head).saturating_add(line_count(&tail));
+            let gap = Gap {
+                lines: lines.saturating_sub(kept_lines),
+                tokens: self.seen.tokens().saturating_sub(kept.tokens()),
+            };
+            Excerpt { first, total, head: head.into_owned(), gap: Some(gap), tail: tail.into_owned() }
+        } else {
+            let mut bytes = self.head;
+            bytes.extend_from_slice(&self.tail);
+            let head = String::from_utf8_lossy(&bytes).into_owned();
+            Excerpt { first, total, head, gap: None, tail: String::new() }
+        };
+        let hash = self.hasher.finish();
+        Content::Text(TextFile { bytes: self.bytes, hash, excerpt, complete: false })
+    }
+}

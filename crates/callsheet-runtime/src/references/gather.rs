@@ -1,0 +1,356 @@
+//! Finding what one reference means.
+
+use callsheet_core::reply::near::nearest;
+use callsheet_core::reply::{Issue, IssueCode, Phase, Severity};
+use callsheet_core::spec::{BlobId, Fragment, PlanPart, Slug, Target};
+
+use crate::issues::Finding;
+use crate::paths::{EntryKind, Located, PathFault, Workspace};
+use crate::ports::Page;
+
+use super::excerpt::Excerpt;
+use super::files::{self, Content, TextFile};
+use super::language::{is_markdown, language};
+use super::project::{CANDIDATES, Project};
+use super::render::{anchors, binary_text, listing_text, section, without_restricted};
+use super::resolve::{Level, Request, Sources};
+use super::sources::{Output, TaskOutput};
+
+/// How much of a piece a preview shows (spec 5.8).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Extent {
+    /// The first 20 lines.
+    Whole,
+    /// The first 30 lines.
+    Part,
+    /// All of it.
+    Fixed,
+}
+
+/// The content of one reference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Equal for references that mean the same content.
+    pub(super) identity: String,
+    pub(super) language: &'static str,
+    pub(super) excerpt: Excerpt,
+    pub(super) extent: Extent,
+    /// The project file it is from, with the hash of all of it.
+    pub(super) file: Option<(String, BlobId)>,
+}
+
+/// Looks references up for one request.
+pub(super) struct Gatherer<'a> {
+    request: &'a Request<'a>,
+    sources: &'a Sources<'a>,
+    project: Project<'a>,
+    /// Why pages could not be fetched, by address: the key of the words and the reason.
+    refused_pages: &'a std::collections::BTreeMap<String, (IssueCode, &'static str, String)>,
+    pub(super) issues: Vec<Issue>,
+}
+
+/// Nothing to show; the issues say why, if it is a fault.
+type Found = Option<Piece>;
+
+impl<'a> Gatherer<'a> {
+    pub(super) fn new(
+        request: &'a Request<'a>,
+        sources: &'a Sources<'a>,
+        refused_pages: &'a std::collections::BTreeMap<String, (IssueCode, &'static str, String)>,
+    ) -> Self {
+        let project = Project::new(sources.workspace);
+        Self { request, sources, project, refused_pages, issues: Vec::new() }
+    }
+
+    pub(super) fn piece(&mut self, target: &Target) -> Found {
+        let link = target.to_string();
+        match target {
+            Target::ProjectDescription => self.description(&link),
+            Target::CurrentFile(fragment) => match self.sources.current_file {
+                Some(path) => self.file(&link, path, fragment.as_ref()),
+                None => {
+                    self.warn(IssueCode::NoCurrentFile, "no-current-file", &link);
+                    None
+                }
+            },
+            Target::Plan(part) => self.plan(&link, part),
+            Target::TaskOutput { slug, heading } => self.output(&link, slug, heading.as_deref()),
+            Target::TaskDetail { slug, file } => self.detail(&link, slug, file),
+            Target::PromptHeading(anchor) => self.prompt_heading(&link, anchor),
+            Target::File { path, fragment } => self.file(&link, path, fragment.as_ref()),
+            Target::Directory(path) => self.file(&link, path, None),
+            Target::Http(url) => self.page(&link, url),
+        }
+    }
+
+    fn description(&mut self, link: &str) -> Found {
+        let located = description_file(self.sources.workspace)?;
+        self.located(link, &located, None)
+    }
+
+    fn plan(&mut self, link: &str, part: &PlanPart) -> Found {
+        let text = match part {
+            PlanPart::OriginalPrompt => self.sources.texts.prompts().into_iter().next(),
+            _ => self.sources.texts.plan(part),
+        };
+        let Some(text) = text else {
+            self.error(IssueCode::ReferenceInvalid, "plan-missing", link, &[], Vec::new());
+            return None;
+        };
+        let language = if *part == PlanPart::OriginalPrompt { "text" } else { "markdown" };
+        Some(Piece::of(link, language, Excerpt::whole(text), Extent::Whole))
+    }
+
+    fn prompt_heading(&mut self, link: &str, anchor: &str) -> Found {
+        let prompts = self.sources.texts.prompts();
+        for prompt in &prompts {
+            if let Some((first, last)) = section(prompt, anchor) {
+                return Some(Piece::of(link, "markdown", Excerpt::lines(prompt, first, last), Extent::Part));
+            }
+        }
+        let known: Vec<String> = prompts.iter().flat_map(|prompt| anchors(prompt)).collect();
+        let allowed = nearest(anchor, known.iter().map(String::as_str), CANDIDATES);
+        self.error(IssueCode::AnchorMissing, "prompt-anchor-missing", link, &[("anchor", anchor)], allowed);
+        None
+    }
+
+    /// The output of a done task, or an issue.
+    fn done(&mut self, link: &str, slug: &Slug) -> Option<TaskOutput> {
+        match self.sources.texts.output(slug) {
+            Output::Done(output) => return Some(output),
+            Output::NotYet => {
+                let values = [("slug", slug.as_str())];
+                self.error(IssueCode::ReferenceOrder, "not-done", link, &values, Vec::new());
+            }
+            Output::Unknown => {
+                self.error(IssueCode::ReferenceInvalid, "output-missing", link, &[], Vec::new());
+            }
+        }
+        None
+    }
+
+    fn output(&mut self, link: &str, slug: &Slug, heading: Option<&str>) -> Found {
+        let output = self.done(link, slug)?;
+        let slug = output.slug.as_ref().unwrap_or(slug);
+        let Some(heading) = heading else {
+            let text = match self.request.level {
+                Level::Preview => output.summary,
+                Level::Whole => without_restricted(&output.document, |anchor| format!("task://{slug}.md#{anchor}")),
+            };
+            let identity = format!("#{slug}-results");
+            return Some(Piece::of(&identity, "markdown", Excerpt::whole(text), Extent::Fixed));
+        };
+        let Some((first, last)) = section(&output.document, heading) else {
+            let known = anchors(&output.document);
+            let allowed = nearest(heading, known.iter().map(String::as_str), CANDIDATES);
+            let values = [("slug", slug.as_str()), ("anchor", heading)];
+            self.error(IssueCode::AnchorMissing, "output-anchor-missing", link, &values, allowed);
+            return None;
+        };
+        let excerpt = Excerpt::lines(&output.document, first, last);
+        let marked = without_restricted(&excerpt.head, str::to_owned) != excerpt.head;
+        if marked && excerpt.head.lines().next().is_some_and(|line| line.to_lowercase().contains("(no longer relevant)")) {
+            self.warn(IssueCode::ReferenceRestricted, "reference-restricted", link);
+        }
+        Some(Piece::of(&format!("task://{slug}.md#{heading}"), "markdown", excerpt, Extent::Part))
+    }
+
+    fn detail(&mut self, link: &str, slug: &Slug, file: &str) -> Found {
+        let output = self.done(link, slug)?;
+        let slug = output.slug.as_ref().unwrap_or(slug);
+        let Some(bytes) = self.sources.texts.detail(slug, file) else {
+            let values = [("slug", slug.as_str()), ("file", file)];
+            self.error(IssueCode::FileMissing, "detail-missing", link, &values, output.details);
+            return None;
+        };
+        let identity = format!("task://{slug}/{file}");
+        if crate::paths::is_binary(&bytes) {
+            self.warn(IssueCode::Binary, "binary", link);
+            let text = binary_text(bytes.len() as u64);
+            return Some(Piece::of(&identity, "text", Excerpt::whole(text), Extent::Fixed));
+        }
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        Some(Piece::of(&identity, language(file), Excerpt::whole(text), Extent::Whole))
+    }
+
+    fn page(&mut self, link: &str, url: &str) -> Found {
+        if !self.sources.allow_http {
+            self.error(IssueCode::HttpRefused, "http-off", link, &[], Vec::new());
+            return None;
+        }
+        if let Some(Page { text, media_type, .. }) = self.sources.pages.cached(url) {
+            return Some(Piece::of(link, page_language(&media_type), Excerpt::whole(text), Extent::Whole));
+        }
+        if let Some((code, words, reason)) = self.refused_pages.get(url) {
+            self.error(*code, words, link, &[("reason", reason)], Vec::new());
+            return None;
+        }
+        // Not fetched yet: a preview shows the address alone.
+        Some(Piece::of(link, "text", Excerpt::whole(url), Extent::Fixed))
+    }
+
+    fn file(&mut self, link: &str, path: &str, fragment: Option<&Fragment>) -> Found {
+        match self.sources.workspace.locate(path) {
+            Ok(located) => self.located(link, &located, fragment),
+            Err(fault) => {
+                self.path_issue(&fault, link, path);
+                None
+            }
+        }
+    }
+
+    fn located(&mut self, link: &str, located: &Located, fragment: Option<&Fragment>) -> Found {
+        let lines = match fragment {
+            Some(Fragment::Lines { first, last }) => Some((*first, *last)),
+            _ => None,
+        };
+        let path = located.path().to_owned();
+        match files::read(self.sources.workspace, located, lines) {
+            Err(fault) => {
+                self.path_issue(&fault, link, &path);
+                None
+            }
+            Ok(Content::Directory(listing)) => {
+                let text = listing_text(&listing);
+                Some(Piece::of(&format!("{path}/"), "text", Excerpt::whole(text), Extent::Fixed))
+            }
+            Ok(Content::Binary { bytes }) => {
+                self.warn(IssueCode::Binary, "binary", link);
+                Some(Piece::of(&path, "text", Excerpt::whole(binary_text(bytes)), Extent::Fixed))
+            }
+            Ok(Content::Text(text)) => self.text(link, &path, text, fragment),
+        }
+    }
+
+    fn text(&mut self, link: &str, path: &str, text: TextFile, fragment: Option<&Fragment>) -> Found {
+        let file = Some((path.to_owned(), text.hash.clone()));
+        let piece = |identity: String, excerpt: Excerpt, extent: Extent| {
+            Some(Piece { identity, language: language(path), excerpt, extent, file: file.clone() })
+        };
+        match fragment {
+            None => piece(path.to_owned(), text.excerpt, Extent::Whole),
+            Some(Fragment::Lines { first, .. }) if *first > text.excerpt.total => {
+                let lines = text.excerpt.total.to_string();
+                self.missing(IssueCode::LinesOutOfRange, "lines-out-of-range", link, &[("lines", &lines)], Vec::new());
+                None
+            }
+            Some(Fragment::Lines { first, last }) => {
+                piece(format!("{path}#L{first}-L{last}"), text.excerpt, Extent::Part)
+            }
+            Some(Fragment::Anchor(_)) if !is_markdown(path) || !text.complete => {
+                self.error(IssueCode::SymbolUnsupported, "symbol-unsupported", link, &[], Vec::new());
+                None
+            }
+            Some(Fragment::Anchor(anchor)) => match section(&text.excerpt.head, anchor) {
+                Some((first, last)) => {
+                    let excerpt = Excerpt::lines(&text.excerpt.head, first, last);
+                    piece(format!("{path}#L{first}-L{last}"), excerpt, Extent::Part)
+                }
+                None => {
+                    let known = anchors(&text.excerpt.head);
+                    let allowed = nearest(anchor, known.iter().map(String::as_str), CANDIDATES);
+                    self.missing(IssueCode::AnchorMissing, "anchor-missing", link, &[("anchor", anchor)], allowed);
+                    None
+                }
+            },
+        }
+    }
+
+    fn path_issue(&mut self, fault: &PathFault, link: &str, path: &str) {
+        match fault {
+            PathFault::Missing(_) => {
+                let near = self.project.near(path);
+                self.missing(IssueCode::FileMissing, "file-missing", link, &[], near);
+            }
+            PathFault::Outside(_) => {
+                self.error(IssueCode::OutsideProject, "outside-project", link, &[], Vec::new());
+            }
+            PathFault::Protected(_) => {
+                self.error(IssueCode::ProtectedPath, "protected-path", link, &[], Vec::new());
+            }
+            PathFault::Unreadable { reason, .. } | PathFault::Unwritable { reason, .. } => {
+                self.error(IssueCode::FileUnreadable, "unreadable", link, &[("reason", reason)], Vec::new());
+            }
+        }
+    }
+
+    /// What an earlier writer may still create is no error before execution (spec 5.5).
+    fn missing(&mut self, code: IssueCode, words: &str, link: &str, values: &[(&str, &str)], allowed: Vec<String>) {
+        if self.request.level == Level::Preview && self.request.writer_before {
+            self.warn(IssueCode::NotYet, "not-yet", link);
+        } else {
+            self.error(code, words, link, values, allowed);
+        }
+    }
+
+    pub(super) fn warn(&mut self, code: IssueCode, words: &str, link: &str) {
+        self.push(code, Severity::Warning, words, link, &[], Vec::new());
+    }
+
+    fn error(&mut self, code: IssueCode, words: &str, link: &str, values: &[(&str, &str)], allowed: Vec<String>) {
+        self.push(code, Severity::Error, words, link, values, allowed);
+    }
+
+    fn push(
+        &mut self,
+        code: IssueCode,
+        severity: Severity,
+        words: &str,
+        link: &str,
+        values: &[(&str, &str)],
+        allowed: Vec<String>,
+    ) {
+        let phase = match self.request.level {
+            Level::Preview => Phase::Refine,
+            Level::Whole => Phase::Execute,
+        };
+        let task = self.request.task;
+        let mut issue = Finding { code, severity, phase, task, target: link, words, values, allowed }.issue();
+        issue.place.key = Some("References".to_owned());
+        self.issues.push(issue);
+    }
+}
+
+impl Piece {
+    fn of(identity: &str, language: &'static str, excerpt: Excerpt, extent: Extent) -> Self {
+        Self { identity: identity.to_owned(), language, excerpt, extent, file: None }
+    }
+}
+
+fn page_language(media_type: &str) -> &'static str {
+    match media_type {
+        "text/html" | "application/xhtml+xml" => "html",
+        "text/markdown" => "markdown",
+        "application/json" => "json",
+        _ => "text",
+    }
+}
+
+/// The project's description (spec 5.1): `AGENTS.md`, else a `README`, else empty. Large ones are cut like any other
+/// reference by who shows them.
+pub fn project_description(workspace: &Workspace) -> Option<Excerpt> {
+    match files::read(workspace, &description_file(workspace)?, None) {
+        Ok(Content::Text(text)) => Some(text.excerpt),
+        _ => None,
+    }
+}
+
+fn description_file(workspace: &Workspace) -> Option<Located> {
+    let is_file = |located: &Located| matches!(workspace.kind(located), Ok(EntryKind::File(_)));
+    if let Some(found) = workspace.locate("AGENTS.md").ok().filter(is_file) {
+        return Some(found);
+    }
+    let mut names: Vec<String> = workspace
+        .root()
+        .read_dir()
+        .ok()?
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| {
+            let lower = name.to_ascii_lowercase();
+            lower == "readme" || lower.starts_with("readme.")
+        })
+        .collect();
+    names.sort_by_key(|name| (!is_markdown(name), name.clone()));
+    names.iter().filter_map(|name| workspace.locate(name).ok()).find(is_file)
+}

@@ -1,0 +1,26 @@
+//! References (spec 5): answering what reading must know of the project, and turning the references of a task into
+//! the blocks of a prompt.
+//!
+//! All content is untrusted. It comes out inside a fence that it cannot close, whatever it holds; titles and targets
+//! stay on the line of their heading.
+
+mod answer;
+mod excerpt;
+mod files;
+mod gather;
+mod language;
+mod pages;
+mod project;
+mod render;
+mod resolve;
+mod shares;
+mod sources;
+
+pub use answer::answer;
+pub use excerpt::{Excerpt, Gap, Shown, cut, line_count, preview};
+pub use gather::project_description;
+pub use language::language;
+pub use pages::Pages;
+pub use resolve::{Block, Level, Request, Resolved, Sources, Wanted, check, resolve};
+pub use shares::{Allowance, Demand, shares};
+pub use sources::{Output, RunTexts, TaskOutput};

@@ -1,0 +1,96 @@
+//! Pages, fetched once per run and kept in the run directory (spec 5.7).
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use callsheet_core::spec::BlobId;
+use serde::{Deserialize, Serialize};
+use tokio::sync::OnceCell;
+use tokio_util::sync::CancellationToken;
+
+use crate::ports::{Fetch, FetchFault, Page};
+use crate::runfiles::RunFiles;
+
+/// The pages of one run. Several references to the same page wait for one fetch; a failed fetch may be tried again.
+pub struct Pages {
+    fetch: Option<Arc<dyn Fetch>>,
+    files: Option<RunFiles>,
+    cells: Mutex<BTreeMap<String, Arc<OnceCell<Page>>>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    asked: String,
+    url: String,
+    media_type: String,
+    truncated: bool,
+    text: String,
+}
+
+impl Pages {
+    /// Pages fetched through `fetch`, if there is network access, and kept in `files`.
+    pub fn new(fetch: Option<Arc<dyn Fetch>>, files: Option<RunFiles>) -> Self {
+        Self { fetch, files, cells: Mutex::new(BTreeMap::new()) }
+    }
+
+    /// The page if it was fetched before in this run.
+    pub fn cached(&self, url: &str) -> Option<Page> {
+        self.cell(url).get().cloned().or_else(|| self.kept(url))
+    }
+
+    /// The page, fetched if it has not been.
+    ///
+    /// # Errors
+    /// As `Fetch::fetch`; `Refused` without network access.
+    pub async fn page(&self, url: &str, cancel: &CancellationToken) -> Result<Page, FetchFault> {
+        let cell = self.cell(url);
+        let fetched = cell.get_or_try_init(|| async {
+            if let Some(page) = self.kept(url) {
+                return Ok(page);
+            }
+            let fetch = self.fetch.as_ref().ok_or_else(|| FetchFault::Refused("there is no network access".to_owned()));
+            let page = fetch?.fetch(url, cancel).await?;
+            self.keep(url, &page);
+            Ok(page)
+        });
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(FetchFault::Cancelled),
+            page = fetched => page.cloned(),
+        }
+    }
+
+    fn cell(&self, url: &str) -> Arc<OnceCell<Page>> {
+        let mut cells = self.cells.lock().unwrap_or_else(PoisonError::into_inner);
+        cells.entry(url.to_owned()).or_default().clone()
+    }
+
+    fn name(url: &str) -> String {
+        let id = BlobId::of(url.as_bytes());
+        format!("pages/{}.json", id.as_str().get(..16).unwrap_or_default())
+    }
+
+    fn kept(&self, url: &str) -> Option<Page> {
+        let bytes = self.files.as_ref()?.read(&Self::name(url)).ok()??;
+        let kept: Kept = serde_json::from_slice(&bytes).ok().filter(|kept: &Kept| kept.asked == url)?;
+        let Kept { url, media_type, truncated, text, .. } = kept;
+        Some(Page { url, media_type, text, truncated })
+    }
+
+    /// A page that cannot be kept is fetched again after a resume; nothing else is lost.
+    fn keep(&self, url: &str, page: &Page) {
+        let Some(files) = &self.files else { return };
+        let kept = Kept {
+            asked: url.to_owned(),
+            url: page.url.clone(),
+            media_type: page.media_type.clone(),
+            truncated: page.truncated,
+            text: page.text.clone(),
+        };
+        if let Ok(bytes) = serde_json::to_vec(&kept)
+            && let Err(fault) = files.write(&Self::name(url), &bytes, false)
+        {
+            tracing::warn!(%fault, "a page could not be kept");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The paths of a project, walked once for all questions of one call, and the paths that may have been meant.
+
+use std::cell::OnceCell;
+
+use callsheet_core::reply::near::within;
+use globset::GlobBuilder;
+
+use crate::paths::{Workspace, walker};
+
+/// Most paths of a project that are looked at for candidates; of a larger project only the first are.
+const WALK_LIMIT: usize = 200_000;
+
+/// Most candidates of one path.
+pub(super) const CANDIDATES: usize = 5;
+
+/// Most files that match a pattern (spec 5.2).
+const MATCHES: usize = 10;
+
+/// A project's paths, walked when first needed.
+pub(super) struct Project<'a> {
+    workspace: &'a Workspace,
+    /// Sorted; directories end with `/`; ignored files left out.
+    paths: OnceCell<Vec<String>>,
+}
+
+impl<'a> Project<'a> {
+    pub(super) fn new(workspace: &'a Workspace) -> Self {
+        Self { workspace, paths: OnceCell::new() }
+    }
+
+    fn paths(&self) -> &[String] {
+        self.paths.get_or_init(|| {
+            let root = self.workspace.root();
+            let mut paths: Vec<String> = walker(root)
+                .sort_by_file_name(Ord::cmp)
+                .build()
+                .flatten()
+                .filter_map(|entry| {
+                    let path = entry.path().strip_prefix(root).ok()?.to_str().filter(|path| !path.is_empty())?;
+                    let directory = entry.file_type().is_some_and(|kind| kind.is_dir());
+                    Some(if directory { format!("{path}/") } else { path.to_owned() })
+                })
+                .take(WALK_LIMIT)
+                .collect();
+            paths.sort_unstable();
+            paths
+        })
+    }
+
+    /// Paths that may have been meant by one that does not exist: those that differ by case, else those it is the end
+    /// of, else those in the same directory whose name is at most 2 edits away (spec 4.4, `path-near`).
+    pub(super) fn near(&self, written: &str) -> Vec<String> {
+        let Some(wanted) = self.plain(written) else { return Vec::new() };
+        let lower = wanted.to_lowercase();
+        let name_of = |path: &'_ str| path.trim_end_matches('/').to_owned();
+        let mut found: Vec<&String> =
+            self.paths().iter().filter(|path| name_of(path).to_lowercase() == lower).collect();
+        if found.is_empty() {
+            let end = format!("/{wanted}");
+            found = self.paths().iter().filter(|path| name_of(path).ends_with(&end)).collect();
+        }
+        if !found.is_empty() {
+            return found.into_iter().take(CANDIDATES).cloned().collect();
+        }
+        self.near_in_directory(&wanted)
+    }
+
+    /// The same directory is read itself, so that ignored files are found too: existence does not depend on them.
+    fn near_in_directory(&self, wanted: &str) -> Vec<String> {
+        let (directory, name) = wanted.rsplit_once('/').unwrap_or((".", wanted));
+        let Ok(located) = self.workspace.locate(directory) else { return Vec::new() };
+        let Ok(entries) = self.workspace.root().join(&located.relative).read_dir() else { return Vec::new() };
+        if located.base != 0 {
+            return Vec::new();
+        }
+        let prefix = if located.path() == "." { String::new() } else { format!("{}/", located.path()) };
+        let mut found: Vec<String> = entries
+            .flatten()
+            .filter_map(|entry| {
+                let other = entry.file_name().into_string().ok().filter(|other| within(name, other, 2))?;
+                let slash = if entry.file_type().is_ok_and(|kind| kind.is_dir()) { "/" } else { "" };
+                Some(format!("{prefix}{other}{slash}"))
+            })
+            .collect();
+        found.sort_unstable();
+        found.truncate(CANDIDATES);
+        found
+    }
+
+    /// A path relative to the root without `.`, `..` and a leading slash; `None` if it cannot be one.
+    fn plain(&self, written: &str) -> Option<String> {
+        let root = self.workspace.root().to_str().unwrap_or_default();
+        let relative = written.strip_prefix(root).filter(|rest| rest.starts_with('/')).unwrap_or(written);
+        let mut parts: Vec<&str> = Vec::new();
+        for part in relative.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => {
+                    parts.pop()?;
+                }
+                part => parts.push(part),
+            }
+        }
+        if parts.is_empty() { None } else { Some(parts.join("/")) }
+    }
+
+    /// Files that match a pattern, at most ten. A pattern without a slash that matches nothing in the root is tried in
+    /// every directory.
+    pub(super) fn matches(&self, pattern: &str) -> Vec<String> {
+        let pattern = pattern.trim_start_matches("./").trim_start_matches('/');
+        let found = self.matching(pattern);
+        if found.is_empty() && !pattern.contains('/') { self.matching(&format!("**/{pattern}")) } else { found }
+    }
+
+    fn matching(&self, pattern: &str) -> Vec<String> {
+        let Ok(glob) = GlobBuilder::new(pattern).literal_separator(true).build() else { return Vec::new() };
+        let matcher = glob.compile_matcher();
+        let files = self.paths().iter().filter(|path| !path.ends_with('/'));
+        files.filter(|path| matcher.is_match(path.as_str())).take(MATCHES).cloned().collect()
+    }
+}

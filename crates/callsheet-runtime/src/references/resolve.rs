@@ -1,0 +1,240 @@
+//! Turning references into the blocks of a prompt (spec 5.8, 5.9).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callsheet_core::reply::{Issue, IssueCode};
+use callsheet_core::spec::{BlobId, Reference, Target};
+use tokio_util::sync::CancellationToken;
+
+use crate::paths::Workspace;
+use crate::ports::FetchFault;
+
+use super::excerpt::{Shown, cut, preview};
+use super::gather::{Extent, Gatherer, Piece};
+use super::pages::Pages;
+use super::render::{block_of, restricted_text};
+use super::shares::{Allowance, Demand, shares};
+use super::sources::RunTexts;
+
+/// Lines of a whole file that a preview shows.
+const PREVIEW_WHOLE: u32 = 20;
+
+/// Lines of a range or section that a preview shows.
+const PREVIEW_PART: u32 = 30;
+
+/// How much of each reference is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// For refinement: the beginning.
+    Preview,
+    /// For execution: everything the budgets allow.
+    Whole,
+}
+
+/// A reference to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wanted {
+    /// The reference.
+    pub reference: Reference,
+    /// It was added by wiring (spec 2.12): cut first, and left out when no longer relevant.
+    pub carried: bool,
+}
+
+/// What to resolve.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// References in order.
+    pub references: &'a [Wanted],
+    /// How much of each.
+    pub level: Level,
+    /// Tokens of the prompt.
+    pub allowance: Allowance,
+    /// Name of the task, for issues.
+    pub task: Option<&'a str>,
+    /// An earlier step has a writer that may still create what is missing.
+    pub writer_before: bool,
+    /// Canonical links that are no longer relevant (spec 5.10).
+    pub restricted: &'a BTreeSet<String>,
+}
+
+/// Where contents come from.
+#[derive(Clone, Copy)]
+pub struct Sources<'a> {
+    /// The project.
+    pub workspace: &'a Workspace,
+    /// The run's own texts.
+    pub texts: &'a (dyn RunTexts + Sync),
+    /// Pages of the run.
+    pub pages: &'a Pages,
+    /// Path of the file the person has open.
+    pub current_file: Option<&'a str>,
+    /// `http(s)` references may be read.
+    pub allow_http: bool,
+}
+
+/// One block of a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// Canonical link.
+    pub target: String,
+    /// Heading, fence and content; or one line for restricted content.
+    pub text: String,
+    /// Tokens of the content before it was cut.
+    pub tokens: u32,
+    /// Nothing was cut.
+    pub whole: bool,
+}
+
+/// The blocks of a prompt and what is known about them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Resolved {
+    /// In reference order, duplicates once, empty references left out.
+    pub blocks: Vec<Block>,
+    /// What does not hold.
+    pub issues: Vec<Issue>,
+    /// Project files shown whole, with the hash of what was shown (spec 3.9).
+    pub shown_in_full: BTreeMap<String, BlobId>,
+    /// Project files shown in part, with the hash of the whole file.
+    pub shown_in_part: BTreeMap<String, BlobId>,
+}
+
+impl Resolved {
+    /// All blocks, an empty line between them.
+    pub fn text(&self) -> String {
+        self.blocks.iter().map(|block| block.text.as_str()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Resolves references into blocks, on disk as it is now (spec 2.8). Whole pages are fetched first.
+///
+/// # Errors
+/// `FetchFault::Cancelled` and nothing else; other faults of pages are issues.
+pub async fn resolve(
+    request: &Request<'_>,
+    sources: &Sources<'_>,
+    cancel: &CancellationToken,
+) -> Result<Resolved, FetchFault> {
+    let mut refused = BTreeMap::new();
+    if request.level == Level::Whole && sources.allow_http {
+        for url in urls(request) {
+            match sources.pages.page(url, cancel).await {
+                Ok(_) => {}
+                Err(FetchFault::Cancelled) => return Err(FetchFault::Cancelled),
+                Err(FetchFault::Refused(reason)) => {
+                    refused.insert(url.to_owned(), (IssueCode::HttpRefused, "http-refused", reason));
+                }
+                Err(fault) => {
+                    refused.insert(url.to_owned(), (IssueCode::FileUnreadable, "http-failed", fault.to_string()));
+                }
+            }
+        }
+    }
+    Ok(show(request, sources, &refused))
+}
+
+/// The issues of references as they stand now, without fetching or rendering anything.
+pub fn check(request: &Request<'_>, sources: &Sources<'_>) -> Vec<Issue> {
+    let refused = BTreeMap::new();
+    let mut gatherer = Gatherer::new(request, sources, &refused);
+    for wanted in request.references.iter().filter(|wanted| !wanted.carried) {
+        gatherer.piece(&wanted.reference.target);
+    }
+    gatherer.issues
+}
+
+fn urls<'a>(request: &Request<'a>) -> impl Iterator<Item = &'a str> {
+    request.references.iter().filter_map(|wanted| match &wanted.reference.target {
+        Target::Http(url) => Some(url.as_str()),
+        _ => None,
+    })
+}
+
+/// A reference that has something to show.
+struct Item<'a> {
+    wanted: &'a Wanted,
+    piece: Piece,
+    carried: bool,
+}
+
+fn show(
+    request: &Request<'_>,
+    sources: &Sources<'_>,
+    refused: &BTreeMap<String, (IssueCode, &'static str, String)>,
+) -> Resolved {
+    let mut resolved = Resolved::default();
+    let mut gatherer = Gatherer::new(request, sources, refused);
+    let mut items: Vec<Result<Item<'_>, Block>> = Vec::new();
+    for wanted in request.references {
+        let target = &wanted.reference.target;
+        let link = target.to_string();
+        if request.restricted.contains(&link) {
+            if wanted.carried {
+                items.push(Err(stub(link)));
+                continue;
+            }
+            gatherer.warn(IssueCode::ReferenceRestricted, "reference-restricted", &link);
+        }
+        // What a carried link means is the producer's word: if it does not hold, nobody has to be told.
+        let issues = gatherer.issues.len();
+        let Some(piece) = gatherer.piece(target) else {
+            if wanted.carried {
+                gatherer.issues.truncate(issues);
+            }
+            continue;
+        };
+        let known = items.iter_mut().flatten().find(|item| item.piece.identity == piece.identity);
+        match known {
+            Some(item) => item.carried &= wanted.carried,
+            None => items.push(Ok(Item { wanted, piece, carried: wanted.carried })),
+        }
+    }
+    let demands: Vec<Demand> = items
+        .iter()
+        .flatten()
+        .map(|item| Demand { tokens: item.piece.excerpt.tokens(), carried: item.carried })
+        .collect();
+    let mut given = shares(&demands, &request.allowance).into_iter();
+    for item in items {
+        match item {
+            Err(stub) => resolved.blocks.push(stub),
+            Ok(item) => resolved.add(&item, request, given.next().unwrap_or(0)),
+        }
+    }
+    resolved.issues = gatherer.issues;
+    resolved
+}
+
+fn stub(target: String) -> Block {
+    Block { text: format!("{}\n", restricted_text(&target)), tokens: 0, whole: false, target }
+}
+
+impl Resolved {
+    fn add(&mut self, item: &Item<'_>, request: &Request<'_>, share: u32) {
+        let piece = &item.piece;
+        let allowance = request.allowance.preview;
+        let Shown { text, whole } = match (request.level, piece.extent) {
+            (Level::Whole, _) => cut(&piece.excerpt, share),
+            (Level::Preview, Extent::Fixed) => cut(&piece.excerpt, allowance),
+            (Level::Preview, Extent::Whole) => preview(&piece.excerpt, PREVIEW_WHOLE, allowance),
+            (Level::Preview, Extent::Part) => preview(&piece.excerpt, PREVIEW_PART, allowance),
+        };
+        if let Some((path, hash)) = &piece.file {
+            self.shown(path, hash, whole && piece.excerpt.is_whole_text());
+        }
+        if text.trim().is_empty() {
+            return;
+        }
+        let target = item.wanted.reference.target.to_string();
+        let text = block_of(&item.wanted.reference.title, &target, piece.language, &text);
+        self.blocks.push(Block { target, text, tokens: piece.excerpt.tokens(), whole });
+    }
+
+    fn shown(&mut self, path: &str, hash: &BlobId, full: bool) {
+        if full {
+            self.shown_in_part.remove(path);
+            self.shown_in_full.insert(path.to_owned(), hash.clone());
+        } else if !self.shown_in_full.contains_key(path) {
+            self.shown_in_part.insert(path.to_owned(), hash.clone());
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! Where the contents of references come from, apart from the project's files.
+
+use callsheet_core::spec::{PlanPart, Slug};
+
+/// What a task gave.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TaskOutput {
+    /// The canonical slug; an alias was resolved.
+    pub slug: Option<Slug>,
+    /// Result summary.
+    pub summary: String,
+    /// The document.
+    pub document: String,
+    /// Names of its recorded details files.
+    pub details: Vec<String>,
+}
+
+/// A question for the output of a task.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// No task of the run has this slug or alias.
+    Unknown,
+    /// The task is known and not done.
+    NotYet,
+    /// It is done.
+    Done(TaskOutput),
+}
+
+/// What the run itself holds: plan, prompts and outputs. The driver answers from the run's state and its blobs.
+pub trait RunTexts {
+    /// The original prompt, then the follow-ups, verbatim.
+    fn prompts(&self) -> Vec<String>;
+
+    /// A part of the plan as Markdown: goals, or a task section in COARSE form.
+    fn plan(&self, part: &PlanPart) -> Option<String>;
+
+    /// The output of a task.
+    fn output(&self, slug: &Slug) -> Output;
+
+    /// The content of a recorded details file.
+    fn detail(&self, slug: &Slug, file: &str) -> Option<Vec<u8>>;
+}

@@ -1,0 +1,194 @@
+//! The run directory `.callsheet/runs/RUN/` (spec 10.6). Its files are views of the log, written whole and in one step
+//! each, and rewritten on resume; nothing is resolved from them except pages, which are kept here (spec 5.7).
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use callsheet_core::spec::{BlobId, ExecRunId, RunId, Slug};
+
+use crate::paths::{NewFile, PathFault, Workspace, open_dir_creating, open_parent, open_regular, remove_entry};
+
+/// Largest file that is read back.
+const READ_LIMIT: u64 = 16 * 1024 * 1024;
+
+/// Why a run file could not be written or read. The message names the file and the system's reason.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {reason}")]
+pub struct RunFileFault {
+    /// Relative to the project root.
+    pub path: String,
+    /// The system's reason.
+    pub reason: String,
+}
+
+/// Writes and reads the files of one run.
+#[derive(Clone, Debug)]
+pub struct RunFiles {
+    workspace: Workspace,
+    directory: PathBuf,
+}
+
+impl RunFiles {
+    /// The run directory of `run`, created with a file that makes version control ignore all runs.
+    ///
+    /// # Errors
+    /// If the name is not one path component or the directory cannot be created.
+    pub fn new(workspace: &Workspace, run: &RunId) -> Result<Self, RunFileFault> {
+        let runs = Path::new(".callsheet/runs");
+        let files = Self { workspace: workspace.clone(), directory: runs.join(one_component(run.as_str())?) };
+        let outer = Self { workspace: workspace.clone(), directory: runs.to_path_buf() };
+        if outer.read(".gitignore")?.is_none() {
+            outer.write(".gitignore", b"*\n", false)?;
+        }
+        files.open_directory(Path::new(""))?;
+        Ok(files)
+    }
+
+    /// The directory, relative to the project root.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// `sheet.md`; returns the hash of what was written, which is recorded so that an edit is told from a stale file
+    /// (spec 2.18).
+    ///
+    /// # Errors
+    /// As every writing method: the system's reason.
+    pub fn write_sheet(&self, text: &str) -> Result<BlobId, RunFileFault> {
+        self.write("sheet.md", text.as_bytes(), false)?;
+        Ok(BlobId::of(text.as_bytes()))
+    }
+
+    /// `sheet.md` as it is now; `None` if it is not there. Bytes that are not UTF-8 are replaced.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn sheet(&self) -> Result<Option<String>, RunFileFault> {
+        Ok(self.read("sheet.md")?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    }
+
+    /// `tasks/<slug>.md`: the single run's or the merged document.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn write_task(&self, slug: &Slug, document: &str) -> Result<String, RunFileFault> {
+        self.write(&format!("tasks/{}.md", one_component(slug.as_str())?), document.as_bytes(), false)
+    }
+
+    /// `tasks/<slug>-<run id>.md`: the document of one of several runs.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn write_run(&self, slug: &Slug, run: &ExecRunId, document: &str) -> Result<String, RunFileFault> {
+        let name = format!("{slug}-{run}");
+        self.write(&format!("tasks/{}.md", one_component(&name)?), document.as_bytes(), false)
+    }
+
+    /// `tasks/<slug>-<call id>.txt`: the whole output of a tool call that was cut for the model (spec 10.4).
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn write_tool_output(&self, slug: &Slug, call: &str, output: &[u8]) -> Result<String, RunFileFault> {
+        let call: String =
+            call.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
+        let name = format!("{slug}-{call}");
+        self.write(&format!("tasks/{}.txt", one_component(&name)?), output, false)
+    }
+
+    /// `details/<slug>/<filename>`.
+    ///
+    /// # Errors
+    /// The system's reason; a file name of more than one component.
+    pub fn write_detail(&self, slug: &Slug, filename: &str, content: &[u8]) -> Result<String, RunFileFault> {
+        let name = format!("details/{}/{}", one_component(slug.as_str())?, one_component(filename)?);
+        self.write(&name, content, false)
+    }
+
+    /// `changes/<slug>.diff`.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn write_diff(&self, slug: &Slug, diff: &str) -> Result<String, RunFileFault> {
+        self.write(&format!("changes/{}.diff", one_component(slug.as_str())?), diff.as_bytes(), false)
+    }
+
+    /// `report.md`.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn write_report(&self, text: &str) -> Result<String, RunFileFault> {
+        self.write("report.md", text.as_bytes(), false)
+    }
+
+    /// Writes a file below the run directory in one step; returns its path relative to the project root.
+    pub(crate) fn write(&self, name: &str, content: &[u8], durable: bool) -> Result<String, RunFileFault> {
+        static COUNTER: AtomicU64 = AtomicU64::new(0);
+        let relative = Path::new(name);
+        let directory = self.open_directory(relative.parent().unwrap_or(Path::new("")))?;
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let temporary = OsString::from(format!(".tmp-{}-{number}", std::process::id()));
+        let file = NewFile { directory: &directory, temporary: &temporary, durable };
+        let written = match relative.file_name() {
+            Some(target) => file.write(content, None).and_then(|()| file.rename_to(target)),
+            None => Err(io::Error::from(io::ErrorKind::InvalidInput)),
+        };
+        if let Err(error) = written {
+            let _ = file.discard();
+            return Err(self.fault(relative, &error));
+        }
+        Ok(self.directory.join(relative).display().to_string())
+    }
+
+    /// Reads a file below the run directory; `None` if it is not there.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, RunFileFault> {
+        let relative = self.directory.join(name);
+        let read = || -> io::Result<Vec<u8>> {
+            let root = self.workspace.root_fd().map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
+            let Some((directory, name)) = open_parent(root, &relative)? else {
+                return Err(io::Error::from(io::ErrorKind::NotFound));
+            };
+            let mut bytes = Vec::new();
+            open_regular(&directory, name)?.take(READ_LIMIT).read_to_end(&mut bytes)?;
+            Ok(bytes)
+        };
+        match read() {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.fault(Path::new(name), &error)),
+        }
+    }
+
+    /// Removes a file below the run directory; one that is not there is no error.
+    pub(crate) fn remove(&self, name: &str) -> Result<(), RunFileFault> {
+        let relative = Path::new(name);
+        let directory = self.open_directory(relative.parent().unwrap_or(Path::new("")))?;
+        let Some(name) = relative.file_name() else { return Ok(()) };
+        remove_entry(&directory, name).map_err(|error| self.fault(relative, &error))
+    }
+
+    fn open_directory(&self, below: &Path) -> Result<std::os::fd::OwnedFd, RunFileFault> {
+        let path = self.directory.join(below);
+        let root = self.workspace.root_fd().map_err(|fault| self.path_fault(below, &fault))?;
+        open_dir_creating(root, &path).map_err(|error| self.fault(below, &error))
+    }
+
+    fn fault(&self, below: &Path, error: &io::Error) -> RunFileFault {
+        RunFileFault { path: self.directory.join(below).display().to_string(), reason: crate::paths::reason(error) }
+    }
+
+    fn path_fault(&self, below: &Path, fault: &PathFault) -> RunFileFault {
+        RunFileFault { path: self.directory.join(below).display().to_string(), reason: fault.to_string() }
+    }
+}
+
+/// A name that is one ordinary path component.
+fn one_component(name: &str) -> Result<&str, RunFileFault> {
+    let refused = name.is_empty() || name == "." || name == ".." || name.contains(['/', '\0']);
+    if refused {
+        let reason = "is not the name of one file".to_owned();
+        return Err(RunFileFault { path: name.escape_debug().to_string(), reason });
+    }
+    Ok(name)
+}

@@ -2,3 +2,4 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code that adapters run")]
 
 pub mod store;
+pub mod tool;

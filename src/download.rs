@@ -14,6 +14,8 @@ struct Body(reqwest::Response);
 #[async_trait]
 impl Download for HttpDownload {
     async fn open(&self, url: &str, from: u64) -> Result<Opened, DownloadFault> {
+        // Another part of the process may have chosen a provider already; any will do.
+        let _chosen = rustls::crypto::ring::default_provider().install_default();
         let client = self.client.get_or_init(reqwest::Client::new);
         let mut request = client.get(url);
         if from > 0 {

@@ -1,1 +1,37 @@
-//! placeholder
+//! The tools that models may call, one folder each: code, `description.md` (what the model reads), `schema.json` (the
+//! arguments) and `cases/` (arguments and a small project in, output out).
+//!
+//! No tool writes to the project. [`write_file`] answers with changes that the host validates, shows and applies;
+//! [`run_command`] runs in a sandbox where the system has one, see [`sandbox_status`].
+
+mod common;
+
+pub mod ask_user;
+pub mod fetch_url;
+pub mod find_files;
+pub mod list_files;
+pub mod read_file;
+pub mod run_command;
+pub mod search_text;
+pub mod write_file;
+
+use std::sync::Arc;
+
+use callsheet_runtime::ports::Tool;
+
+pub use fetch_url::http::{HttpFetch, HttpSettings, Lookup};
+pub use run_command::sandbox::{Enforcement, SandboxStatus, sandbox_status};
+
+/// All built-in tools, in the order in which a model is shown them.
+pub fn registry() -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(read_file::ReadFile::new()),
+        Arc::new(list_files::ListFiles::new()),
+        Arc::new(find_files::FindFiles::new()),
+        Arc::new(search_text::SearchText::new()),
+        Arc::new(write_file::WriteFile::new()),
+        Arc::new(run_command::RunCommand::new()),
+        Arc::new(fetch_url::FetchUrl::new()),
+        Arc::new(ask_user::AskUser::new()),
+    ]
+}

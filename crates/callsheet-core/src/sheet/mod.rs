@@ -1,5 +1,6 @@
 //! Sheets, the Markdown form of a task list: names, references and rendering. Reading is in `reply`.
 
+mod anchors;
 mod fence;
 pub mod fill;
 mod merge;
@@ -7,6 +8,7 @@ pub mod names;
 pub mod reference;
 mod render;
 
+pub use anchors::{Heading, find_heading, headings};
 pub use fence::{block, fence};
 pub use merge::{RunText, merge_runs};
 pub use names::{heading_key, slug_of};

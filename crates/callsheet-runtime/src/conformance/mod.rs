@@ -5,6 +5,8 @@ mod model;
 mod requests;
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code that adapters of the store run")]
 pub mod store;
+#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code that adapters of the tool port run")]
+pub mod tool;
 
 pub use model::{Scene, Subject, check_model};
 pub use requests::story_request;

@@ -10,11 +10,10 @@ mod steps;
 mod task;
 mod words;
 
-use crate::record::ListAdopted;
 use crate::reply::markdown::{Document, Prepare};
 use crate::reply::references::written_links;
 use crate::reply::{IssueCode, Notes, Phase, ReadContext, Reading, Span};
-use crate::sheet::{Adoption, Former, adopt, link_target, parse_target};
+use crate::sheet::{link_target, parse_target};
 use crate::spec::{Goals, TaskList};
 
 use collect::{Collected, collect};
@@ -57,21 +56,6 @@ pub struct ListReply {
     pub remarks: String,
     /// Lines of each task, in sheet order.
     pub spans: Vec<Span>,
-}
-
-impl ListReply {
-    /// The fact that adopts this list, for the world it was read in.
-    pub fn adopt(&self, context: &ReadContext) -> ListAdopted {
-        let open = context.tasks.iter().filter(|known| !known.done);
-        let former: Vec<Former<'_>> =
-            open.map(|known| Former { task: &known.task, outstanding: known.outstanding }).collect();
-        let skills = context.catalog.iter().map(|skill| (skill.name.clone(), skill.policy.clone())).collect();
-        let adoption = Adoption { former: &former, skills: &skills, taken: &context.taken };
-        let mut adopted = adopt(&self.list, &adoption);
-        adopted.no_longer_relevant.clone_from(&self.no_longer_relevant);
-        adopted.remarks.clone_from(&self.remarks);
-        adopted
-    }
 }
 
 /// Reads a plan reply (spec 3.4).

@@ -1,0 +1,62 @@
+//! `ask_user`: a question to the person. The host asks; the answer becomes the output of the call.
+
+use async_trait::async_trait;
+use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::common::{Stop, arguments, settle, spec};
+
+/// The tool.
+#[derive(Debug)]
+pub struct AskUser(ToolSpec);
+
+#[derive(Deserialize)]
+struct Arguments {
+    prompt: String,
+    #[serde(default)]
+    choices: Vec<String>,
+}
+
+impl AskUser {
+    /// The tool.
+    pub fn new() -> Self {
+        let classes = (ToolEffect::Read, RepeatClass::Read);
+        Self(spec("ask_user", include_str!("description.md"), include_str!("schema.json"), classes))
+    }
+}
+
+impl Default for AskUser {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Tool for AskUser {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, given: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
+        if context.cancel.is_cancelled() {
+            return Err(ToolFault::Cancelled);
+        }
+        settle(question(given, context.max_output_bytes))
+    }
+}
+
+fn question(given: &Value, limit: usize) -> Result<ToolOutcome, Stop> {
+    let wanted: Arguments = arguments(given)?;
+    let prompt = wanted.prompt.trim();
+    if prompt.is_empty() {
+        return Err(Stop::Failed("The prompt is empty. Write the question to ask.".to_owned()));
+    }
+    let choices = wanted.choices.iter().map(|choice| format!("\n- {}", choice.trim()));
+    let question: String = std::iter::once(prompt.to_owned()).chain(choices).collect();
+    if question.len() > limit {
+        return Err(Stop::Failed(format!("The question is longer than {limit} bytes. Ask shorter.")));
+    }
+    Ok(ToolOutcome::Question(question))
+}

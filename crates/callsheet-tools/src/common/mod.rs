@@ -1,0 +1,99 @@
+//! What several tools share: arguments, places, walks, capped output.
+
+pub(crate) mod place;
+pub(crate) mod text;
+pub(crate) mod walk;
+
+use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_runtime::ports::{ToolContext, ToolFault, ToolOutcome};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+/// Why a call ends early.
+pub(crate) enum Stop {
+    /// The model can mend it; the text says how.
+    Failed(String),
+    /// The call could not be made.
+    Fault(ToolFault),
+}
+
+impl From<String> for Stop {
+    fn from(text: String) -> Self {
+        Self::Failed(text)
+    }
+}
+
+impl From<ToolFault> for Stop {
+    fn from(fault: ToolFault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Puts an early end in its place in the port's result.
+pub(crate) fn settle(result: Result<ToolOutcome, Stop>) -> Result<ToolOutcome, ToolFault> {
+    match result {
+        Ok(outcome) => Ok(outcome),
+        Err(Stop::Failed(text)) => Ok(ToolOutcome::Failed(text)),
+        Err(Stop::Fault(fault)) => Err(fault),
+    }
+}
+
+/// The spec of a tool from the files of its folder. `classes` are spec 11.1's.
+pub(crate) fn spec(name: &str, description: &str, schema: &str, classes: (ToolEffect, RepeatClass)) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: description.trim().to_owned(),
+        // The conformance suite compiles every schema, so a file that is no JSON never leaves a test run.
+        parameters: serde_json::from_str(schema).unwrap_or(Value::Null),
+        effect: classes.0,
+        repeat: classes.1,
+        exclusive: false,
+    }
+}
+
+/// Typed arguments. The caller has held them against the schema already; what the schema cannot say is said here.
+pub(crate) fn arguments<T: DeserializeOwned>(arguments: &Value) -> Result<T, Stop> {
+    let empty = Value::Object(serde_json::Map::new());
+    let given = if arguments.is_null() { &empty } else { arguments };
+    T::deserialize(given).map_err(|error| Stop::Failed(format!("The arguments do not fit: {error}.")))
+}
+
+/// Tells a blocking part of a call to stop.
+#[derive(Clone)]
+pub(crate) struct Ticket(CancellationToken);
+
+impl Ticket {
+    /// For work that is over when the token is cancelled.
+    pub(crate) fn new(token: CancellationToken) -> Self {
+        Self(token)
+    }
+
+    /// Ends the work if nobody waits for it any more.
+    pub(crate) fn check(&self) -> Result<(), Stop> {
+        if self.0.is_cancelled() { Err(Stop::Fault(ToolFault::Cancelled)) } else { Ok(()) }
+    }
+}
+
+/// Runs file work beside the async runtime, within the call's time, until it is cancelled.
+pub(crate) async fn blocking<F>(context: &ToolContext, work: F) -> Result<ToolOutcome, ToolFault>
+where
+    F: FnOnce(&Ticket) -> Result<ToolOutcome, Stop> + Send + 'static,
+{
+    if context.cancel.is_cancelled() {
+        return Err(ToolFault::Cancelled);
+    }
+    let token = context.cancel.child_token();
+    // Whoever stops waiting, by whatever way, stops the work too.
+    let _stop_on_drop = token.clone().drop_guard();
+    let ticket = Ticket::new(token);
+    let task = tokio::task::spawn_blocking(move || settle(work(&ticket)));
+    tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => Err(ToolFault::Cancelled),
+        done = task => done.unwrap_or_else(|error| Err(ToolFault::Defect(error.to_string()))),
+        () = tokio::time::sleep(context.timeout) => {
+            Ok(ToolOutcome::Failed(format!("Not finished after {} s. Narrow it down.", context.timeout.as_secs())))
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Places that tools name, through the workspace's confinement (spec 5.6).
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use callsheet_runtime::paths::{EntryKind, Located, PathFault, Workspace};
+use callsheet_runtime::ports::ToolContext;
+
+use super::walk::walk;
+use super::{Stop, Ticket};
+
+/// Candidates named for a file that is not there (spec 5.4).
+const CANDIDATES: usize = 5;
+
+/// An existing file or folder that may be read.
+#[derive(Clone)]
+pub(crate) struct Place {
+    workspace: Arc<Workspace>,
+    located: Located,
+    /// Real absolute path.
+    pub path: PathBuf,
+    /// The root it lies below, real and absolute.
+    pub root: PathBuf,
+    /// As a model should name it: relative to the project, absolute elsewhere.
+    pub shown: String,
+}
+
+impl Place {
+    fn new(workspace: &Arc<Workspace>, located: Located) -> Self {
+        let path = match located.path() {
+            "." => workspace.root().to_path_buf(),
+            text => workspace.root().join(text),
+        };
+        let root = roots(workspace).find(|root| path.starts_with(root)).unwrap_or(workspace.root()).to_path_buf();
+        let shown = located.path().to_owned();
+        Self { workspace: Arc::clone(workspace), located, path, root, shown }
+    }
+
+    /// A path below as a model should name it.
+    pub(crate) fn show(&self, path: &Path) -> String {
+        path.strip_prefix(self.workspace.root()).unwrap_or(path).display().to_string()
+    }
+
+    /// Whether a real path lies inside a root that may be read.
+    pub(crate) fn contains(&self, target: &Path) -> bool {
+        roots(&self.workspace).any(|root| target.starts_with(root))
+    }
+
+    /// What is there now.
+    pub(crate) fn kind(&self) -> Result<EntryKind, Stop> {
+        self.workspace.kind(&self.located).map_err(|fault| Stop::Failed(format!("{fault}.")))
+    }
+
+    /// Opens it; the confinement is checked again on the opened parent.
+    pub(crate) fn open(&self) -> Result<File, Stop> {
+        self.workspace.open(&self.located).map_err(|fault| Stop::Failed(format!("{fault}.")))
+    }
+
+    /// Opens a file below it that a walk found.
+    pub(crate) fn open_below(&self, shown: &str) -> Option<File> {
+        let located = self.workspace.locate(shown).ok()?;
+        self.workspace.open(&located).ok()
+    }
+}
+
+fn roots(workspace: &Workspace) -> impl Iterator<Item = &Path> {
+    std::iter::once(workspace.root()).chain(workspace.read_roots().iter().map(PathBuf::as_path))
+}
+
+/// The existing place that `path` means. A skill's own folder may be read by its runs (spec 7.1).
+pub(crate) fn readable(context: &ToolContext, path: &str, ticket: &Ticket) -> Result<Place, Stop> {
+    let workspace = match &context.skill_dir {
+        Some(folder) => {
+            let roots: Vec<PathBuf> = context.workspace.read_roots().iter().chain([folder]).cloned().collect();
+            Workspace::new(context.workspace.root(), &roots).map_or_else(|_| Arc::clone(&context.workspace), Arc::new)
+        }
+        None => Arc::clone(&context.workspace),
+    };
+    match workspace.locate(path) {
+        Ok(located) => Ok(Place::new(&workspace, located)),
+        Err(PathFault::Missing(_)) => Err(Stop::Failed(missing(&workspace, path, ticket))),
+        Err(fault) => Err(Stop::Failed(format!("{fault}."))),
+    }
+}
+
+/// The canonical text of a path that may be written to.
+pub(crate) fn writable(context: &ToolContext, path: &str) -> Result<String, Stop> {
+    match context.workspace.locate_writable(path) {
+        Ok(located) => Ok(located.path().to_owned()),
+        Err(fault) => Err(Stop::Failed(format!("{fault}."))),
+    }
+}
+
+fn missing(workspace: &Arc<Workspace>, path: &str, ticket: &Ticket) -> String {
+    let candidates = candidates(workspace, path, ticket);
+    if candidates.is_empty() {
+        return format!("{path} does not exist.");
+    }
+    format!("{path} does not exist. There is: {}.", candidates.join(", "))
+}
+
+/// Files and folders with the same or a similar name, best first.
+fn candidates(workspace: &Arc<Workspace>, path: &str, ticket: &Ticket) -> Vec<String> {
+    let Ok(located) = workspace.locate(".") else { return Vec::new() };
+    let wanted = Path::new(path).file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if wanted.is_empty() {
+        return Vec::new();
+    }
+    let mut found: Vec<(u8, String)> = Vec::new();
+    let _cancelled = walk(&Place::new(workspace, located), None, ticket, |entry| {
+        let name = entry.path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
+        if let Some(rank) = likeness(&wanted, &name) {
+            found.push((rank, entry.shown));
+        }
+        Ok(())
+    });
+    found.sort();
+    found.into_iter().take(CANDIDATES).map(|(_, shown)| shown).collect()
+}
+
+/// 0 for the same name, more for less likeness, `None` for none.
+fn likeness(wanted: &str, name: &str) -> Option<u8> {
+    let stem = |name: &str| name.split('.').next().unwrap_or_default().to_owned();
+    let (wanted_stem, stem) = (stem(wanted), stem(name));
+    if wanted == name {
+        Some(0)
+    } else if !stem.is_empty() && wanted_stem == stem {
+        Some(1)
+    } else if stem.len() >= 3 && wanted_stem.len() >= 3 && (stem.contains(&wanted_stem) || wanted_stem.contains(&stem))
+    {
+        Some(2)
+    } else {
+        None
+    }
+}

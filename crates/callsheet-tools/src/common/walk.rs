@@ -1,0 +1,83 @@
+//! Walking a project: the same order each time, ignore files respected, never outside.
+
+use std::path::{Path, PathBuf};
+
+use ignore::{DirEntry, Walk, WalkBuilder};
+
+use super::place::Place;
+use super::{Stop, Ticket};
+
+/// Folders of version control and of Callsheet itself are never walked.
+const HIDDEN: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".callsheet"];
+
+/// Something found below the start.
+pub(crate) struct Found {
+    /// Where it is.
+    pub path: PathBuf,
+    /// As a model should name it.
+    pub shown: String,
+    /// It is a directory.
+    pub is_dir: bool,
+}
+
+/// Visits what is below `start`, in path order, down to `depth` levels. Links are followed only to places inside the
+/// roots of `start`.
+pub(crate) fn walk(
+    start: &Place,
+    depth: Option<usize>,
+    ticket: &Ticket,
+    mut visit: impl FnMut(Found) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    // Walked from the root, so that ignore files above the start hold too, without those above the root.
+    let mut seen = false;
+    for entry in builder(&start.root, start, depth).flatten() {
+        ticket.check()?;
+        seen |= entry.path() == start.path;
+        if entry.path() != start.path && entry.path().starts_with(&start.path) {
+            visit(found(start, entry))?;
+        }
+    }
+    if seen {
+        return Ok(());
+    }
+    // The start itself is ignored. It was asked for by name, so it is shown.
+    for entry in builder(&start.path, start, depth).flatten() {
+        ticket.check()?;
+        if entry.path() != start.path {
+            visit(found(start, entry))?;
+        }
+    }
+    Ok(())
+}
+
+fn found(start: &Place, entry: DirEntry) -> Found {
+    let is_dir = entry.file_type().is_some_and(|kind| kind.is_dir());
+    let path = entry.into_path();
+    Found { shown: start.show(&path), path, is_dir }
+}
+
+fn builder(from: &Path, start: &Place, depth: Option<usize>) -> Walk {
+    let above = start.path.strip_prefix(from).map_or(0, |rest| rest.components().count());
+    let place = start.clone();
+    WalkBuilder::new(from)
+        .hidden(false)
+        .parents(false)
+        .require_git(false)
+        .git_global(false)
+        .follow_links(true)
+        .max_depth(depth.map(|depth| depth.saturating_add(above)))
+        .sort_by_file_name(std::ffi::OsStr::cmp)
+        .filter_entry(move |entry| wanted(entry, &place))
+        .build()
+}
+
+fn wanted(entry: &DirEntry, start: &Place) -> bool {
+    let path = entry.path();
+    if start.path.starts_with(path) {
+        return true;
+    }
+    if !path.starts_with(&start.path) || entry.file_name().to_str().is_some_and(|name| HIDDEN.contains(&name)) {
+        return false;
+    }
+    !entry.path_is_symlink() || path.canonicalize().is_ok_and(|target| start.contains(&target))
+}

@@ -1,0 +1,263 @@
+//! Pages over HTTP behind the `Fetch` port (spec 5.7).
+//!
+//! A host name is looked up once a hop, every address of it is checked, and the connection goes to exactly these
+//! addresses: the client's own resolver knows nothing but them. A name that answers differently the second time
+//! (DNS rebinding) is therefore never asked a second time.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use callsheet_runtime::ports::{Fetch, FetchFault, Page};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::{Client, Response, Url, redirect};
+use tokio_util::sync::CancellationToken;
+
+use super::address::refusal;
+use super::html::readable_text;
+use super::media;
+
+/// Bytes of a page.
+const CAP: usize = 1_048_576;
+/// Time for a page, redirects included.
+const TIME: Duration = Duration::from_secs(20);
+/// Redirects followed.
+const REDIRECTS: usize = 5;
+
+/// What a person allows.
+#[derive(Clone, Debug, Default)]
+pub struct HttpSettings {
+    /// Hosts that may have any address, as `host` or `host:port`: the exception to the refusal of loopback, link-local
+    /// and private addresses.
+    pub allow_hosts: Vec<String>,
+}
+
+/// Looks host names up.
+#[async_trait]
+pub trait Lookup: Send + Sync {
+    /// All addresses of a host.
+    async fn lookup(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>>;
+}
+
+/// The machine's resolver.
+#[derive(Clone, Copy, Debug, Default)]
+struct SystemLookup;
+
+#[async_trait]
+impl Lookup for SystemLookup {
+    async fn lookup(&self, host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+        Ok(tokio::net::lookup_host((host, port)).await?.collect())
+    }
+}
+
+/// Fetches pages over HTTP and HTTPS. No proxy is used: behind one, the addresses could not be checked.
+pub struct HttpFetch {
+    settings: HttpSettings,
+    lookup: Arc<dyn Lookup>,
+}
+
+impl HttpFetch {
+    /// With the machine's resolver.
+    pub fn new(settings: HttpSettings) -> Self {
+        Self::with_lookup(settings, Arc::new(SystemLookup))
+    }
+
+    /// With a resolver of one's own.
+    pub fn with_lookup(settings: HttpSettings, lookup: Arc<dyn Lookup>) -> Self {
+        Self { settings, lookup }
+    }
+
+    async fn page(&self, url: &str) -> Result<Page, FetchFault> {
+        let pins = Arc::new(Pins::default());
+        let client = client(&pins)?;
+        let mut url = Url::parse(url).map_err(|error| FetchFault::Refused(format!("{url} is no address: {error}")))?;
+        for _ in 0..=REDIRECTS {
+            url.set_fragment(None);
+            self.admit(&url, &pins).await?;
+            let response = client
+                .get(url.clone())
+                .header(ACCEPT, "text/html, text/plain, application/json;q=0.9, */*;q=0.5")
+                .send()
+                .await
+                .map_err(|error| network(&error))?;
+            match redirect_of(&response, &url)? {
+                Some(next) => url = next,
+                None => return page_of(response, url).await,
+            }
+        }
+        Err(FetchFault::Refused(format!("more than {REDIRECTS} redirects, the last to {url}")))
+    }
+
+    /// Checks an address before anything is sent to it, and pins what it may be connected to.
+    async fn admit(&self, url: &Url, pins: &Pins) -> Result<(), FetchFault> {
+        let refused = |why: String| FetchFault::Refused(format!("{url}: {why}"));
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(refused("only http and https are fetched".to_owned()));
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(FetchFault::Refused("an address with a user name or password in it is not fetched".to_owned()));
+        }
+        let host =
+            url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| refused("it names no host".to_owned()))?;
+        let port = url.port_or_known_default().ok_or_else(|| refused("it names no port".to_owned()))?;
+        let bare = host.trim_start_matches('[').trim_end_matches(']');
+        let listed = self.is_listed(host, port);
+        if let Ok(address) = bare.parse::<IpAddr>() {
+            return match refusal(address).filter(|_| !listed) {
+                Some(why) => Err(refused(format!("{address} is {why}"))),
+                None => Ok(()),
+            };
+        }
+        let addresses = self
+            .lookup
+            .lookup(host, port)
+            .await
+            .map_err(|error| FetchFault::Network(format!("{host} could not be looked up: {error}")))?;
+        if addresses.is_empty() {
+            return Err(FetchFault::Network(format!("{host} has no address")));
+        }
+        // One bad address among good ones is no accident.
+        if let Some((address, why)) = addresses
+            .iter()
+            .filter(|_| !listed)
+            .find_map(|address| refusal(address.ip()).map(|why| (address.ip(), why)))
+        {
+            return Err(refused(format!("{host} has the address {address}, {why}")));
+        }
+        pins.set(host, addresses);
+        Ok(())
+    }
+
+    fn is_listed(&self, host: &str, port: u16) -> bool {
+        let with_port = format!("{host}:{port}");
+        self.settings
+            .allow_hosts
+            .iter()
+            .any(|listed| listed.eq_ignore_ascii_case(host) || listed.eq_ignore_ascii_case(&with_port))
+    }
+}
+
+#[async_trait]
+impl Fetch for HttpFetch {
+    async fn fetch(&self, url: &str, cancel: &CancellationToken) -> Result<Page, FetchFault> {
+        tokio::select! {
+            biased;
+            () = cancel.cancelled() => Err(FetchFault::Cancelled),
+            page = tokio::time::timeout(TIME, self.page(url)) => {
+                page.unwrap_or_else(|_| Err(FetchFault::Network(format!("no answer within {} s", TIME.as_secs()))))
+            }
+        }
+    }
+}
+
+fn client(pins: &Arc<Pins>) -> Result<Client, FetchFault> {
+    // Another part of the process may have chosen a provider already; any will do.
+    let _chosen = rustls::crypto::ring::default_provider().install_default();
+    Client::builder()
+        .dns_resolver(Arc::clone(pins))
+        .no_proxy()
+        .redirect(redirect::Policy::none())
+        .referer(false)
+        // A kept connection would go to an address of an earlier check.
+        .pool_max_idle_per_host(0)
+        .connect_timeout(TIME)
+        .user_agent(concat!("callsheet/", env!("CARGO_PKG_VERSION")))
+        .build()
+        .map_err(|error| FetchFault::Network(format!("no HTTP client can be made: {error}")))
+}
+
+/// Where a response sends us; `None`: it is no redirect.
+fn redirect_of(response: &Response, from: &Url) -> Result<Option<Url>, FetchFault> {
+    let status = response.status().as_u16();
+    if !matches!(status, 301 | 302 | 303 | 307 | 308) {
+        return Ok(None);
+    }
+    let target = response
+        .headers()
+        .get(LOCATION)
+        .and_then(|value| value.to_str().ok())
+        .ok_or_else(|| FetchFault::Network(format!("{from} redirects to nowhere")))?;
+    let next = from
+        .join(target)
+        .map_err(|error| FetchFault::Refused(format!("{from} redirects to {target}, which is no address: {error}")))?;
+    if from.scheme() == "https" && next.scheme() == "http" {
+        return Err(FetchFault::Refused(format!("{from} redirects from https to http")));
+    }
+    Ok(Some(next))
+}
+
+async fn page_of(mut response: Response, url: Url) -> Result<Page, FetchFault> {
+    if !response.status().is_success() {
+        return Err(FetchFault::Status(response.status().as_u16()));
+    }
+    let encoding = header(response.headers(), CONTENT_ENCODING.as_str());
+    if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
+        return Err(FetchFault::NotText(format!("{encoding}-compressed data")));
+    }
+    let (media, charset) = media::parse(&header(response.headers(), CONTENT_TYPE.as_str()));
+    if !media.is_empty() && !media::is_text(&media) {
+        return Err(FetchFault::NotText(media));
+    }
+    let (bytes, truncated) = body(&mut response).await?;
+    if media.is_empty() && !media::looks_like_text(&bytes) {
+        return Err(FetchFault::NotText("unknown".to_owned()));
+    }
+    let text = media::decode(&bytes, charset.as_deref());
+    let text = if media::is_html(&media) { readable_text(&text, Some(&url)) } else { text };
+    let media_type = if media.is_empty() { "text/plain".to_owned() } else { media };
+    Ok(Page { url: url.into(), media_type, text, truncated })
+}
+
+/// The body up to the cap. What is beyond is never read.
+async fn body(response: &mut Response) -> Result<(Vec<u8>, bool), FetchFault> {
+    let mut bytes = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| network(&error))? {
+        let room = CAP.saturating_sub(bytes.len());
+        bytes.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
+        if chunk.len() > room {
+            return Ok((bytes, true));
+        }
+    }
+    Ok((bytes, false))
+}
+
+fn header(headers: &HeaderMap, name: &str) -> String {
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().trim().to_owned()
+}
+
+/// The innermost cause says what happened; the layers above repeat the address.
+fn network(error: &reqwest::Error) -> FetchFault {
+    let mut cause: &dyn Error = error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    FetchFault::Network(cause.to_string())
+}
+
+/// The only addresses the client knows, by host.
+#[derive(Debug, Default)]
+struct Pins(Mutex<BTreeMap<String, Vec<SocketAddr>>>);
+
+impl Pins {
+    fn set(&self, host: &str, addresses: Vec<SocketAddr>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(host.to_ascii_lowercase(), addresses);
+    }
+}
+
+impl Resolve for Pins {
+    fn resolve(&self, name: Name) -> Resolving {
+        let pins = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let pinned = pins.get(&name.as_str().to_ascii_lowercase()).cloned();
+        Box::pin(async move {
+            match pinned {
+                Some(addresses) => Ok(Box::new(addresses.into_iter()) as Addrs),
+                None => Err(io::Error::other("the host was not checked").into()),
+            }
+        })
+    }
+}

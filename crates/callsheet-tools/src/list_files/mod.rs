@@ -1,0 +1,76 @@
+//! `list_files`: what is in a folder.
+
+use async_trait::async_trait;
+use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::common::place::readable;
+use crate::common::text::{Capped, count};
+use crate::common::walk::walk;
+use crate::common::{Stop, arguments, blocking, spec};
+
+/// Names shown at most (spec 5.1, as for a referenced folder).
+const NAMES: usize = 200;
+
+/// The tool.
+#[derive(Debug)]
+pub struct ListFiles(ToolSpec);
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: Option<String>,
+    depth: Option<usize>,
+}
+
+impl ListFiles {
+    /// The tool.
+    pub fn new() -> Self {
+        let classes = (ToolEffect::Read, RepeatClass::Read);
+        Self(spec("list_files", include_str!("description.md"), include_str!("schema.json"), classes))
+    }
+}
+
+impl Default for ListFiles {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Tool for ListFiles {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, given: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
+        let given = given.clone();
+        let scope = context.clone();
+        blocking(context, move |ticket| {
+            let wanted: Arguments = arguments(&given)?;
+            let start = readable(&scope, wanted.path.as_deref().unwrap_or("."), ticket)?;
+            if !start.path.is_dir() {
+                return Err(Stop::Failed(format!("{} is a file. Call read_file with it.", start.shown)));
+            }
+            let mut output = Capped::new(scope.max_output_bytes);
+            let (mut shown, mut left_out) = (0_usize, 0_usize);
+            walk(&start, Some(wanted.depth.unwrap_or(1).clamp(1, 10)), ticket, |found| {
+                let line = if found.is_dir { format!("{}/", found.shown) } else { found.shown };
+                if shown < NAMES && output.line(&line) {
+                    shown += 1;
+                } else {
+                    left_out += 1;
+                }
+                Ok(())
+            })?;
+            let note = match (shown, left_out) {
+                (0, 0) => format!("{} is empty, or all of it is ignored", start.shown),
+                (_, 0) => String::new(),
+                _ => format!("{} left out; list a folder below, or use find_files", count(left_out, "more name")),
+            };
+            Ok(ToolOutcome::Output(output.with_note(&note)))
+        })
+        .await
+    }
+}

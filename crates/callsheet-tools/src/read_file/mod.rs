@@ -1,0 +1,187 @@
+//! `read_file`: a text file, or some lines of it.
+//!
+//! Lines carry no numbers: a model copies what it reads into exact excerpts, and a number copied along makes them
+//! wrong. Where only a part is shown, the note at the end says which lines they are.
+
+use std::io::{BufRead, BufReader, Read};
+
+use async_trait::async_trait;
+use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_runtime::paths::{BINARY_PROBE, EntryKind};
+use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::common::place::{Place, readable};
+use crate::common::text::clip;
+use crate::common::{Stop, Ticket, arguments, blocking, spec};
+
+/// Bytes shown at most.
+const CAP: usize = 102_400;
+
+/// The tool.
+#[derive(Debug)]
+pub struct ReadFile(ToolSpec);
+
+#[derive(Deserialize)]
+struct Arguments {
+    path: String,
+    start_line: Option<u64>,
+    end_line: Option<u64>,
+}
+
+impl ReadFile {
+    /// The tool.
+    pub fn new() -> Self {
+        let classes = (ToolEffect::Read, RepeatClass::Read);
+        Self(spec("read_file", include_str!("description.md"), include_str!("schema.json"), classes))
+    }
+}
+
+impl Default for ReadFile {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Tool for ReadFile {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, given: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
+        let given = given.clone();
+        let scope = context.clone();
+        blocking(context, move |ticket| {
+            let wanted: Arguments = arguments(&given)?;
+            let place = readable(&scope, &wanted.path, ticket)?;
+            let cap = CAP.min(scope.max_output_bytes);
+            read(&place, &wanted, cap, ticket).map(ToolOutcome::Output)
+        })
+        .await
+    }
+}
+
+fn read(place: &Place, wanted: &Arguments, cap: usize, ticket: &Ticket) -> Result<String, Stop> {
+    let name = &place.shown;
+    let failed = |error: std::io::Error| Stop::Failed(format!("{name} cannot be read: {error}."));
+    let size = match place.kind()? {
+        EntryKind::File(size) => size,
+        EntryKind::Directory => return Err(Stop::Failed(format!("{name} is a folder. Call list_files with it."))),
+        EntryKind::Special => return Err(Stop::Failed(format!("{name} is no regular file."))),
+    };
+    let (first, last) = (wanted.start_line.unwrap_or(1).max(1), wanted.end_line.unwrap_or(u64::MAX));
+    if last < first {
+        return Err(Stop::Failed(format!("end_line {last} is before start_line {first}.")));
+    }
+    let mut file = BufReader::with_capacity(BINARY_PROBE, place.open()?);
+    if file.fill_buf().map_err(failed)?.contains(&0) {
+        return Ok(format!("[{name} is a binary file of {} bytes]", size));
+    }
+    let part = Part::take(&mut file, (first, last), cap, ticket).map_err(|stop| match stop {
+        Halt::Io(error) => failed(error),
+        Halt::Stop(stop) => stop,
+    })?;
+    if first > part.total.max(1) {
+        return Err(Stop::Failed(format!("{name} has {} lines; start_line {first} is beyond its end.", part.total)));
+    }
+    Ok(part.render(first, last))
+}
+
+enum Halt {
+    Io(std::io::Error),
+    Stop(Stop),
+}
+
+/// The lines asked for, as far as they fit.
+struct Part {
+    text: String,
+    /// The last line in `text`, 0 for none.
+    last: u64,
+    /// Lines of the file.
+    total: u64,
+    /// The last line in `text` is not whole.
+    broken: bool,
+    cap: usize,
+}
+
+impl Part {
+    fn take(file: &mut impl BufRead, lines: (u64, u64), cap: usize, ticket: &Ticket) -> Result<Self, Halt> {
+        let mut part = Self { text: String::new(), last: 0, total: 0, broken: false, cap };
+        let mut full = false;
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            // A line is read up to what could be shown of it and the rest skipped, so memory stays bounded.
+            let taken = file.by_ref().take(cap as u64 + 1).read_until(b'\n', &mut line).map_err(Halt::Io)?;
+            if taken == 0 {
+                return Ok(part);
+            }
+            part.total += 1;
+            if part.total.is_multiple_of(4_096) {
+                ticket.check().map_err(Halt::Stop)?;
+            }
+            if line.last() != Some(&b'\n') {
+                skip_line(file, ticket)?;
+            }
+            if full || part.total < lines.0 || part.total > lines.1 {
+                continue;
+            }
+            full = !part.add(&String::from_utf8_lossy(&line));
+        }
+    }
+
+    /// Adds a line; false if it did not fit.
+    fn add(&mut self, line: &str) -> bool {
+        let fits = self.text.len() + line.len() <= self.cap;
+        if fits {
+            self.text.push_str(line);
+            self.last = self.total;
+        } else if self.text.is_empty() {
+            // Nothing would be shown at all: the beginning is better.
+            self.text.push_str(clip(line, self.cap));
+            self.last = self.total;
+            self.broken = true;
+        }
+        fits
+    }
+
+    fn render(mut self, first: u64, wanted: u64) -> String {
+        if self.total == 0 {
+            return "[the file is empty]".to_owned();
+        }
+        let cut = self.last < wanted.min(self.total);
+        if first == 1 && !cut && self.last == self.total && !self.broken {
+            return self.text;
+        }
+        if !self.text.ends_with('\n') {
+            self.text.push('\n');
+        }
+        let (last, total) = (self.last, self.total);
+        let mut note = format!("lines {first}-{last} of {total}");
+        if self.broken {
+            note.push_str(", of which only the beginning fits");
+        }
+        if cut {
+            note.push_str(&format!("; the rest is cut, go on with start_line {}", last.saturating_add(1)));
+        }
+        format!("{}[{note}]", self.text)
+    }
+}
+
+fn skip_line(file: &mut impl BufRead, ticket: &Ticket) -> Result<(), Halt> {
+    loop {
+        ticket.check().map_err(Halt::Stop)?;
+        let buffer = file.fill_buf().map_err(Halt::Io)?;
+        if buffer.is_empty() {
+            return Ok(());
+        }
+        let (used, ended) =
+            buffer.iter().position(|byte| *byte == b'\n').map_or((buffer.len(), false), |at| (at + 1, true));
+        file.consume(used);
+        if ended {
+            return Ok(());
+        }
+    }
+}

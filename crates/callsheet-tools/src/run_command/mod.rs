@@ -1,0 +1,139 @@
+//! `run_command`: a program with its arguments, or a line for the shell, inside the project.
+
+mod environment;
+mod process;
+pub(crate) mod sandbox;
+mod stream;
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::process::Command;
+
+use self::process::{Bounds, End, Ended, NotRun};
+use crate::common::place::readable;
+use crate::common::{Stop, Ticket, arguments, settle, spec};
+
+/// The tool.
+#[derive(Debug)]
+pub struct RunCommand(ToolSpec);
+
+#[derive(Deserialize)]
+struct Arguments {
+    argv: Option<Vec<String>>,
+    command: Option<String>,
+    #[serde(default)]
+    shell: bool,
+    cwd: Option<String>,
+    timeout_seconds: Option<u64>,
+}
+
+impl RunCommand {
+    /// The tool.
+    pub fn new() -> Self {
+        let classes = (ToolEffect::Execute, RepeatClass::Once);
+        let mut spec = spec("run_command", include_str!("description.md"), include_str!("schema.json"), classes);
+        // Two commands in one tree get in each other's way: builds, installs, version control.
+        spec.exclusive = true;
+        Self(spec)
+    }
+}
+
+impl Default for RunCommand {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Tool for RunCommand {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, given: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
+        if context.cancel.is_cancelled() {
+            return Err(ToolFault::Cancelled);
+        }
+        settle(run(given, context).await)
+    }
+}
+
+async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> {
+    let wanted: Arguments = arguments(given)?;
+    let argv = argv(&wanted)?;
+    let Some((program, rest)) = argv.split_first() else { return Err(which_form()) };
+    let folder = {
+        let (scope, cwd) = (context.clone(), wanted.cwd.clone());
+        tokio::task::spawn_blocking(move || {
+            readable(&scope, cwd.as_deref().unwrap_or("."), &Ticket::new(scope.cancel.clone()))
+        })
+        .await
+        .map_err(|error| Stop::Fault(ToolFault::Defect(error.to_string())))??
+    };
+    if !folder.path.is_dir() {
+        return Err(Stop::Failed(format!("cwd {} is no folder.", folder.shown)));
+    }
+    let timeout =
+        wanted.timeout_seconds.map_or(context.timeout, |wanted| context.timeout.min(Duration::from_secs(wanted)));
+    let mut command = Command::new(program);
+    command.args(rest).current_dir(&folder.path).env_clear().envs(environment::scrubbed(std::env::vars_os()));
+    let bounds = Bounds {
+        timeout,
+        cap: context.max_output_bytes,
+        cancel: &context.cancel,
+        writable: sandbox::writable(context.workspace.root()),
+    };
+    match process::run(command, bounds).await {
+        Ok(ended) => Ok(report(&ended)),
+        Err(NotRun::Fault(fault)) => Err(Stop::Fault(fault)),
+        Err(NotRun::Start(error)) => Err(Stop::Failed(format!("{program} could not be started: {}.", reason(&error)))),
+    }
+}
+
+/// One of the two forms: a program with arguments, or one text for the shell, which must be asked for.
+fn argv(wanted: &Arguments) -> Result<Vec<String>, Stop> {
+    match (&wanted.argv, &wanted.command, wanted.shell) {
+        (Some(argv), None, false) if argv.first().is_some_and(|program| !program.is_empty()) => Ok(argv.clone()),
+        (None, Some(line), true) if !line.trim().is_empty() => Ok(vec!["sh".to_owned(), "-c".to_owned(), line.clone()]),
+        _ => Err(which_form()),
+    }
+}
+
+fn which_form() -> Stop {
+    Stop::Failed(
+        "Give argv, such as {\"argv\": [\"cargo\", \"test\"]}, or shell true and command with one text for sh."
+            .to_owned(),
+    )
+}
+
+fn reason(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => "no such program here".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// A program that ran and said no is output, not a failed call: what it said is what the model needs.
+fn report(ended: &Ended) -> ToolOutcome {
+    let how = match ended.end {
+        End::Code(code) => format!("exit code {code}"),
+        End::Signal(signal) => format!("ended by signal {signal}"),
+        End::TimedOut => "stopped, out of time (exit code 124)".to_owned(),
+    };
+    let mut text = format!("{how} after {:.1} s", ended.elapsed.as_secs_f64());
+    for (name, stream) in [("stdout", &ended.stdout), ("stderr", &ended.stderr)] {
+        if !stream.is_empty() {
+            text.push_str(&format!("\n--- {name}\n{}", stream.trim_end_matches('\n')));
+        }
+    }
+    if ended.stdout.is_empty() && ended.stderr.is_empty() {
+        text.push_str("\nno output");
+    }
+    if ended.end == End::TimedOut { ToolOutcome::Failed(text) } else { ToolOutcome::Output(text) }
+}

@@ -1,0 +1,157 @@
+//! One process and all it starts: a group of its own, ended as a whole.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use callsheet_runtime::ports::ToolFault;
+use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::process::{Child, Command};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::sandbox;
+use super::stream::Stream;
+
+/// Time between asking a group to end and ending it.
+const GRACE: Duration = Duration::from_secs(5);
+/// Time for the last output of a process that has ended.
+const LAST_OUTPUT: Duration = Duration::from_millis(500);
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum End {
+    /// With this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
+    /// Stopped by us, out of time.
+    TimedOut,
+}
+
+/// A process that has ended.
+pub(super) struct Ended {
+    pub end: End,
+    pub stdout: String,
+    pub stderr: String,
+    pub elapsed: Duration,
+}
+
+/// Bounds of a process.
+pub(super) struct Bounds<'a> {
+    pub timeout: Duration,
+    /// Bytes kept of each stream.
+    pub cap: usize,
+    pub cancel: &'a CancellationToken,
+    /// Where it may write.
+    pub writable: Vec<PathBuf>,
+}
+
+/// Why there is no end to report.
+pub(super) enum NotRun {
+    /// It could not be started.
+    Start(io::Error),
+    /// The call is over.
+    Fault(ToolFault),
+}
+
+/// Runs a command to its end. When this future is dropped the whole group is killed.
+pub(super) async fn run(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
+    let started = Instant::now();
+    let mut child = spawn(command, bounds.writable).await?;
+    let group = Group::of(&child);
+    let (stdout, stderr) = (Stream::new(bounds.cap), Stream::new(bounds.cap));
+    let mut drains = JoinSet::new();
+    if let Some(source) = child.stdout.take() {
+        drains.spawn(stdout.clone().drain(source));
+    }
+    if let Some(source) = child.stderr.take() {
+        drains.spawn(stderr.clone().drain(source));
+    }
+    let end = tokio::select! {
+        biased;
+        () = bounds.cancel.cancelled() => return Err(NotRun::Fault(ToolFault::Cancelled)),
+        end = ended(&mut child) => end?,
+        () = tokio::time::sleep(bounds.timeout) => {
+            stop(&mut child, &group, bounds.cancel).await?;
+            End::TimedOut
+        }
+    };
+    finish(&mut drains, &group).await;
+    Ok(Ended { end, stdout: stdout.text(), stderr: stderr.text(), elapsed: started.elapsed() })
+}
+
+/// Starts the command from a thread that is restricted first.
+async fn spawn(mut command: Command, writable: Vec<PathBuf>) -> Result<Child, NotRun> {
+    let (sender, receiver) = oneshot::channel();
+    let runtime = Handle::current();
+    std::thread::Builder::new()
+        .name("sandbox".to_owned())
+        .spawn(move || {
+            let _entered = runtime.enter();
+            sandbox::restrict(&writable);
+            // If nobody waits any more the child comes back here and is killed on drop.
+            let _unclaimed = sender.send(command.spawn());
+        })
+        .map_err(NotRun::Start)?;
+    let spawned = receiver.await.map_err(|_| NotRun::Fault(ToolFault::Defect("the sandbox thread died".to_owned())))?;
+    spawned.map_err(NotRun::Start)
+}
+
+async fn ended(child: &mut Child) -> Result<End, NotRun> {
+    use std::os::unix::process::ExitStatusExt;
+    let status = child.wait().await.map_err(|error| NotRun::Fault(ToolFault::Defect(error.to_string())))?;
+    Ok(status.code().map_or_else(|| End::Signal(status.signal().unwrap_or(0)), End::Code))
+}
+
+/// TERM to the group, KILL after a while.
+async fn stop(child: &mut Child, group: &Group, cancel: &CancellationToken) -> Result<(), NotRun> {
+    group.signal(Signal::TERM);
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Err(NotRun::Fault(ToolFault::Cancelled)),
+        end = ended(child) => { end?; }
+        () = tokio::time::sleep(GRACE) => {
+            group.signal(Signal::KILL);
+            ended(child).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the last output. What the process left running in its group ends with it; what left the group and still
+/// holds a stream is not waited for.
+async fn finish(drains: &mut JoinSet<()>, group: &Group) {
+    let mut drained = async || while drains.join_next().await.is_some() {};
+    let in_time = tokio::time::timeout(LAST_OUTPUT, drained()).await;
+    group.signal(Signal::KILL);
+    if in_time.is_err() {
+        let _left_open = tokio::time::timeout(LAST_OUTPUT, drained()).await;
+    }
+}
+
+/// The process group of a child; killed when this goes away.
+struct Group(Option<Pid>);
+
+impl Group {
+    fn of(child: &Child) -> Self {
+        Self(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw))
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.0 {
+            // An empty group is no error: all have ended by themselves.
+            let _gone = kill_process_group(group, signal);
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}

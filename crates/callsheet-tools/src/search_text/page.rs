@@ -1,0 +1,124 @@
+//! What a search shows: matches in path order, bounded, the rest counted.
+
+use std::io;
+
+use grep_regex::RegexMatcher;
+use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
+
+use crate::common::place::Place;
+use crate::common::text::{Capped, clip, count};
+use crate::common::walk::Found;
+use crate::common::{Stop, Ticket};
+
+/// Matches shown at most.
+const MATCHES: usize = 100;
+/// Matches shown of one file at most, so that one file does not hide the others.
+const IN_FILE: usize = 25;
+/// Bytes shown of a line.
+const LINE: usize = 300;
+
+/// Matches found so far.
+pub(super) struct Page {
+    text: Capped,
+    shown: usize,
+    left_out: usize,
+    files_left_out: usize,
+    searched: usize,
+}
+
+impl Page {
+    pub(super) fn new(limit: usize) -> Self {
+        Self { text: Capped::new(limit), shown: 0, left_out: 0, files_left_out: 0, searched: 0 }
+    }
+
+    pub(super) fn matches(&self) -> usize {
+        self.shown + self.left_out
+    }
+
+    /// Searches one file. One that cannot be read is passed over, as it is by every search tool.
+    pub(super) fn search(
+        &mut self,
+        searcher: &mut Searcher,
+        matcher: &RegexMatcher,
+        (start, found): (&Place, &Found),
+        ticket: &Ticket,
+    ) -> Result<(), Stop> {
+        let Some(file) = start.open_below(&found.shown) else { return Ok(()) };
+        self.searched += 1;
+        let before = self.left_out;
+        let mut lines = Lines { page: self, name: &found.shown, in_file: 0, ticket };
+        let _unreadable = searcher.search_file(matcher, &file, &mut lines);
+        self.files_left_out += usize::from(self.left_out > before);
+        ticket.check()
+    }
+
+    pub(super) fn render(self, pattern: &str, ignore_case: bool, note: &str) -> String {
+        let mut notes = Vec::new();
+        if !note.is_empty() {
+            notes.push(note.to_owned());
+        }
+        if self.matches() == 0 {
+            let case = if ignore_case { "" } else { ", upper and lower case told apart" };
+            notes.push(format!("no match of {} in {}{case}", clip(pattern, LINE), count(self.searched, "file")));
+        }
+        if self.left_out > 0 {
+            let files = count(self.files_left_out, "file");
+            notes.push(format!(
+                "{} in {files} left out; narrow the pattern or the path",
+                count(self.left_out, "more match")
+            ));
+        }
+        self.text.with_note(&notes.join("; "))
+    }
+}
+
+/// The lines of one file.
+struct Lines<'a> {
+    page: &'a mut Page,
+    name: &'a str,
+    in_file: usize,
+    ticket: &'a Ticket,
+}
+
+impl Lines<'_> {
+    fn add(&mut self, number: Option<u64>, mark: char, bytes: &[u8]) -> bool {
+        let line = String::from_utf8_lossy(bytes);
+        let line = line.trim_end_matches(['\r', '\n']);
+        let shown = clip(line, LINE);
+        let cut = if shown.len() < line.len() { " [cut]" } else { "" };
+        self.page.text.line(&format!("{}{mark}{}{mark} {shown}{cut}", self.name, number.unwrap_or(0)))
+    }
+}
+
+impl Sink for Lines<'_> {
+    type Error = io::Error;
+
+    fn matched(&mut self, _searcher: &Searcher, found: &SinkMatch<'_>) -> Result<bool, io::Error> {
+        self.in_file += 1;
+        let room = self.page.shown < MATCHES && self.in_file <= IN_FILE;
+        if room && self.add(found.line_number(), ':', found.bytes()) {
+            self.page.shown += 1;
+        } else {
+            self.page.left_out += 1;
+        }
+        Ok(self.ticket.check().is_ok())
+    }
+
+    fn context(&mut self, _searcher: &Searcher, line: &SinkContext<'_>) -> Result<bool, io::Error> {
+        if self.page.shown < MATCHES && self.in_file < IN_FILE {
+            self.add(line.line_number(), '-', line.bytes());
+        }
+        Ok(true)
+    }
+
+    fn context_break(&mut self, _searcher: &Searcher) -> Result<bool, io::Error> {
+        if self.page.shown < MATCHES && self.in_file < IN_FILE {
+            self.page.text.line("--");
+        }
+        Ok(true)
+    }
+
+    fn finish(&mut self, _searcher: &Searcher, _end: &SinkFinish) -> Result<(), io::Error> {
+        Ok(())
+    }
+}

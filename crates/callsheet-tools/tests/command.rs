@@ -1,0 +1,166 @@
+//! What only real processes show: groups, signals, cancellation, the environment, the sandbox.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callsheet_runtime::paths::Workspace;
+use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use callsheet_tools::run_command::RunCommand;
+use callsheet_tools::{Enforcement, sandbox_status};
+use rustix::process::{Pid, test_kill_process};
+use serde_json::json;
+use tempfile::TempDir;
+use tokio_util::sync::CancellationToken;
+
+fn context(project: &TempDir) -> ToolContext {
+    ToolContext {
+        workspace: Arc::new(Workspace::new(project.path(), &[] as &[PathBuf]).unwrap()),
+        skill_dir: None,
+        fetch: None,
+        max_output_bytes: 10_000,
+        timeout: Duration::from_secs(60),
+        cancel: CancellationToken::new(),
+    }
+}
+
+async fn shell(line: &str, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
+    RunCommand::new().run(&json!({"shell": true, "command": line}), context).await
+}
+
+async fn output(line: &str, context: &ToolContext) -> String {
+    match shell(line, context).await.unwrap() {
+        ToolOutcome::Output(text) | ToolOutcome::Failed(text) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Waits for a file that a command writes: a sign of life, not a time.
+async fn written(path: PathBuf) -> String {
+    loop {
+        if let Ok(text) = std::fs::read_to_string(&path)
+            && text.ends_with('\n')
+        {
+            return text.trim().to_owned();
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Waits until a process is gone or only waits to be reaped.
+async fn gone(pid: &str) {
+    let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+    let zombie = || {
+        std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).is_ok_and(|stat| stat.contains(") Z "))
+    };
+    while test_kill_process(pid).is_ok() && !zombie() {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn cancelling_kills_the_whole_group() {
+    let project = TempDir::new().unwrap();
+    let context = context(&project);
+    let cancel = context.cancel.clone();
+    let line = "trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > child; exec sleep 600' & sleep 600";
+    let child = written(project.path().join("child"));
+    let (ended, child) = tokio::join!(shell(line, &context), async {
+        let child = child.await;
+        cancel.cancel();
+        child
+    });
+    assert!(matches!(ended, Err(ToolFault::Cancelled)));
+    gone(&child).await;
+}
+
+#[tokio::test]
+async fn dropping_the_call_kills_the_whole_group() {
+    let project = TempDir::new().unwrap();
+    let context = context(&project);
+    let line = "sh -c 'echo $$ > child; exec sleep 600' & sleep 600";
+    let child = tokio::select! {
+        _ = shell(line, &context) => panic!("it ended by itself"),
+        child = written(project.path().join("child")) => child,
+    };
+    gone(&child).await;
+}
+
+#[tokio::test]
+async fn a_group_that_ignores_term_is_killed() {
+    let project = TempDir::new().unwrap();
+    let context = ToolContext { timeout: Duration::from_millis(200), ..context(&project) };
+    let line = "trap '' TERM; echo $$ > child; while :; do sleep 1; done";
+    let text = output(line, &context).await;
+    assert!(text.contains("out of time (exit code 124)"), "{text}");
+    gone(&written(project.path().join("child")).await).await;
+}
+
+#[tokio::test]
+async fn a_program_may_tidy_up_when_its_time_is_over() {
+    let project = TempDir::new().unwrap();
+    let context = ToolContext { timeout: Duration::from_millis(500), ..context(&project) };
+    let text = output("trap 'echo tidied; exit 0' TERM; while :; do sleep 0.1; done", &context).await;
+    assert!(text.contains("tidied"), "{text}");
+}
+
+#[tokio::test]
+async fn what_is_left_in_the_background_ends_with_the_call() {
+    let project = TempDir::new().unwrap();
+    let text = output("sleep 600 > /dev/null 2>&1 & echo $! > child", &context(&project)).await;
+    assert!(text.starts_with("exit code 0"), "{text}");
+    gone(&written(project.path().join("child")).await).await;
+}
+
+#[tokio::test]
+async fn secrets_of_the_environment_are_not_passed_on() {
+    // The variables that cargo and the test runner set are enough to see that others arrive.
+    let project = TempDir::new().unwrap();
+    let text = output("env", &context(&project)).await;
+    assert!(text.contains("\nPATH="), "{text}");
+    assert!(text.contains("\nNO_COLOR=1"), "{text}");
+    for line in text.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name.to_uppercase()) {
+        assert!(!["KEY", "TOKEN", "SECRET", "PASSWORD"].iter().any(|word| line.contains(word)), "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_flood_is_drained_counted_and_bounded() {
+    let project = TempDir::new().unwrap();
+    let text = output("head -c 30000000 /dev/zero | tr '\\0' x; echo the end >&2", &context(&project)).await;
+    assert!(text.len() < 11_000, "{} bytes", text.len());
+    assert!(text.contains("[29990000 bytes left out]"));
+    assert!(text.ends_with("--- stderr\nthe end"), "both streams are read at once");
+}
+
+#[tokio::test]
+async fn the_sandbox_refuses_writes_outside_and_the_status_says_so() {
+    // Not below the temporary folder, which commands may write to.
+    let outside = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let project = TempDir::new_in(outside.path()).unwrap();
+    let other = outside.path().join("other.txt");
+    std::fs::write(&other, "before").unwrap();
+    let line = format!(
+        "echo in > in.txt && echo null > /dev/null && echo tmp > \"$(mktemp)\" && echo allowed; echo out > '{0}'; \
+         mv in.txt '{1}'; rm '{0}'; kill -0 {2} && echo signalled",
+        other.display(),
+        outside.path().join("moved.txt").display(),
+        std::process::id()
+    );
+    let text = output(&line, &context(&project)).await;
+    assert!(text.contains("allowed"), "{text}");
+    let status = sandbox_status();
+    assert!(status.text.contains("not restricted"), "what is open is said too: {}", status.text);
+    match status.writes {
+        Enforcement::Full => {
+            assert_eq!(std::fs::read_to_string(&other).unwrap(), "before", "{text}");
+            assert!(project.path().join("in.txt").exists(), "it was moved out: {text}");
+            assert!(!text.contains("signalled"), "{text}");
+        }
+        Enforcement::Partial => assert_eq!(std::fs::read_to_string(&other).unwrap(), "before", "{text}"),
+        Enforcement::None => assert!(!other.exists(), "the status must not understate either: {text}"),
+    }
+    std::fs::write(outside.path().join("ours.txt"), "this process is not restricted").unwrap();
+}

@@ -1,4 +1,5 @@
 //! Catalogue, caches and downloads, against a server on this machine.
+#![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;

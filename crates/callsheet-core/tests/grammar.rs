@@ -1,4 +1,5 @@
 //! Grammars of replies: printed forms against fixtures, and properties of texts walked from them.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeSet;
 use std::fs;

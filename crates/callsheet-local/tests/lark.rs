@@ -1,4 +1,5 @@
 //! The Lark form of every grammar, read by llguidance byte by byte: what a walk writes, the engine must allow.
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use callsheet_core::grammar::{self, EditableFile, Grammar, ListShape};
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
@@ -77,7 +78,7 @@ fn all() -> Vec<(&'static str, Grammar)> {
 fn llguidance_allows_every_walk_to_its_end() {
     let factory = factory();
     for (name, grammar) in all() {
-        for seed in 0..25 {
+        for seed in 0..15 {
             let text = grammar.sample(seed);
             let mut matcher = matcher(&factory, &grammar);
             let bytes: Vec<u32> = text.bytes().map(u32::from).collect();

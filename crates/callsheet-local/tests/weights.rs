@@ -1,4 +1,6 @@
 //! Catalogue, caches and downloads, against a server on this machine.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -364,7 +366,8 @@ async fn a_wheel_is_fetched_by_pip_without_a_shell_and_one_file_taken_out() {
 
 #[tokio::test]
 async fn pip_faults_are_told_apart() {
-    let cases: [(&str, fn(&WeightsFault) -> bool); 4] = [
+    type Expected = fn(&WeightsFault) -> bool;
+    let cases: [(&str, Expected); 4] = [
         ("echo 'No module named pip' >&2; exit 1", |fault| matches!(fault, WeightsFault::PipMissing)),
         (
             "echo 'no matching distribution' >&2; exit 1",

@@ -25,12 +25,15 @@ impl Grammar {
 
 fn print(grammar: &Grammar, form: Form) -> String {
     let first = grammar.rules.first().map_or("", |(name, _)| name.as_str());
+    let mut printer = Printer { form, first, helpers: Vec::new() };
     let mut out = String::new();
     for (name, node) in lower_all(grammar) {
-        out.push_str(&rule_name(name, first, form));
-        out.push_str(if form == Form::Gbnf { " ::= " } else { ": " });
-        put(&mut out, &node, form, first, true);
-        out.push('\n');
+        let mut body = String::new();
+        printer.put(&mut body, &node, true);
+        printer.rule(&mut out, &rule_name(name, first, form), &body);
+    }
+    for (index, body) in printer.helpers.iter().enumerate() {
+        printer.rule(&mut out, &helper_name(index, form), body);
     }
     out
 }
@@ -45,29 +48,68 @@ fn rule_name(name: &str, first: &str, form: Form) -> String {
     }
 }
 
-fn put(out: &mut String, node: &Node, form: Form, first: &str, top: bool) {
-    match node {
-        Node::Text(text) => put_text(out, text),
-        Node::Pattern(pattern) if form == Form::Lark => {
-            out.push('/');
-            put_pattern(out, pattern, form);
-            out.push('/');
-        }
-        Node::Pattern(pattern) => put_pattern(out, pattern, form),
-        Node::Rule(name) => out.push_str(&rule_name(name, first, form)),
-        Node::Seq(parts) if parts.is_empty() => out.push_str("\"\""),
-        Node::Seq(parts) => {
-            let brackets = !top && parts.len() > 1;
-            put_many(out, parts, " ", brackets, |out, part| put(out, part, form, first, false));
-        }
-        Node::Choice(parts) => {
-            put_many(out, parts, " | ", !top, |out, part| put(out, part, form, first, false));
-        }
-        Node::Repeat(inner, min, max) => {
-            out.push('(');
-            put(out, inner, form, first, true);
-            out.push(')');
-            put_count(out, *min, *max);
+/// Rules of the printer's own: patterns, which in Lark are terminals, and in GBNF what is repeated.
+fn helper_name(index: usize, form: Form) -> String {
+    match form {
+        Form::Gbnf => format!("p{index}"),
+        Form::Lark => format!("P{index}"),
+    }
+}
+
+struct Printer<'a> {
+    form: Form,
+    first: &'a str,
+    helpers: Vec<String>,
+}
+
+impl Printer<'_> {
+    fn rule(&self, out: &mut String, name: &str, body: &str) {
+        out.push_str(name);
+        out.push_str(if self.form == Form::Gbnf { " ::= " } else { ": " });
+        out.push_str(body);
+        out.push('\n');
+    }
+
+    /// Writes the name of the rule with this body.
+    fn helper(&mut self, out: &mut String, body: String) {
+        let known = self.helpers.iter().position(|known| *known == body);
+        let index = known.unwrap_or_else(|| {
+            self.helpers.push(body);
+            self.helpers.len() - 1
+        });
+        out.push_str(&helper_name(index, self.form));
+    }
+
+    fn put(&mut self, out: &mut String, node: &Node, top: bool) {
+        match node {
+            Node::Text(text) => put_text(out, text),
+            Node::Pattern(pattern) => {
+                let slash = if self.form == Form::Lark { "/" } else { "" };
+                let mut body = slash.to_owned();
+                put_pattern(&mut body, pattern, self.form);
+                body.push_str(slash);
+                self.helper(out, body);
+            }
+            Node::Rule(name) => out.push_str(&rule_name(name, self.first, self.form)),
+            Node::Seq(parts) if parts.is_empty() => out.push_str("\"\""),
+            Node::Seq(parts) => {
+                let brackets = !top && parts.len() > 1;
+                put_many(out, parts, " ", brackets, |out, part| self.put(out, part, false));
+            }
+            Node::Choice(parts) => put_many(out, parts, " | ", !top, |out, part| self.put(out, part, false)),
+            // llama.cpp multiplies the counts of nested repetitions and refuses more than 2,000, unless a rule stands between.
+            Node::Repeat(inner, min, max) if self.form == Form::Gbnf && *max > 1 => {
+                let mut body = String::new();
+                self.put(&mut body, inner, true);
+                self.helper(out, body);
+                put_count(out, *min, *max);
+            }
+            Node::Repeat(inner, min, max) => {
+                out.push('(');
+                self.put(out, inner, true);
+                out.push(')');
+                put_count(out, *min, *max);
+            }
         }
     }
 }

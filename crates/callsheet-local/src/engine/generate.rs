@@ -14,6 +14,7 @@ use super::utf8::Utf8Stream;
 /// What has been written so far.
 struct Writing<'a> {
     job: &'a Job,
+    limit: u32,
     stream: Utf8Stream,
     text: String,
     written: u32,
@@ -44,18 +45,14 @@ pub(super) fn answer(
 ) -> Result<ModelReply, ModelFault> {
     let request = &job.request;
     let prompt = chat::tokens(session.model(), request)?;
-    let limit = request.max_output_tokens;
-    let window = session.loaded().window;
     let input = u32::try_from(prompt.len()).unwrap_or(u32::MAX);
-    if input.saturating_add(limit) > window {
-        let message = format!("{input} tokens of prompt and {limit} of reply, the window holds {window}");
-        return Err(ModelFault::ContextOverflow { message });
-    }
+    let limit = limit(input, request.max_output_tokens, session.loaded().window)?;
     let mut guide = guide(constraints, job);
     let mut sampler = Sampler::new(session.model(), request);
     let kept = session.rewind(&prompt);
     let mut pending: Vec<LlamaToken> = prompt.get(kept..).unwrap_or_default().to_vec();
-    let mut writing = Writing { job, stream: Utf8Stream::default(), text: String::new(), written: 0, forced: 0 };
+    let stream = Utf8Stream::default();
+    let mut writing = Writing { job, limit, stream, text: String::new(), written: 0, forced: 0 };
     let stop = write(session, guide.as_mut(), &mut sampler, &mut pending, &mut writing)?;
     let rest = writing.stream.finish();
     writing.tell(rest);
@@ -68,6 +65,18 @@ pub(super) fn answer(
     };
     let model = session.loaded().info.id.clone();
     Ok(ModelReply { text: writing.text, usage, stop, model, ..ModelReply::default() })
+}
+
+/// Tokens the reply may have. The cap of a request is no reservation: a small window gives what it has left, as long as that
+/// is a quarter of the window or the whole cap.
+fn limit(input: u32, cap: u32, window: u32) -> Result<u32, ModelFault> {
+    let left = window.saturating_sub(input);
+    if left < cap.min(window / 4).max(1) {
+        let message =
+            format!("{input} tokens of prompt leave {left} for a reply of up to {cap}; the window holds {window}");
+        return Err(ModelFault::ContextOverflow { message });
+    }
+    Ok(cap.min(left))
 }
 
 /// The constraint of the request. One that does not compile is our defect; the reply is then free, and its reader decides.
@@ -90,14 +99,13 @@ fn write(
 ) -> Result<StopReason, ModelFault> {
     let model = session.model();
     let vocab = model.vocab();
-    let limit = writing.job.request.max_output_tokens;
     let piece = |token: LlamaToken| vocab.token_to_piece(token, false, None);
     loop {
         writing.job.check()?;
         if let Some(guide) = guide.as_deref_mut() {
             if session.loaded().feed_forced {
                 for token in guide.forced(|bytes| vocab.tokenize(bytes, false, false)) {
-                    if writing.written >= limit {
+                    if writing.written >= writing.limit {
                         return Ok(StopReason::Length);
                     }
                     writing.push(&piece(token));
@@ -110,7 +118,7 @@ fn write(
                 return guide.fault().map_or(Ok(StopReason::End), |fault| Err(engine_fault(fault)));
             }
         }
-        if writing.written >= limit {
+        if writing.written >= writing.limit {
             return Ok(StopReason::Length);
         }
         session.feed(pending, writing.job)?;
@@ -128,5 +136,21 @@ fn write(
         writing.push(&piece(token));
         writing.written += 1;
         pending.push(token);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cap_is_cut_to_the_window_until_too_little_is_left() {
+        assert_eq!(limit(100, 500, 2_048), Ok(500));
+        assert_eq!(limit(1_000, 4_096, 2_048), Ok(1_048));
+        assert_eq!(limit(1_536, 4_096, 2_048), Ok(512));
+        assert!(matches!(limit(1_537, 4_096, 2_048), Err(ModelFault::ContextOverflow { .. })));
+        assert_eq!(limit(2_040, 8, 2_048), Ok(8));
+        assert!(matches!(limit(2_041, 8, 2_048), Err(ModelFault::ContextOverflow { .. })));
+        assert!(matches!(limit(u32::MAX, 0, 2_048), Err(ModelFault::ContextOverflow { .. })));
     }
 }

@@ -101,7 +101,8 @@ fn run(loaded: &Loaded, queue: &mpsc::Receiver<Job>, ready: &mpsc::Sender<Result
             let message = "the embedded engine failed on this request".into();
             Err(ModelFault::Communication { message, retry_after: None })
         });
-        if result.is_err() {
+        // After a fault of the engine nobody knows what the cache holds; after a cancel it is as it was counted.
+        if matches!(result, Err(ModelFault::Communication { .. })) {
             session.forget();
         }
         // A caller that went away needs no answer.

@@ -22,6 +22,9 @@ pub struct Vendor {
     /// Adapter of the hosted library; `None`: our own dialect.
     #[serde(default)]
     pub adapter: Option<String>,
+    /// Model taken when nothing is configured and only the key is there.
+    #[serde(default)]
+    pub default_model: Option<String>,
     /// It takes a JSON schema for the reply.
     #[serde(default = "yes")]
     pub json_schema: bool,

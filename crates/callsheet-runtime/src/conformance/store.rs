@@ -60,7 +60,7 @@ fn fact(n: u64, event: Event) -> Fact {
 
 fn started(n: u64, run: &RunId, prompt: &str) -> Fact {
     let entry = Entry::Prompt { prompt: prompt.to_owned() };
-    fact(n, Event::RunStarted { run: run.clone(), entry, settings: Settings::default() })
+    fact(n, Event::RunStarted { run: run.clone(), entry, settings: Settings::default(), tools: Default::default() })
 }
 
 fn cancel(n: u64) -> Fact {

@@ -334,11 +334,6 @@ impl RunTexts for Texts {
     }
 }
 
-/// The task of a target, for those who only look.
-pub(super) fn is_known(run: &Run, target: &Target) -> bool {
-    target.producer().is_none_or(|slug| run.task(slug).is_some())
-}
-
 /// The references a task's execution would read, carried ones included.
 pub(super) fn execution_references(run: &Run, task: &TaskRun) -> Vec<Wanted> {
     let own: Vec<Reference> = task.task.references.clone();

@@ -6,6 +6,7 @@ pub mod change;
 mod codes;
 mod issue;
 pub mod json;
+pub mod list;
 mod lookup;
 pub mod markdown;
 pub mod near;
@@ -17,6 +18,41 @@ mod words;
 
 pub use codes::{IssueCode, RepairCode};
 pub use issue::{Issue, Phase, Place, Reading, Repair, Severity, Span};
+pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_sheet};
 pub use lookup::{Answer, Answers, Candidates, FileFacts, KnownTask, Lookup, ReadContext};
 pub use notes::{Notes, excerpt};
 pub use value::{Change, ChangeWay, DetailFile, Execution, Location, LoopTurn, Refinement};
+
+/// The kinds of text that are read (spec 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReplyKind {
+    /// A plan reply.
+    Plan,
+    /// A sheet file.
+    Sheet,
+    /// An iteration reply.
+    Iteration,
+    /// A continuation reply.
+    Continuation,
+    /// A refinement reply.
+    Refinement,
+    /// An execution reply.
+    Execution,
+    /// A writer's execution reply.
+    WriteExecution,
+    /// A merge by model.
+    Merge,
+    /// A turn of a loop task: tool calls as text, or its result.
+    ToolCalls,
+}
+
+/// What reading a text needs to know of the world and does not know yet (spec 4.1). Answers may raise new lookups, so
+/// ask again with them until the list is empty; two rounds settle every text.
+pub fn lookups(kind: ReplyKind, text: &str, context: &ReadContext) -> Vec<Lookup> {
+    match kind {
+        ReplyKind::Plan | ReplyKind::Sheet | ReplyKind::Iteration | ReplyKind::Continuation => {
+            list::lookups(kind, text, context)
+        }
+        _ => task::lookups(kind, text, context),
+    }
+}

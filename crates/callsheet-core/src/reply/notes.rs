@@ -110,6 +110,13 @@ impl Notes {
         &self.issues
     }
 
+    /// Forgets what was noted inside `span`, for a part of the text that does not count after all.
+    pub fn retract(&mut self, span: Span) {
+        let inside = |at: Span| span.first <= at.first && at.last <= span.last;
+        self.repairs.retain(|repair| !inside(repair.span));
+        self.issues.retain(|issue| !inside(issue.place.span));
+    }
+
     /// Changes notes made so far, for a task whose name became known later.
     pub fn name_task(&mut self, span: Span, name: &str) {
         let inside = |at: Span| span.first <= at.first && at.last <= span.last;

@@ -1,6 +1,7 @@
 //! Sheets, the Markdown form of a task list: names, references and rendering. Reading is in `reply`.
 
 mod fence;
+pub mod fill;
 mod merge;
 pub mod names;
 pub mod reference;

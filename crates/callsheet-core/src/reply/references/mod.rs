@@ -8,4 +8,4 @@ mod tasks;
 
 pub use check::{check_links, check_target, check_value};
 pub use links::{WrittenLink, is_none, written_links};
-pub use scope::{Producer, Scope};
+pub use scope::{Producer, Scope, one_run};

@@ -82,6 +82,11 @@ impl Scope {
         self.producers.iter().any(|task| task.writer && !task.done && task.step.is_some_and(|step| step < self.step))
     }
 
+    /// The task whose output a target reads, however its slug is written; `None` if that is unclear.
+    pub fn producer_of(&self, target: &crate::spec::Target) -> Option<usize> {
+        super::tasks::producer_of(target, self)
+    }
+
     /// Slugs that the task may refer to, for issues.
     pub fn usable(&self) -> Vec<String> {
         let own = self.own;

@@ -59,6 +59,18 @@ pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Targ
     Some((target, tokens))
 }
 
+/// The producer of a target, if one is clear. A bare `#x` may name a task.
+pub(super) fn producer_of(target: &Target, scope: &Scope) -> Option<usize> {
+    let slug = match target {
+        Target::PromptHeading(key) => Slug::new(key),
+        other => other.producer()?.clone(),
+    };
+    match find(&slug, scope) {
+        Found::Exact(at) | Found::Near(at) => Some(at),
+        _ => None,
+    }
+}
+
 /// Checks a bare `#x`: a heading of the prompt, or a task named without `-results`.
 pub(super) fn check_heading(key: &str, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
     let headings = Scope::prompt_headings(checking.context);

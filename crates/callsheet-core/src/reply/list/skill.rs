@@ -1,0 +1,97 @@
+//! The `Skill` of a task (spec 4.4 `skill-near`, 7.7).
+
+use crate::reply::near::{folded, nearest, within};
+use crate::reply::references::is_none;
+use crate::reply::{IssueCode, Notes, ReadContext, RepairCode, Span};
+
+/// Suggestions for an unknown skill when the catalog is long (spec 7.7).
+const SUGGESTIONS: usize = 5;
+
+/// What a written skill is.
+#[derive(Debug, PartialEq, Eq)]
+enum Fit<'a> {
+    Exact,
+    Near(&'a str),
+    Several,
+    Unknown,
+}
+
+/// The skill as the catalog names it. An unknown one is kept as written, with its issue; none is a warning.
+pub fn read(written: Option<(&str, Span)>, task: Span, context: &ReadContext, notes: &mut Notes) -> Option<String> {
+    let Some((value, span)) = written.filter(|(value, _)| !is_none(value)) else {
+        let at = written.map_or(task, |(_, span)| span);
+        let issue = notes.issue(IssueCode::SkillMissing, "", at, &[]).warning().key(super::label::SKILL);
+        notes.push(issue.allowed("", names(context)));
+        return None;
+    };
+    match fit(value, context) {
+        Fit::Exact => Some(value.to_owned()),
+        Fit::Near(name) => {
+            notes.repair(RepairCode::SkillNear, span, value, name);
+            Some(name.to_owned())
+        }
+        other => {
+            let variant = if other == Fit::Several { "several" } else { "" };
+            let skill: String = value.split_whitespace().collect::<Vec<_>>().join(" ");
+            let issue = notes.issue(IssueCode::SkillUnknown, variant, span, &[("skill", &skill)]);
+            let mut issue = issue.key(super::label::SKILL).allowed(&skill, names(context));
+            if context.catalog.len() > SUGGESTIONS && issue.allowed.len() == context.catalog.len() {
+                // Best suggestions first; all others stay listed.
+                issue.allowed = nearest(&skill, names(context), context.catalog.len());
+            }
+            notes.push(issue);
+            Some(skill)
+        }
+    }
+}
+
+fn names(context: &ReadContext) -> impl Iterator<Item = &str> {
+    context.catalog.iter().map(|skill| skill.name.as_str())
+}
+
+fn fit<'a>(value: &str, context: &'a ReadContext) -> Fit<'a> {
+    if names(context).any(|name| name == value) {
+        return Fit::Exact;
+    }
+    let wanted = folded(value);
+    let mut same = names(context).filter(|name| folded(name) == wanted);
+    match (same.next(), same.next()) {
+        (Some(name), None) => return Fit::Near(name),
+        (Some(_), Some(_)) => return Fit::Unknown,
+        _ => {}
+    }
+    let padded = format!(" {wanted} ");
+    let named: Vec<&str> = names(context).filter(|name| padded.contains(&format!(" {} ", folded(name)))).collect();
+    let separate =
+        value.contains([',', ';', '/', '+', '\n', '&']) || padded.contains(" and ") || padded.contains(" or ");
+    if named.len() > 1 {
+        return Fit::Several;
+    }
+    if let [name] = named.as_slice()
+        && !separate
+        && explained(value, name)
+    {
+        return Fit::Near(name);
+    }
+    let close: Vec<&str> = names(context).filter(|name| within(&folded(name), &wanted, limit(name))).collect();
+    match close.as_slice() {
+        [name] => Fit::Near(name),
+        _ => Fit::Unknown,
+    }
+}
+
+/// Two edits; fewer for names so short that two edits make another word of them.
+fn limit(name: &str) -> usize {
+    (name.chars().count() / 3).min(2)
+}
+
+/// The name alone, with an explanation behind it or the word "skill" beside it.
+fn explained(value: &str, name: &str) -> bool {
+    let head = value.split(['(', ':', '–', '—']).next().unwrap_or(value);
+    let head = folded(head.split(" - ").next().unwrap_or(head));
+    let name = folded(name);
+    head == name
+        || head == format!("{name} skill")
+        || head == format!("skill {name}")
+        || head == format!("the {name} skill")
+}

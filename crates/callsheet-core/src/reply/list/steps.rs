@@ -1,0 +1,188 @@
+//! Names, order and references of a whole list (spec 4.4 `step-split`, 5.5, 6).
+
+use crate::reply::references::{Producer, Scope, check_value, one_run, written_links};
+use crate::reply::{IssueCode, KnownTask, Notes, ReadContext, RepairCode, Span};
+use crate::sheet::fill::{NameChange, fill_names};
+use crate::sheet::{parse_target, slug_of};
+use crate::spec::{Slug, Step, Task, TaskList};
+
+use super::format::label;
+use super::task::Draft;
+
+/// Drafts by step.
+pub type Steps = Vec<Vec<Draft>>;
+
+/// Fills names for the whole list, then splits steps, then checks references.
+pub fn settle(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<Step>, Vec<Span>) {
+    let mut steps = steps;
+    names(&mut steps, context, notes);
+    let steps = split(steps, context, notes);
+    references(steps, context, notes)
+}
+
+/// Fills names and marks the tasks whose written name several have.
+fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Notes) {
+    let mut list = TaskList::default();
+    for step in steps.iter() {
+        list.steps.push(Step { tasks: step.iter().map(|draft| draft.task.clone()).collect() });
+    }
+    let written: Vec<Option<Slug>> =
+        list.tasks().map(|task| (!task.name.is_empty()).then(|| slug_of(&task.name))).collect();
+    let open: Vec<&Task> = context.tasks.iter().filter(|known| !known.done).map(|known| &known.task).collect();
+    let changes = fill_names(&mut list, &open, &context.taken);
+    let twice = |slug: &Slug| written.iter().flatten().filter(|other| *other == slug).count() > 1;
+    let repeated: Vec<Option<Slug>> = written.iter().map(|slug| slug.clone().filter(twice)).collect();
+    let drafts = steps.iter_mut().flatten().zip(repeated);
+    for (((draft, repeated), task), change) in drafts.zip(list.tasks()).zip(changes) {
+        draft.repeated = repeated;
+        let before = draft.task.name.clone();
+        draft.task = task.clone();
+        match change {
+            NameChange::Kept => {}
+            NameChange::Filled => {
+                notes.name_task(draft.span, &task.name);
+                notes.set_task(Some(&task.name));
+                notes.repair(RepairCode::NameFilled, Span::line(draft.span.first), "", &task.name);
+            }
+            NameChange::Numbered => {
+                notes.set_task(Some(&task.name));
+                notes.repair(RepairCode::NameDeduplicated, draft.name_span, &before, &task.name);
+            }
+        }
+        notes.set_task(None);
+    }
+}
+
+/// What tasks of the list and finished tasks outside it give to references.
+fn producers(steps: &Steps, context: &ReadContext) -> Vec<Producer> {
+    let mut producers = Vec::new();
+    for (number, step) in steps.iter().enumerate() {
+        for draft in step {
+            let skill = context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
+            producers.push(Producer {
+                slug: Some(draft.task.slug.clone()),
+                aliases: draft.task.aliases.clone(),
+                step: u32::try_from(number).ok(),
+                writer: draft.task.approval || skill.is_some_and(|skill| skill.policy.writer.is_some()),
+                repeated: draft.repeated.clone(),
+                ..Producer::default()
+            });
+        }
+    }
+    let done = |known: &&KnownTask| known.done;
+    producers.extend(context.tasks.iter().filter(done).map(|known| Producer {
+        slug: Some(known.task.slug.clone()),
+        aliases: known.task.aliases.clone(),
+        done: true,
+        headings: known.headings.clone(),
+        details: known.details.clone(),
+        tokens: known.tokens,
+        ..Producer::default()
+    }));
+    producers
+}
+
+/// A task that refers to one of its own step moves behind it: the step is split by dependency depth.
+fn split(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
+    let scope = Scope { producers: producers(&steps, context), ..Scope::default() };
+    let mut out: Steps = Vec::new();
+    let mut first = 0;
+    for step in steps {
+        let range = first..first + step.len();
+        first = range.end;
+        let depths = depths(&step, range, &scope);
+        let deepest = depths.iter().flatten().copied().max().unwrap_or(0);
+        // A cycle is left as it stands; checking the references reports it.
+        if deepest == 0 || depths.iter().any(Option::is_none) {
+            out.push(step);
+            continue;
+        }
+        let span = step.iter().map(|draft| draft.span).reduce(Span::to).unwrap_or_default();
+        let before = step.first().map(|draft| draft.section.clone()).unwrap_or_default();
+        notes.repair(RepairCode::StepSplit, span, &before, &format!("{} steps", deepest + 1));
+        let mut parts: Vec<Vec<Draft>> = (0..=deepest).map(|_| Vec::new()).collect();
+        for (draft, depth) in step.into_iter().zip(depths) {
+            if let Some(part) = parts.get_mut(depth.unwrap_or(0)) {
+                part.push(draft);
+            }
+        }
+        out.extend(parts);
+    }
+    out
+}
+
+/// Depth of each task among the references inside its step; `None` on a cycle.
+fn depths(step: &[Draft], range: std::ops::Range<usize>, scope: &Scope) -> Vec<Option<usize>> {
+    let needs: Vec<Vec<usize>> = step
+        .iter()
+        .zip(range.clone())
+        .map(|(draft, own)| {
+            let links = draft.references.iter().flat_map(|(value, _)| written_links(value));
+            let targets = links.filter_map(|link| parse_target(&link.target).ok());
+            let named = targets.filter_map(|target| scope.producer_of(&target));
+            named.filter(|at| range.contains(at) && *at != own).map(|at| at - range.start).collect()
+        })
+        .collect();
+    let mut depths: Vec<Option<usize>> = vec![None; step.len()];
+    // Each pass settles at least one task, or none can be settled.
+    loop {
+        let mut settled = false;
+        for (at, needed) in needs.iter().enumerate() {
+            if depths.get(at) != Some(&None) {
+                continue;
+            }
+            let known: Option<Vec<usize>> = needed.iter().map(|on| depths.get(*on).copied().flatten()).collect();
+            if let (Some(known), Some(slot)) = (known, depths.get_mut(at)) {
+                *slot = Some(known.into_iter().max().map_or(0, |deepest| deepest + 1));
+                settled = true;
+            }
+        }
+        if !settled {
+            return depths;
+        }
+    }
+}
+
+fn references(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<Step>, Vec<Span>) {
+    let sections = u32::try_from(steps.len()).unwrap_or(u32::MAX);
+    let mut scope = Scope { producers: producers(&steps, context), sections, ..Scope::default() };
+    let mut out = Vec::new();
+    let mut spans = Vec::new();
+    let mut at = 0;
+    for (number, step) in steps.into_iter().enumerate() {
+        let mut tasks = Vec::new();
+        for mut draft in step {
+            let skill = context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
+            scope.own = Some(at);
+            scope.step = u32::try_from(number).unwrap_or(u32::MAX);
+            scope.one_run = draft.task.approval || skill.is_some_and(|skill| one_run(&skill.policy));
+            notes.set_section(Some(&draft.section));
+            notes.set_task(Some(&draft.task.name));
+            for (value, line) in &draft.references {
+                draft.task.references.extend(check_value(value, *line, &scope, context, notes));
+            }
+            denied_again(&draft, context, notes);
+            spans.push(draft.span);
+            tasks.push(draft.task);
+            at += 1;
+        }
+        out.push(Step { tasks });
+    }
+    notes.set_section(None);
+    notes.set_task(None);
+    (out, spans)
+}
+
+/// A denied task that comes back with the same Skill, need and references (spec 2.11).
+fn denied_again(draft: &Draft, context: &ReadContext, notes: &mut Notes) {
+    let same = |known: &KnownTask| {
+        let (old, new) = (&known.task, &draft.task);
+        let targets = |task: &Task| task.references.iter().map(|link| link.target.clone()).collect::<Vec<_>>();
+        old.skill == new.skill
+            && crate::sheet::fill::folded(&old.need) == crate::sheet::fill::folded(&new.need)
+            && targets(old) == targets(new)
+    };
+    if context.tasks.iter().any(|known| known.denied && same(known)) {
+        notes.push(notes.issue(IssueCode::DeniedAgain, "", draft.span, &[]).key(label::NEED));
+    }
+}

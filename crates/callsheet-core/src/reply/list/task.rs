@@ -1,0 +1,183 @@
+//! One labelled task as values (spec 3.3).
+
+use crate::reply::markdown::{Document, Labelled};
+use crate::reply::near::folded;
+use crate::reply::references::is_none;
+use crate::reply::{IssueCode, Notes, ReadContext, RepairCode, Span};
+use crate::spec::{Slug, Task};
+
+use super::format::label;
+use super::group::RawTask;
+use super::{Kind, calls, skill};
+
+/// `Expected output` of a task that names none (spec 3.4).
+const EXPECTED: &str = include_str!("../prompts/expected_output.txt");
+
+/// A task read, its references still to be checked.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The task without slug and references.
+    pub task: Task,
+    /// Values of `References`, with the line each starts at.
+    pub references: Vec<(String, u32)>,
+    /// Lines of the task.
+    pub span: Span,
+    /// Line of the name, or of the task.
+    pub name_span: Span,
+    /// Section heading, for issues.
+    pub section: String,
+    /// An `Output` of a finished task was there.
+    pub output: bool,
+    /// Slug of the written name, if several tasks wrote the same one.
+    pub repeated: Option<Slug>,
+}
+
+/// Reads the labels of a task, noting all issues that concern it alone.
+pub fn read(
+    raw: &RawTask,
+    section: &str,
+    document: &Document,
+    kind: Kind,
+    context: &ReadContext,
+    notes: &mut Notes,
+) -> Draft {
+    let name = name(raw);
+    notes.set_section(Some(section));
+    notes.set_task(name.as_deref());
+    for label in &raw.labels {
+        label.note(notes);
+    }
+    let (expected, output) = expected(raw, kind, context, name.as_deref(), notes);
+    let need = need(raw, notes);
+    let written = raw.all(label::SKILL).next().map(|label| (label.value.as_str(), label.span));
+    let skill = skill::read(written, raw.span, context, notes);
+    let approval = raw.all(label::APPROVAL).fold(false, |known, label| known | approval(label, notes));
+    let references = references(raw, notes);
+    let extra = extra(raw, notes);
+    let mut task = Task {
+        name: name.unwrap_or_default(),
+        slug: Slug::new(""),
+        aliases: Vec::new(),
+        need,
+        skill,
+        references: Vec::new(),
+        expected,
+        approval,
+        calls: Vec::new(),
+        extra,
+    };
+    let fences: Vec<usize> = fences(raw);
+    task.calls = calls::read(&fences, document, &task, context, notes);
+    notes.set_task(None);
+    notes.set_section(None);
+    let name_span = raw.all(label::NAME).next().map_or(Span::line(raw.span.first), |label| label.span);
+    Draft { task, references, span: raw.span, name_span, section: section.to_owned(), output, repeated: None }
+}
+
+/// The written name, else the text of the task's heading or item. One line.
+fn name(raw: &RawTask) -> Option<String> {
+    let written = raw.all(label::NAME).map(|label| label.value.as_str()).find(|value| !value.trim().is_empty());
+    let text = written.or(raw.hint.as_deref())?;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = line.trim_matches(|c: char| matches!(c, '*' | '`' | '_')).to_owned();
+    (!line.is_empty()).then_some(line)
+}
+
+fn need(raw: &RawTask, notes: &mut Notes) -> String {
+    let value = raw.all(label::NEED).next();
+    match value {
+        Some(label) if !label.value.trim().is_empty() => label.value.clone(),
+        _ => {
+            let variant = if value.is_some() { "empty" } else { "" };
+            let span = value.map_or(raw.span, |label| label.span);
+            notes.push(notes.issue(IssueCode::NeedMissing, variant, span, &[]).key(label::NEED));
+            String::new()
+        }
+    }
+}
+
+/// `Expected output`, where `Output` may stand for it, and whether `Output` marks a finished task.
+fn expected(raw: &RawTask, kind: Kind, context: &ReadContext, name: Option<&str>, notes: &mut Notes) -> (String, bool) {
+    let value = |name| raw.all(name).find(|label| !label.value.trim().is_empty());
+    let finished = |name: &str| {
+        let slug = crate::sheet::slug_of(name);
+        context.tasks.iter().any(|known| known.done && (known.task.slug == slug || known.task.aliases.contains(&slug)))
+    };
+    let output = value(label::OUTPUT);
+    let marks = output.is_some() && kind != Kind::Plan && name.is_some_and(finished);
+    if let Some(label) = value(label::EXPECTED) {
+        if let Some(extra) = output.filter(|_| !marks) {
+            notes.repair(RepairCode::KeyDropped, extra.span, &extra.written, "");
+        }
+        return (label.value.clone(), marks);
+    }
+    if let Some(label) = output.filter(|_| !marks) {
+        notes.repair(RepairCode::LabelName, label.span, &label.written, &format!("- **{}**", label::EXPECTED));
+        return (label.value.clone(), false);
+    }
+    if !marks {
+        let span = raw.all(label::EXPECTED).next().map_or(raw.span, |label| label.span);
+        let issue = notes.issue(IssueCode::ExpectedMissing, "", span, &[]).warning().key(label::EXPECTED);
+        notes.push(issue);
+    }
+    (EXPECTED.trim().to_owned(), marks)
+}
+
+/// Bare or yes is true, no is false. Any other text asks for approval too: it may raise a task, never lower it.
+fn approval(label: &Labelled, notes: &mut Notes) -> bool {
+    let words = folded(&label.value);
+    match words.as_str() {
+        "" | "yes" => true,
+        "no" => false,
+        _ => {
+            let no = ["false", "0", "none", "not", "n"].contains(&words.split(' ').next().unwrap_or_default())
+                || words.starts_with("no ");
+            let after = if no { "no" } else { "yes" };
+            notes.repair(RepairCode::LabelForm, label.span, &label.value, after);
+            !no
+        }
+    }
+}
+
+fn references(raw: &RawTask, notes: &mut Notes) -> Vec<(String, u32)> {
+    let mut values = Vec::new();
+    for label in raw.all(label::REFERENCES) {
+        if !is_none(&label.value) {
+            values.push((label.value.clone(), label.value_line));
+        } else if !label.value.is_empty() {
+            notes.repair(RepairCode::KeyDropped, label.span, &label.written, "");
+        }
+    }
+    values
+}
+
+/// Unknown labels: kept as text with the task if they say something, else dropped.
+fn extra(raw: &RawTask, notes: &mut Notes) -> String {
+    let mut kept: Vec<String> = Vec::new();
+    for label in raw.labels.iter().filter(|label| label.known().is_none()) {
+        let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let value = fold(&label.value);
+        let value = value.trim_start_matches(|c: char| matches!(c, ':' | '-' | '–' | '—') || c.is_whitespace());
+        let name = fold(label.label.as_str());
+        if value.is_empty() {
+            notes.repair(RepairCode::KeyDropped, label.span, &label.written, "");
+            continue;
+        }
+        let issue = notes.issue(IssueCode::UnknownKey, "", label.span, &[("label", &name)]).warning().key(&name);
+        let known = super::format::TASK_LABELS
+            .iter()
+            .map(|rule| rule.name)
+            .filter(|name| !matches!(*name, label::OUTPUT | label::SKILL_CALL));
+        notes.push(issue.allowed(&name, known));
+        kept.push(format!("{name}: {value}"));
+    }
+    kept.join("\n")
+}
+
+/// Fences that may hold tool calls: behind the list, and in values of keys that are no text of the task.
+fn fences(raw: &RawTask) -> Vec<usize> {
+    let mut fences: Vec<usize> = raw.all(label::SKILL_CALL).flat_map(|label| label.fences.iter().copied()).collect();
+    fences.extend(&raw.fences);
+    fences.sort_unstable();
+    fences
+}

@@ -1,0 +1,109 @@
+//! Names and slugs for a whole list (spec 6.1, 6.3, 6.4).
+
+use std::collections::BTreeSet;
+
+use crate::spec::{Slug, Task, TaskList};
+
+use super::names::{default_name, free_name, slug_of};
+
+/// What filling did to a task's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameChange {
+    /// The written name stands.
+    Kept,
+    /// There was none.
+    Filled,
+    /// It was taken and a number was added.
+    Numbered,
+}
+
+/// Gives every task its name and slug. A task that is one of `open` (outstanding or problem tasks) keeps that task's
+/// slug: by its name, or else if skill and need match exactly one (spec 6.4). Written names are settled before
+/// missing ones. Returns what was done, in sheet order.
+pub fn fill_names(list: &mut TaskList, open: &[&Task], taken: &BTreeSet<Slug>) -> Vec<NameChange> {
+    let mut tasks: Vec<&mut Task> = list.tasks_mut().collect();
+    let mut changes = vec![NameChange::Kept; tasks.len()];
+    let mut claimed: Vec<Option<usize>> = vec![None; tasks.len()];
+    let mut used: BTreeSet<Slug> = taken.clone();
+    used.extend(open.iter().map(|task| task.slug.clone()));
+    for (task, claim) in tasks.iter().zip(0..) {
+        let found = by_name(task, open).filter(|at| !claimed.contains(&Some(*at)));
+        set(&mut claimed, claim, found);
+    }
+    for (task, claim) in tasks.iter().zip(0..) {
+        if claimed.get(claim) == Some(&None) {
+            let found = by_content(task, open, &claimed);
+            set(&mut claimed, claim, found);
+        }
+    }
+    for (task, claim) in tasks.iter_mut().zip(&claimed) {
+        if let Some(known) = claim.and_then(|at| open.get(at)) {
+            adopt(task, known, &mut used);
+        }
+    }
+    for ((task, claim), change) in tasks.iter_mut().zip(&claimed).zip(&mut changes) {
+        if claim.is_none() && !task.name.is_empty() {
+            let (name, slug) = free_name(&task.name, &used);
+            if name != task.name {
+                *change = NameChange::Numbered;
+            }
+            used.insert(slug.clone());
+            task.name = name;
+            task.slug = slug;
+        }
+    }
+    for ((task, claim), change) in tasks.iter_mut().zip(&claimed).zip(&mut changes) {
+        if claim.is_none() && task.name.is_empty() {
+            let (name, slug) = default_name(task.skill.as_deref(), &used);
+            *change = NameChange::Filled;
+            used.insert(slug.clone());
+            task.name = name;
+            task.slug = slug;
+        }
+    }
+    changes
+}
+
+fn set(claimed: &mut [Option<usize>], at: usize, found: Option<usize>) {
+    if let Some(slot) = claimed.get_mut(at) {
+        *slot = found;
+    }
+}
+
+fn by_name(task: &Task, open: &[&Task]) -> Option<usize> {
+    if task.name.is_empty() {
+        return None;
+    }
+    let slug = slug_of(&task.name);
+    open.iter()
+        .position(|known| known.slug == slug || known.name == task.name)
+        .or_else(|| open.iter().position(|known| known.aliases.contains(&slug)))
+}
+
+fn by_content(task: &Task, open: &[&Task], claimed: &[Option<usize>]) -> Option<usize> {
+    let mut fitting = open.iter().enumerate().filter(|(at, known)| {
+        !claimed.contains(&Some(*at)) && known.skill == task.skill && folded(&known.need) == folded(&task.need)
+    });
+    let (at, _) = fitting.next()?;
+    fitting.next().is_none().then_some(at)
+}
+
+/// The slug of the known task; a new name becomes an alias, so that references by it hold.
+fn adopt(task: &mut Task, known: &Task, used: &mut BTreeSet<Slug>) {
+    task.slug = known.slug.clone();
+    task.aliases.clone_from(&known.aliases);
+    if task.name.is_empty() {
+        task.name.clone_from(&known.name);
+        return;
+    }
+    let slug = slug_of(&task.name);
+    if slug != task.slug && !used.contains(&slug) && !task.aliases.contains(&slug) {
+        used.insert(slug.clone());
+        task.aliases.push(slug);
+    }
+}
+
+/// A text with all blanks folded, for comparisons that ignore line breaks.
+pub fn folded(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

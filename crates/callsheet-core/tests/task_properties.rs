@@ -6,10 +6,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::reply::calls::{BlockForm, CallBlock, CallRules, read_calls, read_plan_calls};
 use callsheet_core::reply::change::{Files, Shown, headings, validate};
 use callsheet_core::reply::task::{
-    TaskReply, TurnInput, lookups, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
+    TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
 };
 use callsheet_core::reply::{
-    Answer, Change, ChangeWay, FileFacts, IssueCode, Location, Lookup, Notes, Phase, ReadContext, Severity, Span,
+    Answer, Change, ChangeWay, FileFacts, IssueCode, Location, Lookup, Notes, Phase, ReadContext, ReplyKind, Severity,
+    Span, lookups,
 };
 use callsheet_core::spec::{RepeatClass, ToolCall, ToolEffect, ToolSpec};
 use proptest::prelude::*;
@@ -75,7 +76,7 @@ fn soup() -> impl Strategy<Value = String> {
 fn read_all(text: &str) {
     let mut context = context();
     for kind in
-        [TaskReply::Refinement, TaskReply::Execution, TaskReply::WriteExecution, TaskReply::Merge, TaskReply::LoopTurn]
+        [ReplyKind::Refinement, ReplyKind::Execution, ReplyKind::WriteExecution, ReplyKind::Merge, ReplyKind::ToolCalls]
     {
         for lookup in lookups(kind, text, &context) {
             let answer = match &lookup {

@@ -9,11 +9,12 @@ use std::path::{Path, PathBuf};
 use callsheet_core::reply::calls::canonical;
 use callsheet_core::reply::change::diff_of;
 use callsheet_core::reply::task::{
-    TaskReply, TurnInput, document_headings, lookups, read_execution, read_loop_turn, read_merge, read_refinement,
-    read_write_execution, summary_files, summary_with_details,
+    TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
+    summary_files, summary_with_details,
 };
 use callsheet_core::reply::{
-    Answer, Candidates, Execution, FileFacts, KnownTask, Lookup, LoopTurn, ReadContext, Reading, Severity,
+    Answer, Candidates, Execution, FileFacts, KnownTask, Lookup, LoopTurn, ReadContext, Reading, ReplyKind, Severity,
+    lookups,
 };
 use callsheet_core::spec::{
     BlobId, Fragment, RepeatClass, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, Slug, Task,
@@ -261,7 +262,7 @@ fn context(fixture: &Fixture, world: &World) -> ReadContext {
     context
 }
 
-fn ask(kind: TaskReply, reply: &str, world: &World, context: &mut ReadContext) {
+fn ask(kind: ReplyKind, reply: &str, world: &World, context: &mut ReadContext) {
     for round in 0.. {
         let wanted = lookups(kind, reply, context);
         if wanted.is_empty() {
@@ -361,25 +362,25 @@ fn run(kind: &str, fixture: &Fixture) -> String {
     let mut context = context(fixture, &world);
     let reply = fixture.part("reply").unwrap_or("");
     let asked = match kind {
-        "refinement" | "calls" => TaskReply::Refinement,
-        "execution" => TaskReply::Execution,
-        "write" => TaskReply::WriteExecution,
-        "merge" => TaskReply::Merge,
-        "loop" => TaskReply::LoopTurn,
+        "refinement" | "calls" => ReplyKind::Refinement,
+        "execution" => ReplyKind::Execution,
+        "write" => ReplyKind::WriteExecution,
+        "merge" => ReplyKind::Merge,
+        "loop" => ReplyKind::ToolCalls,
         other => panic!("unknown kind {other}"),
     };
     if fixture.get("unanswered").is_none() {
         ask(asked, reply, &world, &mut context);
     }
     match asked {
-        TaskReply::Refinement => refinement(reply, &context),
-        TaskReply::WriteExecution => write_execution(reply, &context),
-        TaskReply::LoopTurn => turn(fixture, reply, &context),
-        TaskReply::Execution => {
+        ReplyKind::Refinement => refinement(reply, &context),
+        ReplyKind::WriteExecution => write_execution(reply, &context),
+        ReplyKind::ToolCalls => turn(fixture, reply, &context),
+        ReplyKind::Execution => {
             let reading = read_execution(reply, &context);
             notes(&reading) + &execution(&reading.value, &context)
         }
-        TaskReply::Merge => {
+        _ => {
             let reading = read_merge(reply, &context);
             notes(&reading) + &execution(&reading.value, &context)
         }

@@ -5,8 +5,8 @@ pub mod calls;
 pub mod change;
 mod codes;
 mod issue;
-pub mod list;
 pub mod json;
+pub mod list;
 mod lookup;
 pub mod markdown;
 pub mod near;
@@ -42,23 +42,17 @@ pub enum ReplyKind {
     WriteExecution,
     /// A merge by model.
     Merge,
-    /// Tool calls as text in a loop.
+    /// A turn of a loop task: tool calls as text, or its result.
     ToolCalls,
 }
 
 /// What reading a text needs to know of the world and does not know yet (spec 4.1). Answers may raise new lookups, so
 /// ask again with them until the list is empty; three rounds settle every text.
 pub fn lookups(kind: ReplyKind, text: &str, context: &ReadContext) -> Vec<Lookup> {
-    use task::TaskReply;
-    let reply = match kind {
+    match kind {
         ReplyKind::Plan | ReplyKind::Sheet | ReplyKind::Iteration | ReplyKind::Continuation => {
-            return list::lookups(kind, text, context);
+            list::lookups(kind, text, context)
         }
-        ReplyKind::Refinement => TaskReply::Refinement,
-        ReplyKind::Execution => TaskReply::Execution,
-        ReplyKind::WriteExecution => TaskReply::WriteExecution,
-        ReplyKind::Merge => TaskReply::Merge,
-        ReplyKind::ToolCalls => TaskReply::LoopTurn,
-    };
-    task::lookups(reply, text, context)
+        _ => task::lookups(kind, text, context),
+    }
 }

@@ -65,18 +65,6 @@ const fn label(name: &'static str, synonyms: &'static [&'static str]) -> LabelRu
     LabelRule { name, synonyms }
 }
 
-/// Labels of a refined task (spec 3.3, 4.4 `label-name`).
-pub(super) const TASK_LABELS: &[LabelRule] = &[
-    label("Name", &["Title"]),
-    label("What is needed", &["Description", "Goal", "Need"]),
-    label("Skill", &["Skill name"]),
-    label("References", &["Reference", "Shared references", "Examination references", "Links", "Context"]),
-    label("Expected output", &["Deliverable"]),
-    label("Requires user approval", &["Requires approval", "Is writer"]),
-    label("Output", &[]),
-    label("Skill call", &["Skill calls"]),
-];
-
 /// The label of a `Details` block.
 pub(super) const DETAIL_LABELS: &[LabelRule] = &[label("Filename", &["File name"])];
 

@@ -1,6 +1,6 @@
 //! Replies about one task: refinements, executions, writer executions, merges and loop turns (spec 3.7-3.12, 10.7).
 //!
-//! Each kind is read in two pure passes: [`lookups`] names what must be known of the world, and the `read_*` function
+//! Each kind is read in two pure passes: [`super::lookups`] names what must be known of the world, and the `read_*` function
 //! uses the answers. Answers may raise new questions (the text of a file whose path was mended), so the shell asks
 //! until nothing more is asked; three rounds are enough.
 
@@ -25,32 +25,18 @@ use crate::spec::SkillPolicy;
 
 use super::calls::{BlockForm, CallBlock};
 use super::markdown::Document;
-use super::{Lookup, Phase, ReadContext};
+use super::{Lookup, Phase, ReadContext, ReplyKind};
 
-/// Which reply is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskReply {
-    /// A refinement.
-    Refinement,
-    /// An execution without changes.
-    Execution,
-    /// A writer execution.
-    WriteExecution,
-    /// A merge by a model.
-    Merge,
-    /// A turn of a loop task.
-    LoopTurn,
-}
-
-/// What must be known to read a reply and is not among `context.answers` yet. It is the reading itself, run for its
+/// What must be known to read a reply about a task and is not among `context.answers` yet. It is the reading itself, run for its
 /// questions alone.
-pub fn lookups(kind: TaskReply, text: &str, context: &ReadContext) -> Vec<Lookup> {
+pub(super) fn lookups(kind: ReplyKind, text: &str, context: &ReadContext) -> Vec<Lookup> {
     let mut notes = execution::notes(Phase::Execute, context);
     match kind {
-        TaskReply::Refinement => drop(refinement::read(text, context, &mut notes)),
-        TaskReply::WriteExecution => drop(execution::writer(text, context, &mut notes)),
-        TaskReply::Merge => drop(execution::merge(text, context, &mut notes)),
-        TaskReply::Execution | TaskReply::LoopTurn => drop(execution::result(text, context, &mut notes)),
+        ReplyKind::Refinement => drop(refinement::read(text, context, &mut notes)),
+        ReplyKind::WriteExecution => drop(execution::writer(text, context, &mut notes)),
+        ReplyKind::Merge => drop(execution::merge(text, context, &mut notes)),
+        ReplyKind::Execution | ReplyKind::ToolCalls => drop(execution::result(text, context, &mut notes)),
+        ReplyKind::Plan | ReplyKind::Sheet | ReplyKind::Iteration | ReplyKind::Continuation => {}
     }
     notes.wanted()
 }

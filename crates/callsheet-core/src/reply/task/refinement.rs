@@ -4,13 +4,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::reply::calls::{BlockForm, CallBlock, CallRules, read_calls};
+use crate::reply::list::TASK_LABELS;
 use crate::reply::markdown::{Document, Heading, Labelled, Piece, PieceKind, Prepare, Section};
 use crate::reply::near::folded;
 use crate::reply::references::{Scope, check_value, is_none};
 use crate::reply::{Issue, IssueCode, Notes, Phase, ReadContext, Reading, Refinement, RepairCode, Severity, Span};
 use crate::spec::Reference;
 
-use super::formats::{REFINEMENT, TASK_LABELS};
+use super::formats::REFINEMENT;
 use super::{body, call_blocks, execution, skill_policy};
 
 /// Reads a refinement of `context.current`.

@@ -43,7 +43,7 @@ impl Witness {
     /// A promise is about to be broken.
     pub fn before(&mut self, run: &Run, fact: &Fact) -> Kept {
         let Event::Started { effect } = &fact.event else { return Ok(()) };
-        if run.is_in_flight(effect) || !run.outstanding().iter().any(|owed| owed.key() == *effect) {
+        if run.is_in_flight(effect) || !run.is_outstanding(effect) {
             return Ok(());
         }
         self.nothing_finished_is_performed_again(run, effect)?;

@@ -110,7 +110,7 @@ impl Shell {
             let pure =
                 matches!(effect, Effect::ReadReply(_) | Effect::CheckReferences { .. } | Effect::MergeByCode { .. });
             if !pure {
-                if !self.run.outstanding().iter().any(|other| other.key() == key) {
+                if !self.run.is_outstanding(&key) {
                     // A start of this turn moved the list on.
                     continue;
                 }
@@ -142,7 +142,7 @@ impl Shell {
         if self.world.random.chance(20) && !self.cancelled.is_empty() {
             let index = self.world.random.below(self.cancelled.len());
             let late = self.cancelled.swap_remove(index);
-            let still = self.run.outstanding().iter().any(|effect| effect.key() == late.key());
+            let still = self.run.is_outstanding(&late.key());
             if !still && let Some(event) = self.world.perform(&self.run, &late) {
                 // Refused or harmless; the checkers see it if it is folded.
                 let _ = self.append(event)?;
@@ -165,7 +165,11 @@ impl Shell {
         if self.run.check(fact).is_ok() {
             return Err(format!("replay: fact {} was taken twice", fact.n));
         }
-        // A resumed run may fail a task, wait, conclude or start the same thing once more.
+        // A resumed run may fail a task, wait, conclude or start the same thing once more. A task that was listed
+        // again uses the names of its calls again; a shell drops results of what it cancelled.
+        if self.was_listed_again(&fact.event) {
+            return Ok(());
+        }
         let settles = matches!(
             fact.event,
             Event::TaskFailed { .. } | Event::RunWaiting { .. } | Event::Started { .. } | Event::RunConcluded { .. }
@@ -182,6 +186,19 @@ impl Shell {
             self.performing.extend(owed);
         }
         Ok(())
+    }
+
+    fn was_listed_again(&self, event: &Event) -> bool {
+        let key = match event {
+            Event::ToolFinished { task, run, call, .. } => {
+                EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.clone() }
+            }
+            Event::QuestionAnswered { task, run, call, .. } => {
+                EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }
+            }
+            _ => return false,
+        };
+        self.run.is_outstanding(&key)
     }
 
     fn crash(&mut self) -> Result<(), String> {
@@ -218,7 +235,7 @@ impl Shell {
             Some(event) => (event, false),
             None => (Event::RunWaiting { outcome: World::absence(&effect) }, true),
         };
-        let owed = self.run.outstanding().iter().any(|other| other.key() == effect.key());
+        let owed = self.run.is_outstanding(&effect.key());
         if absent {
             self.resting.push(effect.clone());
         }

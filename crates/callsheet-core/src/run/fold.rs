@@ -64,7 +64,7 @@ impl Run {
         if !startable || self.in_flight.contains(key) {
             return Err(Reject::NotStartable(key.clone()));
         }
-        if !self.owed.iter().any(|effect| effect.key() == *key) {
+        if !self.is_outstanding(key) {
             return Err(Reject::NotOutstanding(key.clone()));
         }
         match key {

@@ -162,6 +162,11 @@ impl Run {
         self.owed.clone()
     }
 
+    /// Whether the effect is outstanding.
+    pub fn is_outstanding(&self, key: &EffectKey) -> bool {
+        self.owed.iter().any(|effect| effect.key() == *key)
+    }
+
     /// Whether the effect has been started and its result has not been applied.
     pub fn is_in_flight(&self, key: &EffectKey) -> bool {
         self.in_flight.contains(key)

@@ -95,11 +95,7 @@ impl Run {
 
     /// The execution run that a change set belongs to, if it still goes on.
     fn owner_mut(&mut self, key: &SetKey) -> Option<&mut ExecRun> {
-        let task = self.tasks.get_mut(&key.task)?;
-        let goes_on = task.is_executing() || (task.executing && task.state == State::Cancelled);
-        if !goes_on {
-            return None;
-        }
+        let task = self.tasks.get_mut(&key.task).filter(|task| goes_on(task))?;
         task.run_mut(&key.run)
     }
 
@@ -172,9 +168,9 @@ impl Run {
     pub(super) fn changes_rolled_back(&mut self, task: &Slug, run: &ExecRunId, set: u32) -> Result<(), Reject> {
         self.landed(EffectKey::RollBack { task: task.clone(), run: run.clone(), set })?;
         let key = SetKey { task: task.clone(), run: run.clone(), set };
-        let goes_on = self.tasks.get(task).is_some_and(TaskRun::is_executing);
+        let owned = self.tasks.get(task).is_some_and(goes_on);
         match self.sets.get_mut(&key) {
-            Some(pending) if goes_on => pending.stage = SetStage::Approved,
+            Some(pending) if owned => pending.stage = SetStage::Approved,
             _ => {
                 self.sets.remove(&key);
             }
@@ -191,4 +187,9 @@ impl Run {
         self.world = self.world.saturating_add(1);
         Ok(())
     }
+}
+
+/// Its execution goes on now, or after a resume.
+fn goes_on(task: &TaskRun) -> bool {
+    task.is_executing() || (task.executing && task.state == State::Cancelled)
 }

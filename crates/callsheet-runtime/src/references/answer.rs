@@ -135,11 +135,12 @@ fn content(workspace: &Workspace, located: &Located) -> Result<String, PathFault
 /// Facts of what exists.
 fn facts(workspace: &Workspace, located: &Located, fragment: Option<&Fragment>) -> Result<FileFacts, PathFault> {
     let path = located.path().to_owned();
-    let anchor = match fragment {
-        Some(Fragment::Anchor(anchor)) => Some(anchor.as_str()),
-        _ => None,
+    let (lines, anchor) = match fragment {
+        None => (None, None),
+        Some(Fragment::Lines { first, last }) => (Some((*first, *last)), None),
+        Some(Fragment::Anchor(anchor)) => (None, Some(anchor)),
     };
-    Ok(match files::read(workspace, located, None)? {
+    Ok(match files::read(workspace, located, lines)? {
         Content::Directory(listing) => FileFacts {
             path,
             directory: true,
@@ -156,31 +157,12 @@ fn facts(workspace: &Workspace, located: &Located, fragment: Option<&Fragment>) 
                 tokens: text.excerpt.tokens(),
                 ..FileFacts::default()
             };
-            match fragment {
-                None => {}
-                Some(Fragment::Lines { first, last }) => {
-                    facts.tokens = range_tokens(workspace, located, &text, (*first, *last))?;
-                }
-                Some(Fragment::Anchor(anchor)) => anchor_facts(&mut facts, &text, anchor),
+            if let Some(anchor) = anchor {
+                anchor_facts(&mut facts, &text, anchor);
             }
             facts
         }
     })
-}
-
-fn range_tokens(
-    workspace: &Workspace,
-    located: &Located,
-    text: &TextFile,
-    (first, last): (u32, u32),
-) -> Result<u32, PathFault> {
-    if text.complete {
-        return Ok(super::Excerpt::lines(&text.excerpt.head, first, last).tokens());
-    }
-    match files::read(workspace, located, Some((first, last)))? {
-        Content::Text(part) => Ok(part.excerpt.tokens()),
-        _ => Ok(0),
-    }
 }
 
 fn anchor_facts(facts: &mut FileFacts, text: &TextFile, anchor: &str) {

@@ -3,6 +3,8 @@
 //! A fixture is made of parts that each start with a line `=== kind argument`. `UPDATE_EXPECT=1` rewrites the last
 //! part, `=== expect`.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -58,13 +60,17 @@ impl RunTexts for Fixture {
     }
 
     fn output(&self, slug: &Slug) -> Output {
-        let named = |kind| self.of(kind).find(|(argument, _)| *argument == slug.as_str()).map(|(_, text)| text.to_owned());
+        let named =
+            |kind| self.of(kind).find(|(argument, _)| *argument == slug.as_str()).map(|(_, text)| text.to_owned());
         match (named("document"), named("pending")) {
             (Some(document), _) => Output::Done(TaskOutput {
                 slug: Some(slug.clone()),
                 summary: named("summary").unwrap_or_default(),
                 document,
-                details: self.of("detail").map(|(argument, _)| argument.rsplit('/').next().unwrap().to_owned()).collect(),
+                details: self
+                    .of("detail")
+                    .map(|(argument, _)| argument.rsplit('/').next().unwrap().to_owned())
+                    .collect(),
             }),
             (None, Some(_)) => Output::NotYet,
             (None, None) => Output::Unknown,
@@ -105,7 +111,9 @@ fn build(fixture: &Fixture, root: &Path) {
             "file" => body.replace("\\r", "\r").into_bytes(),
             "lines" => {
                 let (count, line) = rest.split_once(' ').unwrap();
-                (1..=count.parse::<u32>().unwrap()).flat_map(|n| format!("{}\n", line.replace("{n}", &n.to_string())).into_bytes()).collect()
+                (1..=count.parse::<u32>().unwrap())
+                    .flat_map(|n| format!("{}\n", line.replace("{n}", &n.to_string())).into_bytes())
+                    .collect()
             }
             "bytes" => rest.split(' ').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect(),
             "link" => {
@@ -196,7 +204,8 @@ async fn resolved(fixture: &Fixture, workspace: &Workspace) -> String {
     }
     let mut text = found.text();
     for issue in &found.issues {
-        writeln!(text, "--- {:?} {}: {} | {} {:?}", issue.severity, issue.code, issue.what, issue.todo, issue.allowed).unwrap();
+        writeln!(text, "--- {:?} {}: {} | {} {:?}", issue.severity, issue.code, issue.what, issue.todo, issue.allowed)
+            .unwrap();
         assert_eq!(issue.place.task.as_deref(), Some("Find Code 1"));
     }
     for (name, shown) in [("full", &found.shown_in_full), ("part", &found.shown_in_part)] {
@@ -228,7 +237,11 @@ fn answered(fixture: &Fixture, workspace: &Workspace) -> String {
         .collect();
     let answers = answer(&lookups, workspace);
     let shown = |lookup: &Lookup| {
-        let line = format!("{}\n  {}\n", serde_json::to_string(lookup).unwrap(), serde_json::to_string(&answers[lookup]).unwrap());
+        let line = format!(
+            "{}\n  {}\n",
+            serde_json::to_string(lookup).unwrap(),
+            serde_json::to_string(&answers[lookup]).unwrap()
+        );
         line.replace(workspace.root().to_str().unwrap(), "{root}")
     };
     let asked: String = lookups.iter().map(&shown).collect();

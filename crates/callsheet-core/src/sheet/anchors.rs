@@ -50,7 +50,14 @@ pub fn headings(text: &str) -> Vec<Heading> {
                 if let Some((level, start, title)) = open.take() {
                     let title = title.trim().to_owned();
                     let key = heading_key(&title);
-                    found.push(Heading { level, title, key, slug: String::new(), first: lines.line_of(start), last: 0 });
+                    found.push(Heading {
+                        level,
+                        title,
+                        key,
+                        slug: String::new(),
+                        first: lines.line_of(start),
+                        last: 0,
+                    });
                 }
             }
             _ => {}

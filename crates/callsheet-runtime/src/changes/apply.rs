@@ -221,6 +221,7 @@ fn checked_state(path: &str, file: &Move, workspace: &Workspace, disk: &Disk<'_>
     if located.relative != file.path {
         return Err(Box::new(refused(IssueCode::StaleLines, "stale", path, "")));
     }
-    disk.state(&file.path)
-        .map_err(|error| Box::new(refused(IssueCode::FileUnreadable, "unreadable", path, &crate::paths::reason(&error))))
+    disk.state(&file.path).map_err(|error| {
+        Box::new(refused(IssueCode::FileUnreadable, "unreadable", path, &crate::paths::reason(&error)))
+    })
 }

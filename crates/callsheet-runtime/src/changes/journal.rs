@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::runfiles::{RunFileFault, RunFiles};
 
 /// The journal of one change set: a file in the run directory. It stays after the apply, since the fact that records
-/// the apply is written later; `discard` it after that.
+/// the apply is written later, and since `revert` learns from it which directories were made.
 #[derive(Clone, Debug)]
 pub struct Journal {
     files: RunFiles,
@@ -29,7 +29,7 @@ impl Journal {
         Self { files: files.clone(), name: format!("journal/{task}-{run}-{set}.json") }
     }
 
-    /// Forgets the entry, once the outcome of the apply is recorded. One that is not there is no error.
+    /// Forgets the entry: nothing will be rolled back from it. One that is not there is no error.
     ///
     /// # Errors
     /// The system's reason.

@@ -54,9 +54,12 @@ pub fn stage(edits: &[Edit], diff: &str, workspace: &Workspace, store: &dyn Stor
             Err(issue) => issues.push(*issue),
         }
     }
-    issues.extend(files.keys().filter(|path| holds_another(path, &files)).map(|path| {
-        refused(IssueCode::ChangeOverlap, "change-parent", path, "")
-    }));
+    issues.extend(
+        files
+            .keys()
+            .filter(|path| holds_another(path, &files))
+            .map(|path| refused(IssueCode::ChangeOverlap, "change-parent", path, "")),
+    );
     if !issues.is_empty() {
         return Err(StageFault::Refused(issues));
     }

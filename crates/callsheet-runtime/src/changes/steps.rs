@@ -17,7 +17,10 @@ use crate::ports::Store;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Absent,
-    File { hash: BlobId, mode: u32 },
+    File {
+        hash: BlobId,
+        mode: u32,
+    },
     /// A directory, a link or a device.
     Other,
 }

@@ -120,7 +120,11 @@ mod tests {
         Err(ModelFault::Communication { message: "lost".to_owned(), retry_after })
     }
 
-    async fn sent(replies: &[Result<u32, ModelFault>], draw: f64, cancel: &CancellationToken) -> (Sent<u32>, Vec<Duration>) {
+    async fn sent(
+        replies: &[Result<u32, ModelFault>],
+        draw: f64,
+        cancel: &CancellationToken,
+    ) -> (Sent<u32>, Vec<Duration>) {
         let clock = Waits::default();
         let mut told = Vec::new();
         let result = send(

@@ -124,9 +124,7 @@ impl Workspace {
 
     /// Whether a real path below the project root must not be written (spec 5.6).
     fn is_protected(&self, real: &Path, relative: &Path) -> bool {
-        relative
-            .components()
-            .any(|part| PROTECTED_NAMES.iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name)))
+        relative.components().any(|part| PROTECTED_NAMES.iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name)))
             || self.protected.iter().any(|directory| real.starts_with(directory))
     }
 }

@@ -5,7 +5,7 @@ use callsheet_core::reply::{Answer, Answers, Candidates, FileFacts, Lookup};
 use callsheet_core::sheet::{find_heading, headings};
 use callsheet_core::spec::{Fragment, tokens};
 
-use crate::paths::{Located, PathFault, Workspace};
+use crate::paths::{EntryKind, Located, PathFault, Workspace};
 
 use super::files::{self, Content, TextFile};
 use super::language::is_markdown;
@@ -15,8 +15,9 @@ use super::render::listing_text;
 /// Largest file whose text is given for the validation of changes.
 const CONTENT_LIMIT: usize = 16 * 1024 * 1024;
 
-/// Answers every lookup. The project is walked at most once. For each candidate of a missing path the answer to the
-/// same lookup of the candidate is given too, so that a reader that takes the only candidate knows its facts.
+/// Answers every lookup. The project is walked at most once. More is answered than was asked: the same lookup of each
+/// candidate of a missing path, so that a reader that takes the only candidate knows its facts, and the same lookup
+/// under the canonical path where that is another text.
 ///
 /// `Path` is answered for reading: a protected file has facts like any other. `Content` is answered for writing:
 /// `Protected` and `Outside` (the project root alone counts) come before whether the file exists.
@@ -27,22 +28,35 @@ pub fn answer<'a>(lookups: impl IntoIterator<Item = &'a Lookup>, workspace: &Wor
         let answer = one(lookup, workspace, &project);
         for candidate in candidates(&answer) {
             for path in [candidate.as_str(), candidate.trim_end_matches('/')] {
-                let again = match lookup {
-                    Lookup::Path { fragment, .. } => {
-                        Lookup::Path { path: path.to_owned(), fragment: fragment.clone() }
-                    }
-                    Lookup::Content(_) => Lookup::Content(path.to_owned()),
-                    Lookup::Glob(_) => continue,
-                };
-                if !answers.contains_key(&again) {
-                    let found = one(&again, workspace, &project);
-                    answers.insert(again, found);
+                if let Some(again) = of_path(lookup, path) {
+                    answers.entry(again).or_insert_with_key(|again| one(again, workspace, &project));
                 }
             }
+        }
+        if let Some(again) = canonical(lookup, &answer, workspace).and_then(|path| of_path(lookup, &path)) {
+            answers.entry(again).or_insert_with(|| answer.clone());
         }
         answers.insert(lookup.clone(), answer);
     }
     answers
+}
+
+/// The same lookup of another path.
+fn of_path(lookup: &Lookup, path: &str) -> Option<Lookup> {
+    match lookup {
+        Lookup::Path { fragment, .. } => Some(Lookup::Path { path: path.to_owned(), fragment: fragment.clone() }),
+        Lookup::Content(_) => Some(Lookup::Content(path.to_owned())),
+        Lookup::Glob(_) => None,
+    }
+}
+
+/// The canonical path of what a lookup found.
+fn canonical(lookup: &Lookup, answer: &Answer, workspace: &Workspace) -> Option<String> {
+    match (lookup, answer) {
+        (Lookup::Path { .. }, Answer::File(facts)) => Some(facts.path.clone()),
+        (Lookup::Content(path), Answer::Content(_)) => Some(workspace.locate_writable(path).ok()?.path().to_owned()),
+        _ => None,
+    }
 }
 
 fn candidates(answer: &Answer) -> Vec<String> {
@@ -58,28 +72,32 @@ fn one(lookup: &Lookup, workspace: &Workspace, project: &Project<'_>) -> Answer 
     match lookup {
         Lookup::Path { path, fragment } => {
             let found = workspace.locate(path).and_then(|located| facts(workspace, &located, fragment.as_ref()));
-            found.map_or_else(|fault| refusal(&fault, path, workspace, project), Answer::File)
+            found.map_or_else(|fault| refusal(&fault, lookup, path, workspace, project), Answer::File)
         }
         Lookup::Glob(pattern) => Answer::Matches(project.matches(pattern)),
         Lookup::Content(path) => {
             let found = workspace.locate_writable(path).and_then(|located| content(workspace, &located));
-            found.map_or_else(|fault| refusal(&fault, path, workspace, project), Answer::Content)
+            found.map_or_else(|fault| refusal(&fault, lookup, path, workspace, project), Answer::Content)
         }
     }
 }
 
-fn refusal(fault: &PathFault, path: &str, workspace: &Workspace, project: &Project<'_>) -> Answer {
+fn refusal(fault: &PathFault, lookup: &Lookup, path: &str, workspace: &Workspace, project: &Project<'_>) -> Answer {
     match fault {
         PathFault::Missing(_) => Answer::Missing(Candidates {
-            without_slash: without_slash(path, workspace),
+            without_slash: without_slash(path, lookup, workspace),
             near: project.near(path),
         }),
         // A path that exists elsewhere was meant as it is written: nothing in the project stands for it.
         PathFault::Outside(_) if workspace.exists_outside(path) => Answer::Outside(Candidates::default()),
-        PathFault::Outside(_) => Answer::Outside(Candidates {
-            without_slash: without_slash(path, workspace),
-            near: if path.starts_with('/') { project.near(path) } else { Vec::new() },
-        }),
+        PathFault::Outside(_) => {
+            let found = Candidates {
+                without_slash: without_slash(path, lookup, workspace),
+                near: if path.starts_with('/') { project.near(path) } else { Vec::new() },
+            };
+            // Nothing is there, and what was meant is in the project (repair `path-leading-slash`).
+            if found.without_slash.is_some() { Answer::Missing(found) } else { Answer::Outside(found) }
+        }
         PathFault::Protected(_) => Answer::Protected,
         PathFault::Unreadable { reason, .. } | PathFault::Unwritable { reason, .. } => {
             Answer::Unreadable(reason.clone())
@@ -87,8 +105,15 @@ fn refusal(fault: &PathFault, path: &str, workspace: &Workspace, project: &Proje
     }
 }
 
-fn without_slash(path: &str, workspace: &Workspace) -> Option<String> {
+/// The path without its leading slash, if it exists in the project; for writing, if its directory does.
+fn without_slash(path: &str, lookup: &Lookup, workspace: &Workspace) -> Option<String> {
     let stripped = path.strip_prefix('/')?.trim_start_matches('/');
+    if matches!(lookup, Lookup::Content(_)) {
+        let located = workspace.locate_writable(stripped).ok()?;
+        let parent = stripped.trim_end_matches('/').rsplit_once('/').map_or(".", |(parent, _)| parent);
+        let parent = workspace.locate(parent).ok()?;
+        return (workspace.kind(&parent).ok()? == EntryKind::Directory).then(|| located.path().to_owned());
+    }
     let located = workspace.locate(stripped).ok().filter(|located| located.base == 0 && located.path() != ".")?;
     Some(located.path().to_owned())
 }
@@ -110,11 +135,12 @@ fn content(workspace: &Workspace, located: &Located) -> Result<String, PathFault
 /// Facts of what exists.
 fn facts(workspace: &Workspace, located: &Located, fragment: Option<&Fragment>) -> Result<FileFacts, PathFault> {
     let path = located.path().to_owned();
-    let anchor = match fragment {
-        Some(Fragment::Anchor(anchor)) => Some(anchor.as_str()),
-        _ => None,
+    let (lines, anchor) = match fragment {
+        None => (None, None),
+        Some(Fragment::Lines { first, last }) => (Some((*first, *last)), None),
+        Some(Fragment::Anchor(anchor)) => (None, Some(anchor)),
     };
-    Ok(match files::read(workspace, located, None)? {
+    Ok(match files::read(workspace, located, lines)? {
         Content::Directory(listing) => FileFacts {
             path,
             directory: true,
@@ -131,31 +157,12 @@ fn facts(workspace: &Workspace, located: &Located, fragment: Option<&Fragment>) 
                 tokens: text.excerpt.tokens(),
                 ..FileFacts::default()
             };
-            match fragment {
-                None => {}
-                Some(Fragment::Lines { first, last }) => {
-                    facts.tokens = range_tokens(workspace, located, &text, (*first, *last))?;
-                }
-                Some(Fragment::Anchor(anchor)) => anchor_facts(&mut facts, &text, anchor),
+            if let Some(anchor) = anchor {
+                anchor_facts(&mut facts, &text, anchor);
             }
             facts
         }
     })
-}
-
-fn range_tokens(
-    workspace: &Workspace,
-    located: &Located,
-    text: &TextFile,
-    (first, last): (u32, u32),
-) -> Result<u32, PathFault> {
-    if text.complete {
-        return Ok(super::Excerpt::lines(&text.excerpt.head, first, last).tokens());
-    }
-    match files::read(workspace, located, Some((first, last)))? {
-        Content::Text(part) => Ok(part.excerpt.tokens()),
-        _ => Ok(0),
-    }
 }
 
 fn anchor_facts(facts: &mut FileFacts, text: &TextFile, anchor: &str) {

@@ -37,11 +37,7 @@ pub(super) struct TextFile {
 }
 
 /// Reads what a located path holds; `lines` limits a text to a range. Bytes that are not UTF-8 are replaced.
-pub(super) fn read(
-    workspace: &Workspace,
-    located: &Located,
-    lines: Option<(u32, u32)>,
-) -> Result<Content, PathFault> {
+pub(super) fn read(workspace: &Workspace, located: &Located, lines: Option<(u32, u32)>) -> Result<Content, PathFault> {
     match workspace.kind(located)? {
         EntryKind::Directory => Ok(Content::Directory(workspace.list(located, NAMES)?)),
         EntryKind::Special => Err(PathFault::Unreadable {
@@ -125,12 +121,7 @@ impl Scan {
     }
 
     fn keep(&mut self, part: &[u8]) {
-        for byte in part {
-            // Bytes that continue a character do not count; stray ones may be missed, which only makes a note less exact.
-            if byte.is_ascii() || *byte >= 0xC0 {
-                self.seen.add_char(if byte.is_ascii() { 'a' } else { 'é' });
-            }
-        }
+        self.seen.add_bytes(part);
         let room = END_LIMIT.saturating_sub(self.head.len()).min(part.len());
         let (head, tail) = part.split_at_checked(room).unwrap_or((part, &[]));
         self.head.extend_from_slice(head);
@@ -148,12 +139,16 @@ impl Scan {
         let total = if self.ends_open { self.line } else { self.line.saturating_sub(1) };
         let (first, last) = (self.window.0.max(1), self.window.1.min(total));
         let excerpt = if self.dropped {
-            let head = self.head.iter().rposition(|byte| *byte == b'\n').map_or(&*self.head, |at| {
-                self.head.get(..=at).unwrap_or_default()
-            });
-            let tail = self.tail.iter().position(|byte| *byte == b'\n').map_or(&*self.tail, |at| {
-                self.tail.get(at + 1..).unwrap_or_default()
-            });
+            let head = self
+                .head
+                .iter()
+                .rposition(|byte| *byte == b'\n')
+                .map_or(&*self.head, |at| self.head.get(..=at).unwrap_or_default());
+            let tail = self
+                .tail
+                .iter()
+                .position(|byte| *byte == b'\n')
+                .map_or(&*self.tail, |at| self.tail.get(at + 1..).unwrap_or_default());
             let (head, tail) = (String::from_utf8_lossy(head), String::from_utf8_lossy(tail));
             let mut kept = TokenCount::default();
             kept.add(&head);

@@ -149,7 +149,9 @@ impl<'a> Gatherer<'a> {
         };
         let excerpt = Excerpt::lines(&output.document, first, last);
         let marked = without_restricted(&excerpt.head, str::to_owned) != excerpt.head;
-        if marked && excerpt.head.lines().next().is_some_and(|line| line.to_lowercase().contains("(no longer relevant)")) {
+        if marked
+            && excerpt.head.lines().next().is_some_and(|line| line.to_lowercase().contains("(no longer relevant)"))
+        {
             self.warn(IssueCode::ReferenceRestricted, "reference-restricted", link);
         }
         Some(Piece::of(&format!("task://{slug}.md#{heading}"), "markdown", excerpt, Extent::Part))

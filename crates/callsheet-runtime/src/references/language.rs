@@ -29,6 +29,7 @@ const TAGS: &[(&str, &[&str])] = &[
     ("lua", &["lua"]),
     ("makefile", &["mk", "makefile"]),
     ("markdown", &["md", "markdown"]),
+    ("mdx", &["mdx"]),
     ("ocaml", &["ml", "mli"]),
     ("perl", &["pl", "pm"]),
     ("php", &["php"]),
@@ -59,7 +60,7 @@ pub fn language(path: &str) -> &'static str {
 
 /// Whether anchors of the file are headings (spec 5.3).
 pub fn is_markdown(path: &str) -> bool {
-    language(path) == "markdown"
+    matches!(language(path), "markdown" | "mdx")
 }
 
 #[cfg(test)]

@@ -24,3 +24,6 @@ pub use pages::Pages;
 pub use resolve::{Block, Level, Request, Resolved, Sources, Wanted, check, resolve};
 pub use shares::{Allowance, Demand, shares};
 pub use sources::{Output, RunTexts, TaskOutput};
+
+#[cfg(test)]
+mod tests;

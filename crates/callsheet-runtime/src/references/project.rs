@@ -59,10 +59,10 @@ impl<'a> Project<'a> {
             let end = format!("/{wanted}");
             found = self.paths().iter().filter(|path| name_of(path).ends_with(&end)).collect();
         }
-        if !found.is_empty() {
-            return found.into_iter().take(CANDIDATES).cloned().collect();
-        }
-        self.near_in_directory(&wanted)
+        let found =
+            if found.is_empty() { self.near_in_directory(&wanted) } else { found.into_iter().cloned().collect() };
+        // A link that leads nowhere, or out of the project, is no candidate.
+        found.into_iter().filter(|path| self.workspace.locate(path).is_ok()).take(CANDIDATES).collect()
     }
 
     /// The same directory is read itself, so that ignored files are found too: existence does not depend on them.
@@ -83,7 +83,6 @@ impl<'a> Project<'a> {
             })
             .collect();
         found.sort_unstable();
-        found.truncate(CANDIDATES);
         found
     }
 

@@ -14,7 +14,9 @@ const NO_LONGER_RELEVANT: &str = "(no longer relevant)";
 
 /// A block in the form of spec 5.9. Titles and targets are untrusted too: they stay on the heading's line.
 pub(super) fn block_of(title: &str, target: &str, language: &str, content: &str) -> String {
-    block(&printable(title), &printable(target), language, content)
+    // Line ends of a title are folded like other blanks.
+    let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+    block(&printable(&title), &printable(target), language, content)
 }
 
 /// A listing, one name a line.

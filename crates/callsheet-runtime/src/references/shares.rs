@@ -21,14 +21,14 @@ impl Allowance {
         Self {
             reference: scaled(skill_reference.unwrap_or(budget.reference), scale),
             prompt: scaled(prompt, scale),
-            preview: budget.preview,
+            preview: scaled(budget.preview, scale),
         }
     }
 }
 
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is wanted")]
 fn scaled(tokens: u32, scale: f64) -> u32 {
-    (f64::from(tokens) * scale.clamp(0.0, 1.0)) as u32
+    (f64::from(tokens) * scale.clamp(0.0, 1.0)).round() as u32
 }
 
 /// What one reference would need.
@@ -113,7 +113,7 @@ mod tests {
     #[test]
     fn the_allowance_is_half_the_window_at_most_and_scaled() {
         let made = Allowance::new(&Budget::default(), Some(4_000), Some(10_000), 0.7);
-        assert_eq!(made, Allowance { reference: 2_800, prompt: 3_500, preview: 600 });
+        assert_eq!(made, Allowance { reference: 2_800, prompt: 3_500, preview: 420 });
         assert_eq!(Allowance::new(&Budget::default(), None, None, f64::NAN).prompt, 0);
     }
 

@@ -192,3 +192,6 @@ fn one_component(name: &str) -> Result<&str, RunFileFault> {
     }
     Ok(name)
 }
+
+#[cfg(test)]
+mod tests;

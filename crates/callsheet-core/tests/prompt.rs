@@ -312,17 +312,19 @@ fn a_retry_shares_all_of_the_first_try() {
     assert!(refinement().render(&templates).unwrap().user.starts_with(&clean.user));
 }
 
-/// A copied example is refused by reading: its tool and its files do not exist. So no bundled text may use real ones.
+/// The form of each reply holds no content that could be copied: whatever a model must write itself is in `<...>`.
+/// covers: 3.4, 3.5, 3.6, 3.7, 3.8, 3.9
 #[test]
-fn examples_cannot_be_taken_for_content() {
+fn forms_hold_no_content_to_copy() {
     for key in PromptKey::ALL {
         let text = Templates::bundled_text(*key);
-        let example = text.split("~~~~markdown").nth(1).and_then(|rest| rest.split("\n~~~~\n").next());
-        let example = example.unwrap_or_else(|| panic!("{key} has no example"));
-        assert!(text.contains("The bakery is only an example of the form."), "{key}");
-        for target in example.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
-            let own = target.starts_with("bakery/") || target.starts_with('#');
-            assert!(own, "{key}: {target} could exist");
+        assert!(text.contains("Put your own text in place of each `<...>`."), "{key}");
+        let form = text.split("~~~~markdown\n").last().and_then(|rest| rest.split("\n~~~~\n").next()).unwrap();
+        for line in form.lines().filter(|line| !line.is_empty()) {
+            let fixed = ["#", "```", "**plan complete**"].iter().any(|start| line.starts_with(start));
+            let label = line.split("** ").last().unwrap_or(line);
+            let blank = label.starts_with(['<', '[', '{']) && label.contains('<');
+            assert!(fixed || blank, "{key}: {line}");
         }
     }
 }

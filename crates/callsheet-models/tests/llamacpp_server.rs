@@ -8,8 +8,8 @@ use std::sync::Arc;
 use callsheet_models::config::{Dialect, Provider, ProviderSettings, build, connect};
 use callsheet_models::measure::speed;
 use callsheet_models::probe::{PROBE_TIME, running_at};
-use callsheet_runtime::conformance::{CheckOutcome, Finding, Scene, Subject, check_model};
-use callsheet_runtime::ports::Model;
+use callsheet_runtime::conformance::{CheckOutcome, Finding, Scene, Subject, check_model, story_request};
+use callsheet_runtime::ports::{Model, ModelFault};
 use tokio_util::sync::CancellationToken;
 
 struct Real {
@@ -68,4 +68,23 @@ async fn real_llamacpp_server() {
     let speed = speed(&model, &CancellationToken::new()).await.unwrap();
     println!("{speed:?}");
     assert!(speed.tokens > 0);
+}
+
+/// Slots are freed when a call is cancelled, and calls one after the other on one model lose nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn real_llamacpp_server_over_many_calls() {
+    let Ok(address) = std::env::var("CALLSHEET_TEST_LLAMACPP") else {
+        eprintln!("skipped real_llamacpp_server_over_many_calls: CALLSHEET_TEST_LLAMACPP is not set");
+        return;
+    };
+    let settings = ProviderSettings { base_url: Some(address), ..ProviderSettings::default() };
+    let provider = Provider::resolve("llamacpp", &BTreeMap::from([("llamacpp".to_owned(), settings)])).unwrap();
+    let model = build(&provider, "any", &BTreeMap::new()).unwrap();
+    for _ in 0..8 {
+        let cancel = CancellationToken::new();
+        let result = model.ask(&story_request(1_500), &|_| cancel.cancel(), &cancel).await;
+        assert_eq!(result, Err(ModelFault::Cancelled));
+        let reply = model.ask(&story_request(2), &|_| {}, &CancellationToken::new()).await.unwrap();
+        assert_eq!(reply.usage.output, 2);
+    }
 }

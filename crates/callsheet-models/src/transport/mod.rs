@@ -1,5 +1,5 @@
-//! One HTTP transport for our own dialects: keep-alive connections, streaming with cancellation, faults mapped by the
-//! one table. The client is built at the first request, never before.
+//! One HTTP transport for our own dialects: kept connections to other machines, streaming with cancellation, faults
+//! mapped by the one table. The client is built at the first request, never before.
 
 pub(crate) mod client;
 mod frames;

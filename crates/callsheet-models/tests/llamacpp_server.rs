@@ -2,6 +2,8 @@
 //! `http://127.0.0.1:8080`. Without it the test says that it was skipped. Protocol and structure are asserted, never
 //! sense: the model may be the smallest there is.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

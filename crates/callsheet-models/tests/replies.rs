@@ -1,6 +1,8 @@
 //! Odd streams: each `fixtures/replies/DIALECT.NAME.http` is played to one request, and what comes of it is compared with
 //! `DIALECT.NAME.expect.json`.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod support;
 
 use std::collections::BTreeMap;

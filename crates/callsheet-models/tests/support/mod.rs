@@ -2,7 +2,7 @@
 //! A body line `%stall` keeps the connection open in silence until the client leaves; `%break` cuts it there; `%close`
 //! ends the answer properly and then closes the connection without having said so.
 
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

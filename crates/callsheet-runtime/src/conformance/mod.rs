@@ -4,11 +4,14 @@
 mod model;
 mod requests;
 
+use serde::Serialize;
+
 pub use model::{Scene, Subject, check_model};
 pub use requests::story_request;
 
 /// How one check came out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     /// As demanded.
     Passed,
@@ -25,7 +28,7 @@ pub enum CheckOutcome {
 }
 
 /// One check and its outcome.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Name of the check.
     pub check: &'static str,

@@ -54,7 +54,7 @@ impl LocalModel {
         match self.speech {
             Speech::Openai => return Ok(()),
             Speech::Llamacpp(_) => {
-                let properties = llamacpp::properties(&self.transport.get_json("/props").await?);
+                let properties = llamacpp::properties(&self.transport.get_json(llamacpp::PROPERTIES).await?);
                 info.window = info.window.or(properties.window);
             }
             Speech::Ollama => {

@@ -2,42 +2,50 @@
 //! data.
 
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use callsheet_runtime::conformance::{Finding, Scene, Subject, check_model, story_request};
 use callsheet_runtime::ports::{Model, ModelFault, ModelInfo};
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 /// Tokens written to measure the speed.
 const SPEED_TOKENS: u32 = 128;
 
 /// What was measured.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     /// What the model says of itself: window and abilities.
     pub info: ModelInfo,
+    /// Calls its server works on at once, if it tells.
+    pub slots: Option<u32>,
     /// The checks, each passed, failed or skipped.
     pub findings: Vec<Finding>,
-    /// Its speed, or why there is none.
-    pub speed: Result<Speed, ModelFault>,
+    /// Its speed; `None` if that call failed.
+    pub speed: Option<Speed>,
+    /// Why there is no speed.
+    pub fault: Option<String>,
 }
 
 /// Speed of one call alone.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Speed {
-    /// Until the first text arrived.
-    pub first_text: Duration,
+    /// Until the first text arrived, milliseconds.
+    pub first_text_ms: u64,
     /// Tokens written.
     pub tokens: u64,
     /// Tokens a second, from the first text to the last.
     pub tokens_per_second: f64,
 }
 
-/// Asks the model a handful of small questions. Slots are the server's to tell: see [`crate::probe`].
-pub async fn measure(model: Arc<dyn Model>, cancel: &CancellationToken) -> Measured {
+/// Asks the model a handful of small questions. `slots` is what its server told: see [`crate::probe::slots_of`].
+pub async fn measure(model: Arc<dyn Model>, slots: Option<u32>, cancel: &CancellationToken) -> Measured {
     let findings = check_model(&Alone(Arc::clone(&model))).await;
-    let speed = speed(&model, cancel).await;
-    Measured { info: model.info().clone(), findings, speed }
+    let (speed, fault) = match speed(&model, cancel).await {
+        Ok(speed) => (Some(speed), None),
+        Err(fault) => (None, Some(fault.to_string())),
+    };
+    Measured { info: model.info().clone(), slots, findings, speed, fault }
 }
 
 /// Measures one long reply.
@@ -54,7 +62,8 @@ pub async fn speed(model: &Arc<dyn Model>, cancel: &CancellationToken) -> Result
     let seconds = first.elapsed().as_secs_f64();
     let tokens = reply.usage.output;
     let tokens_per_second = if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 };
-    Ok(Speed { first_text: first.saturating_duration_since(started), tokens, tokens_per_second })
+    let first_text = first.saturating_duration_since(started).as_millis();
+    Ok(Speed { first_text_ms: u64::try_from(first_text).unwrap_or(u64::MAX), tokens, tokens_per_second })
 }
 
 /// A model that plays every scene a sound server can play.

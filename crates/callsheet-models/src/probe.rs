@@ -3,10 +3,11 @@
 
 use std::time::Duration;
 
+use secrecy::SecretString;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use crate::config::{Dialect, Environment, vendors};
+use crate::config::{Dialect, Environment, Provider, vendors};
 use crate::fault::Blame;
 use crate::transport::Transport;
 use crate::wire::{llamacpp, ollama};
@@ -80,6 +81,18 @@ pub async fn running(environment: &dyn Environment) -> Vec<Running> {
     running_at(targets, PROBE_TIME).await
 }
 
+/// Calls a configured provider's server works on at once; `None`: it does not tell, or not within [`PROBE_TIME`].
+pub async fn slots_of(provider: &Provider, environment: &dyn Environment) -> Option<u32> {
+    if provider.dialect != Dialect::Llamacpp {
+        return None;
+    }
+    let key = provider.api_key_env.as_ref().and_then(|variable| environment.variable(variable)).map(SecretString::from);
+    let blame = Blame { provider: provider.name.clone(), ..Blame::default() };
+    let transport = Transport::new(&provider.base_url, key, blame);
+    let answer = tokio::time::timeout(PROBE_TIME, transport.get_json(llamacpp::PROPERTIES)).await.ok()?.ok()?;
+    llamacpp::properties(&answer).slots
+}
+
 /// Asks the given servers (provider, wire, address) within a time; the order of the answers is the order given.
 pub async fn running_at(targets: Vec<(String, Dialect, String)>, time: Duration) -> Vec<Running> {
     let mut tasks = JoinSet::new();
@@ -139,7 +152,7 @@ async fn describe_all(transport: &Transport, models: &mut [RunningModel]) {
 }
 
 async fn ask_llamacpp(transport: &Transport, mut server: Running, time: Duration) -> Option<Running> {
-    let both = async { tokio::join!(transport.get_json("/props"), transport.get_json("/v1/models")) };
+    let both = async { tokio::join!(transport.get_json(llamacpp::PROPERTIES), transport.get_json(llamacpp::MODELS)) };
     let (properties, models) = tokio::time::timeout(time, both).await.ok()?;
     // Other programs listen on this port too; only this server has properties with slots.
     let properties = llamacpp::properties(&properties.ok()?);

@@ -1,5 +1,7 @@
 //! Model references, vendor rows, and what becomes of settings.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::collections::BTreeMap;
 
 use callsheet_models::config::{
@@ -55,6 +57,10 @@ fn vendor_rows_are_sound() {
         assert!(vendor.base_url.starts_with(if vendor.local { "http://127.0.0.1:" } else { "https://" }));
         assert_eq!(vendor.local, vendor.api_key_env.is_none(), "{}", vendor.name);
         let provider = Provider::resolve(&vendor.name, &BTreeMap::new()).unwrap();
+        if !cfg!(feature = "hosted") && !matches!(vendor.dialect, Dialect::Openai | Dialect::Ollama | Dialect::Llamacpp)
+        {
+            continue;
+        }
         let model = build(&provider, "m", &keys).unwrap_or_else(|error| panic!("{}: {error}", vendor.name));
         assert_eq!(model.info().id, format!("{}/m", vendor.name));
     }
@@ -106,12 +112,12 @@ fn wrong_settings_are_told() {
 
 #[test]
 fn a_missing_key_names_its_variable() {
-    let provider = Provider::resolve("anthropic", &BTreeMap::new()).unwrap();
-    for environment in [environment(&[]), environment(&[("ANTHROPIC_API_KEY", "  ")])] {
+    let provider = Provider::resolve("groq", &BTreeMap::new()).unwrap();
+    for environment in [environment(&[]), environment(&[("GROQ_API_KEY", "  ")])] {
         let Err(BuildError::MissingKey { variable, .. }) = build(&provider, "m", &environment) else {
             panic!("built without a key")
         };
-        assert_eq!(variable, "ANTHROPIC_API_KEY");
+        assert_eq!(variable, "GROQ_API_KEY");
     }
 }
 

@@ -1,6 +1,8 @@
 //! Every adapter against the suite of the port. The wires answer from recorded traffic; what was sent is compared with
 //! `fixtures/wire/ADAPTER/SCENE.sent.json`, and the outcomes with `fixtures/wire/ADAPTER/findings.txt`.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod support;
 
 use std::collections::BTreeMap;
@@ -10,8 +12,9 @@ use std::time::Duration;
 use callsheet_models::config::{ModelRef, Provider, ProviderSettings, build, build_ref};
 use callsheet_models::replay::{Cassettes, Recording};
 use callsheet_runtime::conformance::{CheckOutcome, Finding, Scene, Subject, check_model};
-use callsheet_runtime::ports::Model;
+use callsheet_runtime::ports::{Capabilities, DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
 use support::{Server, check_file, dead_address, fixtures};
+use tokio_util::sync::CancellationToken;
 
 const SECRET: &str = "sk-secret-of-the-test";
 
@@ -206,4 +209,38 @@ async fn recorder_and_replay() {
         wrong.extend(check_file(&fixtures().join("scripts/scenes/findings-replayed.txt"), &lines(&findings)));
         assert!(wrong.is_empty(), "playing: {play}\n{}", wrong.join("\n"));
     }
+}
+
+/// A model that does everything wrong: the suite must say so.
+struct Liar(ModelInfo);
+
+#[async_trait::async_trait]
+impl Model for Liar {
+    fn info(&self) -> &ModelInfo {
+        &self.0
+    }
+
+    async fn ask(
+        &self,
+        _: &ModelRequest,
+        deltas: DeltaSink<'_>,
+        _: &CancellationToken,
+    ) -> Result<ModelReply, ModelFault> {
+        deltas("one thing");
+        Ok(ModelReply { text: "another".to_owned(), ..Default::default() })
+    }
+}
+
+impl Subject for Liar {
+    fn model(&self, _: Scene) -> Result<Arc<dyn Model>, String> {
+        Ok(Arc::new(Self(self.0.clone())))
+    }
+}
+
+#[tokio::test]
+async fn the_suite_finds_what_is_wrong() {
+    let able = Capabilities { tools: true, json_schema: true, grammar: true, counts_tokens: false };
+    let info = ModelInfo { id: "liar/one".to_owned(), provider: "liar".to_owned(), window: None, capabilities: able };
+    let findings = check_model(&Liar(info)).await;
+    assert_eq!(failures(&findings).len(), findings.len(), "{}", lines(&findings));
 }

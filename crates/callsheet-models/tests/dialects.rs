@@ -1,6 +1,8 @@
 //! What the dialects compute: the context an Ollama server is asked for, and the alarm on cut prompts.
 
-use callsheet_models::wire::{llamacpp, ollama};
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+use callsheet_models::wire::{Decoder, llamacpp, ollama, openai};
 use callsheet_runtime::ports::{Constraint, ModelFault, ModelRequest};
 use proptest::prelude::*;
 use serde_json::json;
@@ -73,4 +75,41 @@ proptest! {
             prop_assert!(window.is_some() || (size >= output && size >= at_least));
         }
     }
+
+    #[test]
+    fn no_stream_breaks_a_decoder(frames in prop::collection::vec(frame(), 0..8)) {
+        let decoders: [Box<dyn Decoder>; 2] =
+            [Box::new(openai::ChatDecoder::default()), Box::new(ollama::ChatDecoder::default())];
+        for mut decoder in decoders {
+            let mut text = String::new();
+            let fed = frames.iter().try_for_each(|frame| decoder.feed(frame).map(|more| text.push_str(&more)));
+            if fed.is_ok() && let Ok(decoded) = decoder.finish() {
+                prop_assert_eq!(decoded.text, text);
+            }
+        }
+    }
+}
+
+/// Frames that look like either wire, with values of every type where a decoder looks.
+fn frame() -> impl Strategy<Value = String> {
+    let value = prop_oneof![
+        Just(json!(null)),
+        Just(json!("x")),
+        Just(json!(-1)),
+        Just(json!(true)),
+        Just(json!([])),
+        Just(json!({})),
+        Just(json!([{"index": -3, "id": 4, "function": {"name": "n", "arguments": {"a": 1}}}])),
+        Just(json!([{"function": null}, "odd"])),
+    ];
+    let keys = ["content", "reasoning", "thinking", "tool_calls"];
+    let body =
+        (prop::sample::select(keys.to_vec()), value.clone(), value.clone(), value).prop_map(|(key, inner, a, b)| {
+            json!({
+            "choices": [{"delta": {key: inner.clone()}, "finish_reason": a}], "usage": b, "done": a, "done_reason": b,
+            "message": {key: inner},
+        })
+        .to_string()
+        });
+    prop_oneof![body, Just("[DONE]".to_owned()), "\\PC{0,20}"]
 }

@@ -1,5 +1,7 @@
 //! The table of faults against what vendors answer: `fixtures/faults/messages.toml`.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod support;
 
 use std::time::{Duration, SystemTime};

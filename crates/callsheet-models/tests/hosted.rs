@@ -1,4 +1,5 @@
 //! What the hosted library must carry over several turns.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
 #![cfg(feature = "hosted")]
 
 mod support;

@@ -2,14 +2,17 @@
 //! `http://127.0.0.1:8080`. Without it the test says that it was skipped. Protocol and structure are asserted, never
 //! sense: the model may be the smallest there is.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::disallowed_macros, reason = "a skip and what was measured are told to whoever runs the test")]
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_models::config::{Dialect, Provider, ProviderSettings, build, connect};
 use callsheet_models::measure::speed;
 use callsheet_models::probe::{PROBE_TIME, running_at};
-use callsheet_runtime::conformance::{CheckOutcome, Finding, Scene, Subject, check_model};
-use callsheet_runtime::ports::Model;
+use callsheet_runtime::conformance::{CheckOutcome, Finding, Scene, Subject, check_model, story_request};
+use callsheet_runtime::ports::{Model, ModelFault};
 use tokio_util::sync::CancellationToken;
 
 struct Real {
@@ -21,6 +24,12 @@ impl Subject for Real {
     fn model(&self, scene: Scene) -> Result<Arc<dyn Model>, String> {
         let mut provider = self.provider.clone();
         match scene {
+            Scene::Schema if provider.adapter.is_some() => {
+                return Err("this server takes a schema only in chat completions".to_owned());
+            }
+            Scene::Length if provider.dialect == Dialect::OpenaiResponses => {
+                return Err("this server calls every response complete".to_owned());
+            }
             Scene::Tool => return Err("a model this small calls no tools".to_owned()),
             Scene::Unreachable => provider.base_url = "http://127.0.0.1:9".to_owned(),
             Scene::Refused
@@ -56,16 +65,58 @@ async fn real_llamacpp_server() {
     let model = connect(&provider, "any", &BTreeMap::new()).await.unwrap();
     assert_eq!(model.info().window, Some(window));
 
-    let findings = check_model(&Real { provider, window }).await;
+    check(Real { provider, window }).await;
+    let speed = speed(&model, &CancellationToken::new()).await.unwrap();
+    println!("{speed:?}");
+    assert!(speed.tokens > 0);
+}
+
+async fn check(real: Real) {
+    let findings = check_model(&real).await;
     findings.iter().for_each(|finding| println!("{}", finding.line()));
     let failed: Vec<String> = findings
         .iter()
         .filter(|finding| matches!(finding.outcome, CheckOutcome::Failed { .. }))
         .map(Finding::line)
         .collect();
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(failed.is_empty(), "{}\n{}", real.provider.name, failed.join("\n"));
+}
 
-    let speed = speed(&model, &CancellationToken::new()).await.unwrap();
-    println!("{speed:?}");
-    assert!(speed.tokens > 0);
+/// The same server speaks the wires of hosted vendors too.
+#[tokio::test(flavor = "multi_thread")]
+async fn real_llamacpp_server_in_other_dialects() {
+    let Ok(address) = std::env::var("CALLSHEET_TEST_LLAMACPP") else {
+        eprintln!("skipped real_llamacpp_server_in_other_dialects: CALLSHEET_TEST_LLAMACPP is not set");
+        return;
+    };
+    for dialect in [Dialect::Openai, Dialect::Anthropic, Dialect::OpenaiResponses] {
+        if !cfg!(feature = "hosted") && dialect != Dialect::Openai {
+            continue;
+        }
+        println!("{}", dialect.as_str());
+        let base_url = Some(format!("{}/v1", address.trim_end_matches('/')));
+        let settings = ProviderSettings { dialect: Some(dialect), base_url, ..ProviderSettings::default() };
+        let all = BTreeMap::from([(dialect.as_str().to_owned(), settings)]);
+        let provider = Provider::resolve(dialect.as_str(), &all).unwrap();
+        check(Real { provider, window: 8192 }).await;
+    }
+}
+
+/// Slots are freed when a call is cancelled, and calls one after the other on one model lose nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn real_llamacpp_server_over_many_calls() {
+    let Ok(address) = std::env::var("CALLSHEET_TEST_LLAMACPP") else {
+        eprintln!("skipped real_llamacpp_server_over_many_calls: CALLSHEET_TEST_LLAMACPP is not set");
+        return;
+    };
+    let settings = ProviderSettings { base_url: Some(address), ..ProviderSettings::default() };
+    let provider = Provider::resolve("llamacpp", &BTreeMap::from([("llamacpp".to_owned(), settings)])).unwrap();
+    let model = build(&provider, "any", &BTreeMap::new()).unwrap();
+    for _ in 0..8 {
+        let cancel = CancellationToken::new();
+        let result = model.ask(&story_request(1_500), &|_| cancel.cancel(), &cancel).await;
+        assert_eq!(result, Err(ModelFault::Cancelled));
+        let reply = model.ask(&story_request(2), &|_| {}, &CancellationToken::new()).await.unwrap();
+        assert_eq!(reply.usage.output, 2);
+    }
 }

@@ -1,11 +1,13 @@
 //! Probing of local servers, against recorded answers in `fixtures/probe`, and what a model learns when it connects.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod support;
 
 use std::collections::BTreeMap;
 
 use callsheet_models::config::{Dialect, Provider, ProviderSettings, connect};
-use callsheet_models::probe::{PROBE_TIME, RunningModel, running_at};
+use callsheet_models::probe::{PROBE_TIME, RunningModel, running_at, slots_of};
 use support::{Server, dead_address, fixtures};
 
 #[tokio::test]
@@ -49,6 +51,8 @@ async fn connecting_learns_the_window() {
             let provider = Provider::resolve(name, &BTreeMap::from([(name.to_owned(), settings)])).unwrap();
             let model = connect(&provider, "brook", &BTreeMap::new()).await.unwrap();
             assert_eq!(model.info().window, Some(expected), "{name}");
+            let slots = slots_of(&provider, &BTreeMap::new()).await;
+            assert_eq!(slots, (name == "llamacpp").then_some(4));
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Cassettes: what is recorded is answered in order, anything else is refused with its place.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 use std::path::Path;
 use std::sync::Arc;
 

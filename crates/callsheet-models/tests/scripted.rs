@@ -1,5 +1,7 @@
 //! The format of scripts: `fixtures/scripts/rules/all.toml` and `all.expect.txt`, and scripts that are wrong.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
 mod support;
 
 use std::sync::Mutex;

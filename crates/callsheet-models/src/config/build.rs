@@ -7,7 +7,7 @@ use callsheet_core::grammar::Grammar;
 use callsheet_runtime::ports::{Capabilities, Model, ModelInfo};
 use secrecy::SecretString;
 
-use super::{Dialect, ModelRef, Provider, ProviderSettings, SettingsError, vendors};
+use super::{Dialect, ModelRef, Provider, ProviderSettings, SettingsError};
 use crate::fault::Blame;
 use crate::local::{LEARN_TIMEOUT, LocalModel, Speech};
 use crate::scripted::{ScriptError, Scripted};
@@ -127,7 +127,8 @@ fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Res
 fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<Arc<dyn Model>, BuildError> {
     use crate::hosted::{HostedModel, Parts};
     let adapter = provider.adapter.clone().unwrap_or_default();
-    let json_schema = vendors().iter().find(|vendor| vendor.name == provider.name).is_none_or(|row| row.json_schema);
+    let json_schema =
+        super::vendors().iter().find(|vendor| vendor.name == provider.name).is_none_or(|row| row.json_schema);
     let capabilities = Capabilities { tools: true, json_schema, grammar: false, counts_tokens: false };
     let parts = Parts {
         info: info(provider, model, capabilities),

@@ -51,9 +51,7 @@ fn in_text(path: &str, recorded: &str, asked: &str) -> Option<String> {
                 |text: Option<&str>| text.map_or_else(|| "the end".to_owned(), |text| format!("{:?}", cut(text)));
             return Some(format!("at {path}, line {line}: recorded {}, asked {}", show(a), show(b)));
         }
-        if a.is_none() {
-            return None;
-        }
+        a?;
     }
 }
 

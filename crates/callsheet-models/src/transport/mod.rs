@@ -1,9 +1,10 @@
-//! One HTTP transport for our own dialects: keep-alive connections, streaming with cancellation, faults mapped by the
-//! one table. The client is built at the first request, never before.
+//! One HTTP transport for our own dialects: kept connections to other machines, streaming with cancellation, faults
+//! mapped by the one table. The client is built at the first request, never before.
 
 pub(crate) mod client;
 mod frames;
 
+use std::fmt;
 use std::future::Future;
 use std::sync::OnceLock;
 use std::time::{Duration, SystemTime};
@@ -26,12 +27,18 @@ const MAX_ERROR_BODY: usize = 64 * 1024;
 const END_OF_STREAM: Duration = Duration::from_millis(20);
 
 /// A server and the way to it.
-#[derive(Debug)]
 pub struct Transport {
     base_url: String,
     key: Option<SecretString>,
     blame: Blame,
     client: OnceLock<reqwest::Client>,
+}
+
+impl fmt::Debug for Transport {
+    /// Neither the key nor credentials of the address.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transport").field("address", &self.shown_address()).field("blame", &self.blame).finish()
+    }
 }
 
 impl Transport {

@@ -10,6 +10,11 @@ use super::openai;
 /// Path below the base URL.
 pub const PATH: &str = "/v1/chat/completions";
 
+/// Path that tells window and slots.
+pub const PROPERTIES: &str = "/props";
+/// Path that lists models.
+pub const MODELS: &str = "/v1/models";
+
 /// Prints a grammar as GBNF; `None`: it cannot be printed and the schema, if any, is used.
 pub type PrintGrammar = fn(&Grammar) -> Option<String>;
 

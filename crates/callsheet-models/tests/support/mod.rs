@@ -1,7 +1,8 @@
 //! A tiny HTTP server that plays recorded traffic: `fixtures/…/NAME.http` holds head lines, a blank line, and the body.
-//! A body line `%stall` keeps the connection open in silence until the client leaves; `%break` cuts it there.
+//! A body line `%stall` keeps the connection open in silence until the client leaves; `%break` cuts it there; `%close`
+//! ends the answer properly and then closes the connection without having said so.
 
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -26,8 +27,6 @@ pub struct Server {
     /// `http://127.0.0.1:PORT`.
     pub address: String,
     received: Arc<Mutex<Vec<Received>>>,
-    /// Connections that clients opened.
-    connections: Arc<Mutex<usize>>,
 }
 
 /// A recorded answer.
@@ -43,6 +42,7 @@ enum Ending {
     Proper,
     Stall,
     Break,
+    Close,
 }
 
 impl Server {
@@ -52,25 +52,18 @@ impl Server {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let received: Arc<Mutex<Vec<Received>>> = Arc::default();
-        let connections: Arc<Mutex<usize>> = Arc::default();
-        let (log, count) = (Arc::clone(&received), Arc::clone(&connections));
+        let log = Arc::clone(&received);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                *count.lock().unwrap() += 1;
                 tokio::spawn(serve(stream, folder.clone(), Arc::clone(&log)));
             }
         });
-        Self { address, received, connections }
+        Self { address, received }
     }
 
     /// What came in so far.
     pub fn received(&self) -> Vec<Received> {
         self.received.lock().unwrap().clone()
-    }
-
-    /// Connections so far.
-    pub fn connections(&self) -> usize {
-        *self.connections.lock().unwrap()
     }
 }
 
@@ -137,6 +130,7 @@ fn parse(text: &str) -> Answer {
         match line.trim_end() {
             "%stall" => answer.ending = Ending::Stall,
             "%break" => answer.ending = Ending::Break,
+            "%close" => answer.ending = Ending::Close,
             _ => answer.body.push_str(line),
         }
     }
@@ -157,7 +151,7 @@ async fn write_answer(stream: &mut TcpStream, answer: &Answer) -> bool {
         out.extend_from_slice(piece);
         out.extend_from_slice(b"\r\n");
     }
-    if answer.ending == Ending::Proper {
+    if matches!(answer.ending, Ending::Proper | Ending::Close) {
         out.extend_from_slice(b"0\r\n\r\n");
     }
     if stream.write_all(&out).await.is_err() {

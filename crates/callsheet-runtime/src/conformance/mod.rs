@@ -8,11 +8,14 @@ pub mod store;
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code that adapters of the tool port run")]
 pub mod tool;
 
+use serde::Serialize;
+
 pub use model::{Scene, Subject, check_model};
 pub use requests::story_request;
 
 /// How one check came out.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {
     /// As demanded.
     Passed,
@@ -29,7 +32,7 @@ pub enum CheckOutcome {
 }
 
 /// One check and its outcome.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Name of the check.
     pub check: &'static str,

@@ -120,15 +120,15 @@ type Verdict = Result<(), String>;
 pub async fn check_model(subject: &dyn Subject) -> Vec<Finding> {
     let mut findings = Vec::new();
     let mut add = |check: &'static str, outcome: CheckOutcome| findings.push(Finding { check, outcome });
-    add("text", with(subject, Scene::Text, |model| text(model)).await);
-    add("length-stop", with(subject, Scene::Length, |model| length(model)).await);
-    add("cancel-before-the-call", with(subject, Scene::Text, |model| cancel_before(model)).await);
-    add("cancel-inside-the-stream", with(subject, Scene::Slow, |model| cancel_inside(model)).await);
-    add("deadline", with(subject, Scene::Slow, |model| deadline(model)).await);
-    add("tool-call", with_ability(subject, Scene::Tool, |model| tool(model)).await);
-    add("several-tool-results", with_ability(subject, Scene::Results, |model| results(model)).await);
-    add("schema", with_ability(subject, Scene::Schema, |model| schema(model)).await);
-    add("grammar", with_ability(subject, Scene::Grammar, |model| grammar(model)).await);
+    add("text", with(subject, Scene::Text, text).await);
+    add("length-stop", with(subject, Scene::Length, length).await);
+    add("cancel-before-the-call", with(subject, Scene::Text, cancel_before).await);
+    add("cancel-inside-the-stream", with(subject, Scene::Slow, cancel_inside).await);
+    add("deadline", with(subject, Scene::Slow, deadline).await);
+    add("tool-call", with_ability(subject, Scene::Tool, tool).await);
+    add("several-tool-results", with_ability(subject, Scene::Results, results).await);
+    add("schema", with_ability(subject, Scene::Schema, schema).await);
+    add("grammar", with_ability(subject, Scene::Grammar, grammar).await);
     for (check, scene) in [
         ("fault-of-a-refused-key", Scene::Refused),
         ("fault-of-an-unknown-model", Scene::UnknownModel),

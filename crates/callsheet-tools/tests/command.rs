@@ -1,4 +1,6 @@
 //! What only real processes show: groups, signals, cancellation, the environment, the sandbox.
+//!
+//! covers: templates 8
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 

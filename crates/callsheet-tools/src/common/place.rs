@@ -78,7 +78,17 @@ pub(crate) fn readable(context: &ToolContext, path: &str, ticket: &Ticket) -> Re
         }
         None => Arc::clone(&context.workspace),
     };
-    match workspace.locate(path) {
+    let beside_the_skill =
+        context.skill_dir.as_ref().filter(|_| Path::new(path).is_relative()).map(|dir| dir.join(path));
+    // A skill names the files beside it as it sees them; the project comes first.
+    let located =
+        workspace.locate(path).or_else(|fault| match (fault, beside_the_skill.as_deref().and_then(Path::to_str)) {
+            (PathFault::Missing(_), Some(beside)) => {
+                workspace.locate(beside).map_err(|_| PathFault::Missing(path.to_owned()))
+            }
+            (fault, _) => Err(fault),
+        });
+    match located {
         Ok(located) => Ok(Place::new(&workspace, located)),
         Err(PathFault::Missing(_)) => Err(Stop::Failed(missing(&workspace, path, ticket))),
         Err(fault) => Err(Stop::failed("refused", &[("fault", &fault)])),

@@ -28,3 +28,7 @@ impl World for InMemory {
 }
 
 callsheet_runtime::store_conformance!(world);
+
+#[test]
+#[ignore = "skipped: no other process can share this memory, so none can be killed"]
+fn kill_minus_nine_loses_nothing() {}

@@ -1,4 +1,6 @@
 //! What only real processes show: groups, signals, cancellation, the environment, the sandbox.
+//!
+//! covers: templates 8
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
@@ -152,6 +154,7 @@ async fn the_sandbox_refuses_writes_outside_and_the_status_says_so() {
     let text = output(&line, &context(&project)).await;
     assert!(text.contains("allowed"), "{text}");
     let status = sandbox_status();
+    println!("{}", status.text);
     assert!(status.text.contains("not restricted"), "what is open is said too: {}", status.text);
     match status.writes {
         Enforcement::Full => {

@@ -1,4 +1,6 @@
 //! The HTTP adapter against a server of a few lines on loopback, which is reached by listing it.
+//!
+//! covers: 5.7
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 

@@ -61,6 +61,8 @@ fn classes(name: &str) -> (ToolEffect, RepeatClass) {
     }
 }
 
+/// covers: 11.1
+///
 /// Name, classes, a description of fewer than 200 tokens, and a schema of an object that compiles.
 pub async fn the_spec_is_valid(trial: &Trial) {
     let spec = trial.tool.spec();
@@ -123,6 +125,8 @@ pub async fn output_is_capped(trial: &Trial) {
     assert!(text.contains("left out") || text.contains("cut"), "it says that something is missing: {text}");
 }
 
+/// covers: 5.6, 5.7
+///
 /// Nothing outside the project is read, listed, written to, or run in.
 pub async fn escapes_are_refused(trial: &Trial) {
     for arguments in &trial.escapes {

@@ -51,12 +51,12 @@ fn question(given: &Value, limit: usize) -> Result<ToolOutcome, Stop> {
     let wanted: Arguments = arguments(given)?;
     let prompt = wanted.prompt.trim();
     if prompt.is_empty() {
-        return Err(Stop::Failed("The prompt is empty. Write the question to ask.".to_owned()));
+        return Err(Stop::failed("ask-empty", &[]));
     }
     let choices = wanted.choices.iter().map(|choice| format!("\n- {}", choice.trim()));
     let question: String = std::iter::once(prompt.to_owned()).chain(choices).collect();
     if question.len() > limit {
-        return Err(Stop::Failed(format!("The question is longer than {limit} bytes. Ask shorter.")));
+        return Err(Stop::failed("ask-too-long", &[("limit", &limit)]));
     }
     Ok(ToolOutcome::Question(question))
 }

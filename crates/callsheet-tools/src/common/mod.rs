@@ -3,12 +3,17 @@
 pub(crate) mod place;
 pub(crate) mod text;
 pub(crate) mod walk;
+pub(crate) mod words;
+
+use std::fmt::Display;
 
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_runtime::ports::{ToolContext, ToolFault, ToolOutcome};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
+
+use self::words::say;
 
 /// Why a call ends early.
 pub(crate) enum Stop {
@@ -18,9 +23,10 @@ pub(crate) enum Stop {
     Fault(ToolFault),
 }
 
-impl From<String> for Stop {
-    fn from(text: String) -> Self {
-        Self::Failed(text)
+impl Stop {
+    /// With the words of a key, see [`words::say`].
+    pub(crate) fn failed(key: &str, values: &[(&str, &dyn Display)]) -> Self {
+        Self::Failed(say(key, values))
     }
 }
 
@@ -56,7 +62,7 @@ pub(crate) fn spec(name: &str, description: &str, schema: &str, classes: (ToolEf
 pub(crate) fn arguments<T: DeserializeOwned>(arguments: &Value) -> Result<T, Stop> {
     let empty = Value::Object(serde_json::Map::new());
     let given = if arguments.is_null() { &empty } else { arguments };
-    T::deserialize(given).map_err(|error| Stop::Failed(format!("The arguments do not fit: {error}.")))
+    T::deserialize(given).map_err(|error| Stop::failed("arguments-do-not-fit", &[("error", &error)]))
 }
 
 /// Tells a blocking part of a call to stop.
@@ -93,7 +99,7 @@ where
         () = context.cancel.cancelled() => Err(ToolFault::Cancelled),
         done = task => done.unwrap_or_else(|error| Err(ToolFault::Defect(error.to_string()))),
         () = tokio::time::sleep(context.timeout) => {
-            Ok(ToolOutcome::Failed(format!("Not finished after {} s. Narrow it down.", context.timeout.as_secs())))
+            Ok(ToolOutcome::Failed(say("too-slow", &[("seconds", &context.timeout.as_secs())])))
         }
     }
 }

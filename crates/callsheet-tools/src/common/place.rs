@@ -8,6 +8,7 @@ use callsheet_runtime::paths::{EntryKind, Located, PathFault, Workspace};
 use callsheet_runtime::ports::ToolContext;
 
 use super::walk::walk;
+use super::words::say;
 use super::{Stop, Ticket};
 
 /// Candidates named for a file that is not there (spec 5.4).
@@ -49,12 +50,12 @@ impl Place {
 
     /// What is there now.
     pub(crate) fn kind(&self) -> Result<EntryKind, Stop> {
-        self.workspace.kind(&self.located).map_err(|fault| Stop::Failed(format!("{fault}.")))
+        self.workspace.kind(&self.located).map_err(|fault| Stop::failed("refused", &[("fault", &fault)]))
     }
 
     /// Opens it; the confinement is checked again on the opened parent.
     pub(crate) fn open(&self) -> Result<File, Stop> {
-        self.workspace.open(&self.located).map_err(|fault| Stop::Failed(format!("{fault}.")))
+        self.workspace.open(&self.located).map_err(|fault| Stop::failed("refused", &[("fault", &fault)]))
     }
 
     /// Opens a file below it that a walk found.
@@ -77,10 +78,20 @@ pub(crate) fn readable(context: &ToolContext, path: &str, ticket: &Ticket) -> Re
         }
         None => Arc::clone(&context.workspace),
     };
-    match workspace.locate(path) {
+    let beside_the_skill =
+        context.skill_dir.as_ref().filter(|_| Path::new(path).is_relative()).map(|dir| dir.join(path));
+    // A skill names the files beside it as it sees them; the project comes first.
+    let located =
+        workspace.locate(path).or_else(|fault| match (fault, beside_the_skill.as_deref().and_then(Path::to_str)) {
+            (PathFault::Missing(_), Some(beside)) => {
+                workspace.locate(beside).map_err(|_| PathFault::Missing(path.to_owned()))
+            }
+            (fault, _) => Err(fault),
+        });
+    match located {
         Ok(located) => Ok(Place::new(&workspace, located)),
         Err(PathFault::Missing(_)) => Err(Stop::Failed(missing(&workspace, path, ticket))),
-        Err(fault) => Err(Stop::Failed(format!("{fault}."))),
+        Err(fault) => Err(Stop::failed("refused", &[("fault", &fault)])),
     }
 }
 
@@ -88,16 +99,16 @@ pub(crate) fn readable(context: &ToolContext, path: &str, ticket: &Ticket) -> Re
 pub(crate) fn writable(context: &ToolContext, path: &str) -> Result<String, Stop> {
     match context.workspace.locate_writable(path) {
         Ok(located) => Ok(located.path().to_owned()),
-        Err(fault) => Err(Stop::Failed(format!("{fault}."))),
+        Err(fault) => Err(Stop::failed("refused", &[("fault", &fault)])),
     }
 }
 
 fn missing(workspace: &Arc<Workspace>, path: &str, ticket: &Ticket) -> String {
     let candidates = candidates(workspace, path, ticket);
     if candidates.is_empty() {
-        return format!("{path} does not exist.");
+        return say("does-not-exist", &[("path", &path)]);
     }
-    format!("{path} does not exist. There is: {}.", candidates.join(", "))
+    say("does-not-exist-but", &[("path", &path), ("candidates", &candidates.join(", "))])
 }
 
 /// Files and folders with the same or a similar name, best first.

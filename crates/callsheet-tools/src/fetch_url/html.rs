@@ -180,6 +180,11 @@ impl Text<'_> {
         self.space = false;
     }
 
+    /// Something stands before on the line.
+    fn in_line(&self) -> bool {
+        self.lines == 0 && !self.out.is_empty() && !self.out.ends_with('\n')
+    }
+
     fn line_break(&mut self, lines: usize) {
         self.lines = self.lines.max(lines);
     }
@@ -204,11 +209,7 @@ impl Text<'_> {
                 self.mark(&format!("{}- ", "  ".repeat(depth)));
             }
             "ul" | "ol" | "menu" => self.list(tag.closing),
-            "td" | "th" if !tag.closing => {
-                if self.lines == 0 && !self.out.is_empty() && !self.out.ends_with('\n') {
-                    self.mark(" | ");
-                }
-            }
+            "td" | "th" if !tag.closing && self.in_line() => self.mark(" | "),
             "pre" => {
                 self.line_break(2);
                 self.literal =

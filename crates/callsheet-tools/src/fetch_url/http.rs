@@ -16,6 +16,7 @@ use callsheet_runtime::ports::{Fetch, FetchFault, Page};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::{Client, Response, Url, redirect};
+use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
 use super::address::refusal;
@@ -59,6 +60,9 @@ impl Lookup for SystemLookup {
 pub struct HttpFetch {
     settings: HttpSettings,
     lookup: Arc<dyn Lookup>,
+    pins: Arc<Pins>,
+    /// Made at first use: it reads the machine's certificates.
+    client: OnceCell<Client>,
 }
 
 impl HttpFetch {
@@ -69,16 +73,15 @@ impl HttpFetch {
 
     /// With a resolver of one's own.
     pub fn with_lookup(settings: HttpSettings, lookup: Arc<dyn Lookup>) -> Self {
-        Self { settings, lookup }
+        Self { settings, lookup, pins: Arc::default(), client: OnceCell::new() }
     }
 
     async fn page(&self, url: &str) -> Result<Page, FetchFault> {
-        let pins = Arc::new(Pins::default());
-        let client = client(&pins)?;
+        let client = self.client.get_or_try_init(|| async { client(&self.pins) }).await?;
         let mut url = Url::parse(url).map_err(|error| FetchFault::Refused(format!("{url} is no address: {error}")))?;
         for _ in 0..=REDIRECTS {
             url.set_fragment(None);
-            self.admit(&url, &pins).await?;
+            self.admit(&url).await?;
             let response = client
                 .get(url.clone())
                 .header(ACCEPT, "text/html, text/plain, application/json;q=0.9, */*;q=0.5")
@@ -94,7 +97,7 @@ impl HttpFetch {
     }
 
     /// Checks an address before anything is sent to it, and pins what it may be connected to.
-    async fn admit(&self, url: &Url, pins: &Pins) -> Result<(), FetchFault> {
+    async fn admit(&self, url: &Url) -> Result<(), FetchFault> {
         let refused = |why: String| FetchFault::Refused(format!("{url}: {why}"));
         if !matches!(url.scheme(), "http" | "https") {
             return Err(refused("only http and https are fetched".to_owned()));
@@ -129,7 +132,7 @@ impl HttpFetch {
         {
             return Err(refused(format!("{host} has the address {address}, {why}")));
         }
-        pins.set(host, addresses);
+        self.pins.set(host, addresses);
         Ok(())
     }
 
@@ -239,7 +242,7 @@ fn network(error: &reqwest::Error) -> FetchFault {
     FetchFault::Network(cause.to_string())
 }
 
-/// The only addresses the client knows, by host.
+/// The only addresses the client knows, by host: those of the latest check. Every request is preceded by one.
 #[derive(Debug, Default)]
 struct Pins(Mutex<BTreeMap<String, Vec<SocketAddr>>>);
 

@@ -13,6 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::common::text::clip;
+use crate::common::words::say;
 use crate::common::{Stop, arguments, settle, spec};
 
 /// The tool.
@@ -55,21 +56,21 @@ impl Tool for FetchUrl {
 async fn fetch(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> {
     let wanted: Arguments = arguments(given)?;
     let Some(fetch) = &context.fetch else {
-        return Err(Stop::Failed("There is no network access in this run. Go on without the page.".to_owned()));
+        return Err(Stop::failed("fetch-off", &[]));
     };
     match tokio::time::timeout(context.timeout, fetch.fetch(wanted.url.trim(), &context.cancel)).await {
         Ok(Ok(page)) => Ok(ToolOutcome::Output(shown(&page, context.max_output_bytes))),
         Ok(Err(FetchFault::Cancelled)) => Err(Stop::Fault(ToolFault::Cancelled)),
-        Ok(Err(fault)) => Err(Stop::Failed(format!("The page was not fetched; {fault}."))),
-        Err(_) => Err(Stop::Failed("The page was not fetched in time.".to_owned())),
+        Ok(Err(fault)) => Err(Stop::failed("fetch-failed", &[("reason", &fault)])),
+        Err(_) => Err(Stop::failed("fetch-late", &[])),
     }
 }
 
 fn shown(page: &Page, limit: usize) -> String {
     let text = clip(&page.text, limit);
     let note = match (text.len() < page.text.len(), page.truncated) {
-        (true, _) => format!("\n[cut: {} of {} bytes shown]", text.len(), page.text.len()),
-        (false, true) => "\n[cut: the page goes on]".to_owned(),
+        (true, _) => format!("\n{}", say("fetch-cut", &[("shown", &text.len()), ("all", &page.text.len())])),
+        (false, true) => format!("\n{}", say("fetch-longer", &[])),
         (false, false) => String::new(),
     };
     format!("[{}, {}]\n{text}{note}", page.url, page.media_type)

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::common::place::{Place, readable};
 use crate::common::text::{Capped, count};
 use crate::common::walk::{Found, walk};
+use crate::common::words::say;
 use crate::common::{Stop, arguments, blocking, spec};
 
 /// Files shown at most.
@@ -66,9 +67,9 @@ impl Tool for FindFiles {
                 Ok(())
             })?;
             let note = match (shown, left_out) {
-                (0, 0) => format!("no file fits {} below {}", wanted.pattern, start.shown),
+                (0, 0) => say("find-none", &[("pattern", &wanted.pattern), ("path", &start.shown)]),
                 (_, 0) => String::new(),
-                _ => format!("{} left out; narrow the pattern", count(left_out, "more file")),
+                _ => say("find-more", &[("count", &count(left_out, "more file"))]),
             };
             Ok(ToolOutcome::Output(output.with_note(&note)))
         })
@@ -87,9 +88,10 @@ impl Glob {
     /// Reads a pattern.
     pub(crate) fn new(pattern: &str) -> Result<Self, Stop> {
         let pattern = pattern.strip_prefix("./").unwrap_or(pattern);
-        let glob = GlobBuilder::new(pattern).literal_separator(true).build().map_err(|error| {
-            Stop::Failed(format!("The pattern is no glob: {error}. Write one such as *.rs or src/**/test_*.py."))
-        })?;
+        let glob = GlobBuilder::new(pattern)
+            .literal_separator(true)
+            .build()
+            .map_err(|error| Stop::failed("find-bad-glob", &[("error", &error)]))?;
         Ok(Self { matcher: glob.compile_matcher(), by_name: !pattern.contains('/') })
     }
 

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::common::place::readable;
 use crate::common::text::{Capped, count};
 use crate::common::walk::walk;
+use crate::common::words::say;
 use crate::common::{Stop, arguments, blocking, spec};
 
 /// Names shown at most (spec 5.1, as for a referenced folder).
@@ -51,7 +52,7 @@ impl Tool for ListFiles {
             let wanted: Arguments = arguments(&given)?;
             let start = readable(&scope, wanted.path.as_deref().unwrap_or("."), ticket)?;
             if !start.path.is_dir() {
-                return Err(Stop::Failed(format!("{} is a file. Call read_file with it.", start.shown)));
+                return Err(Stop::failed("is-a-file", &[("path", &start.shown)]));
             }
             let mut output = Capped::new(scope.max_output_bytes);
             let (mut shown, mut left_out) = (0_usize, 0_usize);
@@ -65,9 +66,9 @@ impl Tool for ListFiles {
                 Ok(())
             })?;
             let note = match (shown, left_out) {
-                (0, 0) => format!("{} is empty, or all of it is ignored", start.shown),
+                (0, 0) => say("list-empty", &[("path", &start.shown)]),
                 (_, 0) => String::new(),
-                _ => format!("{} left out; list a folder below, or use find_files", count(left_out, "more name")),
+                _ => say("list-more", &[("count", &count(left_out, "more name"))]),
             };
             Ok(ToolOutcome::Output(output.with_note(&note)))
         })

@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::common::place::{Place, readable};
 use crate::common::text::clip;
+use crate::common::words::say;
 use crate::common::{Stop, Ticket, arguments, blocking, spec};
 
 /// Bytes shown at most.
@@ -65,26 +66,26 @@ impl Tool for ReadFile {
 
 fn read(place: &Place, wanted: &Arguments, cap: usize, ticket: &Ticket) -> Result<String, Stop> {
     let name = &place.shown;
-    let failed = |error: std::io::Error| Stop::Failed(format!("{name} cannot be read: {error}."));
+    let failed = |error: std::io::Error| Stop::failed("read-failed", &[("path", name), ("error", &error)]);
     let size = match place.kind()? {
         EntryKind::File(size) => size,
-        EntryKind::Directory => return Err(Stop::Failed(format!("{name} is a folder. Call list_files with it."))),
-        EntryKind::Special => return Err(Stop::Failed(format!("{name} is no regular file."))),
+        EntryKind::Directory => return Err(Stop::failed("is-a-folder", &[("path", name)])),
+        EntryKind::Special => return Err(Stop::failed("is-special", &[("path", name)])),
     };
     let (first, last) = (wanted.start_line.unwrap_or(1).max(1), wanted.end_line.unwrap_or(u64::MAX));
     if last < first {
-        return Err(Stop::Failed(format!("end_line {last} is before start_line {first}.")));
+        return Err(Stop::failed("read-backwards", &[("last", &last), ("first", &first)]));
     }
     let mut file = BufReader::with_capacity(BINARY_PROBE, place.open()?);
     if file.fill_buf().map_err(failed)?.contains(&0) {
-        return Ok(format!("[{name} is a binary file of {} bytes]", size));
+        return Ok(say("read-binary", &[("path", name), ("bytes", &size)]));
     }
     let part = Part::take(&mut file, (first, last), cap, ticket).map_err(|stop| match stop {
         Halt::Io(error) => failed(error),
         Halt::Stop(stop) => stop,
     })?;
     if first > part.total.max(1) {
-        return Err(Stop::Failed(format!("{name} has {} lines; start_line {first} is beyond its end.", part.total)));
+        return Err(Stop::failed("read-beyond", &[("path", name), ("lines", &part.total), ("first", &first)]));
     }
     Ok(part.render(first, last))
 }
@@ -149,7 +150,7 @@ impl Part {
 
     fn render(mut self, first: u64, wanted: u64) -> String {
         if self.total == 0 {
-            return "[the file is empty]".to_owned();
+            return say("read-empty", &[]);
         }
         let cut = self.last < wanted.min(self.total);
         if first == 1 && !cut && self.last == self.total && !self.broken {
@@ -159,12 +160,12 @@ impl Part {
             self.text.push('\n');
         }
         let (last, total) = (self.last, self.total);
-        let mut note = format!("lines {first}-{last} of {total}");
+        let mut note = say("read-lines", &[("first", &first), ("last", &last), ("total", &total)]);
         if self.broken {
-            note.push_str(", of which only the beginning fits");
+            note.push_str(&say("read-broken", &[]));
         }
         if cut {
-            note.push_str(&format!("; the rest is cut, go on with start_line {}", last.saturating_add(1)));
+            note.push_str(&say("read-more", &[("next", &last.saturating_add(1))]));
         }
         format!("{}[{note}]", self.text)
     }

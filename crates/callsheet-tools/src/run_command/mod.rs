@@ -16,6 +16,7 @@ use tokio::process::Command;
 
 use self::process::{Bounds, End, Ended, NotRun};
 use crate::common::place::readable;
+use crate::common::words::say;
 use crate::common::{Stop, Ticket, arguments, settle, spec};
 
 /// The tool.
@@ -76,7 +77,7 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
         .map_err(|error| Stop::Fault(ToolFault::Defect(error.to_string())))??
     };
     if !folder.path.is_dir() {
-        return Err(Stop::Failed(format!("cwd {} is no folder.", folder.shown)));
+        return Err(Stop::failed("command-cwd", &[("path", &folder.shown)]));
     }
     let timeout =
         wanted.timeout_seconds.map_or(context.timeout, |wanted| context.timeout.min(Duration::from_secs(wanted)));
@@ -91,7 +92,9 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
     match process::run(command, bounds).await {
         Ok(ended) => Ok(report(&ended)),
         Err(NotRun::Fault(fault)) => Err(Stop::Fault(fault)),
-        Err(NotRun::Start(error)) => Err(Stop::Failed(format!("{program} could not be started: {}.", reason(&error)))),
+        Err(NotRun::Start(error)) => {
+            Err(Stop::failed("command-not-started", &[("program", program), ("reason", &reason(&error))]))
+        }
     }
 }
 
@@ -105,16 +108,13 @@ fn argv(wanted: &Arguments) -> Result<Vec<String>, Stop> {
 }
 
 fn which_form() -> Stop {
-    Stop::Failed(
-        "Give argv, such as {\"argv\": [\"cargo\", \"test\"]}, or shell true and command with one text for sh."
-            .to_owned(),
-    )
+    Stop::failed("command-form", &[])
 }
 
 fn reason(error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::NotFound => "no such program here".to_owned(),
-        std::io::ErrorKind::PermissionDenied => "it is not executable".to_owned(),
+        std::io::ErrorKind::NotFound => say("command-not-found", &[]),
+        std::io::ErrorKind::PermissionDenied => say("command-not-executable", &[]),
         _ => error.to_string(),
     }
 }
@@ -122,18 +122,19 @@ fn reason(error: &std::io::Error) -> String {
 /// A program that ran and said no is output, not a failed call: what it said is what the model needs.
 fn report(ended: &Ended) -> ToolOutcome {
     let how = match ended.end {
-        End::Code(code) => format!("exit code {code}"),
-        End::Signal(signal) => format!("ended by signal {signal}"),
-        End::TimedOut => "stopped, out of time (exit code 124)".to_owned(),
+        End::Code(code) => say("command-code", &[("code", &code)]),
+        End::Signal(signal) => say("command-signal", &[("signal", &signal)]),
+        End::TimedOut => say("command-timeout", &[]),
     };
-    let mut text = format!("{how} after {:.1} s", ended.elapsed.as_secs_f64());
+    let seconds = format!("{:.1}", ended.elapsed.as_secs_f64());
+    let mut text = say("command-ended", &[("how", &how), ("seconds", &seconds)]);
     for (name, stream) in [("stdout", &ended.stdout), ("stderr", &ended.stderr)] {
         if !stream.is_empty() {
             text.push_str(&format!("\n--- {name}\n{}", stream.trim_end_matches('\n')));
         }
     }
     if ended.stdout.is_empty() && ended.stderr.is_empty() {
-        text.push_str("\nno output");
+        text.push_str(&format!("\n{}", say("command-silent", &[])));
     }
     if ended.end == End::TimedOut { ToolOutcome::Failed(text) } else { ToolOutcome::Output(text) }
 }

@@ -5,6 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt};
 
+use crate::common::words::say;
+
 /// What a stream gave so far, shared with the task that drains it.
 #[derive(Clone)]
 pub(super) struct Stream(Arc<Mutex<Kept>>);
@@ -52,7 +54,7 @@ impl Stream {
         }
         let head = visible(&String::from_utf8_lossy(&kept.head));
         let tail = visible(&String::from_utf8_lossy(&tail));
-        format!("{head}\n[{} bytes left out]\n{tail}", kept.dropped)
+        format!("{head}\n{}\n{tail}", say("command-bytes", &[("count", &kept.dropped)]))
     }
 
     fn kept(&self) -> MutexGuard<'_, Kept> {

@@ -13,6 +13,7 @@ use serde_json::Value;
 use self::page::Page;
 use crate::common::place::{Place, readable};
 use crate::common::walk::{Found, walk};
+use crate::common::words::say;
 use crate::common::{Stop, Ticket, arguments, blocking, spec};
 use crate::find_files::Glob;
 
@@ -103,11 +104,11 @@ fn search(wanted: &Arguments, start: &Place, limit: usize, ticket: &Ticket) -> R
         }
     }
     let note = match reading {
-        Reading::Regex => "",
-        Reading::Literal => "the pattern is no valid regular expression and was searched as literal text",
-        Reading::LiteralAfterRegex => "no match as a regular expression; searched as literal text",
+        Reading::Regex => String::new(),
+        Reading::Literal => say("search-literal", &[]),
+        Reading::LiteralAfterRegex => say("search-literal-instead", &[]),
     };
-    Ok(page.render(&wanted.pattern, wanted.ignore_case, note))
+    Ok(page.render(&wanted.pattern, wanted.ignore_case, &note))
 }
 
 fn matcher(wanted: &Arguments, reading: Reading) -> Result<RegexMatcher, Stop> {
@@ -116,7 +117,7 @@ fn matcher(wanted: &Arguments, reading: Reading) -> Result<RegexMatcher, Stop> {
         .line_terminator(Some(b'\n'))
         .fixed_strings(reading != Reading::Regex)
         .build(&wanted.pattern)
-        .map_err(|error| Stop::Failed(format!("The pattern cannot be searched: {error}. A pattern stays in one line.")))
+        .map_err(|error| Stop::failed("search-bad-pattern", &[("error", &error)]))
 }
 
 fn searcher(context_lines: usize) -> Searcher {

@@ -8,6 +8,7 @@ use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 use crate::common::place::Place;
 use crate::common::text::{Capped, clip, count};
 use crate::common::walk::Found;
+use crate::common::words::say;
 use crate::common::{Stop, Ticket};
 
 /// Matches shown at most.
@@ -58,15 +59,13 @@ impl Page {
             notes.push(note.to_owned());
         }
         if self.matches() == 0 {
-            let case = if ignore_case { "" } else { ", upper and lower case told apart" };
-            notes.push(format!("no match of {} in {}{case}", clip(pattern, LINE), count(self.searched, "file")));
+            let case = if ignore_case { String::new() } else { say("search-case", &[]) };
+            let files = count(self.searched, "file");
+            notes.push(say("search-none", &[("pattern", &clip(pattern, LINE)), ("files", &files), ("case", &case)]));
         }
         if self.left_out > 0 {
             let files = count(self.files_left_out, "file");
-            notes.push(format!(
-                "{} in {files} left out; narrow the pattern or the path",
-                count(self.left_out, "more match")
-            ));
+            notes.push(say("search-more", &[("count", &count(self.left_out, "more match")), ("files", &files)]));
         }
         self.text.with_note(&notes.join("; "))
     }

@@ -72,9 +72,6 @@ fn way(wanted: Arguments) -> Result<ChangeWay, Stop> {
         (None, Some(old), Some(new), None, None, false) if !old.is_empty() => Ok(ChangeWay::Excerpt { old, new }),
         (None, None, Some(new), Some(first), Some(last), false) => Ok(ChangeWay::Lines { first, last, new }),
         (None, None, None, None, None, true) => Ok(ChangeWay::Delete),
-        _ => Err(Stop::Failed(
-            "Give exactly one of: content; old_text and new_text; start_line, end_line and new_text; delete."
-                .to_owned(),
-        )),
+        _ => Err(Stop::failed("write-one-way", &[])),
     }
 }

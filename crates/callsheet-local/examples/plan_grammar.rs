@@ -1,8 +1,8 @@
 //! Measures constrained planning with the weights of one GGUF file:
-//! `cargo run --release -p callsheet-local --features engine --example plan_grammar -- FILE.gguf [SEEDS]`.
+//! `cargo run --release -p callsheet-local --features engine --example plan_grammar -- FILE.gguf [SEEDS] [COMPARED]`.
 //!
-//! For each seed it asks for a plan freely and through the grammar, and prints how many replies have a valid structure and
-//! the tokens a second. The prompt is in the cache for every reply but the first, so the time is that of writing.
+//! For each seed it asks for a plan through the grammar, for the first COMPARED seeds (all, unless told) also freely and with
+//! the grammar as a mask only, and prints how many replies have a valid structure and the tokens a second. The prompt is in the cache for every reply but the first, so the time is that of writing.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -90,9 +90,10 @@ fn is_valid(text: &str) -> bool {
     section > 0 && last == 4
 }
 
-/// Valid replies, replies that ended by themselves, tokens, seconds.
+/// Replies, valid ones, tokens, seconds.
 #[derive(Default)]
 struct Tally {
+    replies: u32,
     valid: u32,
     tokens: u64,
     seconds: f64,
@@ -112,26 +113,31 @@ async fn run(
     let start = Instant::now();
     let reply = model.ask(&request, &|_| {}, &cancel).await?;
     tally.seconds += start.elapsed().as_secs_f64();
+    tally.replies += 1;
     tally.tokens += reply.usage.output;
     tally.valid += u32::from(is_valid(&reply.text));
     Ok(reply.text)
 }
 
-fn show(name: &str, tally: &Tally, seeds: u64) {
+fn show(name: &str, tally: &Tally) {
     #[allow(clippy::cast_precision_loss, reason = "a few thousand tokens")]
     let speed = tally.tokens as f64 / tally.seconds.max(f64::EPSILON);
-    println!("{name:<34} valid {:>3}/{seeds}  {:>6} tokens  {speed:>6.1} tokens/s", tally.valid, tally.tokens);
+    println!(
+        "{name:<34} valid {:>3}/{:<3} {:>6} tokens  {speed:>6.1} tokens/s",
+        tally.valid, tally.replies, tally.tokens
+    );
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(path) = arguments.next().map(PathBuf::from) else {
-        eprintln!("usage: plan_grammar FILE.gguf [SEEDS]");
+        eprintln!("usage: plan_grammar FILE.gguf [SEEDS] [COMPARED]");
         return ExitCode::from(2);
     };
     let seeds: u64 = arguments.next().and_then(|seeds| seeds.parse().ok()).unwrap_or(20);
-    match measure(&path, seeds).await {
+    let compared = arguments.next().and_then(|seeds| seeds.parse().ok()).unwrap_or(seeds);
+    match measure(&path, seeds, compared).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(fault) => {
             eprintln!("{fault}");
@@ -140,7 +146,7 @@ async fn main() -> ExitCode {
     }
 }
 
-async fn measure(path: &std::path::Path, seeds: u64) -> Result<(), Box<dyn std::error::Error>> {
+async fn measure(path: &std::path::Path, seeds: u64, compared: u64) -> Result<(), Box<dyn std::error::Error>> {
     let options = EmbeddedOptions { window: Some(2_048), ..EmbeddedOptions::default() };
     let start = Instant::now();
     let model = EmbeddedModel::load(path, &options)?;
@@ -150,13 +156,15 @@ async fn measure(path: &std::path::Path, seeds: u64) -> Result<(), Box<dyn std::
     let mut last = String::new();
     for seed in 0..seeds {
         // One after the other within a seed, so that a busy machine slows all three alike.
-        run(&model, seed, None, &mut free).await?;
-        run(&masked, seed, Some(plan()), &mut mask).await?;
+        if seed < compared {
+            run(&model, seed, None, &mut free).await?;
+            run(&masked, seed, Some(plan()), &mut mask).await?;
+        }
         last = run(&model, seed, Some(plan()), &mut forced).await?;
     }
     println!("{last}\n");
-    show("free", &free, seeds);
-    show("grammar as a mask", &mask, seeds);
-    show("grammar with forced text in batches", &forced, seeds);
+    show("free", &free);
+    show("grammar as a mask", &mask);
+    show("grammar with forced text in batches", &forced);
     Ok(())
 }

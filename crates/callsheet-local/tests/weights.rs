@@ -414,3 +414,16 @@ fn the_hub_cache_is_found_by_its_variables_and_searched() {
     let names = ["aaa/deep/other.GGUF", "aaa/small.gguf", "bbb/small.gguf"];
     assert_eq!(cache.gguf_files(), names.map(|name| snapshots.join(name)));
 }
+
+#[tokio::test]
+async fn the_demonstration_row_comes_from_the_configured_index() {
+    if std::env::var_os("CALLSHEET_TEST_PULL").is_none() {
+        eprintln!("skipped the_demonstration_row_comes_from_the_configured_index: CALLSHEET_TEST_PULL is not set");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let row = weights::catalogue().iter().find(|row| row.demonstration).unwrap();
+    let pulled = pull(row, &options(folder.path(), "")).await.unwrap();
+    assert!(pulled.verified && pulled.sha256 == row.sha256);
+    assert_eq!(weights::installed(row, folder.path()), Some(pulled.path));
+}

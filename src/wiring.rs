@@ -8,10 +8,13 @@ use callsheet_core::spec::{RunId, Settings};
 use callsheet_runtime::driver::World;
 use callsheet_runtime::edge::Slots;
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{Clock, Observer, Person, Store, SystemClock, Tool};
+use callsheet_runtime::ports::{Clock, Fetch, Observer, Person, Store, SystemClock, Tool};
+use callsheet_runtime::references::Pages;
 use callsheet_runtime::prompts::{PromptDirs, load_prompts};
 use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::skills::SkillDirs;
+
+use callsheet_tools::{HttpFetch, HttpSettings};
 
 use crate::cli::Failure;
 use crate::models::{Choice, Models};
@@ -54,12 +57,13 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
     for (file, fault) in &prompts.unknown {
         parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&format!("{}: {fault}", file.display())));
     }
+    let fetch: Arc<dyn Fetch> = Arc::new(HttpFetch::new(HttpSettings::default()));
     Ok(World {
         store: parts.store,
         clock: Arc::new(SystemClock),
         person: parts.person,
         observer: parts.observer,
-        slots: Slots::new(parts.models.slots(&parts.choice)),
+        slots: Slots::new(parts.models.slots(&parts.choice), 1),
         models: parts.models,
         tools: callsheet_tools::registry()
             .into_iter()
@@ -67,7 +71,8 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
             .collect(),
         disabled_tools: setup.config.list("tools.disabled").into_iter().collect(),
         workspace: Arc::new(workspace),
-        fetch: Some(Arc::new(callsheet_tools::HttpFetch::default())),
+        pages: Pages::new(Some(Arc::clone(&fetch)), Some(files.clone())),
+        fetch: Some(fetch),
         skill_dirs: skill_dirs(setup),
         templates: prompts.templates,
         environment: environment(setup),

@@ -76,7 +76,7 @@ fn store(setup: &Setup) -> Finding {
 }
 
 fn sandbox() -> Vec<Finding> {
-    vec![good(format!("commands: {}", callsheet_tools::sandbox_status()))]
+    vec![good(format!("commands: {}", callsheet_tools::sandbox_status().text))]
 }
 
 async fn servers() -> Vec<Finding> {

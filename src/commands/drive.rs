@@ -45,7 +45,7 @@ impl Front {
         Self { observer, person, live }
     }
 
-    fn close(&self) {
+    pub fn close(&self) {
         if let Some(live) = &self.live {
             live.close();
         }

@@ -153,11 +153,33 @@ async fn test(setup: &Setup, arguments: &ModelTestArgs) -> Result<Exit, Failure>
     let model = models
         .model(Phase::Execute, None)
         .map_err(|fault| Failure::internal(fault.to_string(), "`callsheet doctor` shows the configuration"))?;
-    let measured = measure::measure(Arc::clone(&model), &CancellationToken::new()).await;
+    let measured = measure::measure(Arc::clone(&model), choice.slots, &CancellationToken::new()).await;
     if setup.json {
         super::print_json(&measured)?;
     } else {
-        super::print(&format!("{measured}\n"))?;
+        super::print(&measured_text(&measured))?;
     }
-    Ok(if measured.reachable() { Exit::Complete } else { Exit::Unreachable })
+    Ok(if measured.speed.is_some() { Exit::Complete } else { Exit::Unreachable })
+}
+
+fn measured_text(measured: &measure::Measured) -> String {
+    let known = |number: Option<u32>| number.map_or_else(|| "unknown".to_owned(), |number| thousands(u64::from(number)));
+    let mut text = format!(
+        "model    {}\nwindow   {} tokens\nslots    {}\n",
+        measured.info.id,
+        known(measured.info.window),
+        known(measured.slots)
+    );
+    match (&measured.speed, &measured.fault) {
+        (Some(speed), _) => text.push_str(&format!(
+            "speed    first text after {} ms, {:.1} tokens a second\n",
+            speed.first_text_ms, speed.tokens_per_second
+        )),
+        (None, Some(fault)) => text.push_str(&format!("speed    not measured: {fault}\n")),
+        (None, None) => {}
+    }
+    for finding in &measured.findings {
+        text.push_str(&format!("{}\n", finding.line()));
+    }
+    crate::term::harmless(&text)
 }

@@ -1,7 +1,6 @@
 //! `plan`: plan only, and write an editable sheet.
 
-use callsheet_runtime::driver::{EntrySpec, begin};
-use callsheet_runtime::driver::plan_only;
+use callsheet_runtime::driver::{EntrySpec, begin, plan_only};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 

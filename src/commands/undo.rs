@@ -17,7 +17,7 @@ pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failu
     }
     if !undone.refused.is_empty() {
         for issue in &undone.refused {
-            eprintln!("{}", harmless(issue));
+            eprintln!("{}", harmless(&issue.to_string()));
         }
         return Err(Failure::new(
             Exit::Incomplete,

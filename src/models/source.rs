@@ -113,7 +113,7 @@ impl Models {
     }
 
     /// Requests each provider takes at once: as configured, else as it told, else its kind's default.
-    pub fn slots(&self, choice: &Choice) -> BTreeMap<String, u32> {
+    pub fn slots(&self, choice: &Choice) -> BTreeMap<String, usize> {
         let mut slots = BTreeMap::new();
         let told = |name: &str| match &choice.model {
             ModelRef::Provided { provider, .. } if provider == name => choice.slots,
@@ -127,7 +127,7 @@ impl Models {
         for name in named.chain(self.providers.keys().cloned()) {
             if let Ok(provider) = Provider::resolve(&name, &self.providers) {
                 let count = provider.slots.or_else(|| told(&name)).unwrap_or_else(|| provider.slots_or_default());
-                slots.insert(name, count);
+                slots.insert(name, usize::try_from(count).unwrap_or(1));
             }
         }
         slots

@@ -14,8 +14,8 @@ use crate::scripted::{ScriptError, Scripted};
 use crate::transport::Transport;
 use crate::wire::llamacpp::PrintGrammar;
 
-/// How a llama.cpp server gets its grammars. While nothing prints them, the ability is not offered and schemas are used.
-const PRINT_GRAMMAR: PrintGrammar = |_| None;
+/// How a llama.cpp server gets its grammars.
+const PRINT_GRAMMAR: PrintGrammar = |grammar| Some(grammar.to_gbnf());
 
 /// Where variables are read; tests give their own.
 pub trait Environment {

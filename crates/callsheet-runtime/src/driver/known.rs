@@ -9,7 +9,7 @@ use callsheet_core::record::{Event, ListAdopted, ListOrigin};
 use callsheet_core::reply::{self, Issue, KnownTask, ListReply, ReadContext, Reading, ReplyKind};
 use callsheet_core::run::{ProblemKind, Run, State, TaskRun};
 use callsheet_core::sheet::{self, TaskForm, fence};
-use callsheet_core::spec::{BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Target, Task, TaskList};
+use callsheet_core::spec::{BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Task, TaskList};
 
 use crate::ports::{ModelReply, Store};
 use crate::references::{self, Output, RunTexts, Sources, TaskOutput, Wanted};

@@ -70,6 +70,26 @@ pub fn load_skills(dirs: &SkillDirs, context: SkillContext<'_>) -> LoadedSkills 
     LoadedSkills { catalog, issues, folders }
 }
 
+/// Issues of skill files named by a person: files, folders in folder form, and directories of skills.
+pub fn check_paths(paths: &[&Path], context: SkillContext<'_>) -> Vec<SkillIssue> {
+    let mut issues = Vec::new();
+    for path in paths {
+        let found = scan::one(path, SkillLayer::Project, &mut issues);
+        let found = match found {
+            Some(found) => vec![found],
+            None if path.is_dir() => scan::scan(path, SkillLayer::Project, Path::new(""), &mut issues),
+            None => Vec::new(),
+        };
+        if found.is_empty() && issues.is_empty() {
+            issues.push(unreadable(&path.display().to_string(), "holds no skill", "name a .md file or a folder of skills"));
+        }
+        for found in found {
+            issues.extend(read_skill(&found.file, context).1);
+        }
+    }
+    issues
+}
+
 /// The built-in instructions for tasks without a skill (spec 7.8): no tools, never refined.
 pub fn reader_skill() -> Skill {
     let text = include_str!("../../prompts/reader.md");

@@ -43,6 +43,13 @@ pub(super) fn scan(dir: &Path, layer: SkillLayer, shown_from: &Path, issues: &mu
     paths.into_iter().filter_map(|path| read(&path, layer, shown_from, issues)).collect()
 }
 
+/// One skill by its own path: a file, or a folder with a `SKILL.md`.
+pub(super) fn one(path: &Path, layer: SkillLayer, issues: &mut Vec<SkillIssue>) -> Option<Found> {
+    let inside = path.file_name().is_some_and(|name| name == "SKILL.md");
+    let path = if inside { path.parent().filter(|folder| folder.file_name().is_some())? } else { path };
+    read(path, layer, Path::new(""), issues)
+}
+
 fn read(path: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<SkillIssue>) -> Option<Found> {
     let name = path.file_name()?.to_str()?;
     if name.starts_with('.') {

@@ -4,18 +4,7 @@ mod support;
 
 use std::path::{Path, PathBuf};
 
-use support::{World, describe};
-
-const WORLD: &str = "\
-skill: write_document writer
-skill: read_files
-skill: run_command writer
-skill: search_web
-skill: edit_code writer
-skill: review
-file: README.md lines=40
-file: notes.md lines=12
-";
+use support::{REPLIES, World, describe};
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/replies")
@@ -41,7 +30,7 @@ fn check(path: &Path) -> Result<(), String> {
     let expect_path = path.with_extension("expect");
     let expect = std::fs::read_to_string(&expect_path).unwrap_or_else(|_| "judged: ?\n\n".to_owned());
     let (header, wanted) = expect.split_once("\n\n").unwrap_or((expect.trim_end(), ""));
-    let mut world = World::new(&format!("{WORLD}prompt: {}\n{header}", request(name)));
+    let mut world = World::new(&format!("{REPLIES}prompt: {}\n{header}", request(name)));
     world.answer(&text);
     let reading = world.read(&text);
     assert_eq!(reading, world.read(&text), "{name}: reading is deterministic");

@@ -7,7 +7,7 @@ const LONGEST: usize = 200;
 
 /// Whether `a` becomes `b` by at most `limit` insertions, deletions and replacements of characters.
 pub fn within(a: &str, b: &str, limit: usize) -> bool {
-    a.len().abs_diff(b.len()) <= limit.saturating_mul(4)
+    a.chars().count().abs_diff(b.chars().count()) <= limit
         && a.len() <= LONGEST
         && b.len() <= LONGEST
         && levenshtein(a, b) <= limit

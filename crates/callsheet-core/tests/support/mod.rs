@@ -1,5 +1,8 @@
 //! A small world for reading tests, described by header lines of a fixture.
 
+// Each test binary uses its own part of this.
+#![allow(dead_code)]
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
@@ -12,6 +15,18 @@ use callsheet_core::spec::{
     Fragment, Reference, RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, Task, ToolEffect,
     ToolSpec,
 };
+
+/// The world that the real replies were asked in.
+pub const REPLIES: &str = "\
+skill: write_document writer
+skill: read_files
+skill: run_command writer
+skill: search_web
+skill: edit_code writer
+skill: review
+file: README.md lines=40
+file: notes.md lines=12
+";
 
 /// Header lines of a fixture, each `key: value`, and what they describe.
 pub struct World {
@@ -97,6 +112,12 @@ impl World {
         }
     }
 
+    /// Adds a text file whose path header lines cannot write.
+    pub fn add_file(&mut self, path: &str) {
+        let facts = FileFacts { path: path.to_owned(), lines: 100, ..FileFacts::default() };
+        self.paths.insert(path.to_owned(), Answer::File(facts));
+    }
+
     /// Answers lookups until none is left, as the shell does.
     pub fn answer(&mut self, text: &str) {
         for _ in 0..4 {
@@ -180,7 +201,7 @@ fn tool(name: &str) -> ToolSpec {
 /// `PATH [lines=N] [tokens=N] [anchors=a,b] [binary] [unsupported]`; a trailing `/` makes a directory.
 fn file(value: &str) -> (String, FileFacts) {
     let mut words = value.split(' ');
-    let path = words.next().unwrap_or_default();
+    let path = words.next().unwrap_or_default().replace("%20", " ");
     let mut facts = FileFacts { path: path.trim_end_matches('/').to_owned(), lines: 100, ..FileFacts::default() };
     facts.directory = path.ends_with('/');
     for word in words {

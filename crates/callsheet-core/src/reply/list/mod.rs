@@ -10,10 +10,11 @@ mod steps;
 mod task;
 mod words;
 
+use crate::record::ListAdopted;
 use crate::reply::markdown::{Document, Prepare};
 use crate::reply::references::written_links;
 use crate::reply::{IssueCode, Notes, Phase, ReadContext, Reading, Span};
-use crate::sheet::{link_target, parse_target};
+use crate::sheet::{Adoption, Former, adopt, link_target, parse_target};
 use crate::spec::{Goals, TaskList};
 
 use collect::{Collected, collect};
@@ -56,6 +57,21 @@ pub struct ListReply {
     pub remarks: String,
     /// Lines of each task, in sheet order.
     pub spans: Vec<Span>,
+}
+
+impl ListReply {
+    /// The fact that adopts this list, for the world it was read in.
+    pub fn adopt(&self, context: &ReadContext) -> ListAdopted {
+        let open = context.tasks.iter().filter(|known| !known.done);
+        let former: Vec<Former<'_>> =
+            open.map(|known| Former { task: &known.task, outstanding: known.outstanding }).collect();
+        let skills = context.catalog.iter().map(|skill| (skill.name.clone(), skill.policy.clone())).collect();
+        let adoption = Adoption { former: &former, skills: &skills, taken: &context.taken };
+        let mut adopted = adopt(&self.list, &adoption);
+        adopted.no_longer_relevant.clone_from(&self.no_longer_relevant);
+        adopted.remarks.clone_from(&self.remarks);
+        adopted
+    }
 }
 
 /// Reads a plan reply (spec 3.4).
@@ -107,6 +123,7 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Notes) {
     }
     let collected = collect(&document, kind, &mut notes);
     missing(&document, &collected, kind, context, &mut notes);
+    cut_off(&document, &collected, kind, &mut notes);
     let mut steps: steps::Steps = Vec::new();
     for step in &collected.steps {
         let read = |raw| task::read(raw, &step.title, &document, kind, context, &mut notes);
@@ -169,6 +186,29 @@ fn missing(document: &Document, collected: &Collected, kind: Kind, context: &Rea
             Kind::Continuation => notes.push(issue),
             Kind::Iteration => {}
         }
+    }
+}
+
+/// A list that ends in a task with only the first of the keys that all tasks before it have was cut off, whatever the
+/// provider said. Two complete tasks before it are the evidence.
+fn cut_off(document: &Document, collected: &Collected, kind: Kind, notes: &mut Notes) {
+    let tasks: Vec<&group::RawTask> = collected.steps.iter().flat_map(|step| &step.tasks).collect();
+    let Some((last, before)) = tasks.split_last().filter(|(_, before)| before.len() >= 2) else { return };
+    let keys = |task: &group::RawTask| task.labels.iter().filter_map(|label| label.known()).collect::<Vec<_>>();
+    let (Some(whole), cut) = (before.first().map(|task| keys(task)), keys(last)) else { return };
+    let alike = before.iter().all(|task| keys(task) == whole) && whole.contains(&label::EXPECTED);
+    let ends = !collected.cut && !document.has_text(last.span.last as usize..collected.end);
+    let told = notes.issues().iter().any(|issue| issue.code == IssueCode::ReplyTruncated);
+    if kind != Kind::Sheet
+        && !told
+        && alike
+        && ends
+        && cut.len() + 2 <= whole.len()
+        && whole.starts_with(&cut)
+        && !cut.contains(&label::EXPECTED)
+    {
+        let issue = notes.issue(IssueCode::ReplyTruncated, "task", last.span, &[]);
+        notes.push(issue);
     }
 }
 

@@ -12,6 +12,9 @@ use super::structure::{self, Form, Raw};
 use super::text::{self, Line, straighten};
 use super::{thinking, wrapper};
 
+/// Longest line that can be a canonical title alone, bytes.
+const LONGEST_TITLE: usize = 48;
+
 /// What a line is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -316,9 +319,12 @@ fn title_lines(lines: &[Line], kinds: &[Kind], format: &Format, known: &[Raw]) -
             continue;
         }
         let plain = straighten(&line.text);
-        let Matched::One(matched) = format.find(clean(&plain)) else { continue };
         let bold = bold_only(&plain).is_some();
         let signs = plain.starts_with('#');
+        if !bold && !signs && (!format.plain_titles || plain.len() > LONGEST_TITLE) {
+            continue;
+        }
+        let Matched::One(matched) = format.find(clean(&plain)) else { continue };
         if bold || signs || format.plain_titles && is_plain_title(&plain, &matched) {
             let level = if signs { plain.chars().take_while(|c| *c == '#').count() } else { 0 };
             let level = u8::try_from(level).unwrap_or(6).min(6);

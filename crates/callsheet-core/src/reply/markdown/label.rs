@@ -225,7 +225,7 @@ fn separated(after: &str) -> (&str, bool) {
 
 /// The one rule that a written label fits.
 fn known(written: &str, rules: &'static [LabelRule]) -> Option<&'static str> {
-    if written.len() > 4 * LONGEST {
+    if written.len() > LONGEST {
         return None;
     }
     let wanted = folded(&straighten(written));

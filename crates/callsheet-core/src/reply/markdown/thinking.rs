@@ -121,7 +121,11 @@ fn drop_unopened(lines: &mut [Line], original: &[String], format: &Format, think
 }
 
 fn first_unopened(original: &[String]) -> Option<(usize, String)> {
+    let mut tracker = Tracker::default();
     for (at, text) in original.iter().enumerate() {
+        if tracker.next(text) != Part::Outside {
+            continue;
+        }
         let opens =
             TAGS.iter().filter_map(|(tag, _)| split_ignoring_case(text, tag).map(|(before, _)| before.len())).min();
         for (_, close) in TAGS {

@@ -94,6 +94,11 @@ pub fn check_target(
 }
 
 fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
+    // Words that are no path, and a link that is cut off, are quoted back as they stand, not looked for on disk.
+    if !linked && (written.contains(' ') || checking.raw.contains("](")) {
+        checking.refuse(IssueCode::ReferenceInvalid, "words", written, []);
+        return None;
+    }
     let target = match parse_target(written) {
         Ok(target) => target,
         Err(fault) => {
@@ -101,11 +106,6 @@ fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Op
             return None;
         }
     };
-    // A bare word that is no path is quoted back as it stands, not looked for on disk with a wrong message.
-    if !linked && written.contains(' ') {
-        checking.refuse(IssueCode::ReferenceInvalid, "words", written, []);
-        return None;
-    }
     let (checked, tokens) = check_kind(target, checking)?;
     let canonical = link_target(&checked);
     let noted = checking.notes.repairs().iter().rev().any(|repair| {

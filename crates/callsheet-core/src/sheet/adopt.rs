@@ -1,0 +1,81 @@
+//! From an accepted list to the fact that adopts it (spec 2.5, 2.11, 6.4, 11.1).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::{ListAdopted, PlannedTask};
+use crate::spec::{SkillPolicy, Slug, Task, TaskList};
+
+use super::fill::{fill_names, folded};
+
+/// Why a task without a writing skill is a writer; shown to a person at the gate.
+const ASKS: &str = "the task asks for approval";
+
+/// A task of the run that the list may repeat.
+#[derive(Clone, Copy, Debug)]
+pub struct Former<'a> {
+    /// The task as it stands.
+    pub task: &'a Task,
+    /// It belongs to the outstanding list; otherwise it is a problem task, which comes back as planned.
+    pub outstanding: bool,
+}
+
+/// What adopting a list must know.
+#[derive(Clone, Copy, Debug)]
+pub struct Adoption<'a> {
+    /// Outstanding and problem tasks.
+    pub former: &'a [Former<'a>],
+    /// Policies of all skills offered.
+    pub skills: &'a BTreeMap<String, SkillPolicy>,
+    /// Every slug ever given.
+    pub taken: &'a BTreeSet<Slug>,
+}
+
+/// Fills names that are still missing, marks the tasks that came back unchanged, derives who writes, and pins the
+/// policies of the skills named.
+pub fn adopt(list: &TaskList, adoption: &Adoption<'_>) -> ListAdopted {
+    let mut list = list.clone();
+    if list.tasks().any(|task| task.slug.as_str().is_empty()) {
+        let open: Vec<&Task> = adoption.former.iter().map(|former| former.task).collect();
+        fill_names(&mut list, &open, adoption.taken);
+    }
+    let mut adopted = ListAdopted { goals: list.goals, ..ListAdopted::default() };
+    for step in list.steps {
+        adopted.steps.push(step.tasks.into_iter().map(|task| planned(task, adoption)).collect());
+    }
+    for name in adopted.steps.iter().flatten().filter_map(|planned| planned.task.skill.clone()) {
+        if let Some(policy) = adoption.skills.get(&name) {
+            adopted.skills.insert(name, policy.clone());
+        }
+    }
+    adopted
+}
+
+fn planned(task: Task, adoption: &Adoption<'_>) -> PlannedTask {
+    let same = adoption.former.iter().find(|former| former.outstanding && is_same(former.task, &task));
+    // The list form does not show tool calls: an unchanged task keeps those it has.
+    let task = match same {
+        Some(former) => Task { aliases: task.aliases, ..former.task.clone() },
+        None => task,
+    };
+    let writer = writer(&task, adoption.skills);
+    PlannedTask { unchanged: same.is_some(), writer, task }
+}
+
+/// Whether two tasks are the same in everything that the list form shows.
+fn is_same(former: &Task, task: &Task) -> bool {
+    let targets = |task: &Task| task.references.iter().map(|link| link.target.clone()).collect::<Vec<_>>();
+    former.slug == task.slug
+        && former.name == task.name
+        && former.skill == task.skill
+        && folded(&former.need) == folded(&task.need)
+        && folded(&former.expected) == folded(&task.expected)
+        && former.approval == task.approval
+        && targets(former) == targets(task)
+        && (task.calls.is_empty() || task.calls == former.calls)
+}
+
+/// Why a task is a writer (spec 11.1), or `None` for a reader.
+pub fn writer(task: &Task, skills: &BTreeMap<String, SkillPolicy>) -> Option<String> {
+    let policy = task.skill.as_ref().and_then(|name| skills.get(name));
+    policy.and_then(|policy| policy.writer.clone()).or_else(|| task.approval.then(|| ASKS.to_owned()))
+}

@@ -1,0 +1,209 @@
+//! Laws of spec 4.1: reading never panics, is deterministic, and reads its own rendering back unchanged.
+
+mod support;
+
+use callsheet_core::reply::{ReplyKind, read_continuation, read_iteration, read_plan, read_sheet};
+use callsheet_core::sheet::{render_plan, render_sheet, slug_of};
+use callsheet_core::spec::{Goals, Reference, Slug, Step, Target, Task, TaskList};
+use proptest::prelude::*;
+use support::{REPLIES, World};
+
+/// Every fixture text of this area, with its header.
+fn texts() -> Vec<(String, String)> {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+    let mut found = Vec::new();
+    for area in ["replies", "lists"] {
+        for entry in std::fs::read_dir(folder.join(area)).expect("fixtures") {
+            let path = entry.expect("entry").path();
+            if path.extension().is_none_or(|ending| ending != "txt") {
+                continue;
+            }
+            let source = std::fs::read_to_string(path).expect("text");
+            match source.split_once("---- text\n") {
+                Some((header, rest)) => {
+                    let text = rest.split_once("---- expect\n").map_or(rest, |(text, _)| text);
+                    found.push((header.to_owned(), text.to_owned()));
+                }
+                None => found.push((REPLIES.to_owned(), source)),
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn accepted_lists_read_back_from_their_rendering() {
+    let mut seen = 0;
+    for (header, text) in texts() {
+        let mut world = World::new(&header);
+        world.answer(&text);
+        let first = world.read(&text);
+        if !first.is_accepted() {
+            continue;
+        }
+        seen += 1;
+        let mut list = first.value.list.clone();
+        list.tasks_mut().for_each(|task| task.calls.clear());
+        let rendered = match world.kind {
+            ReplyKind::Sheet => render_sheet(first.value.prompt.as_deref().unwrap_or(""), &list, &[]),
+            _ => render_plan(&list),
+        };
+        world.context.length_stop = false;
+        world.answer(&rendered);
+        let again = world.read(&rendered);
+        assert_eq!(again.value.list, list, "value of\n{text}\nrendered\n{rendered}");
+        assert_eq!(again.value.prompt, first.value.prompt, "prompt of\n{rendered}");
+        assert!(again.repairs.is_empty(), "repairs {:?} in\n{rendered}", again.repairs);
+        for issue in &again.issues {
+            assert!(first.issues.iter().any(|known| known.code == issue.code), "issue {issue} in\n{rendered}");
+        }
+    }
+    assert!(seen > 20, "{seen} accepted texts");
+}
+
+fn words() -> impl Strategy<Value = String> {
+    let word = prop_oneof![
+        Just("find"),
+        Just("Skill"),
+        Just("**Skill** x"),
+        Just("- **Name** y"),
+        Just("```"),
+        Just("~~~~"),
+        Just("## Tasks"),
+        Just("\n"),
+        Just("\n\n"),
+        Just("\n  "),
+        Just("- a"),
+        Just("1. b"),
+        Just(":"),
+        Just("None"),
+        Just("[a](b)"),
+        Just("<think>"),
+        Just("</think>"),
+        Just("# x"),
+        Just("plan complete"),
+        Just("**plan complete**"),
+        Just("é"),
+        Just("---"),
+        Just("Task section 1"),
+        Just("What is needed: z"),
+        Just("*"),
+        Just("`q`"),
+        Just("\u{a0}"),
+        Just("> k"),
+        Just("What is needed all"),
+        Just("\t"),
+        Just("(x)"),
+        Just("Plan"),
+        Just("Expected output"),
+    ];
+    proptest::collection::vec(word, 1..7)
+        .prop_map(|parts| parts.join(" ").trim().to_owned())
+        .prop_filter("a value", |text| !text.is_empty())
+}
+
+fn reference() -> impl Strategy<Value = Reference> {
+    let target = prop_oneof![
+        Just(Target::ProjectDescription),
+        Just(Target::File { path: "README.md".to_owned(), fragment: None }),
+        Just(Target::File { path: "a b (c)/[d] 100%.md".to_owned(), fragment: None }),
+    ];
+    ("[ -~]{0,12}", target).prop_map(|(title, target)| {
+        let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
+        // Markup at the edges of a title is taken away on reading.
+        let title = title.trim_matches(|c: char| matches!(c, '*' | '_' | '`')).trim().to_owned();
+        Reference { title, target }
+    })
+}
+
+fn task() -> impl Strategy<Value = Task> {
+    let skill = prop_oneof![Just(None), Just(Some("find_code".to_owned())), Just(Some("write_docs".to_owned()))];
+    let extra = prop_oneof![Just(""), Just("Note: keep it short"), Just("Note: a\nHint: b: c")];
+    (words(), words(), skill, any::<bool>(), extra, proptest::collection::vec(reference(), 0..3)).prop_map(
+        |(need, expected, skill, approval, extra, references)| Task {
+            name: String::new(),
+            slug: Slug::new(""),
+            aliases: Vec::new(),
+            need,
+            skill,
+            references,
+            expected,
+            approval,
+            calls: Vec::new(),
+            extra: extra.to_owned(),
+        },
+    )
+}
+
+fn list() -> impl Strategy<Value = TaskList> {
+    let steps = proptest::collection::vec(proptest::collection::vec(task(), 1..3), 1..3);
+    (words(), any::<bool>(), steps).prop_map(|(text, plan_complete, steps)| {
+        let mut list = TaskList { goals: Goals { text, plan_complete, plan_continues: false }, steps: Vec::new() };
+        let mut number = 0;
+        for tasks in steps {
+            let mut step = Step::default();
+            for mut task in tasks {
+                number += 1;
+                task.name = format!("Job {number}");
+                task.slug = slug_of(&task.name);
+                step.tasks.push(task);
+            }
+            list.steps.push(step);
+        }
+        list
+    })
+}
+
+const FILES: &str = "file: README.md\nfile: a\n";
+
+fn world() -> World {
+    let mut world = World::new(FILES);
+    world.add_file("a b (c)/[d] 100%.md");
+    world
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_list_reads_back_from_its_rendering(list in list(), prompt in words()) {
+        let mut world = world();
+        for sheet in [false, true] {
+            world.kind = if sheet { ReplyKind::Sheet } else { ReplyKind::Plan };
+            let text = if sheet { render_sheet(&prompt, &list, &[]) } else { render_plan(&list) };
+            world.answer(&text);
+            let reading = world.read(&text);
+            prop_assert_eq!(&reading.value.list, &list, "{}", text);
+            prop_assert!(reading.repairs.is_empty(), "{:?} in\n{}", reading.repairs, text);
+            prop_assert!(reading.is_accepted(), "{:?} in\n{}", reading.issues, text);
+            if sheet {
+                prop_assert_eq!(reading.value.prompt.as_deref(), Some(prompt.as_str()));
+            }
+        }
+    }
+
+    #[test]
+    fn no_text_makes_reading_panic(text in "(?s).{0,300}") {
+        let context = World::new("").context;
+        read_plan(&text, &context);
+        read_sheet(&text, &context);
+        read_iteration(&text, &context);
+        read_continuation(&text, &context);
+    }
+
+    #[test]
+    fn no_mutation_of_a_plan_makes_reading_panic(cuts in proptest::collection::vec((0usize..2000, words()), 1..12)) {
+        let mut text = render_plan(&TaskList::default());
+        text.push_str("### Task section 1\n- **Name** A\n- **What is needed** b\n- **Skill** find_code\n- **References** [x](#a-results)\n- **Expected output** c\n");
+        for (at, words) in cuts {
+            let at = at % (text.len() + 1);
+            if text.is_char_boundary(at) {
+                text.insert_str(at, &words);
+            }
+        }
+        let mut world = World::new("");
+        world.answer(&text);
+        let first = world.read(&text);
+        prop_assert_eq!(&first, &world.read(&text));
+    }
+}

@@ -1,6 +1,8 @@
 //! Properties of the task readers: they never panic, canonical calls need no repair, and composing a change touches
 //! nothing outside the place it addresses.
 
+#![allow(clippy::unwrap_used)] // Helpers of tests; the lint knows only test functions.
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::reply::calls::{BlockForm, CallBlock, CallRules, read_calls, read_plan_calls};

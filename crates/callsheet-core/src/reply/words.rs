@@ -15,11 +15,20 @@ pub fn of(code: IssueCode, variant: &str, facts: &[(&str, &str)]) -> (String, St
     (fill(what.trim(), facts), fill(todo.trim(), facts))
 }
 
+/// A clause that issues are put together from, such as why a JSON text cannot be read.
+pub fn clause(name: &str, facts: &[(&str, &str)]) -> String {
+    line_of("clause", name).map_or_else(|| name.to_owned(), |line| fill(line.trim(), facts))
+}
+
 fn find(code: IssueCode, variant: &str) -> Option<&'static str> {
+    line_of(code.as_str(), variant)
+}
+
+fn line_of(name: &str, variant: &str) -> Option<&'static str> {
     TABLES.iter().flat_map(|table| table.lines()).find_map(|line| {
         let (head, words) = line.split_once(": ")?;
-        let (name, which) = head.split_once('.').unwrap_or((head, ""));
-        (name == code.as_str() && which == variant).then_some(words)
+        let (known, which) = head.split_once('.').unwrap_or((head, ""));
+        (known == name && which == variant).then_some(words)
     })
 }
 

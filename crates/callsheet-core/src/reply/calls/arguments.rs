@@ -1,10 +1,10 @@
 //! Arguments against a tool's JSON schema (repair `json-coerced`, issue `tool-arguments`).
 
-use std::fmt::Write as _;
-
-use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
+use jsonschema::{ValidationError, Validator};
 use serde_json::{Number, Value};
+
+use crate::reply::words::clause;
 
 /// Problems named in one issue.
 const PROBLEMS: usize = 5;
@@ -137,10 +137,10 @@ fn readings(value: &Value) -> Vec<Value> {
 }
 
 fn problems(validator: &Validator, parameters: &Value, arguments: &Value) -> String {
-    let mut text = String::new();
+    let mut problems: Vec<String> = Vec::new();
     let mut more = 0usize;
-    for (index, error) in validator.iter_errors(arguments).take(100).enumerate() {
-        if index >= PROBLEMS {
+    for error in validator.iter_errors(arguments).take(100) {
+        if problems.len() >= PROBLEMS {
             more += 1;
             continue;
         }
@@ -150,19 +150,22 @@ fn problems(validator: &Validator, parameters: &Value, arguments: &Value) -> Str
         };
         let what = error.masked().to_string();
         let mut what: String = what.chars().take(200).collect();
-        if let ValidationErrorKind::Required { property: Value::String(name) } = error.kind() {
-            let schema = error.schema_path().as_str().trim_end_matches("/required").to_owned();
-            let kind = parameters.pointer(&schema).and_then(|at| at.get("properties")?.get(name)?.get("type"));
-            if let Some(kind) = kind {
-                let _ = write!(what, " of type {kind}");
-            }
+        if let Some(kind) = missing_type(&error, parameters) {
+            what = clause("problem-type", &[("what", &what), ("kind", &kind)]);
         }
-        let separator = if index == 0 { "" } else { "; " };
-        // Writing to a String cannot fail.
-        let _ = write!(text, "{separator}at {place}: {what} (schema {})", error.schema_path().as_str());
+        let facts = [("place", place), ("what", &what), ("schema", error.schema_path().as_str())];
+        problems.push(clause("problem", &facts));
     }
     if more > 0 {
-        let _ = write!(text, "; and {more} more");
+        problems.push(clause("problem-more", &[("count", &more.to_string())]));
     }
-    text
+    problems.join("; ")
+}
+
+/// The type that the schema gives a missing argument.
+fn missing_type(error: &ValidationError<'_>, parameters: &Value) -> Option<String> {
+    let ValidationErrorKind::Required { property: Value::String(name) } = error.kind() else { return None };
+    let schema = error.schema_path().as_str().strip_suffix("/required")?.to_owned();
+    let kind = parameters.pointer(&schema)?.get("properties")?.get(name)?.get("type")?;
+    Some(kind.to_string())
 }

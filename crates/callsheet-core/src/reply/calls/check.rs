@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::reply::json::read_document;
 use crate::reply::near::{folded, within};
+use crate::reply::words::clause;
 use crate::reply::{Issue, IssueCode, Notes, ReadContext, RepairCode, Span};
 use crate::spec::{ToolCall, ToolSpec};
 
@@ -146,14 +147,14 @@ fn object(arguments: Option<Value>, span: Span, notes: &mut Notes) -> Result<Val
                     }
                     Ok(object)
                 }
-                _ => Err((IssueCode::JsonInvalid, "they are not an object".to_owned())),
+                _ => Err((IssueCode::JsonInvalid, clause("arguments-object", &[]))),
             },
-            Ok(_) => Err((IssueCode::JsonInvalid, "they are not one object".to_owned())),
+            Ok(_) => Err((IssueCode::JsonInvalid, clause("arguments-one", &[]))),
             Err(fault) if fault.truncated => Err((IssueCode::JsonTruncated, fault.what)),
             Err(fault) => Err((IssueCode::JsonInvalid, fault.what)),
         },
         Some(object @ Value::Object(_)) => Ok(object),
-        Some(_) => Err((IssueCode::JsonInvalid, "they are not an object".to_owned())),
+        Some(_) => Err((IssueCode::JsonInvalid, clause("arguments-object", &[]))),
     }
 }
 

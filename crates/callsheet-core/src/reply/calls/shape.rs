@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::reply::words::clause;
+
 /// Keys that say nothing about the call and may stand beside its name.
 const NOISE: &[&str] = &["type", "index", "description", "reason", "reasoning", "thought", "explanation", "comment"];
 
@@ -49,7 +51,7 @@ fn collect(
             Some(list @ Value::Array(_)) if only_noise(&map, &["role", "content"]) => {
                 collect(list, is_tool, true, depth + 1, calls)
             }
-            _ => Err("the value of \"tool_calls\" is not a list of calls".to_owned()),
+            _ => Err(clause("call-list", &[])),
         },
         Value::Object(map) => {
             let mut call = one(map, is_tool)?;
@@ -57,7 +59,7 @@ fn collect(
             calls.push(call);
             Ok(())
         }
-        _ => Err("a call must be an object with \"name\" and \"arguments\"".to_owned()),
+        _ => Err(clause("call-object", &[])),
     }
 }
 
@@ -77,7 +79,7 @@ fn one(mut map: Map<String, Value>, is_tool: &dyn Fn(&str) -> bool) -> Result<Sh
     }
     let written = if map.contains_key("name") { "name" } else { "tool" };
     let Some(name) = map.shift_remove(written) else { return keyed(map, is_tool) };
-    let Value::String(name) = name else { return Err(format!("\"{written}\" is not a text")) };
+    let Value::String(name) = name else { return Err(clause("call-name", &[("key", written)])) };
     let mut reshaped = written != "name";
     let id = map.shift_remove("id");
     let present: Vec<&str> = ARGUMENTS.iter().copied().filter(|key| map.contains_key(*key)).collect();
@@ -87,7 +89,7 @@ fn one(mut map: Map<String, Value>, is_tool: &dyn Fn(&str) -> bool) -> Result<Sh
             reshaped |= *key != "arguments";
             map.shift_remove(*key)
         }
-        [first, second, ..] => return Err(format!("both \"{first}\" and \"{second}\" are given")),
+        [first, second, ..] => return Err(clause("call-two", &[("first", first), ("second", second)])),
     };
     reshaped |= matches!(arguments, Some(Value::String(_) | Value::Null)) || !map.is_empty();
     if !only_noise(&map, &[]) {
@@ -104,12 +106,12 @@ fn keyed(mut map: Map<String, Value>, is_tool: &dyn Fn(&str) -> bool) -> Result<
         (Some((name, arguments)), None) if is_tool(&name) => {
             Ok(Shaped { name, id, arguments: Some(arguments), reshaped: true })
         }
-        _ => Err("the object has no \"name\"".to_owned()),
+        _ => Err(clause("call-no-name", &[])),
     }
 }
 
 fn stray(map: &Map<String, Value>) -> Misfit {
     let keys: Vec<String> =
         map.keys().filter(|key| !NOISE.contains(&key.as_str())).take(5).map(|key| format!("\"{key}\"")).collect();
-    format!("{} stands beside \"name\" instead of inside \"arguments\"", keys.join(", "))
+    clause("call-stray", &[("keys", &keys.join(", "))])
 }

@@ -6,6 +6,8 @@ use serde_json::{Map, Value};
 use crate::reply::json::{Document, Fault, Located, Mend, Scanner, read_document};
 use crate::reply::{IssueCode, Notes, RepairCode, Span};
 
+use crate::reply::words::clause;
+
 use super::check::CallRules;
 use super::shape::{Shaped, calls_of};
 
@@ -239,9 +241,7 @@ impl Finder<'_, '_> {
                     self.mends(&document.mends);
                     Ok(document.values.into_iter().next().map_or_else(|| Value::Object(Map::new()), |one| one.value))
                 }
-                Ok(_) => {
-                    Err(Fault { truncated: false, at: 0, reached: 0, what: "several values in one call".to_owned() })
-                }
+                Ok(_) => Err(Fault { truncated: false, at: 0, reached: 0, what: clause("call-several", &[]) }),
                 Err(fault) => Err(fault),
             }
         };

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
+use crate::reply::words::clause;
 use crate::reply::{Change, ChangeWay, Issue, IssueCode, Location, Notes, Phase, Reading, RepairCode, Severity};
 use crate::spec::BlobId;
 
@@ -37,6 +38,9 @@ pub fn compose(changes: &[Change], files: &Files, shown: Shown<'_>, notes: &mut 
     let errors = notes.issues().iter().filter(|issue| issue.severity == Severity::Error).count();
     if errors > errors_before { Vec::new() } else { edits }
 }
+
+/// Why a change is refused; boxed, since an issue is large beside what it stands in for.
+type Refused = Box<Issue>;
 
 /// One replacement of bytes of the file as validated.
 struct Splice {
@@ -76,7 +80,7 @@ impl FileChanges<'_> {
             match self.splice(*index, change, before, &lines) {
                 Ok(Some(splice)) => splices.push(splice),
                 Ok(None) => {}
-                Err(issue) => self.notes.push(issue),
+                Err(issue) => self.notes.push(*issue),
             }
         }
         self.overlaps(&mut splices, changes, &lines)?;
@@ -140,20 +144,20 @@ impl FileChanges<'_> {
         change: &Change,
         before: &str,
         lines: &Lines<'_>,
-    ) -> Result<Option<Splice>, Issue> {
+    ) -> Result<Option<Splice>, Refused> {
         let eol = ending(before);
         let (range, new) = match &change.way {
             ChangeWay::Excerpt { old, new } => self.excerpt(index, change, before, lines, old, new)?,
             ChangeWay::Lines { first, last, new } => {
                 let (first, last) = (*first as usize, *last as usize);
                 if self.is_stale(before) {
-                    return Err(self.issue(index, change, IssueCode::StaleLines, "", &[]));
+                    return Err(Box::new(self.issue(index, change, IssueCode::StaleLines, "", &[])));
                 }
                 let count = lines.count();
                 if first == 0 || last.saturating_add(1) < first || last > count {
                     let (asked, count) = (format!("{first}-{last}"), count.to_string());
                     let facts = [("asked", asked.as_str()), ("count", count.as_str())];
-                    return Err(self.issue(index, change, IssueCode::LinesOutOfRange, "change", &facts));
+                    return Err(Box::new(self.issue(index, change, IssueCode::LinesOutOfRange, "change", &facts)));
                 }
                 replace_lines(before, lines, first, last, &with_final(&with_ending(new, eol), eol))
             }
@@ -175,9 +179,9 @@ impl FileChanges<'_> {
         lines: &Lines<'_>,
         old: &str,
         new: &str,
-    ) -> Result<(Range<usize>, String), Issue> {
+    ) -> Result<(Range<usize>, String), Refused> {
         if without_final(old).trim().is_empty() {
-            return Err(self.issue(index, change, IssueCode::AddressMissing, "empty-old", &[]));
+            return Err(Box::new(self.issue(index, change, IssueCode::AddressMissing, "empty-old", &[])));
         }
         match excerpt::find(before, lines, old, new) {
             Found::Once { range, new, mended } => {
@@ -198,23 +202,29 @@ impl FileChanges<'_> {
             Found::Several(at) => {
                 let at: Vec<String> = at.iter().map(usize::to_string).collect();
                 let at = at.join(", ");
-                Err(self.issue(index, change, IssueCode::ExcerptAmbiguous, "", &[("lines", &at)]).raw(old))
+                Err(Box::new(self.issue(index, change, IssueCode::ExcerptAmbiguous, "", &[("lines", &at)]).raw(old)))
             }
             Found::Nowhere => {
                 let near = excerpt::nearest_lines(lines, old, 3);
                 let mut issue = self.issue(index, change, IssueCode::ExcerptNotFound, "", &[]).raw(old);
                 if !near.is_empty() {
-                    issue.what = format!("{}; nearest: {}", issue.what, near.join("; "));
+                    issue.what = clause("nearest", &[("what", &issue.what), ("lines", &near.join("; "))]);
                 }
-                Err(issue)
+                Err(Box::new(issue))
             }
         }
     }
 
     /// The heading a symbol change means (spec 5.3).
-    fn heading(&self, index: usize, change: &Change, before: &str, path: &str) -> Result<Heading, Issue> {
+    fn heading(&self, index: usize, change: &Change, before: &str, path: &str) -> Result<Heading, Refused> {
         if !is_markdown(self.path) {
-            return Err(self.issue(index, change, IssueCode::SymbolUnsupported, "change", &[("symbol", path)]));
+            return Err(Box::new(self.issue(
+                index,
+                change,
+                IssueCode::SymbolUnsupported,
+                "change",
+                &[("symbol", path)],
+            )));
         }
         let wanted = path.trim().trim_start_matches('#').trim();
         let key = crate::sheet::heading_key(wanted);
@@ -233,13 +243,13 @@ impl FileChanges<'_> {
                 let keys = all.iter().map(|heading| heading.anchor.as_str());
                 let near = crate::reply::near::nearest(wanted, keys, 5);
                 let issue = self.issue(index, change, IssueCode::SymbolNotFound, "change", &[("symbol", wanted)]);
-                Err(Issue { allowed: near, ..issue })
+                Err(Box::new(Issue { allowed: near, ..issue }))
             }
             several => {
                 let anchors = several.iter().map(|heading| format!("{} (line {})", heading.anchor, heading.first));
                 let allowed = anchors.take(30).collect();
                 let issue = self.issue(index, change, IssueCode::SymbolAmbiguous, "change", &[("symbol", wanted)]);
-                Err(Issue { allowed, ..issue })
+                Err(Box::new(Issue { allowed, ..issue }))
             }
         }
     }

@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::reply::words::clause;
+
 use super::text::{Lines, without_final};
 
 /// Matches listed in an issue; more are counted as one "and more".
@@ -168,7 +170,9 @@ pub(super) fn nearest_lines(lines: &Lines<'_>, old: &str, count: usize) -> Vec<S
         .collect();
     best.sort_unstable();
     best.truncate(count);
-    best.into_iter().map(|(_, line)| format!("line {line} \"{}\"", cut(lines.get(line)))).collect()
+    best.into_iter()
+        .map(|(_, line)| clause("line", &[("line", &line.to_string()), ("text", &cut(lines.get(line)))]))
+        .collect()
 }
 
 fn words_of(line: &str) -> BTreeSet<&str> {

@@ -4,6 +4,7 @@
 use serde_json::{Map, Number, Value};
 
 use crate::reply::RepairCode;
+use crate::reply::words::clause;
 
 use super::{Document, Fault, Located, MAX_DEPTH, Mend};
 
@@ -90,7 +91,7 @@ impl<'a> Reader<'a> {
     }
 
     fn cut_off(&self, at: usize) -> Fault {
-        let what = "a string is cut off by the end of the text".to_owned();
+        let what = clause("json-cut", &[]);
         Fault { truncated: true, at, reached: self.pos, what }
     }
 
@@ -155,14 +156,14 @@ impl<'a> Reader<'a> {
             Some(quote) if is_quote(quote) => Ok(Value::String(self.string()?)),
             Some(digit) if digit == '-' || digit.is_ascii_digit() => self.number(),
             Some(letter) if letter.is_ascii_alphabetic() => self.word(),
-            Some(other) => Err(self.fault(self.pos, format!("`{other}` stands where a value is expected"))),
-            None => Err(self.fault(self.pos, "the text ends where a value is expected")),
+            Some(other) => Err(self.fault(self.pos, clause("json-value", &[("found", &other.to_string())]))),
+            None => Err(self.fault(self.pos, clause("json-value-end", &[]))),
         }
     }
 
     fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Fault>) -> Result<Value, Fault> {
         if self.depth >= MAX_DEPTH {
-            return Err(self.fault(self.pos, format!("nested deeper than {MAX_DEPTH} levels")));
+            return Err(self.fault(self.pos, clause("json-deep", &[("levels", &MAX_DEPTH.to_string())])));
         }
         self.depth += 1;
         let value = read(self);
@@ -186,7 +187,7 @@ impl<'a> Reader<'a> {
             let key = self.key()?;
             self.skip_blank();
             if self.peek() != Some(':') {
-                return Err(self.expected(&format!("`:` after the key {key:?}")));
+                return Err(self.expected(&clause("json-colon", &[("key", &cut(&key))])));
             }
             self.bump();
             self.skip_blank();
@@ -229,19 +230,21 @@ impl<'a> Reader<'a> {
                         self.mend("trailing comma", comma, &format!(",{closer}"), &closer.to_string())
                     }
                     // A value was begun and is missing: adding closers would hide it.
-                    None => return Err(self.fault(self.pos, "the text ends after a comma")),
+                    None => return Err(self.fault(self.pos, clause("json-comma-end", &[]))),
                     Some(_) => {}
                 }
                 Ok(())
             }
-            Some(_) => Err(self.expected(&format!("`,` or `{closer}`"))),
+            Some(_) => Err(self.expected(&clause("json-separator", &[("closer", &closer.to_string())]))),
         }
     }
 
     fn expected(&self, what: &str) -> Fault {
         match self.peek() {
-            Some(found) => self.fault(self.pos, format!("`{found}` stands where {what} is expected")),
-            None => self.fault(self.pos, format!("the text ends where {what} is expected")),
+            Some(found) => {
+                self.fault(self.pos, clause("json-expected", &[("found", &found.to_string()), ("wanted", what)]))
+            }
+            None => self.fault(self.pos, clause("json-expected-end", &[("wanted", what)])),
         }
     }
 
@@ -266,7 +269,7 @@ impl<'a> Reader<'a> {
                 self.mend("bare key", start, &key, &format!("{key:?}"));
                 Ok(key)
             }
-            _ => Err(self.expected("a key in double quotes")),
+            _ => Err(self.expected(&clause("json-key", &[]))),
         }
     }
 
@@ -280,7 +283,7 @@ impl<'a> Reader<'a> {
         let token = self.text.get(start..self.pos).unwrap_or("");
         match serde_json::from_str::<Number>(token) {
             Ok(number) => Ok(Value::Number(number)),
-            Err(_) => Err(self.fault(start, format!("`{}` is not a number", cut(token)))),
+            Err(_) => Err(self.fault(start, clause("json-number", &[("token", &cut(token))]))),
         }
     }
 
@@ -293,7 +296,7 @@ impl<'a> Reader<'a> {
             "true" | "True" => (Value::Bool(true), "true"),
             "false" | "False" => (Value::Bool(false), "false"),
             "null" | "None" => (Value::Null, "null"),
-            _ => return Err(self.fault(start, format!("`{}` is text without quotes", cut(token)))),
+            _ => return Err(self.fault(start, clause("json-word", &[("token", &cut(token))]))),
         };
         if token != canonical {
             self.mend("word", start, token, canonical);
@@ -338,9 +341,7 @@ impl<'a> Reader<'a> {
         } else if open != '"' || close != '"' {
             self.mend("odd quotes", start, &format!("{open}…{close}"), "\"…\"");
         }
-        serde_json::from_str(&strict).map_err(|_| {
-            self.fault(start, "a string holds a wrong escape or a control character; a backslash is written `\\\\`")
-        })
+        serde_json::from_str(&strict).map_err(|_| self.fault(start, clause("json-escape", &[])))
     }
 
     fn raw_control(&mut self, strict: &mut String, at: usize, escape: &str) {

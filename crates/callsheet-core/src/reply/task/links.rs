@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use crate::reply::change::headings;
 use crate::reply::markdown::Document;
 use crate::reply::references::{Scope, check_target};
+use crate::reply::words::clause;
 use crate::reply::{ChangeWay, DetailFile, Execution, IssueCode, Notes, Phase, ReadContext, Severity, Span};
 use crate::sheet::{link_target, parse_target};
 use crate::spec::{Slug, Target};
@@ -92,7 +93,7 @@ pub(super) fn check(document: &Document, execution: &Execution, context: &ReadCo
             }
         }
         let Ok(target) = parse_target(&link.target) else {
-            broken(&link, "it is no file, task or address", span, notes);
+            broken(&link, &clause("no-target", &[]), span, notes);
             continue;
         };
         if target.producer().is_some() && target.producer() == own {

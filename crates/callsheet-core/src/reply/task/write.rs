@@ -6,6 +6,8 @@ use crate::reply::{
     Answer, Candidates, Change, ChangeWay, Execution, IssueCode, Lookup, Notes, ReadContext, RepairCode, Severity, Span,
 };
 
+use crate::reply::words::clause;
+
 use super::body::is_change;
 use super::formats::{CHANGE_LABELS, NO_CHANGES};
 use super::tail::Tail;
@@ -146,7 +148,7 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
             return refuse(IssueCode::AddressConflict, "directory", "", &none, notes);
         }
         Some(Answer::File(facts)) if facts.binary => {
-            return refuse(IssueCode::FileUnreadable, "change", "it is a binary file", &none, notes);
+            return refuse(IssueCode::FileUnreadable, "change", &clause("binary", &[]), &none, notes);
         }
         Some(Answer::File(facts)) => change.path.clone_from(&facts.path),
         Some(Answer::Missing(other)) => match only(other, near_fits(&change.way)) {

@@ -78,6 +78,8 @@ fn settings_lie_over_the_vendor_row() {
         dialect = "anthropic"
         api_key_env = "WORK_KEY"
         window = 100000
+        [second]
+        dialect = "anthropic"
         [groq]
         dialect = "ollama"
         "#,
@@ -93,6 +95,9 @@ fn settings_lie_over_the_vendor_row() {
     let work = Provider::resolve("work", &all).unwrap();
     assert_eq!(work.base_url, Provider::resolve("anthropic", &all).unwrap().base_url);
     assert_eq!((work.api_key_env.as_deref(), work.window), (Some("WORK_KEY"), Some(100_000)));
+
+    let second = Provider::resolve("second", &all).unwrap();
+    assert_eq!(second.api_key_env.as_deref(), Some("ANTHROPIC_API_KEY"));
 
     let other_wire = Provider::resolve("groq", &all).unwrap();
     assert_eq!((other_wire.dialect, other_wire.base_url.as_str()), (Dialect::Ollama, "http://127.0.0.1:11434"));

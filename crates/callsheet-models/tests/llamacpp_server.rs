@@ -119,4 +119,13 @@ async fn real_llamacpp_server_over_many_calls() {
         let reply = model.ask(&story_request(2), &|_| {}, &CancellationToken::new()).await.unwrap();
         assert_eq!(reply.usage.output, 2);
     }
+
+    // More calls than slots: the server queues them.
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..10 {
+        let model = Arc::clone(&model);
+        calls.spawn(async move { model.ask(&story_request(3), &|_| {}, &CancellationToken::new()).await });
+    }
+    let outputs: Vec<u64> = calls.join_all().await.into_iter().map(|reply| reply.unwrap().usage.output).collect();
+    assert_eq!(outputs, [3; 10]);
 }

@@ -159,15 +159,14 @@ impl Provider {
             .dialect
             .or_else(|| vendor.map(|vendor| vendor.dialect))
             .ok_or_else(|| SettingsError::NoDialect { name: name.to_owned() })?;
-        // A row's address and adapter belong to its own dialect only.
-        let vendor = vendor.filter(|vendor| vendor.dialect == dialect);
+        // A row's address, key and adapter belong to its own dialect only.
+        let vendor = vendor.filter(|vendor| vendor.dialect == dialect).or_else(|| vendors::of_dialect(dialect));
         let own_address = settings.base_url.is_some();
-        let default_address = vendor.map(|vendor| vendor.base_url.clone()).or_else(|| vendors::address_of(dialect));
         let base_url = match dialect {
             Dialect::Scripted | Dialect::Embedded => String::new(),
             _ => settings
                 .base_url
-                .or(default_address)
+                .or_else(|| vendor.map(|vendor| vendor.base_url.clone()))
                 .ok_or_else(|| SettingsError::NoBaseUrl { name: name.to_owned() })?,
         };
         let adapter = match dialect {

@@ -52,11 +52,8 @@ pub fn vendors() -> &'static [Vendor] {
     &VENDORS
 }
 
-/// Address of the vendor a dialect is named after, for providers under a name of their own. OpenAI chat has none:
-/// whoever speaks it must say where.
-pub(super) fn address_of(dialect: Dialect) -> Option<String> {
-    if dialect == Dialect::Openai {
-        return None;
-    }
-    vendors().iter().find(|vendor| vendor.dialect == dialect).map(|vendor| vendor.base_url.clone())
+/// The vendor a dialect is named after, for providers under a name of their own. OpenAI chat has none: whoever speaks
+/// it must say where.
+pub(super) fn of_dialect(dialect: Dialect) -> Option<&'static Vendor> {
+    vendors().iter().find(|vendor| vendor.dialect == dialect && dialect != Dialect::Openai)
 }

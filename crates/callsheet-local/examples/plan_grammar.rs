@@ -24,7 +24,7 @@ const REFERENCES: [&str; 3] = ["[Project](project_description)", "[Readme](READM
 
 fn plan() -> Grammar {
     let (skills, references) = (SKILLS.map(String::from), REFERENCES.map(String::from));
-    let shape = ListShape { skills: &skills, references: &references, max_sections: 4, max_tasks: 2, first_number: 1 };
+    let shape = ListShape { skills: &skills, references: &references, max_sections: 3, max_tasks: 2, first_number: 1 };
     grammar::plan(&shape)
 }
 
@@ -36,7 +36,7 @@ fn request(seed: u64, constraint: Option<Grammar>) -> ModelRequest {
         messages: vec![Message::User { text: REQUESTS[index].into() }],
         tools: Vec::new(),
         constraint: constraint.map(|grammar| Constraint { grammar: Some(grammar), json_schema: None }),
-        max_output_tokens: 1_200,
+        max_output_tokens: 1_500,
         temperature: Some(0.7),
         seed: Some(seed),
         deadline: Duration::from_secs(300),
@@ -116,6 +116,7 @@ async fn run(
     tally.replies += 1;
     tally.tokens += reply.usage.output;
     tally.valid += u32::from(is_valid(&reply.text));
+    eprintln!("seed {seed}: {} tokens, {:?}, valid: {}", reply.usage.output, reply.stop, is_valid(&reply.text));
     Ok(reply.text)
 }
 

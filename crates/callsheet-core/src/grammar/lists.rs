@@ -10,12 +10,16 @@ use super::{Expr, Grammar};
 /// Links of one task at most.
 const MAX_LINKS: u32 = 3;
 /// Characters of the goals at most.
-const MAX_GOALS: u32 = 400;
+const MAX_GOALS: u32 = 300;
 /// Characters of `What is needed` at most.
-const MAX_NEED: u32 = 300;
+const MAX_NEED: u32 = 240;
 /// Characters of `Expected output` at most.
-const MAX_EXPECTED: u32 = 200;
+const MAX_EXPECTED: u32 = 160;
 
+/// New sections at most, whatever the shape asks for.
+const MAX_SECTIONS: u32 = 12;
+/// New tasks of a section at most, whatever the shape asks for.
+const MAX_TASKS: u32 = 8;
 /// Outstanding sections of an iteration at most.
 const MAX_OUTSTANDING: usize = 24;
 
@@ -32,6 +36,18 @@ pub struct ListShape<'a> {
     pub max_tasks: u32,
     /// Number of the first new name: `Task <first_number>`. The host picks it so that no later slug is taken (spec 6.3).
     pub first_number: u32,
+}
+
+/// Tokens that hold any list of this shape for a model of at least three characters a token: what `max_output_tokens` must
+/// be, because a list that is cut is not valid.
+pub fn list_tokens(shape: &ListShape<'_>) -> u32 {
+    let links: usize = one_line(shape.references).iter().map(|link| link.len().max(24)).max().unwrap_or(24);
+    let skill = one_line(shape.skills).iter().map(|skill| skill.len()).max().unwrap_or(0);
+    let links = count(links).saturating_mul(MAX_LINKS);
+    let task = (MAX_NEED + MAX_EXPECTED + 120).saturating_add(links).saturating_add(count(skill));
+    let section = shape.max_tasks.clamp(1, MAX_TASKS).saturating_mul(task).saturating_add(24);
+    let all = shape.max_sections.clamp(1, MAX_SECTIONS).saturating_mul(section);
+    all.saturating_add(MAX_GOALS + 60) / 3
 }
 
 /// The grammar of a plan: goals, the marker `**plan complete**` or not, 1 to `max_sections` sections.
@@ -95,8 +111,8 @@ impl<'a> Lists<'a> {
     fn new(shape: &'a ListShape<'a>) -> Self {
         Self {
             shape,
-            sections: shape.max_sections.clamp(1, 12),
-            tasks: shape.max_tasks.clamp(1, 8),
+            sections: shape.max_sections.clamp(1, MAX_SECTIONS),
+            tasks: shape.max_tasks.clamp(1, MAX_TASKS),
             skills: one_line(shape.skills),
             references: one_line(shape.references),
             rules: Vec::new(),

@@ -13,5 +13,5 @@ mod sample;
 mod schema;
 
 pub use expr::{Expr, Grammar};
-pub use lists::{ListShape, continuation, iteration, plan};
+pub use lists::{ListShape, continuation, iteration, list_tokens, plan};
 pub use replies::{EditableFile, execution, loop_turn, merge, refinement, write_execution};

@@ -2,6 +2,9 @@
 //!
 //! A fixture is header lines (see `support`), `---- text`, the text, `---- expect`, the reading in words.
 
+// A fixture that cannot be read fails its test at once.
+#![allow(clippy::expect_used)]
+
 mod support;
 
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! A small world for reading tests, described by header lines of a fixture.
 
-// Each test binary uses its own part of this.
-#![allow(dead_code)]
+// Each test binary uses its own part of this; a mistake in a fixture fails its test at once.
+#![allow(dead_code, clippy::expect_used)]
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

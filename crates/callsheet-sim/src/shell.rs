@@ -33,7 +33,7 @@ struct Shell {
     run: Run,
     log: Vec<Fact>,
     /// Effects being performed.
-    performing: Vec<Effect>,
+    performing: Vec<(EffectKey, Effect)>,
     /// Effects that were cancelled, whose results may still come.
     cancelled: Vec<Effect>,
     /// Gates and questions that somebody may answer while the run waits.
@@ -94,17 +94,19 @@ impl Shell {
 
     /// Effects that left the list are cancelled; a result may still come, too late.
     fn drop_vanished(&mut self, owed: &[Effect]) {
+        if self.performing.is_empty() {
+            return;
+        }
         let keys: Vec<EffectKey> = owed.iter().map(Effect::key).collect();
-        let (kept, gone): (Vec<Effect>, Vec<Effect>) =
-            self.performing.drain(..).partition(|effect| keys.contains(&effect.key()));
+        let (kept, gone): (Vec<_>, Vec<_>) = self.performing.drain(..).partition(|(key, _)| keys.contains(key));
         self.performing = kept;
-        self.cancelled.extend(gone);
+        self.cancelled.extend(gone.into_iter().map(|(_, effect)| effect));
     }
 
     fn start(&mut self, owed: &[Effect]) -> Result<(), String> {
         for effect in owed {
             let key = effect.key();
-            if self.performing.iter().any(|performed| performed.key() == key) {
+            if self.performing.iter().any(|(performed, _)| *performed == key) {
                 continue;
             }
             let pure =
@@ -114,10 +116,10 @@ impl Shell {
                     // A start of this turn moved the list on.
                     continue;
                 }
-                self.append(Event::Started { effect: key })?
+                self.append(Event::Started { effect: key.clone() })?
                     .map_err(|reject| format!("a start of something owed is refused: {reject}"))?;
             }
-            self.performing.push(effect.clone());
+            self.performing.push((key, effect.clone()));
         }
         Ok(())
     }
@@ -183,7 +185,7 @@ impl Shell {
         {
             // It was owed and the shell performs it from here on.
             let owed = self.run.outstanding().into_iter().find(|owed| owed.key() == *effect);
-            self.performing.extend(owed);
+            self.performing.extend(owed.map(|owed| (effect.clone(), owed)));
         }
         Ok(())
     }
@@ -229,13 +231,13 @@ impl Shell {
             return Ok(());
         }
         let index = self.world.random.below(self.performing.len());
-        let effect = self.performing.swap_remove(index);
+        let (key, effect) = self.performing.swap_remove(index);
         self.now += u64::try_from(self.world.random.below(1_500)).unwrap_or(0);
         let (event, absent) = match self.world.perform(&self.run, &effect) {
             Some(event) => (event, false),
             None => (Event::RunWaiting { outcome: World::absence(&effect) }, true),
         };
-        let owed = self.run.is_outstanding(&effect.key());
+        let owed = self.run.is_outstanding(&key);
         if absent {
             self.resting.push(effect.clone());
         }
@@ -243,7 +245,7 @@ impl Shell {
         match self.append(event)? {
             Ok(()) => {}
             // `all` does not answer a gate that shows one thing: it is asked again.
-            Err(Reject::AnswerDoesNotFit(_)) if misfit => self.performing.push(effect),
+            Err(Reject::AnswerDoesNotFit(_)) if misfit => self.performing.push((key, effect)),
             Err(reject) if owed => return Err(format!("nothing owed is forgotten: its result is refused: {reject}")),
             Err(_) => {}
         }

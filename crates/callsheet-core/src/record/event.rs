@@ -122,7 +122,7 @@ pub enum Event {
         /// Warnings.
         issues: Vec<Issue>,
     },
-    /// A turn of a loop task asks for tool calls. Calls answered from an earlier equal one carry its output.
+    /// A turn of a loop task asks for tool calls. The machine answers calls equal to earlier ones itself (spec 10.7).
     CallsAsked {
         /// Which call.
         key: CallKey,
@@ -236,7 +236,8 @@ pub enum Event {
     },
     /// A person asked to stop.
     CancelRequested,
-    /// Nobody can answer what waits; the process ends and the run can be resumed.
+    /// Nobody can answer what waits; the process ends and the run can be resumed. Recorded once nothing but gates
+    /// and questions is outstanding and all of them were tried: open ones rest until an answer or a resume.
     RunWaiting {
         /// `approval_required` or `input_required`.
         outcome: Outcome,

@@ -62,8 +62,7 @@ pub(super) enum NotRun {
 pub(super) async fn run(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun> {
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     let started = Instant::now();
-    let mut child = spawn(command, bounds.writable).await?;
-    let group = Group::of(&child);
+    let Started { group, mut child } = spawn(command, bounds.writable).await?;
     let (stdout, stderr) = (Stream::new(bounds.cap), Stream::new(bounds.cap));
     let mut drains = JoinSet::new();
     if let Some(source) = child.stdout.take() {
@@ -85,8 +84,15 @@ pub(super) async fn run(mut command: Command, bounds: Bounds<'_>) -> Result<Ende
     Ok(Ended { end, stdout: stdout.text(), stderr: stderr.text(), elapsed: started.elapsed() })
 }
 
+/// A process on its way from the thread that started it. If nobody waits for it any more, dropping this kills the
+/// group, which `kill_on_drop` of the child alone would not.
+struct Started {
+    group: Group,
+    child: Child,
+}
+
 /// Starts the command from a thread that is restricted first.
-async fn spawn(mut command: Command, writable: Vec<PathBuf>) -> Result<Child, NotRun> {
+async fn spawn(mut command: Command, writable: Vec<PathBuf>) -> Result<Started, NotRun> {
     let (sender, receiver) = oneshot::channel();
     let runtime = Handle::current();
     std::thread::Builder::new()
@@ -94,8 +100,8 @@ async fn spawn(mut command: Command, writable: Vec<PathBuf>) -> Result<Child, No
         .spawn(move || {
             let _entered = runtime.enter();
             sandbox::restrict(&writable);
-            // If nobody waits any more the child comes back here and is killed on drop.
-            let _unclaimed = sender.send(command.spawn());
+            let started = command.spawn().map(|child| Started { group: Group::of(&child), child });
+            let _unclaimed = sender.send(started);
         })
         .map_err(NotRun::Start)?;
     let spawned = receiver.await.map_err(|_| NotRun::Fault(ToolFault::Defect("the sandbox thread died".to_owned())))?;

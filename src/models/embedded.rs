@@ -111,7 +111,7 @@ fn no_weights(why: &str) -> Failure {
 #[cfg(feature = "embedded")]
 pub(super) fn load(path: &Path) -> Result<Arc<dyn Model>, ModelFault> {
     let options = callsheet_local::EmbeddedOptions::default();
-    callsheet_local::EmbeddedModel::load(path, options)
+    callsheet_local::EmbeddedModel::load(path, &options)
         .map(|model| Arc::new(model) as Arc<dyn Model>)
         .map_err(|fault| ModelFault::Configuration { message: fault.to_string() })
 }

@@ -114,6 +114,7 @@ impl Run {
             return Err(Reject::GateClosed(gate.clone()));
         }
         if *answer == Answer::Stop {
+            self.close_asking(gate);
             return self.cancel();
         }
         match &gate.kind {
@@ -140,6 +141,27 @@ impl Run {
         self.in_flight.remove(&EffectKey::Gate(gate.clone()));
         self.waiting = None;
         Ok(())
+    }
+
+    /// This asking is answered without a verdict: after a resume the gate asks under another number.
+    fn close_asking(&mut self, gate: &Gate) {
+        let n = self.next_gate();
+        match &gate.kind {
+            GateKind::BeforeRun(_) => self.before_run = None,
+            GateKind::BeforeApply { task, run, set } => {
+                let key = SetKey { task: task.clone(), run: run.clone(), set: *set };
+                if let Some(set) = self.sets.get_mut(&key) {
+                    set.stage = SetStage::Gated(n);
+                }
+            }
+            GateKind::BeforeCall { task, run, call } => {
+                let run = self.tasks.get_mut(task).and_then(|task| task.run_mut(run));
+                if let Some(call) = run.and_then(|run| run.call_mut(call)) {
+                    call.state = ToolState::Gated(n);
+                }
+            }
+        }
+        self.in_flight.remove(&EffectKey::Gate(gate.clone()));
     }
 
     fn answer_before_run(&mut self, listed: &[Slug], answer: &Answer) -> Result<(), Reject> {

@@ -1,5 +1,8 @@
 //! Laws of spec 4.1: reading never panics, is deterministic, and reads its own rendering back unchanged.
 
+// A fixture that cannot be read fails its test at once.
+#![allow(clippy::expect_used)]
+
 mod support;
 
 use callsheet_core::reply::{ReplyKind, read_continuation, read_iteration, read_plan, read_sheet};

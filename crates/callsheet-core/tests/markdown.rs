@@ -74,6 +74,46 @@ fn odd_headings_are_recognised_with_their_repairs() {
     );
 }
 
+/// covers: duplicate-section
+#[test]
+fn a_title_that_fits_two_sections_is_neither() {
+    const TWO: Format = Format {
+        rules: &[
+            Rule { heading: Heading::Details, title: "Details one", level: 2, synonyms: &[], numbered: false },
+            Rule { heading: Heading::ChangeDetails, title: "Details two", level: 2, synonyms: &[], numbered: false },
+        ],
+        markers: &[],
+        plain_titles: false,
+    };
+    let mut notes = Notes::new(Phase::Execute, false);
+    let document = Document::read("## Details one\n## Details onwo\n", &TWO, Prepare::default(), &mut notes);
+    assert_eq!(document.all(Heading::Details).count(), 1);
+    let codes: Vec<_> = notes.issues().iter().map(|issue| issue.code.as_str()).collect();
+    assert_eq!(codes, ["duplicate-section"]);
+}
+
+/// Work is linear in the text: a hundred times the text takes no more than some hundred times the steps. Shown by size
+/// alone, without a clock: these texts would take hours if any step were quadratic.
+#[test]
+fn large_odd_texts_are_read() {
+    for part in [
+        "[",
+        "[ ",
+        "**a",
+        "- **Skill** x\n",
+        "```\n",
+        "<think>",
+        "</think>\n",
+        "## Tasks\n",
+        "> ",
+        "1. a: b\n",
+        "- a\n  ",
+    ] {
+        let (document, _) = read(&part.repeat(200_000 / part.len()));
+        document.pieces(0..document.len(), LABELS);
+    }
+}
+
 #[test]
 fn thinking_and_a_wrapper_go_and_lines_stay() {
     let (document, notes) = read("<think>\n## Tasks\n</think>\nHere:\n```markdown\n## Tasks\n- a\n```\n");

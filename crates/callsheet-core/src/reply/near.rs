@@ -5,6 +5,9 @@ use strsim::levenshtein;
 /// Texts longer than this are never compared; it keeps candidate search bounded.
 const LONGEST: usize = 200;
 
+/// Values beyond these are not compared; it keeps candidate search bounded too.
+const CANDIDATES: usize = 1_000;
+
 /// Whether `a` becomes `b` by at most `limit` insertions, deletions and replacements of characters.
 pub fn within(a: &str, b: &str, limit: usize) -> bool {
     a.chars().count().abs_diff(b.chars().count()) <= limit
@@ -18,6 +21,7 @@ pub fn nearest<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>, coun
     let wanted: String = wanted.chars().take(LONGEST).flat_map(char::to_lowercase).collect();
     let mut ranked: Vec<(usize, usize, &str)> = values
         .into_iter()
+        .take(CANDIDATES)
         .map(|value| {
             let lower: String = value.chars().take(LONGEST).flat_map(char::to_lowercase).collect();
             (levenshtein(&wanted, &lower), usize::MAX - shared_words(&wanted, &lower), value)

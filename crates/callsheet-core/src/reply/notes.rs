@@ -117,14 +117,18 @@ impl Notes {
         self.issues.retain(|issue| !inside(issue.place.span));
     }
 
-    /// Changes notes made so far, for a task whose name became known later.
-    pub fn name_task(&mut self, span: Span, name: &str) {
-        let inside = |at: Span| span.first <= at.first && at.last <= span.last;
-        for repair in self.repairs.iter_mut().filter(|repair| repair.task.is_none() && inside(repair.span)) {
-            repair.task = Some(name.to_owned());
+    /// Gives notes made so far, that have no task, the task whose lines they are in. `tasks` is in line order.
+    pub fn name_tasks(&mut self, tasks: &[(Span, String)]) {
+        let name_at = |at: Span| {
+            let after = tasks.partition_point(|(span, _)| span.first <= at.first);
+            let (span, name) = tasks.get(after.checked_sub(1)?)?;
+            (at.last <= span.last).then(|| name.clone())
+        };
+        for repair in self.repairs.iter_mut().filter(|repair| repair.task.is_none()) {
+            repair.task = name_at(repair.span);
         }
-        for issue in self.issues.iter_mut().filter(|issue| issue.place.task.is_none() && inside(issue.place.span)) {
-            issue.place.task = Some(name.to_owned());
+        for issue in self.issues.iter_mut().filter(|issue| issue.place.task.is_none()) {
+            issue.place.task = name_at(issue.place.span);
         }
     }
 

@@ -1,10 +1,10 @@
 //! Names and slugs for a whole list (spec 6.1, 6.3, 6.4).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::spec::{Slug, Task, TaskList};
 
-use super::names::{default_name, free_name, slug_of};
+use super::names::{default_name_from, free_name_from, slug_of};
 
 /// What filling did to a task's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,9 +41,12 @@ pub fn fill_names(list: &mut TaskList, open: &[&Task], taken: &BTreeSet<Slug>) -
             adopt(task, known, &mut used);
         }
     }
+    // Where the search for a free number goes on, by stem; slugs are only ever added.
+    let mut next: BTreeMap<String, u32> = BTreeMap::new();
     for ((task, claim), change) in tasks.iter_mut().zip(&claimed).zip(&mut changes) {
         if claim.is_none() && !task.name.is_empty() {
-            let (name, slug) = free_name(&task.name, &used);
+            let from = next.entry(format!("{} ()", task.name)).or_insert(2);
+            let (name, slug) = free_name_from(&task.name, &used, from);
             if name != task.name {
                 *change = NameChange::Numbered;
             }
@@ -54,7 +57,8 @@ pub fn fill_names(list: &mut TaskList, open: &[&Task], taken: &BTreeSet<Slug>) -
     }
     for ((task, claim), change) in tasks.iter_mut().zip(&claimed).zip(&mut changes) {
         if claim.is_none() && task.name.is_empty() {
-            let (name, slug) = default_name(task.skill.as_deref(), &used);
+            let from = next.entry(task.skill.clone().unwrap_or_default()).or_insert(1);
+            let (name, slug) = default_name_from(task.skill.as_deref(), &used, from);
             *change = NameChange::Filled;
             used.insert(slug.clone());
             task.name = name;

@@ -77,29 +77,39 @@ fn is_number(text: &str) -> bool {
 
 /// The default name of a task (spec 6.1): `<Skill> <n>`, or `Task <n>`, with the smallest number whose slug is free.
 pub fn default_name(skill: Option<&str>, taken: &BTreeSet<Slug>) -> (String, Slug) {
+    default_name_from(skill, taken, &mut 1)
+}
+
+/// The same, beginning at a number below which all are known to be taken; the number after the one found is left there.
+pub(super) fn default_name_from(skill: Option<&str>, taken: &BTreeSet<Slug>, from: &mut u32) -> (String, Slug) {
     let stem = skill.map(str::trim).filter(|skill| !skill.is_empty()).unwrap_or("Task");
-    first_free(taken, 1, |n| format!("{stem} {n}"))
+    first_free(taken, from, |n| format!("{stem} {n}"))
 }
 
 /// A name that is free: the name itself, else with ` (2)`, ` (3)` added (spec 6.3).
 pub fn free_name(name: &str, taken: &BTreeSet<Slug>) -> (String, Slug) {
+    free_name_from(name, taken, &mut 2)
+}
+
+/// The same, beginning at a number below which all are known to be taken.
+pub(super) fn free_name_from(name: &str, taken: &BTreeSet<Slug>, from: &mut u32) -> (String, Slug) {
     let slug = slug_of(name);
     if !taken.contains(&slug) && !is_reserved(&slug, taken) {
         return (name.to_owned(), slug);
     }
-    first_free(taken, 2, |n| format!("{name} ({n})"))
+    first_free(taken, from, |n| format!("{name} ({n})"))
 }
 
 /// The first numbered name with a free slug. A slug that is cut loses its number, so the stem is shortened then.
-fn first_free(taken: &BTreeSet<Slug>, from: u32, name: impl Fn(u32) -> String) -> (String, Slug) {
-    let mut number = from;
+fn first_free(taken: &BTreeSet<Slug>, from: &mut u32, name: impl Fn(u32) -> String) -> (String, Slug) {
     loop {
+        let number = *from;
+        *from = number.saturating_add(1);
         let candidate = name(number);
         let slug = numbered_slug(&candidate, number);
         if (!taken.contains(&slug) && !is_reserved(&slug, taken)) || number == u32::MAX {
             return (candidate, slug);
         }
-        number += 1;
     }
 }
 

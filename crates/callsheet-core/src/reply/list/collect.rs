@@ -7,7 +7,7 @@ use crate::reply::markdown::{Document, Heading, Section};
 use crate::reply::{IssueCode, Notes, RepairCode, Span};
 
 use super::format::{TASK_LABELS, label};
-use super::group::{RawTask, holds_keys, tasks};
+use super::group::{RawTask, hint, holds_keys, tasks};
 use super::{Kind, words};
 
 /// A step before its tasks are read.
@@ -52,6 +52,9 @@ pub fn collect(document: &Document, kind: Kind, notes: &mut Notes) -> Collected 
     collector.out
 }
 
+/// Tasks sections that are looked at; more of them are a loop of the model.
+const LISTS: usize = 8;
+
 struct Collector<'a> {
     document: &'a Document,
     kind: Kind,
@@ -77,7 +80,7 @@ impl Collector<'_> {
             }
         }
         let mut chosen: Option<Run> = None;
-        for start in starts {
+        for start in starts.into_iter().take(LISTS) {
             let mut scratch = notes.clone();
             let run = self.run(start, &mut scratch);
             match &chosen {
@@ -208,7 +211,9 @@ impl Collector<'_> {
         let mut found = tasks(pieces, notes);
         notes.repair(RepairCode::ListShape, section.heading_span(), &section.title, "");
         if let [only] = found.as_mut_slice() {
-            only.hint.get_or_insert_with(|| section.title.clone());
+            if only.hint.is_none() {
+                only.hint = hint(&section.title);
+            }
             only.span = only.span.to(section.heading_span());
         }
         run.steps.push(RawStep { title: section.title.clone(), tasks: found });
@@ -232,8 +237,7 @@ impl Collector<'_> {
                 Some(Heading::Goals) => goals.push((body(document, section).0, section.span(), section.body.clone())),
                 Some(Heading::Issues) => self.out.remarks = body(document, section).0,
                 Some(Heading::NoLongerRelevant) => self.out.irrelevant = document.text(section.body.clone()),
-                Some(Heading::TaskSection) if !inside && run.is_empty() => {}
-                Some(Heading::TaskSection) if !inside => self.outside(section.body.clone(), notes),
+                Some(Heading::TaskSection) if at < run.start => self.outside(section.body.clone(), notes),
                 None if !inside => self.outside(section.line..section.body.end, notes),
                 _ => {}
             }

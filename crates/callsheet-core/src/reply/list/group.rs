@@ -2,6 +2,7 @@
 
 use crate::reply::markdown::{Label, Labelled, Piece, PieceKind};
 use crate::reply::{IssueCode, Notes, RepairCode, Span};
+use crate::sheet::heading_key;
 
 use super::format::label;
 
@@ -34,7 +35,7 @@ impl RawTask {
 struct Entry {
     label: Labelled,
     apart: bool,
-    fences: Vec<usize>,
+    fences: Vec<(usize, Span)>,
 }
 
 /// Labels under one heading or item, or outside any.
@@ -60,7 +61,7 @@ pub fn tasks(pieces: Vec<Piece>, notes: &mut Notes) -> Vec<RawTask> {
             notes.repair(RepairCode::ListShape, span, &title, "");
             if let [only] = tasks.as_mut_slice() {
                 only.span = only.span.to(span);
-                only.hint = Some(title);
+                only.hint = hint(&title);
             }
         }
         found.extend(tasks);
@@ -116,7 +117,7 @@ fn chunks(pieces: Vec<Piece>, notes: &mut Notes) -> Vec<Chunk> {
             }
             PieceKind::Fence(index) => {
                 if let Some(entry) = chunks.last_mut().and_then(|chunk| chunk.entries.last_mut()) {
-                    entry.fences.push(index);
+                    entry.fences.push((index, span));
                 }
                 apart = true;
                 continue;
@@ -137,6 +138,14 @@ fn plain(text: &str) -> String {
     text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | ':')).to_owned()
 }
 
+/// The title of a task's heading or item as its name, unless it only counts tasks.
+pub fn hint(title: &str) -> Option<String> {
+    let key = heading_key(title);
+    let stem = key.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-');
+    let counts = ["", "task", "tasks", "task-section", "section", "step", "phase", "stage", "group"].contains(&stem);
+    (!counts).then(|| title.to_owned())
+}
+
 /// Task boundaries of one list (spec 4.5).
 fn split(entries: Vec<Entry>, notes: &mut Notes) -> Vec<RawTask> {
     let groups = by_gaps(&entries);
@@ -146,7 +155,7 @@ fn split(entries: Vec<Entry>, notes: &mut Notes) -> Vec<RawTask> {
     });
     let starts: Vec<usize> = if clear { groups.iter().map(|group| group.start).collect() } else { by_keys(&entries) };
     let several = starts.len() > 1;
-    let gaps = !clear && groups.len() > 1 || several && !clear;
+    let gaps = !clear && (several || groups.len() > 1);
     let mut tasks: Vec<RawTask> = Vec::new();
     for (at, entry) in entries.into_iter().enumerate() {
         let span = entry.label.span;
@@ -156,7 +165,10 @@ fn split(entries: Vec<Entry>, notes: &mut Notes) -> Vec<RawTask> {
         if let Some(task) = tasks.last_mut() {
             task.span = task.span.to(span);
             task.labels.push(entry.label);
-            task.fences.extend(entry.fences);
+            for (index, span) in entry.fences {
+                task.span = task.span.to(span);
+                task.fences.push(index);
+            }
         }
     }
     if gaps && let (Some(first), Some(last)) = (tasks.first(), tasks.last()) {

@@ -1,5 +1,7 @@
 //! Names, order and references of a whole list (spec 4.4 `step-split`, 5.5, 6).
 
+use std::collections::BTreeMap;
+
 use crate::reply::references::{Producer, Scope, check_value, one_run, written_links};
 use crate::reply::{IssueCode, KnownTask, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::fill::{NameChange, fill_names};
@@ -30,7 +32,11 @@ fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Notes) {
         list.tasks().map(|task| (!task.name.is_empty()).then(|| slug_of(&task.name))).collect();
     let open: Vec<&Task> = context.tasks.iter().filter(|known| !known.done).map(|known| &known.task).collect();
     let changes = fill_names(&mut list, &open, &context.taken);
-    let twice = |slug: &Slug| written.iter().flatten().filter(|other| *other == slug).count() > 1;
+    let mut counts: BTreeMap<&Slug, usize> = BTreeMap::new();
+    for slug in written.iter().flatten() {
+        *counts.entry(slug).or_default() += 1;
+    }
+    let twice = |slug: &Slug| counts.get(slug).is_some_and(|count| *count > 1);
     let repeated: Vec<Option<Slug>> = written.iter().map(|slug| slug.clone().filter(twice)).collect();
     let drafts = steps.iter_mut().flatten().zip(repeated);
     for (((draft, repeated), task), change) in drafts.zip(list.tasks()).zip(changes) {
@@ -40,7 +46,6 @@ fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Notes) {
         match change {
             NameChange::Kept => {}
             NameChange::Filled => {
-                notes.name_task(draft.span, &task.name);
                 notes.set_task(Some(&task.name));
                 notes.repair(RepairCode::NameFilled, Span::line(draft.span.first), "", &task.name);
             }
@@ -51,6 +56,10 @@ fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Notes) {
         }
         notes.set_task(None);
     }
+    let mut named: Vec<(Span, String)> =
+        steps.iter().flatten().map(|draft| (draft.span, draft.task.name.clone())).collect();
+    named.sort();
+    notes.name_tasks(&named);
 }
 
 /// What tasks of the list and finished tasks outside it give to references.
@@ -123,24 +132,39 @@ fn depths(step: &[Draft], range: std::ops::Range<usize>, scope: &Scope) -> Vec<O
             named.filter(|at| range.contains(at) && *at != own).map(|at| at - range.start).collect()
         })
         .collect();
-    let mut depths: Vec<Option<usize>> = vec![None; step.len()];
-    // Each pass settles at least one task, or none can be settled.
-    loop {
-        let mut settled = false;
-        for (at, needed) in needs.iter().enumerate() {
-            if depths.get(at) != Some(&None) {
-                continue;
+    by_depth(&needs)
+}
+
+/// Depths of a graph given by what each node needs; nodes on or behind a cycle have none.
+fn by_depth(needs: &[Vec<usize>]) -> Vec<Option<usize>> {
+    let mut needed_by: Vec<Vec<usize>> = vec![Vec::new(); needs.len()];
+    for (at, needed) in needs.iter().enumerate() {
+        for on in needed {
+            if let Some(users) = needed_by.get_mut(*on) {
+                users.push(at);
             }
-            let known: Option<Vec<usize>> = needed.iter().map(|on| depths.get(*on).copied().flatten()).collect();
-            if let (Some(known), Some(slot)) = (known, depths.get_mut(at)) {
-                *slot = Some(known.into_iter().max().map_or(0, |deepest| deepest + 1));
-                settled = true;
-            }
-        }
-        if !settled {
-            return depths;
         }
     }
+    let mut open: Vec<usize> = needs.iter().map(Vec::len).collect();
+    let mut deepest = vec![0_usize; needs.len()];
+    let mut depths: Vec<Option<usize>> = vec![None; needs.len()];
+    let mut ready: Vec<usize> = (0..needs.len()).filter(|at| open.get(*at) == Some(&0)).collect();
+    while let Some(at) = ready.pop() {
+        let depth = deepest.get(at).copied().unwrap_or(0);
+        if let Some(slot) = depths.get_mut(at) {
+            *slot = Some(depth);
+        }
+        for user in needed_by.get(at).into_iter().flatten() {
+            if let (Some(left), Some(deep)) = (open.get_mut(*user), deepest.get_mut(*user)) {
+                *left = left.saturating_sub(1);
+                *deep = (*deep).max(depth + 1);
+                if *left == 0 {
+                    ready.push(*user);
+                }
+            }
+        }
+    }
+    depths
 }
 
 fn references(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<Step>, Vec<Span>) {

@@ -66,6 +66,9 @@ pub fn read(
         calls: Vec::new(),
         extra,
     };
+    for label in raw.all(label::SKILL_CALL).filter(|label| label.fences.is_empty() && raw.fences.is_empty()) {
+        notes.repair(RepairCode::KeyDropped, label.span, &label.written, "");
+    }
     let fences: Vec<usize> = fences(raw);
     task.calls = calls::read(&fences, document, &task, context, notes);
     notes.set_task(None);

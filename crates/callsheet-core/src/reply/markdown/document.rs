@@ -321,7 +321,7 @@ fn title_lines(lines: &[Line], kinds: &[Kind], format: &Format, known: &[Raw]) -
         let plain = straighten(&line.text);
         let bold = bold_only(&plain).is_some();
         let signs = plain.starts_with('#');
-        if !bold && !signs && (!format.plain_titles || plain.len() > LONGEST_TITLE) {
+        if !bold && !signs && !may_be_title(&plain, format) {
             continue;
         }
         let Matched::One(matched) = format.find(clean(&plain)) else { continue };
@@ -332,6 +332,12 @@ fn title_lines(lines: &[Line], kinds: &[Kind], format: &Format, known: &[Raw]) -
         }
     }
     found
+}
+
+/// Cheap first look at a line of text.
+fn may_be_title(line: &str, format: &Format) -> bool {
+    let begins = |title: &str| line.get(..title.len()).is_some_and(|head| head.eq_ignore_ascii_case(title));
+    format.plain_titles && line.len() <= LONGEST_TITLE && format.rules.iter().any(|rule| begins(rule.title))
 }
 
 /// `Task section 2` or `Goals / summary` alone on a line; one word needs a colon.

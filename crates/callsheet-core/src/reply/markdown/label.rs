@@ -57,6 +57,8 @@ pub fn marker(line: &str) -> Option<Marker<'_>> {
     let sign = body.chars().next()?;
     let after = if matches!(sign, '-' | '*' | '+' | '•' | '–' | '‣' | '◦') {
         body.get(sign.len_utf8()..)?
+    } else if let Some(tail) = ["[ ]", "[x]", "[X]"].into_iter().find_map(|check| body.strip_prefix(check)) {
+        tail
     } else {
         let digits = body.find(|c: char| !c.is_ascii_digit()).filter(|n| (1..=9).contains(n))?;
         body.get(digits..)?.strip_prefix(['.', ')'])?
@@ -205,7 +207,11 @@ fn plain<'a>(body: &'a str, rules: &'static [LabelRule], marked: bool) -> Option
             return Some((Label::Known(rule.name), head, separated(tail).0, Form::Other));
         }
     }
-    None
+    // One word is a label only if what follows cannot be the rest of a sentence.
+    let (head, value) =
+        body.split_once(' ').filter(|(_, value)| marked && !value.trim().contains(' ') || value.starts_with('['))?;
+    let rule = rules.iter().find(|rule| marked && rule.name == head && !value.trim().is_empty())?;
+    Some((Label::Known(rule.name), head, value.trim(), Form::Other))
 }
 
 /// The text behind a label without a colon or dash, and whether there was one.
@@ -229,11 +235,14 @@ fn known(written: &str, rules: &'static [LabelRule]) -> Option<&'static str> {
         return None;
     }
     let wanted = folded(&straighten(written));
-    let canonical = rules.iter().find(|rule| folded(rule.name) == wanted);
+    let first = wanted.chars().next()?;
+    // Comparing the first letter spares nearly all of the work for text that is no label.
+    let is = |name: &str| name.starts_with(|c: char| c.to_ascii_lowercase() == first) && folded(name) == wanted;
+    let canonical = rules.iter().find(|rule| is(rule.name));
     if let Some(rule) = canonical {
         return Some(rule.name);
     }
-    let mut fitting = rules.iter().filter(|rule| rule.synonyms.iter().any(|synonym| folded(synonym) == wanted));
+    let mut fitting = rules.iter().filter(|rule| rule.synonyms.iter().any(|synonym| is(synonym)));
     let first = fitting.next()?;
     fitting.next().is_none().then_some(first.name)
 }

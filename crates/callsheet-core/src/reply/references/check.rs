@@ -108,7 +108,7 @@ fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Op
     };
     let (checked, tokens) = check_kind(target, checking)?;
     let canonical = link_target(&checked);
-    let noted = checking.notes.repairs().iter().rev().any(|repair| {
+    let noted = checking.notes.repairs().iter().rev().take(4).any(|repair| {
         repair.span == checking.span
             && repair.before == crate::reply::excerpt(checking.raw)
             && matches!(

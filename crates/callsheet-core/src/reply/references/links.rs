@@ -201,7 +201,7 @@ fn unescape(text: &str) -> String {
     let mut letters = text.chars().peekable();
     while let Some(c) = letters.next() {
         match (c, letters.peek()) {
-            ('\\', Some(next)) if matches!(next, '[' | ']' | '\\') => {}
+            ('\\', Some('[' | ']' | '\\')) => {}
             _ => {
                 out.push(c);
                 continue;

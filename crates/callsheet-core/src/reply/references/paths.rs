@@ -161,7 +161,7 @@ fn mended(
     let answer = checking.notes.answer(checking.context, lookup).cloned();
     let (target, tokens) = match (answer, &fragment) {
         (Some(Answer::File(facts)), _) => file(facts, fragment, checking)?,
-        (None, None) => (Target::File { path, fragment: None }, 0),
+        (_, None) => (Target::File { path, fragment: None }, 0),
         _ => {
             checking.refuse(IssueCode::LookupMissing, "", &path, []);
             return None;

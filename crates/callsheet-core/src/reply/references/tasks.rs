@@ -132,7 +132,10 @@ fn find(slug: &Slug, scope: &Scope) -> Found {
     }
     let text = slug.as_str();
     let trimmed = text.strip_suffix("-results").or_else(|| text.strip_suffix("-md")).unwrap_or(text);
-    let fits = |other: &Slug| other.as_str() == trimmed || near_slug(other.as_str(), trimmed);
+    let fits = |other: &Slug| {
+        let other = other.as_str();
+        other == trimmed || other.len().abs_diff(trimmed.len()) <= 6 && near_slug(other, trimmed)
+    };
     let mut fitting = tasks().filter(|(_, task)| task.slug.as_ref().is_some_and(fits)).map(|(at, _)| at);
     match (fitting.next(), fitting.next()) {
         (Some(at), None) => Found::Near(at),

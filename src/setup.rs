@@ -39,19 +39,14 @@ impl Setup {
         if !project.is_dir() {
             return Err(Failure::usage(format!("{} is not a folder", project.display()), ""));
         }
-        let folders = Folders::from_environment().ok_or_else(|| {
-            Failure::internal("there is no home directory", "set HOME or CALLSHEET_HOME")
-        })?;
+        let folders = Folders::from_environment()
+            .ok_or_else(|| Failure::internal("there is no home directory", "set HOME or CALLSHEET_HOME"))?;
         let environment: BTreeMap<String, String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
             .filter(|(name, _)| name.starts_with("CALLSHEET_"))
             .collect();
-        let sources = Sources {
-            user: Some(folders.config_file()),
-            project: Some(project_config(&project)),
-            environment,
-            flags,
-        };
+        let sources =
+            Sources { user: Some(folders.config_file()), project: Some(project_config(&project)), environment, flags };
         let config = Config::load(&sources, Some(&folders)).map_err(config_failure)?;
         Ok(Self { project, folders, config, json: cli.json, verbose: cli.verbose })
     }
@@ -96,9 +91,10 @@ pub fn find_run(
 ) -> Result<RunSummary, Failure> {
     let runs = store.runs().map_err(store_failure)?;
     let Some(asked) = asked else {
-        return runs.into_iter().find(fits).ok_or_else(|| {
-            Failure::usage(format!("there is no {which} run here"), "`callsheet runs` lists all runs")
-        });
+        return runs
+            .into_iter()
+            .find(fits)
+            .ok_or_else(|| Failure::usage(format!("there is no {which} run here"), "`callsheet runs` lists all runs"));
     };
     let mut found: Vec<RunSummary> = runs.iter().filter(|run| run.run.as_str() == asked).cloned().collect();
     if found.is_empty() {

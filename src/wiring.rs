@@ -9,8 +9,8 @@ use callsheet_runtime::driver::World;
 use callsheet_runtime::edge::Slots;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Clock, Fetch, Observer, Person, Store, SystemClock, Tool};
-use callsheet_runtime::references::Pages;
 use callsheet_runtime::prompts::{PromptDirs, load_prompts};
+use callsheet_runtime::references::Pages;
 use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::skills::SkillDirs;
 
@@ -102,6 +102,9 @@ fn relative_to_project(setup: &Setup, file: &std::path::Path) -> Result<String, 
         .canonicalize()
         .map_err(|error| Failure::usage(format!("the current file {} cannot be used: {error}", file.display()), ""))?;
     full.strip_prefix(&setup.project).map(|path| path.display().to_string()).map_err(|_| {
-        Failure::usage(format!("the current file {} is outside the project", file.display()), "open a file of the project")
+        Failure::usage(
+            format!("the current file {} is outside the project", file.display()),
+            "open a file of the project",
+        )
     })
 }

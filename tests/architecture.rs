@@ -1,4 +1,5 @@
 //! The architecture, held by tests: who may depend on whom, what core must never touch, and the order of its modules.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

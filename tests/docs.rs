@@ -1,4 +1,5 @@
 //! Documents tell the truth: paths they name exist, commands they show are understood.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use std::path::{Path, PathBuf};
 

@@ -17,19 +17,30 @@ fn waits(run: &RunSummary) -> bool {
     run.owner.is_some() || run.outcome == Some(Outcome::ApprovalRequired)
 }
 
-/// The run, and the tasks its open gate asks about.
-fn open(setup: &Setup, run: Option<&str>) -> Result<(Arc<dyn Store>, RunSummary, Gate, Vec<Slug>), Failure> {
+/// A run at an open gate.
+struct Open {
+    store: Arc<dyn Store>,
+    run: RunSummary,
+    gate: Gate,
+    /// The tasks it asks about.
+    tasks: Vec<Slug>,
+}
+
+fn open(setup: &Setup, run: Option<&str>) -> Result<Open, Failure> {
     let store = setup.existing_store()?;
     let found = find_run(&store, run, waits, "waiting")?;
     let (folded, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
     let gate = open_gate(&folded).ok_or_else(|| {
-        Failure::usage(format!("run {} waits for no approval", found.run), format!("look: callsheet show {}", found.run))
+        Failure::usage(
+            format!("run {} waits for no approval", found.run),
+            format!("look: callsheet show {}", found.run),
+        )
     })?;
     let tasks = match &gate.kind {
         GateKind::BeforeRun(tasks) => tasks.clone(),
         GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => vec![task.clone()],
     };
-    Ok((store, found, gate, tasks))
+    Ok(Open { store, run: found, gate, tasks })
 }
 
 fn chosen(slugs: &[String], offered: &[Slug]) -> Result<Vec<Slug>, Failure> {
@@ -45,7 +56,7 @@ fn chosen(slugs: &[String], offered: &[Slug]) -> Result<Vec<Slug>, Failure> {
 }
 
 pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Failure> {
-    let (store, found, gate, tasks) = open(setup, arguments.run.as_deref())?;
+    let Open { store, run: found, gate, tasks } = open(setup, arguments.run.as_deref())?;
     let named = chosen(&arguments.slugs, &tasks)?;
     let answer = if arguments.all {
         Answer::All
@@ -59,7 +70,7 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
 }
 
 pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure> {
-    let (store, found, gate, tasks) = open(setup, arguments.run.as_deref())?;
+    let Open { store, run: found, gate, tasks } = open(setup, arguments.run.as_deref())?;
     let named = chosen(&arguments.slugs, &tasks)?;
     let words = arguments.because.clone().unwrap_or_default();
     let answer = if named.is_empty() || named.len() == tasks.len() {

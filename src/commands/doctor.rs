@@ -83,13 +83,17 @@ async fn servers() -> Vec<Finding> {
     let mut findings: Vec<Finding> = probe::running(&ProcessEnvironment)
         .await
         .iter()
-        .map(|server| good(format!("{} answers at {} with {} models", server.provider, server.base_url, server.models.len())))
+        .map(|server| {
+            good(format!("{} answers at {} with {} models", server.provider, server.base_url, server.models.len()))
+        })
         .collect();
     if findings.is_empty() {
         findings.push(good("no local server answers on its default port"));
     }
     findings.extend(
-        probe::keys_present(&ProcessEnvironment).iter().map(|key| good(format!("{} is set ({})", key.variable, key.provider))),
+        probe::keys_present(&ProcessEnvironment)
+            .iter()
+            .map(|key| good(format!("{} is set ({})", key.variable, key.provider))),
     );
     findings
 }
@@ -98,7 +102,9 @@ async fn servers() -> Vec<Finding> {
 fn values(setup: &Setup) -> Result<(), Failure> {
     for (name, value) in &setup.config.values {
         if setup.json {
-            super::print_json(&serde_json::json!({ "key": name, "value": value.value, "origin": value.origin.to_string() }))?;
+            super::print_json(
+                &serde_json::json!({ "key": name, "value": value.value, "origin": value.origin.to_string() }),
+            )?;
         } else {
             super::print(&format!("   {name} = {} ({})\n", value.value, value.origin))?;
         }

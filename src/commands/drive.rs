@@ -154,7 +154,11 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
             "look: callsheet show {id}\nanswer: callsheet approve {id}, or callsheet deny {id} --because \"…\"\nthen: callsheet resume {id}"
         ),
         Outcome::InputRequired => eprintln!("answer: callsheet resume {id} --answer \"…\""),
-        Outcome::Cancelled | Outcome::Unreachable | Outcome::LimitReached | Outcome::MaxRounds | Outcome::Misconfigured => {
+        Outcome::Cancelled
+        | Outcome::Unreachable
+        | Outcome::LimitReached
+        | Outcome::MaxRounds
+        | Outcome::Misconfigured => {
             eprintln!("go on: callsheet resume {id}");
         }
         _ => {}
@@ -192,6 +196,9 @@ pub(super) fn drive_failure(fault: &DriveFault, id: &RunId) -> Failure {
             };
             failure
         }
-        _ => Failure::internal(fault.to_string(), format!("the record is kept; `callsheet show {id} --events` prints it")),
+        _ => Failure::internal(
+            fault.to_string(),
+            format!("the record is kept; `callsheet show {id} --events` prints it"),
+        ),
     }
 }

@@ -43,7 +43,9 @@ async fn list(setup: &Setup) -> Result<Exit, Failure> {
     if setup.json {
         for server in &servers {
             let models: Vec<&str> = server.models.iter().map(|model| model.name.as_str()).collect();
-            super::print_json(&serde_json::json!({ "server": server.provider, "at": server.base_url, "models": models, "slots": server.slots }))?;
+            super::print_json(
+                &serde_json::json!({ "server": server.provider, "at": server.base_url, "models": models, "slots": server.slots }),
+            )?;
         }
         for key in &keys {
             super::print_json(&serde_json::json!({ "provider": key.provider, "key": key.variable }))?;
@@ -59,7 +61,8 @@ async fn list(setup: &Setup) -> Result<Exit, Failure> {
     }
     for server in &servers {
         for model in &server.models {
-            let window = model.window.map(|window| format!(", {} tokens", thousands(u64::from(window)))).unwrap_or_default();
+            let window =
+                model.window.map(|window| format!(", {} tokens", thousands(u64::from(window)))).unwrap_or_default();
             text.push_str(&format!("  {}/{}{window}\n", server.provider, crate::term::harmless(&model.name)));
         }
     }
@@ -69,7 +72,8 @@ async fn list(setup: &Setup) -> Result<Exit, Failure> {
         text.push_str("  none\n");
     }
     for name in &configured {
-        let at = setup.config.provider(name, "base_url").and_then(|value| value.as_str()).unwrap_or("its vendor's address");
+        let at =
+            setup.config.provider(name, "base_url").and_then(|value| value.as_str()).unwrap_or("its vendor's address");
         text.push_str(&format!("  {name}/MODEL at {at}\n"));
     }
     text.push_str("vendor keys in the environment\n");
@@ -121,8 +125,7 @@ async fn pull(setup: &Setup, arguments: &ModelPullArgs) -> Result<Exit, Failure>
     let mut reasons = Vec::new();
     for row in rows {
         let bar = Bar::new(&format!("fetching {} ({} MB)", row.name, row.about_bytes / 1_000_000));
-        let pulled =
-            pull_row(row, &setup.folders, &|progress| bar.show(progress.done, progress.total), &cancel).await;
+        let pulled = pull_row(row, &setup.folders, &|progress| bar.show(progress.done, progress.total), &cancel).await;
         bar.finish();
         match pulled {
             Ok(pulled) => {
@@ -163,7 +166,8 @@ async fn test(setup: &Setup, arguments: &ModelTestArgs) -> Result<Exit, Failure>
 }
 
 fn measured_text(measured: &measure::Measured) -> String {
-    let known = |number: Option<u32>| number.map_or_else(|| "unknown".to_owned(), |number| thousands(u64::from(number)));
+    let known =
+        |number: Option<u32>| number.map_or_else(|| "unknown".to_owned(), |number| thousands(u64::from(number)));
     let mut text = format!(
         "model    {}\nwindow   {} tokens\nslots    {}\n",
         measured.info.id,

@@ -28,9 +28,8 @@ pub(super) fn request_text(request: &str) -> Result<String, Failure> {
 fn entry(arguments: &RunArgs) -> Result<EntrySpec, Failure> {
     let prompt = arguments.request.as_deref().map(request_text).transpose()?;
     if let Some(file) = &arguments.sheet {
-        let text = std::fs::read(file).map_err(|error| {
-            Failure::usage(format!("the sheet {} cannot be read: {error}", file.display()), "")
-        })?;
+        let text = std::fs::read(file)
+            .map_err(|error| Failure::usage(format!("the sheet {} cannot be read: {error}", file.display()), ""))?;
         return Ok(EntrySpec::Sheet { text: String::from_utf8_lossy(&text).into_owned(), prompt });
     }
     let prompt = prompt.unwrap_or_default();
@@ -57,8 +56,8 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
         let id = new_run_id(&store, &words, SystemClock.now_ms())?;
         let world = prepare(setup, &arguments.work, &front, store, &id, &settings).await?;
         if let (true, EntrySpec::Sheet { text, .. }) = (arguments.check, &entry) {
-            let (_, issues, _) = check_sheet(&world, text, &settings).map_err(|fault| drive_failure(&fault, &id))?;
-            return report_issues(setup, arguments, &issues);
+            let reading = check_sheet(&world, text, &settings);
+            return report_issues(setup, arguments, &reading.list.issues);
         }
         let session = begin(&world, &id, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
         to_the_end(setup, &front, world, session, &id).await
@@ -66,11 +65,7 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
 }
 
 /// `run --sheet FILE --check`: every issue with its place.
-fn report_issues(
-    setup: &Setup,
-    arguments: &RunArgs,
-    issues: &[callsheet_core::reply::Issue],
-) -> Result<Exit, Failure> {
+fn report_issues(setup: &Setup, arguments: &RunArgs, issues: &[callsheet_core::reply::Issue]) -> Result<Exit, Failure> {
     let file = arguments.sheet.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
     for issue in issues {
         if setup.json {

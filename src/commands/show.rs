@@ -63,7 +63,10 @@ fn run_text(run: &Run, id: &RunId) -> String {
         text.push_str(&format!("problem: {}\n", one_line(&problem_line(run, &problem), 400)));
     }
     if let Some(gate) = open_gate(run) {
-        text.push_str(&format!("waits at gate {}; answer with callsheet approve {id} or callsheet deny {id}\n", gate.n));
+        text.push_str(&format!(
+            "waits at gate {}; answer with callsheet approve {id} or callsheet deny {id}\n",
+            gate.n
+        ));
     }
     if !run.calls().is_empty() {
         text.push_str("calls\n");
@@ -115,7 +118,13 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
         text.push_str(&format!("writes because: {reason}\n"));
     }
     for run in &task.runs {
-        let state = if run.finished { "finished" } else if run.failure.is_some() { "failed" } else { "open" };
+        let state = if run.finished {
+            "finished"
+        } else if run.failure.is_some() {
+            "failed"
+        } else {
+            "open"
+        };
         text.push_str(&format!("execution {}: {state}, {} tool calls\n", run.id, run.calls.len()));
     }
     for call in run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug)) {

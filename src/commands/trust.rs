@@ -7,7 +7,8 @@ use crate::setup::{Setup, config_failure, project_config};
 pub(super) fn trust(setup: &Setup, revoke: bool) -> Result<Exit, Failure> {
     let file = project_config(&setup.project);
     let mut trust = Trust::load(&setup.folders);
-    let unwritable = |error: std::io::Error| Failure::internal(format!("the list of trusted files cannot be written: {error}"), "");
+    let unwritable =
+        |error: std::io::Error| Failure::internal(format!("the list of trusted files cannot be written: {error}"), "");
     if revoke {
         let was = trust.revoke(&file).map_err(unwritable)?;
         eprintln!("{} {}", file.display(), if was { "is no longer trusted" } else { "was not trusted" });

@@ -102,7 +102,9 @@ fn chosen(row: &WeightsRow, path: PathBuf, reason: &str) -> Choice {
 
 fn no_weights(why: &str) -> Failure {
     unreachable(
-        format!("no model: no Ollama or llama.cpp server answers, no vendor key is set, and the embedded model cannot be had:\n  {why}"),
+        format!(
+            "no model: no Ollama or llama.cpp server answers, no vendor key is set, and the embedded model cannot be had:\n  {why}"
+        ),
         "start a server, set a key, or run `callsheet model pull` with a network; nothing was started or changed",
     )
 }
@@ -119,6 +121,9 @@ pub(super) fn load(path: &Path) -> Result<Arc<dyn Model>, ModelFault> {
 /// This build cannot load one.
 #[cfg(not(feature = "embedded"))]
 pub(super) fn load(path: &Path) -> Result<Arc<dyn Model>, ModelFault> {
-    let message = format!("{} cannot be loaded: this build has no embedded model; build with `--features embedded`", path.display());
+    let message = format!(
+        "{} cannot be loaded: this build has no embedded model; build with `--features embedded`",
+        path.display()
+    );
     Err(ModelFault::Configuration { message })
 }

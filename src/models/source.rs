@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_core::reply::Phase;
-use callsheet_models::config::{Environment, ModelRef, ProcessEnvironment, Provider, ProviderSettings, build_ref, connect};
+use callsheet_models::config::{
+    Environment, ModelRef, ProcessEnvironment, Provider, ProviderSettings, build_ref, connect,
+};
 use callsheet_models::replay::{Cassettes, Recording};
 use callsheet_runtime::driver::ModelSource;
 use callsheet_runtime::ports::{Model, ModelFault};
@@ -66,9 +68,12 @@ impl Models {
         warn: Box<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Self, Failure> {
         let mut phases = BTreeMap::new();
-        for (phase, key) in
-            [("plan", "models.plan"), ("refine", "models.refine"), ("execute", "models.execute"), ("iterate", "models.iterate")]
-        {
+        for (phase, key) in [
+            ("plan", "models.plan"),
+            ("refine", "models.refine"),
+            ("execute", "models.execute"),
+            ("iterate", "models.iterate"),
+        ] {
             if let Some(value) = config.values.get(key) {
                 let text = value.value.as_str().unwrap_or_default();
                 let reference = text.parse().map_err(|fault: callsheet_models::config::ModelRefError| {

@@ -161,7 +161,7 @@ impl Scene {
     }
 
     fn frame(&mut self) {
-        if self.paused || !(self.dirty || !self.flights.is_empty()) {
+        if self.paused || (!self.dirty && self.flights.is_empty()) {
             return;
         }
         self.dirty = false;
@@ -185,7 +185,13 @@ impl Scene {
             let ended = tasks.iter().filter(|task| task.state.is_ended()).count();
             let begun = tasks.iter().any(|task| !matches!(task.state, State::Planned | State::Waiting));
             let title = format!("step {}  {ended}/{}", index + 1, tasks.len());
-            let weight = if ended == tasks.len() { 2 } else if begun { 0 } else { 1 };
+            let weight = if ended == tasks.len() {
+                2
+            } else if begun {
+                0
+            } else {
+                1
+            };
             tree.push((weight.min(1), self.style(title, |style| style.bold())));
             tree.extend(tasks.iter().map(|task| (weight, self.task_line(task))));
         }
@@ -266,15 +272,10 @@ impl Scene {
     fn total_line(&self) -> String {
         let totals = self.run.totals();
         let ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let state = self.run.outcome().map_or_else(
-            || format!("round {}", self.run.round().max(1)),
-            |outcome| outcome_words(outcome).to_owned(),
-        );
-        format!(
-            "{state} · {} calls · {} tokens · {}",
-            totals.calls,
-            thousands(totals.tokens()),
-            duration(ms)
-        )
+        let state = self
+            .run
+            .outcome()
+            .map_or_else(|| format!("round {}", self.run.round().max(1)), |outcome| outcome_words(outcome).to_owned());
+        format!("{state} · {} calls · {} tokens · {}", totals.calls, thousands(totals.tokens()), duration(ms))
     }
 }

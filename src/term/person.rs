@@ -61,7 +61,9 @@ impl TerminalPerson {
         let before_run = matches!(view.gate.kind, GateKind::BeforeRun(_));
         loop {
             let choices = match (before_run, several) {
-                (true, true) => "[y] yes to these  [a] yes to all of this run  [e] one by one  [p] show plan  [n] no  [s] stop",
+                (true, true) => {
+                    "[y] yes to these  [a] yes to all of this run  [e] one by one  [p] show plan  [n] no  [s] stop"
+                }
                 (true, false) => "[y] yes  [a] yes to all of this run  [p] show plan  [n] no  [s] stop",
                 (false, _) => "[y] yes  [n] no  [s] stop",
             };
@@ -73,7 +75,8 @@ impl TerminalPerson {
                 "p" | "plan" if before_run => show(&format!("{}\n", harmless(&view.plan))),
                 "e" if several => return self.one_by_one(view, cancel).await,
                 "n" | "no" => {
-                    let words = self.ask("Why? The next plan is made with these words (Enter: none)\n> ", cancel).await?;
+                    let words =
+                        self.ask("Why? The next plan is made with these words (Enter: none)\n> ", cancel).await?;
                     return Some(Answer::Deny { words });
                 }
                 _ => show("Please answer with one of the letters.\n"),
@@ -92,8 +95,7 @@ impl TerminalPerson {
             };
         }
         let denied = verdicts.values().any(|verdict| *verdict == Verdict::Deny);
-        let words =
-            if denied { self.ask("Why not? (Enter: no words)\n> ", cancel).await? } else { String::new() };
+        let words = if denied { self.ask("Why not? (Enter: no words)\n> ", cancel).await? } else { String::new() };
         Some(Answer::Each { verdicts, words })
     }
 }

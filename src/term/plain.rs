@@ -81,10 +81,16 @@ impl Seen {
             }
             Event::GateAnswered { gate, .. } => Some(match &gate.kind {
                 GateKind::BeforeRun(tasks) => format!("gate answered: {} writers", tasks.len()),
-                GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => format!("gate answered: {task}"),
+                GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => {
+                    format!("gate answered: {task}")
+                }
             }),
-            Event::ChangesApplied { task, changes, .. } => Some(format!("{task}: changed {} files", changes.files.len())),
-            Event::RunWaiting { outcome } | Event::RunConcluded { outcome, .. } => Some(outcome_words(*outcome).to_owned()),
+            Event::ChangesApplied { task, changes, .. } => {
+                Some(format!("{task}: changed {} files", changes.files.len()))
+            }
+            Event::RunWaiting { outcome } | Event::RunConcluded { outcome, .. } => {
+                Some(outcome_words(*outcome).to_owned())
+            }
             _ => None,
         }
     }

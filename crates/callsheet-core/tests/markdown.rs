@@ -1,4 +1,5 @@
 //! The shared Markdown layer: sections, labels, fences and thinking (spec 3.1, 3.2, 4.2).
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 
 use callsheet_core::reply::markdown::{Document, Format, Heading, LabelRule, PieceKind, Prepare, Rule};
 use callsheet_core::reply::{Notes, Phase, RepairCode};

@@ -1,5 +1,5 @@
 //! Real replies of small models, each judged by hand (`judged:` in the expectation), and the laws of spec 4.1 on them.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 // A fixture that cannot be read fails its test at once.
 #![allow(clippy::expect_used)]
 

@@ -1,9 +1,11 @@
 //! Rendering, fences, names and adoption of lists (spec 4.7, 5.9, 6, 9, 11.1).
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use callsheet_core::adopt::{Adoption, Former, adopt};
 use callsheet_core::sheet::fill::{NameChange, fill_names};
-use callsheet_core::sheet::{Adoption, Former, TaskForm, adopt, block, fence, render_list, render_task, slug_of};
+use callsheet_core::sheet::{TaskForm, block, fence, render_list, render_task, slug_of};
 use callsheet_core::spec::{Reference, SkillPolicy, Slug, Step, Target, Task, TaskList, ToolCall};
 
 fn task(name: &str, skill: Option<&str>) -> Task {

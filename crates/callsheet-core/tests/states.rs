@@ -1,5 +1,5 @@
 //! The table of states (spec 2.10), pair by pair.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;

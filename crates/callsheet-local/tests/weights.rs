@@ -1,4 +1,5 @@
 //! Catalogue, caches and downloads, against a server on this machine.
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 

@@ -1,6 +1,6 @@
 //! Every adapter against the suite of the port. The wires answer from recorded traffic; what was sent is compared with
 //! `fixtures/wire/ADAPTER/SCENE.sent.json`, and the outcomes with `fixtures/wire/ADAPTER/findings.txt`.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

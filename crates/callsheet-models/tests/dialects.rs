@@ -1,5 +1,5 @@
 //! What the dialects compute: the context an Ollama server is asked for, and the alarm on cut prompts.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use callsheet_models::wire::{Decoder, llamacpp, ollama, openai};

@@ -1,5 +1,5 @@
 //! The table of faults against what vendors answer: `fixtures/faults/messages.toml`.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

@@ -1,4 +1,5 @@
 //! What the hosted library must carry over several turns.
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![cfg(feature = "hosted")]
 

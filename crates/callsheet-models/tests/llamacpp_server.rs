@@ -1,9 +1,8 @@
 //! The suite against a real llama.cpp server whose address is in `CALLSHEET_TEST_LLAMACPP`, such as
 //! `http://127.0.0.1:8080`. Without it the test says that it was skipped. Protocol and structure are asserted, never
 //! sense: the model may be the smallest there is.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
-#![allow(clippy::disallowed_macros, reason = "a skip and what was measured are told to whoever runs the test")]
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Probing of local servers, against recorded answers in `fixtures/probe`, and what a model learns when it connects.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

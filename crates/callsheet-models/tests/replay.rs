@@ -1,5 +1,5 @@
 //! Cassettes: what is recorded is answered in order, anything else is refused with its place.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use std::path::Path;

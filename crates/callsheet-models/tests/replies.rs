@@ -1,6 +1,6 @@
 //! Odd streams: each `fixtures/replies/DIALECT.NAME.http` is played to one request, and what comes of it is compared with
 //! `DIALECT.NAME.expect.json`.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

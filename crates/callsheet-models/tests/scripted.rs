@@ -1,5 +1,5 @@
 //! The format of scripts: `fixtures/scripts/rules/all.toml` and `all.expect.txt`, and scripts that are wrong.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod support;

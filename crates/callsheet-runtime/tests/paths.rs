@@ -1,5 +1,5 @@
 //! Confinement of paths (spec 5.6) and reading through it.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::os::unix::ffi::OsStringExt;

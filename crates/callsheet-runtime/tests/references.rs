@@ -2,7 +2,7 @@
 //!
 //! A fixture is made of parts that each start with a line `=== kind argument`. `UPDATE_EXPECT=1` rewrites the last
 //! part, `=== expect`.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may panic")]
 
 use std::collections::{BTreeMap, BTreeSet};

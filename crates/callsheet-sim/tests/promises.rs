@@ -1,5 +1,5 @@
 //! Ten thousand seeds keep every promise, and between them they reach every outcome and every limit.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::panic, clippy::expect_used)]
 
 use std::collections::BTreeSet;

@@ -341,6 +341,7 @@ fn connect(path: &Path, create: bool) -> Result<Connection, StoreFault> {
 
 /// Switches to WAL, unless the file is in it already. SQLite does not wait its busy timeout for this switch, so two
 /// processes that create the file at once are told apart here.
+#[allow(clippy::disallowed_methods, reason = "opening a store blocks by contract")]
 fn use_wal(connection: &Connection) -> Result<(), rusqlite::Error> {
     let pause = Duration::from_millis(20);
     let mut tries = BUSY.as_millis() / pause.as_millis();

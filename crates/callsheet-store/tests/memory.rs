@@ -1,4 +1,5 @@
 //! The store in memory against the conformance suite. A child process cannot share it, so the kill check is SQLite's.
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use std::sync::Arc;

@@ -1,5 +1,5 @@
 //! Whatever is asked of them, in whatever order, the store in memory and the one on disk answer the same.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use callsheet_core::record::{Entry, Event, Fact, Outcome, VERSION};
@@ -95,6 +95,7 @@ fn event(kind: u8, run: &RunId) -> Event {
             run: run.clone(),
             entry: Entry::Prompt { prompt: format!("\n do {run}\nmore") },
             settings,
+            tools: std::collections::BTreeMap::new(),
         },
         1 => Event::RunWaiting { outcome: Outcome::ApprovalRequired },
         2 => Event::RunResumed { settings },

@@ -1,4 +1,5 @@
 //! The SQLite store against the conformance suite, and what only a file and a process can show.
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use std::path::Path;
@@ -49,7 +50,7 @@ callsheet_runtime::store_conformance!(world);
 
 fn started(run: &RunId) -> Fact {
     let entry = Entry::Prompt { prompt: "a".to_owned() };
-    let event = Event::RunStarted { run: run.clone(), entry, settings: Settings::default() };
+    let event = Event::RunStarted { run: run.clone(), entry, settings: Settings::default(), tools: Default::default() };
     Fact { v: VERSION, n: 1, at: 1, event }
 }
 

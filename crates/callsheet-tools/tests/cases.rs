@@ -10,7 +10,7 @@
 //! - last, `=== output`, `=== failed`, `=== changes` or `=== question`: what came out
 //!
 //! `UPDATE_EXPECT=1` rewrites the last section.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use std::collections::BTreeMap;

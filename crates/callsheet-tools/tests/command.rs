@@ -1,7 +1,7 @@
 //! What only real processes show: groups, signals, cancellation, the environment, the sandbox.
 //!
 //! covers: templates 8
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use std::path::PathBuf;

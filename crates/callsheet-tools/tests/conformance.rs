@@ -1,5 +1,5 @@
 //! Every built-in tool against the conformance suite.
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use std::path::PathBuf;

@@ -1,7 +1,7 @@
 //! The HTTP adapter against a server of a few lines on loopback, which is reached by listing it.
 //!
 //! covers: 5.7
-
+#![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
 use std::collections::BTreeMap;

@@ -10,14 +10,13 @@ pub fn answer(run: &Run) -> String {
         .iter()
         .filter(|task| !done.iter().any(|reader| reader.producers().any(|slug| *slug == task.task.slug)))
         .collect();
-    let summary = |task: &TaskRun| task.result.as_ref().map(|result| result.summary.trim().to_owned()).unwrap_or_default();
+    let summary =
+        |task: &TaskRun| task.result.as_ref().map(|result| result.summary.trim().to_owned()).unwrap_or_default();
     match last.as_slice() {
         [] => String::new(),
         [only] => summary(only),
-        several => several
-            .iter()
-            .map(|task| format!("{}\n{}", task.task.name, summary(task)))
-            .collect::<Vec<_>>()
-            .join("\n\n"),
+        several => {
+            several.iter().map(|task| format!("{}\n{}", task.task.name, summary(task))).collect::<Vec<_>>().join("\n\n")
+        }
     }
 }

@@ -28,7 +28,9 @@ pub fn timeline(facts: &[Fact]) -> Vec<Bar> {
         if let Event::Started { effect } = &fact.event {
             open.insert(effect.clone(), bars.len());
             bars.push(Bar { what: words(effect), from: at, to: None });
-        } else if let Some(bar) = ended(&fact.event).and_then(|key| open.remove(&key)).and_then(|index| bars.get_mut(index)) {
+        } else if let Some(bar) =
+            ended(&fact.event).and_then(|key| open.remove(&key)).and_then(|index| bars.get_mut(index))
+        {
             bar.to = Some(at);
         }
     }

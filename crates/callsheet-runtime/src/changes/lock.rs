@@ -24,6 +24,7 @@ impl ProjectLock {
     ///
     /// # Errors
     /// `Ok(None)` if cancelled while waiting; the system's error if the lock file cannot be opened.
+    #[allow(clippy::disallowed_methods, reason = "changes run on a blocking thread")]
     pub fn take(workspace: &Workspace, cancel: &CancellationToken) -> io::Result<Option<Self>> {
         let root = workspace.root_fd().map_err(|fault| io::Error::other(fault.to_string()))?;
         let directory = open_dir_creating(root, Path::new(".callsheet"))?;

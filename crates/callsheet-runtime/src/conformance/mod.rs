@@ -5,7 +5,12 @@ mod model;
 mod requests;
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code that adapters of the store run")]
 pub mod store;
-#[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code that adapters of the tool port run")]
+#[allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test code that adapters of the tool port run"
+)]
 pub mod tool;
 
 use serde::Serialize;

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use callsheet_core::record::{CallFault, CallKey, Event};
+use callsheet_core::record::{CallFault, CallKey, Event, StopReason};
 use callsheet_core::run::{Asked, Run};
 
 use crate::edge::{Patience, jitter, send};
 use crate::ports::{Model, ModelFault, ModelReply, ModelRequest, Signal};
 
 use super::assemble::{self, PromptRecord};
-use super::work::{Outcome, Work, ready};
+use super::work::{Landed, Outcome, Work, ready};
 use super::{DriveFault, World};
 
 pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
@@ -25,17 +25,19 @@ pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
         Err(fault) => return ready(Err(fault)),
     };
     let patience = Patience { sends: run.settings().comm_tries.max(1), ..Patience::default() };
+    let max_bytes = run.settings().limits.max_output_bytes;
+    let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
     Box::pin(async move {
         let prompt = match parts.render(&work).await {
             Ok(prompt) => prompt,
-            Err(fault) => return Ok(vec![failed(asked.key, &fault, 0)]),
+            Err(fault) => return Ok(Landed::Facts(vec![failed(asked.key, &fault, 0)])),
         };
         let Some(slot) = work.world.slots.acquire(&model.info().provider, &work.cancel).await else {
-            return Ok(vec![failed(asked.key, &ModelFault::Cancelled, 0)]);
+            return Ok(Landed::Facts(vec![failed(asked.key, &ModelFault::Cancelled, 0)]));
         };
-        let event = call(&work, &asked, &prompt, &model, &patience).await;
+        let event = call(&work, &asked, &prompt, &model, &patience, max_bytes).await;
         drop(slot);
-        event.map(|event| vec![event])
+        event.map(|event| Landed::Facts(vec![event]))
     })
 }
 
@@ -46,6 +48,7 @@ async fn call(
     prompt: &PromptRecord,
     model: &Arc<dyn Model>,
     patience: &Patience,
+    max_bytes: usize,
 ) -> Result<Event, DriveFault> {
     let world = &work.world;
     let begun = world.clock.now_ms();
@@ -55,7 +58,7 @@ async fn call(
     };
     let sent = send(patience, &*world.clock, &mut jitter, &work.cancel, &mut told, |_| {
         let spent = world.clock.now_ms().saturating_sub(begun);
-        once(work, &asked.key, &prompt.request, model, asked.deadline_ms.saturating_sub(spent))
+        once(work, &asked.key, &prompt.request, model, asked.deadline_ms.saturating_sub(spent), max_bytes)
     })
     .await;
     match sent.result {
@@ -70,12 +73,18 @@ async fn once(
     request: &ModelRequest,
     model: &Arc<dyn Model>,
     left_ms: u64,
+    max_bytes: usize,
 ) -> Result<ModelReply, ModelFault> {
     let observer = &work.world.observer;
     let deltas = |text: &str| observer.see(&Signal::Delta { key, text });
     let mut request = request.clone();
     request.deadline = Duration::from_millis(left_ms);
-    let reply = model.ask(&request, &deltas, &work.cancel).await?;
+    let mut reply = model.ask(&request, &deltas, &work.cancel).await?;
+    if reply.text.len() > max_bytes {
+        let end = (0..=max_bytes).rev().find(|end| reply.text.is_char_boundary(*end)).unwrap_or(0);
+        reply.text.truncate(end);
+        reply.stop = StopReason::Length;
+    }
     if reply.text.trim().is_empty() && reply.calls.is_empty() && reply.thinking.is_none() {
         let message = "the reply was empty".to_owned();
         return Err(ModelFault::Communication { message, retry_after: None });

@@ -8,7 +8,7 @@ use callsheet_core::prompt::{
 };
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
-use callsheet_core::spec::{BlobId, Skill, ToolSpec};
+use callsheet_core::spec::{BlobId, Skill, TokenCount, ToolSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::ports::{Capabilities, Constraint, Message, Model, ModelFault, ModelRequest};
@@ -18,7 +18,7 @@ use super::known::{self, Texts};
 use super::work::Work;
 use super::{DriveFault, World, constraint, conversation};
 
-/// Issues of a refused reply that the next attempt is shown, tokens at most (each block is capped by itself too).
+/// From here on a window is long enough for replies with reasoning.
 const LONG_WINDOW: u32 = 65_536;
 
 /// A prompt as recorded: the request exactly as sent, and what of the project it showed.
@@ -48,6 +48,8 @@ pub(super) struct Parts {
     capabilities: Capabilities,
     output_tokens: u32,
     description: String,
+    /// Tokens a prompt may have, if the model's window is known.
+    max_prompt: Option<u32>,
 }
 
 enum Job {
@@ -77,6 +79,7 @@ pub(super) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model)
         capabilities,
         output_tokens: output_tokens(asked.key.phase, task, window),
         description: known::project_description(world),
+        max_prompt: window.map(|window| share(window, run.settings().limits.max_context_fraction)),
     };
     parts.describe();
     Ok(parts)
@@ -95,6 +98,11 @@ fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option<u32>) -> u
         Some(window) if window < LONG_WINDOW => plain.min((window / 4).max(256)),
         _ => plain * 2,
     }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is wanted")]
+fn share(window: u32, fraction: f64) -> u32 {
+    (f64::from(window) * fraction).floor() as u32
 }
 
 /// References of the unit with those carried along from the summaries of producers (spec 2.12).
@@ -188,7 +196,8 @@ fn execute(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) 
     let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
     let exec: &ExecRun = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
     let skill: Skill = world.pinned(task.skill.as_ref())?;
-    let offered = if exec.is_loop && !asked.without_tools { world.offered_tools(&skill.policy.tools) } else { Vec::new() };
+    let offered =
+        if exec.is_loop && !asked.without_tools { world.offered_tools(&skill.policy.tools) } else { Vec::new() };
     let kind = if exec.is_loop {
         ExecutionKind::Loop { text_tools: if capabilities.tools { Vec::new() } else { offered.clone() } }
     } else if skill.policy.writes_files {
@@ -201,7 +210,7 @@ fn execute(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) 
         (false, Some(attempts)) => known::issues_text(&attempts.issues),
         _ => String::new(),
     };
-    let outputs = if exec.is_loop { String::new() } else { conversation::fixed_outputs(world, run, task, exec)? };
+    let outputs = if exec.is_loop { String::new() } else { conversation::fixed_outputs(world, task, exec)? };
     let prompt = ExecutionPrompt {
         kind,
         environment: world.environment.clone(),
@@ -263,11 +272,28 @@ impl Parts {
         let sources = self.texts.sources(world, self.allow_http);
         let resolved = resolve(&request, &sources, &work.cancel).await.map_err(|_| ModelFault::Cancelled)?;
         let filled = self.fill(world, &resolved)?;
-        Ok(PromptRecord {
-            request: self.request(filled, &resolved),
-            shown_in_full: resolved.shown_in_full,
-            shown_in_part: resolved.shown_in_part,
-        })
+        let request = self.request(filled, &resolved);
+        self.check_window(&request)?;
+        Ok(PromptRecord { request, shown_in_full: resolved.shown_in_full, shown_in_part: resolved.shown_in_part })
+    }
+
+    /// `max_context_fraction`, before anything is sent.
+    fn check_window(&self, request: &ModelRequest) -> Result<(), ModelFault> {
+        let Some(max) = self.max_prompt else { return Ok(()) };
+        let mut count = TokenCount::default();
+        count.add(&request.system);
+        for message in &request.messages {
+            match message {
+                Message::User { text } | Message::Assistant { text, .. } | Message::Tool { text, .. } => {
+                    count.add(text)
+                }
+            }
+        }
+        let used = count.tokens();
+        if used <= max {
+            return Ok(());
+        }
+        Err(ModelFault::ContextOverflow { message: format!("about {used} tokens, at most {max}") })
     }
 
     fn fill(&mut self, world: &World, resolved: &Resolved) -> Result<Rendered, ModelFault> {
@@ -285,7 +311,8 @@ impl Parts {
                 prompt.render(templates)
             }
             Job::Merge { prompt, documents } => {
-                let text = |blob: &Option<BlobId>| blob.as_ref().and_then(|blob| world.text(blob).ok()).unwrap_or_default();
+                let text =
+                    |blob: &Option<BlobId>| blob.as_ref().and_then(|blob| world.text(blob).ok()).unwrap_or_default();
                 prompt.run_documents = documents.iter().map(|(label, blob)| (label.clone(), text(blob))).collect();
                 prompt.render(templates)
             }

@@ -13,7 +13,7 @@ use crate::paths::Workspace;
 use crate::ports::{Clock, Store, StoreFault, SystemClock};
 use crate::runfiles::RunFiles;
 
-use super::work::{Outcome, Work};
+use super::work::{Landed, Outcome, Work};
 use super::{DriveFault, Session};
 
 /// Applies a set whose start is on disk.
@@ -57,8 +57,8 @@ pub(super) fn roll_back(work: Work, task: Slug, run: ExecRunId, set: u32, _chang
 
 async fn blocking(
     work: impl FnOnce() -> Result<Vec<Event>, DriveFault> + Send + 'static,
-) -> Result<Vec<Event>, DriveFault> {
-    tokio::task::spawn_blocking(work).await.map_err(DriveFault::defect)?
+) -> Result<Landed, DriveFault> {
+    tokio::task::spawn_blocking(work).await.map_err(DriveFault::defect)?.map(Landed::Facts)
 }
 
 fn defect(fault: ApplyFault) -> DriveFault {

@@ -27,7 +27,9 @@ pub(super) fn write_views(world: &World, run: &Run, facts: &[Fact]) {
                 sheet = true;
                 write_owner(world, run, key.task.as_ref());
             }
-            Event::RunsMerged { task, .. } | Event::ChangesApplied { task, .. } | Event::ChangesReverted { task, .. } => {
+            Event::RunsMerged { task, .. }
+            | Event::ChangesApplied { task, .. }
+            | Event::ChangesReverted { task, .. } => {
                 sheet = true;
                 write_owner(world, run, Some(task));
             }
@@ -76,13 +78,8 @@ fn write_task(world: &World, task: &TaskRun) {
             }
         }
     }
-    let diffs: Vec<String> = task
-        .applied
-        .iter()
-        .filter(|set| !set.reverted)
-        .filter_map(|set| set.changes.diff.as_ref())
-        .map(text)
-        .collect();
+    let diffs: Vec<String> =
+        task.applied.iter().filter(|set| !set.reverted).filter_map(|set| set.changes.diff.as_ref()).map(text).collect();
     if !diffs.is_empty() {
         told(files.write_diff(slug, &diffs.concat()).map(drop));
     }

@@ -32,7 +32,10 @@ pub(super) struct ListOffer {
 impl ListOffer {
     pub fn new(world: &World, run: &Run, loaded: &LoadedSkills) -> Self {
         let mut links = project_links(world, run.prompt());
-        links.extend(run.done().map(|task| link(&task.task.name, Target::TaskOutput { slug: task.task.slug.clone(), heading: None })));
+        links.extend(
+            run.done()
+                .map(|task| link(&task.task.name, Target::TaskOutput { slug: task.task.slug.clone(), heading: None })),
+        );
         let outstanding = run
             .steps()
             .iter()

@@ -21,12 +21,7 @@ struct Shown {
 }
 
 /// `## Tool Calls`, then one `### Tool output <id>` per call, each in a typed fence.
-pub(super) fn fixed_outputs(
-    world: &World,
-    run: &Run,
-    task: &TaskRun,
-    exec: &ExecRun,
-) -> Result<String, DriveFault> {
+pub(super) fn fixed_outputs(world: &World, task: &TaskRun, exec: &ExecRun) -> Result<String, DriveFault> {
     if exec.calls.is_empty() {
         return Ok(String::new());
     }
@@ -36,7 +31,7 @@ pub(super) fn fixed_outputs(
         text.push_str(&format!("\n{}\n", fence("json", &json).trim_end()));
     }
     for call in &exec.calls {
-        let shown = shown(world, run, task, exec, call)?;
+        let shown = shown(world, task, exec, call)?;
         text.push_str(&format!("\n### Tool output {}\n\n{}\n", call.call.id, fence("text", &shown.text).trim_end()));
     }
     Ok(text)
@@ -60,7 +55,7 @@ pub(super) fn later(
         let calls: Vec<&ToolRun> = turn.calls.iter().filter_map(|id| exec.call(id)).collect();
         messages.push(Message::Assistant { text, calls: calls.iter().map(|call| call.call.clone()).collect() });
         for call in calls {
-            let Shown { text, error } = shown(world, run, task, exec, call)?;
+            let Shown { text, error } = shown(world, task, exec, call)?;
             messages.push(Message::Tool { id: call.call.id.clone(), name: call.call.name.clone(), text, error });
         }
     }
@@ -78,7 +73,7 @@ pub(super) fn later(
     Ok(messages)
 }
 
-fn shown(world: &World, run: &Run, task: &TaskRun, exec: &ExecRun, call: &ToolRun) -> Result<Shown, DriveFault> {
+fn shown(world: &World, task: &TaskRun, exec: &ExecRun, call: &ToolRun) -> Result<Shown, DriveFault> {
     let limit = task.skill.as_ref().and_then(|skill| skill.limits.tool_output_tokens).unwrap_or(TOOL_OUTPUT_TOKENS);
     let plain = |text: String| Shown { text, error: false };
     Ok(match call.output() {
@@ -92,7 +87,7 @@ fn shown(world: &World, run: &Run, task: &TaskRun, exec: &ExecRun, call: &ToolRu
         Some(ToolOutput::Applied { set }) => plain(applied(world, task, *set)?),
         Some(ToolOutput::Rejected(issues)) => Shown { text: known::issues_text(issues), error: true },
         Some(ToolOutput::Repeated { of }) => {
-            let earlier = exec.call(of).map(|call| shown(world, run, task, exec, call)).transpose()?;
+            let earlier = exec.call(of).map(|call| shown(world, task, exec, call)).transpose()?;
             let text = earlier.map(|earlier| earlier.text).unwrap_or_default();
             plain(format!("{}\n{text}", Note::RepeatedCall.fill(&[("id", of)])))
         }

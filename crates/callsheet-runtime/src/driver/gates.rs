@@ -9,7 +9,7 @@ use callsheet_core::spec::{ExecRunId, Headless, Slug};
 
 use crate::ports::{GateAnswer, GateView, Letter, QuestionAnswer, QuestionView, WriterView};
 
-use super::work::{Outcome, Work};
+use super::work::{Landed, Outcome, Work};
 use super::{DriveFault, Session, World};
 
 /// Words of a denial when nobody is there (spec 11.8).
@@ -21,11 +21,11 @@ pub(super) fn approve(work: Work, run: &Run, gate: Gate) -> Outcome {
     let view = view(&work.world, run, &gate);
     Box::pin(async move {
         if let Some(answer) = headless {
-            return Ok(vec![Event::GateAnswered { gate, answer }]);
+            return Ok(Landed::Facts(vec![Event::GateAnswered { gate, answer }]));
         }
         match work.world.person.approve(&view, &work.cancel).await {
-            GateAnswer::Answered(answer) => Ok(vec![Event::GateAnswered { gate, answer }]),
-            GateAnswer::Absent => Ok(vec![Event::RunWaiting { outcome: RunOutcome::ApprovalRequired }]),
+            GateAnswer::Answered(answer) => Ok(Landed::Facts(vec![Event::GateAnswered { gate, answer }])),
+            GateAnswer::Absent => Ok(Landed::Nobody(RunOutcome::ApprovalRequired)),
         }
     })
 }
@@ -42,11 +42,8 @@ fn by_policy(run: &Run, gate: &Gate) -> Option<Answer> {
         Headless::Approve => Some(Answer::Listed),
         Headless::Deny => Some(Answer::Deny { words: NOBODY.to_owned() }),
         Headless::Slugs(slugs) => {
-            let named: BTreeMap<Slug, Verdict> = tasks
-                .iter()
-                .filter(|task| slugs.contains(task))
-                .map(|task| (task.clone(), Verdict::Approve))
-                .collect();
+            let named: BTreeMap<Slug, Verdict> =
+                tasks.iter().filter(|task| slugs.contains(task)).map(|task| (task.clone(), Verdict::Approve)).collect();
             (named.len() == tasks.len()).then_some(Answer::Listed)
         }
     }
@@ -78,8 +75,11 @@ pub fn view(world: &World, run: &Run, gate: &Gate) -> GateView {
         }
         GateKind::BeforeCall { task, run: exec, call } => {
             view.task = Some(task.clone());
-            view.call =
-                run.task(task).and_then(|task| task.run(exec)).and_then(|exec| exec.call(call)).map(|call| call.call.clone());
+            view.call = run
+                .task(task)
+                .and_then(|task| task.run(exec))
+                .and_then(|exec| exec.call(call))
+                .map(|call| call.call.clone());
             view.directory = Some(world.workspace.root().display().to_string());
         }
     }
@@ -95,7 +95,10 @@ fn writer(world: &World, run: &Run, slug: &Slug) -> Option<WriterView> {
         step: u32::try_from(step).unwrap_or(u32::MAX).saturating_add(1),
         skill: world.describe_skill(task.task.skill.as_deref()),
         reason: task.writer.clone().unwrap_or_default(),
-        model: world.models.model(Phase::Execute, wish).map_or_else(|fault| fault.to_string(), |model| model.info().id.clone()),
+        model: world
+            .models
+            .model(Phase::Execute, wish)
+            .map_or_else(|fault| fault.to_string(), |model| model.info().id.clone()),
         refined: task.refined,
     })
 }
@@ -107,9 +110,9 @@ pub(super) fn question(work: Work, task: Slug, run: ExecRunId, call: String, que
         match work.world.person.answer(&view, &work.cancel).await {
             QuestionAnswer::Answered(text) => {
                 let output = work.world.store.put_blob(text.as_bytes())?;
-                Ok(vec![Event::QuestionAnswered { task, run, call, output }])
+                Ok(Landed::Facts(vec![Event::QuestionAnswered { task, run, call, output }]))
             }
-            QuestionAnswer::Absent => Ok(vec![Event::RunWaiting { outcome: RunOutcome::InputRequired }]),
+            QuestionAnswer::Absent => Ok(Landed::Nobody(RunOutcome::InputRequired)),
         }
     })
 }
@@ -121,13 +124,19 @@ pub(super) fn read_letters(session: &mut Session, world: &World) -> Result<(), D
     for (_, letter) in letters {
         let event = match letter {
             Letter::Cancel => Some(Event::CancelRequested),
-            Letter::Answer { gate, answer } => gate
-                .or_else(|| open_gate(session.run()))
-                .map(|gate| Event::GateAnswered { gate, answer }),
-            Letter::Reply { text } => open_question(session.run()).map(|(task, run, call)| {
-                world.store.put_blob(text.as_bytes()).map(|output| Event::QuestionAnswered { task, run, call, output })
-            })
-            .transpose()?,
+            Letter::Answer { gate, answer } => {
+                gate.or_else(|| open_gate(session.run())).map(|gate| Event::GateAnswered { gate, answer })
+            }
+            Letter::Reply { text } => open_question(session.run())
+                .map(|(task, run, call)| {
+                    world.store.put_blob(text.as_bytes()).map(|output| Event::QuestionAnswered {
+                        task,
+                        run,
+                        call,
+                        output,
+                    })
+                })
+                .transpose()?,
         };
         let taken = match event {
             Some(event) => session.record(world, vec![event])?,

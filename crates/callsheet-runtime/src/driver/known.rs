@@ -64,7 +64,8 @@ pub(super) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
     let producers = own.iter().filter_map(|reference| run.task(reference.target.producer()?));
     for link in producers.filter_map(|task| task.result.as_ref()).flat_map(|result| &result.links) {
         let Ok(target) = sheet::parse_target(link) else { continue };
-        let known = own.iter().map(|reference| &reference.target).chain(carried.iter().map(|wanted| &wanted.reference.target));
+        let known =
+            own.iter().map(|reference| &reference.target).chain(carried.iter().map(|wanted| &wanted.reference.target));
         if known.into_iter().all(|known| *known != target) {
             carried.push(Wanted { reference: Reference { title: String::new(), target }, carried: true });
         }
@@ -196,35 +197,38 @@ pub(super) fn read_with<T>(
     read(text, context)
 }
 
-/// Reads a sheet file. Returns its list, its issues and its own original prompt.
-pub(super) fn read_sheet(
-    world: &World,
-    text: &str,
-    settings: &Settings,
-) -> Result<(Reading<TaskList>, Vec<Issue>, Option<String>), DriveFault> {
+/// A sheet file as read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SheetReading {
+    /// Its list, with all repairs and issues in line order.
+    pub list: Reading<TaskList>,
+    /// Its own `Original prompt`.
+    pub prompt: Option<String>,
+}
+
+/// Reads a sheet file.
+pub(super) fn read_sheet(world: &World, text: &str, settings: &Settings) -> SheetReading {
     let loaded = world.skills(settings);
     let mut context = context(world, &Run::new(), settings, loaded.catalog.skills().cloned().collect());
     let reading = read_with(world, ReplyKind::Sheet, text, &mut context, reply::read_sheet);
-    let issues = reading.issues.clone();
-    let prompt = reading.value.prompt.clone();
     let list = Reading { value: reading.value.list, repairs: reading.repairs, issues: reading.issues };
-    Ok((list, issues, prompt))
+    SheetReading { list, prompt: reading.value.prompt }
 }
 
 /// The fact of a list that the host read or made.
 pub(super) fn adopt_host_list(
     world: &World,
     run: &Run,
+    settings: &Settings,
     reading: Reading<TaskList>,
-    issues: Vec<Issue>,
 ) -> Result<Event, DriveFault> {
     let mut list = reading.value;
     // A sheet or one skill counts as complete unless it says that it continues (spec 2.2).
     list.goals.plan_complete = !list.goals.plan_continues;
     let reply = ListReply { list, ..ListReply::default() };
-    let loaded = world.skills(run.settings());
+    let loaded = world.skills(settings);
     let list = adopt(world, run, reply, &loaded)?;
-    Ok(Event::ListAdopted { origin: ListOrigin::Host, list, repairs: reading.repairs, issues })
+    Ok(Event::ListAdopted { origin: ListOrigin::Host, list, repairs: reading.repairs, issues: reading.issues })
 }
 
 /// Pins the skills a list names and matches it with the outstanding tasks (spec 2.11, 6.4).

@@ -25,7 +25,7 @@ pub use assemble::PromptRecord;
 pub use changes::{Undone, undo};
 pub use fault::DriveFault;
 pub use gates::{open_gate, view as gate_view};
-pub use known::sheet_text;
+pub use known::{SheetReading, sheet_text};
 pub use models::ModelSource;
 pub use session::Session;
 pub use start::{EntrySpec, begin, check_sheet, reopen};
@@ -35,12 +35,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callsheet_core::record::{Event, Outcome};
+use callsheet_core::record::{EffectKey, Event, Outcome};
 use callsheet_core::run::Effect;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use work::{Done, Work};
+use work::{Done, Landed, Work};
 
 /// How often letters of other processes are looked for while nothing else happens.
 const LETTER_INTERVAL: Duration = Duration::from_millis(200);
@@ -52,7 +52,15 @@ const LETTER_INTERVAL: Duration = Duration::from_millis(200);
 /// # Errors
 /// If the store refuses, or the machine owes nothing and has not ended, which is a defect.
 pub async fn drive(world: Arc<World>, session: Session, stop: CancellationToken) -> Result<Outcome, DriveFault> {
-    let mut driver = Driver { world, session, flying: BTreeMap::new(), tasks: JoinSet::new(), stop, only_plan: false };
+    let mut driver = Driver {
+        world,
+        session,
+        flying: BTreeMap::new(),
+        unanswered: BTreeMap::new(),
+        tasks: JoinSet::new(),
+        stop,
+        only_plan: false,
+    };
     let ended = driver.run().await;
     for flight in driver.flying.values() {
         flight.cancel();
@@ -71,7 +79,15 @@ pub async fn plan_only(
     session: Session,
     stop: CancellationToken,
 ) -> Result<Result<String, (Outcome, Option<String>)>, DriveFault> {
-    let mut driver = Driver { world, session, flying: BTreeMap::new(), tasks: JoinSet::new(), stop, only_plan: true };
+    let mut driver = Driver {
+        world,
+        session,
+        flying: BTreeMap::new(),
+        unanswered: BTreeMap::new(),
+        tasks: JoinSet::new(),
+        stop,
+        only_plan: true,
+    };
     let ended = driver.run().await;
     driver.tasks.shutdown().await;
     let run = driver.session.run();
@@ -86,7 +102,9 @@ pub async fn plan_only(
 struct Driver {
     world: Arc<World>,
     session: Session,
-    flying: BTreeMap<callsheet_core::record::EffectKey, CancellationToken>,
+    flying: BTreeMap<EffectKey, CancellationToken>,
+    /// Gates and questions that were put to somebody who is not there, with the outcome they lead to.
+    unanswered: BTreeMap<EffectKey, Outcome>,
     tasks: JoinSet<Done>,
     stop: CancellationToken,
     only_plan: bool,
@@ -106,13 +124,14 @@ impl Driver {
                 self.session.record(&self.world, vec![Event::CancelRequested])?;
             }
             self.start_what_is_owed()?;
-            if self.flying.is_empty()
-                && let Some(outcome) = self.session.run().outcome()
-            {
-                return Ok(outcome);
-            }
             if self.flying.is_empty() {
-                return Err(DriveFault::Stalled { facts: self.session.facts() });
+                if self.tell_that_nobody_answers()? {
+                    continue;
+                }
+                return match self.session.run().outcome() {
+                    Some(outcome) => Ok(outcome),
+                    None => Err(DriveFault::Stalled { facts: self.session.facts() }),
+                };
             }
             let stop = self.stop.clone();
             tokio::select! {
@@ -140,8 +159,9 @@ impl Driver {
             if quick {
                 continue;
             }
-            let fresh: Vec<Effect> = owed.into_iter().filter(|effect| !self.flying.contains_key(&effect.key())).collect();
-            let fresh: Vec<Effect> = fresh.into_iter().filter(|effect| !work::is_quick(effect)).collect();
+            let begun = |key: &EffectKey| self.flying.contains_key(key) || self.unanswered.contains_key(key);
+            let fresh: Vec<Effect> =
+                owed.into_iter().filter(|effect| !work::is_quick(effect) && !begun(&effect.key())).collect();
             if fresh.is_empty() {
                 return Ok(());
             }
@@ -155,11 +175,21 @@ impl Driver {
 
     /// A person may have changed the list, or asked to stop: work nobody owes any more ends.
     fn cancel_what_is_no_longer_owed(&mut self, owed: &[Effect]) {
+        let keys: Vec<EffectKey> = owed.iter().map(Effect::key).collect();
+        self.unanswered.retain(|key, _| keys.contains(key));
         for (key, flight) in &self.flying {
-            if !owed.iter().any(|effect| effect.key() == *key) {
+            if !keys.contains(key) {
                 flight.cancel();
             }
         }
+    }
+
+    /// Everything else has come to rest and gates or questions are left that nobody answers: the run waits. True if
+    /// that was recorded.
+    fn tell_that_nobody_answers(&mut self) -> Result<bool, DriveFault> {
+        let Some(outcome) = self.unanswered.values().min().copied() else { return Ok(false) };
+        self.unanswered.clear();
+        Ok(self.session.record(&self.world, vec![Event::RunWaiting { outcome }])? > 0)
     }
 
     fn perform_quick(&mut self, effect: &Effect) -> Result<Option<Vec<Event>>, DriveFault> {
@@ -188,7 +218,17 @@ impl Driver {
     fn land(&mut self, done: Result<Done, tokio::task::JoinError>) -> Result<(), DriveFault> {
         let done = done.map_err(|error| DriveFault::Defect(format!("a unit of work ended abnormally: {error}")))?;
         self.flying.remove(&done.key);
-        self.session.record(&self.world, done.result?)?;
+        match done.result? {
+            Landed::Facts(events) => {
+                // A late result of work that nobody owes any more is dropped.
+                if self.session.run().is_outstanding(&done.key) {
+                    self.session.record(&self.world, events)?;
+                }
+            }
+            Landed::Nobody(outcome) => {
+                self.unanswered.insert(done.key, outcome);
+            }
+        }
         Ok(())
     }
 }

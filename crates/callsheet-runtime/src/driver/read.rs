@@ -36,7 +36,8 @@ pub(super) struct ShownFiles {
 pub(super) fn read_reply(world: &World, run: &Run, asked: &Asked) -> Result<Vec<Event>, DriveFault> {
     let record = run.call_record(&asked.key).ok_or_else(|| DriveFault::defect("a reply to read is not recorded"))?;
     let reply = known::reply(world, &record.reply)?;
-    let prompt: PromptRecord = serde_json::from_slice(&world.store.blob(&record.prompt)?).map_err(DriveFault::defect)?;
+    let prompt: PromptRecord =
+        serde_json::from_slice(&world.store.blob(&record.prompt)?).map_err(DriveFault::defect)?;
     let input = Input { world, run, asked, reply, prompt, length_stop: record.stop == StopReason::Length };
     let event = match asked.key.phase {
         Phase::Plan => input.list(ReplyKind::Plan)?,
@@ -136,8 +137,13 @@ impl Input<'_> {
                 known::read_with(self.world, ReplyKind::Execution, &self.reply.text, &mut context, read_execution);
             return self.finished(reading, &context, None);
         }
-        let reading =
-            known::read_with(self.world, ReplyKind::WriteExecution, &self.reply.text, &mut context, read_write_execution);
+        let reading = known::read_with(
+            self.world,
+            ReplyKind::WriteExecution,
+            &self.reply.text,
+            &mut context,
+            read_write_execution,
+        );
         let Reading { value, repairs, mut issues } = reading;
         let mut changes = None;
         if issues.iter().all(|issue| issue.severity != Severity::Error) && !value.edits.is_empty() {
@@ -154,9 +160,10 @@ impl Input<'_> {
             task.runs.iter().flat_map(|exec| &exec.calls).map(|call| call.call.id.clone()).collect();
         let offered = !self.asked.without_tools;
         let input = TurnInput { native: &self.reply.calls, taken_ids: &taken, tools_offered: offered };
-        let reading = known::read_with(self.world, ReplyKind::Execution, &self.reply.text, &mut context, |text, context| {
-            read_loop_turn(text, input, context)
-        });
+        let reading =
+            known::read_with(self.world, ReplyKind::Execution, &self.reply.text, &mut context, |text, context| {
+                read_loop_turn(text, input, context)
+            });
         debug_assert!(exec.is_loop);
         match reading.value {
             LoopTurn::Calls(calls) if reading.issues.iter().all(|issue| issue.severity != Severity::Error) => {
@@ -190,7 +197,8 @@ impl Input<'_> {
         let store = &self.world.store;
         let mut details = Vec::new();
         for file in &execution.details {
-            details.push(DetailBlob { filename: file.filename.clone(), blob: store.put_blob(file.content.as_bytes())? });
+            details
+                .push(DetailBlob { filename: file.filename.clone(), blob: store.put_blob(file.content.as_bytes())? });
         }
         let result = ResultParts {
             summary: summary_with_details(&execution.summary, &task.task.slug, &execution.details),
@@ -230,9 +238,7 @@ pub(super) fn shown(world: &World, run: &Run, task: &Slug, exec: &ExecRunId) -> 
         .find(|call| call.key.task.as_ref() == Some(task) && call.key.run.as_ref() == Some(exec));
     let record = latest.and_then(|call| world.store.blob(&call.prompt).ok());
     let record = record.and_then(|bytes| serde_json::from_slice::<PromptRecord>(&bytes).ok());
-    record
-        .map(|record| ShownFiles { in_full: record.shown_in_full, in_part: record.shown_in_part })
-        .unwrap_or_default()
+    record.map(|record| ShownFiles { in_full: record.shown_in_full, in_part: record.shown_in_part }).unwrap_or_default()
 }
 
 /// Validates and composes the changes of a write call; issues go back to the model as its output.

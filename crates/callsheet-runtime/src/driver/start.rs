@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use callsheet_core::record::{Entry, Event};
 use callsheet_core::reply::{Issue, Reading, Severity};
-use callsheet_core::spec::{Goals, RunId, Settings, Step, Task, TaskList, Slug};
+use callsheet_core::spec::{Goals, RunId, Settings, Slug, Step, Task, TaskList};
 
+use super::known::SheetReading;
 use super::{DriveFault, Session, World, known};
 
 /// What a run begins with (spec 2.2).
@@ -40,20 +41,20 @@ pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Setting
             (Entry::Prompt { prompt }, None)
         }
         EntrySpec::Sheet { text, prompt } => {
-            let (list, issues, original) = check_sheet(world, &text, &settings)?;
-            let errors: Vec<String> = errors(&issues).map(|issue| issue.to_string()).collect();
+            let SheetReading { list, prompt: original } = check_sheet(world, &text, &settings);
+            let errors: Vec<String> = errors(&list.issues).map(Issue::to_string).collect();
             if !errors.is_empty() {
                 return Err(DriveFault::Invalid(errors.join("\n")));
             }
             let prompt = prompt.filter(|prompt| !prompt.trim().is_empty()).or(original);
             let prompt = prompt.unwrap_or_else(|| list.value.goals.text.clone());
-            (Entry::Sheet { prompt }, Some((list, issues)))
+            (Entry::Sheet { prompt }, Some(list))
         }
         EntrySpec::Skill { name, prompt } => {
             refuse_empty(&prompt)?;
             let list = one_task(world, &name, &prompt, &settings)?;
             let reading = Reading { value: list, repairs: Vec::new(), issues: Vec::new() };
-            (Entry::Skill { prompt }, Some((reading, Vec::new())))
+            (Entry::Skill { prompt }, Some(reading))
         }
     };
     let mut session = Session::open(Arc::clone(&world.store), id)?;
@@ -61,11 +62,13 @@ pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Setting
         return Err(DriveFault::Invalid(format!("there is a run {id} already")));
     }
     let tools = world.tool_policies();
-    session.record(world, vec![Event::RunStarted { run: id.clone(), entry, settings, tools }])?;
-    if let Some((reading, issues)) = list {
-        let event = known::adopt_host_list(world, session.run(), reading, issues)?;
-        session.record(world, vec![event])?;
+    // Both in one append: a run of a sheet without its list would owe nothing.
+    let mut events = Vec::new();
+    if let Some(reading) = list {
+        events.push(known::adopt_host_list(world, session.run(), &settings, reading)?);
     }
+    events.insert(0, Event::RunStarted { run: id.clone(), entry, settings, tools });
+    session.record(world, events)?;
     Ok(session)
 }
 
@@ -98,16 +101,8 @@ fn errors(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
     issues.iter().filter(|issue| issue.severity == Severity::Error)
 }
 
-/// Reads a sheet file without starting anything. Returns the list, all issues in line order, and the sheet's own
-/// `Original prompt`.
-///
-/// # Errors
-/// What the store says.
-pub fn check_sheet(
-    world: &World,
-    text: &str,
-    settings: &Settings,
-) -> Result<(Reading<TaskList>, Vec<Issue>, Option<String>), DriveFault> {
+/// Reads a sheet file without starting anything.
+pub fn check_sheet(world: &World, text: &str, settings: &Settings) -> SheetReading {
     known::read_sheet(world, text, settings)
 }
 

@@ -10,7 +10,7 @@ use callsheet_core::spec::{ExecRunId, Slug, ToolCall};
 
 use crate::ports::{ToolContext, ToolFault, ToolOutcome};
 
-use super::work::{Outcome, Work, ready};
+use super::work::{Landed, Outcome, Work, ready};
 use super::{DriveFault, read};
 
 /// Runs one call whose start is on disk.
@@ -40,7 +40,7 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
                 };
                 match tool.run(&call.arguments, &context).await {
                     Ok(outcome) => outcome,
-                    Err(ToolFault::Cancelled) => return Ok(Vec::new()),
+                    Err(ToolFault::Cancelled) => return Ok(Landed::Facts(Vec::new())),
                     Err(ToolFault::Defect(what)) => ToolOutcome::Failed(what),
                 }
             }
@@ -58,7 +58,7 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
                 Err(issues) => output(read::issues_text(&issues), true)?,
             },
         };
-        Ok(vec![Event::ToolFinished { task, run: exec, call: call.id, record, ms }])
+        Ok(Landed::Facts(vec![Event::ToolFinished { task, run: exec, call: call.id, record, ms }]))
     })
 }
 

@@ -81,7 +81,11 @@ pub fn check_paths(paths: &[&Path], context: SkillContext<'_>) -> Vec<SkillIssue
             None => Vec::new(),
         };
         if found.is_empty() && issues.is_empty() {
-            issues.push(unreadable(&path.display().to_string(), "holds no skill", "name a .md file or a folder of skills"));
+            issues.push(unreadable(
+                &path.display().to_string(),
+                "holds no skill",
+                "name a .md file or a folder of skills",
+            ));
         }
         for found in found {
             issues.extend(read_skill(&found.file, context).1);

@@ -180,7 +180,11 @@ fn no_leftover_markers() {
     for file in sources() {
         let text = std::fs::read_to_string(&file).expect("readable");
         for (number, line) in text.lines().enumerate() {
-            if markers.iter().any(|marker| line.contains(marker)) && !line.contains("tidy: allowed") {
+            let (code, comment) = line.split_once("//").unwrap_or((line, ""));
+            let words = markers.iter().filter(|marker| !marker.contains('('));
+            let calls = markers.iter().filter(|marker| marker.contains('('));
+            if words.into_iter().any(|word| comment.contains(word)) || calls.into_iter().any(|call| code.contains(call))
+            {
                 found.push(format!("{}:{}: {}", shown(&file), number + 1, line.trim()));
             }
         }

@@ -26,81 +26,95 @@ pub(super) fn model(setup: &Setup, command: &ModelCommand) -> Result<Exit, Failu
     })
 }
 
-async fn list(setup: &Setup) -> Result<Exit, Failure> {
-    let servers = probe::running(&ProcessEnvironment).await;
-    let keys = probe::keys_present(&ProcessEnvironment);
-    let folder = models_folder(&setup.folders);
-    let embedded: Vec<serde_json::Value> = weights::catalogue()
-        .iter()
-        .map(|row| {
+/// What is there to be used.
+struct Inventory {
+    servers: Vec<probe::Running>,
+    keys: Vec<probe::KeyPresent>,
+    embedded: Vec<serde_json::Value>,
+}
+
+impl Inventory {
+    async fn take(setup: &Setup) -> Self {
+        let folder = models_folder(&setup.folders);
+        let row = |row: &weights::WeightsRow| {
             let found = weights::installed(row, &folder).or_else(|| hub_cache().and_then(|cache| cache.find(row)));
             serde_json::json!({
                 "name": row.name, "parameters": row.parameters, "licence": row.licence, "bytes": row.about_bytes,
                 "path": found, "note": row.note,
             })
-        })
-        .collect();
-    if setup.json {
-        for server in &servers {
-            let models: Vec<&str> = server.models.iter().map(|model| model.name.as_str()).collect();
-            super::print_json(
-                &serde_json::json!({ "server": server.provider, "at": server.base_url, "models": models, "slots": server.slots }),
-            )?;
+        };
+        Self {
+            servers: probe::running(&ProcessEnvironment).await,
+            keys: probe::keys_present(&ProcessEnvironment),
+            embedded: weights::catalogue().iter().map(row).collect(),
         }
-        for key in &keys {
+    }
+
+    fn print_json(&self) -> Result<(), Failure> {
+        for server in &self.servers {
+            let models: Vec<&str> = server.models.iter().map(|model| model.name.as_str()).collect();
+            super::print_json(&serde_json::json!({
+                "server": server.provider, "at": server.base_url, "models": models, "slots": server.slots,
+            }))?;
+        }
+        for key in &self.keys {
             super::print_json(&serde_json::json!({ "provider": key.provider, "key": key.variable }))?;
         }
-        for row in &embedded {
-            super::print_json(&serde_json::json!({ "embedded": row }))?;
-        }
-        return Ok(Exit::Complete);
+        self.embedded.iter().try_for_each(|row| super::print_json(&serde_json::json!({ "embedded": row })))
     }
-    let mut text = String::from("local servers\n");
-    if servers.is_empty() {
-        text.push_str("  none answers on its default port\n");
-    }
-    for server in &servers {
-        for model in &server.models {
-            let window =
-                model.window.map(|window| format!(", {} tokens", thousands(u64::from(window)))).unwrap_or_default();
-            text.push_str(&format!("  {}/{}{window}\n", server.provider, crate::term::harmless(&model.name)));
-        }
-    }
-    text.push_str("configured providers\n");
-    let configured = setup.config.providers();
-    if configured.is_empty() {
-        text.push_str("  none\n");
-    }
-    for name in &configured {
-        let at =
-            setup.config.provider(name, "base_url").and_then(|value| value.as_str()).unwrap_or("its vendor's address");
-        text.push_str(&format!("  {name}/MODEL at {at}\n"));
-    }
-    text.push_str("vendor keys in the environment\n");
-    if keys.is_empty() {
-        let names: Vec<&str> = vendors().iter().filter_map(|vendor| vendor.api_key_env.as_deref()).collect();
-        text.push_str(&format!("  none of {}\n", names.join(", ")));
-    }
-    for key in &keys {
-        text.push_str(&format!("  {}/MODEL ({} is set)\n", key.provider, key.variable));
-    }
-    text.push_str("embedded models\n");
-    for row in &embedded {
-        let there = match row["path"].as_str() {
-            Some(path) => format!("embedded:{path}"),
-            None => "not fetched; callsheet model pull".to_owned(),
+
+    fn text(&self, setup: &Setup) -> String {
+        let mut text = String::from("local servers\n");
+        let none = |text: &mut String, empty: bool, words: &str| {
+            if empty {
+                text.push_str(&format!("  {words}\n"));
+            }
         };
-        let field = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-        text.push_str(&format!(
-            "  {} ({}, {}, {} MB): {there}\n    {}\n",
-            field("name"),
-            field("parameters"),
-            field("licence"),
-            row["bytes"].as_u64().unwrap_or_default() / 1_000_000,
-            field("note")
-        ));
+        none(&mut text, self.servers.is_empty(), "none answers on its default port");
+        for (server, model) in
+            self.servers.iter().flat_map(|server| server.models.iter().map(move |model| (server, model)))
+        {
+            let window = model.window.map(|window| format!(", {} tokens", thousands(u64::from(window))));
+            let name = crate::term::harmless(&model.name);
+            text.push_str(&format!("  {}/{name}{}\n", server.provider, window.unwrap_or_default()));
+        }
+        text.push_str("configured providers\n");
+        let configured = setup.config.providers();
+        none(&mut text, configured.is_empty(), "none");
+        for name in &configured {
+            let at = setup.config.provider(name, "base_url").and_then(|value| value.as_str());
+            text.push_str(&format!("  {name}/MODEL at {}\n", at.unwrap_or("its vendor's address")));
+        }
+        text.push_str("vendor keys in the environment\n");
+        let variables: Vec<&str> = vendors().iter().filter_map(|vendor| vendor.api_key_env.as_deref()).collect();
+        none(&mut text, self.keys.is_empty(), &format!("none of {}", variables.join(", ")));
+        for key in &self.keys {
+            text.push_str(&format!("  {}/MODEL ({} is set)\n", key.provider, key.variable));
+        }
+        text.push_str("embedded models\n");
+        self.embedded.iter().for_each(|row| text.push_str(&embedded_text(row)));
+        text
     }
-    super::print(&text)?;
+}
+
+fn embedded_text(row: &serde_json::Value) -> String {
+    let there = match row["path"].as_str() {
+        Some(path) => format!("embedded:{path}"),
+        None => "not fetched; callsheet model pull".to_owned(),
+    };
+    let field = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
+    let size = row["bytes"].as_u64().unwrap_or_default() / 1_000_000;
+    let (name, parameters, licence, note) = (field("name"), field("parameters"), field("licence"), field("note"));
+    format!("  {name} ({parameters}, {licence}, {size} MB): {there}\n    {note}\n")
+}
+
+async fn list(setup: &Setup) -> Result<Exit, Failure> {
+    let inventory = Inventory::take(setup).await;
+    if setup.json {
+        inventory.print_json()?
+    } else {
+        super::print(&inventory.text(setup))?
+    }
     Ok(Exit::Complete)
 }
 

@@ -3,13 +3,22 @@
 //! Nothing here touches the clock, the network, files, the environment, randomness or async. Modules are listed
 //! from the bottom up; a module may use those above it in this list, never those below.
 
-pub mod adopt;
-pub mod grammar;
-pub mod prompt;
-pub mod record;
-pub mod reply;
-pub mod run;
-pub mod sheet;
-pub mod skill;
 pub mod spec;
+
+pub mod grammar;
+
+pub mod sheet;
+
+pub mod skill;
+
+pub mod reply;
+
+pub mod record;
+
+pub mod adopt;
+
+pub mod prompt;
+
+pub mod run;
+
 pub mod view;

@@ -164,6 +164,11 @@ fn client(pins: &Arc<Pins>) -> Result<Client, FetchFault> {
     Client::builder()
         .dns_resolver(Arc::clone(pins))
         .no_proxy()
+        // A small body could unpack to a huge one.
+        .no_gzip()
+        .no_brotli()
+        .no_deflate()
+        .no_zstd()
         .redirect(redirect::Policy::none())
         .referer(false)
         // A kept connection would go to an address of an earlier check.

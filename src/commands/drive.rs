@@ -12,7 +12,8 @@ use callsheet_runtime::ports::{Observer, Person, Signal, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, WorkArgs};
-use crate::models::{Models, choose};
+use crate::config::Origin;
+use crate::models::{Choice, Models, choose};
 use crate::setup::{Setup, store_failure};
 use crate::term::{self, JsonLines, LiveView, NobodyThere, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, world};
@@ -52,16 +53,22 @@ impl Front {
     }
 }
 
-/// Chooses the model, says which and why, and puts the world together.
+/// Chooses the model, says which and why, notes it in the settings, and puts the world together. A model that the
+/// settings name already stays, unless this command names another.
 pub(super) async fn prepare(
     setup: &Setup,
     work: &WorkArgs,
     front: &Front,
     store: Arc<dyn Store>,
     run: &RunId,
-    settings: &Settings,
+    settings: &mut Settings,
 ) -> Result<Arc<World>, Failure> {
-    let choice = choose(&setup.config, &setup.folders, &ProcessEnvironment, true).await?;
+    let named = setup.config.values.get("model").is_some_and(|value| matches!(value.origin, Origin::Flag(_)));
+    let choice = match settings.model.as_deref().filter(|_| !named) {
+        Some(model) => Choice::recorded(model)?,
+        None => choose(&setup.config, &setup.folders, &ProcessEnvironment, true).await?,
+    };
+    settings.model = Some(choice.model.to_string());
     front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
     if let Some(caution) = &choice.caution {
         front.observer.see(&Signal::Notice(&format!("note: {caution}")));

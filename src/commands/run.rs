@@ -44,7 +44,7 @@ fn entry(arguments: &RunArgs) -> Result<EntrySpec, Failure> {
 }
 
 pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
-    let settings = setup.config.settings().map_err(config_failure)?;
+    let mut settings = setup.config.settings().map_err(config_failure)?;
     let entry = entry(arguments)?;
     let store = setup.store()?;
     let front = Front::new(setup, &arguments.work);
@@ -55,7 +55,7 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     let runtime = super::runtime()?;
     runtime.block_on(async {
         let id = new_run_id(&store, &words, SystemClock.now_ms())?;
-        let world = prepare(setup, &arguments.work, &front, store, &id, &settings).await?;
+        let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings).await?;
         if let (true, EntrySpec::Sheet { text, .. }) = (arguments.check, &entry) {
             let (_, issues, _) = check_sheet(&world, text, &settings).map_err(|fault| drive_failure(&fault, &id))?;
             return report_issues(setup, arguments, &issues);

@@ -23,27 +23,38 @@ pub(super) struct Front {
     observer: Arc<dyn Observer>,
     person: Arc<dyn Person>,
     live: Option<Arc<LiveView>>,
+    plain: Option<Arc<PlainLines>>,
 }
 
 impl Front {
     pub fn new(setup: &Setup, work: &WorkArgs) -> Self {
         let colours = term::colours();
         if setup.json {
-            return Self { observer: Arc::new(JsonLines::default()), person: Arc::new(NobodyThere), live: None };
+            return Self { observer: Arc::new(JsonLines::default()), person: Arc::new(NobodyThere), live: None, plain: None };
         }
         let drawable = std::io::IsTerminal::is_terminal(&std::io::stderr())
             && std::env::var_os("TERM").is_none_or(|name| name != "dumb");
         let live = (drawable && !work.plain).then(|| Arc::new(LiveView::start(colours)));
-        let observer: Arc<dyn Observer> = match &live {
-            Some(live) => Arc::clone(live) as Arc<dyn Observer>,
-            None => Arc::new(PlainLines::default()),
+        let lines = Arc::new(PlainLines::default());
+        let (observer, plain): (Arc<dyn Observer>, _) = match &live {
+            Some(live) => (Arc::clone(live) as Arc<dyn Observer>, None),
+            None => (Arc::clone(&lines) as Arc<dyn Observer>, Some(lines)),
         };
         let person: Arc<dyn Person> = if term::is_interactive() {
             Arc::new(TerminalPerson::new(live.clone(), colours))
         } else {
             Arc::new(NobodyThere)
         };
-        Self { observer, person, live }
+        Self { observer, person, live, plain }
+    }
+
+    /// A resumed run: the view starts from what is recorded.
+    pub fn begin_with(&self, run: Run) {
+        if let Some(live) = &self.live {
+            live.begin_with(run);
+        } else if let Some(plain) = &self.plain {
+            plain.begin_with(run);
+        }
     }
 
     pub fn close(&self) {

@@ -34,6 +34,7 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
             overlay(&mut settings, &configured, name);
         }
     }
+    front.begin_with(run);
     let runtime = super::runtime()?;
     runtime.block_on(async {
         let world = prepare(setup, &arguments.work, &front, store, &found.run, &mut settings).await?;

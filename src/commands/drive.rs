@@ -12,7 +12,8 @@ use callsheet_runtime::ports::{Observer, Person, Signal, Store};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, WorkArgs};
-use crate::models::{Models, choose};
+use crate::config::Origin;
+use crate::models::{Choice, Models, choose};
 use crate::setup::{Setup, store_failure};
 use crate::term::{self, JsonLines, LiveView, NobodyThere, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, world};
@@ -22,27 +23,38 @@ pub(super) struct Front {
     observer: Arc<dyn Observer>,
     person: Arc<dyn Person>,
     live: Option<Arc<LiveView>>,
+    plain: Option<Arc<PlainLines>>,
 }
 
 impl Front {
     pub fn new(setup: &Setup, work: &WorkArgs) -> Self {
         let colours = term::colours();
         if setup.json {
-            return Self { observer: Arc::new(JsonLines::default()), person: Arc::new(NobodyThere), live: None };
+            return Self { observer: Arc::new(JsonLines::default()), person: Arc::new(NobodyThere), live: None, plain: None };
         }
         let drawable = std::io::IsTerminal::is_terminal(&std::io::stderr())
             && std::env::var_os("TERM").is_none_or(|name| name != "dumb");
         let live = (drawable && !work.plain).then(|| Arc::new(LiveView::start(colours)));
-        let observer: Arc<dyn Observer> = match &live {
-            Some(live) => Arc::clone(live) as Arc<dyn Observer>,
-            None => Arc::new(PlainLines::default()),
+        let lines = Arc::new(PlainLines::default());
+        let (observer, plain): (Arc<dyn Observer>, _) = match &live {
+            Some(live) => (Arc::clone(live) as Arc<dyn Observer>, None),
+            None => (Arc::clone(&lines) as Arc<dyn Observer>, Some(lines)),
         };
         let person: Arc<dyn Person> = if term::is_interactive() {
             Arc::new(TerminalPerson::new(live.clone(), colours))
         } else {
             Arc::new(NobodyThere)
         };
-        Self { observer, person, live }
+        Self { observer, person, live, plain }
+    }
+
+    /// A resumed run: the view starts from what is recorded.
+    pub fn begin_with(&self, run: Run) {
+        if let Some(live) = &self.live {
+            live.begin_with(run);
+        } else if let Some(plain) = &self.plain {
+            plain.begin_with(run);
+        }
     }
 
     pub fn close(&self) {
@@ -52,16 +64,22 @@ impl Front {
     }
 }
 
-/// Chooses the model, says which and why, and puts the world together.
+/// Chooses the model, says which and why, notes it in the settings, and puts the world together. A model that the
+/// settings name already stays, unless this command names another.
 pub(super) async fn prepare(
     setup: &Setup,
     work: &WorkArgs,
     front: &Front,
     store: Arc<dyn Store>,
     run: &RunId,
-    settings: &Settings,
+    settings: &mut Settings,
 ) -> Result<Arc<World>, Failure> {
-    let choice = choose(&setup.config, &setup.folders, &ProcessEnvironment, true).await?;
+    let named = setup.config.values.get("model").is_some_and(|value| matches!(value.origin, Origin::Flag(_)));
+    let choice = match settings.model.as_deref().filter(|_| !named) {
+        Some(model) => Choice::recorded(model)?,
+        None => choose(&setup.config, &setup.folders, &ProcessEnvironment, true).await?,
+    };
+    settings.model = Some(choice.model.to_string());
     front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
     if let Some(caution) = &choice.caution {
         front.observer.see(&Signal::Notice(&format!("note: {caution}")));

@@ -22,13 +22,13 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
     if prompt.trim().is_empty() {
         return Err(Failure::usage("the request is empty", ""));
     }
-    let settings = setup.config.settings().map_err(config_failure)?;
+    let mut settings = setup.config.settings().map_err(config_failure)?;
     let store = setup.store()?;
     let front = Front::new(setup, &arguments.work);
     let runtime = super::runtime()?;
     let planned = runtime.block_on(async {
         let id = new_run_id(&store, &prompt, SystemClock.now_ms())?;
-        let world = prepare(setup, &arguments.work, &front, store, &id, &settings).await?;
+        let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings).await?;
         let session = begin(&world, &id, EntrySpec::Prompt(prompt.clone()), settings)
             .map_err(|fault| drive_failure(&fault, &id))?;
         let stop = CancellationToken::new();

@@ -34,9 +34,10 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
             overlay(&mut settings, &configured, name);
         }
     }
+    front.begin_with(run);
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let world = prepare(setup, &arguments.work, &front, store, &found.run, &settings).await?;
+        let world = prepare(setup, &arguments.work, &front, store, &found.run, &mut settings).await?;
         let given = settings.clone();
         let session = reopen(&world, &found.run, move |_| given).map_err(|fault| drive_failure(&fault, &found.run))?;
         to_the_end(setup, &front, Arc::clone(&world), session, &found.run).await

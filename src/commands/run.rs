@@ -43,7 +43,7 @@ fn entry(arguments: &RunArgs) -> Result<EntrySpec, Failure> {
 }
 
 pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
-    let settings = setup.config.settings().map_err(config_failure)?;
+    let mut settings = setup.config.settings().map_err(config_failure)?;
     let entry = entry(arguments)?;
     let store = setup.store()?;
     let front = Front::new(setup, &arguments.work);
@@ -54,7 +54,7 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     let runtime = super::runtime()?;
     runtime.block_on(async {
         let id = new_run_id(&store, &words, SystemClock.now_ms())?;
-        let world = prepare(setup, &arguments.work, &front, store, &id, &settings).await?;
+        let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings).await?;
         if let (true, EntrySpec::Sheet { text, .. }) = (arguments.check, &entry) {
             let reading = check_sheet(&world, text, &settings);
             return report_issues(setup, arguments, &reading.list.issues);

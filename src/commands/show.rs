@@ -2,17 +2,17 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::Fact;
+use callsheet_core::record::{Fact, Gate, GateKind};
 use callsheet_core::run::{CallRecord, Run, TaskRun};
 use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::view::{Summary, answer, call_words, problem_line, timeline};
-use callsheet_runtime::driver::{PromptRecord, Session, open_gate, sheet_text};
-use callsheet_runtime::ports::{Message, ModelReply, ModelRequest, Store};
+use callsheet_runtime::driver::{PromptRecord, Session, open_gate, open_question, sheet_text};
+use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, Store, WriterView};
 
 use crate::cli::{Exit, Failure, ShowArgs};
 use crate::setup::{Setup, find_run, store_failure};
-use crate::term::{duration, harmless, one_line, outcome_words, state_mark, thousands};
+use crate::term::{duration, gate_text, harmless, one_line, outcome_words, state_mark, thousands};
 
 use super::drive::{drive_failure, run_folder};
 
@@ -35,10 +35,11 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if setup.json {
         return super::print_json(&serde_json::json!({
             "run": found.run, "outcome": run.outcome(), "answer": answer(&run), "summary": Summary::of(&run),
+            "waits": waits(setup, &store, &run)?,
         }))
         .map(|()| Exit::Complete);
     } else {
-        run_text(&run, &found.run)
+        run_text(&run, &found.run, waits(setup, &store, &run)?.as_ref())
     };
     super::print(&harmless(&text)).map(|()| Exit::Complete)
 }
@@ -47,7 +48,7 @@ fn events(facts: &[Fact]) -> Result<Exit, Failure> {
     facts.iter().try_for_each(super::print_json).map(|()| Exit::Complete)
 }
 
-fn run_text(run: &Run, id: &RunId) -> String {
+fn run_text(run: &Run, id: &RunId, waits: Option<&GateView>) -> String {
     let state = run.outcome().map_or("not finished", outcome_words);
     let mut text = format!("run {id}: {state}\nrequest: {}\n", one_line(run.prompt(), 300));
     if !run.goals().text.trim().is_empty() {
@@ -62,11 +63,14 @@ fn run_text(run: &Run, id: &RunId) -> String {
     for problem in run.all_problems() {
         text.push_str(&format!("problem: {}\n", one_line(&problem_line(run, &problem), 400)));
     }
-    if let Some(gate) = open_gate(run) {
-        text.push_str(&format!(
-            "waits at gate {}; answer with callsheet approve {id} or callsheet deny {id}\n",
-            gate.n
-        ));
+    if let Some(view) = waits {
+        let gate = gate_name(&view.gate);
+        text.push_str(&format!("waits at {gate}; answer with callsheet approve {id} or callsheet deny {id}\n"));
+        text.push_str(&gate_text(view, false));
+    }
+    if let Some((task, question)) = open_question(run) {
+        let question = one_line(&question, 600);
+        text.push_str(&format!("{task} asks: {question}\nanswer with callsheet resume {id} --answer \"…\"\n"));
     }
     if !run.calls().is_empty() {
         text.push_str("calls\n");
@@ -80,6 +84,59 @@ fn run_text(run: &Run, id: &RunId) -> String {
         text.push_str(&format!("\n{answer}\n"));
     }
     text
+}
+
+fn gate_name(gate: &Gate) -> String {
+    let kind = match gate.kind {
+        GateKind::BeforeRun(_) => "before-run",
+        GateKind::BeforeApply { .. } => "before-apply",
+        GateKind::BeforeCall { .. } => "before-call",
+    };
+    format!("gate {} ({kind})", gate.n)
+}
+
+/// The open gate as the record shows it (spec 11.3, 11.4).
+fn waits(setup: &Setup, store: &Arc<dyn Store>, run: &Run) -> Result<Option<GateView>, Failure> {
+    let Some(gate) = open_gate(run) else { return Ok(None) };
+    let mut view = GateView {
+        gate: gate.clone(),
+        writers: Vec::new(),
+        plan: String::new(),
+        task: None,
+        diff: String::new(),
+        call: None,
+        directory: None,
+    };
+    match gate.kind {
+        GateKind::BeforeRun(tasks) => {
+            view.writers = tasks.iter().filter_map(|slug| run.task(slug)).map(|task| writer(run, task)).collect();
+        }
+        GateKind::BeforeApply { task, run: exec, set } => {
+            let diff = run.pending_changes(&task, &exec, set).and_then(|changes| changes.diff.as_ref());
+            view.diff = diff.map(|diff| blob(store, diff)).transpose()?.unwrap_or_default();
+            view.task = Some(task);
+        }
+        GateKind::BeforeCall { task, run: exec, call } => {
+            let exec = run.task(&task).and_then(|task| task.run(&exec));
+            view.call = exec.and_then(|exec| exec.call(&call)).map(|call| call.call.clone());
+            view.directory = Some(setup.project.display().to_string());
+            view.task = Some(task);
+        }
+    }
+    Ok(Some(view))
+}
+
+fn writer(run: &Run, task: &TaskRun) -> WriterView {
+    let step = run.steps().iter().position(|step| step.contains(&task.task.slug)).unwrap_or_default();
+    let wish = task.skill.as_ref().and_then(|skill| skill.model.clone());
+    WriterView {
+        task: task.task.clone(),
+        step: u32::try_from(step).unwrap_or(u32::MAX).saturating_add(1),
+        skill: task.task.skill.clone().unwrap_or_default(),
+        reason: task.writer.clone().unwrap_or_default(),
+        model: wish.or_else(|| run.settings().model.clone()).unwrap_or_default(),
+        refined: task.refined,
+    }
 }
 
 fn task_line(task: &TaskRun) -> String {

@@ -22,6 +22,19 @@ pub struct Choice {
     pub slots: Option<u32>,
 }
 
+impl Choice {
+    /// The model that a run began with.
+    ///
+    /// # Errors
+    /// A name that cannot be understood.
+    pub fn recorded(model: &str) -> Result<Self, Failure> {
+        let model = model.parse().map_err(|fault: callsheet_models::config::ModelRefError| {
+            Failure::usage(format!("the model of this run: {fault}"), "name one with --model")
+        })?;
+        Ok(Self { model, reason: "this run began with it".to_owned(), caution: None, slots: None })
+    }
+}
+
 /// The model of a run. `fetch` allows a download of the embedded model, with progress on stderr.
 ///
 /// # Errors

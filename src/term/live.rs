@@ -66,6 +66,13 @@ impl LiveView {
         Self { scene }
     }
 
+    /// Starts from a run whose earlier facts nobody watches again.
+    pub fn begin_with(&self, run: Run) {
+        let mut scene = lock(&self.scene);
+        scene.run = run;
+        scene.dirty = true;
+    }
+
     /// Takes the view off the screen while `work` talks to the person.
     pub fn pause(&self) {
         let mut scene = lock(&self.scene);

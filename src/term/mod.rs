@@ -12,7 +12,7 @@ mod words;
 pub use bar::Bar;
 pub use json::JsonLines;
 pub use live::LiveView;
-pub use person::{NobodyThere, TerminalPerson};
+pub use person::{NobodyThere, TerminalPerson, gate_text};
 pub use plain::PlainLines;
 pub use safe::{harmless, one_line};
 pub use words::{duration, outcome_words, state_mark, thousands};

@@ -150,7 +150,10 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
     let mut text = String::from("\n");
     match &view.gate.kind {
         GateKind::BeforeRun(tasks) => {
-            text.push_str(&format!("{} tasks want to change something:\n", tasks.len()));
+            text.push_str(&match tasks.len() {
+                1 => "1 task wants to change something:\n".to_owned(),
+                count => format!("{count} tasks want to change something:\n"),
+            });
             for writer in &view.writers {
                 text.push_str(&writer_text(writer));
             }

@@ -27,6 +27,16 @@ impl Default for PlainLines {
     }
 }
 
+impl PlainLines {
+    /// Starts from a run whose earlier facts nobody watches again.
+    pub fn begin_with(&self, run: Run) {
+        if let Ok(mut seen) = self.seen.lock() {
+            seen.run = run;
+            let _said = seen.changed_states();
+        }
+    }
+}
+
 impl Observer for PlainLines {
     fn see(&self, signal: &Signal<'_>) {
         let lines = match signal {

@@ -1,6 +1,8 @@
 //! Shared by the tests about the source tree itself.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+pub mod garden;
+
 use std::path::{Path, PathBuf};
 
 /// The repository.

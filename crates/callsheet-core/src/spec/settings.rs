@@ -151,6 +151,9 @@ pub struct Settings {
     pub budget: Budget,
     /// Limits.
     pub limits: Limits,
+    /// `PROVIDER/MODEL` that was chosen at the start, so that a resume goes on with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
 }
 
 impl Default for Settings {
@@ -171,6 +174,7 @@ impl Default for Settings {
             strict: false,
             budget: Budget::default(),
             limits: Limits::default(),
+            model: None,
         }
     }
 }

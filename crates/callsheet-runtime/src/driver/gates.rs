@@ -124,19 +124,13 @@ pub(super) fn read_letters(session: &mut Session, world: &World) -> Result<(), D
     for (_, letter) in letters {
         let event = match letter {
             Letter::Cancel => Some(Event::CancelRequested),
-            Letter::Answer { gate, answer } => {
-                gate.or_else(|| open_gate(session.run())).map(|gate| Event::GateAnswered { gate, answer })
-            }
-            Letter::Reply { text } => open_question(session.run())
-                .map(|(task, run, call)| {
-                    world.store.put_blob(text.as_bytes()).map(|output| Event::QuestionAnswered {
-                        task,
-                        run,
-                        call,
-                        output,
-                    })
-                })
-                .transpose()?,
+            Letter::Answer { gate, answer } => gate
+                .or_else(|| open_gate(session.run()))
+                .map(|gate| Event::GateAnswered { gate, answer }),
+            Letter::Reply { text } => asking_call(session.run()).map(|(task, run, call)| {
+                world.store.put_blob(text.as_bytes()).map(|output| Event::QuestionAnswered { task, run, call, output })
+            })
+            .transpose()?,
         };
         let taken = match event {
             Some(event) => session.record(world, vec![event])?,
@@ -158,7 +152,15 @@ pub fn open_gate(run: &Run) -> Option<Gate> {
     })
 }
 
-fn open_question(run: &Run) -> Option<(Slug, ExecRunId, String)> {
+/// The question that waits, if one does: the asking task and its words.
+pub fn open_question(run: &Run) -> Option<(Slug, String)> {
+    run.asking().into_iter().find_map(|effect| match effect {
+        Effect::AskPerson { task, question, .. } => Some((task, question)),
+        _ => None,
+    })
+}
+
+fn asking_call(run: &Run) -> Option<(Slug, ExecRunId, String)> {
     run.asking().into_iter().find_map(|effect| match effect {
         Effect::AskPerson { task, run, call, .. } => Some((task, run, call)),
         _ => None,

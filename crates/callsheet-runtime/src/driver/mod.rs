@@ -24,7 +24,7 @@ mod world;
 pub use assemble::PromptRecord;
 pub use changes::{Undone, undo};
 pub use fault::DriveFault;
-pub use gates::{open_gate, view as gate_view};
+pub use gates::{open_gate, open_question, view as gate_view};
 pub use known::{SheetReading, sheet_text};
 pub use models::ModelSource;
 pub use session::Session;

@@ -1,0 +1,158 @@
+//! The built binary in a copy of the example garden, with a home of its own.
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+/// A project, the user's folders, and the scripted model that answers.
+pub struct Garden {
+    folder: tempfile::TempDir,
+    script: Option<PathBuf>,
+}
+
+/// How a command ended.
+pub struct Ended {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Garden {
+    /// A garden whose model follows `tests/fixtures/e2e/NAME.toml`.
+    pub fn with(script: &str) -> Self {
+        let mut garden = Self::bare();
+        garden.follow(script);
+        garden
+    }
+
+    /// A garden without a model.
+    pub fn bare() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let garden = Self { folder, script: None };
+        std::fs::create_dir_all(garden.path("")).unwrap();
+        for entry in std::fs::read_dir(super::root().join("examples/garden")).unwrap().flatten() {
+            if entry.path().is_file() {
+                std::fs::copy(entry.path(), garden.path(entry.file_name().to_str().unwrap())).unwrap();
+            }
+        }
+        garden
+    }
+
+    /// The model follows another script from here on.
+    pub fn follow(&mut self, script: &str) {
+        self.script = Some(super::root().join(format!("tests/fixtures/e2e/{script}.toml")));
+    }
+
+    /// No model is named from here on.
+    pub fn forget_model(&mut self) {
+        self.script = None;
+    }
+
+    pub fn project(&self) -> PathBuf {
+        self.folder.path().join("garden")
+    }
+
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.project().join(name)
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        std::fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        std::fs::write(self.path(name), content).unwrap();
+    }
+
+    /// Every file of the project that is not Callsheet's, with its content.
+    pub fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = Vec::new();
+        super::walk(&self.project(), &mut files);
+        files.sort();
+        files.into_iter().map(|file| (file.clone(), std::fs::read(file).unwrap())).collect()
+    }
+
+    /// A command in the project, nothing inherited that could name a model.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_callsheet"));
+        command.args(arguments).current_dir(self.project()).stdin(Stdio::null()).env_clear();
+        command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command.env("HOME", self.home()).env("CALLSHEET_HOME", self.home());
+        if let Some(script) = &self.script
+            && works(arguments)
+        {
+            command.arg("--model").arg(format!("scripted:{}", script.display()));
+        }
+        command
+    }
+
+    /// Runs a command to its end.
+    pub fn call(&self, arguments: &[&str]) -> Ended {
+        Ended::from(self.command(arguments).output().unwrap())
+    }
+
+    /// The same, with the exit code that is expected.
+    pub fn expect(&self, code: i32, arguments: &[&str]) -> Ended {
+        let ended = self.call(arguments);
+        assert_eq!(ended.code, code, "callsheet {arguments:?}\nstdout:\n{}\nstderr:\n{}", ended.out, ended.err);
+        ended
+    }
+
+    /// The newest run's facts.
+    pub fn facts(&self) -> Vec<serde_json::Value> {
+        json_lines(&self.expect(0, &["show", "--events"]).out)
+    }
+
+    /// How many facts of a kind the newest run has.
+    pub fn count(&self, event: &str) -> usize {
+        self.facts().iter().filter(|fact| fact["event"] == event).count()
+    }
+
+    /// Model calls that were begun, by their key.
+    pub fn asked(&self) -> Vec<String> {
+        self.facts().iter().filter_map(|fact| fact["effect"].get("ask")).map(ToString::to_string).collect()
+    }
+
+    /// The newest run's folder.
+    pub fn run_folder(&self) -> PathBuf {
+        let runs = self.path(".callsheet/runs");
+        let mut names: Vec<PathBuf> = std::fs::read_dir(&runs).unwrap().flatten().map(|entry| entry.path()).collect();
+        names.sort();
+        names.pop().unwrap()
+    }
+
+    pub fn run_file(&self, name: &str) -> String {
+        std::fs::read_to_string(self.run_folder().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+}
+
+impl From<Output> for Ended {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+fn works(arguments: &[&str]) -> bool {
+    arguments.first().is_some_and(|command| ["run", "plan", "resume"].contains(command))
+        && !arguments.contains(&"--model")
+}
+
+/// Each line of a text as JSON.
+pub fn json_lines(text: &str) -> Vec<serde_json::Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+}
+
+/// No control character but newline and tab.
+pub fn is_harmless(text: &str) -> bool {
+    text.chars().all(|c| c == '\n' || c == '\t' || !c.is_control())
+}
+

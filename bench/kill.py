@@ -73,11 +73,11 @@ def one(program, shape, moment):
             time.sleep(moment)
             if not process.kill():
                 return None
-            recorded = recorded_prompts(project.root)
+            run, recorded = record(project.root)
             # Requests already on their way reach the server before the next process starts.
             time.sleep(0.05)
             before = len(server.calls)
-            resumed = project.start(program, "resume", "--headless", "stop")
+            resumed = project.start(program, "resume", run, "--headless", "stop")
             code, _ = resumed.wait()
             return compare(server.calls[:before], server.calls[before:], recorded, code, moment, resumed.said())
     finally:
@@ -101,8 +101,8 @@ def compare(before, after, recorded, code, moment, said):
     }
 
 
-def recorded_prompts(root):
-    """The text of every prompt whose reply is a fact. Reads a copy, so that the resume finds the files as they fell."""
+def record(root):
+    """The run, and every prompt whose reply is a fact. Reads a copy, so that the resume finds the files as they fell."""
     folder = Path(tempfile.mkdtemp(prefix="callsheet-bench-"))
     try:
         for file in (root / ".callsheet").glob("callsheet.db*"):
@@ -110,8 +110,9 @@ def recorded_prompts(root):
         connection = sqlite3.connect(folder / "callsheet.db")
         blobs = dict(connection.execute("SELECT hash, bytes FROM blobs"))
         facts = [json.loads(body) for (body,) in connection.execute("SELECT body FROM facts ORDER BY n")]
+        (run,) = connection.execute("SELECT run FROM runs").fetchone()
         connection.close()
-        return {text_of(blobs[fact["prompt"]]) for fact in facts if fact["event"] == "reply_received"}
+        return run, {text_of(blobs[fact["prompt"]]) for fact in facts if fact["event"] == "reply_received"}
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 

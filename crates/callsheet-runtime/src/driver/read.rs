@@ -280,7 +280,7 @@ pub(super) fn check_references(
         writer_before: known::writer_before(run, task),
         restricted: &restricted,
     };
-    let texts = known::Texts::of(world, run);
+    let texts = known::Texts::of(world, run, &wanted);
     let issues = check(&request, &texts.sources(world, settings.allow_http));
     Ok(Event::ReferencesChecked { task: task.clone(), n, stage, issues })
 }

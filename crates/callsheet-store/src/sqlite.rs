@@ -19,6 +19,10 @@ use crate::summary::Columns;
 /// How long a call waits for another process to finish its transaction.
 const BUSY: Duration = Duration::from_secs(10);
 
+/// Pages of the write-ahead log (16 MiB) before they are copied into the database. The copying waits for the disk, and
+/// the fact that triggers it waits too.
+const CHECKPOINT_PAGES: u32 = 4_096;
+
 /// The store of a project, in `.callsheet/callsheet.db`.
 ///
 /// Writing and reading have a connection each, so that a viewer that reads a long log does not hold up the run.
@@ -335,6 +339,7 @@ fn connect(path: &Path, create: bool, synchronous: &str) -> Result<Connection, S
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
         connection.pragma_update(None, "synchronous", synchronous)?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         use_wal(&connection)?;
         Ok(connection)
     };

@@ -190,7 +190,8 @@ fn execute(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) 
     let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
     let exec: &ExecRun = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
     let skill: Skill = world.pinned(task.skill.as_ref())?;
-    let offered = if exec.is_loop && !asked.without_tools { world.offered_tools(&skill.policy.tools) } else { Vec::new() };
+    let offered =
+        if exec.is_loop && !asked.without_tools { world.offered_tools(&skill.policy.tools) } else { Vec::new() };
     let kind = if exec.is_loop {
         ExecutionKind::Loop { text_tools: if capabilities.tools { Vec::new() } else { offered.clone() } }
     } else if skill.policy.writes_files {
@@ -287,7 +288,8 @@ impl Parts {
                 prompt.render(templates)
             }
             Job::Merge { prompt, documents } => {
-                let text = |blob: &Option<BlobId>| blob.as_ref().and_then(|blob| world.text(blob).ok()).unwrap_or_default();
+                let text =
+                    |blob: &Option<BlobId>| blob.as_ref().and_then(|blob| world.text(blob).ok()).unwrap_or_default();
                 prompt.run_documents = documents.iter().map(|(label, blob)| (label.clone(), text(blob))).collect();
                 prompt.render(templates)
             }

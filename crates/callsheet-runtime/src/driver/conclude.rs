@@ -32,9 +32,9 @@ impl StaleViews {
         let task = match event {
             Event::ListAdopted { .. } | Event::TaskRefined { .. } | Event::RunConcluded { .. } => None,
             Event::RunFinished { key, .. } => key.task.as_ref(),
-            Event::RunsMerged { task, .. } | Event::ChangesApplied { task, .. } | Event::ChangesReverted { task, .. } => {
-                Some(task)
-            }
+            Event::RunsMerged { task, .. }
+            | Event::ChangesApplied { task, .. }
+            | Event::ChangesReverted { task, .. } => Some(task),
             _ => return,
         };
         self.sheet = true;
@@ -83,13 +83,8 @@ fn write_task(world: &World, task: &TaskRun) {
             }
         }
     }
-    let diffs: Vec<String> = task
-        .applied
-        .iter()
-        .filter(|set| !set.reverted)
-        .filter_map(|set| set.changes.diff.as_ref())
-        .map(text)
-        .collect();
+    let diffs: Vec<String> =
+        task.applied.iter().filter(|set| !set.reverted).filter_map(|set| set.changes.diff.as_ref()).map(text).collect();
     if !diffs.is_empty() {
         told(files.write_diff(slug, &diffs.concat()).map(drop));
     }

@@ -64,7 +64,8 @@ pub(super) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
     let producers = own.iter().filter_map(|reference| run.task(reference.target.producer()?));
     for link in producers.filter_map(|task| task.result.as_ref()).flat_map(|result| &result.links) {
         let Ok(target) = sheet::parse_target(link) else { continue };
-        let known = own.iter().map(|reference| &reference.target).chain(carried.iter().map(|wanted| &wanted.reference.target));
+        let known =
+            own.iter().map(|reference| &reference.target).chain(carried.iter().map(|wanted| &wanted.reference.target));
         if known.into_iter().all(|known| *known != target) {
             carried.push(Wanted { reference: Reference { title: String::new(), target }, carried: true });
         }

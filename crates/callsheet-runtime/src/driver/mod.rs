@@ -29,14 +29,14 @@ pub use known::sheet_text;
 pub use models::ModelSource;
 pub use session::Session;
 pub use start::{EntrySpec, begin, check_sheet, reopen};
-pub use world::{CurrentFile, World};
+pub use world::{CurrentFile, PinnedSkills, World};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use callsheet_core::record::{Event, Outcome};
-use callsheet_core::run::Effect;
+use callsheet_core::run::{Effect, Run};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -52,6 +52,18 @@ const TICK: Duration = Duration::from_millis(200);
 /// # Errors
 /// If the store refuses, or the machine owes nothing and has not ended, which is a defect.
 pub async fn drive(world: Arc<World>, session: Session, stop: CancellationToken) -> Result<Outcome, DriveFault> {
+    drive_and_look(world, session, stop).await.map(|(outcome, _)| outcome)
+}
+
+/// As [`drive`], and gives the run as it ended, so that nobody has to fold its log again.
+///
+/// # Errors
+/// As [`drive`].
+pub async fn drive_and_look(
+    world: Arc<World>,
+    session: Session,
+    stop: CancellationToken,
+) -> Result<(Outcome, Run), DriveFault> {
     let mut driver = Driver { world, session, flying: BTreeMap::new(), tasks: JoinSet::new(), stop, only_plan: false };
     let ended = driver.run().await;
     for flight in driver.flying.values() {
@@ -60,7 +72,7 @@ pub async fn drive(world: Arc<World>, session: Session, stop: CancellationToken)
     driver.tasks.shutdown().await;
     driver.session.write_views(&driver.world);
     driver.session.close();
-    ended
+    ended.map(|outcome| (outcome, driver.session.into_run()))
 }
 
 /// Drives until a list is accepted, and no further. Gives the sheet, or how planning ended with its message.
@@ -144,7 +156,8 @@ impl Driver {
             if quick {
                 continue;
             }
-            let fresh: Vec<Effect> = owed.into_iter().filter(|effect| !self.flying.contains_key(&effect.key())).collect();
+            let fresh: Vec<Effect> =
+                owed.into_iter().filter(|effect| !self.flying.contains_key(&effect.key())).collect();
             let fresh: Vec<Effect> = fresh.into_iter().filter(|effect| !work::is_quick(effect)).collect();
             if fresh.is_empty() {
                 return Ok(());

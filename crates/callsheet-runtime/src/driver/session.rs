@@ -30,7 +30,9 @@ impl Session {
         let lock = store.lock(id)?;
         let opened = Self::fold(&store, id);
         match opened {
-            Ok((run, facts, last_at)) => Ok(Self { run, lock, store, facts, last_at, stale_views: StaleViews::default() }),
+            Ok((run, facts, last_at)) => {
+                Ok(Self { run, lock, store, facts, last_at, stale_views: StaleViews::default() })
+            }
             Err(fault) => {
                 store.unlock(&lock)?;
                 Err(fault)
@@ -64,6 +66,11 @@ impl Session {
     /// The machine.
     pub fn run(&self) -> &Run {
         &self.run
+    }
+
+    /// The machine of a session that is over.
+    pub(super) fn into_run(mut self) -> Run {
+        std::mem::take(&mut self.run)
     }
 
     /// Facts in the log.

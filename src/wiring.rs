@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use callsheet_core::prompt::Environment;
 use callsheet_core::spec::{RunId, Settings};
-use callsheet_runtime::driver::World;
+use callsheet_runtime::driver::{PinnedSkills, World};
 use callsheet_runtime::edge::Slots;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Clock, Fetch, Observer, Person, Store, SystemClock, Tool};
@@ -74,6 +74,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         pages: Pages::new(Some(Arc::clone(&fetch)), Some(files.clone())),
         fetch: Some(fetch),
         skill_dirs: skill_dirs(setup),
+        pinned_skills: PinnedSkills::default(),
         templates: prompts.templates,
         environment: environment(setup),
         current_file,

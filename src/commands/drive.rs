@@ -7,7 +7,7 @@ use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::view::{Summary, answer, problem_line};
 use callsheet_models::config::ProcessEnvironment;
-use callsheet_runtime::driver::{DriveFault, Session, World, drive};
+use callsheet_runtime::driver::{DriveFault, Session, World, drive_and_look};
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};
 use tokio_util::sync::CancellationToken;
 
@@ -30,7 +30,12 @@ impl Front {
     pub fn new(setup: &Setup, work: &WorkArgs) -> Self {
         let colours = term::colours();
         if setup.json {
-            return Self { observer: Arc::new(JsonLines::default()), person: Arc::new(NobodyThere), live: None, plain: None };
+            return Self {
+                observer: Arc::new(JsonLines::default()),
+                person: Arc::new(NobodyThere),
+                live: None,
+                plain: None,
+            };
         }
         let drawable = std::io::IsTerminal::is_terminal(&std::io::stderr())
             && std::env::var_os("TERM").is_none_or(|name| name != "dumb");
@@ -111,10 +116,9 @@ pub(super) async fn to_the_end(
 ) -> Result<Exit, Failure> {
     let stop = CancellationToken::new();
     listen_for_interrupt(stop.clone(), id.clone());
-    let ended = drive(Arc::clone(&world), session, stop).await;
+    let ended = drive_and_look(world, session, stop).await;
     front.close();
-    let outcome = ended.map_err(|fault| drive_failure(&fault, id))?;
-    let (run, _) = Session::view(&world.store, id).map_err(|fault| drive_failure(&fault, id))?;
+    let (outcome, run) = ended.map_err(|fault| drive_failure(&fault, id))?;
     last_words(setup, &run, id, outcome)?;
     Ok(Exit::from(outcome))
 }

@@ -18,7 +18,8 @@ pub struct PlainLines {
 #[derive(Default)]
 struct Seen {
     run: Run,
-    states: Vec<(String, State)>,
+    /// In the order of `Run::tasks`, which only grows.
+    states: Vec<State>,
 }
 
 impl Default for PlainLines {
@@ -106,17 +107,20 @@ impl Seen {
     }
 
     fn changed_states(&mut self) -> Vec<String> {
-        let now: Vec<(String, State)> =
-            self.run.tasks().map(|task| (task.task.slug.as_str().to_owned(), task.state)).collect();
-        let lines = now
-            .iter()
-            .filter(|entry| !self.states.contains(entry) && entry.1 != State::Planned)
-            .map(|(slug, state)| {
-                let (mark, word) = state_mark(*state);
-                format!("{mark} {slug} {word}")
-            })
-            .collect();
-        self.states = now;
+        let mut lines = Vec::new();
+        for (place, task) in self.run.tasks().enumerate() {
+            if self.states.get(place) == Some(&task.state) {
+                continue;
+            }
+            match self.states.get_mut(place) {
+                Some(state) => *state = task.state,
+                None => self.states.push(task.state),
+            }
+            if task.state != State::Planned {
+                let (mark, word) = state_mark(task.state);
+                lines.push(format!("{mark} {} {word}", task.task.slug));
+            }
+        }
         lines
     }
 }

@@ -19,6 +19,10 @@ use crate::summary::Columns;
 /// How long a call waits for another process to finish its transaction.
 const BUSY: Duration = Duration::from_secs(10);
 
+/// Pages of the write-ahead log (16 MiB) before they are copied into the database. The copying waits for the disk, and
+/// the fact that triggers it waits too.
+const CHECKPOINT_PAGES: u32 = 4_096;
+
 /// The store of a project, in `.callsheet/callsheet.db`.
 ///
 /// Writing and reading have a connection each, so that a viewer that reads a long log does not hold up the run.
@@ -42,12 +46,14 @@ impl SqliteStore {
         fs::create_dir_all(&folder).map_err(|error| of_io(&folder, &error))?;
         ignore_in_git(&folder)?;
         let path = folder.join("callsheet.db");
-        let mut writer = connect(&path, true)?;
+        // A new file holds nothing yet that a power cut could take, so its making waits for no disk.
+        let mut writer = connect(&path, true, if path.exists() { "NORMAL" } else { "OFF" })?;
         migrate(&mut writer).map_err(|fault| match fault {
             MigrationFault::Sqlite(error) => of_sqlite(&path, &error),
             MigrationFault::TooNew(fault) => fault,
         })?;
-        let reader = connect(&path, false)?;
+        writer.pragma_update(None, "synchronous", "NORMAL").map_err(|error| of_sqlite(&path, &error))?;
+        let reader = connect(&path, false, "NORMAL")?;
         Ok(Self { path, writer: Mutex::new(writer), reader: Mutex::new(reader) })
     }
 
@@ -326,14 +332,15 @@ impl Store for SqliteStore {
     }
 }
 
-fn connect(path: &Path, create: bool) -> Result<Connection, StoreFault> {
+fn connect(path: &Path, create: bool, synchronous: &str) -> Result<Connection, StoreFault> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         use_wal(&connection)?;
-        connection.pragma_update(None, "synchronous", "NORMAL")?;
         Ok(connection)
     };
     open().map_err(|error: rusqlite::Error| of_sqlite(path, &error))

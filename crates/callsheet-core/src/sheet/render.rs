@@ -245,6 +245,9 @@ fn starts_label(text: &str) -> bool {
 }
 
 fn has_reasoning_tag(text: &str) -> bool {
+    if !text.contains('<') {
+        return false;
+    }
     let lower = text.to_lowercase();
     ["think", "reasoning", "thought"]
         .iter()

@@ -52,9 +52,10 @@ pub(super) struct Parts {
     max_prompt: Option<u32>,
 }
 
+/// Offers and links, which cost a walk through the project, are there for models that take a grammar.
 enum Job {
-    Plan { prompt: PlanPrompt, offer: constraint::ListOffer },
-    Iterate { prompt: IterationPrompt, offer: constraint::ListOffer },
+    Plan { prompt: PlanPrompt, offer: Option<constraint::ListOffer> },
+    Iterate { prompt: IterationPrompt, offer: Option<constraint::ListOffer> },
     Refine { prompt: Box<RefinementPrompt>, links: Vec<String>, needs_call: bool },
     Execute { prompt: Box<ExecutionPrompt>, outputs: String, later: Vec<Message>, tools: Vec<ToolSpec> },
     Merge { prompt: Box<MergePrompt>, documents: Vec<(String, Option<BlobId>)> },
@@ -66,16 +67,17 @@ pub(super) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model)
     let capabilities = model.info().capabilities;
     let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
     let skill_limit = task.and_then(|task| task.skill.as_ref()).and_then(|skill| skill.limits.reference_tokens);
+    let wanted = task.map(|task| wanted(run, task, asked)).unwrap_or_default();
     let mut parts = Parts {
         job: job(world, run, asked, capabilities)?,
         label: callsheet_core::view::call_words(&asked.key),
-        wanted: task.map(|task| wanted(run, task, asked)).unwrap_or_default(),
         restricted: run.no_longer_relevant().iter().cloned().collect(),
         writer_before: task.is_some_and(|task| known::writer_before(run, &task.task.slug)),
         task_name: task.map(|task| task.task.name.clone()),
         allowance: Allowance::new(&run.settings().budget, skill_limit, window, asked.budget_scale),
         allow_http: run.settings().allow_http,
-        texts: Texts::of(world, run),
+        texts: Texts::of(world, run, &wanted),
+        wanted,
         capabilities,
         output_tokens: output_tokens(asked.key.phase, task, window),
         description: known::project_description(world),
@@ -118,9 +120,9 @@ fn wanted(run: &Run, task: &TaskRun, asked: &Asked) -> Vec<Wanted> {
 
 fn job(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) -> Result<Job, DriveFault> {
     match asked.key.phase {
-        Phase::Plan => plan(world, run, asked),
-        Phase::Iterate | Phase::Continue => iterate(world, run, asked),
-        Phase::Refine => refine(world, run, asked),
+        Phase::Plan => plan(world, run, asked, capabilities),
+        Phase::Iterate | Phase::Continue => iterate(world, run, asked, capabilities),
+        Phase::Refine => refine(world, run, asked, capabilities),
         Phase::Execute => execute(world, run, asked, capabilities),
         Phase::Merge => merge(world, run, asked),
     }
@@ -138,7 +140,7 @@ fn retry(world: &World, run: &Run, asked: &Asked) -> Result<Option<Retry>, Drive
     Ok(Some(Retry { proposal: known::reply(world, refused)?.text, issues: known::issues_text(&attempts.issues) }))
 }
 
-fn plan(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
+fn plan(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) -> Result<Job, DriveFault> {
     let loaded = world.skills(run.settings());
     let prompt = PlanPrompt {
         skill_catalog: loaded.catalog.render(),
@@ -149,10 +151,10 @@ fn plan(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
         user_prompt: run.prompt().to_owned(),
         retry: retry(world, run, asked)?,
     };
-    Ok(Job::Plan { prompt, offer: constraint::ListOffer::new(world, run, &loaded) })
+    Ok(Job::Plan { prompt, offer: capabilities.grammar.then(|| constraint::ListOffer::new(world, run, &loaded)) })
 }
 
-fn iterate(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
+fn iterate(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) -> Result<Job, DriveFault> {
     let loaded = world.skills(run.settings());
     let prompt = IterationPrompt {
         skill_catalog: loaded.catalog.render(),
@@ -166,10 +168,10 @@ fn iterate(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
         task_problems: known::problems_text(run),
         retry: retry(world, run, asked)?,
     };
-    Ok(Job::Iterate { prompt, offer: constraint::ListOffer::new(world, run, &loaded) })
+    Ok(Job::Iterate { prompt, offer: capabilities.grammar.then(|| constraint::ListOffer::new(world, run, &loaded)) })
 }
 
-fn refine(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
+fn refine(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) -> Result<Job, DriveFault> {
     let task = owner(run, asked)?;
     let skill = world.pinned(task.skill.as_ref())?;
     let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
@@ -187,7 +189,7 @@ fn refine(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
         issues: issues.join("\n"),
         skill,
     };
-    let links = constraint::task_links(world, run, task);
+    let links = if capabilities.grammar { constraint::task_links(world, run, task) } else { Vec::new() };
     Ok(Job::Refine { prompt: Box::new(prompt), links, needs_call })
 }
 
@@ -348,8 +350,8 @@ impl Parts {
             return None;
         }
         let grammar = match &self.job {
-            Job::Plan { offer, .. } => offer.plan(),
-            Job::Iterate { offer, .. } => offer.iteration(),
+            Job::Plan { offer, .. } => offer.as_ref()?.plan(),
+            Job::Iterate { offer, .. } => offer.as_ref()?.iteration(),
             Job::Refine { prompt, links, needs_call } => constraint::refinement(links, &prompt.tools, *needs_call),
             Job::Execute { prompt, tools, .. } => match prompt.kind {
                 ExecutionKind::Loop { .. } if self.capabilities.tools && !tools.is_empty() => return None,

@@ -1,7 +1,9 @@
 //! The end of a run, and the files people read while it goes on. Run files are views of the log (spec 10.6): a view that
 //! cannot be written is told once in the trace and harms nothing.
 
-use callsheet_core::record::{Event, Fact, Outcome};
+use std::collections::BTreeSet;
+
+use callsheet_core::record::{Event, Outcome};
 use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::Slug;
 use callsheet_core::view::report;
@@ -17,27 +19,36 @@ pub(super) fn conclude(world: &World, run: &Run, outcome: Outcome) -> Result<Eve
     Ok(Event::RunConcluded { outcome, report: world.store.put_blob(text.as_bytes())? })
 }
 
-/// Writes the views that facts changed.
-pub(super) fn write_views(world: &World, run: &Run, facts: &[Fact]) {
-    let mut sheet = false;
-    for fact in facts {
-        match &fact.event {
-            Event::ListAdopted { .. } | Event::TaskRefined { .. } | Event::RunConcluded { .. } => sheet = true,
-            Event::RunFinished { key, .. } => {
-                sheet = true;
-                write_owner(world, run, key.task.as_ref());
-            }
+/// Views that facts have changed since they were written. Writing them at every fact would take longer than the facts.
+#[derive(Default)]
+pub(super) struct StaleViews {
+    sheet: bool,
+    tasks: BTreeSet<Slug>,
+}
+
+impl StaleViews {
+    /// Notes what a fact changes.
+    pub fn note(&mut self, event: &Event) {
+        let task = match event {
+            Event::ListAdopted { .. } | Event::TaskRefined { .. } | Event::RunConcluded { .. } => None,
+            Event::RunFinished { key, .. } => key.task.as_ref(),
             Event::RunsMerged { task, .. }
             | Event::ChangesApplied { task, .. }
-            | Event::ChangesReverted { task, .. } => {
-                sheet = true;
-                write_owner(world, run, Some(task));
-            }
-            _ => {}
-        }
+            | Event::ChangesReverted { task, .. } => Some(task),
+            _ => return,
+        };
+        self.sheet = true;
+        self.tasks.extend(task.cloned());
     }
-    if sheet && run.has_list() {
-        told(world.files.write_sheet(&known::sheet_text(run)).map(drop));
+
+    /// Writes them as the run is now.
+    pub fn write(&mut self, world: &World, run: &Run) {
+        for task in std::mem::take(&mut self.tasks).iter().filter_map(|slug| run.task(slug)) {
+            write_task(world, task);
+        }
+        if std::mem::take(&mut self.sheet) && run.has_list() {
+            told(world.files.write_sheet(&known::sheet_text(run)).map(drop));
+        }
     }
 }
 
@@ -47,12 +58,6 @@ pub(super) fn rewrite_views(world: &World, run: &Run) {
         told(world.files.write_sheet(&known::sheet_text(run)).map(drop));
     }
     for task in run.tasks() {
-        write_task(world, task);
-    }
-}
-
-fn write_owner(world: &World, run: &Run, slug: Option<&Slug>) {
-    if let Some(task) = slug.and_then(|slug| run.task(slug)) {
         write_task(world, task);
     }
 }

@@ -124,13 +124,19 @@ pub(super) fn read_letters(session: &mut Session, world: &World) -> Result<(), D
     for (_, letter) in letters {
         let event = match letter {
             Letter::Cancel => Some(Event::CancelRequested),
-            Letter::Answer { gate, answer } => gate
-                .or_else(|| open_gate(session.run()))
-                .map(|gate| Event::GateAnswered { gate, answer }),
-            Letter::Reply { text } => asking_call(session.run()).map(|(task, run, call)| {
-                world.store.put_blob(text.as_bytes()).map(|output| Event::QuestionAnswered { task, run, call, output })
-            })
-            .transpose()?,
+            Letter::Answer { gate, answer } => {
+                gate.or_else(|| open_gate(session.run())).map(|gate| Event::GateAnswered { gate, answer })
+            }
+            Letter::Reply { text } => asking_call(session.run())
+                .map(|(task, run, call)| {
+                    world.store.put_blob(text.as_bytes()).map(|output| Event::QuestionAnswered {
+                        task,
+                        run,
+                        call,
+                        output,
+                    })
+                })
+                .transpose()?,
         };
         let taken = match event {
             Some(event) => session.record(world, vec![event])?,

@@ -9,7 +9,7 @@ use callsheet_core::record::{Event, ListAdopted, ListOrigin};
 use callsheet_core::reply::{self, Issue, KnownTask, ListReply, ReadContext, Reading, ReplyKind};
 use callsheet_core::run::{ProblemKind, Run, State, TaskRun};
 use callsheet_core::sheet::{self, TaskForm, fence};
-use callsheet_core::spec::{BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Task, TaskList};
+use callsheet_core::spec::{BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Target, Task, TaskList};
 
 use crate::ports::{ModelReply, Store};
 use crate::references::{self, Output, RunTexts, Sources, TaskOutput, Wanted};
@@ -257,7 +257,7 @@ pub(super) fn adopt(
     Ok(adopted)
 }
 
-/// The run's own texts for references, owned.
+/// The run's own texts for references, owned: only those that a request asks for.
 pub(super) struct Texts {
     prompts: Vec<String>,
     goals: String,
@@ -272,23 +272,26 @@ struct Known {
 }
 
 impl Texts {
-    /// A snapshot of what references may read.
-    pub fn of(world: &World, run: &Run) -> Self {
+    /// A snapshot of what `wanted` may read.
+    pub fn of(world: &World, run: &Run, wanted: &[Wanted]) -> Self {
         let section = |step: &Vec<Slug>| {
             let tasks = step.iter().filter_map(|slug| run.task(slug));
             tasks.map(|task| sheet::render_task(&task.task, TaskForm::Coarse, None)).collect::<Vec<_>>().join("\n\n")
         };
         let mut outputs = BTreeMap::new();
-        for slug in run.taken() {
+        for slug in wanted.iter().filter_map(|wanted| wanted.reference.target.producer()) {
             if let Some(task) = run.task(slug) {
                 let result = task.result.clone().filter(|_| task.state == State::Done);
                 outputs.insert(slug.clone(), Known { slug: task.task.slug.clone(), result });
             }
         }
+        let shows_sections =
+            wanted.iter().any(|wanted| matches!(wanted.reference.target, Target::Plan(PlanPart::Section(_))));
+        let sections = if shows_sections { run.steps().iter().map(section).collect() } else { Vec::new() };
         Self {
             prompts: vec![run.prompt().to_owned()],
             goals: run.goals().text.clone(),
-            sections: run.steps().iter().map(section).collect(),
+            sections,
             outputs,
             store: Arc::clone(&world.store),
         }

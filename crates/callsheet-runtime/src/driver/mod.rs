@@ -29,21 +29,21 @@ pub use known::{SheetReading, sheet_text};
 pub use models::ModelSource;
 pub use session::Session;
 pub use start::{EntrySpec, begin, check_sheet, reopen};
-pub use world::{CurrentFile, World};
+pub use world::{CurrentFile, PinnedSkills, World};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use callsheet_core::record::{EffectKey, Event, Outcome};
-use callsheet_core::run::Effect;
+use callsheet_core::run::{Effect, Run};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use work::{Done, Landed, Work};
 
-/// How often letters of other processes are looked for while nothing else happens.
-const LETTER_INTERVAL: Duration = Duration::from_millis(200);
+/// How often letters of other processes are looked for and the files that people read are brought up to date.
+const TICK: Duration = Duration::from_millis(200);
 
 /// Drives a run until it ends or waits for somebody who is not there. Returns how.
 ///
@@ -52,6 +52,18 @@ const LETTER_INTERVAL: Duration = Duration::from_millis(200);
 /// # Errors
 /// If the store refuses, or the machine owes nothing and has not ended, which is a defect.
 pub async fn drive(world: Arc<World>, session: Session, stop: CancellationToken) -> Result<Outcome, DriveFault> {
+    drive_and_look(world, session, stop).await.map(|(outcome, _)| outcome)
+}
+
+/// As [`drive`], and gives the run as it ended, so that nobody has to fold its log again.
+///
+/// # Errors
+/// As [`drive`].
+pub async fn drive_and_look(
+    world: Arc<World>,
+    session: Session,
+    stop: CancellationToken,
+) -> Result<(Outcome, Run), DriveFault> {
     let mut driver = Driver {
         world,
         session,
@@ -66,8 +78,9 @@ pub async fn drive(world: Arc<World>, session: Session, stop: CancellationToken)
         flight.cancel();
     }
     driver.tasks.shutdown().await;
+    driver.session.write_views(&driver.world);
     driver.session.close();
-    ended
+    ended.map(|outcome| (outcome, driver.session.into_run()))
 }
 
 /// Drives until a list is accepted, and no further. Gives the sheet, or how planning ended with its message.
@@ -90,6 +103,7 @@ pub async fn plan_only(
     };
     let ended = driver.run().await;
     driver.tasks.shutdown().await;
+    driver.session.write_views(&driver.world);
     let run = driver.session.run();
     let planned = match ended? {
         Outcome::Cancelled if run.has_list() => Ok(sheet_text(run)),
@@ -112,8 +126,8 @@ struct Driver {
 
 impl Driver {
     async fn run(&mut self) -> Result<Outcome, DriveFault> {
-        let mut letters = tokio::time::interval(LETTER_INTERVAL);
-        letters.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut ticks = tokio::time::interval(TICK);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut asked_to_stop = false;
         loop {
             if self.only_plan && self.session.run().has_list() {
@@ -135,12 +149,14 @@ impl Driver {
             }
             let stop = self.stop.clone();
             tokio::select! {
+                // One at a time: what follows from the first is started before the second is looked at, so that calls
+                // that ended together do not wait for one another.
                 Some(done) = self.tasks.join_next() => self.land(done)?,
                 () = stop.cancelled(), if !asked_to_stop => {}
-                _ = letters.tick() => gates::read_letters(&mut self.session, &self.world)?,
-            }
-            while let Some(done) = self.tasks.try_join_next() {
-                self.land(done)?;
+                _ = ticks.tick() => {
+                    gates::read_letters(&mut self.session, &self.world)?;
+                    self.session.write_views(&self.world);
+                }
             }
         }
     }
@@ -167,6 +183,10 @@ impl Driver {
             }
             let started = fresh.iter().map(|effect| Event::Started { effect: effect.key() }).collect();
             self.session.record(&self.world, started)?;
+            if fresh.iter().any(|effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. })) {
+                // Whoever is asked may look at the files first.
+                self.session.write_views(&self.world);
+            }
             for effect in fresh {
                 self.launch(effect);
             }

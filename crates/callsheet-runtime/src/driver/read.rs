@@ -15,20 +15,23 @@ use callsheet_core::reply::{
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
 use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, ExecRunId, Settings, Slug, tokens};
+use serde::Deserialize;
 
 use crate::changes::{Edit, StageFault, stage as stage_edits};
 use crate::ports::ModelReply;
 use crate::references::{self, Allowance, Level, Request, check};
 
-use super::assemble::PromptRecord;
 use super::{DriveFault, World, known};
 
 pub(super) use super::known::issues_text;
 
-/// Files shown to a model, with the hashes they had.
-#[derive(Clone, Debug, Default)]
+/// Files shown to a model, with the hashes they had: the part of a [`PromptRecord`](super::PromptRecord) that reading a
+/// reply needs.
+#[derive(Clone, Debug, Default, Deserialize)]
 pub(super) struct ShownFiles {
+    #[serde(default, rename = "shown_in_full")]
     in_full: BTreeMap<String, BlobId>,
+    #[serde(default, rename = "shown_in_part")]
     in_part: BTreeMap<String, BlobId>,
 }
 
@@ -36,9 +39,8 @@ pub(super) struct ShownFiles {
 pub(super) fn read_reply(world: &World, run: &Run, asked: &Asked) -> Result<Vec<Event>, DriveFault> {
     let record = run.call_record(&asked.key).ok_or_else(|| DriveFault::defect("a reply to read is not recorded"))?;
     let reply = known::reply(world, &record.reply)?;
-    let prompt: PromptRecord =
-        serde_json::from_slice(&world.store.blob(&record.prompt)?).map_err(DriveFault::defect)?;
-    let input = Input { world, run, asked, reply, prompt, length_stop: record.stop == StopReason::Length };
+    let shown: ShownFiles = serde_json::from_slice(&world.store.blob(&record.prompt)?).map_err(DriveFault::defect)?;
+    let input = Input { world, run, asked, reply, shown, length_stop: record.stop == StopReason::Length };
     let event = match asked.key.phase {
         Phase::Plan => input.list(ReplyKind::Plan)?,
         Phase::Iterate => input.list(ReplyKind::Iteration)?,
@@ -55,7 +57,7 @@ struct Input<'a> {
     run: &'a Run,
     asked: &'a Asked,
     reply: ModelReply,
-    prompt: PromptRecord,
+    shown: ShownFiles,
     length_stop: bool,
 }
 
@@ -97,8 +99,8 @@ impl Input<'_> {
         let mut context = known::context(self.world, self.run, self.run.settings(), vec![skill]);
         context.current = Some(task.task.clone());
         context.length_stop = self.length_stop;
-        context.shown_in_full.clone_from(&self.prompt.shown_in_full);
-        context.shown_in_part.clone_from(&self.prompt.shown_in_part);
+        context.shown_in_full.clone_from(&self.shown.in_full);
+        context.shown_in_part.clone_from(&self.shown.in_part);
         Ok(context)
     }
 
@@ -237,8 +239,7 @@ pub(super) fn shown(world: &World, run: &Run, task: &Slug, exec: &ExecRunId) -> 
         .rev()
         .find(|call| call.key.task.as_ref() == Some(task) && call.key.run.as_ref() == Some(exec));
     let record = latest.and_then(|call| world.store.blob(&call.prompt).ok());
-    let record = record.and_then(|bytes| serde_json::from_slice::<PromptRecord>(&bytes).ok());
-    record.map(|record| ShownFiles { in_full: record.shown_in_full, in_part: record.shown_in_part }).unwrap_or_default()
+    record.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 
 /// Validates and composes the changes of a write call; issues go back to the model as its output.
@@ -286,7 +287,7 @@ pub(super) fn check_references(
         writer_before: known::writer_before(run, task),
         restricted: &restricted,
     };
-    let texts = known::Texts::of(world, run);
+    let texts = known::Texts::of(world, run, &wanted);
     let issues = check(&request, &texts.sources(world, settings.allow_http));
     Ok(Event::ReferencesChecked { task: task.clone(), n, stage, issues })
 }

@@ -8,6 +8,7 @@ use callsheet_core::spec::RunId;
 
 use crate::ports::{Lock, Signal, Store};
 
+use super::conclude::StaleViews;
 use super::{DriveFault, World};
 
 /// The only writer of one run.
@@ -17,6 +18,7 @@ pub struct Session {
     store: Arc<dyn Store>,
     facts: u64,
     last_at: u64,
+    stale_views: StaleViews,
 }
 
 impl Session {
@@ -28,7 +30,9 @@ impl Session {
         let lock = store.lock(id)?;
         let opened = Self::fold(&store, id);
         match opened {
-            Ok((run, facts, last_at)) => Ok(Self { run, lock, store, facts, last_at }),
+            Ok((run, facts, last_at)) => {
+                Ok(Self { run, lock, store, facts, last_at, stale_views: StaleViews::default() })
+            }
             Err(fault) => {
                 store.unlock(&lock)?;
                 Err(fault)
@@ -62,6 +66,11 @@ impl Session {
     /// The machine.
     pub fn run(&self) -> &Run {
         &self.run
+    }
+
+    /// The machine of a session that is over.
+    pub(super) fn into_run(mut self) -> Run {
+        std::mem::take(&mut self.run)
     }
 
     /// Facts in the log.
@@ -99,8 +108,8 @@ impl Session {
         self.facts += facts.len() as u64;
         for fact in &facts {
             world.observer.see(&Signal::Fact(fact));
+            self.stale_views.note(&fact.event);
         }
-        super::conclude::write_views(world, &self.run, &facts);
         Ok(facts.len())
     }
 
@@ -115,6 +124,11 @@ impl Session {
         self.facts += 1;
         self.last_at = fact.at;
         Ok(())
+    }
+
+    /// Brings the files that people read up to date with the run.
+    pub(super) fn write_views(&mut self, world: &World) {
+        self.stale_views.write(world, &self.run);
     }
 
     /// Gives the run free. Dropping a session does the same.

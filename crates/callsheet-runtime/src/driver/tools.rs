@@ -22,7 +22,7 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
     let refusal = refusal(&work, owner, &call);
     let tool = work.world.tools.get(&call.name).map(Arc::clone);
     let limit = usize::try_from(run.settings().limits.max_output_bytes).unwrap_or(usize::MAX);
-    let skill_dir = work.world.skill_dir(owner.task.skill.as_deref());
+    let skill_dir = work.world.skill_dir(owner);
     let (task, exec) = (task.clone(), exec.clone());
     Box::pin(async move {
         let begun = work.world.clock.now_ms();

@@ -2,12 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_core::prompt::{Environment, Templates};
 use callsheet_core::record::ToolPolicy;
+use callsheet_core::run::TaskRun;
 use callsheet_core::skill::SkillContext;
-use callsheet_core::spec::{BlobId, Settings, Skill, SkillPolicy, ToolSpec};
+use callsheet_core::spec::{BlobId, Settings, Skill, SkillForm, SkillPolicy, ToolSpec};
 
 use crate::edge::Slots;
 use crate::paths::Workspace;
@@ -20,6 +21,10 @@ use super::{DriveFault, ModelSource};
 
 /// The file a person has open, relative to the project root.
 pub type CurrentFile = String;
+
+/// Pinned skills by hash: every call needs one, and they never change.
+#[derive(Debug, Default)]
+pub struct PinnedSkills(Mutex<BTreeMap<BlobId, Skill>>);
 
 /// The world of one run.
 pub struct World {
@@ -47,6 +52,8 @@ pub struct World {
     pub pages: Pages,
     /// Where skills are found.
     pub skill_dirs: SkillDirs,
+    /// Pinned skills that were read already.
+    pub pinned_skills: PinnedSkills,
     /// Prompt templates, loaded once for the run.
     pub templates: Templates,
     /// Date, system, shell, root.
@@ -108,17 +115,25 @@ impl World {
 
     /// The skill of a task as it was pinned; the built-in reader for a task without one.
     pub fn pinned(&self, policy: Option<&SkillPolicy>) -> Result<Skill, DriveFault> {
-        match policy.and_then(|policy| policy.hash.as_ref()) {
-            Some(hash) => serde_json::from_slice(&self.store.blob(hash)?).map_err(DriveFault::defect),
-            None => Ok(reader_skill()),
+        let Some(hash) = policy.and_then(|policy| policy.hash.as_ref()) else { return Ok(reader_skill()) };
+        let mut known = self.pinned_skills.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(skill) = known.get(hash) {
+            return Ok(skill.clone());
         }
+        let skill: Skill = serde_json::from_slice(&self.store.blob(hash)?).map_err(DriveFault::defect)?;
+        known.insert(hash.clone(), skill.clone());
+        Ok(skill)
     }
 
-    /// The folder of a skill's own files, if it has one.
-    pub fn skill_dir(&self, name: Option<&str>) -> Option<PathBuf> {
+    /// The folder of a task's skill with files of its own, if it has one.
+    pub fn skill_dir(&self, task: &TaskRun) -> Option<PathBuf> {
+        // Only the folder form has files, and finding the folder means to read every skill.
+        if self.pinned(task.skill.as_ref()).is_ok_and(|skill| skill.form != SkillForm::Folder) {
+            return None;
+        }
         let specs = self.tool_specs();
         let context = SkillContext { tools: &specs, read_only_sandbox: self.read_only_sandbox };
-        load_skills(&self.skill_dirs, context).folder(name?).map(PathBuf::from)
+        load_skills(&self.skill_dirs, context).folder(task.task.skill.as_deref()?).map(PathBuf::from)
     }
 
     /// A skill with its source and a notice if it replaces another, as a gate shows it (spec 11.3).

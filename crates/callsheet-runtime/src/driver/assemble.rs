@@ -11,7 +11,7 @@ use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
 use callsheet_core::spec::{BlobId, Skill, TokenCount, ToolSpec};
 use serde::{Deserialize, Serialize};
 
-use crate::ports::{Capabilities, Constraint, Message, Model, ModelFault, ModelRequest};
+use crate::ports::{Capabilities, Constraint, Message, Model, ModelFault, ModelInfo, ModelRequest};
 use crate::references::{Allowance, Level, Request, Resolved, Wanted, resolve};
 
 use super::known::{self, Texts};
@@ -69,7 +69,7 @@ pub(super) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model)
     let skill_limit = task.and_then(|task| task.skill.as_ref()).and_then(|skill| skill.limits.reference_tokens);
     let wanted = task.map(|task| wanted(run, task, asked)).unwrap_or_default();
     let mut parts = Parts {
-        job: job(world, run, asked, capabilities)?,
+        job: job(world, run, asked, model.info())?,
         label: callsheet_core::view::call_words(&asked.key),
         restricted: run.no_longer_relevant().iter().cloned().collect(),
         writer_before: task.is_some_and(|task| known::writer_before(run, &task.task.slug)),
@@ -83,6 +83,9 @@ pub(super) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model)
         description: known::project_description(world),
         max_prompt: window.map(|window| share(window, run.settings().limits.max_context_fraction)),
     };
+    if let Job::Plan { offer: Some(offer), .. } | Job::Iterate { offer: Some(offer), .. } = &parts.job {
+        parts.output_tokens = offer.tokens();
+    }
     parts.describe();
     Ok(parts)
 }
@@ -118,12 +121,12 @@ fn wanted(run: &Run, task: &TaskRun, asked: &Asked) -> Vec<Wanted> {
     own.into_iter().map(|reference| Wanted { reference, carried: false }).chain(carried).collect()
 }
 
-fn job(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) -> Result<Job, DriveFault> {
+fn job(world: &World, run: &Run, asked: &Asked, model: &ModelInfo) -> Result<Job, DriveFault> {
     match asked.key.phase {
-        Phase::Plan => plan(world, run, asked, capabilities),
-        Phase::Iterate | Phase::Continue => iterate(world, run, asked, capabilities),
-        Phase::Refine => refine(world, run, asked, capabilities),
-        Phase::Execute => execute(world, run, asked, capabilities),
+        Phase::Plan => plan(world, run, asked, model),
+        Phase::Iterate | Phase::Continue => iterate(world, run, asked, model),
+        Phase::Refine => refine(world, run, asked, model.capabilities),
+        Phase::Execute => execute(world, run, asked, model.capabilities),
         Phase::Merge => merge(world, run, asked),
     }
 }
@@ -140,7 +143,7 @@ fn retry(world: &World, run: &Run, asked: &Asked) -> Result<Option<Retry>, Drive
     Ok(Some(Retry { proposal: known::reply(world, refused)?.text, issues: known::issues_text(&attempts.issues) }))
 }
 
-fn plan(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) -> Result<Job, DriveFault> {
+fn plan(world: &World, run: &Run, asked: &Asked, model: &ModelInfo) -> Result<Job, DriveFault> {
     let loaded = world.skills(run.settings());
     let prompt = PlanPrompt {
         skill_catalog: loaded.catalog.render(),
@@ -151,10 +154,13 @@ fn plan(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) -> 
         user_prompt: run.prompt().to_owned(),
         retry: retry(world, run, asked)?,
     };
-    Ok(Job::Plan { prompt, offer: capabilities.grammar.then(|| constraint::ListOffer::new(world, run, &loaded)) })
+    Ok(Job::Plan {
+        prompt,
+        offer: model.capabilities.grammar.then(|| constraint::ListOffer::new(world, run, &loaded, model.window)),
+    })
 }
 
-fn iterate(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) -> Result<Job, DriveFault> {
+fn iterate(world: &World, run: &Run, asked: &Asked, model: &ModelInfo) -> Result<Job, DriveFault> {
     let loaded = world.skills(run.settings());
     let prompt = IterationPrompt {
         skill_catalog: loaded.catalog.render(),
@@ -168,7 +174,10 @@ fn iterate(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) 
         task_problems: known::problems_text(run),
         retry: retry(world, run, asked)?,
     };
-    Ok(Job::Iterate { prompt, offer: capabilities.grammar.then(|| constraint::ListOffer::new(world, run, &loaded)) })
+    Ok(Job::Iterate {
+        prompt,
+        offer: model.capabilities.grammar.then(|| constraint::ListOffer::new(world, run, &loaded, model.window)),
+    })
 }
 
 fn refine(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) -> Result<Job, DriveFault> {

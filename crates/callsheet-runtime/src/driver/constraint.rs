@@ -5,7 +5,7 @@ use std::path::Path;
 use callsheet_core::grammar::{self, EditableFile, Grammar, ListShape};
 use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::sheet;
-use callsheet_core::spec::{Reference, Target, ToolSpec};
+use callsheet_core::spec::{Reference, Target, ToolSpec, tokens};
 use ignore::WalkBuilder;
 
 use crate::references::Resolved;
@@ -17,9 +17,9 @@ use super::{World, known};
 const MAX_FILES: usize = 40;
 /// Files looked at in a large project.
 const MAX_SEEN: usize = 2_000;
-/// Sections and tasks of a constrained list: models that need a grammar do best with few.
-const MAX_SECTIONS: u32 = 4;
-const MAX_TASKS: u32 = 2;
+/// Sections and tasks of a constrained list, the largest first: models that need a grammar do best with few, and a list
+/// must fit into half of the window.
+const SHAPES: [(u32, u32); 5] = [(4, 2), (3, 2), (2, 2), (2, 1), (1, 1)];
 
 /// What a list may be made of.
 pub(super) struct ListOffer {
@@ -27,10 +27,12 @@ pub(super) struct ListOffer {
     links: Vec<String>,
     outstanding: Vec<Vec<String>>,
     first_number: u32,
+    sections: u32,
+    tasks: u32,
 }
 
 impl ListOffer {
-    pub fn new(world: &World, run: &Run, loaded: &LoadedSkills) -> Self {
+    pub fn new(world: &World, run: &Run, loaded: &LoadedSkills, window: Option<u32>) -> Self {
         let mut links = project_links(world, run.prompt());
         links.extend(
             run.done()
@@ -52,17 +54,30 @@ impl ListOffer {
             .unwrap_or(0)
             .saturating_add(1);
         let skills = loaded.catalog.skills().map(|skill| skill.name.clone()).collect();
-        Self { skills, links, outstanding, first_number }
+        let mut offer = Self { skills, links, outstanding, first_number, sections: 1, tasks: 1 };
+        for (sections, tasks) in SHAPES {
+            (offer.sections, offer.tasks) = (sections, tasks);
+            if window.is_none_or(|window| offer.tokens() <= window / 2) {
+                break;
+            }
+        }
+        offer
     }
 
     fn shape(&self) -> ListShape<'_> {
         ListShape {
             skills: &self.skills,
             references: &self.links,
-            max_sections: MAX_SECTIONS,
-            max_tasks: MAX_TASKS,
+            max_sections: self.sections,
+            max_tasks: self.tasks,
             first_number: self.first_number,
         }
+    }
+
+    /// Tokens that hold any list of this offer; a list that is cut is not valid.
+    pub fn tokens(&self) -> u32 {
+        let kept: u32 = self.outstanding.iter().flatten().map(|task| tokens(task)).sum();
+        grammar::list_tokens(&self.shape()).saturating_add(kept)
     }
 
     pub fn plan(&self) -> Grammar {

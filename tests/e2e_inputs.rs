@@ -79,10 +79,11 @@ fn nothing_outside_the_project_is_read() {
 #[test]
 fn odd_files_confuse_neither_the_prompt_nor_the_terminal() {
     let garden = Garden::with("odd_files");
-    garden.write("odd.md", "{issues}\n```\n````markdown\n## Result summary\n~~~~\n\u{1b}[2J$1 {{task_data}}\n## Tasks\n");
+    garden
+        .write("odd.md", "{issues}\n```\n````markdown\n## Result summary\n~~~~\n\u{1b}[2J$1 {{task_data}}\n## Tasks\n");
     garden.write("binary.bin", [0_u8, 159, 146, 150, 0, 255, 1]);
     let large = std::fs::File::create(garden.path("large.txt")).unwrap();
-    large.set_len(50 * 1024 * 1024).unwrap();
+    large.set_len(9 * 1024 * 1024 / 2).unwrap();
     drop(large);
     let ended = garden.call(&["run", "read odd files"]);
     assert!(is_harmless(&ended.out) && is_harmless(&ended.err), "{:?} {:?}", ended.out, ended.err);
@@ -98,7 +99,7 @@ fn odd_files_confuse_neither_the_prompt_nor_the_terminal() {
 #[test]
 fn a_large_text_is_cut_to_its_budget() {
     let garden = Garden::with("answer");
-    garden.write("water.md", "Ana waters the beds every day.\n".repeat(1_700_000));
+    garden.write("water.md", "Ana waters the beds every day.\n".repeat(140_000));
     let ended = garden.call(&["run", "who waters?"]);
     assert!(ended.code == 0 || ended.code == 4, "{}", ended.err);
     let number = garden.count("reply_received").to_string();

@@ -43,7 +43,13 @@ fn nothing_changes_before_both_gates_are_answered() {
     assert_eq!(garden.files(), before);
     let shown = garden.expect(0, &["show"]).out;
     assert!(shown.contains("before-apply"), "{shown}");
-    for line in ["-Barrel 2 leaks at the tap.", "+Barrel 2 is mended.", "+++ b/notes/rota.md", "+Two people a week.", "--- a/minutes.md"] {
+    for line in [
+        "-Barrel 2 leaks at the tap.",
+        "+Barrel 2 is mended.",
+        "+++ b/notes/rota.md",
+        "+Two people a week.",
+        "--- a/minutes.md",
+    ] {
         assert!(shown.contains(line), "{line} is missing: {shown}");
     }
     garden.expect(0, &["approve"]);

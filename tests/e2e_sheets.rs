@@ -118,7 +118,12 @@ fn json_is_all_there_is_on_stdout() {
     let ended = garden.expect(0, &["runs", "--json"]);
     assert_eq!(json_lines(&ended.out).len(), 1);
     json_lines(&garden.expect(0, &["show", "--json"]).out);
-    json_lines(&garden.call(&["doctor", "--json"]).out);
+    let mut doctor = garden.command(&["doctor", "--json"]);
+    doctor.env("CALLSHEET_MODEL", "scripted:somewhere.toml");
+    let doctor = support::garden::Ended::from(doctor.output().unwrap());
+    assert!(json_lines(&doctor.out).len() > 3);
+    assert_eq!(doctor.code, 0, "{}", doctor.out);
+    assert_eq!(garden.call(&["doctor"]).code, 1, "no model is named or found");
 }
 
 #[test]

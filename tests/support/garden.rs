@@ -155,4 +155,3 @@ pub fn json_lines(text: &str) -> Vec<serde_json::Value> {
 pub fn is_harmless(text: &str) -> bool {
     text.chars().all(|c| c == '\n' || c == '\t' || !c.is_control())
 }
-

@@ -60,6 +60,7 @@ pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Setting
     if session.facts() > 0 {
         return Err(DriveFault::Invalid(format!("there is a run {id} already")));
     }
+    world.files.create().map_err(|fault| DriveFault::Invalid(fault.to_string()))?;
     let tools = world.tool_policies();
     session.record(world, vec![Event::RunStarted { run: id.clone(), entry, settings, tools }])?;
     if let Some((reading, issues)) = list {

@@ -103,6 +103,19 @@ fn an_interrupt_ends_cleanly_and_a_resume_goes_on() {
 
 /// covers: 2.16
 #[test]
+fn an_interrupt_ends_planning() {
+    let garden = Garden::with("slow");
+    let mut terminal = at_terminal(coloured(garden.command(&["plan", "read all"])));
+    terminal.expect("now: plan").unwrap();
+    terminal.send(ControlCode::EndOfText).unwrap();
+    let last = rest(&mut terminal);
+    assert!(last.contains("callsheet resume"), "{last}");
+    assert_eq!(exit_code(terminal.get_process()), 130);
+    assert!(!garden.path("sheet.md").exists());
+}
+
+/// covers: 2.16
+#[test]
 fn an_interrupt_at_a_gate_changes_nothing() {
     let garden = Garden::with("writer");
     let before = garden.files();

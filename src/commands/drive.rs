@@ -138,7 +138,8 @@ pub(super) async fn to_the_end(
     Ok(Exit::from(outcome))
 }
 
-fn listen_for_interrupt(stop: CancellationToken, id: RunId) {
+/// Ctrl-C stops cleanly the first time and at once the second.
+pub(super) fn listen_for_interrupt(stop: CancellationToken, id: RunId) {
     tokio::spawn(async move {
         if wait_for_signal().await.is_none() {
             return;

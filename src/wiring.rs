@@ -1,11 +1,12 @@
 //! The world of a run, from the configuration: the only place that names concrete adapters.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use callsheet_core::prompt::Environment;
 use callsheet_core::spec::{RunId, Settings};
-use callsheet_runtime::driver::{PinnedSkills, World};
+use callsheet_runtime::driver::{ModelSource, PinnedSkills, World};
 use callsheet_runtime::edge::Slots;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Clock, Fetch, Observer, Person, Store, SystemClock, Tool};
@@ -17,7 +18,6 @@ use callsheet_runtime::skills::SkillDirs;
 use callsheet_tools::{HttpFetch, HttpSettings};
 
 use crate::cli::Failure;
-use crate::models::{Choice, Models};
 use crate::setup::{Setup, civil};
 
 /// What a run needs besides the configuration.
@@ -29,9 +29,9 @@ pub struct Parts {
     /// Who watches.
     pub observer: Arc<dyn Observer>,
     /// Models by phase.
-    pub models: Arc<Models>,
-    /// The chosen model.
-    pub choice: Choice,
+    pub models: Arc<dyn ModelSource>,
+    /// Requests that each provider takes at once.
+    pub slots: BTreeMap<String, usize>,
     /// The file a person has open.
     pub current_file: Option<PathBuf>,
 }
@@ -63,7 +63,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         clock: Arc::new(SystemClock),
         person: parts.person,
         observer: parts.observer,
-        slots: Slots::new(parts.models.slots(&parts.choice), 1),
+        slots: Slots::new(parts.slots, 1),
         models: parts.models,
         tools: callsheet_tools::registry()
             .into_iter()

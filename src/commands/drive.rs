@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, WorkArgs};
 use crate::config::Origin;
-use crate::models::{Choice, Models, choose};
+use crate::models::{Choice, Models, NoModels, choose};
 use crate::setup::{Setup, store_failure};
 use crate::term::{self, JsonLines, LiveView, NobodyThere, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, world};
@@ -99,11 +99,30 @@ pub(super) async fn prepare(
         store,
         person: Arc::clone(&front.person),
         observer: Arc::clone(&front.observer),
+        slots: models.slots(&choice),
         models,
-        choice,
         current_file: work.current_file.clone(),
     };
     Ok(Arc::new(world(setup, run, settings, parts)?))
+}
+
+/// The world for looking at a sheet: nothing is asked, so no model is needed.
+pub(super) fn without_model(
+    setup: &Setup,
+    front: &Front,
+    store: Arc<dyn Store>,
+    run: &RunId,
+    settings: &Settings,
+) -> Result<World, Failure> {
+    let parts = Parts {
+        store,
+        person: Arc::clone(&front.person),
+        observer: Arc::clone(&front.observer),
+        slots: std::collections::BTreeMap::new(),
+        models: Arc::new(NoModels),
+        current_file: None,
+    };
+    world(setup, run, settings, parts)
 }
 
 /// Drives to the end, with Ctrl-C stopping cleanly the first time and at once the second.
@@ -123,7 +142,8 @@ pub(super) async fn to_the_end(
     Ok(Exit::from(outcome))
 }
 
-fn listen_for_interrupt(stop: CancellationToken, id: RunId) {
+/// Ctrl-C stops cleanly the first time and at once the second.
+pub(super) fn listen_for_interrupt(stop: CancellationToken, id: RunId) {
     tokio::spawn(async move {
         if wait_for_signal().await.is_none() {
             return;

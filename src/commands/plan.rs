@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 use crate::cli::{Exit, Failure, PlanArgs};
 use crate::setup::{Setup, config_failure, new_run_id};
 
-use super::drive::{Front, drive_failure, prepare};
+use super::drive::{Front, drive_failure, listen_for_interrupt, prepare};
 use super::run::request_text;
 
 pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure> {
@@ -32,9 +32,10 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
         let session = begin(&world, &id, EntrySpec::Prompt(prompt.clone()), settings)
             .map_err(|fault| drive_failure(&fault, &id))?;
         let stop = CancellationToken::new();
-        let planned = plan_only(world, session, stop).await.map_err(|fault| drive_failure(&fault, &id))?;
+        listen_for_interrupt(stop.clone(), id.clone());
+        let planned = plan_only(world, session, stop).await;
         front.close();
-        Ok(planned)
+        planned.map_err(|fault| drive_failure(&fault, &id))
     })?;
     match planned {
         Ok(sheet) if to_stdout => super::print(&sheet).map(|()| Exit::Complete),

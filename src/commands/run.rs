@@ -9,7 +9,7 @@ use callsheet_runtime::ports::{Clock, SystemClock};
 use crate::cli::{Exit, Failure, RunArgs};
 use crate::setup::{Setup, config_failure, new_run_id};
 
-use super::drive::{Front, drive_failure, prepare, to_the_end};
+use super::drive::{Front, drive_failure, prepare, to_the_end, without_model};
 
 /// The request; `-` reads it from stdin.
 pub(super) fn request_text(request: &str) -> Result<String, Failure> {
@@ -54,11 +54,12 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     let runtime = super::runtime()?;
     runtime.block_on(async {
         let id = new_run_id(&store, &words, SystemClock.now_ms())?;
-        let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings).await?;
         if let (true, EntrySpec::Sheet { text, .. }) = (arguments.check, &entry) {
+            let world = without_model(setup, &front, store, &id, &settings)?;
             let reading = check_sheet(&world, text, &settings);
             return report_issues(setup, arguments, &reading.list.issues);
         }
+        let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings).await?;
         let session = begin(&world, &id, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
         to_the_end(setup, &front, world, session, &id).await
     })

@@ -174,6 +174,16 @@ impl Models {
     }
 }
 
+/// No model at all, where nothing is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct NoModels;
+
+impl ModelSource for NoModels {
+    fn model(&self, _: Phase, _: Option<&str>) -> Result<Arc<dyn Model>, ModelFault> {
+        Err(ModelFault::Configuration { message: "no model was chosen".to_owned() })
+    }
+}
+
 impl ModelSource for Models {
     fn model(&self, phase: Phase, wish: Option<&str>) -> Result<Arc<dyn Model>, ModelFault> {
         if let (false, Some(text)) = (self.forced, wish) {

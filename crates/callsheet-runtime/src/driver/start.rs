@@ -61,6 +61,7 @@ pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Setting
     if session.facts() > 0 {
         return Err(DriveFault::Invalid(format!("there is a run {id} already")));
     }
+    world.files.create().map_err(|fault| DriveFault::Invalid(fault.to_string()))?;
     let tools = world.tool_policies();
     // Both in one append: a run of a sheet without its list would owe nothing.
     let mut events = Vec::new();

@@ -31,19 +31,26 @@ pub struct RunFiles {
 }
 
 impl RunFiles {
-    /// The run directory of `run`, created with a file that makes version control ignore all runs.
+    /// The run directory of `run`. Nothing is created before the first file or [`RunFiles::create`].
     ///
     /// # Errors
-    /// If the name is not one path component or the directory cannot be created.
+    /// If the name is not one path component.
     pub fn new(workspace: &Workspace, run: &RunId) -> Result<Self, RunFileFault> {
         let runs = Path::new(".callsheet/runs");
-        let files = Self { workspace: workspace.clone(), directory: runs.join(one_component(run.as_str())?) };
-        let outer = Self { workspace: workspace.clone(), directory: runs.to_path_buf() };
+        Ok(Self { workspace: workspace.clone(), directory: runs.join(one_component(run.as_str())?) })
+    }
+
+    /// Makes the directory, and keeps all run directories out of version control.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn create(&self) -> Result<(), RunFileFault> {
+        let runs = Path::new(".callsheet/runs");
+        let outer = Self { workspace: self.workspace.clone(), directory: runs.to_path_buf() };
         if outer.read(".gitignore")?.is_none() {
             outer.write(".gitignore", b"*\n", false)?;
         }
-        files.open_directory(Path::new(""))?;
-        Ok(files)
+        self.open_directory(Path::new("")).map(drop)
     }
 
     /// The directory, relative to the project root.

@@ -10,6 +10,8 @@ use crate::testing::Project;
 fn files_are_written_whole_under_the_run_directory() {
     let project = Project::with(&[]);
     let files = RunFiles::new(&project.workspace, &RunId::new("run-1")).unwrap();
+    assert!(!project.path(".callsheet").exists(), "looking creates nothing");
+    files.create().unwrap();
     let slug = Slug::new("find-code-1");
     assert_eq!(files.sheet().unwrap(), None);
     assert_eq!(files.write_sheet("old").unwrap(), BlobId::of(b"old"));
@@ -72,9 +74,11 @@ fn a_link_in_place_of_a_directory_is_not_followed() {
     std::fs::create_dir(&outside).unwrap();
     std::fs::create_dir(project.path(".callsheet")).unwrap();
     symlink(&outside, project.path(".callsheet/runs")).unwrap();
-    assert!(RunFiles::new(&project.workspace, &RunId::new("run-1")).is_err());
-    std::fs::remove_file(project.path(".callsheet/runs")).unwrap();
     let files = RunFiles::new(&project.workspace, &RunId::new("run-1")).unwrap();
+    assert!(files.create().is_err());
+    assert!(files.write_sheet("x").is_err());
+    std::fs::remove_file(project.path(".callsheet/runs")).unwrap();
+    files.create().unwrap();
     symlink(&outside, project.path(".callsheet/runs/run-1/tasks")).unwrap();
     assert!(files.write_task(&Slug::new("a-1"), "x").is_err());
     symlink(outside.join("sheet.md"), project.path(".callsheet/runs/run-1/sheet.md")).unwrap();

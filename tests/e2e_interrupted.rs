@@ -1,0 +1,187 @@
+//! Runs at a terminal, and runs that are stopped or killed and taken up again.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod support;
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use expectrl::process::unix::{UnixProcess, WaitStatus};
+use expectrl::session::OsSession as Session;
+use expectrl::{ControlCode, Eof, Expect};
+use support::garden::Garden;
+
+/// The command at a terminal of its own.
+fn at_terminal(mut command: Command) -> Session {
+    // The pseudo-terminal becomes all three streams, so nothing else may be set.
+    let mut fresh = Command::new(command.get_program());
+    fresh.args(command.get_args()).current_dir(command.get_current_dir().unwrap()).env_clear();
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            fresh.env(name, value);
+        }
+    }
+    command.env_clear();
+    let mut session = Session::spawn(fresh).unwrap();
+    // How long a broken program is waited for; a good one answers at once.
+    session.set_expect_timeout(Some(Duration::from_secs(60)));
+    session
+}
+
+fn coloured(mut command: Command) -> Command {
+    command.env("TERM", "xterm-256color");
+    command
+}
+
+fn rest(session: &mut Session) -> String {
+    String::from_utf8_lossy(session.expect(Eof).unwrap().as_bytes()).into_owned()
+}
+
+fn exit_code(process: &UnixProcess) -> i32 {
+    match process.wait().unwrap() {
+        WaitStatus::Exited(_, code) => code,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// covers: 11.4, 11.5
+#[test]
+fn a_person_at_the_terminal_says_yes() {
+    let garden = Garden::with("writer");
+    let mut terminal = at_terminal(coloured(garden.command(&["run", "bring the notes up to date"])));
+    terminal.expect("write-water-1").unwrap();
+    terminal.expect("[y] yes").unwrap();
+    assert!(garden.path("minutes.md").exists());
+    terminal.send_line("y").unwrap();
+    terminal.expect("wants to make these changes").unwrap();
+    terminal.expect("\u{1b}[32m+Barrel 2 is mended.").unwrap();
+    terminal.expect("[y] yes").unwrap();
+    assert!(garden.path("minutes.md").exists());
+    terminal.send_line("y").unwrap();
+    let last = rest(&mut terminal);
+    assert!(last.contains("complete") && last.contains("are up to date"), "{last}");
+    assert_eq!(exit_code(terminal.get_process()), 0);
+    assert!(!garden.path("minutes.md").exists());
+}
+
+/// covers: 11.7
+#[test]
+fn a_person_at_the_terminal_says_no_and_why() {
+    let garden = Garden::with("writer");
+    let mut command = coloured(garden.command(&["run", "bring the notes up to date"]));
+    command.env("NO_COLOR", "1");
+    let mut terminal = at_terminal(command);
+    let mut seen = String::from_utf8_lossy(terminal.expect("[y] yes").unwrap().as_bytes()).into_owned();
+    terminal.send_line("n").unwrap();
+    terminal.expect("Why?").unwrap();
+    terminal.send_line("not in winter").unwrap();
+    seen.push_str(&rest(&mut terminal));
+    assert!(seen.contains("not in winter"), "{seen}");
+    let colours = seen
+        .split("\u{1b}[")
+        .skip(1)
+        .filter(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m'));
+    assert_eq!(colours.count(), 0, "{seen:?}");
+    assert_eq!(exit_code(terminal.get_process()), 5);
+}
+
+/// covers: 2.16, 2.18
+#[test]
+fn an_interrupt_ends_cleanly_and_a_resume_goes_on() {
+    let garden = Garden::with("steps");
+    let mut terminal = at_terminal(coloured(garden.command(&["run", "read all"])));
+    terminal.expect("read-water-1").unwrap();
+    terminal.send(ControlCode::EndOfText).unwrap();
+    let last = rest(&mut terminal);
+    assert!(last.contains("callsheet resume"), "{last}");
+    assert_eq!(exit_code(terminal.get_process()), 130);
+    assert_eq!(garden.facts().last().unwrap()["outcome"], "cancelled");
+    garden.expect(0, &["resume"]);
+    assert_eq!(garden.facts().last().unwrap()["outcome"], "complete");
+}
+
+/// covers: 2.16
+#[test]
+fn an_interrupt_ends_planning() {
+    let garden = Garden::with("slow");
+    let mut terminal = at_terminal(coloured(garden.command(&["plan", "read all"])));
+    terminal.expect("now: plan").unwrap();
+    terminal.send(ControlCode::EndOfText).unwrap();
+    let last = rest(&mut terminal);
+    assert!(last.contains("callsheet resume"), "{last}");
+    assert_eq!(exit_code(terminal.get_process()), 130);
+    assert!(!garden.path("sheet.md").exists());
+}
+
+/// covers: 2.16
+#[test]
+fn an_interrupt_at_a_gate_changes_nothing() {
+    let garden = Garden::with("writer");
+    let before = garden.files();
+    let mut terminal = at_terminal(coloured(garden.command(&["run", "bring the notes up to date"])));
+    terminal.expect("[y] yes").unwrap();
+    terminal.send(ControlCode::EndOfText).unwrap();
+    let last = rest(&mut terminal);
+    assert!(last.contains("callsheet resume"), "{last}");
+    assert_eq!(exit_code(terminal.get_process()), 130);
+    assert_eq!(garden.files(), before);
+    garden.expect(3, &["resume"]);
+    garden.expect(0, &["approve"]);
+    garden.expect(0, &["resume", "--approval", "before-run"]);
+    assert_ne!(garden.files(), before);
+}
+
+/// Kills at a few moments: after the n-th line of facts on stdout. What was finished is never asked again.
+/// covers: 2.18
+#[test]
+fn a_killed_run_is_taken_up_and_pays_for_nothing_twice() {
+    for moment in [1, 2, 3, 6, 9, 12] {
+        let garden = Garden::with("steps");
+        let mut command = garden.command(&["run", "read all", "--json"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let facts = lines.by_ref().map_while(Result::ok).filter(|line| line.contains("\"event\":"));
+        let seen = facts.take(moment).count();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(seen, moment, "the run ended too early to be killed");
+        let finished = received(&garden);
+        let ended = garden.expect(0, &["resume"]);
+        assert!(ended.out.contains("Read it."), "{}", ended.out);
+        let all = received(&garden);
+        assert_eq!(all.get(..finished.len()), Some(&finished[..]), "killed after fact {moment}");
+        // The plan, one call for each reader, one for each reference of the last task.
+        assert_eq!(all.len(), 5, "killed after fact {moment}: {all:?}");
+        let mut once = all.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(once.len(), all.len(), "a call was paid twice after fact {moment}: {all:?}");
+    }
+}
+
+/// Prompts of the calls that gave a reply.
+fn received(garden: &Garden) -> Vec<String> {
+    let facts = garden.facts();
+    let replies = facts.iter().filter(|fact| fact["event"] == "reply_received");
+    replies.map(|fact| fact["prompt"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Somebody else stops a run.
+#[test]
+fn a_run_is_cancelled_from_another_terminal() {
+    let garden = Garden::with("slow");
+    let mut command = garden.command(&["run", "read all", "--json"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("\"started\"") {
+        line.clear();
+        assert!(out.read_line(&mut line).unwrap() > 0, "the run ended before it began");
+    }
+    garden.expect(0, &["cancel"]);
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(rest.contains("cancelled"), "{rest}");
+}

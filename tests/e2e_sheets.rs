@@ -1,0 +1,154 @@
+//! Sheets, skills, tools and the other commands of the built binary.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod support;
+
+use support::garden::{Garden, json_lines};
+
+const SHEET: &str = "## Goals / summary\nSay who waters.\n## Tasks\n### Task section 1\n- **Name** Read Water 1\n- **What is needed** Who waters.\n- **Skill** read_files\n- **References** [Water](water.md)\n";
+
+/// covers: 2.2, 2.14
+#[test]
+fn a_sheet_runs_without_a_plan_call() {
+    let garden = Garden::with("answer");
+    garden.write("work.md", SHEET);
+    let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
+    assert_eq!(ended.out, "Ana looks after the barrels.\n");
+    assert_eq!(garden.count("reply_received"), 1);
+}
+
+/// covers: 2.2, 11.9
+#[test]
+fn a_sheet_with_errors_is_refused_with_lines() {
+    let garden = Garden::with("answer");
+    garden.write("work.md", SHEET.replace("read_files", "swim_in_lakes").replace("water.md", "nowhere.md"));
+    for arguments in [&["run", "--sheet", "work.md", "--check"][..], &["run", "--sheet", "work.md"]] {
+        let ended = garden.expect(2, arguments);
+        let said = format!("{}{}", ended.out, ended.err);
+        assert!(said.contains("swim_in_lakes") && said.contains("nowhere.md"), "{said}");
+    }
+    let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check"]);
+    assert!(ended.out.contains("work.md:7: error skill-unknown"), "{}", ended.out);
+    assert!(ended.out.contains("work.md:8: error file-missing"), "{}", ended.out);
+    let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check", "--json"]);
+    assert!(json_lines(&ended.out).iter().any(|issue| issue["code"] == "skill-unknown"), "{}", ended.out);
+    assert!(!garden.path(".callsheet/runs").exists(), "nothing was begun");
+}
+
+/// A check needs no model.
+#[test]
+fn a_sheet_is_checked_without_a_model() {
+    let garden = Garden::bare();
+    garden.write("work.md", SHEET);
+    garden.expect(0, &["run", "--sheet", "work.md", "--check"]);
+}
+
+/// covers: 2.2
+#[test]
+fn a_planned_sheet_is_edited_and_run() {
+    let garden = Garden::with("answer");
+    garden.expect(0, &["plan", "who waters?", "-o", "work.md"]);
+    let sheet = garden.read("work.md");
+    assert!(sheet.contains("- **Name** Read Water 1"), "{sheet}");
+    garden.expect(2, &["plan", "who waters?", "-o", "work.md"]);
+    garden.write("work.md", sheet.replace("Who looks after the barrels and the pump.", "Who mends the pump?"));
+    garden.expect(0, &["run", "--sheet", "work.md"]);
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    assert!(prompt.contains("Who mends the pump?") && prompt.contains("who waters?"), "{prompt}");
+    let ended = garden.expect(0, &["plan", "who waters?", "-o", "-"]);
+    assert!(ended.out.contains("## Tasks"), "{}", ended.out);
+}
+
+/// covers: 2.2, 10.7
+#[test]
+fn a_loop_skill_calls_tools_until_it_has_an_answer() {
+    let garden = Garden::with("explore");
+    let ended = garden.expect(0, &["run", "--skill", "explore_code", "where is the rota?"]);
+    assert_eq!(ended.out.lines().next(), Some("The rota is described in [water](water.md)."));
+    assert_eq!(garden.count("tool_finished"), 2);
+    assert_eq!(garden.count("reply_received"), 2);
+    let prompt = garden.expect(0, &["show", "--prompt", "2"]).out;
+    assert!(prompt.contains("Watering follows a rota"), "{prompt}");
+}
+
+/// covers: 11.1, 11.4
+#[test]
+fn a_command_waits_for_its_gate() {
+    let mut garden = Garden::with("command");
+    garden.expect(3, &["run", "--skill", "run_checks", "make a file"]);
+    garden.expect(0, &["approve"]);
+    garden.expect(3, &["resume"]);
+    assert!(!garden.path("made-by-command").exists());
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.contains("before-call") && shown.contains("made-by-command"), "{shown}");
+    garden.expect(0, &["approve"]);
+    garden.forget_model();
+    garden.expect(0, &["resume"]);
+    assert!(garden.path("made-by-command").exists());
+    assert_eq!(garden.count("tool_finished"), 1);
+}
+
+/// covers: 2.15, 11.9
+#[test]
+fn a_question_waits_for_its_answer() {
+    let mut garden = Garden::with("question");
+    garden.write(
+        ".callsheet/skills/ask_first.md",
+        "---\nname: ask_first\ndescription: Ask a person before answering. Use it when the request is not clear.\ntools: [ask_user]\nmode: loop\n---\nSay what is unclear.\n---\nAsk, then answer.\n",
+    );
+    let ended = garden.expect(3, &["run", "--skill", "ask_first", "water the bed"]);
+    assert!(ended.err.contains("--answer"), "{}", ended.err);
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.contains("Which bed do you mean?"), "{shown}");
+    garden.follow("question_answered");
+    let ended = garden.expect(0, &["resume", "--answer", "the fourth bed"]);
+    assert_eq!(ended.out, "Bed 4 it is.\n");
+    assert_eq!(garden.count("question_answered"), 1);
+}
+
+#[test]
+fn json_is_all_there_is_on_stdout() {
+    let garden = Garden::with("answer");
+    let ended = garden.expect(0, &["run", "who waters?", "--json"]);
+    let lines = json_lines(&ended.out);
+    let watched: Vec<_> = lines.iter().filter(|line| line.get("event").is_some()).cloned().collect();
+    assert_eq!(watched, garden.facts());
+    assert_eq!(lines.last().unwrap()["result"], "complete");
+    assert_eq!(lines.last().unwrap()["answer"], "Ana looks after the barrels.");
+    let ended = garden.expect(0, &["runs", "--json"]);
+    assert_eq!(json_lines(&ended.out).len(), 1);
+    json_lines(&garden.expect(0, &["show", "--json"]).out);
+    let mut doctor = garden.command(&["doctor", "--json"]);
+    doctor.env("CALLSHEET_MODEL", "scripted:somewhere.toml");
+    let doctor = support::garden::Ended::from(doctor.output().unwrap());
+    assert!(json_lines(&doctor.out).len() > 3);
+    assert_eq!(doctor.code, 0, "{}", doctor.out);
+    assert_eq!(garden.call(&["doctor"]).code, 1, "no model is named or found");
+}
+
+#[test]
+fn a_failure_is_json_too() {
+    let garden = Garden::bare();
+    let ended = garden.expect(2, &["run", " ", "--json"]);
+    assert!(json_lines(&ended.out).iter().all(serde_json::Value::is_object));
+}
+
+#[test]
+fn completions_are_printed() {
+    let garden = Garden::bare();
+    let ended = garden.expect(0, &["completions", "bash"]);
+    assert!(ended.out.contains("_callsheet()") && ended.err.is_empty());
+}
+
+#[test]
+fn a_recording_is_replayed_without_the_model() {
+    let mut garden = Garden::with("answer");
+    let first = garden.expect(0, &["run", "who waters?", "--record", "tapes"]);
+    garden.follow("never_a_plan");
+    let model = format!("scripted:{}", support::root().join("tests/fixtures/e2e/answer.toml").display());
+    let second = garden.expect(0, &["run", "who waters?", "--replay", "tapes", "--model", &model]);
+    assert_eq!(first.out, second.out);
+    assert_eq!(garden.count("reply_received"), 2);
+    let other = garden.call(&["run", "something else", "--replay", "tapes", "--model", &model]);
+    assert_ne!(other.code, 0, "a call that was never recorded has no reply");
+}

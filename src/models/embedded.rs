@@ -94,9 +94,7 @@ pub(super) async fn choose(folders: &Folders, fetch: bool) -> Result<Choice, Fai
 }
 
 fn chosen(row: &WeightsRow, path: PathBuf, reason: &str) -> Choice {
-    let caution = row.demonstration.then(|| {
-        format!("{} shows that the machinery works; its plans and answers are worth little. {}", row.name, row.note)
-    });
+    let caution = row.demonstration.then(|| format!("{}: {}", row.name, row.note));
     Choice { model: ModelRef::Embedded(path), reason: format!("embedded: {reason}"), caution, slots: Some(1) }
 }
 

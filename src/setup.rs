@@ -10,7 +10,7 @@ use callsheet_store::SqliteStore;
 use serde_json::json;
 
 use crate::cli::{ApprovalArg, Cli, Exit, Failure, HeadlessArg, RefinePolicyArg, WorkArgs};
-use crate::config::{Config, ConfigFault, Folders, Sources};
+use crate::config::{Config, ConfigFault, Folders, KnownStores, Sources};
 
 /// A project and the configuration in force there.
 pub struct Setup {
@@ -56,7 +56,36 @@ impl Setup {
     /// # Errors
     /// What the store says.
     pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
-        Ok(Arc::new(SqliteStore::open(&self.project).map_err(store_failure)?))
+        let new = !self.has_store();
+        let store = SqliteStore::open(&self.project).map_err(store_failure)?;
+        if new {
+            KnownStores::load(&self.folders).grant(&self.project).map_err(|error| {
+                Failure::internal(
+                    format!("the list of your stores cannot be written: {error}"),
+                    "check the rights of your state folder",
+                )
+            })?;
+        }
+        Ok(Arc::new(store))
+    }
+
+    fn has_store(&self) -> bool {
+        self.project.join(".callsheet/callsheet.db").exists()
+    }
+
+    /// The store of a project whose runs this user made, for going on with one.
+    ///
+    /// # Errors
+    /// There is none, or it came from elsewhere.
+    pub fn own_store(&self) -> Result<Arc<dyn Store>, Failure> {
+        let store = self.existing_store()?;
+        if KnownStores::load(&self.folders).holds(&self.project) {
+            return Ok(store);
+        }
+        Err(Failure::usage(
+            "the runs of this project were not made here, and going on with one could run commands of somebody else",
+            "look at them with `callsheet show`; if they are yours, run `callsheet trust` first",
+        ))
     }
 
     /// The store of a project that has one; looking at runs never makes one.
@@ -64,7 +93,7 @@ impl Setup {
     /// # Errors
     /// There is none, or it cannot be used.
     pub fn existing_store(&self) -> Result<Arc<dyn Store>, Failure> {
-        if !self.project.join(".callsheet/callsheet.db").exists() {
+        if !self.has_store() {
             return Err(Failure::usage(
                 format!("there are no runs in {}", self.project.display()),
                 "`callsheet run \"…\"` starts one",

@@ -54,6 +54,12 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         project: Some(setup.project.clone()),
         user: Some(setup.folders.config.join("prompts")),
     });
+    for key in callsheet_core::prompt::PromptKey::ALL {
+        if let Some(source) = prompts.templates.source(*key) {
+            let words = format!("note: prompt {} is taken from {}", key.as_str(), source.path);
+            parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&words));
+        }
+    }
     for (file, fault) in &prompts.unknown {
         parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&format!("{}: {fault}", file.display())));
     }

@@ -27,7 +27,7 @@ struct Open {
 }
 
 fn open(setup: &Setup, run: Option<&str>) -> Result<Open, Failure> {
-    let store = setup.existing_store()?;
+    let store = setup.own_store()?;
     let found = find_run(&store, run, waits, "waiting")?;
     let (folded, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
     let gate = open_gate(&folded).ok_or_else(|| {
@@ -83,7 +83,7 @@ pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure>
 }
 
 pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
-    let store = setup.existing_store()?;
+    let store = setup.own_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |run| run.owner.is_some(), "running")?;
     leave(&store, &found, Letter::Cancel)
 }

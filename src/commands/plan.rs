@@ -29,6 +29,7 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
     let planned = runtime.block_on(async {
         let id = new_run_id(&store, &prompt, SystemClock.now_ms())?;
         let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings).await?;
+        settings.plan_only = true;
         let session = begin(&world, &id, EntrySpec::Prompt(prompt.clone()), settings)
             .map_err(|fault| drive_failure(&fault, &id))?;
         let stop = CancellationToken::new();
@@ -38,7 +39,8 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
         planned.map_err(|fault| drive_failure(&fault, &id))
     })?;
     match planned {
-        Ok(sheet) if to_stdout => super::print(&sheet).map(|()| Exit::Complete),
+        // A file keeps the sheet as it is; a terminal gets it without escapes.
+        Ok(sheet) if to_stdout => super::print(&crate::term::harmless(&sheet)).map(|()| Exit::Complete),
         Ok(sheet) => {
             std::fs::write(&arguments.output, sheet).map_err(|error| {
                 Failure::internal(format!("{} cannot be written: {error}", arguments.output.display()), "")
@@ -47,7 +49,8 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
             Ok(Exit::Complete)
         }
         Err((outcome, message)) => {
-            eprintln!("{}", message.unwrap_or_else(|| crate::term::outcome_words(outcome).to_owned()));
+            let words = message.unwrap_or_else(|| crate::term::outcome_words(outcome).to_owned());
+            eprintln!("{}", crate::term::harmless(&words));
             Ok(Exit::from(outcome))
         }
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callsheet_core::record::Outcome;
 use callsheet_runtime::driver::{Session, reopen};
-use callsheet_runtime::ports::Letter;
+use callsheet_runtime::ports::{Letter, RunSummary};
 
 use crate::cli::{Exit, Failure, ResumeArgs};
 use crate::setup::{Setup, config_failure, find_run, store_failure};
@@ -12,11 +12,15 @@ use crate::setup::{Setup, config_failure, find_run, store_failure};
 use super::drive::{Front, drive_failure, prepare, to_the_end};
 
 pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Failure> {
-    let store = setup.existing_store()?;
+    let store = setup.own_store()?;
     let finished = |outcome: Option<Outcome>| {
         matches!(outcome, Some(Outcome::Complete | Outcome::Incomplete | Outcome::PlanFailed))
     };
-    let found = find_run(&store, arguments.run.as_deref(), |run| !finished(run.outcome), "unfinished")?;
+    let only_planned = |run: &RunSummary| {
+        Session::view(&store, &run.run).is_ok_and(|(folded, _)| folded.settings().plan_only && folded.has_list())
+    };
+    let fits = |run: &RunSummary| !finished(run.outcome) && !only_planned(run);
+    let found = find_run(&store, arguments.run.as_deref(), fits, "unfinished")?;
     if found.outcome == Some(Outcome::Complete) {
         eprintln!("run {} is complete; nothing to go on with", found.run);
         return Ok(Exit::Complete);

@@ -7,8 +7,8 @@ use callsheet_core::run::{CallRecord, Run, TaskRun};
 use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::view::{Summary, answer, call_words, problem_line, timeline};
-use callsheet_runtime::driver::{PromptRecord, Session, open_gate, open_question, sheet_text};
-use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, Store, WriterView};
+use callsheet_runtime::driver::{PromptRecord, Session, gate_view, open_gate, open_question, sheet_text};
+use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, Store};
 
 use crate::cli::{Exit, Failure, ShowArgs};
 use crate::setup::{Setup, find_run, store_failure};
@@ -95,48 +95,10 @@ fn gate_name(gate: &Gate) -> String {
     format!("gate {} ({kind})", gate.n)
 }
 
-/// The open gate as the record shows it (spec 11.3, 11.4).
+/// What the open gate asks, from the record.
 fn waits(setup: &Setup, store: &Arc<dyn Store>, run: &Run) -> Result<Option<GateView>, Failure> {
     let Some(gate) = open_gate(run) else { return Ok(None) };
-    let mut view = GateView {
-        gate: gate.clone(),
-        writers: Vec::new(),
-        plan: String::new(),
-        task: None,
-        diff: String::new(),
-        call: None,
-        directory: None,
-    };
-    match gate.kind {
-        GateKind::BeforeRun(tasks) => {
-            view.writers = tasks.iter().filter_map(|slug| run.task(slug)).map(|task| writer(run, task)).collect();
-        }
-        GateKind::BeforeApply { task, run: exec, set } => {
-            let diff = run.pending_changes(&task, &exec, set).and_then(|changes| changes.diff.as_ref());
-            view.diff = diff.map(|diff| blob(store, diff)).transpose()?.unwrap_or_default();
-            view.task = Some(task);
-        }
-        GateKind::BeforeCall { task, run: exec, call } => {
-            let exec = run.task(&task).and_then(|task| task.run(&exec));
-            view.call = exec.and_then(|exec| exec.call(&call)).map(|call| call.call.clone());
-            view.directory = Some(setup.project.display().to_string());
-            view.task = Some(task);
-        }
-    }
-    Ok(Some(view))
-}
-
-fn writer(run: &Run, task: &TaskRun) -> WriterView {
-    let step = run.steps().iter().position(|step| step.contains(&task.task.slug)).unwrap_or_default();
-    let wish = task.skill.as_ref().and_then(|skill| skill.model.clone());
-    WriterView {
-        task: task.task.clone(),
-        step: u32::try_from(step).unwrap_or(u32::MAX).saturating_add(1),
-        skill: task.task.skill.clone().unwrap_or_default(),
-        reason: task.writer.clone().unwrap_or_default(),
-        model: wish.or_else(|| run.settings().model.clone()).unwrap_or_default(),
-        refined: task.refined,
-    }
+    gate_view(&**store, &setup.project, run, &gate).map(Some).map_err(store_failure)
 }
 
 fn task_line(task: &TaskRun) -> String {

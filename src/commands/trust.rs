@@ -1,7 +1,7 @@
 //! `trust`: allow this project's configuration file to set what could harm, bound to its content.
 
 use crate::cli::{Exit, Failure};
-use crate::config::{Config, Sources, Trust};
+use crate::config::{Config, KnownStores, Sources, Trust};
 use crate::setup::{Setup, config_failure, project_config};
 
 pub(super) fn trust(setup: &Setup, revoke: bool) -> Result<Exit, Failure> {
@@ -13,6 +13,14 @@ pub(super) fn trust(setup: &Setup, revoke: bool) -> Result<Exit, Failure> {
         let was = trust.revoke(&file).map_err(unwritable)?;
         eprintln!("{} {}", file.display(), if was { "is no longer trusted" } else { "was not trusted" });
         return Ok(Exit::Complete);
+    }
+    let has_runs = setup.project.join(".callsheet/callsheet.db").exists();
+    if has_runs {
+        KnownStores::load(&setup.folders).grant(&setup.project).map_err(unwritable)?;
+        eprintln!("trusted the runs of {}", setup.project.display());
+        if !file.exists() {
+            return Ok(Exit::Complete);
+        }
     }
     let content = std::fs::read(&file).map_err(|error| {
         Failure::usage(format!("{} cannot be read: {error}", file.display()), "there is nothing to trust")

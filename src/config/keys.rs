@@ -47,11 +47,11 @@ const DIALECT: Kind =
 
 /// All keys.
 pub const KEYS: &[Key] = &[
-    open("model", Kind::Text, "model of every phase: PROVIDER/MODEL, embedded:PATH or scripted:FILE"),
-    open("models.plan", Kind::Text, "model that plans"),
-    open("models.refine", Kind::Text, "model that refines tasks"),
-    open("models.execute", Kind::Text, "model that executes tasks"),
-    open("models.iterate", Kind::Text, "model that looks at the list after a round"),
+    guarded("model", Kind::Text, "model of every phase: PROVIDER/MODEL, embedded:PATH or scripted:FILE"),
+    guarded("models.plan", Kind::Text, "model that plans"),
+    guarded("models.refine", Kind::Text, "model that refines tasks"),
+    guarded("models.execute", Kind::Text, "model that executes tasks"),
+    guarded("models.iterate", Kind::Text, "model that looks at the list after a round"),
     guarded("providers.*.dialect", DIALECT, "wire format of a provider"),
     guarded("providers.*.base_url", Kind::Text, "where it answers"),
     guarded("providers.*.api_key_env", Kind::Text, "name of the environment variable that holds its key"),
@@ -80,15 +80,15 @@ pub const KEYS: &[Key] = &[
     open("budget.reference", Kind::Count, "tokens of one reference at execution"),
     open("budget.prompt", Kind::Count, "tokens of all references of one prompt"),
     open("budget.preview", Kind::Count, "tokens of one reference at refinement"),
-    open("limits.max_turns", Kind::Count, "turns of a loop task"),
-    open("limits.max_context_fraction", Kind::Number, "share of the model's window a prompt may fill"),
-    open("limits.max_output_bytes", Kind::Count, "bytes of one reply or one stream of a process"),
-    open("limits.max_calls", Kind::Count, "model calls of a run"),
-    open("limits.max_tokens", Kind::Count, "tokens of a run, read and written"),
-    open("limits.max_cost_usd", Kind::Number, "US dollars of a run"),
-    open("limits.timeout_seconds", Kind::Count, "seconds of one task"),
-    open("limits.run_timeout_seconds", Kind::Count, "seconds of a run"),
-    open("limits.warning_threshold", Kind::Number, "share of a limit at which you are told"),
+    guarded("limits.max_turns", Kind::Count, "turns of a loop task"),
+    guarded("limits.max_context_fraction", Kind::Number, "share of the model's window a prompt may fill"),
+    guarded("limits.max_output_bytes", Kind::Count, "bytes of one reply or one stream of a process"),
+    guarded("limits.max_calls", Kind::Count, "model calls of a run"),
+    guarded("limits.max_tokens", Kind::Count, "tokens of a run, read and written"),
+    guarded("limits.max_cost_usd", Kind::Number, "US dollars of a run"),
+    guarded("limits.timeout_seconds", Kind::Count, "seconds of one task"),
+    guarded("limits.run_timeout_seconds", Kind::Count, "seconds of a run"),
+    guarded("limits.warning_threshold", Kind::Number, "share of a limit at which you are told"),
 ];
 
 /// The key that a dotted name means.

@@ -127,7 +127,7 @@ impl Config {
             };
             let value = to_json(item, known.kind)
                 .ok_or_else(|| ConfigFault { place: place(file, &text, at), what: expected(&name, known.kind) })?;
-            if !trusted && (known.needs_trust || names_a_file(&name, &value)) {
+            if !trusted && known.needs_trust {
                 ignored.push(name);
                 continue;
             }
@@ -207,6 +207,13 @@ impl Config {
                 *slot = content;
             }
         }
+        if let Some(value) = self.values.get("approval.headless")
+            && !matches!(value.origin, Origin::Flag(_))
+            && !matches!(value.value.as_str(), Some("stop" | "deny"))
+        {
+            let what = "`approval.headless` can only be stop or deny here; give --headless for one run".to_owned();
+            return Err(ConfigFault { place: value.origin.to_string(), what });
+        }
         let settings: Settings = serde_json::from_value(tree).map_err(|error| ConfigFault {
             place: "configuration".to_owned(),
             what: format!("a value does not fit: {error}"),
@@ -250,12 +257,6 @@ fn headless(value: &serde_json::Value) -> serde_json::Value {
         Some(slug) => json!({ "slugs": slug.split(',').map(str::trim).collect::<Vec<_>>() }),
         None => json!({ "slugs": value }),
     }
-}
-
-/// Model forms that load a file need trust like a provider does.
-fn names_a_file(name: &str, value: &serde_json::Value) -> bool {
-    (name == "model" || name.starts_with("models."))
-        && value.as_str().is_some_and(|text| text.starts_with("embedded:") || text.starts_with("scripted:"))
 }
 
 fn flatten<'a>(prefix: &str, item: &'a Item, flat: &mut Vec<(String, &'a Item)>) {

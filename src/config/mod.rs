@@ -9,7 +9,7 @@ mod trust;
 pub use folders::Folders;
 pub use keys::{KEYS, Key, Kind, key};
 pub use layers::{Config, ConfigFault, Notice, Origin, Sources, Value};
-pub use trust::Trust;
+pub use trust::{KnownStores, Trust};
 
 #[cfg(test)]
 mod tests;

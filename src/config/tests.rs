@@ -97,12 +97,13 @@ fn values_out_of_range_are_refused_with_their_origin() {
 #[test]
 fn headless_takes_a_word_or_slugs() {
     use callsheet_core::spec::{Headless, Slug};
-    let settings = |text: &str| load(Some(text), None, &[], false).unwrap().settings().unwrap().headless;
-    assert_eq!(settings("approval.headless = 'deny'"), Headless::Deny);
-    assert_eq!(
-        settings("approval.headless = ['a-1', 'b-2']"),
-        Headless::Slugs(vec![Slug::new("a-1"), Slug::new("b-2")])
-    );
+    let settings = |text: &str| load(Some(text), None, &[], false).unwrap().settings();
+    assert_eq!(settings("approval.headless = 'deny'").unwrap().headless, Headless::Deny);
+    let standing = settings("approval.headless = 'approve'").unwrap_err();
+    assert!(standing.what.contains("--headless"), "{standing}");
+    let flags = vec![("approval.headless".to_owned(), json!(["a-1", "b-2"]), "--headless".to_owned())];
+    let config = Config::load(&Sources { flags, ..Sources::default() }, None).unwrap();
+    assert_eq!(config.settings().unwrap().headless, Headless::Slugs(vec![Slug::new("a-1"), Slug::new("b-2")]));
 }
 
 #[test]

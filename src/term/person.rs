@@ -55,7 +55,17 @@ impl TerminalPerson {
         self.line(cancel).await.map(|line| line.trim().to_owned())
     }
 
+    /// What was typed before a gate was shown answers nothing.
+    async fn forget_typed(&self) {
+        // Without a terminal there is nothing to flush.
+        let _nothing = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
+        if let Some(lines) = self.lines.lock().await.as_mut() {
+            while lines.try_recv().is_ok() {}
+        }
+    }
+
     async fn gate(&self, view: &GateView, cancel: &CancellationToken) -> Option<Answer> {
+        self.forget_typed().await;
         show(&gate_text(view, self.colour));
         let several = matches!(&view.gate.kind, GateKind::BeforeRun(tasks) if tasks.len() > 1);
         let before_run = matches!(view.gate.kind, GateKind::BeforeRun(_));
@@ -182,7 +192,8 @@ fn writer_text(writer: &callsheet_runtime::ports::WriterView) -> String {
     let mut text = format!("\n  {} (step {}, {})\n", one_line(&task.name, 80), writer.step, task.slug);
     let mut line = |label: &str, value: &str| {
         if !value.is_empty() {
-            text.push_str(&format!("    {label}: {}\n", one_line(value, 300)));
+            // Never cut: what is approved must be what was seen.
+            text.push_str(&format!("    {label}: {}\n", harmless(value).replace('\n', "\n      ")));
         }
     };
     line("needed", &task.need);

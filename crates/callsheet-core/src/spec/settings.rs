@@ -151,6 +151,9 @@ pub struct Settings {
     pub budget: Budget,
     /// Limits.
     pub limits: Limits,
+    /// The run only plans: a resume without its name passes it over.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub plan_only: bool,
     /// `PROVIDER/MODEL` that was chosen at the start, so that a resume goes on with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
@@ -174,6 +177,7 @@ impl Default for Settings {
             strict: false,
             budget: Budget::default(),
             limits: Limits::default(),
+            plan_only: false,
             model: None,
         }
     }

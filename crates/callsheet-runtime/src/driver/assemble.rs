@@ -221,7 +221,8 @@ fn execute(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) 
         (false, Some(attempts)) => known::issues_text(&attempts.issues),
         _ => String::new(),
     };
-    let outputs = if exec.is_loop { String::new() } else { conversation::fixed_outputs(world, task, exec)? };
+    let outputs =
+        if exec.is_loop { String::new() } else { conversation::fixed_outputs(world, task, exec, asked.budget_scale)? };
     let prompt = ExecutionPrompt {
         kind,
         environment: world.environment.clone(),

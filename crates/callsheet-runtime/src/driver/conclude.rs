@@ -54,6 +54,13 @@ impl StaleViews {
 
 /// All views anew, on resume.
 pub(super) fn rewrite_views(world: &World, run: &Run) {
+    match world.files.keep_edited_sheet() {
+        Ok(Some(kept)) => world.notice(&format!(
+            "note: sheet.md was edited; edits of a run that has begun are not taken up. Yours is kept as {kept}"
+        )),
+        Ok(None) => {}
+        Err(fault) => tracing::warn!(%fault, "an edited sheet could not be kept"),
+    }
     if run.has_list() {
         told(world.files.write_sheet(&known::sheet_text(run)).map(drop));
     }

@@ -21,7 +21,7 @@ struct Shown {
 }
 
 /// `## Tool Calls`, then one `### Tool output <id>` per call, each in a typed fence.
-pub(super) fn fixed_outputs(world: &World, task: &TaskRun, exec: &ExecRun) -> Result<String, DriveFault> {
+pub(super) fn fixed_outputs(world: &World, task: &TaskRun, exec: &ExecRun, scale: f64) -> Result<String, DriveFault> {
     if exec.calls.is_empty() {
         return Ok(String::new());
     }
@@ -31,7 +31,7 @@ pub(super) fn fixed_outputs(world: &World, task: &TaskRun, exec: &ExecRun) -> Re
         text.push_str(&format!("\n{}\n", fence("json", &json).trim_end()));
     }
     for call in &exec.calls {
-        let shown = shown(world, task, exec, call)?;
+        let shown = shown(world, task, exec, call, scale)?;
         text.push_str(&format!("\n### Tool output {}\n\n{}\n", call.call.id, fence("text", &shown.text).trim_end()));
     }
     Ok(text)
@@ -55,7 +55,7 @@ pub(super) fn later(
         let calls: Vec<&ToolRun> = turn.calls.iter().filter_map(|id| exec.call(id)).collect();
         messages.push(Message::Assistant { text, calls: calls.iter().map(|call| call.call.clone()).collect() });
         for call in calls {
-            let Shown { text, error } = shown(world, task, exec, call)?;
+            let Shown { text, error } = shown(world, task, exec, call, asked.budget_scale)?;
             messages.push(Message::Tool { id: call.call.id.clone(), name: call.call.name.clone(), text, error });
         }
     }
@@ -73,8 +73,9 @@ pub(super) fn later(
     Ok(messages)
 }
 
-fn shown(world: &World, task: &TaskRun, exec: &ExecRun, call: &ToolRun) -> Result<Shown, DriveFault> {
+fn shown(world: &World, task: &TaskRun, exec: &ExecRun, call: &ToolRun, scale: f64) -> Result<Shown, DriveFault> {
     let limit = task.skill.as_ref().and_then(|skill| skill.limits.tool_output_tokens).unwrap_or(TOOL_OUTPUT_TOKENS);
+    let limit = scaled(limit, scale);
     let plain = |text: String| Shown { text, error: false };
     Ok(match call.output() {
         None => plain(String::new()),
@@ -87,7 +88,7 @@ fn shown(world: &World, task: &TaskRun, exec: &ExecRun, call: &ToolRun) -> Resul
         Some(ToolOutput::Applied { set }) => plain(applied(world, task, *set)?),
         Some(ToolOutput::Rejected(issues)) => Shown { text: known::issues_text(issues), error: true },
         Some(ToolOutput::Repeated { of }) => {
-            let earlier = exec.call(of).map(|call| shown(world, task, exec, call)).transpose()?;
+            let earlier = exec.call(of).map(|call| shown(world, task, exec, call, scale)).transpose()?;
             let text = earlier.map(|earlier| earlier.text).unwrap_or_default();
             plain(format!("{}\n{text}", Note::RepeatedCall.fill(&[("id", of)])))
         }
@@ -111,4 +112,10 @@ fn applied(world: &World, task: &TaskRun, set: u32) -> Result<String, DriveFault
     let found = task.applied.iter().find(|applied| applied.set == set);
     let Some(diff) = found.and_then(|applied| applied.changes.diff.as_ref()) else { return Ok(String::new()) };
     Ok(Note::ChangesApplied.fill(&[("diff", &fence("diff", &world.text(diff)?))]))
+}
+
+/// After a context overflow outputs shrink as references do (spec 12.3).
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is wanted")]
+fn scaled(limit: u32, scale: f64) -> u32 {
+    (f64::from(limit) * scale.clamp(0.0, 1.0)) as u32
 }

@@ -1,15 +1,16 @@
 //! Gates and questions: somebody is asked, here or from another process, and the answer becomes a fact.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use callsheet_core::record::{Answer, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
-use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run, TaskRun};
 use callsheet_core::spec::{ExecRunId, Headless, Slug};
 
-use crate::ports::{GateAnswer, GateView, Letter, QuestionAnswer, QuestionView, WriterView};
+use crate::ports::{GateAnswer, GateView, Letter, QuestionAnswer, QuestionView, Store, StoreFault, WriterView};
 
 use super::work::{Landed, Outcome, Work};
+use super::world::Pinned;
 use super::{DriveFault, Session, World};
 
 /// Words of a denial when nobody is there (spec 11.8).
@@ -17,30 +18,35 @@ const NOBODY: &str = "no approver present";
 
 /// Asks at a gate.
 pub(super) fn approve(work: Work, run: &Run, gate: Gate) -> Outcome {
-    let headless = by_policy(run, &gate);
-    let view = view(&work.world, run, &gate);
+    let said = said_before(run, &gate);
+    let when_absent = (run.settings().headless == Headless::Deny).then(|| Answer::Deny { words: NOBODY.to_owned() });
+    let view = match view(&*work.world.store, work.world.workspace.root(), run, &gate) {
+        Ok(view) => view,
+        Err(fault) => return super::work::ready(Err(fault.into())),
+    };
     Box::pin(async move {
-        if let Some(answer) = headless {
+        if let Some(answer) = said {
             return Ok(Landed::Facts(vec![Event::GateAnswered { gate, answer }]));
         }
         match work.world.person.approve(&view, &work.cancel).await {
             GateAnswer::Answered(answer) => Ok(Landed::Facts(vec![Event::GateAnswered { gate, answer }])),
-            GateAnswer::Absent => Ok(Landed::Nobody(RunOutcome::ApprovalRequired)),
+            GateAnswer::Absent => Ok(match when_absent {
+                Some(answer) => Landed::Facts(vec![Event::GateAnswered { gate, answer }]),
+                None => Landed::Nobody(RunOutcome::ApprovalRequired),
+            }),
         }
     })
 }
 
-/// What was said beforehand for this run (spec 11.8). `Deny` is only for the absent, so it is left to the person port
-/// unless nobody can be asked; the command line sets it only then.
-fn by_policy(run: &Run, gate: &Gate) -> Option<Answer> {
+/// What was said beforehand for this run (spec 11.8).
+fn said_before(run: &Run, gate: &Gate) -> Option<Answer> {
     let tasks: Vec<Slug> = match &gate.kind {
         GateKind::BeforeRun(tasks) => tasks.clone(),
         GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => vec![task.clone()],
     };
     match &run.settings().headless {
-        Headless::Stop => None,
+        Headless::Stop | Headless::Deny => None,
         Headless::Approve => Some(Answer::Listed),
-        Headless::Deny => Some(Answer::Deny { words: NOBODY.to_owned() }),
         Headless::Slugs(slugs) => {
             let named: BTreeMap<Slug, Verdict> =
                 tasks.iter().filter(|task| slugs.contains(task)).map(|task| (task.clone(), Verdict::Approve)).collect();
@@ -49,8 +55,11 @@ fn by_policy(run: &Run, gate: &Gate) -> Option<Answer> {
     }
 }
 
-/// What a gate shows (spec 11.3, 11.4).
-pub fn view(world: &World, run: &Run, gate: &Gate) -> GateView {
+/// What a gate shows (spec 11.3, 11.4), from the record alone: the same to whoever looks, now or later.
+///
+/// # Errors
+/// What the store says.
+pub fn view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> Result<GateView, StoreFault> {
     let mut view = GateView {
         gate: gate.clone(),
         writers: Vec::new(),
@@ -63,43 +72,50 @@ pub fn view(world: &World, run: &Run, gate: &Gate) -> GateView {
     match &gate.kind {
         GateKind::BeforeRun(tasks) => {
             view.plan = super::known::sheet_text(run);
-            view.writers = tasks.iter().filter_map(|slug| writer(world, run, slug)).collect();
+            for task in tasks.iter().filter_map(|slug| run.task(slug)) {
+                view.writers.push(writer(store, run, task)?);
+            }
         }
         GateKind::BeforeApply { task, run: exec, set } => {
+            let diff = run.pending_changes(task, exec, *set).and_then(|changes| changes.diff.as_ref());
+            if let Some(blob) = diff {
+                view.diff = String::from_utf8_lossy(&store.blob(blob)?).into_owned();
+            }
             view.task = Some(task.clone());
-            view.diff = run
-                .pending_changes(task, exec, *set)
-                .and_then(|changes| changes.diff.as_ref())
-                .and_then(|blob| world.text(blob).ok())
-                .unwrap_or_default();
         }
         GateKind::BeforeCall { task, run: exec, call } => {
+            let exec = run.task(task).and_then(|task| task.run(exec));
+            view.call = exec.and_then(|exec| exec.call(call)).map(|call| call.call.clone());
+            view.directory = Some(project.display().to_string());
             view.task = Some(task.clone());
-            view.call = run
-                .task(task)
-                .and_then(|task| task.run(exec))
-                .and_then(|exec| exec.call(call))
-                .map(|call| call.call.clone());
-            view.directory = Some(world.workspace.root().display().to_string());
         }
     }
-    view
+    Ok(view)
 }
 
-fn writer(world: &World, run: &Run, slug: &Slug) -> Option<WriterView> {
-    let task: &TaskRun = run.task(slug)?;
-    let step = run.steps().iter().position(|step| step.contains(slug)).unwrap_or_default();
-    let wish = task.skill.as_ref().and_then(|skill| skill.model.as_deref());
-    Some(WriterView {
+fn writer(store: &dyn Store, run: &Run, task: &TaskRun) -> Result<WriterView, StoreFault> {
+    let step = run.step_of(&task.task.slug).unwrap_or_default();
+    let wish = task.skill.as_ref().and_then(|skill| skill.model.clone());
+    Ok(WriterView {
         task: task.task.clone(),
         step: u32::try_from(step).unwrap_or(u32::MAX).saturating_add(1),
-        skill: world.describe_skill(task.task.skill.as_deref()),
+        skill: skill_words(store, task)?,
         reason: task.writer.clone().unwrap_or_default(),
-        model: world
-            .models
-            .model(Phase::Execute, wish)
-            .map_or_else(|fault| fault.to_string(), |model| model.info().id.clone()),
+        model: wish.or_else(|| run.settings().model.clone()).unwrap_or_default(),
         refined: task.refined,
+    })
+}
+
+/// The pinned skill with its source, and what it replaces.
+fn skill_words(store: &dyn Store, task: &TaskRun) -> Result<String, StoreFault> {
+    let Some(name) = &task.task.skill else { return Ok("none (built-in reader)".to_owned()) };
+    let Some(hash) = task.skill.as_ref().and_then(|skill| skill.hash.as_ref()) else { return Ok(name.clone()) };
+    let Ok(pinned) = serde_json::from_slice::<Pinned>(&store.blob(hash)?) else { return Ok(name.clone()) };
+    let source = &pinned.skill.source.path;
+    Ok(if pinned.replaces.is_empty() {
+        format!("{name} ({source})")
+    } else {
+        format!("{name} ({source}, replaces {})", pinned.replaces.join(", "))
     })
 }
 

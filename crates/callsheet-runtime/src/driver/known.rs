@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callsheet_core::adopt::{self, Adoption, Former};
 use callsheet_core::prompt::{CurrentFile, Note};
 use callsheet_core::record::{Event, ListAdopted, ListOrigin};
-use callsheet_core::reply::{self, Issue, KnownTask, ListReply, ReadContext, Reading, ReplyKind};
+use callsheet_core::reply::{self, Issue, KnownTask, ListReply, Phase, ReadContext, Reading, ReplyKind};
 use callsheet_core::run::{ProblemKind, Run, State, TaskRun};
 use callsheet_core::sheet::{self, TaskForm, fence};
 use callsheet_core::spec::{BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Target, Task, TaskList};
@@ -172,11 +172,17 @@ pub(super) fn context(world: &World, run: &Run, settings: &Settings, catalog: Ve
         prompts: if run.prompt().is_empty() { Vec::new() } else { vec![run.prompt().to_owned()] },
         allow_http: settings.allow_http,
         has_current_file: world.current_file.is_some(),
-        prompt_budget: settings.budget.prompt,
+        prompt_budget: prompt_budget(world, settings),
         reference_budget: settings.budget.reference,
         strict: settings.strict,
         ..ReadContext::default()
     }
+}
+
+/// Tokens of the references of one execution prompt: the budget, or half of the window if that is less (spec 5.8).
+fn prompt_budget(world: &World, settings: &Settings) -> u32 {
+    let window = world.models.model(Phase::Execute, None).ok().and_then(|model| model.info().window);
+    window.map_or(settings.budget.prompt, |window| settings.budget.prompt.min(window / 2))
 }
 
 /// Reads a text with all its lookups answered: asked again until nothing is asked (spec 4.1).
@@ -241,7 +247,7 @@ pub(super) fn adopt(
     let mut skills: BTreeMap<String, SkillPolicy> = BTreeMap::new();
     for name in reply.list.tasks().filter_map(|task| task.skill.as_ref()) {
         if let Some(skill) = loaded.catalog.get(name) {
-            skills.insert(name.clone(), world.pin(skill)?);
+            skills.insert(name.clone(), world.pin(skill, loaded)?);
         }
     }
     let former: Vec<Former<'_>> = run

@@ -130,9 +130,6 @@ impl Driver {
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         let mut asked_to_stop = false;
         loop {
-            if self.only_plan && self.session.run().has_list() {
-                self.stop.cancel();
-            }
             if self.stop.is_cancelled() && !asked_to_stop {
                 asked_to_stop = true;
                 self.session.record(&self.world, vec![Event::CancelRequested])?;
@@ -173,6 +170,11 @@ impl Driver {
                 }
             }
             if quick {
+                if self.only_plan && self.session.run().has_list() {
+                    // Nothing of the new list may start.
+                    self.stop.cancel();
+                    self.session.record(&self.world, vec![Event::CancelRequested])?;
+                }
                 continue;
             }
             let begun = |key: &EffectKey| self.flying.contains_key(key) || self.unanswered.contains_key(key);

@@ -12,7 +12,7 @@ use callsheet_core::reply::task::{
 use callsheet_core::reply::{
     self, Answer, Change, Execution, Issue, Lookup, LoopTurn, Phase, ReadContext, Reading, Repair, ReplyKind, Severity,
 };
-use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
+use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput};
 use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, ExecRunId, Settings, Slug, tokens};
 use serde::Deserialize;
@@ -33,6 +33,9 @@ pub(super) struct ShownFiles {
     in_full: BTreeMap<String, BlobId>,
     #[serde(default, rename = "shown_in_part")]
     in_part: BTreeMap<String, BlobId>,
+    /// Outputs of the tool calls of a conversation so far.
+    #[serde(skip)]
+    read: Vec<String>,
 }
 
 /// Reads a recorded reply.
@@ -239,7 +242,15 @@ pub(super) fn shown(world: &World, run: &Run, task: &Slug, exec: &ExecRunId) -> 
         .rev()
         .find(|call| call.key.task.as_ref() == Some(task) && call.key.run.as_ref() == Some(exec));
     let record = latest.and_then(|call| world.store.blob(&call.prompt).ok());
-    record.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+    let mut shown: ShownFiles = record.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    if let Some(exec) = run.task(task).and_then(|task| task.run(exec)).filter(|exec| exec.is_loop) {
+        let outputs = exec.calls.iter().filter_map(|call| match call.output() {
+            Some(ToolOutput::Text { blob, error: false }) => world.text(blob).ok(),
+            _ => None,
+        });
+        shown.read = outputs.collect();
+    }
+    shown
 }
 
 /// Validates and composes the changes of a write call; issues go back to the model as its output.
@@ -254,8 +265,10 @@ pub(super) fn stage(
     let mut in_full = shown.in_full.clone();
     for (lookup, answer) in &answers {
         if let (Lookup::Content(path), Answer::Content(text)) = (lookup, answer) {
-            // A conversation reads files by tools, so what it saw is not known; the diff a person sees is.
-            in_full.entry(path.clone()).or_insert_with(|| BlobId::of(text.as_bytes()));
+            // A conversation reads files by tools: what it read is its to replace, as long as it is still the same.
+            if shown.read.iter().any(|output| !text.is_empty() && output.contains(text.trim_end())) {
+                in_full.insert(path.clone(), BlobId::of(text.as_bytes()));
+            }
             files.insert(path.clone(), text.clone());
         }
     }

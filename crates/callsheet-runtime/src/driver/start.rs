@@ -57,6 +57,7 @@ pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Setting
             (Entry::Skill { prompt }, Some(reading))
         }
     };
+    tell_of_skills(world, &settings);
     let mut session = Session::open(Arc::clone(&world.store), id)?;
     if session.facts() > 0 {
         return Err(DriveFault::Invalid(format!("there is a run {id} already")));
@@ -92,6 +93,14 @@ pub fn reopen(
     super::gates::read_letters(&mut session, world)?;
     super::conclude::rewrite_views(world, session.run());
     Ok(session)
+}
+
+/// What is wrong with skill files, and which skills of the project stand in the place of others.
+fn tell_of_skills(world: &World, settings: &Settings) {
+    let loaded = world.skills(settings);
+    for issue in &loaded.issues {
+        world.notice(&format!("note: {}:{}: {}", issue.file, issue.line, issue.message));
+    }
 }
 
 fn refuse_empty(prompt: &str) -> Result<(), DriveFault> {

@@ -10,6 +10,8 @@ use callsheet_core::run::TaskRun;
 use callsheet_core::skill::SkillContext;
 use callsheet_core::spec::{BlobId, Settings, Skill, SkillForm, SkillPolicy, ToolSpec};
 
+use serde::{Deserialize, Serialize};
+
 use crate::edge::Slots;
 use crate::paths::Workspace;
 use crate::ports::{Clock, Fetch, Observer, Person, Signal, Store, StoreFault, Tool};
@@ -25,6 +27,16 @@ pub type CurrentFile = String;
 /// Pinned skills by hash: every call needs one, and they never change.
 #[derive(Debug, Default)]
 pub struct PinnedSkills(Mutex<BTreeMap<BlobId, Skill>>);
+
+/// A skill as a run keeps it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Pinned {
+    #[serde(flatten)]
+    pub skill: Skill,
+    /// Paths of the skills it replaces (spec 7.5).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaces: Vec<String>,
+}
 
 /// The world of one run.
 pub struct World {
@@ -107,8 +119,9 @@ impl World {
 
     /// Writes a skill down as it is now, so that the run keeps this version (spec 7.5). Returns its policy with the
     /// hash under which [`World::pinned`] finds it.
-    pub fn pin(&self, skill: &Skill) -> Result<SkillPolicy, DriveFault> {
-        let text = serde_json::to_vec(skill).map_err(DriveFault::defect)?;
+    pub fn pin(&self, skill: &Skill, loaded: &LoadedSkills) -> Result<SkillPolicy, DriveFault> {
+        let replaces = loaded.catalog.replaced(&skill.name).iter().map(|source| source.path.clone()).collect();
+        let text = serde_json::to_vec(&Pinned { skill: skill.clone(), replaces }).map_err(DriveFault::defect)?;
         let hash = self.store.put_blob(&text)?;
         Ok(SkillPolicy { hash: Some(hash), ..skill.policy.clone() })
     }
@@ -120,7 +133,8 @@ impl World {
         if let Some(skill) = known.get(hash) {
             return Ok(skill.clone());
         }
-        let skill: Skill = serde_json::from_slice(&self.store.blob(hash)?).map_err(DriveFault::defect)?;
+        let pinned: Pinned = serde_json::from_slice(&self.store.blob(hash)?).map_err(DriveFault::defect)?;
+        let skill = pinned.skill;
         known.insert(hash.clone(), skill.clone());
         Ok(skill)
     }
@@ -134,19 +148,6 @@ impl World {
         let specs = self.tool_specs();
         let context = SkillContext { tools: &specs, read_only_sandbox: self.read_only_sandbox };
         load_skills(&self.skill_dirs, context).folder(task.task.skill.as_deref()?).map(PathBuf::from)
-    }
-
-    /// A skill with its source and a notice if it replaces another, as a gate shows it (spec 11.3).
-    pub fn describe_skill(&self, name: Option<&str>) -> String {
-        let Some(name) = name else { return "none (built-in reader)".to_owned() };
-        let loaded = self.skills(&Settings::default());
-        let Some(skill) = loaded.catalog.get(name) else { return format!("{name} (no longer there)") };
-        let replaced: Vec<&str> = loaded.catalog.replaced(name).iter().map(|source| source.path.as_str()).collect();
-        if replaced.is_empty() {
-            format!("{name} ({})", skill.source.path)
-        } else {
-            format!("{name} ({}, replaces {})", skill.source.path, replaced.join(", "))
-        }
     }
 
     /// A blob as text; invalid UTF-8 is replaced.

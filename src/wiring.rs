@@ -55,7 +55,9 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         user: Some(setup.folders.config.join("prompts")),
     });
     for key in callsheet_core::prompt::PromptKey::ALL {
-        if let Some(source) = prompts.templates.source(*key) {
+        if let Some(source) =
+            prompts.templates.source(*key).filter(|source| std::path::Path::new(&source.path).exists())
+        {
             let words = format!("note: prompt {} is taken from {}", key.as_str(), source.path);
             parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&words));
         }

@@ -58,7 +58,7 @@ impl Front {
         if let Some(live) = &self.live {
             live.begin_with(run);
         } else if let Some(plain) = &self.plain {
-            plain.begin_with(run);
+            plain.begin_with(&run);
         }
     }
 

@@ -109,7 +109,7 @@ impl Observer for LiveView {
     fn see(&self, signal: &Signal<'_>) {
         let mut scene = lock(&self.scene);
         match signal {
-            Signal::Fact(fact) => scene.fact(fact),
+            Signal::Fact { fact, .. } => scene.fact(fact),
             Signal::Delta { key, text } => {
                 let words = call_words(key);
                 *scene.written.entry(words).or_default() += text.len() as u64;

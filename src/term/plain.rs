@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::sync::Mutex;
 
-use callsheet_core::record::{Event, Fact, GateKind};
+use callsheet_core::record::{Event, GateKind};
 use callsheet_core::run::{Run, State};
 use callsheet_core::view::call_words;
 use callsheet_runtime::ports::{Observer, Signal};
@@ -17,7 +17,6 @@ pub struct PlainLines {
 
 #[derive(Default)]
 struct Seen {
-    run: Run,
     /// In the order of `Run::tasks`, which only grows.
     states: Vec<State>,
 }
@@ -30,10 +29,9 @@ impl Default for PlainLines {
 
 impl PlainLines {
     /// Starts from a run whose earlier facts nobody watches again.
-    pub fn begin_with(&self, run: Run) {
+    pub fn begin_with(&self, run: &Run) {
         if let Ok(mut seen) = self.seen.lock() {
-            seen.run = run;
-            let _said = seen.changed_states();
+            let _said = seen.changed_states(run);
         }
     }
 }
@@ -41,7 +39,11 @@ impl PlainLines {
 impl Observer for PlainLines {
     fn see(&self, signal: &Signal<'_>) {
         let lines = match signal {
-            Signal::Fact(fact) => self.seen.lock().map(|mut seen| seen.fact(fact)).unwrap_or_default(),
+            Signal::Fact { fact, run } => {
+                let mut lines: Vec<String> = event_line(&fact.event).into_iter().collect();
+                lines.extend(self.seen.lock().map(|mut seen| seen.changed_states(run)).unwrap_or_default());
+                lines
+            }
             Signal::Notice(text) => vec![one_line(text, 400)],
             Signal::Retry { key, send, wait_ms, message } => vec![format!(
                 "{}: send {send} failed ({}), next in {}",
@@ -58,57 +60,9 @@ impl Observer for PlainLines {
 }
 
 impl Seen {
-    fn fact(&mut self, fact: &Fact) -> Vec<String> {
+    fn changed_states(&mut self, run: &Run) -> Vec<String> {
         let mut lines = Vec::new();
-        if self.run.apply(fact).is_err() {
-            return lines;
-        }
-        lines.extend(self.event(&fact.event));
-        lines.extend(self.changed_states());
-        lines
-    }
-
-    fn event(&self, event: &Event) -> Option<String> {
-        match event {
-            Event::RunStarted { run, .. } => Some(format!("run {run}")),
-            Event::RunResumed { .. } => Some("resumed".to_owned()),
-            Event::ListAdopted { list, .. } => {
-                let tasks: usize = list.steps.iter().map(Vec::len).sum();
-                Some(format!("list: {} steps, {tasks} tasks", list.steps.len()))
-            }
-            Event::ReplyRefused { key, issues, .. } => {
-                let first = issues.first().map(|issue| one_line(&issue.to_string(), 200)).unwrap_or_default();
-                Some(format!("{}: reply refused, {} issues: {first}", call_words(key), issues.len()))
-            }
-            Event::ReplyReceived { key, usage, ms, .. } => Some(format!(
-                "{}: {} tokens read, {} written, {}",
-                call_words(key),
-                thousands(usage.input),
-                thousands(usage.output),
-                duration(*ms)
-            )),
-            Event::CallFailed { key, message, sends, .. } => {
-                Some(format!("{}: no reply after {sends} sends: {}", call_words(key), one_line(message, 200)))
-            }
-            Event::GateAnswered { gate, .. } => Some(match &gate.kind {
-                GateKind::BeforeRun(tasks) => format!("gate answered: {} writers", tasks.len()),
-                GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => {
-                    format!("gate answered: {task}")
-                }
-            }),
-            Event::ChangesApplied { task, changes, .. } => {
-                Some(format!("{task}: changed {} files", changes.files.len()))
-            }
-            Event::RunWaiting { outcome } | Event::RunConcluded { outcome, .. } => {
-                Some(outcome_words(*outcome).to_owned())
-            }
-            _ => None,
-        }
-    }
-
-    fn changed_states(&mut self) -> Vec<String> {
-        let mut lines = Vec::new();
-        for (place, task) in self.run.tasks().enumerate() {
+        for (place, task) in run.tasks().enumerate() {
             if self.states.get(place) == Some(&task.state) {
                 continue;
             }
@@ -122,5 +76,40 @@ impl Seen {
             }
         }
         lines
+    }
+}
+
+/// A fact in words, if it is worth a line.
+fn event_line(event: &Event) -> Option<String> {
+    match event {
+        Event::RunStarted { run, .. } => Some(format!("run {run}")),
+        Event::RunResumed { .. } => Some("resumed".to_owned()),
+        Event::ListAdopted { list, .. } => {
+            let tasks: usize = list.steps.iter().map(Vec::len).sum();
+            Some(format!("list: {} steps, {tasks} tasks", list.steps.len()))
+        }
+        Event::ReplyRefused { key, issues, .. } => {
+            let first = issues.first().map(|issue| one_line(&issue.to_string(), 200)).unwrap_or_default();
+            Some(format!("{}: reply refused, {} issues: {first}", call_words(key), issues.len()))
+        }
+        Event::ReplyReceived { key, usage, ms, .. } => Some(format!(
+            "{}: {} tokens read, {} written, {}",
+            call_words(key),
+            thousands(usage.input),
+            thousands(usage.output),
+            duration(*ms)
+        )),
+        Event::CallFailed { key, message, sends, .. } => {
+            Some(format!("{}: no reply after {sends} sends: {}", call_words(key), one_line(message, 200)))
+        }
+        Event::GateAnswered { gate, .. } => Some(match &gate.kind {
+            GateKind::BeforeRun(tasks) => format!("gate answered: {} writers", tasks.len()),
+            GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => {
+                format!("gate answered: {task}")
+            }
+        }),
+        Event::ChangesApplied { task, changes, .. } => Some(format!("{task}: changed {} files", changes.files.len())),
+        Event::RunWaiting { outcome } | Event::RunConcluded { outcome, .. } => Some(outcome_words(*outcome).to_owned()),
+        _ => None,
     }
 }

@@ -107,7 +107,7 @@ impl Session {
         self.store.append(&self.lock, &facts)?;
         self.facts += facts.len() as u64;
         for fact in &facts {
-            world.observer.see(&Signal::Fact(fact));
+            world.observer.see(&Signal::Fact { fact, run: &self.run });
             self.stale_views.note(&fact.event);
         }
         Ok(facts.len())

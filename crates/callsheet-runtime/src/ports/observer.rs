@@ -1,12 +1,18 @@
 //! Viewers: they see facts after they are recorded, and deltas and notices that are never recorded.
 
 use callsheet_core::record::{CallKey, Fact};
+use callsheet_core::run::Run;
 
 /// Something a viewer may show.
 #[derive(Clone, Debug)]
 pub enum Signal<'a> {
     /// A fact, recorded and applied.
-    Fact(&'a Fact),
+    Fact {
+        /// The fact.
+        fact: &'a Fact,
+        /// The run after it, and after all facts recorded with it, so that a viewer need not fold them again.
+        run: &'a Run,
+    },
     /// Streamed text of a call.
     Delta {
         /// Which call.

@@ -9,10 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::prompt::{
     ContinuationPrompt, CurrentFile, Environment, ExecutionKind, ExecutionPrompt, IterationPrompt, MergePrompt, Note,
     PlanPrompt, PromptError, PromptKey, RefinementPrompt, Rendered, Retry, Template, TemplateSource, Templates, Value,
-    Values, cut_lines, cut_tokens, estimate_tokens, fenced, header,
+    Values, cut_lines, cut_tokens, header,
 };
+use callsheet_core::sheet::fence;
 use callsheet_core::skill::{SkillContext, SkillFile, read_skill};
-use callsheet_core::spec::{BlobId, RepeatClass, Skill, SkillForm, SkillLayer, SkillSource, ToolEffect, ToolSpec};
+use callsheet_core::spec::{
+    BlobId, RepeatClass, Skill, SkillForm, SkillLayer, SkillSource, ToolEffect, ToolSpec, tokens,
+};
 use proptest::prelude::*;
 use sections::{Fixture, check_all, fixtures};
 
@@ -245,9 +248,9 @@ fn iteration() -> IterationPrompt {
 #[test]
 fn static_text_is_short() {
     for key in PromptKey::ALL {
-        let tokens = estimate_tokens(&Templates::bundled().get(*key).unwrap().static_text());
-        assert!(tokens < 900, "{key} has {tokens} tokens, 900 is the limit");
-        assert!(tokens <= 500, "{key} has {tokens} tokens; small models need short prompts");
+        let size = tokens(&Templates::bundled().get(*key).unwrap().static_text());
+        assert!(size < 900, "{key} has {size} tokens, 900 is the limit");
+        assert!(size <= 500, "{key} has {size} tokens; small models need short prompts");
     }
 }
 
@@ -371,7 +374,7 @@ fn notes_fill_their_placeholders() {
 /// covers: 5.8
 #[test]
 fn tokens_are_a_quarter_of_ascii_and_one_for_each_other() {
-    assert_eq!([estimate_tokens(""), estimate_tokens("abcde"), estimate_tokens("äö")], [0, 2, 2]);
+    assert_eq!([tokens(""), tokens("abcde"), tokens("äö")], [0, 2, 2]);
 }
 
 /// covers: 8.5
@@ -383,10 +386,9 @@ fn a_header_over_blank_text_is_nothing() {
 /// covers: 5.9
 #[test]
 fn a_fence_is_longer_than_its_content() {
-    assert_eq!(fenced("text", "a"), "```text\na\n```");
-    assert_eq!(fenced("text", "   ```\n~~~~~ x"), "~~~~~~text\n   ```\n~~~~~ x\n~~~~~~");
-    assert_eq!(fenced("text", "    ```"), "```text\n    ```\n```");
-    assert_eq!(fenced("text", ""), "```text\n```");
+    assert_eq!(fence("text", "a"), "```text\na\n```");
+    assert_eq!(fence("text", "   ```\n~~~~~ x"), "~~~~~~text\n   ```\n~~~~~ x\n~~~~~~");
+    assert_eq!(fence("text", ""), "```text\n```");
 }
 
 /// covers: 8.8
@@ -395,7 +397,7 @@ fn fragments_are_cut_to_their_caps() {
     let long = (1..=300).map(|n| format!("line {n}\n")).collect::<String>();
     assert!(cut_lines(&long, 200).ends_with("line 200\n[lines 201-300 of 300 omitted, about 225 tokens]"));
     let cut = cut_tokens(&long, 100);
-    assert!(estimate_tokens(&cut) < 120 && cut.starts_with("line 1\n") && cut.ends_with("line 300"), "{cut}");
+    assert!(tokens(&cut) < 120 && cut.starts_with("line 1\n") && cut.ends_with("line 300"), "{cut}");
     let file = CurrentFile { path: "a".to_owned(), text: long, language: String::new() };
     let prompt = PlanPrompt { current_file: Some(file), ..plan() }.render(&Templates::bundled()).unwrap();
     assert!(prompt.user.contains("## Current File - a\n\n```text\nline 1\n"));
@@ -408,7 +410,7 @@ proptest! {
     fn inserted_text_comes_through_untouched(text in "\\PC{1,80}") {
         let prompt = PlanPrompt { user_prompt: format!("[{text}]"), ..plan() };
         let rendered = prompt.render(&Templates::bundled()).unwrap();
-        let quoted = fenced("text", &format!("[{text}]"));
+        let quoted = fence("text", &format!("[{text}]"));
         prop_assert!(rendered.user.contains(&quoted));
     }
 
@@ -420,7 +422,7 @@ proptest! {
     #[test]
     fn a_cut_fits_and_a_fitting_text_stays(text in "([a-zé ]{0,30}\n){0,60}", most in 5_u32..200) {
         let cut = cut_tokens(&text, most);
-        prop_assert!(estimate_tokens(&cut) <= most + 25);
-        if estimate_tokens(&text) <= most { prop_assert_eq!(cut.as_ref(), text.as_str()); }
+        prop_assert!(tokens(&cut) <= most + 25);
+        if tokens(&text) <= most { prop_assert_eq!(cut.as_ref(), text.as_str()); }
     }
 }

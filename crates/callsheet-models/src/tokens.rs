@@ -7,9 +7,7 @@ const FRAME_TOKENS: u64 = 8;
 
 /// Estimated tokens of a text.
 pub fn estimate(text: &str) -> u64 {
-    let ascii = text.bytes().filter(u8::is_ascii).count() as u64;
-    let other = text.chars().filter(|c| !c.is_ascii()).count() as u64;
-    ascii.div_ceil(4) + other
+    u64::from(callsheet_core::spec::tokens(text))
 }
 
 /// Estimated tokens of everything a model reads for a request.

@@ -5,8 +5,9 @@
 use std::fs;
 use std::path::Path;
 
-use callsheet_core::prompt::{PlanPrompt, PromptKey, Templates, estimate_tokens};
+use callsheet_core::prompt::{PlanPrompt, PromptKey, Templates};
 use callsheet_core::skill::{SkillContext, SkillFile, SkillSeverity, read_skill};
+use callsheet_core::spec::tokens;
 use callsheet_core::spec::{BlobId, Policy, SkillLayer, SkillMode};
 use callsheet_runtime::prompts::{PromptDirs, load_prompts};
 use callsheet_runtime::skills::{LoadedSkills, SkillDirs, bundled_files, load_skills, reader_skill};
@@ -60,7 +61,7 @@ fn every_bundled_skill_is_sound_and_short() {
         assert!(issues.is_empty(), "{issues:?}");
         let skill = skill.unwrap();
         assert!(skill.description.chars().count() <= 300, "{}: the catalog cuts its description", skill.name);
-        assert!(estimate_tokens(&skill.text) < 400, "{} is long for a small model", skill.name);
+        assert!(tokens(&skill.text) < 400, "{} is long for a small model", skill.name);
         assert!(!skill.refinement.is_empty(), "{} says nothing to the refinement", skill.name);
         for other in mentions(&skill.description) {
             assert!(is_bundled(other), "{} sends the reader to {other}", skill.name);
@@ -96,7 +97,7 @@ fn the_bundled_catalog_tells_its_skills_apart() {
     assert!(of("edit_code").writes_files && of("write_document").writes_files);
     assert!(of("run_checks").writer.is_some() && of("find_code").writer.is_none());
     assert!(!of("read_files").needs_arguments && of("find_code").needs_arguments);
-    assert!(estimate_tokens(&catalog.render()) < 700, "the whole catalog is read with every plan");
+    assert!(tokens(&catalog.render()) < 700, "the whole catalog is read with every plan");
 }
 
 /// covers: 7.8

@@ -4,11 +4,12 @@ use std::borrow::Cow;
 
 use serde_json::{Value as Json, json};
 
+use crate::sheet::fence;
 use crate::spec::ToolSpec;
 
 use super::engine::{Value, Values};
 use super::key::Cap;
-use super::text::{cut_lines, cut_tokens, fenced};
+use super::text::{cut_lines, cut_tokens};
 use super::{Note, PromptKey};
 
 /// `## title`, a blank line and the body, or nothing when the body is blank (spec 8.5).
@@ -76,7 +77,7 @@ pub fn tool_instructions(tools: &[ToolSpec]) -> String {
         .map(|tool| {
             let schema: Json =
                 json!({"name": tool.name, "description": tool.description, "parameters": tool.parameters});
-            fenced("json", &schema.to_string())
+            fence("json", &schema.to_string())
         })
         .collect();
     blocks.join("\n\n")
@@ -127,14 +128,14 @@ impl Fill {
         let text = if body.trim().is_empty() {
             String::new()
         } else {
-            header(title, &fenced(language, &self.capped(name, body)))
+            header(title, &fence(language, &self.capped(name, body)))
         };
         self.set(name, text);
     }
 
     /// Several texts of a person under one title, each in a fence of its own.
     pub(super) fn quoted_each(&mut self, name: &'static str, title: &str, bodies: &[String]) {
-        let blocks: Vec<String> = bodies.iter().map(|body| fenced("text", body)).collect();
+        let blocks: Vec<String> = bodies.iter().map(|body| fence("text", body)).collect();
         self.set(name, header(title, &blocks.join("\n\n")));
     }
 

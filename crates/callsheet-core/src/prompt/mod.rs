@@ -19,4 +19,4 @@ pub use note::Note;
 pub use prompts::{ExecutionKind, ExecutionPrompt, MergePrompt, PlanPrompt, RefinementPrompt, Rendered};
 pub use rounds::{ContinuationPrompt, IterationPrompt};
 pub use templates::{TemplateSource, Templates, USER_PART};
-pub use text::{cut_lines, cut_tokens, estimate_tokens, fenced};
+pub use text::{cut_lines, cut_tokens};

@@ -1,10 +1,11 @@
 //! Prompts of plan, refinement, execution and merge.
 
+use crate::sheet::fence;
 use crate::skill::skill_input_requirements;
 use crate::spec::{Skill, ToolSpec};
 
 use super::fragment::{CurrentFile, Environment, Fill, Retry, tool_instructions};
-use super::text::{cut_tokens, fenced};
+use super::text::cut_tokens;
 use super::{Note, PromptError, PromptKey, Templates};
 
 /// System and user text of one call.
@@ -214,7 +215,7 @@ impl MergePrompt {
             .iter()
             .map(|(label, document)| {
                 let share = (RUN_DOCUMENTS / runs).saturating_sub(50);
-                format!("### {label}\n\n{}", fenced("markdown", &cut_tokens(document, share)))
+                format!("### {label}\n\n{}", fence("markdown", &cut_tokens(document, share)))
             })
             .collect();
         fill.plain("run_documents", &documents.join("\n\n"));

@@ -2,35 +2,13 @@
 
 use std::borrow::Cow;
 
-use super::Note;
+use crate::spec::tokens;
 
-/// Tokens of a text where the provider's count is not known (spec 5.8): ASCII characters / 4 + other characters.
-pub fn estimate_tokens(text: &str) -> u32 {
-    let quarters = text.chars().map(weight).sum::<u64>();
-    u32::try_from(quarters.div_ceil(4)).unwrap_or(u32::MAX)
-}
+use super::Note;
 
 /// Quarters of a token.
 fn weight(character: char) -> u64 {
     if character.is_ascii() { 1 } else { 4 }
-}
-
-/// Content in a typed fence that it cannot close (spec 5.9): three backticks, or tildes if a content line starts with
-/// three backticks.
-pub fn fenced(language: &str, content: &str) -> String {
-    let mut fence = "```".to_owned();
-    if content.lines().any(|line| run_at_start(line, '`') >= 3) {
-        let longest = content.lines().map(|line| run_at_start(line, '~')).max().unwrap_or(0);
-        fence = "~".repeat((longest + 1).max(4));
-    }
-    let end = if content.is_empty() || content.ends_with('\n') { "" } else { "\n" };
-    format!("{fence}{language}\n{content}{end}{fence}")
-}
-
-/// Length of the run of `mark` that a line starts with, after at most three blanks.
-fn run_at_start(line: &str, mark: char) -> usize {
-    let trimmed = line.trim_start_matches(' ');
-    if line.len() - trimmed.len() > 3 { 0 } else { trimmed.chars().take_while(|c| *c == mark).count() }
 }
 
 /// The first `most` lines, with a note of what is left out.
@@ -44,7 +22,7 @@ pub fn cut_lines(text: &str, most: usize) -> Cow<'_, str> {
 
 /// About `most` tokens: the first 70 % and the last 30 % at line ends, with a note in place (spec 5.8).
 pub fn cut_tokens(text: &str, most: u32) -> Cow<'_, str> {
-    if estimate_tokens(text) <= most {
+    if tokens(text) <= most {
         return Cow::Borrowed(text);
     }
     let lines: Vec<&str> = text.lines().collect();
@@ -77,7 +55,7 @@ fn joined(lines: &[&str], head: usize, tail: usize) -> String {
         ("first", &(head + 1).to_string()),
         ("last", &tail.to_string()),
         ("total", &lines.len().to_string()),
-        ("tokens", &estimate_tokens(&omitted).to_string()),
+        ("tokens", &tokens(&omitted).to_string()),
     ]);
     let mut kept: Vec<&str> = lines.get(..head).unwrap_or_default().to_vec();
     kept.push(&note);
@@ -96,6 +74,6 @@ fn cut_characters(text: &str, quarters: u64) -> String {
             fits
         })
         .collect();
-    let omitted = estimate_tokens(text.get(kept.len()..).unwrap_or_default()).to_string();
+    let omitted = tokens(text.get(kept.len()..).unwrap_or_default()).to_string();
     format!("{kept}\n{}", Note::OmittedText.fill(&[("tokens", &omitted)]))
 }

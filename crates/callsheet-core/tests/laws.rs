@@ -114,7 +114,7 @@ fn reference() -> impl Strategy<Value = Reference> {
     ("[ -~]{0,12}", target).prop_map(|(title, target)| {
         let title = title.split_whitespace().collect::<Vec<_>>().join(" ");
         // Markup at the edges of a title is taken away on reading.
-        let title = title.trim_matches(|c: char| matches!(c, '*' | '_' | '`')).trim().to_owned();
+        let title = title.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`')).to_owned();
         Reference { title, target }
     })
 }

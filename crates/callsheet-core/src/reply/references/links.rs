@@ -149,7 +149,9 @@ fn linked(text: &str, at: usize) -> Option<(WrittenLink, &str)> {
     };
     let (target, angle) = unwrap_target(target);
     let title = unescape(inner);
-    let plain = title.trim().trim_matches(|c: char| matches!(c, '*' | '_' | '`' | '[' | ']')).trim().to_owned();
+    // Blanks and marks together, so that reading what was read changes nothing.
+    let edge = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '[' | ']');
+    let plain = title.trim_matches(edge).to_owned();
     let marked = plain != title.trim() && !inner.contains('\\');
     let title = if marked { plain } else { title.trim().to_owned() };
     let tail = if wrapped { tail.trim_start_matches(['*', '_', '`', '>']) } else { tail };

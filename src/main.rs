@@ -2,17 +2,21 @@
 
 use std::process::ExitCode;
 
-use callsheet::cli::{Cli, Exit};
+use callsheet::cli::{Cli, Exit, Failure};
 use clap::Parser;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Complete };
+            let wrong = error.use_stderr();
             // A closed pipe while printing help is no failure.
             let _closed = error.print();
-            return exit.into();
+            if wrong && std::env::args_os().any(|argument| argument == "--json") {
+                let what = error.to_string();
+                callsheet::commands::print_failure(&Failure::usage(what.trim(), "callsheet --help"));
+            }
+            return if wrong { Exit::Usage } else { Exit::Complete }.into();
         }
     };
     match callsheet::commands::dispatch(&cli) {
@@ -21,6 +25,9 @@ fn main() -> ExitCode {
             eprintln!("error: {}", callsheet::term::harmless(&failure.what));
             if !failure.advice.is_empty() {
                 eprintln!("  do: {}", failure.advice);
+            }
+            if cli.json {
+                callsheet::commands::print_failure(&failure);
             }
             failure.exit.into()
         }

@@ -127,13 +127,6 @@ fn json_is_all_there_is_on_stdout() {
 }
 
 #[test]
-fn a_failure_is_json_too() {
-    let garden = Garden::bare();
-    let ended = garden.expect(2, &["run", " ", "--json"]);
-    assert!(json_lines(&ended.out).iter().all(serde_json::Value::is_object));
-}
-
-#[test]
 fn completions_are_printed() {
     let garden = Garden::bare();
     let ended = garden.expect(0, &["completions", "bash"]);

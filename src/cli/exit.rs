@@ -28,6 +28,23 @@ pub enum Exit {
     Cancelled = 130,
 }
 
+impl Exit {
+    /// The word that `--json` gives a failure with this code.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Internal => "internal",
+            Self::Usage => "usage",
+            Self::Waiting => "waiting",
+            Self::NoPlan => "no_plan",
+            Self::Incomplete => "incomplete",
+            Self::Limit => "limit",
+            Self::Unreachable => "unreachable",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
         Self::from(exit as u8)
@@ -64,6 +81,17 @@ impl Failure {
     /// A failure with advice.
     pub fn new(exit: Exit, what: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { exit, what: what.into(), advice: advice.into() }
+    }
+
+    /// What `--json` prints of it: `{"type":"error","code":"usage","exit":2,"message":"…","advice":"…"}`.
+    pub fn to_json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "type": "error",
+            "code": self.exit.name(),
+            "exit": self.exit as u8,
+            "message": self.what,
+            "advice": self.advice,
+        })
     }
 
     /// Wrong usage or invalid input.

@@ -80,6 +80,12 @@ fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     print(&format!("{line}\n"))
 }
 
+/// A failure as one line of JSON on stdout, for whoever reads `--json`.
+pub fn print_failure(failure: &Failure) {
+    // What cannot be written there was said on stderr already.
+    let _closed = print_json(&failure.to_json());
+}
+
 /// A runtime for commands that wait. Dropping it never waits for a blocked read of the terminal.
 fn runtime() -> Result<Waiting, Failure> {
     tokio::runtime::Builder::new_multi_thread()

@@ -12,6 +12,7 @@ use callsheet_core::view::call_words;
 use callsheet_runtime::ports::{Observer, Signal};
 use console::{Style, Term, measure_text_width, truncate_str};
 
+use super::lines::{event_line, refused_line, retry_line};
 use super::{duration, one_line, outcome_words, state_mark, thousands};
 
 const FRAME: Duration = Duration::from_millis(100);
@@ -114,11 +115,7 @@ impl Observer for LiveView {
                 let words = call_words(key);
                 *scene.written.entry(words).or_default() += text.len() as u64;
             }
-            Signal::Retry { key, send, wait_ms, message } => {
-                let words = call_words(key);
-                scene.news =
-                    format!("{words}: send {send} failed, next in {}: {}", duration(*wait_ms), one_line(message, 120));
-            }
+            Signal::Retry { key, send, wait_ms, message } => scene.news = retry_line(key, *send, *wait_ms, message),
             Signal::Notice(text) => scene.say(&one_line(text, 400)),
         }
         scene.dirty = true;
@@ -142,13 +139,11 @@ impl Scene {
             Event::ReplyReceived { key, .. } | Event::CallFailed { key, .. } => {
                 self.flights.remove(&call_words(key));
             }
-            Event::ReplyRefused { key, issues, .. } => {
-                let first = issues.first().map(|issue| one_line(&issue.to_string(), 160)).unwrap_or_default();
-                self.news = format!("{}: asked again: {first}", call_words(key));
-            }
-            Event::RunStarted { run, .. } => {
-                let line = format!("run {run}");
-                self.say(&line);
+            Event::ReplyRefused { key, issues, .. } => self.news = refused_line(key, issues),
+            Event::RunStarted { .. } | Event::LimitNear { .. } => {
+                if let Some(line) = event_line(&fact.event) {
+                    self.say(&line);
+                }
             }
             _ => {}
         }

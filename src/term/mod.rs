@@ -3,6 +3,7 @@
 
 mod bar;
 mod json;
+mod lines;
 mod live;
 mod person;
 mod plain;

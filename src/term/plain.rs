@@ -3,12 +3,11 @@
 use std::io::Write;
 use std::sync::Mutex;
 
-use callsheet_core::record::{Event, GateKind};
 use callsheet_core::run::{Run, State};
-use callsheet_core::view::call_words;
 use callsheet_runtime::ports::{Observer, Signal};
 
-use super::{duration, one_line, outcome_words, state_mark, thousands};
+use super::lines::{event_line, retry_line};
+use super::{one_line, state_mark};
 
 /// Lines for people without a live view.
 pub struct PlainLines {
@@ -45,12 +44,7 @@ impl Observer for PlainLines {
                 lines
             }
             Signal::Notice(text) => vec![one_line(text, 400)],
-            Signal::Retry { key, send, wait_ms, message } => vec![format!(
-                "{}: send {send} failed ({}), next in {}",
-                call_words(key),
-                one_line(message, 160),
-                duration(*wait_ms)
-            )],
+            Signal::Retry { key, send, wait_ms, message } => vec![retry_line(key, *send, *wait_ms, message)],
             Signal::Delta { .. } => return,
         };
         if !lines.is_empty() {
@@ -76,40 +70,5 @@ impl Seen {
             }
         }
         lines
-    }
-}
-
-/// A fact in words, if it is worth a line.
-fn event_line(event: &Event) -> Option<String> {
-    match event {
-        Event::RunStarted { run, .. } => Some(format!("run {run}")),
-        Event::RunResumed { .. } => Some("resumed".to_owned()),
-        Event::ListAdopted { list, .. } => {
-            let tasks: usize = list.steps.iter().map(Vec::len).sum();
-            Some(format!("list: {} steps, {tasks} tasks", list.steps.len()))
-        }
-        Event::ReplyRefused { key, issues, .. } => {
-            let first = issues.first().map(|issue| one_line(&issue.to_string(), 200)).unwrap_or_default();
-            Some(format!("{}: reply refused, {} issues: {first}", call_words(key), issues.len()))
-        }
-        Event::ReplyReceived { key, usage, ms, .. } => Some(format!(
-            "{}: {} tokens read, {} written, {}",
-            call_words(key),
-            thousands(usage.input),
-            thousands(usage.output),
-            duration(*ms)
-        )),
-        Event::CallFailed { key, message, sends, .. } => {
-            Some(format!("{}: no reply after {sends} sends: {}", call_words(key), one_line(message, 200)))
-        }
-        Event::GateAnswered { gate, .. } => Some(match &gate.kind {
-            GateKind::BeforeRun(tasks) => format!("gate answered: {} writers", tasks.len()),
-            GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => {
-                format!("gate answered: {task}")
-            }
-        }),
-        Event::ChangesApplied { task, changes, .. } => Some(format!("{task}: changed {} files", changes.files.len())),
-        Event::RunWaiting { outcome } | Event::RunConcluded { outcome, .. } => Some(outcome_words(*outcome).to_owned()),
-        _ => None,
     }
 }

@@ -8,8 +8,8 @@ use crate::reply::{Issue, Refinement, Repair};
 use crate::spec::{BlobId, ExecRunId, RunId, Settings, Slug, ToolCall};
 
 use super::{
-    Answer, CallFault, CallKey, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, ReferenceStage, ResultParts,
-    StopReason, ToolPolicy, ToolRecord, Usage,
+    Answer, CallFault, CallKey, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, PromptFile, ReferenceStage,
+    ResultParts, StopReason, ToolPolicy, ToolRecord, Usage,
 };
 
 /// Where an adopted list came from.
@@ -233,6 +233,21 @@ pub enum Event {
         task: Slug,
         /// For a person and the iteration.
         reason: String,
+    },
+    /// Prompt templates are used for the first time in this run, or with another text than before (spec 8.1). Recorded
+    /// before the calls that use them; a resume records those that changed.
+    PromptsUsed {
+        /// Where each came from and the hash of its text, by key.
+        prompts: BTreeMap<String, PromptFile>,
+    },
+    /// Most of a limit of the run is used. Recorded once for each limit and bound, so that viewers tell it once.
+    LimitNear {
+        /// The limit, by the name a person sets it by.
+        limit: String,
+        /// Used, in the unit of the limit (seconds for times).
+        used: f64,
+        /// The limit.
+        max: f64,
     },
     /// A person asked to stop.
     CancelRequested,

@@ -408,6 +408,15 @@ impl ToolPolicy {
     }
 }
 
+/// A prompt template as a run used it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromptFile {
+    /// Path as shown to a person; `bundled` for the shipped one.
+    pub source: String,
+    /// Hash of the text.
+    pub hash: BlobId,
+}
+
 /// What a tool call gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

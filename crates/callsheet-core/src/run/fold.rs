@@ -53,6 +53,14 @@ impl Run {
                 self.expect_task(task)?;
                 self.fail_task(task, failure)
             }
+            Event::PromptsUsed { prompts } => {
+                self.told.used(prompts);
+                Ok(())
+            }
+            Event::LimitNear { limit, max, .. } => {
+                self.told.near(limit, *max);
+                Ok(())
+            }
             Event::CancelRequested => self.cancel(),
             Event::RunWaiting { outcome } => self.wait_for_person(*outcome),
             Event::RunConcluded { outcome, .. } => self.concluded(*outcome),

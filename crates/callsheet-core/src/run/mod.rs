@@ -50,6 +50,7 @@ mod rounds;
 mod state;
 mod steps;
 mod task;
+mod told;
 mod tools;
 mod totals;
 mod units;
@@ -71,6 +72,7 @@ use crate::spec::{ExecRunId, Goals, RunId, Settings, Slug};
 
 use steps::Pass;
 use task::{PendingSet, SetKey};
+use told::Told;
 
 /// A run: everything that its facts say, and what follows from them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -119,6 +121,7 @@ pub struct Run {
     now: u64,
     last_fact: u64,
     reached: BTreeSet<Limit>,
+    told: Told,
     owed: Vec<Effect>,
 }
 

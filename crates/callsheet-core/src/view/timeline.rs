@@ -18,7 +18,7 @@ pub struct Bar {
     pub to: Option<u64>,
 }
 
-/// All model calls, tool calls, gates and applies, in the order they started.
+/// All model calls, tool calls, gates and applies, in the order they started, and when a limit came near.
 pub fn timeline(facts: &[Fact]) -> Vec<Bar> {
     let zero = facts.first().map_or(0, |fact| fact.at);
     let mut bars: Vec<Bar> = Vec::new();
@@ -32,6 +32,8 @@ pub fn timeline(facts: &[Fact]) -> Vec<Bar> {
             ended(&fact.event).and_then(|key| open.remove(&key)).and_then(|index| bars.get_mut(index))
         {
             bar.to = Some(at);
+        } else if let Event::LimitNear { limit, used, max } = &fact.event {
+            bars.push(Bar { what: limit_words(limit, *used, *max), from: at, to: Some(at) });
         }
     }
     bars
@@ -70,6 +72,15 @@ fn words(effect: &EffectKey) -> String {
         EffectKey::RollBack { task, .. } => format!("roll back {task}"),
         EffectKey::Conclude => "conclude".to_owned(),
     }
+}
+
+/// A limit that is nearly used up, in words: `limit max_calls: 8 of 10 used`.
+pub fn limit_words(limit: &str, used: f64, max: f64) -> String {
+    let number = |value: f64| {
+        let text = format!("{value:.4}");
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    };
+    format!("limit {limit}: {} of {} used", number(used), number(max))
 }
 
 /// A call in words: `plan`, `refine find-code-1`, `execute find-code-1 (tool-2)`.

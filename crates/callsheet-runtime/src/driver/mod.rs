@@ -17,6 +17,7 @@ mod models;
 mod read;
 mod session;
 mod start;
+mod told;
 mod tools;
 mod work;
 mod world;
@@ -161,6 +162,7 @@ impl Driver {
     /// Performs quick effects until only waiting ones are left, then starts those that are not in flight.
     fn start_what_is_owed(&mut self) -> Result<(), DriveFault> {
         loop {
+            self.session.record(&self.world, told::limits_near(self.session.run()))?;
             let owed = self.session.run().outstanding();
             self.cancel_what_is_no_longer_owed(&owed);
             let mut quick = false;
@@ -183,7 +185,9 @@ impl Driver {
             if fresh.is_empty() {
                 return Ok(());
             }
-            let started = fresh.iter().map(|effect| Event::Started { effect: effect.key() }).collect();
+            let prompts = told::prompts_used(&self.world, self.session.run(), &fresh);
+            let started = fresh.iter().map(|effect| Event::Started { effect: effect.key() });
+            let started = prompts.into_iter().chain(started).collect();
             self.session.record(&self.world, started)?;
             if fresh.iter().any(|effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. })) {
                 // Whoever is asked may look at the files first.

@@ -91,6 +91,9 @@ pub fn reopen(
     super::gates::read_letters(&mut session, world)?;
     session.record(world, vec![Event::RunResumed { settings }])?;
     super::gates::read_letters(&mut session, world)?;
+    if let Some(changed) = super::told::prompts_changed(world, session.run()) {
+        session.record(world, vec![changed])?;
+    }
     super::conclude::rewrite_views(world, session.run());
     Ok(session)
 }

@@ -14,8 +14,7 @@ pub struct PromptDirs {
     pub user: Option<PathBuf>,
 }
 
-/// The templates of a run. Load once, at its first use of a prompt, and keep for the run; `Templates::hash` gives what
-/// is to be recorded for each used one.
+/// The templates of a run. Load once and keep for the run; the driver records which were used, by hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoadedPrompts {
     /// One text per key, the strongest layer's.

@@ -1,0 +1,67 @@
+//! What is recorded once so that it is said once: the prompt files a run uses (spec 8.1), and limits that are nearly
+//! used up.
+
+use std::collections::BTreeMap;
+
+use callsheet_core::prompt::PromptKey;
+use callsheet_core::record::{Event, PromptFile};
+use callsheet_core::reply::Phase;
+use callsheet_core::run::{Asked, Effect, Run};
+
+use super::World;
+
+/// The template a call is made of.
+fn prompt_key(run: &Run, asked: &Asked) -> PromptKey {
+    match asked.key.phase {
+        Phase::Plan => PromptKey::Plan,
+        Phase::Iterate => PromptKey::Iteration,
+        Phase::Continue => PromptKey::Continuation,
+        Phase::Refine => PromptKey::Refinement,
+        Phase::Merge => PromptKey::Merge,
+        Phase::Execute => match asked.key.task.as_ref().and_then(|slug| run.task(slug)) {
+            Some(task) if task.is_loop() => PromptKey::ExecutionLoop,
+            Some(task) if task.skill.as_ref().is_some_and(|skill| skill.writes_files) => PromptKey::ExecutionWrite,
+            _ => PromptKey::Execution,
+        },
+    }
+}
+
+fn file(world: &World, key: PromptKey) -> Option<PromptFile> {
+    let source = world.templates.source(key)?.path.clone();
+    Some(PromptFile { source, hash: world.templates.hash(key)? })
+}
+
+/// Templates that these effects use and that the log does not hold as they are now.
+pub(super) fn prompts_used(world: &World, run: &Run, effects: &[Effect]) -> Option<Event> {
+    let mut prompts = BTreeMap::new();
+    for effect in effects {
+        let Effect::AskModel(asked) = effect else { continue };
+        let key = prompt_key(run, asked);
+        if let Some(file) = file(world, key).filter(|file| run.prompts_used().get(key.as_str()) != Some(file)) {
+            prompts.insert(key.as_str().to_owned(), file);
+        }
+    }
+    (!prompts.is_empty()).then_some(Event::PromptsUsed { prompts })
+}
+
+/// Templates whose text is another one than the run used before. Each is told, since a prompt that was judged with one
+/// text goes on with another.
+pub(super) fn prompts_changed(world: &World, run: &Run) -> Option<Event> {
+    let mut prompts = BTreeMap::new();
+    for (name, former) in run.prompts_used() {
+        let now = name.parse().ok().and_then(|key| file(world, key));
+        let Some(now) = now.filter(|now| now.hash != former.hash) else { continue };
+        world.notice(&format!(
+            "note: prompt {name} has changed since this run used it: it was {}, and is now {}",
+            former.source, now.source
+        ));
+        prompts.insert(name.clone(), now);
+    }
+    (!prompts.is_empty()).then_some(Event::PromptsUsed { prompts })
+}
+
+/// Limits to tell of.
+pub(super) fn limits_near(run: &Run) -> Vec<Event> {
+    let near = run.limits_near().into_iter();
+    near.map(|one| Event::LimitNear { limit: one.limit.name().to_owned(), used: one.used, max: one.max }).collect()
+}

@@ -1,0 +1,52 @@
+//! What happened, in one line: the same words in plain lines and in the live view.
+
+use callsheet_core::record::{CallKey, Event, GateKind};
+use callsheet_core::reply::Issue;
+use callsheet_core::view::{call_words, limit_words};
+
+use super::{duration, one_line, outcome_words, thousands};
+
+/// A fact in words, if it is worth a line.
+pub(super) fn event_line(event: &Event) -> Option<String> {
+    match event {
+        Event::RunStarted { run, .. } => Some(format!("run {run}")),
+        Event::RunResumed { .. } => Some("resumed".to_owned()),
+        Event::ListAdopted { list, .. } => {
+            let tasks: usize = list.steps.iter().map(Vec::len).sum();
+            Some(format!("list: {} steps, {tasks} tasks", list.steps.len()))
+        }
+        Event::ReplyRefused { key, issues, .. } => Some(refused_line(key, issues)),
+        Event::ReplyReceived { key, usage, ms, .. } => Some(format!(
+            "{}: {} tokens read, {} written, {}",
+            call_words(key),
+            thousands(usage.input),
+            thousands(usage.output),
+            duration(*ms)
+        )),
+        Event::CallFailed { key, message, sends, .. } => {
+            Some(format!("{}: no reply after {sends} sends: {}", call_words(key), one_line(message, 200)))
+        }
+        Event::GateAnswered { gate, .. } => Some(match &gate.kind {
+            GateKind::BeforeRun(tasks) => format!("gate answered: {} writers", tasks.len()),
+            GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => {
+                format!("gate answered: {task}")
+            }
+        }),
+        Event::ChangesApplied { task, changes, .. } => Some(format!("{task}: changed {} files", changes.files.len())),
+        Event::LimitNear { limit, used, max } => Some(format!("note: {}", limit_words(limit, *used, *max))),
+        Event::RunWaiting { outcome } | Event::RunConcluded { outcome, .. } => Some(outcome_words(*outcome).to_owned()),
+        _ => None,
+    }
+}
+
+/// A reply that is asked again.
+pub(super) fn refused_line(key: &CallKey, issues: &[Issue]) -> String {
+    let first = issues.first().map(|issue| one_line(&issue.to_string(), 200)).unwrap_or_default();
+    format!("{}: reply refused, {} issues: {first}", call_words(key), issues.len())
+}
+
+/// A send that is tried again.
+pub(super) fn retry_line(key: &CallKey, send: u32, wait_ms: u64, message: &str) -> String {
+    let message = one_line(message, 160);
+    format!("{}: send {send} failed ({message}), next in {}", call_words(key), duration(wait_ms))
+}

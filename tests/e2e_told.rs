@@ -1,0 +1,99 @@
+//! What is told once, and failures for programs: prompt files that are used, limits that are near, errors as JSON.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod support;
+
+use support::garden::{Garden, json_lines};
+
+/// Every line of the newest run's facts of one kind.
+fn facts(garden: &Garden, event: &str) -> Vec<serde_json::Value> {
+    garden.facts().into_iter().filter(|fact| fact["event"] == event).collect()
+}
+
+/// covers: 8.1
+#[test]
+fn the_prompt_files_that_a_run_uses_are_recorded_once() {
+    let garden = Garden::with("steps");
+    garden.expect(0, &["run", "read all"]);
+    let used = facts(&garden, "prompts_used");
+    let names: Vec<String> =
+        used.iter().flat_map(|fact| fact["prompts"].as_object().unwrap().keys().cloned().collect::<Vec<_>>()).collect();
+    assert_eq!(names, ["task_creation_initial", "task_execution"], "each used one, once: {used:?}");
+    assert_eq!(used[0]["prompts"]["task_creation_initial"]["source"], "bundled");
+    assert_eq!(used[0]["prompts"]["task_creation_initial"]["hash"].as_str().unwrap().len(), 64);
+}
+
+/// covers: 8.1
+#[test]
+fn a_resumed_run_says_that_its_prompts_changed() {
+    let garden = Garden::with("writer");
+    garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
+    let resumed = garden.expect(3, &["resume"]);
+    assert!(!resumed.err.contains("has changed since"), "nothing changed: {}", resumed.err);
+    let bundled = support::root().join("crates/callsheet-core/prompts/task_execution_write.md");
+    let own = std::fs::read_to_string(bundled).unwrap().replacen(
+        "<!-- callsheet:user -->",
+        "Be kind.\n<!-- callsheet:user -->",
+        1,
+    );
+    garden.write(".callsheet/prompts/task_execution_write.md", own);
+    let resumed = garden.expect(3, &["resume"]);
+    assert!(resumed.err.contains("prompt task_execution_write has changed since"), "{}", resumed.err);
+    assert!(resumed.err.contains("note: prompt task_execution_write is taken from"), "{}", resumed.err);
+    let again = garden.expect(3, &["resume"]);
+    assert!(!again.err.contains("has changed since"), "it was said before: {}", again.err);
+    let used = facts(&garden, "prompts_used");
+    let hashes: Vec<&str> =
+        used.iter().filter_map(|fact| fact["prompts"]["task_execution_write"]["hash"].as_str()).collect();
+    assert_eq!(hashes.len(), 2, "{used:?}");
+    assert_ne!(hashes[0], hashes[1]);
+}
+
+/// A limit of which four fifths are used is told in every view, and not again by a resume.
+/// covers: 12.6
+#[test]
+fn a_limit_that_is_near_is_told_once() {
+    let garden = Garden::with("writer");
+    let said = |text: &str| text.matches("limit max_calls: 2 of 2 used").count();
+    let ended =
+        garden.expect(3, &["run", "bring the notes up to date", "--max-calls", "2", "--approval", "before-apply"]);
+    assert_eq!(said(&ended.err), 1, "{}", ended.err);
+    let ended = garden.expect(3, &["resume"]);
+    assert_eq!(said(&ended.err), 0, "{}", ended.err);
+    assert_eq!(facts(&garden, "limit_near").len(), 1);
+    assert_eq!(said(&garden.expect(0, &["show", "--timeline"]).out), 1);
+    let ended = garden
+        .expect(3, &["run", "bring the notes up to date", "--max-calls", "2", "--approval", "before-apply", "--json"]);
+    let told: Vec<_> = json_lines(&ended.out).into_iter().filter(|line| line["event"] == "limit_near").collect();
+    assert_eq!(told.len(), 1, "{}", ended.out);
+    assert_eq!((told[0]["used"].as_f64(), told[0]["max"].as_f64()), (Some(2.0), Some(2.0)));
+    let ended =
+        garden.expect(3, &["run", "bring the notes up to date", "--max-calls", "3", "--approval", "before-apply"]);
+    assert_eq!(ended.err.matches("limit max_calls").count(), 0, "two thirds are not near: {}", ended.err);
+}
+
+/// A failure before a run starts is one JSON object on stdout, and words on stderr.
+#[test]
+fn a_failure_is_json_too() {
+    let mut garden = Garden::with("answer");
+    garden.write("bad.md", "## Tasks\n- **Name** A\n");
+    let check = |garden: &Garden, code: i32, name: &str, words: &str, arguments: &[&str]| {
+        let ended = garden.expect(code, arguments);
+        let lines = json_lines(&ended.out);
+        assert_eq!(lines.len(), 1, "{arguments:?}: {}", ended.out);
+        let error = &lines[0];
+        assert_eq!(error["type"], "error", "{error}");
+        assert_eq!(error["code"], name, "{error}");
+        assert_eq!(error["exit"], code, "{error}");
+        assert!(error["message"].as_str().unwrap().contains(words), "{error}");
+        assert!(error["advice"].is_string(), "{error}");
+        assert!(ended.err.contains(words), "{}", ended.err);
+    };
+    check(&garden, 2, "usage", "request is empty", &["run", " ", "--json"]);
+    check(&garden, 2, "usage", "cannot be read", &["run", "--sheet", "nowhere.md", "--json"]);
+    check(&garden, 2, "usage", "--no-such-flag", &["run", "x", "--no-such-flag", "--json"]);
+    check(&garden, 2, "usage", "no runs", &["resume", "--json"]);
+    garden.forget_model();
+    garden.write(".callsheet/config.toml", "jobs = \"many\"\n");
+    check(&garden, 1, "internal", "jobs", &["runs", "--json"]);
+}

@@ -351,6 +351,14 @@ pub fn replay_equals_live(log: &[Fact], live: &Run) -> Kept {
     if replayed == *live { Ok(()) } else { Err("replay equals live: the states differ".to_owned()) }
 }
 
+/// A fact makes the machine look at the tasks it concerns; looking at all of them finds nothing more.
+///
+/// # Errors
+/// It would have.
+pub fn nothing_is_overlooked(run: &Run) -> Kept {
+    if run.is_settled() { Ok(()) } else { Err("nothing owed is forgotten: a task was overlooked".to_owned()) }
+}
+
 /// A refused fact leaves no trace.
 ///
 /// # Errors

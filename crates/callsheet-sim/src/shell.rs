@@ -282,6 +282,7 @@ impl Shell {
         match self.run.apply(&fact) {
             Ok(()) => {
                 self.log.push(fact);
+                checkers::nothing_is_overlooked(&self.run)?;
                 self.witness.after(&self.run, self.log.last())?;
                 Ok(Ok(()))
             }

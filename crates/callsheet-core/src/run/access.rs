@@ -138,7 +138,7 @@ impl Run {
 
     /// Slugs of the current list by step, in sheet order.
     pub fn steps(&self) -> &[Vec<Slug>] {
-        &self.steps
+        self.tasks.steps()
     }
 
     /// The step that runs, 0-based; `None` when all tasks of the list have ended.
@@ -148,7 +148,7 @@ impl Run {
 
     /// The 0-based step of a task in the current list.
     pub fn step_of(&self, slug: &Slug) -> Option<usize> {
-        self.steps.iter().position(|step| step.contains(slug))
+        self.tasks.step_of(slug)
     }
 
     /// A task by slug or by the former slug of a renamed task (spec 6.4).
@@ -158,7 +158,7 @@ impl Run {
 
     /// Every task of the run, in the order of first appearance.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskRun> {
-        self.order.iter().filter_map(|slug| self.tasks.get(slug))
+        self.tasks.in_order()
     }
 
     /// Finished tasks, in the order of first appearance.
@@ -168,7 +168,7 @@ impl Run {
 
     /// Every slug ever given, former ones included (spec 6.3).
     pub fn taken(&self) -> impl Iterator<Item = &Slug> {
-        self.order.iter().chain(self.aliases.keys())
+        self.tasks().map(|task| &task.task.slug).chain(self.aliases.keys())
     }
 
     /// Whether a person approved every writer of this run (spec 11.5).

@@ -53,13 +53,15 @@ impl Run {
     /// Ends runs and tasks that can go no further. True if something changed.
     pub(super) fn end_executions(&mut self) -> Result<bool, Reject> {
         let mut moved = false;
-        let executing: Vec<Slug> = self.tasks.values().filter(|task| task.is_executing()).map(TaskRun::slug).collect();
+        self.refresh();
+        let executing: Vec<Slug> =
+            self.tasks.unsettled().filter(|task| task.is_executing()).map(TaskRun::slug).collect();
         for slug in executing {
             moved |= self.end_limited_units(&slug);
             moved |= self.end_execution(&slug)?;
         }
         let refining: Vec<Slug> =
-            self.tasks.values().filter(|task| task.state == State::Refining).map(TaskRun::slug).collect();
+            self.tasks.unsettled().filter(|task| task.state == State::Refining).map(TaskRun::slug).collect();
         for slug in refining {
             moved |= self.end_limited_refinement(&slug)?;
         }

@@ -17,7 +17,7 @@ impl Run {
     }
 
     pub(super) fn unapproved_writers(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
-        self.pending_of(step).filter(|task| !self.is_approved(task))
+        self.tasks.writers(step).filter(|task| !task.state.is_ended() && !self.is_approved(task))
     }
 
     /// Opens the before-run gate of a step that has an unapproved writer, once all writers that can be refined are.
@@ -27,7 +27,7 @@ impl Run {
             self.before_run = None;
             return Advance::Waiting;
         }
-        let listed: Vec<&TaskRun> = (step..self.steps.len()).flat_map(|step| self.unapproved_writers(step)).collect();
+        let listed: Vec<&TaskRun> = (step..self.steps().len()).flat_map(|step| self.unapproved_writers(step)).collect();
         if let Some(Gate { kind: GateKind::BeforeRun(asked), .. }) = &self.before_run {
             let holds = asked.iter().all(|slug| listed.iter().any(|task| task.task.slug == *slug));
             if holds {
@@ -57,7 +57,7 @@ impl Run {
     /// Opens the before-call gates of calls whose turn it is (spec 11.4). True if one was opened.
     pub(super) fn open_call_gates(&mut self) -> bool {
         let mut closed = Vec::new();
-        for task in self.listed().filter(|task| task.is_executing() && self.acts_behind_gates(task)) {
+        for task in self.tasks.unsettled().filter(|task| task.is_executing() && self.acts_behind_gates(task)) {
             for run in task.runs.iter().filter(|run| !run.is_ended() && run.result.is_none()) {
                 let calls = self.callable(run).into_iter();
                 let gated = calls.filter(|call| call.state == ToolState::Queued && self.call_is_gated(&call.call.name));

@@ -99,9 +99,10 @@ impl Run {
             let policy = planned.task.skill.as_ref().map(|skill| list.skills.get(skill));
             self.list_task(planned, policy, issues)?;
         }
-        self.steps =
+        let mut steps: Vec<Vec<Slug>> =
             list.steps.iter().map(|step| step.iter().map(|planned| planned.task.slug.clone()).collect()).collect();
-        self.steps.retain(|step: &Vec<Slug>| !step.is_empty());
+        steps.retain(|step| !step.is_empty());
+        self.tasks.set_steps(steps);
         Ok(())
     }
 
@@ -117,7 +118,6 @@ impl Run {
         }
         let round = self.rounds.saturating_add(1);
         if !self.tasks.contains_key(&slug) {
-            self.order.push(slug.clone());
             self.tasks.insert(slug.clone(), TaskRun::new(planned.task.clone()));
         } else if planned.unchanged && self.tasks.get(&slug).is_some_and(|task| !task.state.is_ended()) {
             if let Some(task) = self.tasks.get_mut(&slug) {

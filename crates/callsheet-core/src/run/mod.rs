@@ -18,6 +18,10 @@
 //! came out. An effect that leaves the list is cancelled. So folding a log again gives the same run and the same
 //! list, and a crash loses only what was in flight: `RunResumed` (`resume`) settles that.
 //!
+//! A fact concerns a task or two, so settling and deriving look at those, at the tasks that read from them and at what
+//! holds a slot, not at the whole list: `tasks` says where to look. What is settled so is what looking at everything
+//! would give; `is_settled` compares the two, and the transcripts and the simulation ask it after every fact.
+//!
 //! # Words
 //!
 //! A *unit* is one refinement, one execution run, one merge, or the plan or iteration call. Its model calls are its
@@ -50,6 +54,7 @@ mod rounds;
 mod state;
 mod steps;
 mod task;
+mod tasks;
 mod told;
 mod tools;
 mod totals;
@@ -72,6 +77,7 @@ use crate::spec::{ExecRunId, Goals, RunId, Settings, Slug};
 
 use steps::Pass;
 use task::{PendingSet, SetKey};
+use tasks::Tasks;
 use told::Told;
 
 /// A run: everything that its facts say, and what follows from them.
@@ -93,11 +99,7 @@ pub struct Run {
     rounds: u32,
     iteration_due: bool,
     more_work: bool,
-    /// Slugs of the current list, by step.
-    steps: Vec<Vec<Slug>>,
-    /// Every slug ever listed, in the order of first appearance.
-    order: Vec<Slug>,
-    tasks: BTreeMap<Slug, TaskRun>,
+    tasks: Tasks,
     /// Former slugs of renamed tasks (spec 6.4).
     aliases: BTreeMap<Slug, Slug>,
     pass: Pass,
@@ -163,6 +165,16 @@ impl Run {
     /// order of spec 2.6; then open gates and questions. An effect in flight stays until its result is applied.
     pub fn outstanding(&self) -> Vec<Effect> {
         self.owed.clone()
+    }
+
+    /// Whether the run is what it would be if every task had been looked at after every fact, and not only those that
+    /// a fact concerned. It always is; tests and the simulation ask.
+    pub fn is_settled(&self) -> bool {
+        let mut anew = self.clone();
+        anew.tasks.walk_all();
+        let settled = anew.settle().is_ok();
+        anew.derive();
+        settled && anew == *self
     }
 
     /// Whether the effect is outstanding.

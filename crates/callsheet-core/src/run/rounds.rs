@@ -12,7 +12,13 @@ impl Run {
         // Each turn moves a task, a run or the stage along a finite order; the bound only guards against a defect.
         for _ in 0..10_000 {
             let moved = match self.stage {
-                Stage::Pass => self.settle_pass()?,
+                Stage::Pass => {
+                    let moved = self.settle_pass()?;
+                    if !moved {
+                        self.tasks.settled();
+                    }
+                    moved
+                }
                 Stage::Iterate => self.end_overdue_tasks()?,
                 _ => false,
             };
@@ -21,14 +27,21 @@ impl Run {
             }
         }
         self.release_slots();
+        self.refresh();
         self.set_clocks();
         Ok(())
+    }
+
+    /// Brings up to date what is known of the tasks.
+    pub(super) fn refresh(&mut self) {
+        self.tasks.refresh(&self.aliases);
     }
 
     fn settle_pass(&mut self) -> Result<bool, Reject> {
         let mut moved = self.end_overdue_tasks()?;
         moved |= self.end_executions()?;
         moved |= self.promote()?;
+        self.refresh();
         match self.advance()? {
             Advance::Moved => moved = true,
             Advance::Waiting => {}
@@ -38,24 +51,24 @@ impl Run {
                 return Ok(true);
             }
         }
+        self.refresh();
         moved |= self.open_call_gates();
         Ok(moved)
     }
 
     /// Spec 2.13 and 12.4: iterate, or conclude.
     fn end_pass(&mut self) -> Result<(), Reject> {
-        let mut failures = self
+        let unreachable: Vec<bool> = self
             .tasks
             .values()
             .filter(|task| task.state == State::Failed && !task.problem_seen)
             .map(|task| task.failure.as_ref().is_some_and(|failure| failure.communication))
-            .peekable();
-        if failures.peek().is_some() && failures.all(|communication| communication) {
+            .collect();
+        if !unreachable.is_empty() && unreachable.iter().all(|communication| *communication) {
             self.stage = Stage::Conclude(Outcome::Unreachable);
             return Ok(());
         }
-        let mut kept = self.tasks.values().filter(|task| task.state != State::Dropped);
-        let all_done = kept.all(|task| task.state == State::Done);
+        let all_done = self.tasks.in_order().all(|task| matches!(task.state, State::Done | State::Dropped));
         match self.settings.iterate {
             Policy::Never => {
                 self.block_held_tasks()?;
@@ -122,13 +135,18 @@ impl Run {
 
     /// A task whose time is over fails (spec 12.6).
     fn end_overdue_tasks(&mut self) -> Result<bool, Reject> {
-        let overdue: Vec<Slug> = self
+        self.refresh();
+        // The time of a task passes only while it holds a slot.
+        let mut overdue: Vec<Slug> = self
             .tasks
-            .values()
+            .all_holding()
+            .chain(self.tasks.unsettled())
             .filter(|task| matches!(task.state, State::Refining | State::Ready | State::Running))
             .filter(|task| limits::task_time_is_over(self, task))
             .map(TaskRun::slug)
             .collect();
+        overdue.sort();
+        overdue.dedup();
         for slug in &overdue {
             self.reached.insert(Limit::TaskTimeout);
             let reason = "its time was over".to_owned();
@@ -139,8 +157,9 @@ impl Run {
 
     /// A unit that has ended, or whose next thing is a gate or a question, holds no slot (spec 2.6).
     fn release_slots(&mut self) {
+        self.refresh();
         let mut free = Vec::new();
-        for task in self.tasks.values().filter(|task| task.executing) {
+        for task in self.tasks.all_holding().filter(|task| task.executing) {
             for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| run.attempts.admitted) {
                 let owing = self.execution_owing(task, run);
                 if run.is_ended() || (owing.work.is_empty() && owing.person) {
@@ -158,13 +177,7 @@ impl Run {
     /// Clocks count while something of theirs holds a slot.
     fn set_clocks(&mut self) {
         let now = self.now;
-        let mut working = self.plan.admitted || self.iterate.admitted;
-        for task in self.tasks.values_mut() {
-            let merging = task.merge.as_ref().is_some_and(|merge| merge.attempts.admitted);
-            let busy = task.refine.admitted || merging || task.runs.iter().any(|run| run.attempts.admitted);
-            task.clock.set(busy, now);
-            working |= busy;
-        }
+        let working = self.tasks.set_clocks(now) || self.plan.admitted || self.iterate.admitted;
         self.clock.set(working && !matches!(self.stage, Stage::Concluded(_)), now);
     }
 }

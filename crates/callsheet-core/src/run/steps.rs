@@ -34,8 +34,7 @@ impl Run {
     }
 
     fn is_earlier(&self, producer: &Slug, reader: &Slug) -> bool {
-        let step_of = |slug: &Slug| self.steps.iter().position(|step| step.contains(slug));
-        match (step_of(producer), step_of(reader)) {
+        match (self.step_of(producer), self.step_of(reader)) {
             (Some(producer), Some(reader)) => producer < reader,
             _ => false,
         }
@@ -44,9 +43,16 @@ impl Run {
     /// Moves every task that waits for no unit, step or person. True if one moved.
     pub(super) fn promote(&mut self) -> Result<bool, Reject> {
         let mut moved = false;
-        let pending: Vec<Slug> = self.listed().filter(|task| !task.state.is_ended()).map(TaskRun::slug).collect();
-        for slug in pending {
-            moved |= self.promote_task(&slug)?;
+        let mut from = 0;
+        self.refresh();
+        while let Some((place, task)) = self.tasks.unsettled_from(from) {
+            from = place.saturating_add(1);
+            if !task.state.is_ended() {
+                let slug = task.slug();
+                moved |= self.promote_task(&slug)?;
+                // What reads from it may have to be looked at in the same turn.
+                self.refresh();
+            }
         }
         Ok(moved)
     }
@@ -187,9 +193,7 @@ impl Run {
 
     /// The first step with a task that has not ended.
     pub(super) fn current_step(&self) -> Option<usize> {
-        self.steps
-            .iter()
-            .position(|step| step.iter().filter_map(|slug| self.tasks.get(slug)).any(|task| !task.state.is_ended()))
+        self.tasks.current_step()
     }
 
     /// Problems hold the next step that has a writer until an accepted iteration has seen them (spec 2.9).
@@ -202,13 +206,13 @@ impl Run {
     }
 
     pub(super) fn pending_of(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
-        let slugs = self.steps.get(step).map(Vec::as_slice).unwrap_or_default();
-        slugs.iter().filter_map(|slug| self.tasks.get(slug)).filter(|task| !task.state.is_ended())
+        self.tasks.of_step(step).filter(|task| !task.state.is_ended())
     }
 
     fn start_tasks(&mut self, step: usize) -> Result<bool, Reject> {
         let ready: Vec<Slug> = self
-            .pending_of(step)
+            .tasks
+            .startable(step)
             .filter(|task| task.state == State::Ready && !task.executing && self.is_approved(task))
             .map(TaskRun::slug)
             .collect();
@@ -227,7 +231,7 @@ impl Run {
     }
 
     pub(super) fn listed(&self) -> impl Iterator<Item = &TaskRun> {
-        self.steps.iter().flatten().filter_map(|slug| self.tasks.get(slug))
+        self.tasks.listed()
     }
 }
 

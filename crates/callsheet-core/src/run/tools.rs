@@ -46,7 +46,7 @@ impl Run {
 
     /// Open questions: task, run, call.
     pub(super) fn open_questions(&self) -> impl Iterator<Item = EffectKey> {
-        let tasks = self.listed().filter(|task| task.is_executing());
+        let tasks = self.tasks.asking().filter(|task| task.is_executing());
         tasks.flat_map(|task| {
             let runs = task.runs.iter().filter(|run| !run.is_ended());
             runs.flat_map(move |run| {

@@ -89,8 +89,7 @@ impl Run {
     /// Earliest end of the task with unlimited slots: after its refinement and all earlier steps.
     pub(super) fn note_ideal_end(&mut self, slug: &Slug) {
         let Some(task) = self.tasks.get(slug) else { return };
-        let earlier = self.steps.iter().take_while(|step| !step.contains(slug)).flatten();
-        let barrier = earlier.filter_map(|slug| self.tasks.get(slug)).map(|task| task.ideal_end_ms).max();
+        let barrier = self.tasks.of_earlier_steps(slug).map(|task| task.ideal_end_ms).max();
         let begin = task.ideal_refined_ms.max(barrier.unwrap_or(0)).max(self.ideal_list_ms);
         let runs = if task.executing { task.runs.iter().map(|run| self.busy_of(run)).max().unwrap_or(0) } else { 0 };
         let merge = task.merge.as_ref().map_or(0, |merge| merge.attempts.busy_ms);
@@ -102,8 +101,7 @@ impl Run {
 
     /// Earliest end of all tasks listed now.
     pub(super) fn ideal_pass_ms(&self) -> u64 {
-        let ends = self.steps.iter().flatten().filter_map(|slug| self.tasks.get(slug)).map(|task| task.ideal_end_ms);
-        ends.fold(self.ideal_list_ms, u64::max)
+        self.tasks.listed().map(|task| task.ideal_end_ms).fold(self.ideal_list_ms, u64::max)
     }
 
     /// Model calls one after another, and per turn the longest reading call and all others.

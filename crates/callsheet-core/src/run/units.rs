@@ -149,23 +149,27 @@ impl<'a> Desk<'a> {
         }
     }
 
-    fn admit(&mut self, unit: &Unit<'a>, open: &mut BTreeMap<&'a Slug, usize>) {
+    /// Gives a unit that holds no slot one. False if it has work and no slot is left, as for all that follow.
+    fn admit(&mut self, unit: &Unit<'a>, open: &mut BTreeMap<&'a Slug, usize>) -> bool {
         let owing = self.run.owing(unit);
-        if owing.work.is_empty() || !self.has_slot() {
-            return;
+        if owing.work.is_empty() {
+            return true;
+        }
+        if !self.has_slot() {
+            return false;
         }
         if let Unit::Execute(task, _) = unit {
             let running = open.entry(&task.task.slug).or_insert(0);
             if *running >= limits::parallel(task) {
                 self.reached.insert(Limit::Parallel);
-                return;
+                return true;
             }
             *running += 1;
         }
         for (effect, _) in owing.work {
             if self.may_start(unit.task(), &effect) {
                 self.put(effect);
-                return;
+                return true;
             }
         }
         if let Unit::Execute(task, _) = unit
@@ -173,6 +177,7 @@ impl<'a> Desk<'a> {
         {
             *running -= 1;
         }
+        true
     }
 }
 
@@ -208,7 +213,7 @@ impl Run {
                 for effect in self.abandoned_applies(false) {
                     desk.put(effect);
                 }
-                let (admitted, new): (Vec<Unit>, Vec<Unit>) = self.units().into_iter().partition(Unit::is_admitted);
+                let admitted: Vec<Unit<'_>> = self.units(self.tasks.holding()).filter(Unit::is_admitted).collect();
                 let mut open: BTreeMap<&Slug, usize> = BTreeMap::new();
                 let mut more = Vec::new();
                 for unit in &admitted {
@@ -220,8 +225,10 @@ impl Run {
                 for (task, effects) in more {
                     desk.widen(task, effects);
                 }
-                for unit in &new {
-                    desk.admit(unit, &mut open);
+                for unit in self.units(self.tasks.with_units()).filter(|unit| !unit.is_admitted()) {
+                    if !desk.admit(&unit, &mut open) {
+                        break;
+                    }
                 }
                 (desk.effects, desk.blocked, desk.reached)
             }
@@ -230,26 +237,25 @@ impl Run {
 
     /// Units in the order of spec 2.6. The current step is the first with a task that has not ended, so sheet order
     /// puts its units first. While the iteration is asked only what is in progress goes on (spec 2.11).
-    fn units(&self) -> Vec<Unit<'_>> {
-        let mut units = Vec::new();
-        match self.stage {
-            Stage::Prepare => units.push(Unit::Plan(&self.plan)),
-            Stage::Iterate => units.push(Unit::Iterate(&self.iterate)),
-            _ => {}
-        }
-        for task in self.steps.iter().flatten().filter_map(|slug| self.tasks.get(slug)) {
-            if self.stage == Stage::Pass && task.check.is_some() {
-                units.push(Unit::Check(task));
-            }
-            if task.state == State::Refining && (self.stage == Stage::Pass || task.refine.admitted) {
-                units.push(Unit::Refine(task));
-            }
-            if self.stage == Stage::Pass && task.is_executing() {
-                units.extend(task.runs.iter().filter(|run| !run.is_ended()).map(|run| Unit::Execute(task, run)));
-                units.extend(task.merge.iter().map(|merge| Unit::Merge(task, merge)));
-            }
-        }
-        units
+    fn units<'a>(&'a self, tasks: impl Iterator<Item = &'a TaskRun>) -> impl Iterator<Item = Unit<'a>> {
+        let first = match self.stage {
+            Stage::Prepare => Some(Unit::Plan(&self.plan)),
+            Stage::Iterate => Some(Unit::Iterate(&self.iterate)),
+            _ => None,
+        };
+        first.into_iter().chain(tasks.flat_map(|task| self.units_of(task)))
+    }
+
+    fn units_of<'a>(&self, task: &'a TaskRun) -> impl Iterator<Item = Unit<'a>> {
+        let passing = self.stage == Stage::Pass;
+        let check = (passing && task.check.is_some()).then_some(Unit::Check(task));
+        let refines = task.state == State::Refining && (passing || task.refine.admitted);
+        let refine = refines.then_some(Unit::Refine(task));
+        let executes = passing && task.is_executing();
+        let runs = task.runs.iter().filter(move |run| executes && !run.is_ended());
+        let merge = task.merge.iter().filter(move |_| executes);
+        let executions = runs.map(|run| Unit::Execute(task, run)).chain(merge.map(|merge| Unit::Merge(task, merge)));
+        check.into_iter().chain(refine).chain(executions)
     }
 
     fn owing(&self, unit: &Unit<'_>) -> Owing {
@@ -461,8 +467,7 @@ impl Run {
     }
 
     fn executing_calls(&self) -> impl Iterator<Item = (&Slug, &ExecRunId, &ToolRun)> {
-        let tasks = self.steps.iter().flatten().filter_map(|slug| self.tasks.get(slug));
-        tasks.filter(|task| task.is_executing()).flat_map(|task| {
+        self.tasks.asking().filter(|task| task.is_executing()).flat_map(|task| {
             let runs = task.runs.iter().filter(|run| !run.is_ended());
             runs.flat_map(|run| run.calls.iter().map(|call| (&task.task.slug, &run.id, call)))
         })

@@ -181,6 +181,7 @@ impl Player {
         let fact = Fact { v: VERSION, n, at: self.now, event };
         match self.run.apply(&fact) {
             Ok(()) => {
+                assert!(self.run.is_settled(), "{}: a task was overlooked at fact {n}", self.name);
                 self.log.push(fact);
                 Ok(())
             }

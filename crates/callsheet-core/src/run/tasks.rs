@@ -1,0 +1,384 @@
+//! The tasks of a run by number, and what of them is worth a look. A fact concerns one or two tasks, so that work per
+//! fact must not grow with the list.
+//!
+//! Whoever borrows a task to change it leaves a mark; [`Tasks::refresh`] then looks at the marked tasks and keeps the
+//! sets below true. A set only says where to look: whoever walks it asks each task again, and while marks are left it
+//! walks all tasks. So a set may hold too much and never too little. `Run::is_settled` compares with a run that walks
+//! all tasks all the time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::spec::Slug;
+
+use super::{State, TaskRun, ToolState};
+
+/// Tasks by number, which is the order of first appearance, and the current list.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Tasks {
+    list: Vec<TaskRun>,
+    numbers: BTreeMap<Slug, usize>,
+    /// Slugs of the current list, by step.
+    steps: Vec<Vec<Slug>>,
+    /// By number.
+    known: Vec<Known>,
+    /// Numbers of the current list in sheet order. A task's *key* is its place here; a task that is not listed has
+    /// its number behind all places.
+    ranked: Vec<usize>,
+    /// Place of the first task of each step.
+    starts: Vec<usize>,
+    /// Tasks of each step that have not ended.
+    pending: Vec<usize>,
+    /// Tasks by the slugs they read from.
+    readers: BTreeMap<Slug, BTreeSet<usize>>,
+    sets: Sets,
+    /// Keys of tasks to settle: they, or a task they read from, changed since the last settling.
+    unsettled: BTreeSet<usize>,
+    /// Numbers of marked tasks.
+    marked: Vec<usize>,
+    /// Numbers of tasks whose clock may have to start or stop.
+    clocks: Vec<usize>,
+    walks_all: bool,
+}
+
+/// What was known of a task when it was looked at last.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    marked: bool,
+    step: Option<usize>,
+    key: usize,
+    state: Option<State>,
+    producers: Vec<Slug>,
+    traits: Traits,
+}
+
+/// What puts a task into the sets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Traits {
+    pending: bool,
+    units: bool,
+    startable: bool,
+    writer: bool,
+    holding: bool,
+    asking: bool,
+}
+
+/// Keys of tasks by what they have.
+#[derive(Clone, Debug, Default)]
+struct Sets {
+    units: BTreeSet<usize>,
+    startable: BTreeSet<usize>,
+    writers: BTreeSet<usize>,
+    holding: BTreeSet<usize>,
+    asking: BTreeSet<usize>,
+}
+
+/// What is known follows from the tasks and the list.
+impl PartialEq for Tasks {
+    fn eq(&self, other: &Self) -> bool {
+        self.list == other.list && self.numbers == other.numbers && self.steps == other.steps
+    }
+}
+
+impl Traits {
+    fn of(task: &TaskRun) -> Self {
+        let executing = task.is_executing();
+        let open = || task.runs.iter().filter(|run| !run.is_ended()).flat_map(|run| &run.calls);
+        Self {
+            pending: !task.state.is_ended(),
+            units: executing || task.state == State::Refining || task.check.is_some(),
+            startable: task.state == State::Ready && !task.executing,
+            writer: task.writer.is_some() && !task.state.is_ended(),
+            holding: task.holds_slot(),
+            asking: executing && open().any(|call| matches!(call.state, ToolState::Gated(_) | ToolState::Asking(_))),
+        }
+    }
+}
+
+impl TaskRun {
+    /// One of its units holds a slot.
+    pub(super) fn holds_slot(&self) -> bool {
+        let merging = self.merge.as_ref().is_some_and(|merge| merge.attempts.admitted);
+        self.refine.admitted || merging || self.runs.iter().any(|run| run.attempts.admitted)
+    }
+}
+
+impl Tasks {
+    pub fn get(&self, slug: &Slug) -> Option<&TaskRun> {
+        self.list.get(*self.numbers.get(slug)?)
+    }
+
+    pub fn get_mut(&mut self, slug: &Slug) -> Option<&mut TaskRun> {
+        let number = *self.numbers.get(slug)?;
+        self.mark(number);
+        self.list.get_mut(number)
+    }
+
+    pub fn contains_key(&self, slug: &Slug) -> bool {
+        self.numbers.contains_key(slug)
+    }
+
+    /// In the order of slugs.
+    pub fn keys(&self) -> impl Iterator<Item = &Slug> {
+        self.numbers.keys()
+    }
+
+    /// In the order of slugs.
+    pub fn values(&self) -> impl Iterator<Item = &TaskRun> {
+        self.numbers.values().filter_map(|number| self.list.get(*number))
+    }
+
+    /// In the order of first appearance.
+    pub fn values_mut(&mut self) -> impl Iterator<Item = &mut TaskRun> {
+        self.mark_all();
+        self.list.iter_mut()
+    }
+
+    /// In the order of first appearance.
+    pub fn in_order(&self) -> impl Iterator<Item = &TaskRun> {
+        self.list.iter()
+    }
+
+    /// A task that was not there before.
+    pub fn insert(&mut self, slug: Slug, task: TaskRun) {
+        let number = self.list.len();
+        self.known.push(Known { key: self.ranked.len() + number, ..Known::default() });
+        self.list.push(task);
+        self.numbers.insert(slug, number);
+        self.mark(number);
+    }
+
+    pub fn steps(&self) -> &[Vec<Slug>] {
+        &self.steps
+    }
+
+    /// Replaces the current list; its tasks are there already.
+    pub fn set_steps(&mut self, steps: Vec<Vec<Slug>>) {
+        self.ranked.clear();
+        self.starts.clear();
+        for known in &mut self.known {
+            (known.step, known.state, known.traits) = (None, None, Traits::default());
+        }
+        for (step, slugs) in steps.iter().enumerate() {
+            self.starts.push(self.ranked.len());
+            for number in slugs.iter().filter_map(|slug| self.numbers.get(slug)) {
+                if let Some(known) = self.known.get_mut(*number) {
+                    (known.step, known.key) = (Some(step), self.ranked.len());
+                    self.ranked.push(*number);
+                }
+            }
+        }
+        let places = self.ranked.len();
+        for (number, known) in self.known.iter_mut().enumerate().filter(|(_, known)| known.step.is_none()) {
+            known.key = places + number;
+        }
+        self.pending = vec![0; steps.len()];
+        self.sets = Sets::default();
+        self.unsettled.clear();
+        self.steps = steps;
+        self.mark_all();
+    }
+
+    /// The 0-based step of a task in the current list.
+    pub fn step_of(&self, slug: &Slug) -> Option<usize> {
+        self.known.get(*self.numbers.get(slug)?)?.step
+    }
+
+    /// The first step with a task that has not ended.
+    pub fn current_step(&self) -> Option<usize> {
+        if self.is_known() {
+            return self.pending.iter().position(|pending| *pending > 0);
+        }
+        (0..self.steps.len()).find(|step| self.of_step(*step).any(|task| !task.state.is_ended()))
+    }
+
+    /// Tasks of the current list in sheet order.
+    pub fn listed(&self) -> impl Iterator<Item = &TaskRun> {
+        self.ranked.iter().filter_map(|number| self.list.get(*number))
+    }
+
+    pub fn of_step(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
+        let slugs = self.steps.get(step).map(Vec::as_slice).unwrap_or_default();
+        slugs.iter().filter_map(|slug| self.get(slug))
+    }
+
+    /// Listed tasks of the steps before the task's, or of all steps if it is not listed.
+    pub fn of_earlier_steps(&self, slug: &Slug) -> impl Iterator<Item = &TaskRun> {
+        let start = self.step_of(slug).and_then(|step| self.starts.get(step));
+        self.listed().take(start.copied().unwrap_or(usize::MAX))
+    }
+
+    /// Listed tasks that may have units, in sheet order.
+    pub fn with_units(&self) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.units, 0..self.ranked.len())
+    }
+
+    /// Listed tasks with a unit that may hold a slot, in sheet order.
+    pub fn holding(&self) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.holding, 0..self.ranked.len())
+    }
+
+    /// All tasks with a unit that may hold a slot.
+    pub fn all_holding(&self) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.holding, 0..self.keys_end())
+    }
+
+    /// Listed tasks with calls that may wait for a person, in sheet order.
+    pub fn asking(&self) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.asking, 0..self.ranked.len())
+    }
+
+    /// Tasks of a step that may be ready and not started.
+    pub fn startable(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.startable, self.places(step))
+    }
+
+    /// Tasks of a step that may be writers that have not ended.
+    pub fn writers(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.writers, self.places(step))
+    }
+
+    /// Tasks that something happened to since the last settling, in sheet order.
+    pub fn unsettled(&self) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.unsettled, 0..self.keys_end())
+    }
+
+    /// The first such listed task at the place `from` or behind it, and its place.
+    pub fn unsettled_from(&self, from: usize) -> Option<(usize, &TaskRun)> {
+        let place = if self.is_known() { self.unsettled.range(from..).next().copied()? } else { from };
+        let number = self.ranked.get(place)?;
+        Some((place, self.list.get(*number)?))
+    }
+
+    /// Nothing can be moved any more until something happens.
+    pub fn settled(&mut self) {
+        self.unsettled.clear();
+    }
+
+    /// Starts and stops the clocks of tasks that something happened to. True if any clock runs.
+    pub fn set_clocks(&mut self, now: u64) -> bool {
+        for number in std::mem::take(&mut self.clocks) {
+            if let Some(task) = self.list.get_mut(number) {
+                let holds = task.holds_slot();
+                task.clock.set(holds, now);
+            }
+        }
+        !self.sets.holding.is_empty()
+    }
+
+    /// Looks at the marked tasks. `aliases` are former slugs that references may still name.
+    pub fn refresh(&mut self, aliases: &BTreeMap<Slug, Slug>) {
+        for number in std::mem::take(&mut self.marked) {
+            self.look_at(number, aliases);
+        }
+    }
+
+    /// Forgets what is known, and from now on walks all tasks.
+    pub fn walk_all(&mut self) {
+        let steps = std::mem::take(&mut self.steps);
+        self.set_steps(steps);
+        self.walks_all = true;
+    }
+
+    fn mark(&mut self, number: usize) {
+        if let Some(known) = self.known.get_mut(number)
+            && !known.marked
+        {
+            known.marked = true;
+            self.marked.push(number);
+        }
+    }
+
+    fn mark_all(&mut self) {
+        for number in 0..self.list.len() {
+            self.mark(number);
+        }
+    }
+
+    fn is_known(&self) -> bool {
+        self.marked.is_empty() && !self.walks_all
+    }
+
+    fn keys_end(&self) -> usize {
+        self.ranked.len() + self.list.len()
+    }
+
+    fn places(&self, step: usize) -> std::ops::Range<usize> {
+        let start = |step: usize| self.starts.get(step).copied().unwrap_or(self.ranked.len());
+        start(step)..start(step.saturating_add(1))
+    }
+
+    fn at(&self, key: usize) -> Option<&TaskRun> {
+        let number = match self.ranked.get(key) {
+            Some(number) => *number,
+            None => key - self.ranked.len(),
+        };
+        self.known.get(number).filter(|known| known.key == key)?;
+        self.list.get(number)
+    }
+
+    /// The tasks of a set whose keys are in `keys`; all of them as long as some are marked.
+    fn chosen<'a>(
+        &'a self,
+        set: &'a BTreeSet<usize>,
+        keys: std::ops::Range<usize>,
+    ) -> impl Iterator<Item = &'a TaskRun> {
+        let (all, some) = if self.is_known() { (0..0, Some(set.range(keys))) } else { (keys, None) };
+        some.into_iter().flatten().copied().chain(all).filter_map(|key| self.at(key))
+    }
+
+    fn look_at(&mut self, number: usize, aliases: &BTreeMap<Slug, Slug>) {
+        let (Some(task), Some(known)) = (self.list.get(number), self.known.get_mut(number)) else { return };
+        known.marked = false;
+        self.unsettled.insert(known.key);
+        self.clocks.push(number);
+        let (new, old) = (Traits::of(task), known.traits);
+        if new != old {
+            known.traits = new;
+            self.sets.change(known.key, old, new);
+            if let Some(pending) = known.step.and_then(|step| self.pending.get_mut(step)) {
+                *pending = pending.saturating_add(usize::from(new.pending)).saturating_sub(usize::from(old.pending));
+            }
+        }
+        if !task.producers().eq(&known.producers) {
+            for producer in std::mem::take(&mut known.producers) {
+                if let Some(readers) = self.readers.get_mut(&producer) {
+                    readers.remove(&number);
+                }
+            }
+            known.producers = task.producers().cloned().collect();
+            for producer in &known.producers {
+                self.readers.entry(producer.clone()).or_default().insert(number);
+            }
+        }
+        if known.state != Some(task.state) {
+            known.state = Some(task.state);
+            let slug = &task.task.slug;
+            let former = aliases.iter().filter(|(_, to)| *to == slug).map(|(alias, _)| alias);
+            let readers = former.chain([slug]).filter_map(|slug| self.readers.get(slug)).flatten();
+            self.unsettled.extend(readers.filter_map(|reader| self.known.get(*reader)).map(|reader| reader.key));
+        }
+    }
+}
+
+impl Sets {
+    fn change(&mut self, key: usize, old: Traits, new: Traits) {
+        let Self { units, startable, writers, holding, asking } = self;
+        put(units, key, old.units, new.units);
+        put(startable, key, old.startable, new.startable);
+        put(writers, key, old.writer, new.writer);
+        put(holding, key, old.holding, new.holding);
+        put(asking, key, old.asking, new.asking);
+    }
+}
+
+fn put(set: &mut BTreeSet<usize>, key: usize, was: bool, is: bool) {
+    match (was, is) {
+        (false, true) => {
+            set.insert(key);
+        }
+        (true, false) => {
+            set.remove(&key);
+        }
+        _ => {}
+    }
+}

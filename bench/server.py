@@ -70,10 +70,11 @@ class Server:
         request = read_request(connection)
         if request is None:
             return False
+        # The time of a call runs from the last byte of the request; reading it and making up the reply are part of it.
         begun = time.monotonic()
-        path, body = request
+        path, body = request[0], json.loads(request[1]) if request[1] else {}
         if not path.endswith("/chat/completions"):
-            send_whole(connection, 404, {"error": {"message": "only chat completions are served"}})
+            connection.sendall(whole(404, {"error": {"message": "only chat completions are served"}}))
             return True
         call = self._note(body, begun)
         with self._free:
@@ -82,9 +83,10 @@ class Server:
                 if body.get("stream"):
                     self._stream(connection, call, reply)
                 else:
+                    data = whole(200, completion(reply))
                     sleep_until(begun + self.seconds)
                     self._done(call)
-                    send_whole(connection, 200, completion(reply))
+                    connection.sendall(data)
             except OSError:
                 call.broken = True
                 self._done(call)
@@ -117,16 +119,17 @@ class Server:
             + chunk(event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}}]}))
         )
         half = len(reply) // 2
-        sleep_until(call.begun + self.seconds / 2)
-        connection.sendall(chunk(event({"choices": [{"index": 0, "delta": {"content": reply[:half]}}]})))
-        sleep_until(call.begun + self.seconds)
-        self._done(call)
+        first = chunk(event({"choices": [{"index": 0, "delta": {"content": reply[:half]}}]}))
         last = [
             {"choices": [{"index": 0, "delta": {"content": reply[half:]}, "finish_reason": "stop"}]},
             {"choices": [], "usage": usage(reply)},
         ]
-        text = "".join(map(event, last)) + "data: [DONE]\n\n"
-        connection.sendall(chunk(text) + b"0\r\n\r\n")
+        last = chunk("".join(map(event, last)) + "data: [DONE]\n\n") + b"0\r\n\r\n"
+        sleep_until(call.begun + self.seconds / 2)
+        connection.sendall(first)
+        sleep_until(call.begun + self.seconds)
+        self._done(call)
+        connection.sendall(last)
 
     def _reply(self, call):
         if call.phase == "plan":
@@ -186,14 +189,14 @@ def chunk(text):
     return b"%x\r\n%s\r\n" % (len(data), data)
 
 
-def send_whole(connection, status, value):
+def whole(status, value):
     data = json.dumps(value).encode()
     head = f"HTTP/1.1 {status} Bench\r\ncontent-type: application/json\r\ncontent-length: {len(data)}\r\n\r\n"
-    connection.sendall(head.encode() + data)
+    return head.encode() + data
 
 
 def read_request(connection):
-    """Path and JSON body; `None` when the client is gone."""
+    """Path and body; `None` when the client is gone."""
     data = b""
     while b"\r\n\r\n" not in data:
         more = connection.recv(65536)
@@ -209,7 +212,7 @@ def read_request(connection):
         if not more:
             return None
         body += more
-    return lines[0].split(" ")[1], json.loads(body) if body else {}
+    return lines[0].split(" ")[1], body
 
 
 def sleep_until(moment):

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use callsheet_core::prompt::Environment;
 use callsheet_core::spec::{RunId, Settings};
-use callsheet_runtime::driver::{ModelSource, PinnedSkills, World};
+use callsheet_runtime::driver::{ModelSource, PinnedSkills, Snapshots, World};
 use callsheet_runtime::edge::Slots;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Clock, Fetch, Observer, Person, Store, SystemClock, Tool};
@@ -83,6 +83,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         fetch: Some(fetch),
         skill_dirs: skill_dirs(setup),
         pinned_skills: PinnedSkills::default(),
+        snapshots: Snapshots::default(),
         templates: prompts.templates,
         environment: environment(setup),
         current_file,

@@ -27,7 +27,7 @@ fn context() -> ReadContext {
         repeat: RepeatClass::Read,
         exclusive: false,
     };
-    ReadContext { tools: vec![tool], ..ReadContext::default() }
+    ReadContext { tools: vec![tool.into()], ..ReadContext::default() }
 }
 
 /// Fragments of replies, put together in any order.

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use callsheet_core::reply::calls::canonical;
 use callsheet_core::reply::change::diff_of;
@@ -238,12 +239,12 @@ fn context(fixture: &Fixture, world: &World) -> ReadContext {
     let current = task("Find Code 1", Some("find_code"));
     let mut context = ReadContext {
         catalog: vec![skill(fixture)],
-        tools: tools().into_iter().filter(|tool| !disabled.contains(&tool.name)).collect(),
+        tools: tools().into_iter().filter(|tool| !disabled.contains(&tool.name)).map(Arc::new).collect(),
         disabled_tools: disabled,
         tasks: vec![
-            known(task("Read Docs 1", None), 0, true),
-            known(current.clone(), 1, false),
-            known(task("Later 1", None), 2, false),
+            known(task("Read Docs 1", None), 0, true).into(),
+            known(current.clone(), 1, false).into(),
+            known(task("Later 1", None), 2, false).into(),
         ],
         prompts: vec!["Explain retries.\n\n## Rules\nBe short.\n".into()],
         current: Some(current),

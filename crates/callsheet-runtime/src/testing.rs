@@ -114,6 +114,12 @@ impl Store for Blobs {
         Ok(id)
     }
 
+    fn stage_blob(&self, bytes: Vec<u8>) -> BlobId {
+        let id = BlobId::of(&bytes);
+        self.0.lock().unwrap().insert(id.clone(), bytes);
+        id
+    }
+
     fn blob(&self, id: &BlobId) -> Result<Vec<u8>, StoreFault> {
         self.0.lock().unwrap().get(id).cloned().ok_or_else(|| StoreFault::NoBlob(id.clone()))
     }

@@ -14,6 +14,7 @@ use crate::summary::Columns;
 pub struct MemoryStore {
     shared: Arc<Mutex<Shared>>,
     process: u64,
+    staged: Mutex<BTreeMap<BlobId, Vec<u8>>>,
 }
 
 #[derive(Debug, Default)]
@@ -57,7 +58,7 @@ impl MemoryStore {
     pub fn another_process(&self) -> Self {
         let mut shared = self.shared();
         shared.processes += 1;
-        Self { shared: Arc::clone(&self.shared), process: shared.processes }
+        Self { shared: Arc::clone(&self.shared), process: shared.processes, staged: Mutex::default() }
     }
 
     /// This process is dead from here on: its locks may be taken over.
@@ -67,6 +68,10 @@ impl MemoryStore {
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
         self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn staged(&self) -> MutexGuard<'_, BTreeMap<BlobId, Vec<u8>>> {
+        self.staged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -139,6 +144,7 @@ impl Store for MemoryStore {
         }
         log.columns = columns;
         log.facts.extend_from_slice(facts);
+        shared.blobs.append(&mut self.staged());
         Ok(())
     }
 
@@ -172,7 +178,16 @@ impl Store for MemoryStore {
         Ok(id)
     }
 
+    fn stage_blob(&self, bytes: Vec<u8>) -> BlobId {
+        let id = BlobId::of(&bytes);
+        self.staged().insert(id.clone(), bytes);
+        id
+    }
+
     fn blob(&self, id: &BlobId) -> Result<Vec<u8>, StoreFault> {
+        if let Some(bytes) = self.staged().get(id) {
+            return Ok(bytes.clone());
+        }
         self.shared().blobs.get(id).cloned().ok_or_else(|| StoreFault::NoBlob(id.clone()))
     }
 }

@@ -1,9 +1,10 @@
 //! The embedded durable store: one SQLite file a project.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use callsheet_core::record::{Event, Fact, Outcome, VERSION};
@@ -33,6 +34,8 @@ pub struct SqliteStore {
     path: PathBuf,
     writer: Mutex<Connection>,
     reader: Mutex<Connection>,
+    /// Blobs that the next `append` writes. They leave only once it is committed, so that `blob` finds them always.
+    staged: Mutex<BTreeMap<BlobId, Arc<Vec<u8>>>>,
 }
 
 impl SqliteStore {
@@ -46,15 +49,13 @@ impl SqliteStore {
         fs::create_dir_all(&folder).map_err(|error| of_io(&folder, &error))?;
         ignore_in_git(&folder)?;
         let path = folder.join("callsheet.db");
-        // A new file holds nothing yet that a power cut could take, so its making waits for no disk.
-        let mut writer = connect(&path, true, if path.exists() { "NORMAL" } else { "OFF" })?;
+        let mut writer = connect(&path, true)?;
         migrate(&mut writer).map_err(|fault| match fault {
             MigrationFault::Sqlite(error) => of_sqlite(&path, &error),
             MigrationFault::TooNew(fault) => fault,
         })?;
-        writer.pragma_update(None, "synchronous", "NORMAL").map_err(|error| of_sqlite(&path, &error))?;
-        let reader = connect(&path, false, "NORMAL")?;
-        Ok(Self { path, writer: Mutex::new(writer), reader: Mutex::new(reader) })
+        let reader = connect(&path, false)?;
+        Ok(Self { path, writer: Mutex::new(writer), reader: Mutex::new(reader), staged: Mutex::default() })
     }
 
     /// The database file.
@@ -92,6 +93,18 @@ impl SqliteStore {
 
     fn reading(&self) -> MutexGuard<'_, Connection> {
         self.reader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn staged(&self) -> MutexGuard<'_, BTreeMap<BlobId, Arc<Vec<u8>>>> {
+        self.staged.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn insert_blob(&self, connection: &Connection, id: &BlobId, bytes: &[u8]) -> Result<(), StoreFault> {
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)")
+            .and_then(|mut statement| statement.execute(params![id.as_str(), bytes]))
+            .map_err(|e| self.fault(&e))?;
+        Ok(())
     }
 
     fn must_exist(&self, connection: &Connection, run: &RunId) -> Result<(), StoreFault> {
@@ -222,8 +235,13 @@ impl Store for SqliteStore {
     fn append(&self, lock: &Lock, facts: &[Fact]) -> Result<(), StoreFault> {
         // Serialised before the transaction, which every other process waits for.
         let bodies = facts.iter().map(|fact| to_json(&fact.event)).collect::<Result<Vec<_>, _>>()?;
+        let staged: Vec<(BlobId, Arc<Vec<u8>>)> =
+            self.staged().iter().map(|(id, bytes)| (id.clone(), Arc::clone(bytes))).collect();
         self.write(|transaction| {
             self.must_hold(transaction, lock)?;
+            for (id, bytes) in &staged {
+                self.insert_blob(transaction, id, bytes)?;
+            }
             let mut columns = self.columns(transaction, &lock.run)?;
             let mut insert = transaction
                 .prepare_cached("INSERT INTO facts (run, n, at, v, body) VALUES (?1, ?2, ?3, ?4, ?5)")
@@ -235,7 +253,12 @@ impl Store for SqliteStore {
                     .map_err(|e| self.fault(&e))?;
             }
             self.save(transaction, &lock.run, &columns)
-        })
+        })?;
+        let mut waiting = self.staged();
+        for (id, _) in &staged {
+            waiting.remove(id);
+        }
+        Ok(())
     }
 
     fn read(&self, run: &RunId, from: u64) -> Result<Vec<Fact>, StoreFault> {
@@ -304,18 +327,21 @@ impl Store for SqliteStore {
             .and_then(|mut statement| statement.exists(params![id.as_str()]))
             .map_err(|e| self.fault(&e))?;
         if !known {
-            self.write(|transaction| {
-                transaction
-                    .prepare_cached("INSERT OR IGNORE INTO blobs (hash, bytes) VALUES (?1, ?2)")
-                    .and_then(|mut statement| statement.execute(params![id.as_str(), bytes]))
-                    .map_err(|e| self.fault(&e))?;
-                Ok(())
-            })?;
+            self.write(|transaction| self.insert_blob(transaction, &id, bytes))?;
         }
         Ok(id)
     }
 
+    fn stage_blob(&self, bytes: Vec<u8>) -> BlobId {
+        let id = BlobId::of(&bytes);
+        self.staged().insert(id.clone(), Arc::new(bytes));
+        id
+    }
+
     fn blob(&self, id: &BlobId) -> Result<Vec<u8>, StoreFault> {
+        if let Some(bytes) = self.staged().get(id) {
+            return Ok(bytes.to_vec());
+        }
         let bytes: Vec<u8> = self
             .reading()
             .prepare_cached("SELECT bytes FROM blobs WHERE hash = ?1")
@@ -332,13 +358,17 @@ impl Store for SqliteStore {
     }
 }
 
-fn connect(path: &Path, create: bool, synchronous: &str) -> Result<Connection, StoreFault> {
+/// `synchronous = NORMAL` from the first page on, also for a new file: its making waits for the disk, so that a power
+/// cut leaves no file, an empty one, or one with a whole first page. All else is in the log behind it, of which a cut
+/// leaves a beginning that ends with a whole transaction. Without the wait a first page of zeros could be left, which
+/// no later opening would take.
+fn connect(path: &Path, create: bool) -> Result<Connection, StoreFault> {
     let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     flags.set(OpenFlags::SQLITE_OPEN_CREATE, create);
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
         connection.busy_timeout(BUSY)?;
-        connection.pragma_update(None, "synchronous", synchronous)?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
         use_wal(&connection)?;
         Ok(connection)

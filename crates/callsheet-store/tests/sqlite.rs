@@ -76,6 +76,43 @@ fn kill_minus_nine_loses_nothing() {
     a_killed_writer_loses_nothing(&world, |_| this_test_as_child("kill_minus_nine_loses_nothing", &project), 12);
 }
 
+/// A power cut leaves an empty file, or one with its first page and a beginning of the log behind it: facts go from the
+/// end, in whole batches, and the store opens.
+#[test]
+fn a_power_cut_takes_whole_batches_from_the_end() {
+    let world = world();
+    let store = world.store();
+    let lock = store.lock(&RunId::new("cut")).unwrap();
+    store.append(&lock, &[started(&lock.run)]).unwrap();
+    for n in [2, 4, 6] {
+        let cancel = |n| Fact { v: VERSION, n, at: n, event: Event::CancelRequested };
+        store.stage_blob(vec![b'x'; 9_000]);
+        store.append(&lock, &[cancel(n), cancel(n + 1)]).unwrap();
+    }
+    let files = world.0.path().join(".callsheet");
+    let (file, log) = (files.join("callsheet.db"), files.join("callsheet.db-wal"));
+    let (file, log) = (std::fs::read(file).unwrap(), std::fs::read(log).unwrap());
+    let facts_after = |file: &[u8], log: &[u8]| {
+        let after = Project(TempDir::new().unwrap());
+        let files = after.0.path().join(".callsheet");
+        std::fs::create_dir(&files).unwrap();
+        std::fs::write(files.join("callsheet.db"), file).unwrap();
+        std::fs::write(files.join("callsheet.db-wal"), log).unwrap();
+        match after.store().read(&lock.run, 1) {
+            Ok(facts) => facts.len(),
+            Err(StoreFault::NoRun(_)) => 0,
+            Err(fault) => panic!("{fault}"),
+        }
+    };
+    let ends = (0..log.len()).step_by(5_000).chain([log.len()]);
+    let mut found: Vec<usize> = ends.filter_map(|end| Some(facts_after(&file, log.get(..end)?))).collect();
+    assert_eq!(found.last(), Some(&7), "what is whole is read");
+    assert!(found.is_sorted());
+    found.dedup();
+    assert_eq!(found, [0, 1, 3, 5, 7], "whole batches, from the end");
+    assert_eq!(facts_after(&[], &log), 0, "nothing was left of the file: a new store");
+}
+
 #[test]
 fn readers_in_other_processes_see_a_live_run() {
     let run = RunId::new("seen");

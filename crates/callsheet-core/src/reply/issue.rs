@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::{IssueCode, RepairCode};
+use super::{IssueCode, Lookup, RepairCode};
 
 /// 1-based, inclusive lines of the original text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -223,6 +223,8 @@ pub struct Reading<T> {
     pub repairs: Vec<Repair>,
     /// Issues in line order.
     pub issues: Vec<Issue>,
+    /// What it asked of the world without an answer: with answers to these it may read otherwise (spec 4.1).
+    pub wanted: Vec<Lookup>,
 }
 
 impl<T> Reading<T> {

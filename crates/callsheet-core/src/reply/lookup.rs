@@ -2,6 +2,7 @@
 //! (`lookup-missing`), so reading stays pure and total.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -109,11 +110,11 @@ pub struct ReadContext {
     /// Skills offered, sorted by name bytes.
     pub catalog: Vec<Skill>,
     /// Tools registered and switched on.
-    pub tools: Vec<ToolSpec>,
+    pub tools: Vec<Arc<ToolSpec>>,
     /// Tools registered and switched off.
     pub disabled_tools: BTreeSet<String>,
     /// Tasks of the run so far.
-    pub tasks: Vec<KnownTask>,
+    pub tasks: Vec<Arc<KnownTask>>,
     /// Every slug ever given (spec 6.3).
     pub taken: BTreeSet<Slug>,
     /// The prompt and follow-ups verbatim, for echoes and prompt headings.

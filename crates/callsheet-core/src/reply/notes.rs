@@ -141,7 +141,8 @@ impl Notes {
                 issue.severity = Severity::Error;
             }
         }
-        Reading { value, repairs: self.repairs, issues: self.issues }
+        let wanted = self.wanted.into_iter().collect();
+        Reading { value, repairs: self.repairs, issues: self.issues, wanted }
     }
 }
 

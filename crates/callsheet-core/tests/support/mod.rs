@@ -72,7 +72,7 @@ impl World {
                 }
             }
             "skill" => context.catalog.push(skill(value)),
-            "tool" => context.tools.push(tool(value)),
+            "tool" => context.tools.push(tool(value).into()),
             "file" => {
                 let (path, facts) = file(value);
                 self.paths.insert(path, Answer::File(facts));
@@ -97,7 +97,7 @@ impl World {
             "done" | "open" | "denied" => {
                 let known = known(key, value);
                 context.taken.insert(known.task.slug.clone());
-                context.tasks.push(known);
+                context.tasks.push(known.into());
             }
             "taken" => drop(context.taken.insert(slug_of(value))),
             "prompt" => context.prompts.push(value.replace("\\n", "\n")),

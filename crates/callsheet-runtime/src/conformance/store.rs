@@ -36,6 +36,7 @@ macro_rules! store_conformance {
             a_lost_lock_writes_nothing
             letters_wait_until_discarded
             blobs_are_kept_by_content
+            staged_blobs_come_with_the_next_facts
             summaries_follow_the_facts
             other_versions_are_refused
             readers_see_whole_batches
@@ -224,6 +225,31 @@ pub fn blobs_are_kept_by_content(world: &impl World) {
     assert!(matches!(store.blob(&missing), Err(StoreFault::NoBlob(id)) if id == missing));
 }
 
+/// A staged blob can be read at once here, and elsewhere as soon as the next facts can, not before; facts that are
+/// refused leave it staged.
+pub fn staged_blobs_come_with_the_next_facts(world: &impl World) {
+    let (store, other) = (world.open(), world.open());
+    let lock = store.lock(&run("staged")).unwrap();
+    let (first, second) = (store.stage_blob(b"first".to_vec()), store.stage_blob(b"second".to_vec()));
+    assert_eq!((&first, &second), (&BlobId::of(b"first"), &BlobId::of(b"second")));
+    assert_eq!(store.blob(&first).unwrap(), b"first");
+    assert!(matches!(other.blob(&first), Err(StoreFault::NoBlob(_))), "not durable before a fact is");
+    assert!(store.append(&lock, &[cancel(7)]).is_err(), "the log does not go on with 7");
+    assert!(matches!(other.blob(&first), Err(StoreFault::NoBlob(_))), "a refused batch is refused with its blobs");
+    assert_eq!(store.blob(&first).unwrap(), b"first");
+    let report = fact(2, Event::RunConcluded { outcome: Outcome::Complete, report: first.clone() });
+    store.append(&lock, &[started(1, &lock.run, "a"), report]).unwrap();
+    for store in [&store, &other] {
+        assert_eq!(store.blob(&first).unwrap(), b"first");
+        assert_eq!(store.blob(&second).unwrap(), b"second");
+    }
+    // Bytes that are there already are no fault.
+    assert_eq!(other.stage_blob(b"first".to_vec()), first);
+    store.stage_blob(b"first".to_vec());
+    store.append(&lock, &[cancel(3)]).unwrap();
+    assert_eq!(store.blob(&first).unwrap(), b"first");
+}
+
 /// The list of runs shows request, times, outcome and size as the facts say, newest first.
 pub fn summaries_follow_the_facts(world: &impl World) {
     let (store, viewer) = (world.open(), world.open());
@@ -291,7 +317,7 @@ pub fn write_until_killed(store: &dyn Store, name: &str) -> ! {
     let mut out = std::io::stdout();
     loop {
         let first = if n == 0 { started(1, &lock.run, "a") } else { cancel(n + 1) };
-        let report = store.put_blob(format!("report after {n} facts").repeat(200).as_bytes()).unwrap();
+        let report = store.stage_blob(format!("report after {n} facts").repeat(200).into_bytes());
         let last = fact(n + 3, Event::RunConcluded { outcome: Outcome::Complete, report });
         store.append(&lock, &[first, cancel(n + 2), last]).unwrap();
         n += 3;

@@ -102,10 +102,11 @@ fn received(
 ) -> Result<Event, DriveFault> {
     let prompt = serde_json::to_vec(prompt).map_err(DriveFault::defect)?;
     let text = serde_json::to_vec(reply).map_err(DriveFault::defect)?;
+    let store = &world.store;
     Ok(Event::ReplyReceived {
         key: asked.key.clone(),
-        prompt: world.store.put_blob(&prompt)?,
-        reply: world.store.put_blob(&text)?,
+        prompt: store.stage_blob(prompt),
+        reply: store.stage_blob(text),
         model: reply.model.clone(),
         usage: reply.usage,
         ms: world.clock.now_ms().saturating_sub(begun),

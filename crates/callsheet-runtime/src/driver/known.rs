@@ -1,15 +1,17 @@
 //! What is known of a run, in the forms that readers, prompts and references ask for.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use callsheet_core::adopt::{self, Adoption, Former};
 use callsheet_core::prompt::{CurrentFile, Note};
 use callsheet_core::record::{Event, ListAdopted, ListOrigin};
-use callsheet_core::reply::{self, Issue, KnownTask, ListReply, Phase, ReadContext, Reading, ReplyKind};
+use callsheet_core::reply::{self, Issue, KnownTask, ListReply, Phase, ReadContext, Reading};
 use callsheet_core::run::{ProblemKind, Run, State, TaskRun};
 use callsheet_core::sheet::{self, TaskForm, fence};
-use callsheet_core::spec::{BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Target, Task, TaskList};
+use callsheet_core::spec::{
+    BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Target, Task, TaskList, ToolSpec,
+};
 
 use crate::ports::{ModelReply, Store};
 use crate::references::{self, Output, RunTexts, Sources, TaskOutput, Wanted};
@@ -138,36 +140,80 @@ pub(super) fn problems_text(run: &Run) -> String {
     blocks.collect::<Vec<_>>().join("\n")
 }
 
-/// All tasks of the run as readers compare with them.
-fn known_tasks(run: &Run) -> Vec<KnownTask> {
-    run.tasks()
-        .filter(|task| task.state != State::Dropped)
-        .map(|task| {
-            let result = task.result.as_ref();
-            KnownTask {
-                task: task.task.clone(),
-                step: run.step_of(&task.task.slug).and_then(|step| u32::try_from(step).ok()),
-                done: task.state == State::Done,
-                denied: task.state == State::Denied,
-                outstanding: !task.state.is_ended(),
-                headings: result.map(|result| result.headings.clone()).unwrap_or_default(),
-                details: result
-                    .map(|result| result.details.iter().map(|detail| detail.filename.clone()).collect())
-                    .unwrap_or_default(),
-                tokens: result.map(|result| result.tokens).unwrap_or_default(),
-                writer: task.writer.is_some(),
-            }
-        })
-        .collect()
+/// What readers compare replies with, made once and made again only where it changed: a run has many tasks, and a
+/// reply changes one.
+#[derive(Debug, Default)]
+pub struct Snapshots {
+    tools: OnceLock<Vec<Arc<ToolSpec>>>,
+    /// In the order of [`Run::tasks`].
+    tasks: Mutex<Vec<Arc<KnownTask>>>,
+}
+
+impl Snapshots {
+    /// All tasks of the run as they are now, without those that were dropped.
+    fn tasks(&self, run: &Run) -> Vec<Arc<KnownTask>> {
+        let mut kept = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut former = std::mem::take(&mut *kept).into_iter();
+        *kept = run
+            .tasks()
+            .map(|task| {
+                let step = run.step_of(&task.task.slug).and_then(|step| u32::try_from(step).ok());
+                former
+                    .next()
+                    .filter(|known| is_still(known, task, step))
+                    .unwrap_or_else(|| known_task(task, step).into())
+            })
+            .collect();
+        let listed = run.tasks().zip(kept.iter()).filter(|(task, _)| task.state != State::Dropped);
+        listed.map(|(_, known)| Arc::clone(known)).collect()
+    }
+}
+
+fn known_task(task: &TaskRun, step: Option<u32>) -> KnownTask {
+    let result = task.result.as_ref();
+    KnownTask {
+        task: task.task.clone(),
+        step,
+        done: task.state == State::Done,
+        denied: task.state == State::Denied,
+        outstanding: !task.state.is_ended(),
+        headings: result.map(|result| result.headings.clone()).unwrap_or_default(),
+        details: result
+            .map(|result| result.details.iter().map(|detail| detail.filename.clone()).collect())
+            .unwrap_or_default(),
+        tokens: result.map(|result| result.tokens).unwrap_or_default(),
+        writer: task.writer.is_some(),
+    }
+}
+
+/// Whether [`known_task`] would give the same again.
+fn is_still(known: &KnownTask, task: &TaskRun, step: Option<u32>) -> bool {
+    let KnownTask { task: text, step: known_step, done, denied, outstanding, headings, details, tokens, writer } =
+        known;
+    let result = task.result.as_ref();
+    let of_result = match result {
+        Some(result) => {
+            *tokens == result.tokens
+                && *headings == result.headings
+                && details.iter().eq(result.details.iter().map(|detail| &detail.filename))
+        }
+        None => *tokens == 0 && headings.is_empty() && details.is_empty(),
+    };
+    let states = (task.state == State::Done, task.state == State::Denied, !task.state.is_ended());
+    of_result
+        && (*done, *denied, *outstanding) == states
+        && *known_step == step
+        && *writer == task.writer.is_some()
+        && *text == task.task
 }
 
 /// What readers may compare with, without answers to lookups.
 pub(super) fn context(world: &World, run: &Run, settings: &Settings, catalog: Vec<Skill>) -> ReadContext {
     ReadContext {
         catalog,
-        tools: world.tool_specs(),
+        tools: world.snapshots.tools.get_or_init(|| world.tool_specs().into_iter().map(Arc::new).collect()).clone(),
         disabled_tools: world.disabled_tools.clone(),
-        tasks: known_tasks(run),
+        tasks: world.snapshots.tasks(run),
         taken: run.taken().cloned().collect(),
         prompts: if run.prompt().is_empty() { Vec::new() } else { vec![run.prompt().to_owned()] },
         allow_http: settings.allow_http,
@@ -185,22 +231,23 @@ fn prompt_budget(world: &World, settings: &Settings) -> u32 {
     window.map_or(settings.budget.prompt, |window| settings.budget.prompt.min(window / 2))
 }
 
-/// Reads a text with all its lookups answered: asked again until nothing is asked (spec 4.1).
+/// Reads a text with all its lookups answered: read again as long as that raises new ones (spec 4.1). Most replies ask
+/// nothing and are read once.
 pub(super) fn read_with<T>(
     world: &World,
-    kind: ReplyKind,
     text: &str,
     context: &mut ReadContext,
-    read: impl Fn(&str, &ReadContext) -> T,
-) -> T {
+    read: impl Fn(&str, &ReadContext) -> Reading<T>,
+) -> Reading<T> {
+    let mut reading = read(text, context);
     for _ in 0..4 {
-        let wanted = reply::lookups(kind, text, context);
-        if wanted.is_empty() {
+        if reading.wanted.is_empty() {
             break;
         }
-        context.answers.extend(references::answer(&wanted, &world.workspace));
+        context.answers.extend(references::answer(&reading.wanted, &world.workspace));
+        reading = read(text, context);
     }
-    read(text, context)
+    reading
 }
 
 /// A sheet file as read.
@@ -216,9 +263,9 @@ pub struct SheetReading {
 pub(super) fn read_sheet(world: &World, text: &str, settings: &Settings) -> SheetReading {
     let loaded = world.skills(settings);
     let mut context = context(world, &Run::new(), settings, loaded.catalog.skills().cloned().collect());
-    let reading = read_with(world, ReplyKind::Sheet, text, &mut context, reply::read_sheet);
-    let list = Reading { value: reading.value.list, repairs: reading.repairs, issues: reading.issues };
-    SheetReading { list, prompt: reading.value.prompt }
+    let reading = read_with(world, text, &mut context, reply::read_sheet);
+    let Reading { value, repairs, issues, wanted } = reading;
+    SheetReading { list: Reading { value: value.list, repairs, issues, wanted }, prompt: value.prompt }
 }
 
 /// The fact of a list that the host read or made.

@@ -26,7 +26,7 @@ pub use assemble::PromptRecord;
 pub use changes::{Undone, undo};
 pub use fault::DriveFault;
 pub use gates::{open_gate, open_question, view as gate_view};
-pub use known::{SheetReading, sheet_text};
+pub use known::{SheetReading, Snapshots, sheet_text};
 pub use models::ModelSource;
 pub use session::Session;
 pub use start::{EntrySpec, begin, check_sheet, reopen};
@@ -74,7 +74,7 @@ pub async fn drive_and_look(
         stop,
         only_plan: false,
     };
-    let ended = driver.run().await;
+    let ended = driver.run_and_flush().await;
     for flight in driver.flying.values() {
         flight.cancel();
     }
@@ -102,7 +102,7 @@ pub async fn plan_only(
         stop,
         only_plan: true,
     };
-    let ended = driver.run().await;
+    let ended = driver.run_and_flush().await;
     driver.tasks.shutdown().await;
     driver.session.write_views(&driver.world);
     let run = driver.session.run();
@@ -126,6 +126,13 @@ struct Driver {
 }
 
 impl Driver {
+    /// What was noted when a fault ended the drive did happen, and belongs into the log.
+    async fn run_and_flush(&mut self) -> Result<Outcome, DriveFault> {
+        let ended = self.run().await;
+        let flushed = self.session.flush(&self.world);
+        ended.and_then(|outcome| flushed.map(|()| outcome))
+    }
+
     async fn run(&mut self) -> Result<Outcome, DriveFault> {
         let mut ticks = tokio::time::interval(TICK);
         ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -159,16 +166,18 @@ impl Driver {
         }
     }
 
-    /// Performs quick effects until only waiting ones are left, then starts those that are not in flight.
+    /// Performs quick effects until only waiting ones are left, then starts those that are not in flight. All facts on
+    /// the way, from the result that came in to the starts, go into one transaction before anything is started.
     fn start_what_is_owed(&mut self) -> Result<(), DriveFault> {
         loop {
-            self.session.record(&self.world, told::limits_near(self.session.run()))?;
+            let near = told::limits_near(self.session.run());
+            self.session.note(&self.world, near);
             let owed = self.session.run().outstanding();
             self.cancel_what_is_no_longer_owed(&owed);
             let mut quick = false;
             for effect in &owed {
                 if let Some(events) = self.perform_quick(effect)? {
-                    quick |= self.session.record(&self.world, events)? > 0;
+                    quick |= self.session.note(&self.world, events) > 0;
                 }
             }
             if quick {
@@ -183,7 +192,7 @@ impl Driver {
             let fresh: Vec<Effect> =
                 owed.into_iter().filter(|effect| !work::is_quick(effect) && !begun(&effect.key())).collect();
             if fresh.is_empty() {
-                return Ok(());
+                return self.session.flush(&self.world);
             }
             let prompts = told::prompts_used(&self.world, self.session.run(), &fresh);
             let started = fresh.iter().map(|effect| Event::Started { effect: effect.key() });
@@ -248,7 +257,8 @@ impl Driver {
             Landed::Facts(events) => {
                 // A late result of work that nobody owes any more is dropped.
                 if self.session.run().is_outstanding(&done.key) {
-                    self.session.record(&self.world, events)?;
+                    // Recorded with what follows from them, before the next effect is started or awaited.
+                    self.session.note(&self.world, events);
                 }
             }
             Landed::Nobody(outcome) => {

@@ -10,7 +10,7 @@ use callsheet_core::reply::task::{
     summary_files, summary_with_details,
 };
 use callsheet_core::reply::{
-    self, Answer, Change, Execution, Issue, Lookup, LoopTurn, Phase, ReadContext, Reading, Repair, ReplyKind, Severity,
+    self, Answer, Change, Execution, Issue, ListReply, Lookup, LoopTurn, Phase, ReadContext, Reading, Repair, Severity,
 };
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput};
 use callsheet_core::sheet;
@@ -45,9 +45,9 @@ pub(super) fn read_reply(world: &World, run: &Run, asked: &Asked) -> Result<Vec<
     let shown: ShownFiles = serde_json::from_slice(&world.store.blob(&record.prompt)?).map_err(DriveFault::defect)?;
     let input = Input { world, run, asked, reply, shown, length_stop: record.stop == StopReason::Length };
     let event = match asked.key.phase {
-        Phase::Plan => input.list(ReplyKind::Plan)?,
-        Phase::Iterate => input.list(ReplyKind::Iteration)?,
-        Phase::Continue => input.list(ReplyKind::Continuation)?,
+        Phase::Plan => input.list(reply::read_plan)?,
+        Phase::Iterate => input.list(reply::read_iteration)?,
+        Phase::Continue => input.list(reply::read_continuation)?,
         Phase::Refine => input.refinement()?,
         Phase::Merge => input.merge()?,
         Phase::Execute => input.execution()?,
@@ -74,16 +74,12 @@ impl Input<'_> {
         slug.ok_or_else(|| DriveFault::defect("a reply of an unknown task"))
     }
 
-    fn list(&self, kind: ReplyKind) -> Result<Event, DriveFault> {
+    fn list(&self, read: fn(&str, &ReadContext) -> Reading<ListReply>) -> Result<Event, DriveFault> {
         let loaded = self.world.skills(self.run.settings());
         let catalog = loaded.catalog.skills().cloned().collect();
         let mut context = known::context(self.world, self.run, self.run.settings(), catalog);
         context.length_stop = self.length_stop;
-        let reading = known::read_with(self.world, kind, &self.reply.text, &mut context, |text, context| match kind {
-            ReplyKind::Plan => reply::read_plan(text, context),
-            ReplyKind::Continuation => reply::read_continuation(text, context),
-            _ => reply::read_iteration(text, context),
-        });
+        let reading = known::read_with(self.world, &self.reply.text, &mut context, read);
         if !reading.is_accepted() {
             return Ok(self.refused(reading.issues, reading.repairs));
         }
@@ -109,8 +105,7 @@ impl Input<'_> {
 
     fn refinement(&self) -> Result<Event, DriveFault> {
         let mut context = self.task_context()?;
-        let reading =
-            known::read_with(self.world, ReplyKind::Refinement, &self.reply.text, &mut context, read_refinement);
+        let reading = known::read_with(self.world, &self.reply.text, &mut context, read_refinement);
         Ok(if reading.is_accepted() {
             Event::TaskRefined {
                 key: self.asked.key.clone(),
@@ -125,7 +120,7 @@ impl Input<'_> {
 
     fn merge(&self) -> Result<Event, DriveFault> {
         let mut context = self.task_context()?;
-        let reading = known::read_with(self.world, ReplyKind::Merge, &self.reply.text, &mut context, read_merge);
+        let reading = known::read_with(self.world, &self.reply.text, &mut context, read_merge);
         self.finished(reading, &context, None)
     }
 
@@ -138,18 +133,11 @@ impl Input<'_> {
             return self.turn(task, exec, context);
         }
         if !task.skill.as_ref().is_some_and(|skill| skill.writes_files) {
-            let reading =
-                known::read_with(self.world, ReplyKind::Execution, &self.reply.text, &mut context, read_execution);
+            let reading = known::read_with(self.world, &self.reply.text, &mut context, read_execution);
             return self.finished(reading, &context, None);
         }
-        let reading = known::read_with(
-            self.world,
-            ReplyKind::WriteExecution,
-            &self.reply.text,
-            &mut context,
-            read_write_execution,
-        );
-        let Reading { value, repairs, mut issues } = reading;
+        let reading = known::read_with(self.world, &self.reply.text, &mut context, read_write_execution);
+        let Reading { value, repairs, mut issues, wanted } = reading;
         let mut changes = None;
         if issues.iter().all(|issue| issue.severity != Severity::Error) && !value.edits.is_empty() {
             match keep(self.world, &value.edits)? {
@@ -157,7 +145,7 @@ impl Input<'_> {
                 Err(refused) => issues.extend(refused),
             }
         }
-        self.finished(Reading { value: value.execution, repairs, issues }, &context, changes)
+        self.finished(Reading { value: value.execution, repairs, issues, wanted }, &context, changes)
     }
 
     fn turn(&self, task: &TaskRun, exec: &ExecRun, mut context: ReadContext) -> Result<Event, DriveFault> {
@@ -165,10 +153,9 @@ impl Input<'_> {
             task.runs.iter().flat_map(|exec| &exec.calls).map(|call| call.call.id.clone()).collect();
         let offered = !self.asked.without_tools;
         let input = TurnInput { native: &self.reply.calls, taken_ids: &taken, tools_offered: offered };
-        let reading =
-            known::read_with(self.world, ReplyKind::Execution, &self.reply.text, &mut context, |text, context| {
-                read_loop_turn(text, input, context)
-            });
+        let reading = known::read_with(self.world, &self.reply.text, &mut context, |text, context| {
+            read_loop_turn(text, input, context)
+        });
         debug_assert!(exec.is_loop);
         match reading.value {
             LoopTurn::Calls(calls) if reading.issues.iter().all(|issue| issue.severity != Severity::Error) => {
@@ -181,7 +168,8 @@ impl Input<'_> {
             }
             LoopTurn::Calls(_) => Ok(self.refused(reading.issues, reading.repairs)),
             LoopTurn::Final(execution) => {
-                let reading = Reading { value: *execution, repairs: reading.repairs, issues: reading.issues };
+                let Reading { repairs, issues, wanted, .. } = reading;
+                let reading = Reading { value: *execution, repairs, issues, wanted };
                 self.finished(reading, &context, None)
             }
         }
@@ -202,14 +190,14 @@ impl Input<'_> {
         let store = &self.world.store;
         let mut details = Vec::new();
         for file in &execution.details {
-            details
-                .push(DetailBlob { filename: file.filename.clone(), blob: store.put_blob(file.content.as_bytes())? });
+            let blob = store.stage_blob(file.content.clone().into_bytes());
+            details.push(DetailBlob { filename: file.filename.clone(), blob });
         }
         let result = ResultParts {
             summary: summary_with_details(&execution.summary, &task.task.slug, &execution.details),
-            document: Some(store.put_blob(execution.document.as_bytes())?),
             headings: document_headings(&execution.document),
             tokens: tokens(&execution.document),
+            document: Some(store.stage_blob(execution.document.clone().into_bytes())),
             details,
             more_work: execution.more_work,
             changes,
@@ -330,7 +318,7 @@ pub(super) fn merge_by_code(world: &World, run: &Run, task: &Slug, n: u32) -> Re
     let (summary, document) = sheet::merge_runs(&parts);
     result.headings = document_headings(&document);
     result.tokens = tokens(&document);
-    result.document = Some(world.store.put_blob(document.as_bytes())?);
+    result.document = Some(world.store.stage_blob(document.into_bytes()));
     result.summary = summary;
     Ok(Event::RunsMerged { task: task.clone(), n, result })
 }

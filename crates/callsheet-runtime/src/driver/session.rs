@@ -17,6 +17,8 @@ pub struct Session {
     lock: Lock,
     store: Arc<dyn Store>,
     facts: u64,
+    /// Folded and not in the log yet.
+    noted: Vec<Fact>,
     last_at: u64,
     stale_views: StaleViews,
 }
@@ -31,7 +33,7 @@ impl Session {
         let opened = Self::fold(&store, id);
         match opened {
             Ok((run, facts, last_at)) => {
-                Ok(Self { run, lock, store, facts, last_at, stale_views: StaleViews::default() })
+                Ok(Self { run, lock, store, facts, noted: Vec::new(), last_at, stale_views: StaleViews::default() })
             }
             Err(fault) => {
                 store.unlock(&lock)?;
@@ -89,28 +91,45 @@ impl Session {
     /// # Errors
     /// If the store refuses. The machine is then ahead of the log, and the session must be dropped.
     pub fn record(&mut self, world: &World, events: Vec<Event>) -> Result<usize, DriveFault> {
-        let mut facts = Vec::with_capacity(events.len());
+        let taken = self.note(world, events);
+        self.flush(world)?;
+        Ok(taken)
+    }
+
+    /// Folds events for the next [`Session::flush`]; nothing outside this process may happen because of them before
+    /// that. Returns how many were taken, as [`Session::record`] does.
+    pub(super) fn note(&mut self, world: &World, events: Vec<Event>) -> usize {
+        let before = self.noted.len();
         for event in events {
             let at = world.clock.now_ms().max(self.last_at);
-            let fact = Fact { v: VERSION, n: self.facts + facts.len() as u64 + 1, at, event };
+            let fact = Fact { v: VERSION, n: self.facts + self.noted.len() as u64 + 1, at, event };
             match self.run.apply(&fact) {
                 Ok(()) => {
                     self.last_at = at;
-                    facts.push(fact);
+                    self.noted.push(fact);
                 }
                 Err(reject) => tracing::debug!(%reject, "fact dropped"),
             }
         }
-        if facts.is_empty() {
-            return Ok(0);
+        self.noted.len() - before
+    }
+
+    /// Appends what was noted, in one transaction, then tells viewers.
+    ///
+    /// # Errors
+    /// As [`Session::record`].
+    pub(super) fn flush(&mut self, world: &World) -> Result<(), DriveFault> {
+        if self.noted.is_empty() {
+            return Ok(());
         }
-        self.store.append(&self.lock, &facts)?;
+        self.store.append(&self.lock, &self.noted)?;
+        let facts = std::mem::take(&mut self.noted);
         self.facts += facts.len() as u64;
         for fact in &facts {
             world.observer.see(&Signal::Fact { fact, run: &self.run });
             self.stale_views.note(&fact.event);
         }
-        Ok(facts.len())
+        Ok(())
     }
 
     /// Folds and appends one fact that nobody watches.

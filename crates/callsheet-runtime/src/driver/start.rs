@@ -53,7 +53,7 @@ pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Setting
         EntrySpec::Skill { name, prompt } => {
             refuse_empty(&prompt)?;
             let list = one_task(world, &name, &prompt, &settings)?;
-            let reading = Reading { value: list, repairs: Vec::new(), issues: Vec::new() };
+            let reading = Reading { value: list, repairs: Vec::new(), issues: Vec::new(), wanted: Vec::new() };
             (Entry::Skill { prompt }, Some(reading))
         }
     };

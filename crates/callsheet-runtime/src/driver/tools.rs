@@ -46,16 +46,15 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
             }
         };
         let ms = work.world.clock.now_ms().saturating_sub(begun);
-        let output = |text: String, error| -> Result<ToolRecord, DriveFault> {
-            Ok(ToolRecord::Output { blob: work.world.store.put_blob(text.as_bytes())?, error })
-        };
+        let output =
+            |text: String, error| ToolRecord::Output { blob: work.world.store.stage_blob(text.into_bytes()), error };
         let record = match outcome {
-            ToolOutcome::Output(text) => output(text, false)?,
-            ToolOutcome::Failed(text) => output(text, true)?,
+            ToolOutcome::Output(text) => output(text, false),
+            ToolOutcome::Failed(text) => output(text, true),
             ToolOutcome::Question(text) => ToolRecord::Question(text),
             ToolOutcome::Changes(changes) => match read::stage(&work.world, &changes, &shown)? {
                 Ok(set) => ToolRecord::Changes(set),
-                Err(issues) => output(read::issues_text(&issues), true)?,
+                Err(issues) => output(read::issues_text(&issues), true),
             },
         };
         Ok(Landed::Facts(vec![Event::ToolFinished { task, run: exec, call: call.id, record, ms }]))

@@ -19,7 +19,7 @@ use crate::references::Pages;
 use crate::runfiles::RunFiles;
 use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
 
-use super::{DriveFault, ModelSource};
+use super::{DriveFault, ModelSource, Snapshots};
 
 /// The file a person has open, relative to the project root.
 pub type CurrentFile = String;
@@ -66,6 +66,8 @@ pub struct World {
     pub skill_dirs: SkillDirs,
     /// Pinned skills that were read already.
     pub pinned_skills: PinnedSkills,
+    /// What replies are compared with, kept from one reply to the next.
+    pub snapshots: Snapshots,
     /// Prompt templates, loaded once for the run.
     pub templates: Templates,
     /// Date, system, shell, root.

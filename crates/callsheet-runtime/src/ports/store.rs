@@ -100,7 +100,7 @@ pub trait Store: Send + Sync {
     /// Gives the run free. Unlocking twice is no error.
     fn unlock(&self, lock: &Lock) -> Result<(), StoreFault>;
 
-    /// Appends facts in one transaction: all or none. Their numbers continue the log.
+    /// Appends facts in one transaction with all staged blobs: all or none. Their numbers continue the log.
     fn append(&self, lock: &Lock, facts: &[Fact]) -> Result<(), StoreFault>;
 
     /// Facts with numbers of at least `from`, in order, upgraded to the newest version.
@@ -117,6 +117,10 @@ pub trait Store: Send + Sync {
 
     /// Stores bytes under their hash; storing the same bytes again is free.
     fn put_blob(&self, bytes: &[u8]) -> Result<BlobId, StoreFault>;
+
+    /// Keeps bytes under their hash for the next [`Store::append`] through this store, which makes them durable in
+    /// its transaction: for bytes that the facts of that batch name. [`Store::blob`] gives them at once.
+    fn stage_blob(&self, bytes: Vec<u8>) -> BlobId;
 
     /// The bytes of a hash.
     fn blob(&self, id: &BlobId) -> Result<Vec<u8>, StoreFault>;

@@ -1,6 +1,7 @@
 //! Checking calls: the tool's name against the allow-list (spec 7.10), arguments against its schema, ids and repeats.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
@@ -33,7 +34,7 @@ impl CallRules<'_> {
     }
 
     fn spec(&self, name: &str) -> Option<&ToolSpec> {
-        self.context.tools.iter().find(|tool| tool.name == name)
+        self.context.tools.iter().find(|tool| tool.name == name).map(Arc::as_ref)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Finished tasks that a reply repeats (spec 4.4 `echo-dropped`, 3.5 `done-changed`).
 
+use std::sync::Arc;
+
 use crate::reply::{IssueCode, KnownTask, Notes, ReadContext, RepairCode};
 use crate::sheet::fill::folded;
 use crate::sheet::slug_of;
@@ -25,7 +27,8 @@ fn is_echo(draft: &Draft, context: &ReadContext, notes: &mut Notes) -> bool {
         return false;
     }
     let slug = slug_of(&draft.task.name);
-    let same_name = |known: &&KnownTask| known.done && (known.task.slug == slug || known.task.name == draft.task.name);
+    let same_name =
+        |known: &&Arc<KnownTask>| known.done && (known.task.slug == slug || known.task.name == draft.task.name);
     let Some(known) = context.tasks.iter().find(same_name) else { return false };
     let same = known.task.skill == draft.task.skill && folded(&known.task.need) == folded(&draft.task.need);
     notes.set_task(Some(&draft.task.name));

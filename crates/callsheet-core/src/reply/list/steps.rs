@@ -1,6 +1,7 @@
 //! Names, order and references of a whole list (spec 4.4 `step-split`, 5.5, 6).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::reply::references::{Producer, Scope, check_value, one_run, written_links};
 use crate::reply::{IssueCode, KnownTask, Notes, ReadContext, RepairCode, Span};
@@ -78,7 +79,7 @@ fn producers(steps: &Steps, context: &ReadContext) -> Vec<Producer> {
             });
         }
     }
-    let done = |known: &&KnownTask| known.done;
+    let done = |known: &&Arc<KnownTask>| known.done;
     producers.extend(context.tasks.iter().filter(done).map(|known| Producer {
         slug: Some(known.task.slug.clone()),
         aliases: known.task.aliases.clone(),

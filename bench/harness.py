@@ -90,7 +90,7 @@ class Process:
 
     def _watch(self):
         # The child's own peak: the figure of `wait4` would count this script's memory at the time of the fork.
-        while self._child.poll() is None:
+        while self._child.returncode is None:
             self.peak_kib = max(self.peak_kib, self.memory_kib("VmHWM"))
             time.sleep(0.02)
 
@@ -103,9 +103,16 @@ class Process:
         return int(lines[0].split()[1]) if lines else 0
 
     def wait(self, seconds=120):
-        """Its exit code and how long it lived."""
-        code = self._child.wait(seconds)
-        return code, time.monotonic() - self.begun
+        """Its exit code and how long it lived. A wait with a time limit looks only every 50 ms, so a thread waits."""
+        ended = []
+        waiting = threading.Thread(target=lambda: ended.append((self._child.wait(), time.monotonic())), daemon=True)
+        waiting.start()
+        waiting.join(seconds)
+        if not ended:
+            self.kill()
+            raise SystemExit(f"the run did not end within {seconds} s:\n{self.said()[-4000:]}")
+        code, end = ended[0]
+        return code, end - self.begun
 
     def kill(self):
         """`kill -9`; true if it was still running."""

@@ -4,6 +4,7 @@
 //! facts, any number of reading processes, one writing process a run. [`MemoryStore`] behaves the same and forgets
 //! everything; tests and simulations use it. Both run the conformance suite of `callsheet-runtime`.
 
+mod checkpoint;
 mod fault;
 mod memory;
 mod owner;

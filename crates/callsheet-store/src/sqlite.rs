@@ -12,6 +12,7 @@ use callsheet_core::spec::{BlobId, RunId};
 use callsheet_runtime::ports::{Clock, Letter, Lock, RunSummary, Store, StoreFault, SystemClock};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
+use crate::checkpoint::Checkpoints;
 use crate::fault::{of_io, of_sqlite};
 use crate::owner::{Life, Owner, new_token};
 use crate::schema::{MigrationFault, migrate};
@@ -20,8 +21,8 @@ use crate::summary::Columns;
 /// How long a call waits for another process to finish its transaction.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// Pages of the write-ahead log (16 MiB) before they are copied into the database. The copying waits for the disk, and
-/// the fact that triggers it waits too.
+/// Pages of the write-ahead log (16 MiB) before a fact that is recorded copies them into the database and waits for the
+/// disk. [`Checkpoints`] does it earlier, beside the run.
 const CHECKPOINT_PAGES: u32 = 4_096;
 
 /// The store of a project, in `.callsheet/callsheet.db`.
@@ -32,6 +33,8 @@ const CHECKPOINT_PAGES: u32 = 4_096;
 #[derive(Debug)]
 pub struct SqliteStore {
     path: PathBuf,
+    /// Before the connections, so that it goes first.
+    checkpoints: Checkpoints,
     writer: Mutex<Connection>,
     reader: Mutex<Connection>,
     /// Blobs that the next `append` writes. They leave only once it is committed, so that `blob` finds them always.
@@ -55,7 +58,13 @@ impl SqliteStore {
             MigrationFault::TooNew(fault) => fault,
         })?;
         let reader = connect(&path, false)?;
-        Ok(Self { path, writer: Mutex::new(writer), reader: Mutex::new(reader), staged: Mutex::default() })
+        Ok(Self {
+            path,
+            checkpoints: Checkpoints::default(),
+            writer: Mutex::new(writer),
+            reader: Mutex::new(reader),
+            staged: Mutex::default(),
+        })
     }
 
     /// The database file.
@@ -258,6 +267,8 @@ impl Store for SqliteStore {
         for (id, _) in &staged {
             waiting.remove(id);
         }
+        drop(waiting);
+        self.checkpoints.note(&self.path);
         Ok(())
     }
 

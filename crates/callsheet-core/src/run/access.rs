@@ -161,6 +161,11 @@ impl Run {
         self.tasks.in_order()
     }
 
+    /// Every task as in [`Run::tasks`], with its 0-based step in the current list, as [`Run::step_of`] gives it.
+    pub fn tasks_with_steps(&self) -> impl Iterator<Item = (&TaskRun, Option<usize>)> {
+        self.tasks.in_order_with_steps()
+    }
+
     /// Finished tasks, in the order of first appearance.
     pub fn done(&self) -> impl Iterator<Item = &TaskRun> {
         self.tasks().filter(|task| task.state == State::Done)

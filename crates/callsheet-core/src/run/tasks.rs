@@ -138,6 +138,11 @@ impl Tasks {
         self.list.iter()
     }
 
+    /// In the order of first appearance, each with its 0-based step in the current list.
+    pub fn in_order_with_steps(&self) -> impl Iterator<Item = (&TaskRun, Option<usize>)> {
+        self.list.iter().zip(self.known.iter().map(|known| known.step))
+    }
+
     /// A task that was not there before.
     pub fn insert(&mut self, slug: Slug, task: TaskRun) {
         let number = self.list.len();

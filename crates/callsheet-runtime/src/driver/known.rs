@@ -155,9 +155,9 @@ impl Snapshots {
         let mut kept = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         let mut former = std::mem::take(&mut *kept).into_iter();
         *kept = run
-            .tasks()
-            .map(|task| {
-                let step = run.step_of(&task.task.slug).and_then(|step| u32::try_from(step).ok());
+            .tasks_with_steps()
+            .map(|(task, step)| {
+                let step = step.and_then(|step| u32::try_from(step).ok());
                 former
                     .next()
                     .filter(|known| is_still(known, task, step))

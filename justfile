@@ -31,3 +31,7 @@ sim *arguments="--seeds 0..100000":
 # What the performance section of the README states.
 bench *arguments:
     bench/run {{arguments}}
+
+# How the reader does on real replies of small models; `just replies --list` names the disagreements.
+replies *arguments:
+    cargo run --quiet -p callsheet-core --example replies -- {{arguments}}

@@ -50,10 +50,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         Some(file) => Some(relative_to_project(setup, file)?),
         None => None,
     };
-    let prompts = load_prompts(&PromptDirs {
-        project: Some(setup.project.clone()),
-        user: Some(setup.folders.config.join("prompts")),
-    });
+    let prompts = load_prompts(&prompt_dirs(setup));
     for key in callsheet_core::prompt::PromptKey::ALL {
         if let Some(source) =
             prompts.templates.source(*key).filter(|source| std::path::Path::new(&source.path).exists())
@@ -95,6 +92,11 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
 /// Where skills are looked for.
 pub fn skill_dirs(setup: &Setup) -> SkillDirs {
     SkillDirs { project: Some(setup.project.clone()), user: Some(setup.folders.config.join("skills")) }
+}
+
+/// Where prompt templates are looked for.
+pub fn prompt_dirs(setup: &Setup) -> PromptDirs {
+    PromptDirs { project: Some(setup.project.clone()), user: Some(setup.folders.config.join("prompts")) }
 }
 
 fn environment(setup: &Setup) -> Environment {

@@ -50,6 +50,9 @@ pub enum Command {
     /// Skills: list, check.
     #[command(subcommand)]
     Skill(SkillCommand),
+    /// Prompt templates: list, copy them to be changed.
+    #[command(subcommand)]
+    Prompts(PromptsCommand),
     /// Models: list what is there, fetch the embedded one, measure one.
     #[command(subcommand)]
     Model(ModelCommand),
@@ -288,6 +291,35 @@ pub struct SkillCheckArgs {
     /// Files or folders; all skills of the project and the user if none is named.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+}
+
+/// `prompts`.
+#[derive(Debug, Subcommand)]
+pub enum PromptsCommand {
+    /// The templates in use, where each comes from and its hash.
+    List,
+    /// Copy the shipped templates to a folder; the project's `.callsheet/prompts` if none is named.
+    Eject(PromptsEjectArgs),
+}
+
+/// `prompts eject`.
+#[derive(Clone, Debug, Args)]
+pub struct PromptsEjectArgs {
+    /// Folder.
+    #[arg(value_name = "DIR", conflicts_with = "user")]
+    pub folder: Option<PathBuf>,
+
+    /// Your own prompts folder, for all projects.
+    #[arg(long)]
+    pub user: bool,
+
+    /// Only these templates, by name.
+    #[arg(long, value_delimiter = ',', value_name = "A,B")]
+    pub only: Vec<String>,
+
+    /// Write over files that are there.
+    #[arg(long)]
+    pub force: bool,
 }
 
 /// `model`.

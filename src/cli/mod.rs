@@ -5,8 +5,8 @@ mod exit;
 
 pub use args::{
     ApprovalArg, ApproveArgs, Cli, Command, CompletionsArgs, DenyArgs, HeadlessArg, ModelCommand, ModelPullArgs,
-    ModelTestArgs, PlanArgs, RefinePolicyArg, ResumeArgs, RunArgs, RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand,
-    WorkArgs,
+    ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RunArgs, RunNameArgs,
+    ShowArgs, SkillCheckArgs, SkillCommand, WorkArgs,
 };
 pub use exit::{Exit, Failure};
 

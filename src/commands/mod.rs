@@ -5,6 +5,7 @@ mod doctor;
 mod drive;
 mod model;
 mod plan;
+mod prompts;
 mod resume;
 mod run;
 mod runs;
@@ -57,6 +58,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Cancel(arguments) => answer::cancel(&setup, arguments),
         Command::Undo(arguments) => undo::undo(&setup, arguments),
         Command::Skill(command) => skill::skill(&setup, command),
+        Command::Prompts(command) => prompts::prompts(&setup, command),
         Command::Model(command) => model::model(&setup, command),
         Command::Trust { revoke } => trust::trust(&setup, *revoke),
         Command::Doctor | Command::Completions(_) => Ok(Exit::Complete),

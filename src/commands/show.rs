@@ -26,6 +26,8 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         task_text(&store, &run, slug)?
     } else if let Some(number) = arguments.call {
         call_text(&store, call(&run, number)?)?
+    } else if let (Some(number), true) = (arguments.prompt, setup.json) {
+        return super::print_json(&request(&store, call(&run, number)?)?).map(|()| Exit::Complete);
     } else if let Some(number) = arguments.prompt {
         prompt_text(&request(&store, call(&run, number)?)?)
     } else if arguments.timeline {

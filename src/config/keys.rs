@@ -57,6 +57,7 @@ pub const KEYS: &[Key] = &[
     guarded("providers.*.api_key_env", Kind::Text, "name of the environment variable that holds its key"),
     guarded("providers.*.slots", Kind::Count, "requests it takes at once"),
     guarded("providers.*.window", Kind::Count, "context window, tokens"),
+    guarded("providers.*.constrain", Kind::Flag, "false: ask without grammars and schemas, for looking at models"),
     guarded("providers.*.price_input", Kind::Number, "US dollars for a million tokens read"),
     guarded("providers.*.price_output", Kind::Number, "US dollars for a million tokens written"),
     open("max_rounds", Kind::Count, "rounds at most"),

@@ -3,6 +3,7 @@
 
 mod choose;
 mod embedded;
+mod free;
 mod source;
 
 pub use choose::{Choice, choose};

@@ -15,6 +15,7 @@ use callsheet_runtime::ports::{Model, ModelFault};
 use crate::cli::Failure;
 use crate::config::{Config, Origin};
 
+use super::free::Free;
 use super::{Choice, embedded};
 
 /// The models of one run.
@@ -26,6 +27,8 @@ pub struct Models {
     providers: BTreeMap<String, ProviderSettings>,
     built: Mutex<BTreeMap<ModelRef, Arc<dyn Model>>>,
     refused: Mutex<BTreeSet<String>>,
+    /// Providers whose models are asked without grammars.
+    free: BTreeSet<String>,
     tape: Tape,
     warn: Box<dyn Fn(&str) + Send + Sync>,
 }
@@ -53,6 +56,12 @@ pub fn provider_settings(config: &Config) -> BTreeMap<String, ProviderSettings> 
             (name, settings)
         })
         .collect()
+}
+
+/// Providers with `constrain = false`.
+fn unconstrained(config: &Config) -> BTreeSet<String> {
+    let told = |name: &String| config.provider(name, "constrain").and_then(serde_json::Value::as_bool);
+    config.providers().into_iter().filter(|name| told(name) == Some(false)).collect()
 }
 
 impl Models {
@@ -97,6 +106,7 @@ impl Models {
             forced,
             phases,
             providers: provider_settings(config),
+            free: unconstrained(config),
             built: Mutex::default(),
             refused: Mutex::default(),
             tape,
@@ -149,6 +159,12 @@ impl Models {
     }
 
     fn keep(&self, reference: ModelRef, model: Arc<dyn Model>) -> Arc<dyn Model> {
+        let provider = match &reference {
+            ModelRef::Provided { provider, .. } => provider.as_str(),
+            ModelRef::Embedded(_) => "embedded",
+            ModelRef::Scripted(_) => "scripted",
+        };
+        let model = if self.free.contains(provider) { Arc::new(Free::new(model)) as Arc<dyn Model> } else { model };
         let model = match &self.tape {
             Tape::Record(recording) => recording.record(model),
             _ => model,

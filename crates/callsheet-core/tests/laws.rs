@@ -15,7 +15,7 @@ use support::{REPLIES, World};
 fn texts() -> Vec<(String, String)> {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures");
     let mut found = Vec::new();
-    for area in ["replies", "lists"] {
+    for area in ["book/plan", "lists"] {
         for entry in std::fs::read_dir(folder.join(area)).expect("fixtures") {
             let path = entry.expect("entry").path();
             if path.extension().is_none_or(|ending| ending != "txt") {

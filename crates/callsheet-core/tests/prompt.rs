@@ -426,3 +426,23 @@ proptest! {
         if tokens(&text) <= most { prop_assert_eq!(cut.as_ref(), text.as_str()); }
     }
 }
+
+/// covers: 8.2, 8.3
+#[test]
+fn the_example_of_the_guide_is_a_template() {
+    let guide = include_str!("../../../docs/guide/prompts.md");
+    let mut examples = 0;
+    for example in guide.split("<!-- prompt: ").skip(1) {
+        let (name, rest) = example.split_once(".md -->").expect("a file name");
+        let text = rest.split("~~~~markdown\n").nth(1).and_then(|rest| rest.split("~~~~").next()).expect("a fence");
+        Template::parse(name.parse().expect("a key"), name, text).expect("a sound template");
+        let prompt = merge();
+        let mut templates = Templates::bundled();
+        let source = TemplateSource { path: name.to_owned(), text: Ok(text.to_owned()) };
+        templates.replace(name.parse().expect("a key"), source);
+        let rendered = prompt.render(&templates).expect("all placeholders are supplied");
+        assert!(rendered.user.contains("## Runs") && rendered.system.starts_with("You merge"), "{}", rendered.user);
+        examples += 1;
+    }
+    assert_eq!(examples, 1);
+}

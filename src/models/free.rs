@@ -1,0 +1,42 @@
+//! A model that is asked without grammars and schemas, to see what it says by itself (`providers.NAME.constrain`).
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use callsheet_runtime::ports::{DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
+use tokio_util::sync::CancellationToken;
+
+/// Takes constrained output from what a model says it can do; nothing else changes.
+pub(super) struct Free {
+    model: Arc<dyn Model>,
+    info: ModelInfo,
+}
+
+impl Free {
+    pub(super) fn new(model: Arc<dyn Model>) -> Self {
+        let mut info = model.info().clone();
+        info.capabilities.grammar = false;
+        info.capabilities.json_schema = false;
+        Self { model, info }
+    }
+}
+
+#[async_trait]
+impl Model for Free {
+    fn info(&self) -> &ModelInfo {
+        &self.info
+    }
+
+    async fn ask(
+        &self,
+        request: &ModelRequest,
+        deltas: DeltaSink<'_>,
+        cancel: &CancellationToken,
+    ) -> Result<ModelReply, ModelFault> {
+        self.model.ask(request, deltas, cancel).await
+    }
+
+    fn count_tokens(&self, text: &str) -> Option<u32> {
+        self.model.count_tokens(text)
+    }
+}

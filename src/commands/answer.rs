@@ -58,7 +58,14 @@ fn chosen(slugs: &[String], offered: &[Slug]) -> Result<Vec<Slug>, Failure> {
 pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Failure> {
     let Open { store, run: found, gate, tasks } = open(setup, arguments.run.as_deref())?;
     let named = chosen(&arguments.slugs, &tasks)?;
+    let before_run = matches!(gate.kind, GateKind::BeforeRun(_));
     let answer = if arguments.all {
+        if !before_run {
+            return Err(Failure::usage(
+                format!("run {} waits with one change or call, which --all does not answer", found.run),
+                format!("look: callsheet show {0}; then: callsheet approve {0}", found.run),
+            ));
+        }
         Answer::All
     } else if named.is_empty() || named.len() == tasks.len() {
         Answer::Listed

@@ -15,6 +15,9 @@ pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failu
     for path in &undone.restored {
         eprintln!("restored {}", harmless(path));
     }
+    for path in &undone.deleted {
+        eprintln!("deleted {}", harmless(path));
+    }
     if !undone.refused.is_empty() {
         for issue in &undone.refused {
             eprintln!("{}", harmless(&issue.to_string()));
@@ -25,7 +28,7 @@ pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failu
             "put them right by hand; the originals are in the run's diff files under changes/",
         ));
     }
-    if undone.restored.is_empty() {
+    if undone.restored.is_empty() && undone.deleted.is_empty() {
         eprintln!("run {} has no changes to take back", found.run);
     }
     Ok(Exit::Complete)

@@ -72,14 +72,16 @@ impl TerminalPerson {
         loop {
             let choices = match (before_run, several) {
                 (true, true) => {
-                    "[y] yes to these  [a] yes to all of this run  [e] one by one  [p] show plan  [n] no  [s] stop"
+                    "[y] yes to these (Enter)  [a] yes to all of this run  [e] one by one  [p] show plan  [n] no  [s] stop"
                 }
-                (true, false) => "[y] yes  [a] yes to all of this run  [p] show plan  [n] no  [s] stop",
+                (true, false) => "[y] yes (Enter)  [a] yes to all of this run  [p] show plan  [n] no  [s] stop",
                 (false, _) => "[y] yes  [n] no  [s] stop",
             };
             let answer = self.ask(&format!("{choices}\n> "), cancel).await?;
             match answer.to_ascii_lowercase().as_str() {
                 "y" | "yes" => return Some(Answer::Listed),
+                // The offered default (spec 11.5). A change or a call is never made on an empty line.
+                "" if before_run => return Some(Answer::Listed),
                 "a" | "all" if before_run => return Some(Answer::All),
                 "s" | "stop" => return Some(Answer::Stop),
                 "p" | "plan" if before_run => show(&format!("{}\n", harmless(&view.plan))),

@@ -43,6 +43,20 @@ impl Garden {
         self.script = Some(super::root().join(format!("tests/fixtures/e2e/{script}.toml")));
     }
 
+    /// The model follows this script from here on.
+    pub fn follow_text(&mut self, script: &str) {
+        let file = self.folder.path().join("script.toml");
+        std::fs::write(&file, script).unwrap();
+        self.script = Some(file);
+    }
+
+    /// A garden whose model follows this script.
+    pub fn scripted(script: &str) -> Self {
+        let mut garden = Self::bare();
+        garden.follow_text(script);
+        garden
+    }
+
     /// No model is named from here on.
     pub fn forget_model(&mut self) {
         self.script = None;

@@ -7,9 +7,6 @@ use crate::spec::{SkillPolicy, Slug, Task, TaskList};
 
 use crate::sheet::fill::{fill_names, folded};
 
-/// Why a task without a writing skill is a writer; shown to a person at the gate.
-const ASKS: &str = "the task asks for approval";
-
 /// A task of the run that the list may repeat.
 #[derive(Clone, Copy, Debug)]
 pub struct Former<'a> {
@@ -77,5 +74,7 @@ fn is_same(former: &Task, task: &Task) -> bool {
 /// Why a task is a writer (spec 11.1), or `None` for a reader.
 pub fn writer(task: &Task, skills: &BTreeMap<String, SkillPolicy>) -> Option<String> {
     let policy = task.skill.as_ref().and_then(|name| skills.get(name));
-    policy.and_then(|policy| policy.writer.clone()).or_else(|| task.approval.then(|| ASKS.to_owned()))
+    policy
+        .and_then(|policy| policy.writer.clone())
+        .or_else(|| task.approval.then(|| Task::ASKS_FOR_APPROVAL.to_owned()))
 }

@@ -45,7 +45,7 @@ fn check(path: &Path) -> Result<(), String> {
 }
 
 /// Codes of task lists and their references. `duplicate-section` for a title that fits two sections is shown in
-/// `markdown`; `reference-restricted` and `refinement-required` are not found by reading.
+/// `markdown`.
 const CODES: &[&str] = &[
     "thinking-removed",
     "reply-unfenced",
@@ -102,6 +102,8 @@ const CODES: &[&str] = &[
     "reference-order",
     "self-reference",
     "no-current-file",
+    "reference-restricted",
+    "refinement-required",
     "glob-refused",
     "anchor-missing",
     "anchor-ambiguous",

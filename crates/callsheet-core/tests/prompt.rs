@@ -365,7 +365,8 @@ fn notes_fill_their_placeholders() {
     for note in Note::ALL {
         let values: Vec<(&'static str, &str)> = note.slots().iter().map(|slot| (*slot, "VALUE")).collect();
         let filled = note.fill(&values);
-        assert_eq!(filled.matches("VALUE").count(), note.slots().len(), "{}", note.name());
+        assert!(filled.matches("VALUE").count() >= note.slots().len(), "{}", note.name());
+        assert!(note.slots().iter().all(|slot| !filled.contains(&format!("{{{slot}}}"))), "{}", note.name());
         assert!(!filled.is_empty() && !filled.contains("{issues}") && !filled.contains("{id}"), "{}", note.name());
     }
     assert!(Note::InterruptedCall.text().starts_with("interrupted"));
@@ -402,7 +403,7 @@ fn fragments_are_cut_to_their_caps() {
     let prompt = PlanPrompt { current_file: Some(file), ..plan() }.render(&Templates::bundled()).unwrap();
     assert!(prompt.user.contains("## Current File - a\n\n```text\nline 1\n"));
     assert!(prompt.user.contains("line 200\n[lines 201-300"));
-    assert!(cut_tokens(&"x".repeat(1_000), 10).contains("[the rest omitted, about 240 tokens]"));
+    assert!(cut_tokens(&"x".repeat(1_000), 60).contains("[the middle of lines 1-1 of 1 omitted, about "));
 }
 
 proptest! {

@@ -243,7 +243,7 @@ impl World {
     fn read(&mut self, run: &Run, asked: &Asked) -> Event {
         let (key, repairs, issues) = (asked.key.clone(), Vec::new(), Vec::new());
         if self.misbehaves(20) {
-            return Event::ReplyRefused { key, issues: vec![issue()], repairs };
+            return Event::ReplyRefused { key, issues: vec![issue()], repairs, valid: None };
         }
         match key.phase {
             Phase::Plan => {

@@ -8,8 +8,8 @@ use crate::sheet::fence;
 use crate::spec::ToolSpec;
 
 use super::engine::{Value, Values};
+use super::excerpt::{cut_lines, cut_tokens};
 use super::key::Cap;
-use super::text::{cut_lines, cut_tokens};
 use super::{Note, PromptKey};
 
 /// `## title`, a blank line and the body, or nothing when the body is blank (spec 8.5).

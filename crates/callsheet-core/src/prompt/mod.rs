@@ -3,20 +3,20 @@
 
 mod engine;
 mod error;
+mod excerpt;
 mod fragment;
 mod key;
 mod note;
 mod prompts;
 mod rounds;
 mod templates;
-mod text;
 
 pub use engine::{Template, Value, Values};
 pub use error::PromptError;
+pub use excerpt::{Excerpt, Gap, Shown, cut, cut_lines, cut_tokens, line_count, preview};
 pub use fragment::{CurrentFile, Environment, Retry, header, tool_instructions};
 pub use key::{Cap, Part, PromptKey, Slot};
 pub use note::Note;
 pub use prompts::{ExecutionKind, ExecutionPrompt, MergePrompt, PlanPrompt, RefinementPrompt, Rendered};
 pub use rounds::{ContinuationPrompt, IterationPrompt};
 pub use templates::{TemplateSource, Templates, USER_PART};
-pub use text::{cut_lines, cut_tokens};

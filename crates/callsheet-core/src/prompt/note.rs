@@ -70,8 +70,10 @@ notes! {
     NoSkills = "no_skills" [],
     /// In place of lines that were cut.
     OmittedLines = "omitted_lines" ["first", "last", "total", "tokens"],
+    /// In place of lines of a reference that were cut; says how to refer to them (spec 5.8).
+    OmittedReferenceLines = "omitted_reference_lines" ["first", "last", "total", "tokens"],
     /// In place of text that was cut inside a line.
-    OmittedText = "omitted_text" ["tokens"],
+    OmittedMiddle = "omitted_middle" ["first", "last", "total", "tokens"],
     /// In place of an output that is no longer relevant (spec 5.10).
     RestrictedOutput = "restricted_output" ["reference"],
 }

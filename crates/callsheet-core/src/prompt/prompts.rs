@@ -4,8 +4,8 @@ use crate::sheet::fence;
 use crate::skill::skill_input_requirements;
 use crate::spec::{Skill, ToolSpec};
 
+use super::excerpt::cut_tokens;
 use super::fragment::{CurrentFile, Environment, Fill, Retry, tool_instructions};
-use super::text::cut_tokens;
 use super::{Note, PromptError, PromptKey, Templates};
 
 /// System and user text of one call.

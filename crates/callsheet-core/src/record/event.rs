@@ -88,6 +88,9 @@ pub enum Event {
         issues: Vec<Issue>,
         /// Repairs made.
         repairs: Vec<Repair>,
+        /// What of a refused refinement is valid: it enters the task, so that the next attempt starts from it (spec 3.7).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        valid: Option<Refinement>,
     },
     /// A list was accepted.
     ListAdopted {

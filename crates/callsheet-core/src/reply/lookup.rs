@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::{Fragment, Skill, Slug, Task, ToolSpec};
+use crate::spec::{Fragment, Policy, Skill, Slug, Task, ToolSpec};
 
 /// One question about the world.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -131,6 +131,10 @@ pub struct ReadContext {
     pub reference_budget: u32,
     /// The provider stopped the reply at its length limit.
     pub length_stop: bool,
+    /// Refinement policy of the run, for `refinement-required` (spec 2.12).
+    pub refine: Policy,
+    /// Canonical targets that are no longer relevant, for `reference-restricted` (spec 5.10).
+    pub restricted: BTreeSet<String>,
     /// Warnings are errors.
     pub strict: bool,
     /// Paths shown to the model in full, with the hash of what was shown (spec 3.9).

@@ -67,9 +67,20 @@ impl Run {
         Ok(())
     }
 
-    pub(super) fn reply_refused(&mut self, key: &CallKey, issues: &[Issue], repairs: &[Repair]) -> Result<(), Reject> {
+    pub(super) fn reply_refused(
+        &mut self,
+        key: &CallKey,
+        issues: &[Issue],
+        repairs: &[Repair],
+        valid: Option<&Refinement>,
+    ) -> Result<(), Reject> {
         self.expect_reading(key)?;
         let reply = self.read(key, false, repairs, issues);
+        if let (Phase::Refine, Some(valid)) = (key.phase, valid)
+            && let Some(task) = key.task.as_ref().and_then(|slug| self.tasks.get_mut(slug))
+        {
+            task.take(valid);
+        }
         let max = limits::attempts(self);
         let exhausted = self.attempts_mut(key).is_some_and(|attempts| attempts.refuse(issues.to_vec(), reply, max));
         if exhausted { self.exhausted(key, issues.to_vec()) } else { Ok(()) }
@@ -92,22 +103,7 @@ impl Run {
             task.refine.close();
             task.refined = true;
             task.checked = None;
-            if let Some(need) = &refinement.need {
-                task.task.need.clone_from(need);
-            }
-            if let Some(references) = &refinement.references {
-                task.task.references.clone_from(references);
-            }
-            if let Some(expected) = &refinement.expected {
-                task.task.expected.clone_from(expected);
-            }
-            if !refinement.calls.is_empty() {
-                task.task.calls.clone_from(&refinement.calls);
-            }
-            if refinement.approval {
-                task.task.approval = true;
-                task.writer.get_or_insert_with(|| "the task asks for approval".to_owned());
-            }
+            task.take(refinement);
         }
         self.set_state(&slug, State::Ready)
     }

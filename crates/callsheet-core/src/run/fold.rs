@@ -33,7 +33,9 @@ impl Run {
             Event::Started { effect } => self.started(effect),
             Event::ReplyReceived { .. } => self.reply_received(event),
             Event::CallFailed { key, fault, message, .. } => self.call_failed(key, fault, message, at),
-            Event::ReplyRefused { key, issues, repairs } => self.reply_refused(key, issues, repairs),
+            Event::ReplyRefused { key, issues, repairs, valid } => {
+                self.reply_refused(key, issues, repairs, valid.as_ref())
+            }
             Event::ListAdopted { origin, list, repairs, issues } => self.list_adopted(origin, list, repairs, issues),
             Event::TaskRefined { key, refinement, repairs, issues } => {
                 self.task_refined(key, refinement, repairs, issues)

@@ -77,9 +77,6 @@ impl Limit {
     }
 }
 
-/// Share of a limit of the run from which on it is told to viewers.
-const NEAR: f64 = 0.8;
-
 /// Equal calls of a conversation after which its tools are withdrawn (spec 10.7).
 const REPEATED_CALLS: u32 = 3;
 
@@ -178,8 +175,9 @@ pub(super) fn turn(exec: &ExecRun) -> u32 {
     u32::try_from(exec.turns.len()).unwrap_or(u32::MAX).saturating_add(1)
 }
 
-pub(super) fn is_near(one: &LimitUse) -> bool {
-    one.used > 0.0 && one.used >= one.max * NEAR
+/// Whether so much of a limit is used that viewers are told.
+pub(super) fn is_near(run: &Run, one: &LimitUse) -> bool {
+    one.used > 0.0 && one.used >= one.max * run.settings.limits.warning_threshold
 }
 
 /// How far the limits of the run are used.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::record::{ListAdopted, ListOrigin, PlannedTask};
 use crate::reply::{Issue, IssueCode, Phase, Repair};
-use crate::spec::{SkillPolicy, Slug};
+use crate::spec::{SkillPolicy, Slug, Task};
 
 use super::steps::Pass;
 use super::{Attempts, Reject, Run, Stage, State, Stopwatch, TaskRun};
@@ -135,7 +135,7 @@ impl Run {
         task.task = planned.task.clone();
         task.writer.clone_from(&planned.writer);
         if task.task.approval && task.writer.is_none() {
-            task.writer = Some("the task asks for approval".to_owned());
+            task.writer = Some(Task::ASKS_FOR_APPROVAL.to_owned());
         }
         task.skill = policy.flatten().cloned();
         task.skill_lost = matches!(policy, Some(None));

@@ -2,7 +2,7 @@
 //! in the neighbouring files. Handed out by reference only, so the fields are public.
 
 use crate::record::{CallKey, ChangeSet, ReferenceStage, ResultParts};
-use crate::reply::Issue;
+use crate::reply::{Issue, Refinement};
 use crate::spec::{BlobId, ExecRunId, Reference, SkillMode, SkillPolicy, Slug, Task, ToolCall};
 
 use super::{Attempts, State, Stopwatch};
@@ -97,6 +97,26 @@ pub struct TaskRun {
 }
 
 impl TaskRun {
+    /// Puts the values of a refinement in the place of the task's (spec 3.7); what it does not give stays.
+    pub(super) fn take(&mut self, refinement: &Refinement) {
+        if let Some(need) = &refinement.need {
+            self.task.need.clone_from(need);
+        }
+        if let Some(references) = &refinement.references {
+            self.task.references.clone_from(references);
+        }
+        if let Some(expected) = &refinement.expected {
+            self.task.expected.clone_from(expected);
+        }
+        if !refinement.calls.is_empty() {
+            self.task.calls.clone_from(&refinement.calls);
+        }
+        if refinement.approval {
+            self.task.approval = true;
+            self.writer.get_or_insert_with(|| Task::ASKS_FOR_APPROVAL.to_owned());
+        }
+    }
+
     pub(super) fn new(task: Task) -> Self {
         Self {
             task,

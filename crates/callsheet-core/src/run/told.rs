@@ -39,7 +39,7 @@ impl Run {
             return Vec::new();
         }
         let mut near = limits::uses(self);
-        near.retain(|one| limits::is_near(one) && self.told.limits.get(one.limit.name()) != Some(&one.max));
+        near.retain(|one| limits::is_near(self, one) && self.told.limits.get(one.limit.name()) != Some(&one.max));
         near
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{BlobId, MergePolicy, Policy};
+use super::{BlobId, MergePolicy, Policy, ToolCall};
 
 /// How a skill's tasks are executed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +64,14 @@ pub struct SkillPolicy {
     pub writes_files: bool,
     /// It needs tool arguments from a refinement (spec 2.12): `interpret` mode with tools other than `write_file`.
     pub needs_arguments: bool,
+}
+
+impl SkillPolicy {
+    /// Its tasks need tool arguments, `calls` gives none, and no refinement may give them either: the skill's own policy,
+    /// else that of the run, is `never` (spec 2.12).
+    pub fn lacks_refinement(&self, of_run: Policy, calls: &[ToolCall]) -> bool {
+        self.needs_arguments && calls.is_empty() && self.refine.unwrap_or(of_run) == Policy::Never
+    }
 }
 
 /// Which form the skill's file has (spec 7.1, 7.2).

@@ -35,6 +35,11 @@ pub struct Task {
     pub extra: String,
 }
 
+impl Task {
+    /// Why a task whose skill writes nothing is a writer (spec 11.1); shown to a person at the gate.
+    pub const ASKS_FOR_APPROVAL: &str = "the task asks for approval";
+}
+
 /// One `### Task section N`: its tasks are concurrent (spec 2.6).
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Step {

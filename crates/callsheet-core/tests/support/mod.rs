@@ -99,6 +99,7 @@ impl World {
                 context.taken.insert(known.task.slug.clone());
                 context.tasks.push(known.into());
             }
+            "restricted" => drop(context.restricted.insert(value.to_owned())),
             "taken" => drop(context.taken.insert(slug_of(value))),
             "prompt" => context.prompts.push(value.replace("\\n", "\n")),
             "flag" => match value {
@@ -106,6 +107,7 @@ impl World {
                 "length-stop" => context.length_stop = true,
                 "strict" => context.strict = true,
                 "current-file" => context.has_current_file = true,
+                "never-refine" => context.refine = callsheet_core::spec::Policy::Never,
                 other => panic!("flag {other}"),
             },
             other => panic!("header key {other}"),
@@ -173,7 +175,7 @@ impl World {
     }
 }
 
-/// `NAME [writer] [tools=a,b]`.
+/// `NAME [writer] [arguments] [refine=always] [tools=a,b]`.
 fn skill(value: &str) -> Skill {
     let mut words = value.split(' ');
     let name = words.next().unwrap_or_default().to_owned();
@@ -181,6 +183,8 @@ fn skill(value: &str) -> Skill {
     for word in words {
         match word.split_once('=') {
             Some(("tools", tools)) => policy.tools = tools.split(',').map(str::to_owned).collect(),
+            Some(("refine", "always")) => policy.refine = Some(callsheet_core::spec::Policy::Always),
+            _ if word == "arguments" => policy.needs_arguments = true,
             _ if word == "writer" => policy.writer = Some("the skill writes".to_owned()),
             _ => panic!("skill word {word}"),
         }

@@ -197,7 +197,7 @@ impl Player {
         }
         let event = match verb {
             "arrived" => return Ok(()),
-            "refused" => Event::ReplyRefused { key, issues: vec![issue(tail)], repairs: vec![] },
+            "refused" => Event::ReplyRefused { key, issues: vec![issue(tail)], repairs: vec![], valid: None },
             "asks" => {
                 let run = key.task.as_ref().and_then(|task| self.run.task(task)?.run(key.run.as_ref()?));
                 let made = run.map_or(0, |run| run.calls.len());

@@ -7,7 +7,7 @@ pub mod openai;
 use callsheet_core::record::{StopReason, Usage};
 use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::{Message, ModelFault, ModelRequest};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::fault::{self, Blame};
 
@@ -79,6 +79,31 @@ pub trait Decoder: Send {
 
     /// The reply, once the stream ended.
     fn finish(self: Box<Self>) -> Result<Decoded, WireError>;
+}
+
+/// The messages of a request in the form that OpenAI made common. Wires differ in how a call and the result of a call
+/// (id, tool name, text) look.
+fn chat_messages(
+    request: &ModelRequest,
+    call: impl Fn(&ToolCall) -> Value,
+    result: impl Fn(&str, &str, &str) -> Value,
+) -> Value {
+    let mut list = Vec::new();
+    if !request.system.is_empty() {
+        list.push(json!({"role": "system", "content": request.system}));
+    }
+    for message in &request.messages {
+        list.push(match message {
+            Message::User { text } => json!({"role": "user", "content": text}),
+            Message::Assistant { text, calls } if calls.is_empty() => json!({"role": "assistant", "content": text}),
+            Message::Assistant { text, calls } => {
+                let calls: Vec<Value> = calls.iter().map(&call).collect();
+                json!({"role": "assistant", "content": text, "tool_calls": calls})
+            }
+            Message::Tool { id, name, text, .. } => result(id, name, text),
+        });
+    }
+    Value::Array(list)
 }
 
 /// Appends to a text under the bound on replies.

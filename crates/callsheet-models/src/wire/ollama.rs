@@ -3,10 +3,11 @@
 //! against what was sent.
 
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_runtime::ports::{Message, ModelFault, ModelRequest};
+use callsheet_core::spec::ToolCall;
+use callsheet_runtime::ports::{ModelFault, ModelRequest};
 use serde_json::{Map, Value, json};
 
-use super::{Decoded, Decoder, RawCall, WireError, append, openai};
+use super::{Decoded, Decoder, RawCall, WireError, append, chat_messages, openai};
 use crate::tokens;
 
 /// Path of a chat.
@@ -85,31 +86,13 @@ pub fn encode(model: &str, request: &ModelRequest, num_ctx: u32) -> Map<String, 
     body
 }
 
+/// Arguments go as an object. One message a result, in the order of the calls; the id tells equal names apart where it is
+/// known.
 fn messages(request: &ModelRequest) -> Value {
-    let mut list = Vec::new();
-    if !request.system.is_empty() {
-        list.push(json!({"role": "system", "content": request.system}));
-    }
-    for message in &request.messages {
-        list.push(match message {
-            Message::User { text } => json!({"role": "user", "content": text}),
-            Message::Assistant { text, calls } if calls.is_empty() => json!({"role": "assistant", "content": text}),
-            Message::Assistant { text, calls } => {
-                let calls: Vec<Value> = calls
-                    .iter()
-                    .map(|call| {
-                        json!({"id": call.id, "function": {"name": call.name, "arguments": object(&call.arguments)}})
-                    })
-                    .collect();
-                json!({"role": "assistant", "content": text, "tool_calls": calls})
-            }
-            // One message a result, in the order of the calls; the id tells equal names apart where it is known.
-            Message::Tool { id, name, text, .. } => {
-                json!({"role": "tool", "tool_name": name, "tool_call_id": id, "content": text})
-            }
-        });
-    }
-    Value::Array(list)
+    let call =
+        |call: &ToolCall| json!({"id": call.id, "function": {"name": call.name, "arguments": object(&call.arguments)}});
+    let result = |id: &str, name: &str, text: &str| json!({"role": "tool", "tool_name": name, "tool_call_id": id, "content": text});
+    chat_messages(request, call, result)
 }
 
 /// The server refuses arguments that are no object.

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_runtime::ports::{Message, ModelRequest};
+use callsheet_core::spec::ToolCall;
+use callsheet_runtime::ports::ModelRequest;
 use serde_json::{Map, Value, json};
 
-use super::{Decoded, Decoder, RawCall, WireError, append, arguments_of};
+use super::{Decoded, Decoder, RawCall, WireError, append, arguments_of, chat_messages};
 
 /// Path below the base URL.
 pub const PATH: &str = "/chat/completions";
@@ -53,30 +54,14 @@ pub(crate) fn temperature_value(temperature: f32) -> Value {
     temperature.to_string().parse::<f64>().map_or(Value::Null, |wide| json!(wide))
 }
 
+/// Arguments go as a text.
 fn messages(request: &ModelRequest) -> Value {
-    let mut list = Vec::new();
-    if !request.system.is_empty() {
-        list.push(json!({"role": "system", "content": request.system}));
-    }
-    for message in &request.messages {
-        list.push(match message {
-            Message::User { text } => json!({"role": "user", "content": text}),
-            Message::Assistant { text, calls } if calls.is_empty() => json!({"role": "assistant", "content": text}),
-            Message::Assistant { text, calls } => {
-                let calls: Vec<Value> = calls
-                    .iter()
-                    .map(|call| {
-                        json!({"id": call.id, "type": "function", "function": {
-                            "name": call.name, "arguments": call.arguments.to_string(),
-                        }})
-                    })
-                    .collect();
-                json!({"role": "assistant", "content": text, "tool_calls": calls})
-            }
-            Message::Tool { id, text, .. } => json!({"role": "tool", "tool_call_id": id, "content": text}),
-        });
-    }
-    Value::Array(list)
+    let call = |call: &ToolCall| {
+        json!({"id": call.id, "type": "function", "function": {
+            "name": call.name, "arguments": call.arguments.to_string(),
+        }})
+    };
+    chat_messages(request, call, |id, _, text| json!({"role": "tool", "tool_call_id": id, "content": text}))
 }
 
 /// Reads chunks of a completion, or a completion in one piece.

@@ -38,9 +38,9 @@ pub enum ApplyFault {
     Cancelled,
 }
 
-/// Looks at a set anew when a file changed since it was staged: gives the set that fits the files as they are now, or
-/// the issues that go back to the model. Called at most once, under the lock.
-pub type Revalidate<'a> = &'a mut dyn FnMut(&ChangeSet) -> Result<ChangeSet, Vec<Issue>>;
+/// Looks at a set anew when files changed since it was staged; the issues say which. Gives the set that fits the files as
+/// they are now, or the issues that go back to the model. Called at most once, under the lock.
+pub type Revalidate<'a> = &'a mut dyn FnMut(&ChangeSet, Vec<Issue>) -> Result<ChangeSet, Vec<Issue>>;
 
 /// Applies all of `set` or nothing (spec 3.10); returns the set that was really applied. Blocks its thread: a driver
 /// calls it from a blocking task. Applying a set that is on disk already is refused like any other mismatch.
@@ -71,8 +71,9 @@ pub(super) fn apply_watched(
     let _lock = locked(workspace, cancel)?;
     let disk = Disk::new(workspace);
     let mut set = set.clone();
-    if !mismatches(&set, workspace, &disk).is_empty() {
-        set = revalidate(&set).map_err(ApplyFault::Refused)?;
+    let changed = mismatches(&set, workspace, &disk);
+    if !changed.is_empty() {
+        set = revalidate(&set, changed).map_err(ApplyFault::Refused)?;
         let issues = mismatches(&set, workspace, &disk);
         if !issues.is_empty() {
             return Err(ApplyFault::Refused(issues));

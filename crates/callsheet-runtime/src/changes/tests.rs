@@ -48,7 +48,7 @@ impl World {
 
     fn apply(&self, set: &ChangeSet, watch: &mut dyn FnMut(&Step) -> io::Result<()>) -> Result<ChangeSet, ApplyFault> {
         let workspace = &self.project.workspace;
-        let never = &mut |_: &ChangeSet| panic!("nothing changed since");
+        let never = &mut |_: &ChangeSet, _: Vec<Issue>| panic!("nothing changed since");
         apply_watched(set, workspace, &self.store, &self.journal, never, &self.cancel, watch)
     }
 
@@ -196,7 +196,7 @@ fn a_file_that_changed_since_is_validated_again_once() {
     std::fs::write(world.project.path("src/b.rs"), "newer\n").unwrap();
     let before = world.project.tree();
     let calls = RefCell::new(0);
-    let mut again = |_: &ChangeSet| {
+    let mut again = |_: &ChangeSet, _: Vec<Issue>| {
         *calls.borrow_mut() += 1;
         let edits = [edit("src/b.rs", Some("newer\n"), Some("newest\n"))];
         Ok(stage(&edits, "", workspace, &world.store).unwrap())
@@ -208,7 +208,7 @@ fn a_file_that_changed_since_is_validated_again_once() {
     world.roll_back().unwrap();
     assert_eq!(world.project.tree(), before);
 
-    let mut stale = |old: &ChangeSet| Ok(old.clone());
+    let mut stale = |old: &ChangeSet, _: Vec<Issue>| Ok(old.clone());
     let fault = apply(&set, workspace, &world.store, &world.journal, &mut stale, &world.cancel).unwrap_err();
     assert_eq!(refused(fault).iter().map(|issue| issue.code).collect::<Vec<_>>(), [IssueCode::StaleLines]);
     assert_eq!((world.project.tree(), *calls.borrow()), (before, 1));

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use callsheet_core::record::{ChangeSet, Event, Fact, VERSION};
+use callsheet_core::record::{ChangeSet, Event, Fact, FileChange, VERSION};
 use callsheet_core::reply::Issue;
+use callsheet_core::run::Run;
 use callsheet_core::spec::{ExecRunId, RunId, Slug};
 use tokio_util::sync::CancellationToken;
 
@@ -13,20 +14,42 @@ use crate::paths::Workspace;
 use crate::ports::{Clock, Store, StoreFault, SystemClock};
 use crate::runfiles::RunFiles;
 
-use super::work::{Landed, Outcome, Work};
+use super::again::Again;
+use super::work::{Landed, Outcome, Work, ready};
 use super::{DriveFault, Session};
 
 /// Applies a set whose start is on disk.
-pub(super) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: ChangeSet) -> Outcome {
+pub(super) fn apply(work: Work, of: &Run, task: Slug, run: ExecRunId, set: u32, changes: ChangeSet) -> Outcome {
+    let mut again = match Again::of(&work.world, of, &task, &run, &changes) {
+        Ok(again) => again,
+        Err(fault) => return ready(Err(fault)),
+    };
     Box::pin(async move {
         let Work { world, cancel } = work;
         blocking(move || {
             let journal = Journal::new(&world.files, &task, &run, set);
-            // The files changed since they were validated: there is nothing to validate again without the reply, so
-            // the model is asked anew with these issues.
-            let mut stale = |_: &ChangeSet| Err(Vec::new());
-            match disk::apply(&changes, &world.workspace, &*world.store, &journal, &mut stale, &cancel) {
-                Ok(changes) => Ok(vec![Event::ChangesApplied { task, run, set, changes }]),
+            let mut broken = None;
+            let mut revalidate =
+                |_: &ChangeSet, changed: Vec<Issue>| match again.take().map(|again| again.changes(&world)) {
+                    Some(Ok(validated)) => validated,
+                    Some(Err(fault)) => {
+                        broken = Some(fault);
+                        Err(changed)
+                    }
+                    None => Err(changed),
+                };
+            let applied = disk::apply(&changes, &world.workspace, &*world.store, &journal, &mut revalidate, &cancel);
+            if let Some(fault) = broken {
+                return Err(fault);
+            }
+            match applied {
+                Ok(applied) => {
+                    if applied != changes {
+                        let said = "files changed after the changes were shown; they were validated again and fit";
+                        world.notice(&format!("note: {task}: {said}"));
+                    }
+                    Ok(vec![Event::ChangesApplied { task, run, set, changes: applied }])
+                }
                 Err(ApplyFault::Refused(issues)) => Ok(vec![Event::ChangesRejected { task, run, set, issues }]),
                 Err(ApplyFault::Cancelled) => Ok(Vec::new()),
                 Err(fault) => Err(defect(fault)),
@@ -73,8 +96,20 @@ fn defect(fault: ApplyFault) -> DriveFault {
 pub struct Undone {
     /// Paths that hold their former content again.
     pub restored: Vec<String>,
+    /// Paths of files that the run had made and that are gone again.
+    pub deleted: Vec<String>,
     /// Why change sets were left alone.
     pub refused: Vec<Issue>,
+}
+
+impl Undone {
+    /// Notes what a file is now; older sets of the same file come later and have the last word.
+    fn took_back(&mut self, file: &FileChange) {
+        self.restored.retain(|path| *path != file.path);
+        self.deleted.retain(|path| *path != file.path);
+        let paths = if file.before.is_some() { &mut self.restored } else { &mut self.deleted };
+        paths.push(file.path.clone());
+    }
 }
 
 /// Takes the changes of a run back, newest first, each set as a whole (spec 3.10). A set whose files were changed since
@@ -102,7 +137,7 @@ pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone
         let journal = Journal::new(&files, &task, &run, set);
         match disk::revert(&changes, &workspace, &**store, &journal, &CancellationToken::new()) {
             Ok(()) => {
-                undone.restored.extend(changes.files.iter().map(|file| file.path.clone()));
+                changes.files.iter().for_each(|file| undone.took_back(file));
                 let n = session.facts() + 1;
                 let event = Event::ChangesReverted { task, run, set };
                 session.record_quietly(Fact { v: VERSION, n, at: SystemClock.now_ms(), event })?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use callsheet_core::record::{Answer, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
+use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run, TaskRun};
 use callsheet_core::spec::{ExecRunId, Headless, Slug};
 
@@ -21,7 +22,7 @@ pub(super) fn approve(work: Work, run: &Run, gate: Gate) -> Outcome {
     let said = said_before(run, &gate);
     let when_absent = (run.settings().headless == Headless::Deny).then(|| Answer::Deny { words: NOBODY.to_owned() });
     let view = match view(&*work.world.store, work.world.workspace.root(), run, &gate) {
-        Ok(view) => view,
+        Ok(view) => with_models(view, &work.world, run),
         Err(fault) => return super::work::ready(Err(fault.into())),
     };
     Box::pin(async move {
@@ -50,7 +51,14 @@ fn said_before(run: &Run, gate: &Gate) -> Option<Answer> {
         Headless::Slugs(slugs) => {
             let named: BTreeMap<Slug, Verdict> =
                 tasks.iter().filter(|task| slugs.contains(task)).map(|task| (task.clone(), Verdict::Approve)).collect();
-            (named.len() == tasks.len()).then_some(Answer::Listed)
+            match &gate.kind {
+                _ if named.len() == tasks.len() => Some(Answer::Listed),
+                // The others stay pending: the gate asks again for them alone.
+                GateKind::BeforeRun(_) if !named.is_empty() => {
+                    Some(Answer::Each { verdicts: named, words: String::new() })
+                }
+                _ => None,
+            }
         }
     }
 }
@@ -91,6 +99,17 @@ pub fn view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> Result
         }
     }
     Ok(view)
+}
+
+/// The record knows the model a run was started with; that of the execution phase or of a skill is known here.
+fn with_models(mut view: GateView, world: &World, run: &Run) -> GateView {
+    for writer in &mut view.writers {
+        let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
+        if let Ok(model) = world.models.model(Phase::Execute, skill.and_then(|skill| skill.model.as_deref())) {
+            writer.model.clone_from(&model.info().id);
+        }
+    }
+    view
 }
 
 fn writer(store: &dyn Store, run: &Run, task: &TaskRun) -> Result<WriterView, StoreFault> {

@@ -220,6 +220,8 @@ pub(super) fn context(world: &World, run: &Run, settings: &Settings, catalog: Ve
         has_current_file: world.current_file.is_some(),
         prompt_budget: prompt_budget(world, settings),
         reference_budget: settings.budget.reference,
+        refine: settings.refine,
+        restricted: run.no_longer_relevant().iter().cloned().collect(),
         strict: settings.strict,
         ..ReadContext::default()
     }

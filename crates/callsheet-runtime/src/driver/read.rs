@@ -10,7 +10,8 @@ use callsheet_core::reply::task::{
     summary_files, summary_with_details,
 };
 use callsheet_core::reply::{
-    self, Answer, Change, Execution, Issue, ListReply, Lookup, LoopTurn, Phase, ReadContext, Reading, Repair, Severity,
+    self, Answer, Change, Execution, Issue, IssueCode, ListReply, Lookup, LoopTurn, Phase, ReadContext, Reading,
+    Refinement, Repair, Severity,
 };
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput};
 use callsheet_core::sheet;
@@ -66,7 +67,7 @@ struct Input<'a> {
 
 impl Input<'_> {
     fn refused(&self, issues: Vec<Issue>, repairs: Vec<Repair>) -> Event {
-        Event::ReplyRefused { key: self.asked.key.clone(), issues, repairs }
+        Event::ReplyRefused { key: self.asked.key.clone(), issues, repairs, valid: None }
     }
 
     fn owner(&self) -> Result<&TaskRun, DriveFault> {
@@ -90,17 +91,7 @@ impl Input<'_> {
 
     /// What a reply about one task is compared with.
     fn task_context(&self) -> Result<ReadContext, DriveFault> {
-        let task = self.owner()?;
-        let mut skill = self.world.pinned(task.skill.as_ref())?;
-        if let Some(name) = &task.task.skill {
-            skill.name.clone_from(name);
-        }
-        let mut context = known::context(self.world, self.run, self.run.settings(), vec![skill]);
-        context.current = Some(task.task.clone());
-        context.length_stop = self.length_stop;
-        context.shown_in_full.clone_from(&self.shown.in_full);
-        context.shown_in_part.clone_from(&self.shown.in_part);
-        Ok(context)
+        task_context(self.world, self.run, self.owner()?, &self.shown, self.length_stop)
     }
 
     fn refinement(&self) -> Result<Event, DriveFault> {
@@ -114,7 +105,10 @@ impl Input<'_> {
                 issues: reading.issues,
             }
         } else {
-            self.refused(reading.issues, reading.repairs)
+            let valid =
+                Some(valid_parts(reading.value, &reading.issues)).filter(|valid| *valid != Refinement::default());
+            let key = self.asked.key.clone();
+            Event::ReplyRefused { key, issues: reading.issues, repairs: reading.repairs, valid }
         })
     }
 
@@ -208,8 +202,41 @@ impl Input<'_> {
     }
 }
 
+/// What a reply about `task` is compared with.
+pub(super) fn task_context(
+    world: &World,
+    run: &Run,
+    task: &TaskRun,
+    shown: &ShownFiles,
+    length_stop: bool,
+) -> Result<ReadContext, DriveFault> {
+    let mut skill = world.pinned(task.skill.as_ref())?;
+    if let Some(name) = &task.task.skill {
+        skill.name.clone_from(name);
+    }
+    let mut context = known::context(world, run, run.settings(), vec![skill]);
+    context.current = Some(task.task.clone());
+    context.length_stop = length_stop;
+    context.shown_in_full.clone_from(&shown.in_full);
+    context.shown_in_part.clone_from(&shown.in_part);
+    Ok(context)
+}
+
+/// What of a refused refinement enters the task (spec 3.7, 12). Reading leaves bad links and calls out already; links
+/// of which nothing is left, or that are too much together, do not take the place of those the task has.
+fn valid_parts(mut value: Refinement, issues: &[Issue]) -> Refinement {
+    let refused =
+        |issue: &&Issue| issue.severity == Severity::Error && issue.place.key.as_deref() == Some("References");
+    let mut errors = issues.iter().filter(refused).peekable();
+    let none_left = errors.peek().is_some() && value.references.as_ref().is_some_and(Vec::is_empty);
+    if none_left || errors.any(|issue| issue.code == IssueCode::OverBudget) {
+        value.references = None;
+    }
+    value
+}
+
 /// Keeps composed edits as a change set, checked against the project as it is.
-fn keep(world: &World, edits: &[FileEdit]) -> Result<Result<ChangeSet, Vec<Issue>>, DriveFault> {
+pub(super) fn keep(world: &World, edits: &[FileEdit]) -> Result<Result<ChangeSet, Vec<Issue>>, DriveFault> {
     let diff = change::diff_of(edits);
     let edits: Vec<Edit> = edits
         .iter()

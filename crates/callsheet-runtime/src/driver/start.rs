@@ -129,6 +129,12 @@ fn one_task(world: &World, name: &str, prompt: &str, settings: &Settings) -> Res
             near.join(", ")
         )));
     }
+    if loaded.catalog.get(name).is_some_and(|skill| skill.policy.lacks_refinement(settings.refine, &[])) {
+        return Err(DriveFault::Invalid(format!(
+            "skill \"{name}\" needs tool arguments that only a refinement can give, and refinement is switched off. \
+             Allow it with `--refine auto`"
+        )));
+    }
     let task = Task {
         name: String::new(),
         slug: Slug::new(""),

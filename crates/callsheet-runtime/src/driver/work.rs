@@ -48,7 +48,9 @@ impl Work {
             }
             Effect::AskApproval(gate) => gates::approve(self, run, gate),
             Effect::AskPerson { task, run: exec, call, question } => gates::question(self, task, exec, call, question),
-            Effect::ApplyChanges { task, run: exec, set, changes } => changes::apply(self, task, exec, set, changes),
+            Effect::ApplyChanges { task, run: exec, set, changes } => {
+                changes::apply(self, run, task, exec, set, changes)
+            }
             Effect::RollBack { task, run: exec, set, changes } => changes::roll_back(self, task, exec, set, changes),
             Effect::ReadReply(_)
             | Effect::CheckReferences { .. }

@@ -17,9 +17,12 @@ pub struct Page {
     pub truncated: bool,
 }
 
-/// Why a page could not be had.
+/// Why a page could not be had. Its words are for people and logs; a model reads those of the issue or tool output.
 #[derive(Debug, thiserror::Error)]
 pub enum FetchFault {
+    /// There is no network access.
+    #[error("there is no network access")]
+    Off,
     /// The address is not allowed; the text says why. A retry does not help.
     #[error("refused: {0}")]
     Refused(String),

@@ -3,11 +3,10 @@
 
 use std::io::{self, Read};
 
+use callsheet_core::prompt::{Excerpt, Gap, line_count};
 use callsheet_core::spec::{BlobHasher, BlobId, TokenCount};
 
 use crate::paths::{BINARY_PROBE, EntryKind, Listing, Located, PathFault, Workspace, reason};
-
-use super::excerpt::{Excerpt, Gap, line_count};
 
 /// Files up to this size are read whole; of larger ones only the ends are kept.
 const WHOLE_LIMIT: u64 = 4 * 1024 * 1024;

@@ -1,5 +1,6 @@
 //! Finding what one reference means.
 
+use callsheet_core::prompt::Excerpt;
 use callsheet_core::reply::near::nearest;
 use callsheet_core::reply::{Issue, IssueCode, Phase, Severity};
 use callsheet_core::spec::{BlobId, Fragment, PlanPart, Slug, Target};
@@ -8,7 +9,6 @@ use crate::issues::Finding;
 use crate::paths::{EntryKind, Located, PathFault, Workspace};
 use crate::ports::Page;
 
-use super::excerpt::Excerpt;
 use super::files::{self, Content, TextFile};
 use super::language::{is_markdown, language};
 use super::project::{CANDIDATES, Project};

@@ -5,7 +5,6 @@
 //! stay on the line of their heading.
 
 mod answer;
-mod excerpt;
 mod files;
 mod gather;
 mod language;
@@ -17,7 +16,7 @@ mod shares;
 mod sources;
 
 pub use answer::answer;
-pub use excerpt::{Excerpt, Gap, Shown, cut, line_count, preview};
+pub use callsheet_core::prompt::{Excerpt, Gap, Shown, cut, line_count, preview};
 pub use gather::project_description;
 pub use language::language;
 pub use pages::Pages;

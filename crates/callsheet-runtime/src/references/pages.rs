@@ -41,14 +41,14 @@ impl Pages {
     /// The page, fetched if it has not been.
     ///
     /// # Errors
-    /// As `Fetch::fetch`; `Refused` without network access.
+    /// As `Fetch::fetch`; `Off` without network access.
     pub async fn page(&self, url: &str, cancel: &CancellationToken) -> Result<Page, FetchFault> {
         let cell = self.cell(url);
         let fetched = cell.get_or_try_init(|| async {
             if let Some(page) = self.kept(url) {
                 return Ok(page);
             }
-            let fetch = self.fetch.as_ref().ok_or_else(|| FetchFault::Refused("there is no network access".to_owned()));
+            let fetch = self.fetch.as_ref().ok_or(FetchFault::Off);
             let page = fetch?.fetch(url, cancel).await?;
             self.keep(url, &page);
             Ok(page)

@@ -2,14 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use callsheet_core::prompt::{Shown, cut, preview};
 use callsheet_core::reply::{Issue, IssueCode};
+use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{BlobId, Reference, Target};
 use tokio_util::sync::CancellationToken;
 
 use crate::paths::Workspace;
 use crate::ports::FetchFault;
 
-use super::excerpt::{Shown, cut, preview};
 use super::gather::{Extent, Gatherer, Piece};
 use super::pages::Pages;
 use super::render::{block_of, restricted_text};
@@ -55,6 +56,12 @@ pub struct Request<'a> {
     pub writer_before: bool,
     /// Canonical links that are no longer relevant (spec 5.10).
     pub restricted: &'a BTreeSet<String>,
+}
+
+impl Request<'_> {
+    fn is_restricted(&self, target: &Target) -> bool {
+        self.restricted.contains(&link_target(target))
+    }
 }
 
 /// Where contents come from.
@@ -120,11 +127,8 @@ pub async fn resolve(
             match sources.pages.page(url, cancel).await {
                 Ok(_) => {}
                 Err(FetchFault::Cancelled) => return Err(FetchFault::Cancelled),
-                Err(FetchFault::Refused(reason)) => {
-                    refused.insert(url.to_owned(), (IssueCode::HttpRefused, "http-refused", reason));
-                }
                 Err(fault) => {
-                    refused.insert(url.to_owned(), (IssueCode::FileUnreadable, "http-failed", fault.to_string()));
+                    refused.insert(url.to_owned(), words(fault));
                 }
             }
         }
@@ -132,11 +136,28 @@ pub async fn resolve(
     Ok(show(request, sources, &refused))
 }
 
+/// The issue of a page that could not be had: code, key of its words, reason.
+fn words(fault: FetchFault) -> (IssueCode, &'static str, String) {
+    let none = String::new();
+    match fault {
+        FetchFault::Off => (IssueCode::HttpRefused, "http-no-network", none),
+        FetchFault::Refused(reason) => (IssueCode::HttpRefused, "http-refused", reason),
+        FetchFault::Status(status) => (IssueCode::FileUnreadable, "http-status", status.to_string()),
+        FetchFault::NotText(media) => (IssueCode::FileUnreadable, "http-not-text", media),
+        FetchFault::Network(reason) => (IssueCode::FileUnreadable, "http-failed", reason),
+        FetchFault::Cancelled => (IssueCode::FileUnreadable, "http-cancelled", none),
+    }
+}
+
 /// The issues of references as they stand now, without fetching or rendering anything.
 pub fn check(request: &Request<'_>, sources: &Sources<'_>) -> Vec<Issue> {
     let refused = BTreeMap::new();
     let mut gatherer = Gatherer::new(request, sources, &refused);
     for wanted in request.references.iter().filter(|wanted| !wanted.carried) {
+        if request.is_restricted(&wanted.reference.target) {
+            let link = wanted.reference.target.to_string();
+            gatherer.warn(IssueCode::ReferenceRestricted, "reference-restricted", &link);
+        }
         gatherer.piece(&wanted.reference.target);
     }
     gatherer.issues
@@ -167,7 +188,7 @@ fn show(
     for wanted in request.references {
         let target = &wanted.reference.target;
         let link = target.to_string();
-        if request.restricted.contains(&link) {
+        if request.is_restricted(target) {
             if wanted.carried {
                 items.push(Err(stub(link)));
                 continue;

@@ -1,36 +1,20 @@
 //! `ask_user`: a question to the person. The host asks; the answer becomes the output of the call.
 
 use async_trait::async_trait;
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::spec::ToolSpec;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::common::{Stop, arguments, settle, spec};
+use crate::common::{Stop, arguments, reading_tool, settle};
 
-/// The tool.
-#[derive(Debug)]
-pub struct AskUser(ToolSpec);
+reading_tool!(AskUser, "ask_user");
 
 #[derive(Deserialize)]
 struct Arguments {
     prompt: String,
     #[serde(default)]
     choices: Vec<String>,
-}
-
-impl AskUser {
-    /// The tool.
-    pub fn new() -> Self {
-        let classes = (ToolEffect::Read, RepeatClass::Read);
-        Self(spec("ask_user", include_str!("description.md"), include_str!("schema.json"), classes))
-    }
-}
-
-impl Default for AskUser {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 #[async_trait]

@@ -58,6 +58,31 @@ pub(crate) fn spec(name: &str, description: &str, schema: &str, classes: (ToolEf
     }
 }
 
+/// The type of a tool that only reads and may be called again: its spec from the files of its folder, and nothing else.
+macro_rules! reading_tool {
+    ($tool:ident, $name:literal) => {
+        /// The tool.
+        #[derive(Debug)]
+        pub struct $tool(ToolSpec);
+
+        impl $tool {
+            /// The tool.
+            pub fn new() -> Self {
+                let classes = (callsheet_core::spec::ToolEffect::Read, callsheet_core::spec::RepeatClass::Read);
+                let (description, schema) = (include_str!("description.md"), include_str!("schema.json"));
+                Self($crate::common::spec($name, description, schema, classes))
+            }
+        }
+
+        impl Default for $tool {
+            fn default() -> Self {
+                Self::new()
+            }
+        }
+    };
+}
+pub(crate) use reading_tool;
+
 /// Typed arguments. The caller has held them against the schema already; what the schema cannot say is said here.
 pub(crate) fn arguments<T: DeserializeOwned>(arguments: &Value) -> Result<T, Stop> {
     let empty = Value::Object(serde_json::Map::new());

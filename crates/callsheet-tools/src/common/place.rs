@@ -50,12 +50,12 @@ impl Place {
 
     /// What is there now.
     pub(crate) fn kind(&self) -> Result<EntryKind, Stop> {
-        self.workspace.kind(&self.located).map_err(|fault| Stop::failed("refused", &[("fault", &fault)]))
+        self.workspace.kind(&self.located).map_err(|fault| refusal(&fault))
     }
 
     /// Opens it; the confinement is checked again on the opened parent.
     pub(crate) fn open(&self) -> Result<File, Stop> {
-        self.workspace.open(&self.located).map_err(|fault| Stop::failed("refused", &[("fault", &fault)]))
+        self.workspace.open(&self.located).map_err(|fault| refusal(&fault))
     }
 
     /// Opens a file below it that a walk found.
@@ -91,7 +91,7 @@ pub(crate) fn readable(context: &ToolContext, path: &str, ticket: &Ticket) -> Re
     match located {
         Ok(located) => Ok(Place::new(&workspace, located)),
         Err(PathFault::Missing(_)) => Err(Stop::Failed(missing(&workspace, path, ticket))),
-        Err(fault) => Err(Stop::failed("refused", &[("fault", &fault)])),
+        Err(fault) => Err(refusal(&fault)),
     }
 }
 
@@ -99,7 +99,21 @@ pub(crate) fn readable(context: &ToolContext, path: &str, ticket: &Ticket) -> Re
 pub(crate) fn writable(context: &ToolContext, path: &str) -> Result<String, Stop> {
     match context.workspace.locate_writable(path) {
         Ok(located) => Ok(located.path().to_owned()),
-        Err(fault) => Err(Stop::failed("refused", &[("fault", &fault)])),
+        Err(fault) => Err(refusal(&fault)),
+    }
+}
+
+fn refusal(fault: &PathFault) -> Stop {
+    match fault {
+        PathFault::Outside(path) => Stop::failed("path-outside", &[("path", path)]),
+        PathFault::Protected(path) => Stop::failed("path-protected", &[("path", path)]),
+        PathFault::Missing(path) => Stop::failed("does-not-exist", &[("path", path)]),
+        PathFault::Unreadable { path, reason } => {
+            Stop::failed("path-unreadable", &[("path", path), ("reason", reason)])
+        }
+        PathFault::Unwritable { path, reason } => {
+            Stop::failed("path-unwritable", &[("path", path), ("reason", reason)])
+        }
     }
 }
 

@@ -1,8 +1,18 @@
-//! What tools say to models: the words stand in `prompts/words.txt`.
+//! What tools say to models: the words stand in `prompts/`, one file a tool and one for what they share.
 
 use std::fmt::Display;
 
-const WORDS: &str = include_str!("../prompts/words.txt");
+const WORDS: &[&str] = &[
+    include_str!("../prompts/common.txt"),
+    include_str!("../prompts/ask_user.txt"),
+    include_str!("../prompts/fetch_url.txt"),
+    include_str!("../prompts/find_files.txt"),
+    include_str!("../prompts/list_files.txt"),
+    include_str!("../prompts/read_file.txt"),
+    include_str!("../prompts/run_command.txt"),
+    include_str!("../prompts/search_text.txt"),
+    include_str!("../prompts/write_file.txt"),
+];
 
 /// The words of a key with its `{name}`s filled in, in one pass: what is filled in is not scanned.
 pub(crate) fn say(key: &str, values: &[(&str, &dyn Display)]) -> String {
@@ -29,7 +39,12 @@ pub(crate) fn say(key: &str, values: &[(&str, &dyn Display)]) -> String {
 }
 
 fn words(key: &str) -> Option<&'static str> {
-    WORDS.lines().filter_map(|line| line.split_once(" = ")).find(|(known, _)| *known == key).map(|(_, text)| text)
+    lines().find(|(known, _)| *known == key).map(|(_, text)| text)
+}
+
+/// Every key with its words.
+fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
+    WORDS.iter().flat_map(|file| file.lines()).filter_map(|line| line.split_once(" = "))
 }
 
 #[cfg(test)]
@@ -51,12 +66,18 @@ mod tests {
     fn every_key_is_said_somewhere_and_every_key_said_is_known() {
         let mut code = String::new();
         sources(&std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut code);
-        for (key, _) in WORDS.lines().filter_map(|line| line.split_once(" = ")) {
+        let mut keys = std::collections::BTreeSet::new();
+        for (key, _) in lines() {
+            assert!(keys.insert(key), "{key} stands twice");
             assert!(code.contains(&format!("\"{key}\"")), "{key} is never said");
         }
-        let calls = code.split("say(").skip(1).chain(code.split("failed(").skip(1));
+        let calls = ["say(", "failed(", "refused(", "network("].into_iter().flat_map(|call| code.split(call).skip(1));
         let said: Vec<&str> =
             calls.filter_map(|after| after.trim_start().strip_prefix('"')?.split('"').next()).collect();
+        let kinds = code.split("\"fetch-at-").skip(1).filter_map(|after| after.split('"').next());
+        for kind in kinds.filter(|kind| !kind.is_empty()) {
+            assert!(words(&format!("fetch-at-{kind}")).is_some(), "{kind} has no words");
+        }
         assert!(said.len() > 20);
         for key in said {
             assert!(words(key).is_some(), "{key} has no words");

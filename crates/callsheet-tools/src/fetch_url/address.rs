@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Why an address is refused; `None`: it is a public one.
+/// Why an address is refused, as a key of the tool's words; `None`: it is a public one.
 pub(super) fn refusal(address: IpAddr) -> Option<&'static str> {
     match address {
         IpAddr::V4(address) => refusal_v4(address),
@@ -12,17 +12,17 @@ pub(super) fn refusal(address: IpAddr) -> Option<&'static str> {
 
 fn refusal_v4(address: Ipv4Addr) -> Option<&'static str> {
     Some(match address.octets() {
-        [0, ..] => "an unspecified address",
-        [127, ..] => "a loopback address",
-        [10, ..] | [192, 168, ..] | [172, 16..=31, ..] => "a private address",
-        [100, 64..=127, ..] => "an address behind a carrier's translation",
-        [169, 254, ..] => "a link-local address, where clouds keep their metadata",
+        [0, ..] => "fetch-at-unspecified",
+        [127, ..] => "fetch-at-loopback",
+        [10, ..] | [192, 168, ..] | [172, 16..=31, ..] => "fetch-at-private",
+        [100, 64..=127, ..] => "fetch-at-carrier",
+        [169, 254, ..] => "fetch-at-link-local-clouds",
         // A cloud's own services answer here, on every machine of it.
-        [168, 63, 129, 16] => "a metadata address",
-        [192, 0, 0, _] | [192, 88, 99, _] | [198, 18..=19, ..] => "a reserved address",
-        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => "a documentation address",
-        [224..=239, ..] => "a multicast address",
-        [240..=255, ..] => "a reserved address",
+        [168, 63, 129, 16] => "fetch-at-metadata",
+        [192, 0, 0, _] | [192, 88, 99, _] | [198, 18..=19, ..] => "fetch-at-reserved",
+        [192, 0, 2, _] | [198, 51, 100, _] | [203, 0, 113, _] => "fetch-at-documentation",
+        [224..=239, ..] => "fetch-at-multicast",
+        [240..=255, ..] => "fetch-at-reserved",
         _ => return None,
     })
 }
@@ -33,18 +33,18 @@ fn refusal_v6(address: Ipv6Addr) -> Option<&'static str> {
         refusal_v4(Ipv4Addr::new(a, b, c, d))
     };
     Some(match address.segments() {
-        [0, 0, 0, 0, 0, 0, 0, 0] => "an unspecified address",
-        [0, 0, 0, 0, 0, 0, 0, 1] => "a loopback address",
+        [0, 0, 0, 0, 0, 0, 0, 0] => "fetch-at-unspecified",
+        [0, 0, 0, 0, 0, 0, 0, 1] => "fetch-at-loopback",
         // An IPv4 address in another dress: mapped, compatible, translated (NAT64), 6to4.
         [0, 0, 0, 0, 0, 0xffff | 0, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
             return v4(high, low);
         }
-        [0x64, 0xff9b, 1, ..] | [0x2001, 0..=0x1ff, ..] | [0x100, 0, 0, 0, ..] | [0x5f00, ..] => "a reserved address",
-        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0x0fff, ..] => "a documentation address",
-        [0xfc00..=0xfdff, ..] => "a private address",
-        [0xfe80..=0xfebf, ..] => "a link-local address",
-        [0xfec0..=0xfeff, ..] => "a private address",
-        [0xff00..=0xffff, ..] => "a multicast address",
+        [0x64, 0xff9b, 1, ..] | [0x2001, 0..=0x1ff, ..] | [0x100, 0, 0, 0, ..] | [0x5f00, ..] => "fetch-at-reserved",
+        [0x2001, 0xdb8, ..] | [0x3fff, 0..=0x0fff, ..] => "fetch-at-documentation",
+        [0xfc00..=0xfdff, ..] => "fetch-at-private",
+        [0xfe80..=0xfebf, ..] => "fetch-at-link-local",
+        [0xfec0..=0xfeff, ..] => "fetch-at-private",
+        [0xff00..=0xffff, ..] => "fetch-at-multicast",
         _ => return None,
     })
 }

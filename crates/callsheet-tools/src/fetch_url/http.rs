@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::error::Error;
+use std::fmt::Display;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,6 +19,8 @@ use reqwest::header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, LOCATIO
 use reqwest::{Client, Response, Url, redirect};
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
+
+use crate::common::words::say;
 
 use super::address::refusal;
 use super::html::readable_text;
@@ -78,7 +81,8 @@ impl HttpFetch {
 
     async fn page(&self, url: &str) -> Result<Page, FetchFault> {
         let client = self.client.get_or_try_init(|| async { client(&self.pins) }).await?;
-        let mut url = Url::parse(url).map_err(|error| FetchFault::Refused(format!("{url} is no address: {error}")))?;
+        let mut url =
+            Url::parse(url).map_err(|error| refused("fetch-no-address", &[("url", &url), ("error", &error)]))?;
         for _ in 0..=REDIRECTS {
             url.set_fragment(None);
             self.admit(&url).await?;
@@ -87,32 +91,34 @@ impl HttpFetch {
                 .header(ACCEPT, "text/html, text/plain, application/json;q=0.9, */*;q=0.5")
                 .send()
                 .await
-                .map_err(|error| network(&error))?;
+                .map_err(|error| broken(&error))?;
             match redirect_of(&response, &url)? {
                 Some(next) => url = next,
                 None => return page_of(response, url).await,
             }
         }
-        Err(FetchFault::Refused(format!("more than {REDIRECTS} redirects, the last to {url}")))
+        Err(refused("fetch-redirects", &[("count", &REDIRECTS), ("url", &url)]))
     }
 
     /// Checks an address before anything is sent to it, and pins what it may be connected to.
     async fn admit(&self, url: &Url) -> Result<(), FetchFault> {
-        let refused = |why: String| FetchFault::Refused(format!("{url}: {why}"));
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(refused("only http and https are fetched".to_owned()));
+            return Err(refused("fetch-scheme", &[("url", url)]));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(FetchFault::Refused("an address with a user name or password in it is not fetched".to_owned()));
+            return Err(refused("fetch-credentials", &[]));
         }
-        let host =
-            url.host_str().filter(|host| !host.is_empty()).ok_or_else(|| refused("it names no host".to_owned()))?;
-        let port = url.port_or_known_default().ok_or_else(|| refused("it names no port".to_owned()))?;
+        let host = url.host_str().filter(|host| !host.is_empty());
+        let host = host.ok_or_else(|| refused("fetch-no-host", &[("url", url)]))?;
+        let port = url.port_or_known_default().ok_or_else(|| refused("fetch-no-port", &[("url", url)]))?;
         let bare = host.trim_start_matches('[').trim_end_matches(']');
         let listed = self.is_listed(host, port);
         if let Ok(address) = bare.parse::<IpAddr>() {
             return match refusal(address).filter(|_| !listed) {
-                Some(why) => Err(refused(format!("{address} is {why}"))),
+                Some(kind) => {
+                    let facts: Facts<'_> = &[("url", url), ("address", &address), ("kind", &say(kind, &[]))];
+                    Err(refused("fetch-not-public", facts))
+                }
                 None => Ok(()),
             };
         }
@@ -120,17 +126,18 @@ impl HttpFetch {
             .lookup
             .lookup(host, port)
             .await
-            .map_err(|error| FetchFault::Network(format!("{host} could not be looked up: {error}")))?;
+            .map_err(|error| network("fetch-lookup", &[("host", &host), ("error", &error)]))?;
         if addresses.is_empty() {
-            return Err(FetchFault::Network(format!("{host} has no address")));
+            return Err(network("fetch-no-addresses", &[("host", &host)]));
         }
         // One bad address among good ones is no accident.
-        if let Some((address, why)) = addresses
+        if let Some((address, kind)) = addresses
             .iter()
             .filter(|_| !listed)
-            .find_map(|address| refusal(address.ip()).map(|why| (address.ip(), why)))
+            .find_map(|address| refusal(address.ip()).map(|kind| (address.ip(), kind)))
         {
-            return Err(refused(format!("{host} has the address {address}, {why}")));
+            let facts: Facts<'_> = &[("url", url), ("host", &host), ("address", &address), ("kind", &say(kind, &[]))];
+            return Err(refused("fetch-not-public-host", facts));
         }
         self.pins.set(host, addresses);
         Ok(())
@@ -152,7 +159,7 @@ impl Fetch for HttpFetch {
             biased;
             () = cancel.cancelled() => Err(FetchFault::Cancelled),
             page = tokio::time::timeout(TIME, self.page(url)) => {
-                page.unwrap_or_else(|_| Err(FetchFault::Network(format!("no answer within {} s", TIME.as_secs()))))
+                page.unwrap_or_else(|_| Err(network("fetch-no-answer", &[("seconds", &TIME.as_secs())])))
             }
         }
     }
@@ -176,7 +183,7 @@ fn client(pins: &Arc<Pins>) -> Result<Client, FetchFault> {
         .connect_timeout(TIME)
         .user_agent(concat!("callsheet/", env!("CARGO_PKG_VERSION")))
         .build()
-        .map_err(|error| FetchFault::Network(format!("no HTTP client can be made: {error}")))
+        .map_err(|error| network("fetch-no-client", &[("error", &error)]))
 }
 
 /// Where a response sends us; `None`: it is no redirect.
@@ -189,12 +196,12 @@ fn redirect_of(response: &Response, from: &Url) -> Result<Option<Url>, FetchFaul
         .headers()
         .get(LOCATION)
         .and_then(|value| value.to_str().ok())
-        .ok_or_else(|| FetchFault::Network(format!("{from} redirects to nowhere")))?;
-    let next = from
-        .join(target)
-        .map_err(|error| FetchFault::Refused(format!("{from} redirects to {target}, which is no address: {error}")))?;
+        .ok_or_else(|| network("fetch-redirect-nowhere", &[("url", from)]))?;
+    let next = from.join(target).map_err(|error| {
+        refused("fetch-redirect-no-address", &[("url", from), ("target", &target), ("error", &error)])
+    })?;
     if from.scheme() == "https" && next.scheme() == "http" {
-        return Err(FetchFault::Refused(format!("{from} redirects from https to http")));
+        return Err(refused("fetch-redirect-insecure", &[("url", from)]));
     }
     Ok(Some(next))
 }
@@ -205,7 +212,7 @@ async fn page_of(mut response: Response, url: Url) -> Result<Page, FetchFault> {
     }
     let encoding = header(response.headers(), CONTENT_ENCODING.as_str());
     if !encoding.is_empty() && !encoding.eq_ignore_ascii_case("identity") {
-        return Err(FetchFault::NotText(format!("{encoding}-compressed data")));
+        return Err(FetchFault::NotText(say("fetch-compressed", &[("encoding", &encoding)])));
     }
     let (media, charset) = media::parse(&header(response.headers(), CONTENT_TYPE.as_str()));
     if !media.is_empty() && !media::is_text(&media) {
@@ -213,7 +220,7 @@ async fn page_of(mut response: Response, url: Url) -> Result<Page, FetchFault> {
     }
     let (bytes, truncated) = body(&mut response).await?;
     if media.is_empty() && !media::looks_like_text(&bytes) {
-        return Err(FetchFault::NotText("unknown".to_owned()));
+        return Err(FetchFault::NotText(say("fetch-unknown-type", &[])));
     }
     let text = media::decode(&bytes, charset.as_deref());
     let text = if media::is_html(&media) { readable_text(&text, Some(&url)) } else { text };
@@ -224,7 +231,7 @@ async fn page_of(mut response: Response, url: Url) -> Result<Page, FetchFault> {
 /// The body up to the cap. What is beyond is never read.
 async fn body(response: &mut Response) -> Result<(Vec<u8>, bool), FetchFault> {
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| network(&error))? {
+    while let Some(chunk) = response.chunk().await.map_err(|error| broken(&error))? {
         let room = CAP.saturating_sub(bytes.len());
         bytes.extend_from_slice(chunk.get(..room.min(chunk.len())).unwrap_or_default());
         if chunk.len() > room {
@@ -238,8 +245,19 @@ fn header(headers: &HeaderMap, name: &str) -> String {
     headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default().trim().to_owned()
 }
 
+/// What fills the words of a fault.
+type Facts<'a> = &'a [(&'a str, &'a dyn Display)];
+
+fn refused(key: &str, facts: Facts<'_>) -> FetchFault {
+    FetchFault::Refused(say(key, facts))
+}
+
+fn network(key: &str, facts: Facts<'_>) -> FetchFault {
+    FetchFault::Network(say(key, facts))
+}
+
 /// The innermost cause says what happened; the layers above repeat the address.
-fn network(error: &reqwest::Error) -> FetchFault {
+fn broken(error: &reqwest::Error) -> FetchFault {
     let mut cause: &dyn Error = error;
     while let Some(source) = cause.source() {
         cause = source;

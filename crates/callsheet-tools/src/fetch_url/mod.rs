@@ -7,36 +7,20 @@ pub(crate) mod http;
 mod media;
 
 use async_trait::async_trait;
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::spec::ToolSpec;
 use callsheet_runtime::ports::{FetchFault, Page, Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
 use serde_json::Value;
 
 use crate::common::text::clip;
 use crate::common::words::say;
-use crate::common::{Stop, arguments, settle, spec};
+use crate::common::{Stop, arguments, reading_tool, settle};
 
-/// The tool.
-#[derive(Debug)]
-pub struct FetchUrl(ToolSpec);
+reading_tool!(FetchUrl, "fetch_url");
 
 #[derive(Deserialize)]
 struct Arguments {
     url: String,
-}
-
-impl FetchUrl {
-    /// The tool.
-    pub fn new() -> Self {
-        let classes = (ToolEffect::Read, RepeatClass::Read);
-        Self(spec("fetch_url", include_str!("description.md"), include_str!("schema.json"), classes))
-    }
-}
-
-impl Default for FetchUrl {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 #[async_trait]
@@ -60,9 +44,19 @@ async fn fetch(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop
     };
     match tokio::time::timeout(context.timeout, fetch.fetch(wanted.url.trim(), &context.cancel)).await {
         Ok(Ok(page)) => Ok(ToolOutcome::Output(shown(&page, context.max_output_bytes))),
-        Ok(Err(FetchFault::Cancelled)) => Err(Stop::Fault(ToolFault::Cancelled)),
-        Ok(Err(fault)) => Err(Stop::failed("fetch-failed", &[("reason", &fault)])),
+        Ok(Err(fault)) => Err(not_fetched(&fault)),
         Err(_) => Err(Stop::failed("fetch-late", &[])),
+    }
+}
+
+fn not_fetched(fault: &FetchFault) -> Stop {
+    match fault {
+        FetchFault::Off => Stop::failed("fetch-off", &[]),
+        FetchFault::Refused(reason) => Stop::failed("fetch-refused", &[("reason", reason)]),
+        FetchFault::Status(status) => Stop::failed("fetch-status", &[("status", status)]),
+        FetchFault::NotText(media) => Stop::failed("fetch-not-text", &[("type", media)]),
+        FetchFault::Network(reason) => Stop::failed("fetch-network", &[("reason", reason)]),
+        FetchFault::Cancelled => Stop::Fault(ToolFault::Cancelled),
     }
 }
 

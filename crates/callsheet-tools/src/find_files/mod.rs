@@ -1,7 +1,7 @@
 //! `find_files`: files by a glob pattern.
 
 use async_trait::async_trait;
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::spec::ToolSpec;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use globset::{GlobBuilder, GlobMatcher};
 use serde::Deserialize;
@@ -11,33 +11,17 @@ use crate::common::place::{Place, readable};
 use crate::common::text::{Capped, count};
 use crate::common::walk::{Found, walk};
 use crate::common::words::say;
-use crate::common::{Stop, arguments, blocking, spec};
+use crate::common::{Stop, arguments, blocking, reading_tool};
 
 /// Files shown at most.
 const FILES: usize = 200;
 
-/// The tool.
-#[derive(Debug)]
-pub struct FindFiles(ToolSpec);
+reading_tool!(FindFiles, "find_files");
 
 #[derive(Deserialize)]
 struct Arguments {
     pattern: String,
     path: Option<String>,
-}
-
-impl FindFiles {
-    /// The tool.
-    pub fn new() -> Self {
-        let classes = (ToolEffect::Read, RepeatClass::Read);
-        Self(spec("find_files", include_str!("description.md"), include_str!("schema.json"), classes))
-    }
-}
-
-impl Default for FindFiles {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 #[async_trait]

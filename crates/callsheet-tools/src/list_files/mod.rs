@@ -1,7 +1,7 @@
 //! `list_files`: what is in a folder.
 
 use async_trait::async_trait;
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::spec::ToolSpec;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
 use serde_json::Value;
@@ -10,33 +10,17 @@ use crate::common::place::readable;
 use crate::common::text::{Capped, count};
 use crate::common::walk::walk;
 use crate::common::words::say;
-use crate::common::{Stop, arguments, blocking, spec};
+use crate::common::{Stop, arguments, blocking, reading_tool};
 
 /// Names shown at most (spec 5.1, as for a referenced folder).
 const NAMES: usize = 200;
 
-/// The tool.
-#[derive(Debug)]
-pub struct ListFiles(ToolSpec);
+reading_tool!(ListFiles, "list_files");
 
 #[derive(Deserialize)]
 struct Arguments {
     path: Option<String>,
     depth: Option<usize>,
-}
-
-impl ListFiles {
-    /// The tool.
-    pub fn new() -> Self {
-        let classes = (ToolEffect::Read, RepeatClass::Read);
-        Self(spec("list_files", include_str!("description.md"), include_str!("schema.json"), classes))
-    }
-}
-
-impl Default for ListFiles {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 #[async_trait]

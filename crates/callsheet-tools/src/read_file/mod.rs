@@ -6,7 +6,7 @@
 use std::io::{BufRead, BufReader, Read};
 
 use async_trait::async_trait;
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::spec::ToolSpec;
 use callsheet_runtime::paths::{BINARY_PROBE, EntryKind};
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
@@ -15,34 +15,18 @@ use serde_json::Value;
 use crate::common::place::{Place, readable};
 use crate::common::text::clip;
 use crate::common::words::say;
-use crate::common::{Stop, Ticket, arguments, blocking, spec};
+use crate::common::{Stop, Ticket, arguments, blocking, reading_tool};
 
 /// Bytes shown at most.
 const CAP: usize = 102_400;
 
-/// The tool.
-#[derive(Debug)]
-pub struct ReadFile(ToolSpec);
+reading_tool!(ReadFile, "read_file");
 
 #[derive(Deserialize)]
 struct Arguments {
     path: String,
     start_line: Option<u64>,
     end_line: Option<u64>,
-}
-
-impl ReadFile {
-    /// The tool.
-    pub fn new() -> Self {
-        let classes = (ToolEffect::Read, RepeatClass::Read);
-        Self(spec("read_file", include_str!("description.md"), include_str!("schema.json"), classes))
-    }
-}
-
-impl Default for ReadFile {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 #[async_trait]

@@ -3,7 +3,7 @@
 mod page;
 
 use async_trait::async_trait;
-use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::spec::ToolSpec;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
@@ -14,12 +14,10 @@ use self::page::Page;
 use crate::common::place::{Place, readable};
 use crate::common::walk::{Found, walk};
 use crate::common::words::say;
-use crate::common::{Stop, Ticket, arguments, blocking, spec};
+use crate::common::{Stop, Ticket, arguments, blocking, reading_tool};
 use crate::find_files::Glob;
 
-/// The tool.
-#[derive(Debug)]
-pub struct SearchText(ToolSpec);
+reading_tool!(SearchText, "search_text");
 
 #[derive(Deserialize)]
 struct Arguments {
@@ -40,20 +38,6 @@ enum Reading {
     Literal,
     /// As a regular expression it fits nothing.
     LiteralAfterRegex,
-}
-
-impl SearchText {
-    /// The tool.
-    pub fn new() -> Self {
-        let classes = (ToolEffect::Read, RepeatClass::Read);
-        Self(spec("search_text", include_str!("description.md"), include_str!("schema.json"), classes))
-    }
-}
-
-impl Default for SearchText {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 #[async_trait]

@@ -1,10 +1,6 @@
 //! Headings of Markdown files: what a symbol change addresses there (spec 3.9, 5.3).
 
-use std::collections::BTreeMap;
-
-use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
-
-use crate::sheet::heading_key;
+use crate::sheet;
 
 use super::text::Lines;
 
@@ -30,85 +26,22 @@ pub struct Heading {
 /// The headings of a Markdown text, in order. Headings in fences, lists and quotes are none.
 pub fn headings(text: &str) -> Vec<Heading> {
     let lines = Lines::of(text);
-    let mut found: Vec<Heading> = Vec::new();
-    let mut repeats: BTreeMap<String, usize> = BTreeMap::new();
-    let mut depth = 0usize;
-    let mut open: Option<(u8, usize, String)> = None;
-    let options = Options::ENABLE_TABLES | Options::ENABLE_YAML_STYLE_METADATA_BLOCKS;
-    for (event, range) in Parser::new_ext(text, options).into_offset_iter() {
-        match event {
-            Event::Start(Tag::Heading { level, .. }) if depth == 0 => {
-                open = Some((number(level), lines.line_at(range.start), String::new()));
-                depth += 1;
-            }
-            Event::End(TagEnd::Heading(_)) if open.is_some() => {
-                depth = depth.saturating_sub(1);
-                if let Some((level, first, title)) = open.take() {
-                    found.push(heading(title, level, first, &mut repeats));
-                }
-            }
-            Event::Start(_) => depth += 1,
-            Event::End(_) => depth = depth.saturating_sub(1),
-            Event::Text(words) | Event::Code(words) => {
-                if let Some((_, _, title)) = &mut open {
-                    title.push_str(&words);
-                }
-            }
-            Event::SoftBreak | Event::HardBreak => {
-                if let Some((_, _, title)) = &mut open {
-                    title.push(' ');
-                }
-            }
-            _ => {}
-        }
-    }
-    close_sections(&mut found, &lines);
+    let content = content_lines(&lines);
+    let number = |line: u32| usize::try_from(line).unwrap_or(usize::MAX);
+    let found = sheet::headings(text).into_iter();
     found
-}
-
-fn heading(title: String, level: u8, first: usize, repeats: &mut BTreeMap<String, usize>) -> Heading {
-    let key = heading_key(&title);
-    let mut anchor = web_anchor(&title);
-    let seen = repeats.entry(anchor.clone()).or_insert(0);
-    if *seen > 0 {
-        anchor = format!("{anchor}-{seen}");
-    }
-    *seen += 1;
-    Heading { title, key, anchor, level, first, last: first, last_blank: first }
-}
-
-/// Lowercase, spaces to hyphens, other punctuation dropped.
-fn web_anchor(title: &str) -> String {
-    title
-        .trim()
-        .chars()
-        .flat_map(char::to_lowercase)
-        .filter_map(|c| match c {
-            ' ' => Some('-'),
-            c if c.is_alphanumeric() || c == '-' || c == '_' => Some(c),
-            _ => None,
+        .map(|heading| {
+            let first = number(heading.first);
+            let last_blank = number(heading.last).max(first);
+            let last = content.get(last_blank).copied().unwrap_or(first).max(first);
+            let sheet::Heading { level, title, key, slug, .. } = heading;
+            Heading { title, key, anchor: slug, level, first, last, last_blank }
         })
         .collect()
 }
 
-/// Sets where sections end. A stack of open sections keeps it linear in the number of headings.
-fn close_sections(found: &mut [Heading], lines: &Lines<'_>) {
-    let mut open: Vec<usize> = Vec::new();
-    let mut ends = vec![lines.count(); found.len()];
-    for (index, heading) in found.iter().enumerate() {
-        while let Some(&last) = open.last() {
-            if found.get(last).is_some_and(|outer| outer.level >= heading.level) {
-                if let Some(end) = ends.get_mut(last) {
-                    *end = heading.first.saturating_sub(1);
-                }
-                open.pop();
-            } else {
-                break;
-            }
-        }
-        open.push(index);
-    }
-    // The last line of each line's run of content, so that trailing blank lines are found without walking them again.
+/// By line, the last line up to it that is not blank, so that trailing blank lines are found without walking them again.
+fn content_lines(lines: &Lines<'_>) -> Vec<usize> {
     let mut content = vec![0usize; lines.count() + 1];
     for line in 1..=lines.count() {
         let before = content.get(line - 1).copied().unwrap_or(0);
@@ -116,21 +49,7 @@ fn close_sections(found: &mut [Heading], lines: &Lines<'_>) {
             *slot = if lines.get(line).trim().is_empty() { before } else { line };
         }
     }
-    for (heading, end) in found.iter_mut().zip(ends) {
-        heading.last_blank = end.max(heading.first);
-        heading.last = content.get(heading.last_blank).copied().unwrap_or(heading.first).max(heading.first);
-    }
-}
-
-fn number(level: HeadingLevel) -> u8 {
-    match level {
-        HeadingLevel::H1 => 1,
-        HeadingLevel::H2 => 2,
-        HeadingLevel::H3 => 3,
-        HeadingLevel::H4 => 4,
-        HeadingLevel::H5 => 5,
-        HeadingLevel::H6 => 6,
-    }
+    content
 }
 
 /// First line of the HTML comment that ends on the line above `first`; `first` itself if there is none.

@@ -108,6 +108,15 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Notes) {
     let collected = collect(&document, kind, &mut notes);
     missing(&document, &collected, kind, context, &mut notes);
     cut_off(&document, &collected, kind, &mut notes);
+    let no_longer_relevant = targets(&collected.irrelevant);
+    let mut own;
+    let context = if no_longer_relevant.is_empty() {
+        context
+    } else {
+        own = context.clone();
+        own.restricted.extend(no_longer_relevant.iter().cloned());
+        &own
+    };
     let mut steps: steps::Steps = Vec::new();
     for step in &collected.steps {
         let read = |raw| task::read(raw, &step.title, &document, kind, context, &mut notes);
@@ -126,7 +135,7 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Notes) {
     let reply = ListReply {
         list: TaskList { goals, steps },
         prompt: collected.prompt.filter(|_| kind == Kind::Sheet),
-        no_longer_relevant: targets(&collected.irrelevant),
+        no_longer_relevant,
         remarks: collected.remarks,
         spans,
     };

@@ -71,10 +71,20 @@ pub fn read(
     }
     let fences: Vec<usize> = fences(raw);
     task.calls = calls::read(&fences, document, &task, context, notes);
+    needs_refinement(&task, written.map_or(raw.span, |(_, span)| span), context, notes);
     notes.set_task(None);
     notes.set_section(None);
     let name_span = raw.all(label::NAME).next().map_or(Span::line(raw.span.first), |label| label.span);
     Draft { task, references, span: raw.span, name_span, section: section.to_owned(), output, repeated: None }
+}
+
+/// A task that cannot be refined must bring the calls of its skill (spec 2.12).
+fn needs_refinement(task: &Task, span: Span, context: &ReadContext, notes: &mut Notes) {
+    let skill = context.catalog.iter().find(|skill| Some(&skill.name) == task.skill.as_ref());
+    if let Some(skill) = skill.filter(|skill| skill.policy.lacks_refinement(context.refine, &task.calls)) {
+        let issue = notes.issue(IssueCode::RefinementRequired, "", span, &[("skill", &skill.name)]);
+        notes.push(issue.key(label::SKILL));
+    }
 }
 
 /// The written name, else the text of the task's heading or item. One line.

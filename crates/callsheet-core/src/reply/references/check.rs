@@ -71,7 +71,12 @@ pub fn check_links(
         }
         let mut checking = Checking { scope, context, notes, span: at, raw: &link.raw };
         if let Some((target, tokens)) = check_written(&link.target, link.linked, &mut checking) {
-            sizes.push((link_target(&target), tokens, target.is_shared()));
+            let canonical = link_target(&target);
+            if context.restricted.contains(&canonical) {
+                let issue = checking.issue(IssueCode::ReferenceRestricted, "", &[]);
+                checking.notes.push(issue.warning());
+            }
+            sizes.push((canonical, tokens, target.is_shared()));
             references.push(Reference { title: link.title.clone(), target });
         }
     }

@@ -1,11 +1,10 @@
 //! Cutting text to a number of tokens (spec 5.8). Pure.
 
-use callsheet_core::spec::{TokenCount, tokens};
+use std::borrow::Cow;
 
-use crate::issues::fill;
+use crate::spec::{TokenCount, tokens};
 
-const LINES_OMITTED: &str = include_str!("prompts/lines-omitted.txt");
-const MIDDLE_OMITTED: &str = include_str!("prompts/middle-omitted.txt");
+use super::Note;
 
 /// Tokens kept free for the note of a cut.
 const NOTE_TOKENS: u32 = 24;
@@ -88,6 +87,31 @@ pub fn line_count(text: &str) -> u32 {
 /// The excerpt if it has at most `share` tokens, else its first 70 % and last 30 %, cut at line ends, with a note in
 /// place (spec 5.8). Lines are broken only where not even one fits.
 pub fn cut(excerpt: &Excerpt, share: u32) -> Shown {
+    cut_with(excerpt, share, Note::OmittedReferenceLines)
+}
+
+/// `cut` of a text that nobody can refer to.
+pub fn cut_tokens(text: &str, share: u32) -> Cow<'_, str> {
+    if tokens(text) <= share {
+        return Cow::Borrowed(text);
+    }
+    let shown = cut_with(&Excerpt::whole(text), share, Note::OmittedLines);
+    Cow::Owned(shown.text.trim_end_matches('\n').to_owned())
+}
+
+/// The first `most` lines of a text that nobody can refer to, with a note of what is left out.
+pub fn cut_lines(text: &str, most: usize) -> Cow<'_, str> {
+    let start: usize = text.split_inclusive('\n').take(most).map(str::len).sum();
+    if start == text.len() {
+        return Cow::Borrowed(text);
+    }
+    let (head, rest) = (text.get(..start).unwrap_or_default(), tail_of(text, start));
+    let first = u32::try_from(most).unwrap_or(u32::MAX).saturating_add(1);
+    let total = line_count(text);
+    Cow::Owned(join(head, &note(Note::OmittedLines, first, total, total, tokens(rest)), "").trim_end().to_owned())
+}
+
+fn cut_with(excerpt: &Excerpt, share: u32, words: Note) -> Shown {
     let all = excerpt.tokens();
     if excerpt.gap.is_none() && all <= share {
         return Shown { text: excerpt.head.clone(), whole: true };
@@ -103,7 +127,7 @@ pub fn cut(excerpt: &Excerpt, share: u32) -> Shown {
     }
     let first = excerpt.first.saturating_add(line_count(head));
     let last = excerpt.last().saturating_sub(line_count(tail)).max(first);
-    let note = note(LINES_OMITTED, first, last, excerpt.total, omitted(all, head, tail));
+    let note = note(words, first, last, excerpt.total, omitted(all, head, tail));
     Shown { text: join(head, &note, tail), whole: false }
 }
 
@@ -122,7 +146,8 @@ pub fn preview(excerpt: &Excerpt, lines: u32, share: u32) -> Shown {
     }
     let first = excerpt.first.saturating_add(line_count(head));
     let last = excerpt.last().max(first);
-    let note = note(LINES_OMITTED, first, last, excerpt.total, omitted(all, head, ""));
+    let words = Note::OmittedReferenceLines;
+    let note = note(words, first, last, excerpt.total, omitted(all, head, ""));
     Shown { text: join(head, &note, ""), whole: false }
 }
 
@@ -131,7 +156,7 @@ fn cut_inside_lines(excerpt: &Excerpt, for_head: u32, for_tail: u32) -> Shown {
     let rest = if excerpt.gap.is_some() { &excerpt.tail } else { tail_of(&excerpt.head, head.len()) };
     let tail = last_chars(rest, for_tail);
     let last = excerpt.last().max(excerpt.first);
-    let note = note(MIDDLE_OMITTED, excerpt.first, last, excerpt.total, omitted(excerpt.tokens(), head, tail));
+    let note = note(Note::OmittedMiddle, excerpt.first, last, excerpt.total, omitted(excerpt.tokens(), head, tail));
     Shown { text: join(head, &note, tail), whole: false }
 }
 
@@ -201,10 +226,10 @@ fn about(count: u32) -> u32 {
     (whole + up).saturating_mul(unit)
 }
 
-fn note(words: &str, first: u32, last: u32, total: u32, tokens: u32) -> String {
+fn note(words: Note, first: u32, last: u32, total: u32, tokens: u32) -> String {
     let values = [first, last, total, tokens].map(|number| number.to_string());
     let [first, last, total, tokens] = &values;
-    fill(words, &[("first", first), ("last", last), ("total", total), ("tokens", tokens)])
+    words.fill(&[("first", first), ("last", last), ("total", total), ("tokens", tokens)])
 }
 
 fn join(head: &str, note: &str, tail: &str) -> String {
@@ -217,7 +242,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Excerpt, about, cut, preview};
-    use callsheet_core::spec::tokens;
+    use crate::spec::tokens;
 
     #[test]
     fn about_keeps_two_digits() {

@@ -13,6 +13,8 @@ pub mod skill;
 
 pub mod reply;
 
+pub mod template;
+
 pub mod record;
 
 pub mod adopt;

@@ -2,6 +2,7 @@
 //! what keeps a value valid.
 
 mod ids;
+mod limits;
 mod reference;
 mod settings;
 mod skill;
@@ -10,6 +11,7 @@ mod tokens;
 mod tool;
 
 pub use ids::{BlobHasher, BlobId, ExecRunId, RunId, Slug};
+pub use limits::{LIMIT_ROWS, LimitRange, LimitRow, TaskLimits};
 pub use reference::{Fragment, PlanPart, Reference, Target};
 pub use settings::{ApprovalMode, Budget, Headless, Limits, MergePolicy, Policy, Settings};
 pub use skill::{Skill, SkillForm, SkillLayer, SkillLimits, SkillMode, SkillPolicy, SkillSource};

@@ -97,8 +97,35 @@ pub struct Limits {
     pub timeout_seconds: u32,
     /// Wall time of a run without waiting for a person, seconds.
     pub run_timeout_seconds: Option<u64>,
+    /// Nesting of subtasks, and the times one template may stand on the call stack.
+    #[serde(skip_serializing_if = "is_default_depth")]
+    pub max_depth: u32,
+    /// Elements a `map` or `reduce` takes.
+    #[serde(skip_serializing_if = "is_default_items")]
+    pub max_items: u32,
+    /// Equal turns in a row after which a handler of a template ends.
+    #[serde(skip_serializing_if = "is_default_repeats")]
+    pub no_progress_repeats: u32,
     /// Share of a limit at which a person is told.
     pub warning_threshold: f64,
+}
+
+const DEPTH: u32 = 5;
+const ITEMS: u32 = 1_000;
+const REPEATS: u32 = 3;
+
+// Limits of templates alone are left out of the records of sheets.
+
+fn is_default_depth(value: &u32) -> bool {
+    *value == DEPTH
+}
+
+fn is_default_items(value: &u32) -> bool {
+    *value == ITEMS
+}
+
+fn is_default_repeats(value: &u32) -> bool {
+    *value == REPEATS
 }
 
 impl Default for Limits {
@@ -112,6 +139,9 @@ impl Default for Limits {
             max_cost_usd: None,
             timeout_seconds: 600,
             run_timeout_seconds: None,
+            max_depth: DEPTH,
+            max_items: ITEMS,
+            no_progress_repeats: REPEATS,
             warning_threshold: 0.8,
         }
     }

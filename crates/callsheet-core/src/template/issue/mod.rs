@@ -1,0 +1,80 @@
+//! What is wrong with a template or worth knowing, where, and what to do (spec 3).
+
+mod codes;
+mod report;
+
+pub use codes::{Code, Severity};
+pub(in crate::template) use report::{Draft, Report};
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Another place that belongs to an issue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Related {
+    /// 1-based line.
+    pub line: u32,
+    /// 1-based column in Unicode scalar values.
+    pub column: u32,
+    /// What is there; a clause without a final period.
+    pub message: String,
+    /// The file, when it is another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+/// One diagnostic. Its JSON form is one object with the keys in this order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issue {
+    /// Code.
+    pub code: Code,
+    /// What it does.
+    pub severity: Severity,
+    /// The rule in words.
+    pub rule: String,
+    /// What is wrong; a clause without a final period.
+    pub message: String,
+    /// The file as shown to a person.
+    pub file: String,
+    /// 1-based line.
+    pub line: u32,
+    /// 1-based column in Unicode scalar values.
+    pub column: u32,
+    /// Line of the end.
+    pub end_line: u32,
+    /// Column after the last character.
+    pub end_column: u32,
+    /// Template and elements, joined by `/`; ids and names where there are any.
+    pub path: String,
+    /// What stands there.
+    pub found: Option<String>,
+    /// What may stand there.
+    pub expected: Vec<String>,
+    /// What to do; a clause without a final period.
+    pub advice: String,
+    /// Other places.
+    pub related: Vec<Related>,
+}
+
+impl Issue {
+    /// Whether it makes its template unavailable; with `strict` warnings do too.
+    pub fn blocks(&self, strict: bool) -> bool {
+        self.severity == Severity::Error || (strict && self.severity == Severity::Warning)
+    }
+}
+
+impl fmt::Display for Issue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { code, severity, message, file, line, column, .. } = self;
+        write!(f, "{file}:{line}:{column}: {} {code} {}: {message}", severity.as_str(), self.rule)?;
+        if !self.advice.is_empty() {
+            write!(f, "; {}", self.advice)?;
+        }
+        for related in &self.related {
+            let other = related.file.as_ref().unwrap_or(file);
+            write!(f, "\n  {other}:{}:{}: {}", related.line, related.column, related.message)?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,101 @@
+//! Elements, indents and escapes.
+
+use super::Printed;
+
+type Attributes<'a> = [(&'a str, String)];
+
+/// Writes elements.
+#[derive(Debug, Default)]
+pub(super) struct Writer {
+    text: String,
+    depth: usize,
+    lost: Vec<String>,
+}
+
+impl Writer {
+    fn start(&mut self, name: &str, attributes: &Attributes<'_>) {
+        self.indent(self.depth);
+        self.text.push('<');
+        self.text.push_str(name);
+        for (name, value) in attributes {
+            self.text.push_str(&format!(" {name}=\"{}\"", escape(value, true)));
+        }
+    }
+
+    fn indent(&mut self, depth: usize) {
+        self.text.push_str(&"  ".repeat(depth));
+    }
+
+    pub(super) fn open(&mut self, name: &str, attributes: &Attributes<'_>) {
+        self.start(name, attributes);
+        self.text.push_str(">\n");
+        self.depth += 1;
+    }
+
+    pub(super) fn close(&mut self, name: &str) {
+        self.depth = self.depth.saturating_sub(1);
+        self.indent(self.depth);
+        self.text.push_str(&format!("</{name}>\n"));
+    }
+
+    /// An element without content.
+    pub(super) fn empty(&mut self, name: &str, attributes: &Attributes<'_>) {
+        self.start(name, attributes);
+        self.text.push_str("/>\n");
+    }
+
+    /// An element with text that is dedented on reading. Several lines stand indented between the tags.
+    pub(super) fn text(&mut self, name: &str, attributes: &Attributes<'_>, text: &str) {
+        if text.is_empty() {
+            return self.empty(name, attributes);
+        }
+        if !text.contains('\n') {
+            return self.inline(name, attributes, text);
+        }
+        self.open(name, attributes);
+        for line in escape(text, false).split('\n') {
+            if !line.is_empty() {
+                self.indent(self.depth);
+                self.text.push_str(line);
+            }
+            self.text.push('\n');
+        }
+        self.close(name);
+    }
+
+    /// An element with text that keeps its line ends.
+    pub(super) fn inline(&mut self, name: &str, attributes: &Attributes<'_>, text: &str) {
+        self.start(name, attributes);
+        self.text.push('>');
+        self.text.push_str(&escape(text, false));
+        self.text.push_str(&format!("</{name}>\n"));
+    }
+
+    /// Something XML cannot say.
+    pub(super) fn lost(&mut self, what: String) {
+        self.indent(self.depth);
+        self.text.push_str(&format!("<!-- {} -->\n", what.replace("--", "- -")));
+        self.lost.push(what);
+    }
+
+    pub(super) fn finish(self) -> Printed {
+        Printed { text: self.text, lost: self.lost }
+    }
+}
+
+fn escape(text: &str, attribute: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' if attribute => out.push_str("&quot;"),
+            '\r' => out.push_str("&#13;"),
+            '\n' if attribute => out.push_str("&#10;"),
+            '\t' if attribute => out.push_str("&#9;"),
+            other => out.push(other),
+        }
+    }
+    out
+}

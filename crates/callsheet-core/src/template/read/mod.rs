@@ -1,0 +1,134 @@
+//! Reading a template file: XML, aliases, the grammar's table, the typed tree (spec 2, 3). Reading never fails:
+//! every template that can be made out is given, with all issues of the file.
+
+mod alias;
+mod check;
+mod command;
+mod lower;
+mod parts;
+mod scripts;
+mod tasks;
+mod values;
+
+use super::issue::{Code, Draft, Issue, Report, Severity};
+use super::place::{Bytes, Lines};
+use super::tree::Template;
+use super::xml::{self, Fault, FaultKind, Mode};
+
+/// What a file holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FileReading {
+    /// Templates that can be made out, in order, faulty ones too.
+    pub templates: Vec<Template>,
+    /// Every issue with its bytes, in the order of the file.
+    pub issues: Vec<(Bytes, Issue)>,
+    /// Name, if it has one, and bytes of every outermost template or task, also of those that cannot be made out.
+    pub outermost: Vec<(Option<String>, Bytes)>,
+}
+
+impl FileReading {
+    /// Whether a blocking issue concerns a template: it lies in it, or outside of every template of the file.
+    pub fn is_faulty(&self, template: &Template, strict: bool) -> bool {
+        let span = template.origin.spot.span;
+        self.issues
+            .iter()
+            .filter(|(_, issue)| issue.blocks(strict))
+            .any(|(at, _)| span.holds(*at) || !self.outermost.iter().any(|(_, other)| other.holds(*at)))
+    }
+
+    /// Whether there is an issue of severity error.
+    pub fn has_error(&self) -> bool {
+        self.issues.iter().any(|(_, issue)| issue.severity == Severity::Error)
+    }
+}
+
+/// Reads the bytes of a file. `file` is its name as shown to a person.
+pub fn read_file(file: &str, bytes: &[u8]) -> FileReading {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => read_text(file, text),
+        Err(error) => {
+            let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
+            let text = std::str::from_utf8(valid).unwrap_or_default();
+            let lines = Lines::new(text);
+            let mut report = Report::new(file, &lines);
+            let at = Bytes::new(text.len(), text.len());
+            let draft = Draft::new(Code::T004, at, "the file is not UTF-8 from here on");
+            report.add(draft.advice("save it as UTF-8"), "");
+            FileReading { issues: report.into_issues(), ..FileReading::default() }
+        }
+    }
+}
+
+/// Reads the text of a file.
+pub fn read_text(file: &str, text: &str) -> FileReading {
+    let lines = Lines::new(text);
+    let mut document = xml::parse(text, Mode::Strict);
+    let mut reader = Reader::new(file, text, &lines);
+    for fault in std::mem::take(&mut document.faults) {
+        reader.fault(fault);
+    }
+    let (mut templates, mut outermost) = (Vec::new(), Vec::new());
+    if let Some(mut root) = document.root {
+        alias::canonicalise(&mut reader, &mut root);
+        reader.check_root(&root);
+        templates = reader.lower_root(&root);
+        let top: Vec<&xml::Element> = if root.name == "templates" { root.elements().collect() } else { vec![&root] };
+        let name = |element: &xml::Element| element.attribute("name").map(|name| name.value.as_str().to_owned());
+        outermost = top.into_iter().map(|element| (name(element), element.span)).collect();
+    }
+    FileReading { templates, issues: reader.report.into_issues(), outermost }
+}
+
+/// Walks the elements of one file.
+pub(super) struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+    lines: &'a Lines<'a>,
+    report: Report<'a>,
+    /// Names of the elements around, outermost first.
+    path: Vec<String>,
+    /// Start tag of the innermost task.
+    task: Option<Bytes>,
+    /// Damaged elements around.
+    muted: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn new(file: &'a str, text: &'a str, lines: &'a Lines<'a>) -> Self {
+        let report = Report::new(file, lines);
+        Self { file, text, lines, report, path: Vec::new(), task: None, muted: 0 }
+    }
+
+    /// Adds an issue here. Structure is not judged inside a damaged element (spec 3).
+    fn add(&mut self, draft: Draft) {
+        let structural = (Code::T010..=Code::T023).contains(&draft.code());
+        if structural && self.muted > 0 {
+            return;
+        }
+        let opened = self.task.filter(|task| draft.is_error() && !task.holds(draft.span()) && !draft.has_related());
+        let draft = match opened {
+            Some(task) => draft.related(task, "task opened here"),
+            None => draft,
+        };
+        self.report.add(draft, &self.path.join("/"));
+    }
+
+    fn fault(&mut self, fault: Fault) {
+        let code = match fault.kind {
+            FaultKind::Malformed => Code::T001,
+            FaultKind::Forbidden => Code::T002,
+            FaultKind::TooLarge => Code::T003,
+            FaultKind::Encoding => Code::T004,
+            FaultKind::Ignored => Code::T521,
+        };
+        let found = self.text.get(fault.span.start..fault.span.end).unwrap_or_default();
+        let mut draft = Draft::new(code, fault.span, fault.message).advice(fault.advice);
+        if !found.is_empty() && code != Code::T003 {
+            draft = draft.found(found);
+        }
+        if let Some(opened) = fault.opened {
+            draft = draft.related(opened, "opened here");
+        }
+        self.report.add(draft, "");
+    }
+}

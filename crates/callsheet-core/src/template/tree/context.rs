@@ -1,0 +1,241 @@
+//! Context settings: defaults by operator, overrides, and what excludes what (spec 5). Fixed when a tree is read.
+
+use serde::{Deserialize, Serialize};
+
+/// What a task takes of its parent's frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InheritContext {
+    /// All of it.
+    #[default]
+    Full,
+    /// Nothing.
+    None,
+    /// Its relevant items.
+    Subset,
+}
+
+/// What an accumulated entry holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AccumulationFormat {
+    /// Status and notes.
+    #[default]
+    NotesOnly,
+    /// The content too.
+    FullOutput,
+}
+
+impl InheritContext {
+    /// The word of the file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::None => "none",
+            Self::Subset => "subset",
+        }
+    }
+
+    /// Reads a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Full, Self::None, Self::Subset].into_iter().find(|value| value.as_str() == word)
+    }
+}
+
+impl AccumulationFormat {
+    /// The word of the file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::NotesOnly => "notes_only",
+            Self::FullOutput => "full_output",
+        }
+    }
+
+    /// Reads a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::NotesOnly, Self::FullOutput].into_iter().find(|value| value.as_str() == word)
+    }
+}
+
+/// Settings in force.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// What is taken of the parent's frame.
+    pub inherit_context: InheritContext,
+    /// Outputs of earlier children reach later ones.
+    pub accumulate_data: bool,
+    /// In which form.
+    pub accumulation_format: AccumulationFormat,
+    /// Material is looked up in the memory system.
+    pub fresh_context: bool,
+}
+
+/// Settings an author wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PartialContext {
+    /// `inherit_context`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inherit_context: Option<InheritContext>,
+    /// `accumulate_data`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accumulate_data: Option<bool>,
+    /// `accumulation_format`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub accumulation_format: Option<AccumulationFormat>,
+    /// `fresh_context`, `enabled` is true.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fresh_context: Option<bool>,
+}
+
+/// What was written, and what holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Context {
+    /// Written.
+    pub explicit: PartialContext,
+    /// In force.
+    pub settings: Settings,
+}
+
+/// What a node is, as far as its defaults go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Atomic, of any subtype not named below.
+    Atomic,
+    /// Sequential.
+    Sequential,
+    /// Reduce.
+    Reduce,
+    /// `inner_task` or `reduction_task`.
+    ReducePart,
+    /// Script.
+    Script,
+    /// Director-evaluator loop.
+    Loop,
+    /// `director` or `evaluator`.
+    LoopPart,
+    /// Map.
+    Map,
+    /// Parallel.
+    Parallel,
+    /// A subtask, spawned or by `subtype`.
+    Subtask,
+    /// A matching task; its settings are fixed.
+    Matching,
+}
+
+impl Role {
+    /// Every role, in the order of the table.
+    pub const ALL: [Self; 11] = [
+        Self::Atomic,
+        Self::Sequential,
+        Self::Reduce,
+        Self::ReducePart,
+        Self::Script,
+        Self::Loop,
+        Self::LoopPart,
+        Self::Map,
+        Self::Parallel,
+        Self::Subtask,
+        Self::Matching,
+    ];
+
+    /// The words of the table.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Atomic => "atomic",
+            Self::Sequential => "sequential",
+            Self::Reduce => "reduce",
+            Self::ReducePart => "inner_task, reduction_task",
+            Self::Script => "script",
+            Self::Loop => "director_evaluator_loop",
+            Self::LoopPart => "director, evaluator",
+            Self::Map => "map",
+            Self::Parallel => "parallel",
+            Self::Subtask => "subtask",
+            Self::Matching => "associative_matching",
+        }
+    }
+}
+
+/// The settings of a role where nothing is written.
+pub fn defaults(role: Role) -> Settings {
+    let (inherit_context, accumulate_data, fresh_context) = match role {
+        Role::Atomic | Role::ReducePart | Role::Script | Role::LoopPart | Role::Map | Role::Parallel => {
+            (InheritContext::Full, false, false)
+        }
+        Role::Sequential => (InheritContext::Full, true, false),
+        Role::Reduce | Role::Loop => (InheritContext::None, true, true),
+        Role::Subtask => (InheritContext::Subset, false, true),
+        Role::Matching => (InheritContext::None, false, false),
+    };
+    Settings { inherit_context, accumulate_data, accumulation_format: AccumulationFormat::NotesOnly, fresh_context }
+}
+
+/// A setting that gave way to one that was written (T511).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yielded {
+    /// `fresh_context` became `disabled`.
+    Fresh,
+    /// `inherit_context` became `none`.
+    Inherit,
+}
+
+/// A dimension of context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ContextPart {
+    /// `inherit_context`.
+    Inherit,
+    /// `accumulate_data`.
+    Accumulate,
+    /// `accumulation_format`.
+    Format,
+    /// `fresh_context`.
+    Fresh,
+}
+
+impl ContextPart {
+    /// The name in the file.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Inherit => "inherit_context",
+            Self::Accumulate => "accumulate_data",
+            Self::Format => "accumulation_format",
+            Self::Fresh => "fresh_context",
+        }
+    }
+}
+
+/// Lays what was written over the defaults.
+///
+/// # Errors
+/// Both settings were written and exclude each other (T040).
+pub fn resolve(defaults: Settings, explicit: &PartialContext) -> Result<(Settings, Option<Yielded>), ContextPart> {
+    let mut settings = Settings {
+        inherit_context: explicit.inherit_context.unwrap_or(defaults.inherit_context),
+        accumulate_data: explicit.accumulate_data.unwrap_or(defaults.accumulate_data),
+        accumulation_format: explicit.accumulation_format.unwrap_or(defaults.accumulation_format),
+        fresh_context: explicit.fresh_context.unwrap_or(defaults.fresh_context),
+    };
+    let pair = defaults.inherit_context == InheritContext::Subset && defaults.fresh_context;
+    let legal = match settings.inherit_context {
+        InheritContext::None => true,
+        // The subtask pair is the one legal exception.
+        InheritContext::Subset => !settings.fresh_context || pair,
+        InheritContext::Full => !settings.fresh_context,
+    };
+    if legal {
+        return Ok((settings, None));
+    }
+    match (explicit.inherit_context, explicit.fresh_context) {
+        (Some(_), Some(_)) => Err(ContextPart::Fresh),
+        (Some(_), None) => {
+            settings.fresh_context = false;
+            Ok((settings, Some(Yielded::Fresh)))
+        }
+        (None, _) => {
+            settings.inherit_context = InheritContext::None;
+            Ok((settings, Some(Yielded::Inherit)))
+        }
+    }
+}

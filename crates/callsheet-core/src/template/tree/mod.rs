@@ -1,0 +1,22 @@
+//! The task tree that templates and sheets share (spec 16): what a run executes, whatever it was written in.
+
+mod blocks;
+mod context;
+mod kind;
+mod node;
+mod origin;
+mod types;
+
+pub use blocks::{
+    ApprovalWish, Argument, ArgumentValue, Command, Condition, Effects, FilePaths, FileSource, Inherit, Input,
+    InputFile, InputSource, OnParseFailure, OutputFormat, OutputType, PathUse, Recovery, SchemaChoice, Script, Stdin,
+    Variable,
+};
+pub use context::{
+    AccumulationFormat, Context, ContextPart, InheritContext, PartialContext, Role, Settings, Yielded, defaults,
+    resolve,
+};
+pub use kind::{Case, Kind, OnError};
+pub use node::{Intent, Node, Param, Template};
+pub use origin::{FrontEnd, Origin};
+pub use types::{ValueType, type_word};

@@ -1,0 +1,194 @@
+//! Nodes and templates (spec 2.1, 16).
+
+use serde::{Deserialize, Serialize};
+
+use crate::spec::TaskLimits;
+use crate::template::value::Filled;
+
+use super::{
+    ApprovalWish, ArgumentValue, Context, Effects, FilePaths, Input, InputSource, Kind, Origin, OutputFormat, Recovery,
+    ValueType,
+};
+
+/// What a task is for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Intent {
+    /// Statement of the task; also what matching reads.
+    pub description: Filled,
+    /// What the model is told to do; empty means the description.
+    pub instructions: Filled,
+    /// What a good result looks like.
+    pub expected_output: Filled,
+    /// How it is judged.
+    pub criteria: Filled,
+}
+
+/// One task of the tree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Node {
+    /// Names its result among its siblings.
+    pub id: Option<String>,
+    /// Its display name; for the body of a template the template's.
+    pub name: Option<String>,
+    /// Operator and children.
+    pub kind: Kind,
+    /// `standard`, `subtask`, `director`, `evaluator`, `associative_matching` or another word.
+    pub subtype: String,
+    /// What it is for.
+    pub intent: Intent,
+    /// Joins the base prompt.
+    pub system: Filled,
+    /// Models, the preferred one first.
+    pub models: Vec<String>,
+    /// Providers, the preferred one first.
+    pub providers: Vec<String>,
+    /// The template or skill that is run here.
+    pub template: Option<String>,
+    /// Inputs in order.
+    pub inputs: Vec<Input>,
+    /// Files it is given.
+    pub refs: Option<FilePaths>,
+    /// What it is told of its surroundings.
+    pub context: Context,
+    /// Declared form of its output.
+    pub output: Option<OutputFormat>,
+    /// Effects and approval as written.
+    pub approval: ApprovalWish,
+    /// Tools it may use, canonical; `None` is the default set.
+    pub tools: Option<Vec<String>>,
+    /// Its own limits.
+    pub limits: TaskLimits,
+    /// What is done about a failure.
+    pub recovery: Recovery,
+    /// Its tree or reply is used as written.
+    pub manual_xml: bool,
+    /// A failure is never decomposed by a model.
+    pub disable_reparsing: bool,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+impl Node {
+    /// A node without settings.
+    pub fn new(kind: Kind, origin: Origin) -> Self {
+        Self {
+            id: None,
+            name: None,
+            kind,
+            subtype: "standard".to_owned(),
+            intent: Intent::default(),
+            system: Filled::default(),
+            models: Vec::new(),
+            providers: Vec::new(),
+            template: None,
+            inputs: Vec::new(),
+            refs: None,
+            context: Context::default(),
+            output: None,
+            approval: ApprovalWish::default(),
+            tools: None,
+            limits: TaskLimits::default(),
+            recovery: Recovery::default(),
+            manual_xml: false,
+            disable_reparsing: false,
+            origin,
+        }
+    }
+
+    /// What it does to the world: as written, else `write` for a script, else by its tools (spec 2.2). `writes` knows
+    /// which tools write.
+    pub fn effects(&self, writes: &dyn Fn(&str) -> bool) -> Effects {
+        let derived = match (&self.kind, &self.tools) {
+            (Kind::Script { .. }, _) => Effects::Write,
+            (_, Some(tools)) if tools.iter().any(|tool| writes(tool)) => Effects::Write,
+            _ => Effects::Read,
+        };
+        self.approval.effects.unwrap_or(derived)
+    }
+
+    /// Whether a person is asked before it runs.
+    pub fn requires_approval(&self, writes: &dyn Fn(&str) -> bool) -> bool {
+        self.approval.required == Some(true) || self.effects(writes) == Effects::Write
+    }
+
+    /// Direct children in document order: operators nested in inputs and arguments, then those of the operator.
+    pub fn children(&self) -> Vec<&Node> {
+        let mut out: Vec<&Self> = Vec::new();
+        out.extend(self.inputs.iter().filter_map(|input| match &input.source {
+            InputSource::Operator(node) => Some(&**node),
+            _ => None,
+        }));
+        match &self.kind {
+            Kind::Atomic | Kind::Script { .. } | Kind::Phase(_) => {}
+            Kind::Sequential { steps, .. } => out.extend(steps),
+            Kind::Reduce { inner, reduction, .. } => out.extend([&**inner, &**reduction]),
+            Kind::DirectorEvaluatorLoop { director, evaluator, .. } => out.extend([&**director, &**evaluator]),
+            Kind::Map { body, .. } => out.push(body),
+            Kind::Call { arguments } => out.extend(arguments.iter().filter_map(|argument| match &argument.value {
+                ArgumentValue::Operator(node) => Some(&**node),
+                _ => None,
+            })),
+            Kind::Cond { cases, otherwise } => {
+                out.extend(cases.iter().map(|case| &case.body));
+                out.extend(otherwise.as_deref());
+            }
+            Kind::Parallel { children, .. } => out.extend(children),
+        }
+        out
+    }
+
+    /// This node and all below it, in document order.
+    pub fn walk(&self) -> Vec<&Node> {
+        let mut out = Vec::new();
+        let mut open = vec![self];
+        while let Some(node) = open.pop() {
+            out.push(node);
+            let mut children = node.children();
+            children.reverse();
+            open.extend(children);
+        }
+        out
+    }
+}
+
+/// A parameter of a function template.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Param {
+    /// Its name.
+    pub name: String,
+    /// Its type.
+    #[serde(rename = "type")]
+    pub kind: ValueType,
+    /// Its absence is an error.
+    pub required: bool,
+    /// What it is if nothing is given.
+    pub default: Option<String>,
+    /// What it means, for planners.
+    pub meaning: String,
+}
+
+/// A named task tree.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Template {
+    /// Library name.
+    pub name: String,
+    /// Parameters of a function template, even if there are none; `None` is a standard template.
+    pub params: Option<Vec<Param>>,
+    /// Type of its result.
+    pub returns: Option<ValueType>,
+    /// Words that hints match.
+    pub tags: Vec<String>,
+    /// A request may run it instead of planning (spec 10).
+    pub auto_select: bool,
+    /// Its tree.
+    pub body: Node,
+    /// Where it was written.
+    pub origin: Origin,
+}
+
+impl Template {
+    /// Whether it sees only its parameters.
+    pub fn is_function(&self) -> bool {
+        self.params.is_some()
+    }
+}

@@ -1,0 +1,176 @@
+//! Expressions of conditions: total, without calls and arithmetic (spec 8).
+
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::path::Path;
+use super::{equal, order_numbers, parse, truth};
+
+/// How two values are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// Equal JSON type and value.
+    Equal,
+    /// Not equal.
+    Unequal,
+    /// Less, of two numbers or two strings.
+    Less,
+    /// Less or equal.
+    AtMost,
+    /// Greater.
+    Greater,
+    /// Greater or equal.
+    AtLeast,
+}
+
+/// An expression as a tree.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Term {
+    /// A literal.
+    Literal(Value),
+    /// A variable.
+    Path(Path),
+    /// `!`
+    Not(Box<Term>),
+    /// `&&`, two or more.
+    All(Vec<Term>),
+    /// `||`, two or more.
+    Any(Vec<Term>),
+    /// A comparison.
+    Compare(Box<Term>, Comparison, Box<Term>),
+}
+
+/// A parsed expression, kept with its text. Recorded as that text.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Expression {
+    text: String,
+    root: Term,
+}
+
+/// What an expression came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Outcome {
+    /// Whether it holds.
+    pub holds: bool,
+    /// Paths that were asked for and are not known, in order of their text.
+    pub unknown: BTreeSet<Path>,
+}
+
+impl Expression {
+    /// Reads an expression; the fault is its byte offset and what is wrong.
+    ///
+    /// # Errors
+    /// It does not follow the grammar, or passes its bounds.
+    pub fn parse(text: &str) -> Result<Self, (usize, String)> {
+        Self::read(text).map(|(expression, _)| expression)
+    }
+
+    /// As [`Self::parse`], and whether a name was written another way (spec 2.6).
+    pub(in crate::template) fn read(text: &str) -> Result<(Self, bool), (usize, String)> {
+        let (root, canonical) = parse::parse(text)?;
+        let alias = canonical != text.trim();
+        Ok((Self { text: canonical, root }, alias))
+    }
+
+    /// As written, with canonical names.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Its tree.
+    pub fn root(&self) -> &Term {
+        &self.root
+    }
+
+    /// Evaluates it. `lookup` knows the values of paths.
+    pub fn evaluate(&self, lookup: &mut dyn FnMut(&Path) -> Option<Value>) -> Outcome {
+        let mut unknown = BTreeSet::new();
+        let holds = evaluate(&self.root, lookup, &mut unknown).is_some_and(|value| truth(&value));
+        Outcome { holds, unknown }
+    }
+
+    /// Every path in it, in order of their text.
+    pub fn paths(&self) -> BTreeSet<&Path> {
+        let mut paths = BTreeSet::new();
+        let mut open = vec![&self.root];
+        while let Some(operand) = open.pop() {
+            match operand {
+                Term::Literal(_) => {}
+                Term::Path(path) => drop(paths.insert(path)),
+                Term::Not(inner) => open.push(inner),
+                Term::All(all) | Term::Any(all) => open.extend(all),
+                Term::Compare(left, _, right) => open.extend([&**left, &**right]),
+            }
+        }
+        paths
+    }
+}
+
+impl fmt::Display for Expression {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl From<Expression> for String {
+    fn from(expression: Expression) -> Self {
+        expression.text
+    }
+}
+
+impl TryFrom<String> for Expression {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).map_err(|(_, message)| message)
+    }
+}
+
+/// `None` is an unknown name. Depth is bounded by the parser.
+fn evaluate(
+    operand: &Term,
+    lookup: &mut dyn FnMut(&Path) -> Option<Value>,
+    unknown: &mut BTreeSet<Path>,
+) -> Option<Value> {
+    let mut holds = |operand: &Term| evaluate(operand, lookup, unknown).is_some_and(|value| truth(&value));
+    match operand {
+        Term::Literal(value) => Some(value.clone()),
+        Term::Path(path) => {
+            let value = lookup(path);
+            if value.is_none() {
+                unknown.insert(path.clone());
+            }
+            value
+        }
+        Term::Not(inner) => Some(Value::Bool(!holds(inner))),
+        Term::All(all) => Some(Value::Bool(all.iter().all(holds))),
+        Term::Any(any) => Some(Value::Bool(any.iter().any(holds))),
+        Term::Compare(left, comparison, right) => {
+            let left = evaluate(left, lookup, unknown);
+            let right = evaluate(right, lookup, unknown);
+            let holds = left.zip(right).is_some_and(|(left, right)| compare(&left, *comparison, &right));
+            Some(Value::Bool(holds))
+        }
+    }
+}
+
+fn compare(left: &Value, comparison: Comparison, right: &Value) -> bool {
+    let order = match (left, right) {
+        (Value::Number(left), Value::Number(right)) => order_numbers(left, right),
+        (Value::String(left), Value::String(right)) => Some(left.cmp(right)),
+        _ => None,
+    };
+    match comparison {
+        Comparison::Equal => equal(left, right),
+        Comparison::Unequal => !equal(left, right),
+        Comparison::Less => order == Some(Ordering::Less),
+        Comparison::AtMost => order.is_some_and(Ordering::is_le),
+        Comparison::Greater => order == Some(Ordering::Greater),
+        Comparison::AtLeast => order.is_some_and(Ordering::is_ge),
+    }
+}

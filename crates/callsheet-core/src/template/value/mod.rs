@@ -1,0 +1,55 @@
+//! Paths into values, expressions over them, and text with placeholders (spec 4, 8). All reading is total.
+
+mod expression;
+mod parse;
+mod path;
+mod text;
+
+pub use expression::{Comparison, Expression, Outcome, Term};
+pub use path::{Path, Step, is_ident, is_template_name};
+pub use text::{Filled, Piece};
+
+use serde_json::{Number, Value};
+
+/// Whether two JSON values have the same type and value. Numbers are compared as numbers, objects without regard to
+/// the order of keys.
+pub fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => order_numbers(a, b) == Some(std::cmp::Ordering::Equal),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(key, value)| b.get(key).is_some_and(|other| equal(value, other)))
+        }
+        _ => a == b,
+    }
+}
+
+/// The order of two numbers; whole numbers exactly, others as floating point.
+pub fn order_numbers(a: &Number, b: &Number) -> Option<std::cmp::Ordering> {
+    let whole = |number: &Number| number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from));
+    match (whole(a), whole(b)) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+    }
+}
+
+/// What a value is where a condition asks for it: `false null 0 ""` are false, the rest true (spec 8).
+pub fn truth(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(value) => *value,
+        Value::Number(number) => number.as_f64() != Some(0.0),
+        Value::String(text) => !text.is_empty(),
+        Value::Array(_) | Value::Object(_) => true,
+    }
+}
+
+/// A value as it stands in a text: strings as they are, null as nothing, all else as compact JSON with its keys in
+/// their order (spec 4).
+pub fn render(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,129 @@
+//! Variable paths: an identifier followed by any of `.ident` and `[digits]` (spec 4).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// Longest identifier.
+const LONGEST: usize = 64;
+
+/// Most digits of an index.
+const DIGITS: usize = 9;
+
+/// One step into a value.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Step {
+    /// `.name`
+    Name(String),
+    /// `[0]`, from 0.
+    Index(usize),
+}
+
+/// A variable and the way into its value. Written and recorded as text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Path {
+    /// The variable.
+    pub name: String,
+    /// What follows.
+    pub steps: Vec<Step>,
+}
+
+/// Whether `text` is `[A-Za-z_][A-Za-z0-9_-]{0,63}` (spec 2.1).
+pub fn is_ident(text: &str) -> bool {
+    !text.is_empty() && text.len() <= LONGEST && ident_length(text) == text.len()
+}
+
+/// As [`is_ident`], with `.` allowed after the first character.
+pub fn is_template_name(text: &str) -> bool {
+    text.len() <= LONGEST
+        && text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'))
+}
+
+/// Bytes of the identifier that `text` begins with.
+fn ident_length(text: &str) -> usize {
+    if !text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        return 0;
+    }
+    text.bytes().take_while(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')).count()
+}
+
+impl Path {
+    /// A variable without steps.
+    pub fn variable(name: &str) -> Self {
+        Self { name: name.to_owned(), steps: Vec::new() }
+    }
+
+    /// The canonical path: `result[0]` is `step_results[0]` (spec 2.6). Says whether it was written another way.
+    pub(in crate::template) fn canonical(mut self) -> (Self, bool) {
+        let alias = self.name == "result" && matches!(self.steps.first(), Some(Step::Index(_)));
+        if alias {
+            "step_results".clone_into(&mut self.name);
+        }
+        (self, alias)
+    }
+
+    /// The whole of `text` as a path.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (path, length) = Self::prefix(text)?;
+        (length == text.len()).then_some(path)
+    }
+
+    /// The longest path that `text` begins with, and its bytes.
+    pub fn prefix(text: &str) -> Option<(Self, usize)> {
+        let mut length = ident_length(text);
+        if length == 0 || length > LONGEST {
+            return None;
+        }
+        let mut path = Self::variable(text.get(..length)?);
+        loop {
+            let rest = text.get(length..)?;
+            let Some((step, taken)) = step(rest) else { return Some((path, length)) };
+            path.steps.push(step);
+            length += taken;
+        }
+    }
+}
+
+fn step(rest: &str) -> Option<(Step, usize)> {
+    if let Some(rest) = rest.strip_prefix('.') {
+        let length = ident_length(rest);
+        return (length > 0 && length <= LONGEST)
+            .then(|| Some((Step::Name(rest.get(..length)?.to_owned()), length + 1)))
+            .flatten();
+    }
+    let inside = rest.strip_prefix('[')?;
+    let digits = inside.bytes().take_while(u8::is_ascii_digit).count();
+    if digits == 0 || digits > DIGITS || inside.as_bytes().get(digits) != Some(&b']') {
+        return None;
+    }
+    Some((Step::Index(inside.get(..digits)?.parse().ok()?), digits + 2))
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)?;
+        for step in &self.steps {
+            match step {
+                Step::Name(name) => write!(f, ".{name}")?,
+                Step::Index(index) => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+impl From<Path> for String {
+    fn from(path: Path) -> Self {
+        path.to_string()
+    }
+}
+
+impl TryFrom<String> for Path {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or_else(|| format!("`{text}` is not a path"))
+    }
+}

@@ -28,9 +28,17 @@ bless *arguments:
 sim *arguments="--seeds 0..100000":
     cargo run --quiet -p callsheet-sim -- {{arguments}}
 
+# Milliseconds of reading hostile replies, by family and size.
+bench-read *words:
+    cargo bench --quiet -p callsheet-core --bench hostile -- {{words}}
+
 # What the performance section of the README states.
 bench *arguments:
     bench/run {{arguments}}
+
+# Fuzz one reader: `just fuzz plan 60`; `ls fuzz/fuzz_targets` names them.
+fuzz target seconds="60":
+    scripts/fuzz {{target}} {{seconds}}
 
 # How the reader does on real replies of small models; `just replies --list` names the disagreements.
 replies *arguments:

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use callsheet_core::prompt::Environment;
 use callsheet_core::spec::{RunId, Settings};
-use callsheet_runtime::driver::{ModelSource, PinnedSkills, Snapshots, World};
+use callsheet_runtime::driver::{ModelSource, PinnedSkills, RefusedConstraints, Snapshots, World};
 use callsheet_runtime::edge::Slots;
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{Clock, Fetch, Observer, Person, Store, SystemClock, Tool};
+use callsheet_runtime::ports::{Clock, Fetch, Observer, Outline, Person, Store, SystemClock, Tool};
 use callsheet_runtime::prompts::{PromptDirs, load_prompts};
 use callsheet_runtime::references::Pages;
 use callsheet_runtime::runfiles::RunFiles;
@@ -76,6 +76,8 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
             .collect(),
         disabled_tools: setup.config.list("tools.disabled").into_iter().collect(),
         workspace: Arc::new(workspace),
+        outline: outline(),
+        refused_constraints: RefusedConstraints::default(),
         pages: Pages::new(Some(Arc::clone(&fetch)), Some(files.clone())),
         fetch: Some(fetch),
         skill_dirs: skill_dirs(setup),
@@ -92,6 +94,16 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
 /// Where skills are looked for.
 pub fn skill_dirs(setup: &Setup) -> SkillDirs {
     SkillDirs { project: Some(setup.project.clone()), user: Some(setup.folders.config.join("skills")) }
+}
+
+#[cfg(feature = "symbols")]
+fn outline() -> Arc<dyn Outline> {
+    Arc::new(callsheet_symbols::TreeSitter::default())
+}
+
+#[cfg(not(feature = "symbols"))]
+fn outline() -> Arc<dyn Outline> {
+    Arc::new(callsheet_runtime::ports::NoOutline)
 }
 
 /// Where prompt templates are looked for.

@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("callsheet-local", &["callsheet-core", "callsheet-runtime"]),
     ("callsheet-tools", &["callsheet-core", "callsheet-runtime"]),
     ("callsheet-store", &["callsheet-core", "callsheet-runtime"]),
+    ("callsheet-symbols", &["callsheet-core", "callsheet-runtime"]),
     ("callsheet-sim", &["callsheet-core", "callsheet-runtime"]),
     (
         "callsheet",
@@ -26,18 +27,20 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "callsheet-local",
             "callsheet-tools",
             "callsheet-store",
+            "callsheet-symbols",
         ],
     ),
 ];
 
 /// Libraries that must not be reachable from a crate, with the crate that owns them.
 const BANNED: &[(&str, &[&str])] = &[
-    ("callsheet-core", &["tokio", "reqwest", "rusqlite", "rand", "genai", "tempfile", "ignore"]),
-    ("callsheet-runtime", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
+    ("callsheet-core", &["tokio", "reqwest", "rusqlite", "rand", "genai", "tempfile", "ignore", "tree-sitter"]),
+    ("callsheet-runtime", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap", "tree-sitter"]),
     ("callsheet-store", &["reqwest", "genai", "llama-cpp-2", "clap"]),
     ("callsheet-tools", &["rusqlite", "genai", "llama-cpp-2", "clap"]),
     ("callsheet-models", &["rusqlite", "llama-cpp-2", "clap"]),
     ("callsheet-local", &["rusqlite", "genai", "clap"]),
+    ("callsheet-symbols", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
 ];
 
 /// Normal (not dev, not build) dependencies of a package with every feature on, transitively.

@@ -6,6 +6,7 @@ mod support;
 use support::garden::{Garden, is_harmless};
 
 /// covers: 4.4, 2.3
+/// covers: 4.3
 #[test]
 fn what_code_can_repair_costs_no_call() {
     let garden = Garden::with("repairs");
@@ -19,6 +20,7 @@ fn what_code_can_repair_costs_no_call() {
 }
 
 /// covers: 2.3, 3.8, 12.2
+/// covers: 12.5
 #[test]
 fn what_cannot_be_repaired_is_asked_again_with_its_place() {
     let garden = Garden::with("asked_again");
@@ -51,6 +53,7 @@ fn a_refinement_with_bad_calls_is_asked_again() {
 }
 
 /// covers: 2.3, 11.9
+/// covers: 11.9 exit 4
 #[test]
 fn five_bad_plans_end_the_run() {
     let garden = Garden::with("never_a_plan");
@@ -108,6 +111,7 @@ fn a_large_text_is_cut_to_its_budget() {
 }
 
 /// covers: 11.9
+/// covers: 11.9 exit 2
 #[test]
 fn wrong_usage_ends_with_two() {
     let garden = Garden::with("answer");
@@ -130,6 +134,7 @@ fn wrong_usage_ends_with_two() {
     assert!(!garden.path(".callsheet/runs").exists(), "nothing was begun");
 }
 
+/// covers: 11.9 exit 1
 #[test]
 fn a_configuration_that_cannot_be_read_names_its_place() {
     let garden = Garden::with("answer");

@@ -5,44 +5,14 @@ mod support;
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use expectrl::process::unix::{UnixProcess, WaitStatus};
-use expectrl::session::OsSession as Session;
-use expectrl::{ControlCode, Eof, Expect};
+use expectrl::{ControlCode, Expect};
 use support::garden::Garden;
-
-/// The command at a terminal of its own.
-fn at_terminal(mut command: Command) -> Session {
-    // The pseudo-terminal becomes all three streams, so nothing else may be set.
-    let mut fresh = Command::new(command.get_program());
-    fresh.args(command.get_args()).current_dir(command.get_current_dir().unwrap()).env_clear();
-    for (name, value) in command.get_envs() {
-        if let Some(value) = value {
-            fresh.env(name, value);
-        }
-    }
-    command.env_clear();
-    let mut session = Session::spawn(fresh).unwrap();
-    // How long a broken program is waited for; a good one answers at once.
-    session.set_expect_timeout(Some(Duration::from_secs(60)));
-    session
-}
+use support::terminal::{at_terminal, exit_code, rest};
 
 fn coloured(mut command: Command) -> Command {
     command.env("TERM", "xterm-256color");
     command
-}
-
-fn rest(session: &mut Session) -> String {
-    String::from_utf8_lossy(session.expect(Eof).unwrap().as_bytes()).into_owned()
-}
-
-fn exit_code(process: &UnixProcess) -> i32 {
-    match process.wait().unwrap() {
-        WaitStatus::Exited(_, code) => code,
-        other => panic!("{other:?}"),
-    }
 }
 
 /// covers: 11.4, 11.5
@@ -87,6 +57,7 @@ fn a_person_at_the_terminal_says_no_and_why() {
 }
 
 /// covers: 2.16, 2.18
+/// covers: 11.9 exit 130
 #[test]
 fn an_interrupt_ends_cleanly_and_a_resume_goes_on() {
     let garden = Garden::with("steps");

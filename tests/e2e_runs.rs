@@ -6,6 +6,7 @@ mod support;
 use support::garden::{Garden, is_harmless};
 
 /// covers: 2.13, 2.14, 10.6
+/// covers: 11.9 exit 0
 #[test]
 fn a_one_task_request_costs_two_calls() {
     let garden = Garden::with("answer");
@@ -25,6 +26,7 @@ fn a_one_task_request_costs_two_calls() {
 }
 
 /// covers: 2.7, 11.2, 11.4, 11.8, 3.10
+/// covers: 11.9 exit 3, 11.3
 #[test]
 fn nothing_changes_before_both_gates_are_answered() {
     let mut garden = Garden::with("writer");
@@ -100,6 +102,7 @@ fn words_of_a_denial_reach_the_next_plan() {
 }
 
 /// covers: 11.8
+/// covers: 11.9 exit 5
 #[test]
 fn headless_policies_answer_for_the_absent() {
     let garden = Garden::with("writer");

@@ -35,6 +35,12 @@ pub enum Command {
     Plan(PlanArgs),
     /// Go on with an interrupted or waiting run.
     Resume(ResumeArgs),
+    /// Follow up on a run that has ended: done tasks stay, and new ones are planned.
+    Continue(ContinueArgs),
+    /// Have failed, blocked or denied tasks of a run done again, and what they blocked.
+    Retry(RetryArgs),
+    /// Take tasks that have not begun off the list of a run.
+    Drop(DropArgs),
     /// List the runs of this project.
     Runs,
     /// Inspect a run: its plan, a task, one call with its prompt and reply, its events, its timeline.
@@ -202,6 +208,50 @@ pub struct ResumeArgs {
     /// Shared flags.
     #[command(flatten)]
     pub work: WorkArgs,
+}
+
+/// `continue`.
+#[derive(Clone, Debug, Args)]
+pub struct ContinueArgs {
+    /// The run; a unique beginning will do.
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    /// What is to be done next; `-` reads it from stdin.
+    #[arg(value_name = "REQUEST")]
+    pub request: String,
+
+    /// Shared flags.
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// `retry`.
+#[derive(Clone, Debug, Args)]
+pub struct RetryArgs {
+    /// The run; a unique beginning will do.
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    /// Slugs of the tasks, as `show` prints them.
+    #[arg(value_name = "TASK", required = true)]
+    pub tasks: Vec<String>,
+
+    /// Shared flags.
+    #[command(flatten)]
+    pub work: WorkArgs,
+}
+
+/// `drop`.
+#[derive(Clone, Debug, Args)]
+pub struct DropArgs {
+    /// The run; a unique beginning will do.
+    #[arg(value_name = "RUN")]
+    pub run: String,
+
+    /// Slugs of the tasks, as `show` prints them.
+    #[arg(value_name = "TASK", required = true)]
+    pub tasks: Vec<String>,
 }
 
 /// A run by name.

@@ -4,9 +4,9 @@ mod args;
 mod exit;
 
 pub use args::{
-    ApprovalArg, ApproveArgs, Cli, Command, CompletionsArgs, DenyArgs, HeadlessArg, ModelCommand, ModelPullArgs,
-    ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RunArgs, RunNameArgs,
-    ShowArgs, SkillCheckArgs, SkillCommand, WorkArgs,
+    ApprovalArg, ApproveArgs, Cli, Command, CompletionsArgs, ContinueArgs, DenyArgs, DropArgs, HeadlessArg,
+    ModelCommand, ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg,
+    ResumeArgs, RetryArgs, RunArgs, RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, WorkArgs,
 };
 pub use exit::{Exit, Failure};
 

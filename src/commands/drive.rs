@@ -203,6 +203,13 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
         | Outcome::Misconfigured => {
             eprintln!("go on: callsheet resume {id}");
         }
+        Outcome::IterationFailed if run.pending_follow_up().is_some() => {
+            eprintln!("ask again: callsheet resume {id}, or in other words: callsheet continue {id} \"…\"");
+        }
+        Outcome::Incomplete => {
+            let problems: Vec<&str> = run.all_problems().map(|problem| problem.task.task.slug.as_str()).collect();
+            eprintln!("do it again: callsheet retry {id} {}", problems.join(" "));
+        }
         _ => {}
     }
     if run.tasks().any(|task| !task.applied.is_empty()) {
@@ -219,6 +226,13 @@ pub(super) fn run_folder(id: &RunId) -> String {
 pub(super) fn drive_failure(fault: &DriveFault, id: &RunId) -> Failure {
     match fault {
         DriveFault::Invalid(what) => Failure::usage(what.clone(), ""),
+        DriveFault::Sheet(lines) => Failure::usage(
+            format!("the edited sheet has errors; nothing was changed\n{}", term::harmless(&lines.join("\n"))),
+            format!(
+                "mend {0}sheet.md, or delete it to go on with the list as it was; then: callsheet resume {id}",
+                run_folder(id)
+            ),
+        ),
         DriveFault::Store(fault) => {
             let text = fault.to_string();
             let mut failure = store_failure(callsheet_runtime::ports::StoreFault::Broken(String::new()));

@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod answer;
+mod continuation;
 mod doctor;
 mod drive;
 mod model;
@@ -11,6 +12,7 @@ mod run;
 mod runs;
 mod show;
 mod skill;
+mod steer;
 mod trust;
 mod undo;
 
@@ -30,6 +32,8 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Run(arguments) => work_flags(&arguments.work),
         Command::Plan(arguments) => work_flags(&arguments.work),
         Command::Resume(arguments) => work_flags(&arguments.work),
+        Command::Continue(arguments) => work_flags(&arguments.work),
+        Command::Retry(arguments) => work_flags(&arguments.work),
         _ => Vec::new(),
     };
     if let Command::Completions(arguments) = &cli.command {
@@ -41,7 +45,10 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         return doctor::doctor(cli);
     }
     let setup = Setup::new(cli, flags)?;
-    let works = matches!(cli.command, Command::Run(_) | Command::Plan(_) | Command::Resume(_));
+    let works = matches!(
+        cli.command,
+        Command::Run(_) | Command::Plan(_) | Command::Resume(_) | Command::Continue(_) | Command::Retry(_)
+    );
     if works || cli.verbose > 0 {
         for notice in &setup.config.notices {
             eprintln!("note: {}", notice.0);
@@ -51,6 +58,9 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Run(arguments) => run::run(&setup, arguments),
         Command::Plan(arguments) => plan::plan(&setup, arguments),
         Command::Resume(arguments) => resume::resume(&setup, arguments),
+        Command::Continue(arguments) => continuation::continuation(&setup, arguments),
+        Command::Retry(arguments) => steer::retry(&setup, arguments),
+        Command::Drop(arguments) => steer::drop_tasks(&setup, arguments),
         Command::Runs => runs::runs(&setup),
         Command::Show(arguments) => show::show(&setup, arguments),
         Command::Approve(arguments) => answer::approve(&setup, arguments),

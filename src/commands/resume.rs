@@ -3,10 +3,14 @@
 use std::sync::Arc;
 
 use callsheet_core::record::Outcome;
-use callsheet_runtime::driver::{Session, reopen};
-use callsheet_runtime::ports::{Letter, RunSummary};
+use callsheet_core::run::Run;
+use callsheet_core::spec::RunId;
+use callsheet_runtime::driver::{Session, TakeUp, is_edited, reopen};
+use callsheet_runtime::paths::Workspace;
+use callsheet_runtime::ports::{Letter, RunSummary, Store};
+use callsheet_runtime::runfiles::RunFiles;
 
-use crate::cli::{Exit, Failure, ResumeArgs};
+use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
 use crate::setup::{Setup, config_failure, find_run, store_failure};
 
 use super::drive::{Front, drive_failure, prepare, to_the_end};
@@ -21,16 +25,34 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     };
     let fits = |run: &RunSummary| !finished(run.outcome) && !only_planned(run);
     let found = find_run(&store, arguments.run.as_deref(), fits, "unfinished")?;
-    if found.outcome == Some(Outcome::Complete) {
+    let (run, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    if found.outcome == Some(Outcome::Complete) && !sheet_is_edited(setup, &found.run, &run)? {
         eprintln!("run {} is complete; nothing to go on with", found.run);
         return Ok(Exit::Complete);
     }
     if let Some(text) = &arguments.answer {
         store.post(&found.run, &Letter::Reply { text: text.clone() }).map_err(store_failure)?;
     }
-    let front = Front::new(setup, &arguments.work);
+    take_up(setup, &arguments.work, store, &found.run, run, TakeUp::Resume)
+}
+
+fn sheet_is_edited(setup: &Setup, id: &RunId, run: &Run) -> Result<bool, Failure> {
+    let workspace = Workspace::new(&setup.project, &[]).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
+    let files = RunFiles::new(&workspace, id).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
+    Ok(is_edited(&files, run))
+}
+
+/// Takes a run up again and drives it to its end. `run` is what its log says.
+pub(super) fn take_up(
+    setup: &Setup,
+    work: &WorkArgs,
+    store: Arc<dyn Store>,
+    id: &RunId,
+    run: Run,
+    how: TakeUp,
+) -> Result<Exit, Failure> {
+    let front = Front::new(setup, work);
     let configured = setup.config.settings().map_err(config_failure)?;
-    let (run, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
     // What the run was started with stays, unless this command says otherwise.
     let mut settings = run.settings().clone();
     for (name, value) in &setup.config.values {
@@ -38,13 +60,14 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
             overlay(&mut settings, &configured, name);
         }
     }
+    settings.plan_only &= how == TakeUp::Resume;
     front.begin_with(run);
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let world = prepare(setup, &arguments.work, &front, store, &found.run, &mut settings).await?;
+        let world = prepare(setup, work, &front, store, id, &mut settings).await?;
         let given = settings.clone();
-        let session = reopen(&world, &found.run, move |_| given).map_err(|fault| drive_failure(&fault, &found.run))?;
-        to_the_end(setup, &front, Arc::clone(&world), session, &found.run).await
+        let session = reopen(&world, id, how, move |_| given).map_err(|fault| drive_failure(&fault, id))?;
+        to_the_end(setup, &front, Arc::clone(&world), session, id).await
     })
 }
 

@@ -62,6 +62,11 @@ fn run_text(run: &Run, id: &RunId, waits: Option<&GateView>) -> String {
             text.push_str(&task_line(task));
         }
     }
+    let earlier: Vec<&TaskRun> = run.tasks().filter(|task| run.step_of(&task.task.slug).is_none()).collect();
+    if !earlier.is_empty() {
+        text.push_str("of earlier lists\n");
+        earlier.into_iter().for_each(|task| text.push_str(&task_line(task)));
+    }
     for problem in run.all_problems() {
         text.push_str(&format!("problem: {}\n", one_line(&problem_line(run, &problem), 400)));
     }

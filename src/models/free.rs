@@ -17,6 +17,7 @@ impl Free {
         let mut info = model.info().clone();
         info.capabilities.grammar = false;
         info.capabilities.json_schema = false;
+        info.capabilities.twins = false;
         Self { model, info }
     }
 }

@@ -30,8 +30,16 @@ impl Person for NobodyThere {
 /// Asks on stderr and reads answers from stdin, one question at a time.
 pub struct TerminalPerson {
     view: Option<Arc<LiveView>>,
-    lines: Mutex<Option<mpsc::UnboundedReceiver<String>>>,
+    lines: Mutex<Option<Lines>>,
     colour: bool,
+}
+
+/// Lines of stdin, read one at a time and only when somebody waits for one: an editor reads from there, too.
+struct Lines {
+    wanted: mpsc::UnboundedSender<()>,
+    read: mpsc::UnboundedReceiver<String>,
+    /// A line is being read, for a question that was withdrawn.
+    pending: bool,
 }
 
 impl TerminalPerson {
@@ -43,9 +51,16 @@ impl TerminalPerson {
     /// One line of input; `None` when the terminal is closed or the question is withdrawn.
     async fn line(&self, cancel: &CancellationToken) -> Option<String> {
         let mut lines = self.lines.lock().await;
-        let receiver = lines.get_or_insert_with(read_stdin);
+        let lines = lines.get_or_insert_with(read_stdin);
+        if !lines.pending {
+            lines.wanted.send(()).ok()?;
+            lines.pending = true;
+        }
         tokio::select! {
-            line = receiver.recv() => line,
+            line = lines.read.recv() => {
+                lines.pending = false;
+                line
+            }
             () = cancel.cancelled() => None,
         }
     }
@@ -60,11 +75,13 @@ impl TerminalPerson {
         // Without a terminal there is nothing to flush.
         let _nothing = rustix::termios::tcflush(std::io::stdin(), rustix::termios::QueueSelector::IFlush);
         if let Some(lines) = self.lines.lock().await.as_mut() {
-            while lines.try_recv().is_ok() {}
+            while lines.read.try_recv().is_ok() {
+                lines.pending = false;
+            }
         }
     }
 
-    async fn gate(&self, view: &GateView, cancel: &CancellationToken) -> Option<Answer> {
+    async fn gate(&self, view: &GateView, cancel: &CancellationToken) -> Option<GateAnswer> {
         self.forget_typed().await;
         show(&gate_text(view, self.colour));
         let several = matches!(&view.gate.kind, GateKind::BeforeRun(tasks) if tasks.len() > 1);
@@ -72,28 +89,51 @@ impl TerminalPerson {
         loop {
             let choices = match (before_run, several) {
                 (true, true) => {
-                    "[y] yes to these (Enter)  [a] yes to all of this run  [e] one by one  [p] show plan  [n] no  [s] stop"
+                    "[y] yes to these (Enter)  [a] yes to all of this run  [o] one by one  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
                 }
-                (true, false) => "[y] yes (Enter)  [a] yes to all of this run  [p] show plan  [n] no  [s] stop",
+                (true, false) => {
+                    "[y] yes (Enter)  [a] yes to all of this run  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
+                }
                 (false, _) => "[y] yes  [n] no  [s] stop",
             };
             let answer = self.ask(&format!("{choices}\n> "), cancel).await?;
             match answer.to_ascii_lowercase().as_str() {
-                "y" | "yes" => return Some(Answer::Listed),
+                "y" | "yes" => return Some(GateAnswer::Answered(Answer::Listed)),
                 // The offered default (spec 11.5). A change or a call is never made on an empty line.
-                "" if before_run => return Some(Answer::Listed),
-                "a" | "all" if before_run => return Some(Answer::All),
-                "s" | "stop" => return Some(Answer::Stop),
+                "" if before_run => return Some(GateAnswer::Answered(Answer::Listed)),
+                "a" | "all" if before_run => return Some(GateAnswer::Answered(Answer::All)),
+                "s" | "stop" => return Some(GateAnswer::Answered(Answer::Stop)),
                 "p" | "plan" if before_run => show(&format!("{}\n", harmless(&view.plan))),
-                "e" if several => return self.one_by_one(view, cancel).await,
+                "o" if several => return self.one_by_one(view, cancel).await.map(GateAnswer::Answered),
+                "e" | "edit" if before_run => match &view.sheet {
+                    Some(sheet) => return self.edit(sheet, cancel).await,
+                    None => show("There is no sheet to edit.\n"),
+                },
                 "n" | "no" => {
                     let words =
                         self.ask("Why? The next plan is made with these words (Enter: none)\n> ", cancel).await?;
-                    return Some(Answer::Deny { words });
+                    return Some(GateAnswer::Answered(Answer::Deny { words }));
                 }
                 _ => show("Please answer with one of the letters.\n"),
             }
         }
+    }
+
+    /// Spec 11.5: the sheet is changed in the person's editor, or in any other way until they press Enter.
+    async fn edit(&self, sheet: &str, cancel: &CancellationToken) -> Option<GateAnswer> {
+        let Some(mut command) = editor() else {
+            let question = format!("Edit {}, then press Enter\n> ", harmless(sheet));
+            return self.ask(&question, cancel).await.map(|_| GateAnswer::Edited);
+        };
+        command.arg(sheet);
+        let ended = tokio::task::spawn_blocking(move || command.status()).await;
+        match ended {
+            Ok(Ok(status)) if status.success() => {}
+            Ok(Ok(status)) => show(&format!("the editor ended with {status}\n")),
+            Ok(Err(error)) => show(&format!("the editor cannot be started: {error}\n")),
+            Err(_) => show("the editor ended abnormally\n"),
+        }
+        Some(GateAnswer::Edited)
     }
 
     async fn one_by_one(&self, view: &GateView, cancel: &CancellationToken) -> Option<Answer> {
@@ -122,7 +162,7 @@ impl Person for TerminalPerson {
         if let Some(live) = &self.view {
             live.go_on();
         }
-        answer.map_or(GateAnswer::Absent, GateAnswer::Answered)
+        answer.unwrap_or(GateAnswer::Absent)
     }
 
     async fn answer(&self, view: &QuestionView, cancel: &CancellationToken) -> QuestionAnswer {
@@ -139,17 +179,30 @@ impl Person for TerminalPerson {
 }
 
 /// One thread owns stdin, so that a withdrawn question never swallows the answer to the next one.
-fn read_stdin() -> mpsc::UnboundedReceiver<String> {
-    let (sender, receiver) = mpsc::unbounded_channel();
+fn read_stdin() -> Lines {
+    let (wanted, mut asked) = mpsc::unbounded_channel();
+    let (sender, read) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
-            let Ok(line) = line else { return };
-            if sender.send(line).is_err() {
+        while asked.blocking_recv().is_some() {
+            let mut line = String::new();
+            let ended = !matches!(std::io::stdin().lock().read_line(&mut line), Ok(1..));
+            if ended || sender.send(line).is_err() {
                 return;
             }
         }
     });
-    receiver
+    Lines { wanted, read, pending: false }
+}
+
+/// The person's editor, its arguments split at blanks; `None` if none is set.
+fn editor() -> Option<std::process::Command> {
+    let set = ["VISUAL", "EDITOR"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok().filter(|set| !set.trim().is_empty()))?;
+    let mut words = set.split_whitespace();
+    let mut command = std::process::Command::new(words.next()?);
+    command.args(words);
+    Some(command)
 }
 
 fn show(text: &str) {

@@ -156,7 +156,7 @@ impl From<Output> for Ended {
 }
 
 fn works(arguments: &[&str]) -> bool {
-    arguments.first().is_some_and(|command| ["run", "plan", "resume"].contains(command))
+    arguments.first().is_some_and(|command| ["run", "plan", "resume", "continue", "retry"].contains(command))
         && !arguments.contains(&"--model")
 }
 

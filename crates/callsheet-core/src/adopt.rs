@@ -25,6 +25,9 @@ pub struct Adoption<'a> {
     pub skills: &'a BTreeMap<String, SkillPolicy>,
     /// Every slug ever given.
     pub taken: &'a BTreeSet<Slug>,
+    /// The list is a person's edit of the sheet (spec 2.18): a problem task may stand there unchanged, and every word of a
+    /// task counts.
+    pub edit: bool,
 }
 
 /// Fills names that are still missing, marks the tasks that came back unchanged, derives who writes, and pins the
@@ -48,7 +51,10 @@ pub fn adopt(list: &TaskList, adoption: &Adoption<'_>) -> ListAdopted {
 }
 
 fn planned(task: Task, adoption: &Adoption<'_>) -> PlannedTask {
-    let same = adoption.former.iter().find(|former| former.outstanding && is_same(former.task, &task));
+    let same = adoption.former.iter().find(|former| {
+        let stands = former.outstanding && !adoption.edit || adoption.edit && former.task.extra == task.extra;
+        stands && is_same(former.task, &task)
+    });
     // The list form does not show tool calls: an unchanged task keeps those it has.
     let task = match same {
         Some(former) => Task { aliases: task.aliases, ..former.task.clone() },

@@ -49,7 +49,7 @@ fn build(input: &Value) -> Grammar {
     let sections: Vec<Value> = input["outstanding"].as_array().cloned().unwrap_or_default();
     let outstanding: Vec<Vec<String>> =
         sections.iter().map(|tasks| texts(&json!({ "tasks": tasks }), "tasks")).collect();
-    match kind {
+    let form = match kind {
         "plan" => grammar::plan(&shape()),
         "iteration" => grammar::iteration(&shape(), &outstanding),
         "continuation" => grammar::continuation(&shape(), &outstanding),
@@ -65,7 +65,8 @@ fn build(input: &Value) -> Grammar {
             grammar::write_execution(&input["files"].as_array().unwrap().iter().map(file).collect::<Vec<_>>())
         }
         other => panic!("unknown kind {other}"),
-    }
+    };
+    form.grammar()
 }
 
 fn render(grammar: &Grammar) -> String {
@@ -180,7 +181,7 @@ proptest! {
         let references: Vec<String> = ["[Net](src/net.rs#L1-L6)", "[Manual](docs/manual.md)", "[Page](project_description)"]
             .map(String::from)[..links.min(3)].to_vec();
         let shape = ListShape { skills: &skills, references: &references, max_sections: sections, max_tasks: tasks, first_number: first };
-        let text = grammar::plan(&shape).sample(seed);
+        let text = grammar::plan(&shape).grammar().sample(seed);
         let (head, list) = text.split_once("\n## Tasks\n").unwrap();
         let goals = head.strip_prefix("## Goals / summary\n").unwrap();
         let goals = goals.strip_suffix("\n\n**plan complete**").unwrap_or(goals);
@@ -197,8 +198,8 @@ proptest! {
         let task = |n: usize| format!("- **Name** Old {n}\n- **What is needed** Old work {n}.\n- **Expected output** A note.");
         let outstanding: Vec<Vec<String>> = (0..kept).map(|n| vec![task(2 * n), task(2 * n + 1)]).collect();
         let shape = ListShape { skills: &skills, references: &[], max_sections: 2, max_tasks: 2, first_number: 7 };
-        let text = grammar::iteration(&shape, &outstanding).sample(seed);
-        let mut rest = text.strip_prefix("## Tasks").unwrap().to_owned();
+        let text = grammar::iteration(&shape, &outstanding).grammar().sample(seed);
+        let mut rest = format!("\n{text}").split_once("\n## Tasks").unwrap().1.to_owned();
         let sections = rest.matches("\n### Task section ").count();
         for number in 1..=sections {
             let heading = format!("\n### Task section {number}\n");
@@ -221,7 +222,7 @@ proptest! {
     #[test]
     fn walked_calls_hold_against_their_schema(seed: u64, needed: bool) {
         let tools = [tool("search_text", schema()), tool("now", json!({}))];
-        let text = grammar::refinement(&[], &tools, needed).sample(seed);
+        let text = grammar::refinement(&[], &tools, needed).grammar().sample(seed);
         let calls: Vec<Value> = text.split("\n```json\n").skip(1)
             .map(|rest| serde_json::from_str(rest.split("\n```").next().unwrap()).unwrap()).collect();
         prop_assert!(calls.len() <= 3 && (!needed || !calls.is_empty()));
@@ -236,8 +237,8 @@ proptest! {
 
     #[test]
     fn walked_executions_open_only_their_own_sections(seed: u64) {
-        for grammar in [grammar::execution(), grammar::merge()] {
-            let text = grammar.sample(seed);
+        for form in [grammar::execution(), grammar::merge()] {
+            let text = form.grammar().sample(seed);
             let headings = level_two_headings(&text);
             prop_assert_eq!(headings.first().map(String::as_str), Some("Result summary"));
             let allowed = ["Document", "Details"];
@@ -253,7 +254,7 @@ proptest! {
             EditableFile { path: "src/net.rs".into(), shown_in_full: true },
             EditableFile { path: "docs/a long name.md".into(), shown_in_full: false },
         ];
-        let text = grammar::write_execution(&files).sample(seed);
+        let text = grammar::write_execution(&files).grammar().sample(seed);
         let blocks: Vec<&str> = text.split("\n## Change details\n").collect();
         prop_assert_eq!(blocks.len() == 1, text.ends_with("\n\n**no changes needed**"));
         for block in &blocks[1..] {
@@ -264,6 +265,12 @@ proptest! {
                 prop_assert!(known.is_some_and(|file| file.shown_in_full));
                 prop_assert_eq!(fences, 2);
             } else if block.contains("\n- **complete_file** true\n") {
+                prop_assert_eq!(fences, 2);
+            } else if block.contains("\n- **start_line** ") {
+                prop_assert!(known.is_some() && block.contains("\n- **end_line** "));
+                prop_assert_eq!(fences, 2);
+            } else if block.contains("\n- **ast_path** ") {
+                prop_assert!(known.is_some() && block.contains("\n- **location** "));
                 prop_assert_eq!(fences, 2);
             } else {
                 prop_assert!(known.is_some());
@@ -320,7 +327,7 @@ fn level_two_headings(text: &str) -> Vec<String> {
 fn a_line_never_holds_what_a_reader_would_have_to_mend() {
     let shape = ListShape { skills: &[], references: &[], max_sections: 1, max_tasks: 1, first_number: 1 };
     for seed in 0..300 {
-        let text = grammar::plan(&shape).sample(seed);
+        let text = grammar::plan(&shape).grammar().sample(seed);
         let need = text.lines().find_map(|line| line.strip_prefix("- **What is needed** ")).unwrap();
         assert!(need.starts_with(|c: char| c.is_ascii_alphabetic() || !c.is_ascii()));
         assert!(!need.contains(['[', ']', '<', '*', '\u{a0}', '\u{200b}']));
@@ -331,7 +338,7 @@ fn a_line_never_holds_what_a_reader_would_have_to_mend() {
 #[test]
 fn schemas_that_are_no_object_still_give_an_object() {
     for parameters in [json!(true), json!({}), json!({ "$ref": "#" }), json!({ "type": [] })] {
-        let text = grammar::refinement(&[], &[tool("t", parameters)], true).sample(5);
+        let text = grammar::refinement(&[], &[tool("t", parameters)], true).grammar().sample(5);
         assert!(text.contains("\"arguments\": {"), "{text}");
     }
 }

@@ -118,7 +118,7 @@ fn adopting_keeps_unchanged_tasks_and_derives_writers() {
     ]
     .into();
     let former = [Former { task: &kept, outstanding: true }, Former { task: &problem, outstanding: false }];
-    let adopted = adopt(&listed, &Adoption { former: &former, skills: &skills, taken: &BTreeSet::new() });
+    let adopted = adopt(&listed, &Adoption { former: &former, skills: &skills, taken: &BTreeSet::new(), edit: false });
     let seen: Vec<_> = adopted
         .steps
         .iter()

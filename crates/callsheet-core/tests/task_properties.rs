@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::reply::calls::{BlockForm, CallBlock, CallRules, read_calls, read_plan_calls};
-use callsheet_core::reply::change::{Files, Shown, headings, validate};
+use callsheet_core::reply::change::{Files, Outlines, Shown, headings, validate};
 use callsheet_core::reply::task::{
     TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
 };
@@ -87,6 +87,7 @@ fn read_all(text: &str) {
                 }
                 Lookup::Content(_) => Answer::Content("# é\r\n\r\ntext\n".into()),
                 Lookup::Glob(_) => Answer::Matches(Vec::new()),
+                Lookup::Symbols(_) => Answer::NoSymbols,
             };
             context.answers.insert(lookup, answer);
         }
@@ -121,7 +122,7 @@ fn compose_one(before: &str, way: ChangeWay) -> Result<Option<String>, IssueCode
     let files: Files = BTreeMap::from([("a.md".to_owned(), before.to_owned())]);
     let shown = Shown { in_full: &BTreeMap::new(), in_part: &BTreeMap::new() };
     let change = Change { path: "a.md".into(), way, span: Span { first: 1, last: 1 } };
-    let reading = validate(&[change], &files, shown);
+    let reading = validate(&[change], &files, &Outlines::new(), shown);
     match reading.issues.iter().find(|issue| issue.severity == Severity::Error) {
         Some(issue) => Err(issue.code),
         None => Ok(reading.value.into_iter().next().and_then(|edit| edit.after)),

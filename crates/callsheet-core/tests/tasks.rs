@@ -19,6 +19,7 @@ use callsheet_core::reply::{
     Answer, Candidates, Execution, FileFacts, KnownTask, Lookup, LoopTurn, ReadContext, Reading, ReplyKind, Severity,
     lookups,
 };
+use callsheet_core::sheet::{Symbol, SymbolKind};
 use callsheet_core::spec::{
     BlobId, Fragment, RepeatClass, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, Slug, Task,
     ToolCall, ToolEffect, ToolSpec,
@@ -154,8 +155,10 @@ fn known(task: Task, step: u32, done: bool) -> KnownTask {
     }
 }
 
-/// Files are parts named `file <path> [full|part|stale|unseen|binary]`.
+/// Files are parts named `file <path> [full|part|stale|unseen|binary]`, and `symbols <path>` with a line
+/// `NAME FIRST-LAST [OUTER]` for each symbol, or `NAME FIRST-LAST =TEXT` for one that is only that text of its line.
 struct World {
+    symbols: BTreeMap<String, Vec<Symbol>>,
     files: BTreeMap<String, (String, String)>,
     near: BTreeMap<String, String>,
     fixture: BTreeMap<String, String>,
@@ -184,7 +187,14 @@ impl World {
                     .collect()
             })
             .unwrap_or_default();
-        Self { files, near, fixture: fixture.header.clone() }
+        let outlines = fixture.parts.iter().filter_map(|(name, body)| Some((name.strip_prefix("symbols ")?, body)));
+        let symbols = outlines
+            .map(|(path, body)| {
+                let text = &files.get(path).unwrap().0;
+                (path.to_owned(), body.lines().map(|line| symbol(line, text)).collect())
+            })
+            .collect();
+        Self { symbols, files, near, fixture: fixture.header.clone() }
     }
 
     fn has(&self, key: &str, path: &str) -> bool {
@@ -199,6 +209,7 @@ impl World {
                 None => Answer::Missing(Candidates::default()),
             },
             Lookup::Glob(_) => Answer::Matches(Vec::new()),
+            Lookup::Symbols(path) => self.symbols.get(path).cloned().map_or(Answer::NoSymbols, Answer::Symbols),
         }
     }
 
@@ -232,6 +243,24 @@ impl World {
             ..FileFacts::default()
         })
     }
+}
+
+fn symbol(line: &str, text: &str) -> Symbol {
+    let mut words = line.splitn(3, ' ');
+    let (path, range) = (words.next().unwrap(), words.next().unwrap());
+    let (path, repeat) = path.rsplit_once('-').map_or((path, 0), |(path, repeat)| (path, repeat.parse().unwrap()));
+    let (first, last) = range.split_once('-').unwrap();
+    let (first, last): (u32, u32) = (first.parse().unwrap(), last.parse().unwrap());
+    let rest = words.next();
+    let starts: Vec<usize> = std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+    let (from, to) = (starts[first as usize - 1], starts.get(last as usize).copied().unwrap_or(text.len()));
+    let whole = &text[from..to];
+    let (start, end) = match rest.and_then(|rest| rest.strip_prefix('=')) {
+        Some(part) => whole.find(part).map(|at| (from + at, from + at + part.len())).unwrap(),
+        None => (from + whole.len() - whole.trim_start().len(), from + whole.trim_end().len()),
+    };
+    let outer_first = rest.and_then(|rest| rest.parse().ok()).unwrap_or(first);
+    Symbol { path: path.to_owned(), number: repeat, kind: SymbolKind::Function, first, last, outer_first, start, end }
 }
 
 fn context(fixture: &Fixture, world: &World) -> ReadContext {

@@ -10,7 +10,8 @@ mod transcript;
 
 use std::path::{Path, PathBuf};
 
-use callsheet_core::record::Fact;
+use callsheet_core::record::{Event, Fact, Outcome};
+use callsheet_core::reply::Phase;
 use callsheet_core::run::{Limit, Run};
 use transcript::{Player, digest};
 
@@ -62,6 +63,69 @@ fn every_limit_is_reached() {
         runs().iter().flat_map(|path| play(path).1.run.limits_reached().collect::<Vec<_>>()).collect();
     let missing: Vec<&Limit> = Limit::ALL.iter().filter(|limit| !reached.contains(limit)).collect();
     assert!(missing.is_empty(), "no transcript reaches {missing:?}");
+}
+
+/// Runs whose `covers:` line names a paragraph.
+fn covering(name: &str) -> Vec<(PathBuf, Player)> {
+    let named = |path: &PathBuf| {
+        let text = std::fs::read_to_string(path).unwrap();
+        let lines = text.lines().skip_while(|line| !line.starts_with("covers: ")).take_while(|line| !line.is_empty());
+        lines.flat_map(|line| line.trim_start_matches("covers: ").split(',')).any(|found| found.trim() == name)
+    };
+    runs().into_iter().filter(named).map(|path| (path.clone(), play(&path).1)).collect()
+}
+
+/// The table of spec 2.14: calls by phase, and the total, of a run without retries. Row 5 is a formula: its transcript
+/// has 3 tasks, 1 without refinement, 1 + 1 + 2 execution runs, 1 merge by model and 1 iteration.
+/// covers: 2.14
+#[test]
+fn every_row_of_minimum_calls() {
+    let rows = [
+        ("2.14 row 1", "direct-task", [0, 0, 1, 0, 0]),
+        ("2.14 row 2", "fast-path", [1, 0, 1, 0, 0]),
+        ("2.14 row 3", "one-refined-task", [1, 1, 1, 0, 0]),
+        ("2.14 row 4", "always", [1, 1, 1, 0, 1]),
+        ("2.14 row 5", "minimum-calls", [1, 3 - 1, 1 + 1 + 2, 1, 1]),
+    ];
+    for (row, name, expected) in rows {
+        let (_, player) = covering(row)
+            .into_iter()
+            .find(|(path, _)| path.file_stem().is_some_and(|stem| stem == name))
+            .unwrap_or_else(|| panic!("{name} covers {row}"));
+        let phases = [Phase::Plan, Phase::Refine, Phase::Execute, Phase::Merge, Phase::Iterate];
+        let made = phases.map(|phase| player.run.calls().iter().filter(|call| call.key.phase == phase).count());
+        assert_eq!(made, expected, "{row}: {name}");
+        let total = u32::try_from(expected.iter().sum::<usize>()).unwrap();
+        assert_eq!((player.run.totals().calls, player.run.minimum_calls()), (total, total), "{row}: {name}");
+    }
+}
+
+/// covers: 2.15
+#[test]
+fn every_outcome_ends_a_run() {
+    for outcome in [
+        Outcome::Complete,
+        Outcome::Incomplete,
+        Outcome::MaxRounds,
+        Outcome::PlanFailed,
+        Outcome::IterationFailed,
+        Outcome::ApprovalRequired,
+        Outcome::InputRequired,
+        Outcome::Unreachable,
+        Outcome::Misconfigured,
+        Outcome::LimitReached,
+        Outcome::Cancelled,
+    ] {
+        let word = transcript::outcome(outcome);
+        let ended = |player: &Player| {
+            player.log.iter().any(|fact| match &fact.event {
+                Event::RunConcluded { outcome: found, .. } | Event::RunWaiting { outcome: found } => *found == outcome,
+                _ => false,
+            })
+        };
+        let named = covering(&format!("2.15 {word}"));
+        assert!(named.iter().any(|(_, player)| ended(player)), "no transcript that covers 2.15 {word} ends so");
+    }
 }
 
 #[test]

@@ -25,7 +25,7 @@ const REFERENCES: [&str; 3] = ["[Project](project_description)", "[Readme](READM
 fn plan() -> Grammar {
     let (skills, references) = (SKILLS.map(String::from), REFERENCES.map(String::from));
     let shape = ListShape { skills: &skills, references: &references, max_sections: 3, max_tasks: 2, first_number: 1 };
-    grammar::plan(&shape)
+    grammar::plan(&shape).grammar()
 }
 
 fn request(seed: u64, constraint: Option<Grammar>) -> ModelRequest {
@@ -35,7 +35,7 @@ fn request(seed: u64, constraint: Option<Grammar>) -> ModelRequest {
         system: SYSTEM.into(),
         messages: vec![Message::User { text: REQUESTS[index].into() }],
         tools: Vec::new(),
-        constraint: constraint.map(|grammar| Constraint { grammar: Some(grammar), json_schema: None }),
+        constraint: constraint.map(|grammar| Constraint { grammar: Some(grammar), ..Constraint::default() }),
         max_output_tokens: 1_500,
         temperature: Some(0.7),
         seed: Some(seed),

@@ -9,4 +9,4 @@ pub mod weights;
 mod engine;
 
 #[cfg(feature = "engine")]
-pub use engine::{EmbeddedModel, EmbeddedOptions, LoadFault};
+pub use engine::{EmbeddedModel, EmbeddedOptions, LoadFault, Timing};

@@ -62,7 +62,7 @@ fn all() -> Vec<(&'static str, Grammar)> {
         EditableFile { path: "src/net.rs".into(), shown_in_full: true },
         EditableFile { path: "a b/c.md".into(), shown_in_full: false },
     ];
-    vec![
+    let forms = vec![
         ("plan", grammar::plan(&shape)),
         ("iteration", grammar::iteration(&shape, &outstanding)),
         ("continuation", grammar::continuation(&shape, &[])),
@@ -72,7 +72,8 @@ fn all() -> Vec<(&'static str, Grammar)> {
         ("merge", grammar::merge()),
         ("loop turn", grammar::loop_turn(&tools())),
         ("write execution", grammar::write_execution(&files)),
-    ]
+    ];
+    forms.into_iter().map(|(name, form)| (name, form.grammar())).collect()
 }
 
 #[test]
@@ -96,7 +97,7 @@ fn a_new_file_may_share_a_folder_with_a_known_one() {
     let files = [EditableFile { path: "src/net.rs".into(), shown_in_full: false }];
     let text = "## Result summary\nA file.\n## Change details\n- **file_path** src/nets/new.rs\n- **complete_file** true\n\
                 ```rust\nfn main() {}\n```";
-    let mut matcher = matcher(&factory(), &grammar::write_execution(&files));
+    let mut matcher = matcher(&factory(), &grammar::write_execution(&files).grammar());
     let bytes: Vec<u32> = text.bytes().map(u32::from).collect();
     assert_eq!(matcher.try_consume_tokens(&bytes).unwrap(), bytes.len());
     assert!(matcher.is_accepting().unwrap());

@@ -26,7 +26,7 @@ use crate::fault::{self, Blame};
 use crate::local::priced;
 use crate::tokens;
 use crate::transport::{client, guarded};
-use crate::wire::{RawCall, with_ids};
+use crate::wire::{self, RawCall, with_ids};
 
 /// Conversations whose signatures are remembered; loops are short and few run at once.
 const MAX_SIGNED: usize = 4096;
@@ -228,9 +228,12 @@ impl HostedModel {
         if self.kind == AdapterKind::Anthropic && request.messages.len() == 1 {
             options = options.with_cache_control(CacheControl::Ephemeral);
         }
-        let schema = request.constraint.as_ref().and_then(|constraint| constraint.json_schema.as_ref());
-        if let Some(schema) = schema.filter(|_| self.info.capabilities.json_schema) {
-            options = options.with_response_format(JsonSpec::new("reply", schema.clone()));
+        if let Some(constraint) = request.constraint.as_ref().filter(|_| self.info.capabilities.json_schema)
+            && let Some(schema) = &constraint.json_schema
+        {
+            let twin = constraint.form.is_some();
+            let schema = if twin { wire::without_bounds(schema) } else { schema.clone() };
+            options = options.with_response_format(JsonSpec::new("reply", schema));
         }
         options
     }

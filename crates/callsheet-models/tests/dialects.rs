@@ -51,7 +51,8 @@ fn a_cut_prompt_raises_the_alarm() {
 fn a_grammar_beats_a_schema_and_neither_goes_beside_tools() {
     let grammar = serde_json::from_value(json!({"rules": [["root", {"literal": "yes"}]]})).unwrap();
     let mut asked = request("go", 10);
-    asked.constraint = Some(Constraint { grammar: Some(grammar), json_schema: Some(json!({"type": "object"})) });
+    asked.constraint =
+        Some(Constraint { grammar: Some(grammar), json_schema: Some(json!({"type": "object"})), form: None });
     let body = llamacpp::encode("m", &asked, |_| Some("root ::= \"yes\"".to_owned()));
     assert_eq!((body.get("grammar"), body.get("response_format")), (Some(&json!("root ::= \"yes\"")), None));
     let body = llamacpp::encode("m", &asked, |_| None);

@@ -12,9 +12,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use callsheet_core::reply::Lookup;
+use callsheet_core::sheet::{Symbol, SymbolKind};
 use callsheet_core::spec::{Fragment, PlanPart, Reference, Slug, Target};
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{Fetch, FetchFault, Page};
+use callsheet_runtime::ports::{Fetch, FetchFault, Outline, OutlineFault, Page};
 use callsheet_runtime::references::{
     Allowance, Level, Output, Pages, Request, RunTexts, Sources, TaskOutput, Wanted, answer, check, resolve,
 };
@@ -100,6 +101,37 @@ impl Fetch for Web {
             }),
             None => Err(FetchFault::Status(404)),
         }
+    }
+}
+
+/// Understands files that end with `.words`: `def NAME` begins a symbol, a blank line ends it, and a line that begins
+/// with `#` right above it is its comment.
+struct Words;
+
+impl Outline for Words {
+    fn outline(&self, path: &str, text: &str) -> Result<Vec<Symbol>, OutlineFault> {
+        if !path.ends_with(".words") {
+            return Err(OutlineFault::NoParser);
+        }
+        let lines: Vec<&str> = text.lines().collect();
+        let mut symbols = Vec::new();
+        for (at, line) in lines.iter().enumerate() {
+            let Some(name) = line.strip_prefix("def ") else { continue };
+            let length = lines[at..].iter().take_while(|line| !line.is_empty()).count();
+            let comment = usize::from(at > 0 && lines[at - 1].starts_with('#'));
+            let number = |n: usize| u32::try_from(n).unwrap();
+            symbols.push(Symbol {
+                path: name.to_owned(),
+                number: 0,
+                kind: SymbolKind::Function,
+                first: number(at + 1),
+                last: number(at + length),
+                outer_first: number(at + 1 - comment),
+                start: 0,
+                end: 0,
+            });
+        }
+        Ok(symbols)
     }
 }
 
@@ -191,6 +223,7 @@ async fn resolved(fixture: &Fixture, workspace: &Workspace) -> String {
     };
     let sources = Sources {
         workspace,
+        outline: &Words,
         texts: fixture,
         pages: &pages,
         current_file: fixture.option("current"),
@@ -231,11 +264,12 @@ fn answered(fixture: &Fixture, workspace: &Workspace) -> String {
             match kind {
                 "path" => Lookup::Path { path: path.replace("{nul}", "\0"), fragment: part },
                 "glob" => Lookup::Glob(rest.to_owned()),
+                "symbols" => Lookup::Symbols(rest.to_owned()),
                 _ => Lookup::Content(path.to_owned()),
             }
         })
         .collect();
-    let answers = answer(&lookups, workspace);
+    let answers = answer(&lookups, workspace, &Words);
     let shown = |lookup: &Lookup| {
         let line = format!(
             "{}\n  {}\n",

@@ -3,10 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::record::{Answer, CallKey, EffectKey, Event, Fact, Gate, GateKind, Outcome, Verdict};
+use callsheet_core::record::{
+    Answer, CallKey, EffectKey, Event, Fact, Gate, GateKind, ListOrigin, Outcome, ResultParts, Verdict,
+};
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run, Stage, State};
-use callsheet_core::spec::{ApprovalMode, ExecRunId, RepeatClass, Settings, Slug, ToolEffect};
+use callsheet_core::spec::{ApprovalMode, ExecRunId, RepeatClass, Settings, Slug, Task, ToolEffect};
 
 /// More facts than any run of this world needs.
 const MOST_FACTS: usize = 4_000;
@@ -33,6 +35,8 @@ pub struct Witness {
     cost: f64,
     task_calls: BTreeMap<Slug, u32>,
     states: BTreeMap<Slug, State>,
+    /// What finished tasks were and gave.
+    done: BTreeMap<Slug, (Task, Option<ResultParts>)>,
     resumed: bool,
 }
 
@@ -59,6 +63,7 @@ impl Witness {
     pub fn after(&mut self, run: &Run, fact: Option<&Fact>) -> Kept {
         let Some(fact) = fact else { return Ok(()) };
         self.note(run, &fact.event);
+        self.done_tasks_are_never_altered(run)?;
         self.ended_tasks_stay_ended(run)
     }
 
@@ -74,6 +79,21 @@ impl Witness {
                 self.resumed = true;
             }
             Event::Started { effect } => self.note_start(run, effect),
+            Event::RunContinued { settings, .. } => {
+                self.settings = settings.clone();
+                self.resumed = true;
+                self.all_writers = false;
+            }
+            Event::TaskRetried { .. } => {
+                self.resumed = true;
+                let ended = |slug: &Slug| self.states.get(slug).is_some_and(|state| state.is_problem());
+                let back: Vec<Slug> = run
+                    .tasks()
+                    .filter(|task| !task.state.is_ended() && ended(&task.task.slug))
+                    .map(|task| task.task.slug.clone())
+                    .collect();
+                back.iter().for_each(|slug| self.starts_anew(slug));
+            }
             Event::ReplyReceived { key, usage, .. } => {
                 self.finished_calls.insert(key.clone());
                 self.tokens += usage.input + usage.output;
@@ -94,17 +114,23 @@ impl Witness {
                 let epoch = self.epoch(task);
                 self.finished_tools.insert((task.clone(), exec.clone(), call.clone(), epoch));
             }
-            Event::ListAdopted { list, .. } => {
+            Event::ListAdopted { list, origin, .. } => {
+                // An edit may put a step before one that runs.
+                self.resumed |= matches!(origin, ListOrigin::Edit(_));
                 for planned in list.steps.iter().flatten().filter(|planned| !planned.unchanged) {
-                    let slug = &planned.task.slug;
-                    *self.listing.entry(slug.clone()).or_insert(0) += 1;
-                    self.approved_tasks.remove(slug);
-                    self.task_calls.remove(slug);
+                    self.starts_anew(&planned.task.slug);
                 }
             }
             Event::GateAnswered { gate, answer } => self.note_answer(gate, answer),
             _ => {}
         }
+    }
+
+    /// What was finished of the task may be done again, and its approval is void.
+    fn starts_anew(&mut self, slug: &Slug) {
+        *self.listing.entry(slug.clone()).or_insert(0) += 1;
+        self.approved_tasks.remove(slug);
+        self.task_calls.remove(slug);
     }
 
     fn note_start(&mut self, run: &Run, effect: &EffectKey) {
@@ -260,6 +286,20 @@ impl Witness {
         let mut earlier = run.steps().iter().take(step).flatten().filter_map(|slug| run.task(slug));
         if earlier.any(|task| !task.state.is_ended()) {
             return Err(format!("steps go in order: {effect:?}"));
+        }
+        Ok(())
+    }
+
+    /// No edit, retry, drop or follow-up touches what is done (spec 2.18).
+    fn done_tasks_are_never_altered(&mut self, run: &Run) -> Kept {
+        for task in run.done() {
+            match self.done.get(&task.task.slug) {
+                Some((text, result)) if *text == task.task && *result == task.result => {}
+                Some(_) => return Err(format!("done tasks are never altered: {}", task.task.slug)),
+                None => {
+                    self.done.insert(task.task.slug.clone(), (task.task.clone(), task.result.clone()));
+                }
+            }
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! A driver without a world behind it: starts what is owed, finishes it in random order, crashes, repeats itself,
 //! and takes runs up again.
 
-use callsheet_core::record::{EffectKey, Event, Fact, Outcome, VERSION};
+use callsheet_core::record::{EffectKey, Event, Fact, ListOrigin, Outcome, VERSION};
 use callsheet_core::run::{Effect, Reject, Run, Stage};
 
 use crate::checkers::{self, Witness};
@@ -135,7 +135,14 @@ impl Shell {
         if self.world.random.chance(5) {
             let index = self.world.random.below(self.log.len());
             if let Some(fact) = self.log.get(index).cloned() {
-                let repeatable = matches!(fact.event, Event::RunResumed { .. } | Event::CancelRequested);
+                let repeatable = matches!(
+                    fact.event,
+                    Event::RunResumed { .. }
+                        | Event::RunContinued { .. }
+                        | Event::TaskRetried { .. }
+                        | Event::ListAdopted { origin: ListOrigin::Edit(_), .. }
+                        | Event::CancelRequested
+                );
                 if !repeatable {
                     self.offer_again(&fact)?;
                 }
@@ -150,6 +157,9 @@ impl Shell {
                 let _ = self.append(event)?;
             }
         }
+        if self.world.random.chance(3) {
+            self.steer()?;
+        }
         if self.world.random.chance(1) && self.world.random.chance(20) {
             let _ = self.append(Event::CancelRequested)?;
         }
@@ -158,6 +168,16 @@ impl Shell {
             if let Some(task) = self.world.random.pick(&slugs).cloned() {
                 let _ = self.append(Event::TaskFailed { task, reason: "its skill is lost".to_owned() })?;
             }
+        }
+        Ok(())
+    }
+
+    /// A person edits the sheet, has a task done again or takes one off. What does not fit changes nothing.
+    fn steer(&mut self) -> Result<(), String> {
+        let Some(event) = self.world.steer(&self.run) else { return Ok(()) };
+        let before = self.run.clone();
+        if self.append(event)?.is_err() {
+            checkers::a_refusal_changes_nothing(Some(&before), &self.run)?;
         }
         Ok(())
     }
@@ -212,7 +232,15 @@ impl Shell {
         self.now += 3_600_000;
         self.raise_limits();
         let settings = self.world.settings.clone();
-        self.append(Event::RunResumed { settings })?.map_err(|reject| format!("a resume is refused: {reject}"))
+        let ended = matches!(self.run.stage(), Stage::Concluded(_));
+        let event = if ended && self.world.random.chance(40) {
+            Event::RunContinued { text: "And now?".to_owned(), settings }
+        } else {
+            Event::RunResumed { settings }
+        };
+        self.append(event)?.map_err(|reject| format!("a resume is refused: {reject}"))?;
+        // What a person changed while nothing ran.
+        if !self.world.tame && self.world.random.chance(40) { self.steer() } else { Ok(()) }
     }
 
     fn raise_limits(&mut self) {
@@ -237,7 +265,9 @@ impl Shell {
             Some(event) => (event, false),
             None => (Event::RunWaiting { outcome: World::absence(&effect) }, true),
         };
-        let owed = self.run.is_outstanding(&key);
+        // A run that was about to end may have gone on, and end in another way.
+        let ends = matches!(effect, Effect::Conclude(_));
+        let owed = if ends { self.run.outstanding().contains(&effect) } else { self.run.is_outstanding(&key) };
         if absent {
             self.resting.push(effect.clone());
         }

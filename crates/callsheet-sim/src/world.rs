@@ -109,6 +109,60 @@ impl World {
         list
     }
 
+    /// A person's edit of the sheet: tasks that stay, change, go and come. Some touch what runs or is done; those must be
+    /// refused.
+    pub fn edit(&mut self, run: &Run) -> Event {
+        let mut known: Vec<Slug> = run.done().map(|task| task.task.slug.clone()).collect();
+        let mut list =
+            ListAdopted { goals: run.goals().clone(), skills: self.skills.clone(), ..ListAdopted::default() };
+        for step in run.steps() {
+            let mut tasks = Vec::new();
+            for task in step.iter().filter_map(|slug| run.task(slug)) {
+                let fixed = matches!(task.state, State::Done | State::Dropped);
+                let (stays, goes) = match task.state {
+                    _ if fixed => (0, 98),
+                    State::Running => (97, 1),
+                    _ => (60, 20),
+                };
+                let roll = self.random.below(100);
+                if roll >= stays && roll < stays + goes {
+                    continue;
+                }
+                let unchanged = roll < stays;
+                let mut planned = PlannedTask { task: task.task.clone(), unchanged, writer: task.writer.clone() };
+                if !unchanged {
+                    planned.task.need.push_str(" as edited");
+                }
+                tasks.push(planned);
+            }
+            if self.random.chance(30) {
+                tasks.push(self.task(&known));
+            }
+            known.extend(tasks.iter().map(|planned: &PlannedTask| planned.task.slug.clone()));
+            list.steps.push(tasks);
+        }
+        if self.random.chance(30) {
+            list.steps.push(vec![self.task(&known)]);
+        }
+        list.steps.retain(|step| !step.is_empty());
+        let origin = ListOrigin::Edit(blob("edit"));
+        Event::ListAdopted { origin, list, repairs: Vec::new(), issues: Vec::new() }
+    }
+
+    /// What a person changes in the run, which may come too late or not fit.
+    pub fn steer(&mut self, run: &Run) -> Option<Event> {
+        if self.random.chance(40) {
+            return Some(self.edit(run));
+        }
+        let slugs: Vec<Slug> = run.tasks().map(|task| task.task.slug.clone()).collect();
+        let problems: Vec<Slug> = run.all_problems().map(|problem| problem.task.task.slug.clone()).collect();
+        if self.random.chance(60) {
+            let slugs = if self.random.chance(80) { problems } else { slugs };
+            return self.random.pick(&slugs).cloned().map(|task| Event::TaskRetried { task });
+        }
+        self.random.pick(&slugs).cloned().map(|task| Event::TaskDropped { task })
+    }
+
     fn task(&mut self, known: &[Slug]) -> PlannedTask {
         self.names += 1;
         let name = format!("task-{}", self.names);

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::record::{Event, Outcome};
+use callsheet_core::record::{Event, ListOrigin, Outcome};
 use callsheet_core::run::Limit;
 use callsheet_sim::simulate;
 
@@ -36,6 +36,9 @@ fn ten_thousand_seeds_keep_every_promise() {
     assert!(missing.is_empty(), "no seed ends or waits with {missing:?}");
     let missing: Vec<&Limit> = Limit::ALL.iter().filter(|limit| !limits.contains(limit)).collect();
     assert!(missing.is_empty(), "no seed reaches {missing:?}");
+    for kind in ["follow-up", "edit", "retry", "drop"] {
+        assert!(kinds.contains(kind), "no seed has a {kind}");
+    }
     assert!(kinds.contains("rolled back") && kinds.contains("interrupted"), "no seed crashes at the worst moments");
 }
 
@@ -53,6 +56,18 @@ fn seeds(worker: usize, workers: usize) -> Seen {
                 }
                 Event::ChangesRolledBack { .. } => {
                     seen.2.insert("rolled back");
+                }
+                Event::RunContinued { .. } => {
+                    seen.2.insert("follow-up");
+                }
+                Event::TaskRetried { .. } => {
+                    seen.2.insert("retry");
+                }
+                Event::TaskDropped { .. } => {
+                    seen.2.insert("drop");
+                }
+                Event::ListAdopted { origin: ListOrigin::Edit(_), .. } => {
+                    seen.2.insert("edit");
                 }
                 _ => {}
             }

@@ -35,7 +35,7 @@ impl Columns {
                 self.outcome = None;
                 self.request = first_line(entry.prompt()).to_owned();
             }
-            Event::RunResumed { .. } => self.outcome = None,
+            Event::RunResumed { .. } | Event::RunContinued { .. } => self.outcome = None,
             Event::RunWaiting { outcome } | Event::RunConcluded { outcome, .. } => self.outcome = Some(*outcome),
             _ => {}
         }

@@ -29,21 +29,32 @@ pub enum Expr {
         /// Characters at most.
         max: u32,
     },
+    /// Prose on a line of its own: a [`Expr::Line`] of `min` to about `max` characters without colon that does not begin like
+    /// a title or marker that counts without markup (spec 2.13, 3.11, 4.4 `heading-level`).
+    Sentence {
+        /// Characters at least, 1 or more.
+        min: u32,
+        /// Characters at most, but for the length of a title.
+        max: u32,
+    },
     /// Prose of 1 to `lines` lines, blank ones between them allowed, `- ` items allowed. No line opens a heading, a fence,
-    /// a rule, a tag or bold text.
+    /// a rule, a tag or bold text, or begins like a marker; no reasoning tag stands anywhere.
     Block {
         /// Lines with text at most.
         lines: u32,
         /// Characters of a line at most.
         line: u32,
     },
-    /// Content of a fence of three backticks: 1 to `lines` lines, any indent, none starting with a backtick.
+    /// Content of a fence of three backticks: 1 to `lines` lines, any indent, none beginning with a backtick or, indented,
+    /// with three.
     Code {
         /// Lines at most.
         lines: u32,
         /// Characters of a line at most.
         line: u32,
     },
+    /// A whole number from 1 to 99,999.
+    Number,
     /// `min` to `max` characters of `[A-Za-z0-9_-]`: one part of a path or file name.
     Word {
         /// Characters at least, 1 or more.

@@ -1,13 +1,16 @@
 //! What printers and the sampler work on: expressions lowered to literals, patterns over characters, and structure.
 
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
 use super::schema;
 use super::{Expr, Grammar};
 
 /// Ranges of characters, or all others.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Class {
     pub negated: bool,
-    pub ranges: &'static [(char, char)],
+    pub ranges: Cow<'static, [(char, char)]>,
 }
 
 /// A regular expression: one lexeme of an engine.
@@ -36,29 +39,53 @@ macro_rules! invisible {
     ($($more:expr),*) => {
         &[
             ('\u{0}', '\u{1f}'), ('\u{7f}', '\u{a0}'), ('\u{ad}', '\u{ad}'), ('\u{61c}', '\u{61c}'), ('\u{180e}', '\u{180e}'),
-            ('\u{2000}', '\u{200f}'), ('\u{2028}', '\u{202f}'), ('\u{205f}', '\u{206f}'), ('\u{feff}', '\u{feff}'),
-            ('\u{fff0}', '\u{ffff}'), $($more),*
+            ('\u{1680}', '\u{1680}'), ('\u{2000}', '\u{200f}'), ('\u{2028}', '\u{202f}'), ('\u{205f}', '\u{206f}'),
+            ('\u{212a}', '\u{212a}'), ('\u{3000}', '\u{3000}'), ('\u{feff}', '\u{feff}'), ('\u{fff0}', '\u{ffff}'),
+            $($more),*
         ]
     };
 }
 
 const fn others(ranges: &'static [(char, char)]) -> Class {
-    Class { negated: true, ranges }
+    Class { negated: true, ranges: Cow::Borrowed(ranges) }
 }
 
 const fn only(ranges: &'static [(char, char)]) -> Class {
-    Class { negated: false, ranges }
+    Class { negated: false, ranges: Cow::Borrowed(ranges) }
 }
 
-/// Any visible character or space.
-const VISIBLE: Class = others(invisible!());
+/// Any visible character or space but `<`, which may open a tag.
+const PLAIN: Class = others(invisible!(('<', '<')));
+/// What may follow `<`: nothing that begins the name of a reasoning or call tag.
+const AFTER_ANGLE: Class =
+    others(invisible!(('/', '/'), ('<', '<'), ('F', 'F'), ('R', 'R'), ('T', 'T'), ('f', 'f'), ('r', 'r'), ('t', 't')));
 /// Prose inside a label's value: no `*`, `<`, `[`, `]`.
 const PROSE: Class = others(invisible!(('*', '*'), ('<', '<'), ('[', '['), (']', ']')));
+/// Prose on a line of its own: no colon either, since `Goal: ...` reads as a label (spec 4.4 `label-form`).
+const UNLABELLED: Class = others(invisible!(('*', '*'), (':', ':'), ('<', '<'), ('[', '['), (']', ']')));
 /// A letter, or anything visible beyond ASCII.
 const LETTER: Class = others(invisible!((' ', '@'), ('[', '`'), ('{', '~')));
-/// What may open a line of prose: nothing that makes Markdown see a block, except ordered lists and tables.
-const OPENER: Class =
-    others(invisible!((' ', ' '), ('#', '#'), ('*', '*'), ('+', '+'), ('-', '-'), ('<', '>'), ('_', '`'), ('~', '~')));
+/// What may open a line of prose: nothing that makes Markdown see a block except a table, no check box, no digit.
+const OPENER: Class = others(invisible!(
+    (' ', ' '),
+    ('#', '#'),
+    ('*', '*'),
+    ('+', '+'),
+    ('-', '-'),
+    ('0', '9'),
+    ('<', '='),
+    ('>', '>'),
+    ('[', '['),
+    ('_', '`'),
+    ('~', '~'),
+    ('\u{2013}', '\u{2013}'),
+    ('\u{2022}', '\u{2023}'),
+    ('\u{25e6}', '\u{25e6}')
+));
+/// What may follow the bracket that opens a line: a link, no check box.
+const AFTER_BRACKET: Class = others(invisible!((' ', ' '), ('X', 'X'), ('x', 'x'), (']', ']'), ('<', '<')));
+/// What may follow the number that opens a line, so that it is no list mark.
+const AFTER_NUMBER: Class = others(invisible!((')', ')'), ('.', '.'), ('0', '9'), ('<', '<')));
 /// Content of code: tabs too.
 const CODE: Class = others(&[
     ('\u{0}', '\u{8}'),
@@ -68,16 +95,18 @@ const CODE: Class = others(&[
     ('\u{2066}', '\u{2069}'),
     ('\u{fff0}', '\u{ffff}'),
 ]);
-/// First character of a line of code that is no backtick.
-const CODE_FIRST: Class = others(&[
-    ('\u{0}', '\u{8}'),
-    ('\u{a}', '\u{1f}'),
+/// Content of code that is neither blank nor a backtick.
+const CODE_MARK: Class = others(&[
+    ('\u{0}', '\u{1f}'),
+    (' ', ' '),
     ('`', '`'),
     ('\u{7f}', '\u{9f}'),
     ('\u{2028}', '\u{202e}'),
     ('\u{2066}', '\u{2069}'),
     ('\u{fff0}', '\u{ffff}'),
 ]);
+/// Indentation of code.
+const INDENT: Class = only(&[('\t', '\t'), (' ', ' ')]);
 /// One part of a path.
 const WORD: Class = only(&[('A', 'Z'), ('a', 'z'), ('0', '9'), ('_', '_'), ('-', '-')]);
 /// Characters of a JSON text that need no escape.
@@ -89,7 +118,36 @@ pub(super) const DIGIT: Class = only(&[('0', '9')]);
 /// Digits without zero.
 pub(super) const DIGIT_FIRST: Class = only(&[('1', '9')]);
 
+/// Titles and markers that count on a line of their own without any markup, in lower case (spec 2.13, 3.3, 3.11).
+const TITLES: &[&str] = &[
+    "completed tasks",
+    "general information for all tasks",
+    "goals / summary",
+    "issues with the tasks",
+    "more work needed",
+    "no changes needed",
+    "no longer relevant",
+    "original prompt",
+    "plan complete",
+    "plan continues",
+    "task section",
+    "tasks:",
+];
+
 impl Class {
+    /// The class without some characters.
+    fn without(&self, taken: &[char]) -> Self {
+        let mut ranges: Vec<(char, char)> = Vec::new();
+        if self.negated {
+            ranges.extend(self.ranges.iter());
+            ranges.extend(taken.iter().filter(|c| self.contains(**c)).map(|c| (*c, *c)));
+        } else {
+            let each = self.ranges.iter().flat_map(|(low, high)| *low..=*high);
+            ranges.extend(each.filter(|c| !taken.contains(c)).map(|c| (c, c)));
+        }
+        Self { negated: self.negated, ranges: ranges.into() }
+    }
+
     /// Whether `c` is of this class.
     pub fn contains(&self, c: char) -> bool {
         self.ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)) != self.negated
@@ -104,10 +162,71 @@ fn line(min: u32, max: u32) -> Pattern {
     Pattern::Seq(vec![Pattern::Class(LETTER), up_to(PROSE, min.saturating_sub(1), max.saturating_sub(1))])
 }
 
+/// One character of prose on a line of its own.
+fn prose() -> Pattern {
+    let angle = Pattern::Seq(vec![Pattern::Text("<".into()), Pattern::Class(AFTER_ANGLE)]);
+    Pattern::Choice(vec![Pattern::Class(PLAIN), angle])
+}
+
+fn sentence(min: u32, max: u32) -> Pattern {
+    let rest = up_to(UNLABELLED, min.saturating_sub(1), max.saturating_sub(1));
+    Pattern::Seq(vec![deciding(&LETTER, &UNLABELLED, ""), rest])
+}
+
 fn block_line(max: u32) -> Pattern {
-    let item = Pattern::Seq(vec![Pattern::Text("- ".into()), Pattern::Class(OPENER)]);
-    let opener = Pattern::Choice(vec![item, Pattern::Class(OPENER)]);
-    Pattern::Seq(vec![opener, up_to(VISIBLE, 0, max.saturating_sub(3))])
+    let ordered = Pattern::Seq(vec![up_to(DIGIT, 1, 3), Pattern::Text(". ".into())]);
+    let mark = Pattern::Choice(vec![Pattern::Text("- ".into()), ordered]);
+    let mark = Pattern::Repeat(Box::new(mark), 0, 1);
+    let link = Pattern::Seq(vec![Pattern::Text("[".into()), Pattern::Class(AFTER_BRACKET)]);
+    let text = Pattern::Choice(vec![deciding(&OPENER, &PLAIN, ""), link]);
+    let number = Pattern::Seq(vec![up_to(DIGIT, 1, 9), Pattern::Class(AFTER_NUMBER)]);
+    let start = Pattern::Choice(vec![Pattern::Seq(vec![mark.clone(), text]), number]);
+    let rest = Pattern::Repeat(Box::new(prose()), 0, max.saturating_sub(3));
+    let short = begun("").unwrap_or(Pattern::Choice(Vec::new()));
+    Pattern::Choice(vec![Pattern::Seq(vec![start, rest]), Pattern::Seq(vec![mark, short])])
+}
+
+/// Characters that may follow `prefix` in [`TITLES`].
+fn nexts(prefix: &str) -> BTreeSet<char> {
+    TITLES.iter().filter_map(|title| title.strip_prefix(prefix)?.chars().next()).collect()
+}
+
+/// One letter in any case.
+fn letter(c: char) -> Pattern {
+    let both: Vec<(char, char)> = BTreeSet::from([c, c.to_ascii_uppercase()]).iter().map(|c| (*c, *c)).collect();
+    Pattern::Class(Class { negated: false, ranges: both.into() })
+}
+
+/// The beginning of a text up to the character that makes it none of [`TITLES`], in any case: its first character of
+/// `first`, the others of `then`.
+fn deciding(first: &Class, then: &Class, prefix: &str) -> Pattern {
+    let nexts = nexts(prefix);
+    let mut taken: Vec<char> = nexts.iter().flat_map(|c| [*c, c.to_ascii_uppercase()]).collect();
+    if prefix.ends_with(' ') {
+        // Several spaces count as one.
+        taken.push(' ');
+    }
+    let mut ways = vec![Pattern::Class(first.without(&taken))];
+    for next in nexts {
+        let longer = format!("{prefix}{next}");
+        if !TITLES.contains(&longer.as_str()) {
+            ways.push(Pattern::Seq(vec![letter(next), deciding(then, then, &longer)]));
+        }
+    }
+    Pattern::Choice(ways)
+}
+
+/// The beginning of one of [`TITLES`] and no more; none where only its last character follows.
+fn begun(prefix: &str) -> Option<Pattern> {
+    let mut ways = Vec::new();
+    for next in nexts(prefix) {
+        let longer = format!("{prefix}{next}");
+        if !TITLES.contains(&longer.as_str()) {
+            let more = begun(&longer).map(|more| Pattern::Repeat(Box::new(more), 0, 1));
+            ways.push(Pattern::Seq(std::iter::once(letter(next)).chain(more).collect()));
+        }
+    }
+    (!ways.is_empty()).then_some(Pattern::Choice(ways))
 }
 
 fn block(lines: u32, max: u32) -> Node {
@@ -121,8 +240,11 @@ fn block(lines: u32, max: u32) -> Node {
 }
 
 fn code(lines: u32, max: u32) -> Node {
-    let line = Pattern::Seq(vec![Pattern::Class(CODE_FIRST), up_to(CODE, 0, max.saturating_sub(1))]);
-    let line = Node::Pattern(line);
+    let rest = Pattern::Seq(vec![Pattern::Class(CODE_MARK), up_to(CODE, 0, max.saturating_sub(1))]);
+    let marks = Pattern::Repeat(Box::new(Pattern::Text("`".into())), 0, 2);
+    // A line that begins with a backtick would be taken for the end of the fence.
+    let indented = Pattern::Seq(vec![up_to(INDENT, 1, max / 2), marks, rest.clone()]);
+    let line = Node::Pattern(Pattern::Choice(vec![rest, indented]));
     // A blank line is a newline of its own: a lexeme that may be empty is not allowed everywhere.
     let more = Node::Seq(vec![Node::Text("\n".into()), Node::Repeat(Box::new(line.clone()), 0, 1)]);
     Node::Seq(vec![line, Node::Repeat(Box::new(more), 0, lines.saturating_sub(1))])
@@ -132,6 +254,8 @@ pub(super) fn lower(expr: &Expr) -> Node {
     match expr {
         Expr::Literal(text) => Node::Text(text.clone()),
         Expr::Line { min, max } => Node::Pattern(line(*min, *max)),
+        Expr::Sentence { min, max } => Node::Pattern(sentence(*min, *max)),
+        Expr::Number => Node::Pattern(Pattern::Seq(vec![Pattern::Class(DIGIT_FIRST), up_to(DIGIT, 0, 4)])),
         Expr::Block { lines, line } => block(*lines, *line),
         Expr::Code { lines, line } => code(*lines, *line),
         Expr::Word { min, max } => Node::Pattern(up_to(WORD, (*min).max(1), *max)),

@@ -181,7 +181,7 @@ fn put_pattern(out: &mut String, pattern: &Pattern, form: Form) {
 
 fn put_class(out: &mut String, class: &Class, form: Form) {
     out.push_str(if class.negated { "[^" } else { "[" });
-    for (low, high) in class.ranges {
+    for (low, high) in class.ranges.iter() {
         put_char(out, *low, form);
         if high > low {
             out.push('-');

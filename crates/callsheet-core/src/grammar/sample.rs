@@ -1,5 +1,7 @@
 //! Texts of a grammar, chosen by a seed: what a model without any sense would write. For tests and simulations.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::Grammar;
 use super::pattern::{Class, Node, Pattern, lower_all};
 
@@ -10,10 +12,86 @@ const POOL: &[char] = &[
     '🦀',
 ];
 
+/// Texts that would be structure if they stood where they do not belong. A walk writes them wherever its grammar lets it, so
+/// that a grammar that lets too much is found.
+const HOSTILE: &[&str] = &[
+    "## Tasks",
+    "Goal: a thing",
+    "Goal/: a thing",
+    "What is needed: a thing",
+    "# Original prompt",
+    "Original prompt",
+    "Goals / summary",
+    "Tasks:",
+    "Task section 2",
+    "task section 1:",
+    "Completed tasks",
+    "General information for all tasks",
+    "Issues with the tasks",
+    "No longer relevant",
+    "Plan complete",
+    "plan complete.",
+    "PLAN  CONTINUES",
+    "- plan continues",
+    "1. Plan complete!",
+    "[x] plan complete",
+    "More work needed",
+    "more work needed.",
+    "- More work needed!",
+    "[ ] more work needed",
+    "2) no changes needed",
+    "3. No changes needed",
+    "\u{2022} no changes needed",
+    "**no changes needed**",
+    "Result summary",
+    "**Result summary**",
+    "__Details__",
+    "## Details (2)",
+    "Details:",
+    "- **Filename** x.md",
+    "Filename: x.md",
+    "Skill: review",
+    "- Name: Other",
+    "**Skill** review",
+    "What is needed other things",
+    "<think>",
+    "a <think> b",
+    "</think>",
+    "<Reasoning> why",
+    "<tool_call>{}</tool_call>",
+    "<function=x>",
+    "< 3 and > 2",
+    "===",
+    "= =",
+    "---",
+    "- - -",
+    "```",
+    "   ```",
+    "\t````text",
+    "``` text",
+    "~~~",
+    "`a`",
+    "> quoted",
+    "| a | b |",
+    "|---|---|",
+    "    code",
+    "{\"name\": \"now\", \"arguments\": {}}",
+    "[a](missing.md)",
+    "[a]: missing.md",
+    "\u{201c}x\u{201d} y",
+    "none",
+    "output_mode next_section",
+    "- output_mode next_section",
+    "!--",
+    "&lt;think&gt;",
+    "\\",
+];
+
 struct Walk<'a> {
-    rules: Vec<(&'a str, Node)>,
+    rules: &'a BTreeMap<&'a str, Node>,
     state: u64,
     out: String,
+    entered: BTreeSet<String>,
     /// Rules that may still be entered; a grammar that never ends is cut here.
     fuel: u32,
 }
@@ -21,13 +99,58 @@ struct Walk<'a> {
 impl Grammar {
     /// A text of this grammar. The same seed gives the same text.
     pub fn sample(&self, seed: u64) -> String {
-        let rules = lower_all(self);
-        let first = rules.first().map(|(_, node)| node.clone());
-        let mut walk = Walk { rules, state: seed, out: String::new(), fuel: 10_000 };
-        if let Some(node) = first {
-            walk.node(&node);
+        self.walk(seed).0
+    }
+
+    /// As [`Grammar::sample`], with the names of the rules that were entered.
+    pub fn walk(&self, seed: u64) -> (String, BTreeSet<String>) {
+        let first = self.rules.first().map_or("", |(name, _)| name.as_str());
+        let rules: BTreeMap<&str, Node> = lower_all(self).into_iter().collect();
+        let entered = BTreeSet::from([first.to_owned()]);
+        let mut walk = Walk { rules: &rules, state: seed, out: String::new(), entered, fuel: 10_000 };
+        if let Some(node) = rules.get(first) {
+            walk.node(node);
         }
-        walk.out
+        (walk.out, walk.entered)
+    }
+}
+
+impl Pattern {
+    /// Whether the whole of `text` is of this pattern.
+    fn matches(&self, text: &str) -> bool {
+        let chars: Vec<char> = text.chars().collect();
+        self.ends(&chars, &BTreeSet::from([0])).contains(&chars.len())
+    }
+
+    /// Where a text of this pattern may end that begins at one of `starts`.
+    fn ends(&self, chars: &[char], starts: &BTreeSet<usize>) -> BTreeSet<usize> {
+        match self {
+            Self::Text(text) => {
+                let text: Vec<char> = text.chars().collect();
+                let fits = |at: &&usize| chars.get(**at..).is_some_and(|rest| rest.starts_with(&text));
+                starts.iter().filter(fits).map(|at| at + text.len()).collect()
+            }
+            Self::Class(class) => {
+                let fits = |at: &&usize| chars.get(**at).is_some_and(|c| class.contains(*c));
+                starts.iter().filter(fits).map(|at| at + 1).collect()
+            }
+            Self::Seq(parts) => parts.iter().fold(starts.clone(), |starts, part| part.ends(chars, &starts)),
+            Self::Choice(parts) => parts.iter().flat_map(|part| part.ends(chars, starts)).collect(),
+            Self::Repeat(inner, min, max) => {
+                let mut all = BTreeSet::new();
+                let mut at = starts.clone();
+                for round in 0..=*max {
+                    if round >= *min {
+                        all.extend(&at);
+                    }
+                    at = inner.ends(chars, &at);
+                    if at.is_empty() {
+                        break;
+                    }
+                }
+                all
+            }
+        }
     }
 }
 
@@ -57,7 +180,7 @@ impl Walk<'_> {
     fn node(&mut self, node: &Node) {
         match node {
             Node::Text(text) => self.out.push_str(text),
-            Node::Pattern(pattern) => self.pattern(pattern),
+            Node::Pattern(pattern) => self.lexeme(pattern),
             Node::Seq(parts) => parts.iter().for_each(|part| self.node(part)),
             Node::Choice(parts) => {
                 let pick = self.below(parts.len());
@@ -68,12 +191,29 @@ impl Walk<'_> {
             Node::Repeat(inner, min, max) => (0..self.count(*min, *max)).for_each(|_| self.node(inner)),
             Node::Rule(name) => {
                 self.fuel = self.fuel.saturating_sub(1);
-                let found = self.rules.iter().find(|(known, _)| known == name).map(|(_, node)| node.clone());
-                if let Some(node) = found.filter(|_| self.fuel > 0) {
-                    self.node(&node);
+                if let Some(node) = self.rules.get(name.as_str()).filter(|_| self.fuel > 0) {
+                    self.entered.insert(name.clone());
+                    self.node(node);
                 }
             }
         }
+    }
+
+    /// A pattern as a whole lexeme: now and then one of [`HOSTILE`], if it fits.
+    fn lexeme(&mut self, pattern: &Pattern) {
+        if self.below(2) == 0 {
+            let pick = self.below(HOSTILE.len());
+            let hostile = HOSTILE.get(pick).copied().unwrap_or_default();
+            let text = match self.below(4) {
+                0 => format!("{hostile} and more of it"),
+                1 => format!("About {hostile}"),
+                _ => hostile.to_owned(),
+            };
+            if pattern.matches(&text) {
+                return self.out.push_str(&text);
+            }
+        }
+        self.pattern(pattern);
     }
 
     fn pattern(&mut self, pattern: &Pattern) {

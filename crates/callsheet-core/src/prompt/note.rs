@@ -44,6 +44,8 @@ notes! {
     LoopIssues = "loop_issues" ["issues"],
     /// The last turn of a loop task: no tools are offered (spec 10.7).
     LoopLastTurn = "loop_last_turn" [],
+    /// The reply is asked for as its JSON twin; `outline` is one with its members.
+    JsonTwin = "json_twin" ["outline"],
     /// How tools are called where the provider has no tool calling (spec 10.7); `tools` are their instructions.
     LoopTextTools = "loop_text_tools" ["tools"],
     /// Before the stored output of a call that was made before (spec 10.7); `id` is the earlier call.

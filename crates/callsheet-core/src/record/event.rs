@@ -20,6 +20,9 @@ pub enum ListOrigin {
     Reply(CallKey),
     /// A sheet file or a single skill, read by code.
     Host,
+    /// An edited `sheet.md` of the run (spec 2.18); the text as it was read. In such a list `unchanged` also marks
+    /// problem tasks that stand as they were.
+    Edit(BlobId),
 }
 
 /// What happened. Every variant is the *result* of something the shell did; `run` only folds it.
@@ -44,6 +47,30 @@ pub enum Event {
     RunResumed {
         /// Settings in force from here on.
         settings: Settings,
+    },
+    /// A person follows up on an ended run (spec 2.17). It is taken up as by a resume, and the text is asked to become a
+    /// list. It counts as a follow-up once that list is accepted.
+    RunContinued {
+        /// Verbatim.
+        text: String,
+        /// Settings in force from here on.
+        settings: Settings,
+    },
+    /// `sheet.md` is about to be written with this content. A file equal to any rendering is stale, not edited
+    /// (spec 2.18).
+    SheetRendered {
+        /// Hash of the content.
+        hash: BlobId,
+    },
+    /// A person has a failed, blocked or denied task done again (spec 2.18).
+    TaskRetried {
+        /// Task.
+        task: Slug,
+    },
+    /// A person takes a task that has not started to run off the list (spec 2.18).
+    TaskDropped {
+        /// Task.
+        task: Slug,
     },
     /// An effect is about to be performed. Comes before the performance.
     Started {

@@ -103,6 +103,7 @@ codes! {
         OverBudget = "over-budget",
         DeniedAgain = "denied-again",
         DoneChanged = "done-changed",
+        TaskRunning = "task-running",
         RefinementRequired = "refinement-required",
         // 3.7 refinement
         TaskMissing = "task-missing",

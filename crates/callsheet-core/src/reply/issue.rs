@@ -120,7 +120,7 @@ pub struct Issue {
 const ALLOWED: usize = 30;
 
 /// Longest raw block, characters (spec 4.8).
-const RAW: usize = 2_000;
+pub(super) const RAW: usize = 2_000;
 
 impl Span {
     /// One line.

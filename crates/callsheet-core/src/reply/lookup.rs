@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::sheet::Symbol;
 use crate::spec::{Fragment, Policy, Skill, Slug, Task, ToolSpec};
 
 /// One question about the world.
@@ -23,6 +24,8 @@ pub enum Lookup {
     Glob(String),
     /// The whole text of a file, for change validation.
     Content(String),
+    /// The symbols of a code file, for changes that name one.
+    Symbols(String),
 }
 
 /// What is known of a path.
@@ -76,6 +79,10 @@ pub enum Answer {
     Matches(Vec<String>),
     /// The text of a file, with the hash it had.
     Content(String),
+    /// The symbols of a code file, in its text as a `Content` lookup gives it.
+    Symbols(Vec<Symbol>),
+    /// There is no parser for the file, or it could not be parsed (`symbol-unsupported`).
+    NoSymbols,
 }
 
 /// Answers by lookup.

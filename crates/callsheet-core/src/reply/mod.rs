@@ -13,6 +13,7 @@ pub mod near;
 mod notes;
 pub mod references;
 pub mod task;
+pub mod twin;
 mod value;
 mod words;
 

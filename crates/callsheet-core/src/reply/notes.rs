@@ -1,11 +1,16 @@
 //! What a reading collects while it works: repairs and issues, in line order at the end (spec 4.3, 4.8).
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use super::{Answer, Issue, IssueCode, Lookup, Phase, Place, ReadContext, Reading, Repair, RepairCode, Severity, Span};
 
 /// Longest excerpt of a repair, characters (spec 4.3).
 const EXCERPT: usize = 120;
+
+/// Comparisons with candidates in one reading: what keeps candidate search from making reading superlinear (spec 4.1).
+/// Far more than any real reply asks for.
+const COMPARISONS: usize = 30_000;
 
 /// Collects repairs and issues of one reading and remembers where the reader is.
 #[derive(Clone, Debug)]
@@ -17,6 +22,7 @@ pub struct Notes {
     repairs: Vec<Repair>,
     issues: Vec<Issue>,
     wanted: BTreeSet<Lookup>,
+    comparisons: Cell<usize>,
 }
 
 impl Notes {
@@ -30,7 +36,36 @@ impl Notes {
             repairs: Vec::new(),
             issues: Vec::new(),
             wanted: BTreeSet::new(),
+            comparisons: Cell::new(COMPARISONS),
         }
+    }
+
+    /// Empty notes at the same place, for a part of the text that may turn out not to count; see [`Notes::absorb`].
+    pub fn fork(&self) -> Self {
+        Self {
+            section: self.section.clone(),
+            task: self.task.clone(),
+            comparisons: self.comparisons.clone(),
+            ..Self::new(self.phase, self.strict)
+        }
+    }
+
+    /// Takes over what a fork has noted.
+    pub fn absorb(&mut self, fork: Self) {
+        self.section = fork.section;
+        self.task = fork.task;
+        self.repairs.extend(fork.repairs);
+        self.issues.extend(fork.issues);
+        self.wanted.extend(fork.wanted);
+        self.comparisons = fork.comparisons;
+    }
+
+    /// Whether so many candidates may still be compared in this reading; they are then counted. Where it says no, no
+    /// near name is looked for and none is suggested.
+    pub fn may_compare(&self, candidates: usize) -> bool {
+        let left = self.comparisons.get().checked_sub(candidates);
+        self.comparisons.set(left.unwrap_or(0));
+        left.is_some()
     }
 
     /// Phase of the text.
@@ -110,9 +145,13 @@ impl Notes {
         &self.issues
     }
 
-    /// Forgets what was noted inside `span`, for a part of the text that does not count after all.
-    pub fn retract(&mut self, span: Span) {
-        let inside = |at: Span| span.first <= at.first && at.last <= span.last;
+    /// Forgets what was noted inside `spans`, for parts of the text that do not count after all. They are in line order
+    /// and do not overlap.
+    pub fn retract(&mut self, spans: &[Span]) {
+        let inside = |at: Span| {
+            let next = spans.partition_point(|span| span.first <= at.first);
+            next.checked_sub(1).and_then(|last| spans.get(last)).is_some_and(|span| at.last <= span.last)
+        };
         self.repairs.retain(|repair| !inside(repair.span));
         self.issues.retain(|issue| !inside(issue.place.span));
     }

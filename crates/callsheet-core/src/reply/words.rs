@@ -1,6 +1,9 @@
 //! The words of issues. They are read by models, so they are files under `prompts/`, one line a wording:
 //! `code[.variant]: what | what to do`, with `{fact}` placeholders.
 
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
 use super::IssueCode;
 
 const TABLES: &[&str] = &[include_str!("prompts/issues.txt"), include_str!("prompts/task_issues.txt")];
@@ -20,16 +23,18 @@ pub fn clause(name: &str, facts: &[(&str, &str)]) -> String {
     line_of("clause", name).map_or_else(|| name.to_owned(), |line| fill(line.trim(), facts))
 }
 
+/// Wordings by code and variant.
+static LINES: LazyLock<BTreeMap<(&'static str, &'static str), &'static str>> = LazyLock::new(|| {
+    let lines = TABLES.iter().flat_map(|table| table.lines()).filter_map(|line| line.split_once(": "));
+    lines.map(|(head, words)| (head.split_once('.').unwrap_or((head, "")), words)).collect()
+});
+
 fn find(code: IssueCode, variant: &str) -> Option<&'static str> {
     line_of(code.as_str(), variant)
 }
 
 fn line_of(name: &str, variant: &str) -> Option<&'static str> {
-    TABLES.iter().flat_map(|table| table.lines()).find_map(|line| {
-        let (head, words) = line.split_once(": ")?;
-        let (known, which) = head.split_once('.').unwrap_or((head, ""));
-        (known == name && which == variant).then_some(words)
-    })
+    LINES.get(&(name, variant)).copied()
 }
 
 fn fill(words: &str, facts: &[(&str, &str)]) -> String {

@@ -68,6 +68,28 @@ impl Run {
         self.entry.as_ref().map_or("", Entry::prompt)
     }
 
+    /// Accepted follow-ups, verbatim, in order (spec 2.17).
+    pub fn follow_ups(&self) -> &[String] {
+        &self.follow_ups
+    }
+
+    /// The follow-up whose list is not accepted yet.
+    pub fn pending_follow_up(&self) -> Option<&str> {
+        self.follow_up.as_deref()
+    }
+
+    /// The original prompt, the accepted follow-ups, and the one that is being asked for: what headings of references may
+    /// mean (spec 5.1). Empty before `RunStarted`.
+    pub fn prompts(&self) -> Vec<&str> {
+        let all = [self.prompt()].into_iter().chain(self.follow_ups.iter().map(String::as_str));
+        all.chain(self.follow_up.as_deref()).filter(|text| !text.is_empty()).collect()
+    }
+
+    /// Whether a task was listed for the latest follow-up, or for the request if there is none.
+    pub fn is_of_latest(&self, task: &TaskRun) -> bool {
+        self.follow_ups.is_empty() || task.round > self.rounds_before
+    }
+
     /// Settings in force.
     pub fn settings(&self) -> &Settings {
         &self.settings
@@ -213,7 +235,7 @@ impl Run {
         match key.phase {
             Phase::Plan => Some(&self.plan),
             Phase::Iterate => Some(&self.iterate),
-            Phase::Continue => None,
+            Phase::Continue => Some(&self.follow),
             Phase::Refine => task().map(|task| &task.refine),
             Phase::Execute => task()?.run(key.run.as_ref()?).map(|run| &run.attempts),
             Phase::Merge => task()?.merge.as_ref().map(|merge| &merge.attempts),
@@ -254,7 +276,7 @@ impl Run {
     /// Milliseconds of the longest dependency chain of measured times: what the run would have taken with unlimited
     /// slots.
     pub fn ideal_ms(&self) -> u64 {
-        self.ideal_pass_ms().saturating_add(self.plan.busy_ms).saturating_add(self.iterate.busy_ms)
+        self.ideal_pass_ms().saturating_add(self.list_calls_ms())
     }
 
     /// Limits that shaped this run.

@@ -188,6 +188,10 @@ impl Run {
                 self.message = Some(format!("Task list iteration: could not get valid task list after {tries} tries."));
                 self.iteration_failed()
             }
+            Phase::Continue => {
+                self.continuation_failed(tries);
+                Ok(())
+            }
             _ => {
                 let reason = format!("no valid reply after {tries} tries");
                 self.phase_failed(key, Failure { reason, issues, communication: false })

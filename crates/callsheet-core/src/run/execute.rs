@@ -188,11 +188,6 @@ impl Run {
             _ => false,
         })
     }
-
-    /// Takes back what a task's refinement has in flight, because its text changed.
-    pub(super) fn forget_calls(&mut self, slug: &Slug) {
-        self.in_flight.retain(|key| !matches!(key, EffectKey::Ask(call) if call.task.as_ref() == Some(slug)));
-    }
 }
 
 type PlannedRun = (ExecRunId, Vec<Reference>, Vec<ToolCall>);

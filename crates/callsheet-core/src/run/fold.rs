@@ -7,29 +7,17 @@ use super::{Failure, Reject, Run, Stage, State};
 
 impl Run {
     pub(super) fn fold(&mut self, event: &Event, at: u64) -> Result<(), Reject> {
-        match event {
-            Event::RunStarted { run, entry, settings, tools } => {
-                if self.id.is_some() {
-                    return Err(Reject::AlreadyStarted);
-                }
-                self.id = Some(run.clone());
-                self.entry = Some(entry.clone());
-                self.settings = settings.clone();
-                self.tool_policies = tools.clone();
-                self.stage = self.stage_without_list();
-                return Ok(());
-            }
-            _ if self.id.is_none() => return Err(Reject::NotStarted),
-            Event::RunResumed { settings } => {
-                self.resume(settings, at);
-                return Ok(());
-            }
-            Event::ChangesReverted { task, set, .. } => return self.reverted(task, *set),
-            _ if matches!(self.stage, Stage::Concluded(_)) => return Err(Reject::Concluded),
-            _ => {}
+        if let Some(folded) = self.fold_at_any_stage(event, at) {
+            return folded;
         }
         match event {
-            Event::RunStarted { .. } | Event::RunResumed { .. } | Event::ChangesReverted { .. } => Ok(()),
+            Event::RunStarted { .. }
+            | Event::RunResumed { .. }
+            | Event::RunContinued { .. }
+            | Event::SheetRendered { .. }
+            | Event::ChangesReverted { .. } => Ok(()),
+            Event::TaskRetried { task } => self.retried(task),
+            Event::TaskDropped { task } => self.dropped(task),
             Event::Started { effect } => self.started(effect),
             Event::ReplyReceived { .. } => self.reply_received(event),
             Event::CallFailed { key, fault, message, .. } => self.call_failed(key, fault, message, at),
@@ -69,6 +57,34 @@ impl Run {
         }
     }
 
+    /// Facts that do not ask what the run is doing; `None`: another one, that a run which has not concluded may take.
+    fn fold_at_any_stage(&mut self, event: &Event, at: u64) -> Option<Result<(), Reject>> {
+        Some(match event {
+            Event::RunStarted { .. } if self.id.is_some() => Err(Reject::AlreadyStarted),
+            Event::RunStarted { run, entry, settings, tools } => {
+                self.id = Some(run.clone());
+                self.entry = Some(entry.clone());
+                self.settings = settings.clone();
+                self.tool_policies = tools.clone();
+                self.stage = self.stage_without_list();
+                Ok(())
+            }
+            _ if self.id.is_none() => Err(Reject::NotStarted),
+            Event::RunResumed { settings } => {
+                self.resume(settings, at);
+                Ok(())
+            }
+            Event::RunContinued { text, settings } => self.continued(text, settings, at),
+            Event::SheetRendered { hash } => {
+                self.sheets.insert(hash.clone());
+                Ok(())
+            }
+            Event::ChangesReverted { task, set, .. } => self.reverted(task, *set),
+            _ if matches!(self.stage, Stage::Concluded(_)) => Err(Reject::Concluded),
+            _ => return None,
+        })
+    }
+
     fn started(&mut self, key: &EffectKey) -> Result<(), Reject> {
         let startable = !matches!(key, EffectKey::Read(_) | EffectKey::Check { .. } | EffectKey::Merge { .. });
         if !startable || self.in_flight.contains(key) {
@@ -89,7 +105,7 @@ impl Run {
                 }
                 self.totals.calls = self.totals.calls.saturating_add(1);
                 self.call_numbers.insert((call.phase, call.task.clone(), call.run.clone()), call.n);
-                if call.phase == crate::reply::Phase::Iterate {
+                if matches!(call.phase, crate::reply::Phase::Iterate | crate::reply::Phase::Continue) {
                     for task in self.tasks.values_mut() {
                         task.problem_shown = task.state.is_problem();
                     }
@@ -149,20 +165,11 @@ impl Run {
     }
 
     /// An ended task owes nothing. A cancelled one may be taken up again, so what was in flight stays known until
-    /// the resume settles it. An apply in flight is never abandoned: nothing may be applied half (spec 3.10).
+    /// the resume settles it.
     fn let_go(&mut self, slug: &Slug) {
         let cancelled = self.tasks.get(slug).is_some_and(|task| task.state == State::Cancelled);
         if !cancelled {
-            self.in_flight.retain(|key| match key {
-                EffectKey::Ask(call) => call.task.as_ref() != Some(slug),
-                EffectKey::Tool { task, .. } | EffectKey::Question { task, .. } => task != slug,
-                EffectKey::Gate(gate) => !gate_names(gate, slug),
-                _ => true,
-            });
-            let in_flight = &self.in_flight;
-            self.sets.retain(|key, set| {
-                key.task != *slug || set.stage == super::task::SetStage::RollBack || in_flight.contains(&key.apply())
-            });
+            self.forget_work(slug);
         }
         if let Some(task) = self.tasks.get_mut(slug) {
             task.check = None;
@@ -175,6 +182,21 @@ impl Run {
             }
         }
         self.note_ideal_end(slug);
+    }
+
+    /// Takes back what a task has in flight and what of it waits for a person. An apply in flight is never abandoned:
+    /// nothing may be applied half (spec 3.10).
+    pub(super) fn forget_work(&mut self, slug: &Slug) {
+        self.in_flight.retain(|key| match key {
+            EffectKey::Ask(call) => call.task.as_ref() != Some(slug),
+            EffectKey::Tool { task, .. } | EffectKey::Question { task, .. } => task != slug,
+            EffectKey::Gate(gate) => !gate_names(gate, slug),
+            _ => true,
+        });
+        let in_flight = &self.in_flight;
+        self.sets.retain(|key, set| {
+            key.task != *slug || set.stage == super::task::SetStage::RollBack || in_flight.contains(&key.apply())
+        });
     }
 
     pub(super) fn fail_task(&mut self, slug: &Slug, failure: Failure) -> Result<(), Reject> {

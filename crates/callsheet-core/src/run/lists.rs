@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::record::{ListAdopted, ListOrigin, PlannedTask};
 use crate::reply::{Issue, IssueCode, Phase, Repair};
-use crate::spec::{SkillPolicy, Slug, Task};
+use crate::spec::{Goals, SkillPolicy, Slug, Task};
 
 use super::steps::Pass;
 use super::{Attempts, Reject, Run, Stage, State, Stopwatch, TaskRun};
@@ -17,36 +17,59 @@ impl Run {
         repairs: &[Repair],
         issues: &[Issue],
     ) -> Result<(), Reject> {
+        if let ListOrigin::Edit(sheet) = origin {
+            self.edited(list, issues)?;
+            // What was read is an edit no more.
+            self.sheets.insert(sheet.clone());
+            return Ok(());
+        }
         self.check_list(list)?;
         match origin {
             ListOrigin::Host if self.stage == Stage::AwaitList => {}
-            ListOrigin::Host => return Err(Reject::ListNotAwaited),
+            ListOrigin::Host | ListOrigin::Edit(_) => return Err(Reject::ListNotAwaited),
             ListOrigin::Reply(key) => {
                 let fits = match key.phase {
                     Phase::Plan => self.stage == Stage::Prepare,
                     Phase::Iterate => self.stage == Stage::Iterate,
+                    Phase::Continue => self.stage == Stage::Continue,
                     _ => false,
                 };
                 if !fits {
                     return Err(Reject::ListNotAwaited);
                 }
                 self.accept(key, repairs, issues)?;
+                if key.phase == Phase::Continue {
+                    self.follow_up_accepted();
+                }
             }
         }
-        self.plan.close();
-        self.iterate.close();
-        self.ideal_list_ms =
-            self.ideal_pass_ms().saturating_add(self.plan.busy_ms).saturating_add(self.iterate.busy_ms);
-        self.plan.busy_ms = 0;
-        self.iterate.busy_ms = 0;
+        self.close_list_calls();
         self.adopt_goals(origin, list);
-        self.replace_tasks(list, issues)?;
+        // The accepted list has seen every problem it was told of (spec 2.9).
+        for task in self.tasks.values_mut() {
+            task.problem_seen |= task.state.is_problem() && task.problem_shown;
+        }
+        self.replace_tasks(list, issues, false)?;
         self.begin_round();
         Ok(())
     }
 
+    /// A person's edit (spec 2.18).
+    fn edited(&mut self, list: &ListAdopted, issues: &[Issue]) -> Result<(), Reject> {
+        self.check_edit(list)?;
+        if list.goals != self.goals {
+            let goals = Goals { text: list.goals.text.clone(), ..list.goals };
+            self.former_goals.push(std::mem::replace(&mut self.goals, goals));
+        }
+        self.replace_tasks(list, issues, true)?;
+        self.pass = Pass::default();
+        self.unblock(true);
+        self.go_on_with_the_list();
+        Ok(())
+    }
+
     /// Refuses a list that the table of spec 2.10 forbids, before anything is changed.
-    fn check_list(&self, list: &ListAdopted) -> Result<(), Reject> {
+    pub(super) fn check_list(&self, list: &ListAdopted) -> Result<(), Reject> {
         let mut seen = BTreeSet::new();
         for planned in list.steps.iter().flatten() {
             let slug = &planned.task.slug;
@@ -84,18 +107,19 @@ impl Run {
         }
     }
 
-    fn replace_tasks(&mut self, list: &ListAdopted, issues: &[Issue]) -> Result<(), Reject> {
+    /// `edit`: a person's list, in which a problem task that stands unchanged is none that is listed again.
+    pub(super) fn replace_tasks(&mut self, list: &ListAdopted, issues: &[Issue], edit: bool) -> Result<(), Reject> {
         let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
         let omitted: Vec<Slug> = self.tasks.values().filter(|task| !task.state.is_ended()).map(slug_of).collect();
         for slug in omitted.iter().filter(|slug| !listed.contains(slug)) {
             self.set_state(slug, State::Dropped)?;
         }
-        // The accepted list has seen every problem it was told of (spec 2.9).
-        for task in self.tasks.values_mut() {
-            task.problem_seen |= task.state.is_problem() && task.problem_shown;
-        }
         self.before_run = None;
         for planned in list.steps.iter().flatten() {
+            let slug = &planned.task.slug;
+            if edit && planned.unchanged && self.tasks.get(slug).is_some_and(|task| task.state.is_problem()) {
+                continue;
+            }
             let policy = planned.task.skill.as_ref().map(|skill| list.skills.get(skill));
             self.list_task(planned, policy, issues)?;
         }
@@ -126,8 +150,8 @@ impl Run {
             return Ok(());
         } else {
             self.set_state(&slug, State::Planned)?;
-            // What its refinement had in flight was for another text.
-            self.forget_calls(&slug);
+            // What it had in flight or waiting was for another text.
+            self.forget_work(&slug);
         }
         let world = self.world;
         let Some(task) = self.tasks.get_mut(&slug) else { return Ok(()) };
@@ -156,8 +180,10 @@ impl Run {
         self.more_work = false;
         self.pass = Pass::default();
         self.stage = Stage::Pass;
+        self.idle = false;
         self.plan = Attempts::default();
         self.iterate = Attempts::default();
+        self.follow = Attempts::default();
         self.message = None;
         self.conclude_if_nothing_starts();
     }
@@ -170,7 +196,7 @@ fn slug_of(task: &TaskRun) -> Slug {
 impl TaskRun {
     /// Listed again with another text, or after it ended: everything starts anew, except numbers that are never
     /// used twice and finished runs, which are kept in case their inputs stay the same (spec 10.5).
-    fn restart(&mut self, world: u32) {
+    pub(super) fn restart(&mut self, world: u32) {
         let fresh = Self::new(self.task.clone());
         let former = std::mem::replace(self, fresh);
         self.state = former.state;

@@ -5,7 +5,7 @@
 //! A [`Run`] is a value. Nothing in it reads a clock or does anything; the only time it knows is the `at` of facts.
 //! Every [`Run::apply`] does three things:
 //!
-//! 1. **fold** (`fold`, `calls`, `lists`, `tools`, `gates`, `resume`): check that the fact fits, else refuse it with
+//! 1. **fold** (`fold`, `calls`, `lists`, `tools`, `gates`, `resume`, `follow`, `steer`): check that the fact fits, else refuse it with
 //!    a [`Reject`] and change nothing; then note what it says.
 //! 2. **settle** (`rounds`, `steps`, `execute`): make every transition that needs nobody: release waiting tasks,
 //!    block readers of lost outputs, open gates, build execution runs, end tasks, steps and rounds. Each of them
@@ -31,8 +31,6 @@
 //! # Where new things go
 //!
 //! * A new fact: `record::Event`, then the fold in the file of its idea. A new limit: `limits`, nowhere else.
-//! * A follow-up (spec 2.17) is a stage like `Prepare` with `Phase::Continue`; an edit by a person (spec 2.18) is a
-//!   `ListAdopted` of the host that `lists` accepts between rounds and at the gate.
 //! * A template operator (sequential, reduce, director loop) is a nested state of this same machine: `steps` is the
 //!   operator "sequence of concurrent steps", and holds its position in `Pass`. Another operator gets a file beside
 //!   it, with a position type of its own and the same three parts (fold, settle, units), and `Stage` gets a variant
@@ -44,6 +42,7 @@ mod calls;
 mod effect;
 mod execute;
 mod fold;
+mod follow;
 mod gates;
 pub mod limits;
 mod lists;
@@ -52,6 +51,7 @@ mod reject;
 mod resume;
 mod rounds;
 mod state;
+mod steer;
 mod steps;
 mod task;
 mod tasks;
@@ -73,7 +73,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{CallKey, EffectKey, Entry, Fact, Gate, Outcome, ToolPolicy};
 use crate::reply::Phase;
-use crate::spec::{ExecRunId, Goals, RunId, Settings, Slug};
+use crate::spec::{BlobId, ExecRunId, Goals, RunId, Settings, Slug};
 
 use steps::Pass;
 use task::{PendingSet, SetKey};
@@ -109,6 +109,17 @@ pub struct Run {
     sets: BTreeMap<SetKey, PendingSet>,
     plan: Attempts,
     iterate: Attempts,
+    follow: Attempts,
+    /// The follow-up whose list is not accepted yet (spec 2.17).
+    follow_up: Option<String>,
+    /// Accepted follow-ups, in order.
+    follow_ups: Vec<String>,
+    /// Rounds before the latest accepted follow-up.
+    rounds_before: u32,
+    /// Hashes of every rendered sheet (spec 2.18).
+    sheets: BTreeSet<BlobId>,
+    /// The run was taken up and had nothing to do.
+    idle: bool,
     in_flight: BTreeSet<EffectKey>,
     call_numbers: BTreeMap<(Phase, Option<Slug>, Option<ExecRunId>), u32>,
     calls: Vec<CallRecord>,

@@ -32,6 +32,15 @@ pub enum Reject {
     /// The report is written; only a resume or a revert may follow.
     #[error("the run has concluded")]
     Concluded,
+    /// Only a run that has ended can be followed up.
+    #[error("the run has not ended")]
+    NotEnded,
+    /// The stage of the run takes no edit.
+    #[error("the run takes no edit now")]
+    NotEditable,
+    /// Changes of the task are being written; nothing starts anew before they are on disk or refused.
+    #[error("changes of {0} are being applied")]
+    Applying(Slug),
     /// The run is about to conclude; this no longer matters.
     #[error("the run is about to conclude")]
     Concluding,

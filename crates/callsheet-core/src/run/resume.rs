@@ -20,13 +20,20 @@ impl Run {
         for slug in &slugs {
             self.resume_task(slug);
         }
-        self.unblock();
+        self.unblock(false);
+        // A later list may have left out what comes back.
+        for slug in &slugs {
+            if self.tasks.get(slug).is_some_and(|task| !task.state.is_ended()) {
+                self.place(slug);
+            }
+        }
         self.world = self.world.saturating_add(1);
         self.message = None;
         if self.list_adopted {
             self.round = 1;
         }
         self.resume_stage();
+        self.idle = matches!(self.stage, Stage::Conclude(_));
     }
 
     /// The time in which no process ran does not count.
@@ -73,7 +80,7 @@ impl Run {
             let merge = task.merge.iter_mut().map(|merge| &mut merge.attempts);
             std::iter::once(&mut task.refine).chain(runs).chain(merge)
         });
-        [&mut self.plan, &mut self.iterate].into_iter().chain(tasks)
+        [&mut self.plan, &mut self.iterate, &mut self.follow].into_iter().chain(tasks)
     }
 
     fn resume_task(&mut self, slug: &Slug) {
@@ -107,12 +114,13 @@ impl Run {
         task.state = to;
     }
 
-    /// Tasks blocked by one that may run again wait for it again (spec 12.4).
-    fn unblock(&mut self) {
+    /// Tasks blocked by one that may run again wait for it again (spec 12.4); `listed`: only those of the current list.
+    pub(super) fn unblock(&mut self, listed: bool) {
         loop {
             let freed: Vec<Slug> = self
                 .tasks
                 .values()
+                .filter(|task| !listed || self.step_of(&task.task.slug).is_some())
                 .filter(|task| task.state == State::Blocked && task.producers().next().is_some())
                 .filter(|task| {
                     let mut producers = task.producers().filter_map(|producer| self.task(producer));
@@ -142,6 +150,11 @@ impl Run {
                 self.plan = self.plan.renewed();
             }
             self.stage = self.stage_without_list();
+        } else if self.follow_up.is_some() {
+            if ended.is_some() {
+                self.follow = self.follow.renewed();
+            }
+            self.stage = Stage::Continue;
         } else if self.iteration_due {
             if matches!(ended, Some(Outcome::IterationFailed | Outcome::Unreachable)) {
                 self.iterate = self.iterate.renewed();
@@ -172,6 +185,7 @@ impl Run {
         }
         self.plan.admitted = false;
         self.iterate.admitted = false;
+        self.follow.admitted = false;
         self.waiting = None;
         self.stage = Stage::Conclude(Outcome::Cancelled);
         Ok(())

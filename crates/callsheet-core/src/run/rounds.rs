@@ -177,7 +177,8 @@ impl Run {
     /// Clocks count while something of theirs holds a slot.
     fn set_clocks(&mut self) {
         let now = self.now;
-        let working = self.tasks.set_clocks(now) || self.plan.admitted || self.iterate.admitted;
+        let asking = self.plan.admitted || self.iterate.admitted || self.follow.admitted;
+        let working = self.tasks.set_clocks(now) || asking;
         self.clock.set(working && !matches!(self.stage, Stage::Concluded(_)), now);
     }
 }

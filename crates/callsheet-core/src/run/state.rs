@@ -110,6 +110,8 @@ pub enum Stage {
     Pass,
     /// The iteration call and its retries (spec 2.11).
     Iterate,
+    /// The call that makes a list of a follow-up, and its retries (spec 2.17).
+    Continue,
     /// The report is owed.
     Conclude(Outcome),
     /// The report is written.

@@ -13,6 +13,7 @@ use super::{Asked, Attempts, Effect, ExecRun, Limit, Merge, Run, Stage, State, T
 enum Unit<'a> {
     Plan(&'a Attempts),
     Iterate(&'a Attempts),
+    Continue(&'a Attempts),
     Check(&'a TaskRun),
     Refine(&'a TaskRun),
     Execute(&'a TaskRun, &'a ExecRun),
@@ -22,14 +23,14 @@ enum Unit<'a> {
 impl<'a> Unit<'a> {
     fn task(&self) -> Option<&'a TaskRun> {
         match self {
-            Self::Plan(_) | Self::Iterate(_) => None,
+            Self::Plan(_) | Self::Iterate(_) | Self::Continue(_) => None,
             Self::Check(task) | Self::Refine(task) | Self::Execute(task, _) | Self::Merge(task, _) => Some(task),
         }
     }
 
     fn is_admitted(&self) -> bool {
         match self {
-            Self::Plan(attempts) | Self::Iterate(attempts) => attempts.admitted,
+            Self::Plan(attempts) | Self::Iterate(attempts) | Self::Continue(attempts) => attempts.admitted,
             Self::Check(_) => false,
             Self::Refine(task) => task.refine.admitted,
             Self::Execute(_, run) => run.attempts.admitted,
@@ -187,7 +188,7 @@ impl Run {
         let (mut effects, blocked, reached) = self.work();
         self.reached.extend(reached);
         if let (true, Some(limit)) = (effects.is_empty(), blocked)
-            && matches!(self.stage, Stage::Prepare | Stage::Pass | Stage::Iterate)
+            && matches!(self.stage, Stage::Prepare | Stage::Pass | Stage::Iterate | Stage::Continue)
             && limit != Limit::Exclusive
         {
             self.stage = Stage::Conclude(Outcome::LimitReached);
@@ -208,7 +209,7 @@ impl Run {
                 let effects = if applies.is_empty() { vec![Effect::Conclude(outcome)] } else { applies };
                 (effects, None, BTreeSet::new())
             }
-            Stage::Prepare | Stage::Pass | Stage::Iterate => {
+            Stage::Prepare | Stage::Pass | Stage::Iterate | Stage::Continue => {
                 let mut desk = Desk::new(self);
                 for effect in self.abandoned_applies(false) {
                     desk.put(effect);
@@ -241,6 +242,7 @@ impl Run {
         let first = match self.stage {
             Stage::Prepare => Some(Unit::Plan(&self.plan)),
             Stage::Iterate => Some(Unit::Iterate(&self.iterate)),
+            Stage::Continue => Some(Unit::Continue(&self.follow)),
             _ => None,
         };
         first.into_iter().chain(tasks.flat_map(|task| self.units_of(task)))
@@ -263,6 +265,7 @@ impl Run {
         match unit {
             Unit::Plan(attempts) => owing.work.push(self.ask_or_read(Phase::Plan, None, None, attempts)),
             Unit::Iterate(attempts) => owing.work.push(self.ask_or_read(Phase::Iterate, None, None, attempts)),
+            Unit::Continue(attempts) => owing.work.push(self.ask_or_read(Phase::Continue, None, None, attempts)),
             Unit::Check(task) => {
                 if let Some(check) = task.check {
                     let slug = task.task.slug.clone();
@@ -478,7 +481,7 @@ impl Run {
         match key.phase {
             Phase::Plan => Some(&mut self.plan),
             Phase::Iterate => Some(&mut self.iterate),
-            Phase::Continue => None,
+            Phase::Continue => Some(&mut self.follow),
             Phase::Refine => self.tasks.get_mut(key.task.as_ref()?).map(|task| &mut task.refine),
             Phase::Execute => {
                 let task = self.tasks.get_mut(key.task.as_ref()?)?;

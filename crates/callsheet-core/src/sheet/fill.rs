@@ -26,14 +26,15 @@ pub fn fill_names(list: &mut TaskList, open: &[&Task], taken: &BTreeSet<Slug>) -
     let mut claimed: Vec<Option<usize>> = vec![None; tasks.len()];
     let mut used: BTreeSet<Slug> = taken.clone();
     used.extend(open.iter().map(|task| task.slug.clone()));
-    for (task, claim) in tasks.iter().zip(0..) {
-        let found = by_name(task, open).filter(|at| !claimed.contains(&Some(*at)));
-        set(&mut claimed, claim, found);
+    let mut gone: BTreeSet<usize> = BTreeSet::new();
+    for (task, claim) in tasks.iter().zip(claimed.iter_mut()) {
+        *claim = by_name(task, open).filter(|at| gone.insert(*at));
     }
-    for (task, claim) in tasks.iter().zip(0..) {
-        if claimed.get(claim) == Some(&None) {
-            let found = by_content(task, open, &claimed);
-            set(&mut claimed, claim, found);
+    let needs: Vec<String> = open.iter().map(|known| folded(&known.need)).collect();
+    for (task, claim) in tasks.iter().zip(claimed.iter_mut()).filter(|(_, claim)| claim.is_none()) {
+        if gone.len() < open.len() {
+            *claim = by_content(task, open, &needs, &gone);
+            gone.extend(*claim);
         }
     }
     for (task, claim) in tasks.iter_mut().zip(&claimed) {
@@ -68,12 +69,6 @@ pub fn fill_names(list: &mut TaskList, open: &[&Task], taken: &BTreeSet<Slug>) -
     changes
 }
 
-fn set(claimed: &mut [Option<usize>], at: usize, found: Option<usize>) {
-    if let Some(slot) = claimed.get_mut(at) {
-        *slot = found;
-    }
-}
-
 fn by_name(task: &Task, open: &[&Task]) -> Option<usize> {
     if task.name.is_empty() {
         return None;
@@ -84,10 +79,14 @@ fn by_name(task: &Task, open: &[&Task]) -> Option<usize> {
         .or_else(|| open.iter().position(|known| known.aliases.contains(&slug)))
 }
 
-fn by_content(task: &Task, open: &[&Task], claimed: &[Option<usize>]) -> Option<usize> {
-    let mut fitting = open.iter().enumerate().filter(|(at, known)| {
-        !claimed.contains(&Some(*at)) && known.skill == task.skill && folded(&known.need) == folded(&task.need)
-    });
+/// The one open task with this skill and need that is not `gone` to another task. `needs` are the folded needs.
+fn by_content(task: &Task, open: &[&Task], needs: &[String], gone: &BTreeSet<usize>) -> Option<usize> {
+    let wanted = folded(&task.need);
+    let mut fitting = open
+        .iter()
+        .zip(needs)
+        .enumerate()
+        .filter(|(at, (known, need))| !gone.contains(at) && known.skill == task.skill && **need == wanted);
     let (at, _) = fitting.next()?;
     fitting.next().is_none().then_some(at)
 }

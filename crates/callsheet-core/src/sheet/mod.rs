@@ -7,6 +7,7 @@ mod merge;
 pub mod names;
 pub mod reference;
 mod render;
+mod symbols;
 
 pub use anchors::{Heading, find_heading, headings};
 pub use fence::{block, fence};
@@ -14,3 +15,4 @@ pub use merge::{RunText, merge_runs};
 pub use names::{heading_key, slug_of};
 pub use reference::{link, link_target, parse_target};
 pub use render::{TaskForm, render_goals, render_list, render_plan, render_sheet, render_task};
+pub use symbols::{Symbol, SymbolKind, SymbolMatch, find_symbol, is_symbol_suffix};

@@ -2,22 +2,35 @@
 //!
 //! From text to tree: `xml` (tolerant, bounded) → `read` (aliases, the table of `grammar`, lowering) → `tree`, the
 //! typed task tree that sheets share. `issue` holds every diagnostic, `value` paths, expressions and texts with
-//! placeholders.
+//! placeholders. Across files: `check`. For a run: `bind` (environments, substitution), `result` (results, errors, replies),
+//! `matching`.
 
+mod bind;
+mod check;
 mod grammar;
 mod issue;
+mod known;
+mod matching;
 mod place;
 mod print;
 mod read;
+mod result;
 mod schema;
 mod tree;
 mod value;
 mod xml;
 
+pub use bind::*;
+pub use check::{Layer, Library, Loaded, TemplateFile};
+pub use grammar::{issue_schema, json_schema, xml_schema};
 pub use issue::{Code, Issue, Related, Severity};
+pub use known::Known;
+pub use matching::{Match, Parts, Query, match_templates, tokens};
 pub use place::{Bytes, Lines, Place, Spot};
 pub use print::{Printed, print_templates};
-pub use read::{FileReading, read_file, read_text};
+pub use read::{FileReading, read_file, read_file_with, read_text};
+pub use result::*;
+pub use tree::defaults as context_defaults;
 pub use tree::*;
 pub use value::{
     Comparison, Expression, Filled, Outcome, Path, Piece, Step, Term, equal, is_ident, is_template_name, order_numbers,

@@ -1,14 +1,49 @@
-//! JSON Schema: what is one.
+//! JSON Schema: compiling and checking, with the violations as plain text.
 
 use serde_json::Value;
 
-/// Whether a value is a JSON Schema. References to other documents are never followed.
+/// Most violations that are listed.
+const MOST: usize = 50;
+
+/// A schema ready to check values.
+pub(in crate::template) struct Schema(jsonschema::Validator);
+
+/// What a value breaks, and where in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::template) struct Violation {
+    /// JSON pointer into the value.
+    pub(in crate::template) path: String,
+    /// What is wrong.
+    pub(in crate::template) message: String,
+}
+
+/// Compiles a schema. References to other documents are never followed.
 ///
 /// # Errors
-/// Why it is none.
-pub(in crate::template) fn check(schema: &Value) -> Result<(), String> {
+/// It is no JSON Schema.
+pub(in crate::template) fn compile(schema: &Value) -> Result<Schema, String> {
     if !matches!(schema, Value::Object(_) | Value::Bool(_)) {
         return Err("an object is expected".to_owned());
     }
-    jsonschema::validator_for(schema).map(drop).map_err(|error| error.to_string())
+    jsonschema::validator_for(schema).map(Schema).map_err(|error| error.to_string())
+}
+
+/// Compiles the text of a schema.
+///
+/// # Errors
+/// It is no JSON, or no JSON Schema.
+pub(in crate::template) fn read(text: &str) -> Result<Schema, String> {
+    let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    compile(&schema)
+}
+
+impl Schema {
+    /// Every violation, up to fifty.
+    pub(in crate::template) fn violations(&self, value: &Value) -> Vec<Violation> {
+        self.0
+            .iter_errors(value)
+            .take(MOST)
+            .map(|error| Violation { path: error.instance_path().to_string(), message: error.to_string() })
+            .collect()
+    }
 }

@@ -16,6 +16,10 @@ pub fn report(run: &Run, outcome: Outcome) -> String {
     text.push_str(".\n\n## Original prompt\n\n");
     text.push_str(&fence("text", run.prompt()));
     text.push('\n');
+    if !run.follow_ups().is_empty() {
+        text.push_str("\n## Follow-ups\n");
+        run.follow_ups().iter().for_each(|words| text.push_str(&format!("\n{}\n", fence("text", words))));
+    }
     if !run.goals().text.trim().is_empty() {
         text.push_str(&format!("\n## Goals / summary\n\n{}\n", run.goals().text.trim()));
     }

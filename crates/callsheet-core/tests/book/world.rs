@@ -56,6 +56,7 @@ impl World {
                 let ending = pattern.rsplit('*').next().unwrap_or_default();
                 Answer::Matches(self.files.keys().filter(|path| path.ends_with(ending)).take(10).cloned().collect())
             }
+            Lookup::Symbols(_) => Answer::NoSymbols,
         }
     }
 

@@ -151,7 +151,7 @@ impl World {
                 None => Answer::Missing(Candidates::default()),
             },
             Lookup::Glob(pattern) => Answer::Matches(self.globs.get(pattern).cloned().unwrap_or_default()),
-            Lookup::Content(_) => Answer::Missing(Candidates::default()),
+            Lookup::Content(_) | Lookup::Symbols(_) => Answer::Missing(Candidates::default()),
         }
     }
 

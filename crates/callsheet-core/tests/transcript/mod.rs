@@ -10,11 +10,21 @@ use callsheet_core::record::{CallKey, EffectKey, Entry, Event, Fact, Gate, GateK
 use callsheet_core::run::{Effect, Run, Stage, State};
 use callsheet_core::spec::{BlobId, RunId, Settings, SkillPolicy, Slug};
 
-pub use words::describe;
+pub use words::{describe, outcome};
 
 /// Transcripts whose logs are kept as records.
-pub const RECORDED: &[&str] =
-    &["fast-path", "writer-gate", "iteration", "interrupted-apply", "interrupted-call", "loop-task"];
+pub const RECORDED: &[&str] = &[
+    "fast-path",
+    "writer-gate",
+    "iteration",
+    "interrupted-apply",
+    "interrupted-call",
+    "loop-task",
+    "follow-up",
+    "retry",
+    "drop",
+    "edit-at-gate",
+];
 
 /// Plays one transcript.
 pub struct Player {

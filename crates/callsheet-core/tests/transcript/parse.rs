@@ -42,7 +42,7 @@ impl Player {
             ["tool", task, call, "gave", kind] => self.tool_gave(task, call, kind, tail),
             ["merged", task] => self.merged(task),
             ["changes", "of", task, verb] => self.changes(task, verb, tail),
-            ["person", rest @ ..] => self.person(rest, tail),
+            ["person", rest @ ..] if !matches!(rest, ["retries" | "drops" | "edits", ..]) => self.person(rest, tail),
             ["nobody", "can", "be", "asked"] => {
                 let outcome = self.waiting_outcome();
                 self.fact(Event::RunWaiting { outcome })
@@ -55,7 +55,23 @@ impl Player {
             }
             ["resumed"] => {
                 let settings = self.settings.clone();
-                self.fact(Event::RunResumed { settings })
+                self.fact(Event::RunResumed { settings })?;
+                // A process that takes a run up records what a person changed meanwhile before it starts anything.
+                match block.split_first() {
+                    Some((line, block)) => self.happen(line, block),
+                    None => Ok(()),
+                }
+            }
+            ["follow-up"] => {
+                let settings = self.settings.clone();
+                self.fact(Event::RunContinued { text: tail.to_owned(), settings })
+            }
+            ["sheet", "rendered"] => self.fact(Event::SheetRendered { hash: blob(tail) }),
+            ["person", "retries", task] => self.fact(Event::TaskRetried { task: Slug::new(*task) }),
+            ["person", "drops", task] => self.fact(Event::TaskDropped { task: Slug::new(*task) }),
+            ["person", "edits"] => {
+                let (list, origin) = (self.list(block), ListOrigin::Edit(blob("sheet")));
+                self.fact(Event::ListAdopted { origin, list, repairs: vec![], issues: vec![] })
             }
             ["concluded"] => match self.find(|effect| matches!(effect, Effect::Conclude(_)))? {
                 Effect::Conclude(outcome) => self.fact(Event::RunConcluded { outcome, report: blob("report") }),

@@ -76,6 +76,11 @@ impl Guide {
         self.matcher.compute_mask_or_eos().map_err(|fault| fault.to_string())
     }
 
+    /// Whether what is written may stand as the whole reply.
+    pub fn may_end(&mut self) -> bool {
+        self.matcher.is_accepting().unwrap_or(false)
+    }
+
     /// Takes a token of the mask.
     pub fn take(&mut self, token: LlamaToken) -> Result<(), String> {
         let id = u32::try_from(token.0).map_err(|fault| fault.to_string())?;

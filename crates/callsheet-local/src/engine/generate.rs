@@ -1,11 +1,15 @@
 //! One reply, token by token.
 
+use std::sync::PoisonError;
+use std::time::Instant;
+
 use callsheet_core::record::{StopReason, Usage};
 use callsheet_runtime::ports::{ModelFault, ModelReply};
 use llama_cpp_2::token::LlamaToken;
 
 use super::chat;
 use super::constraint::{Constraints, Guide};
+use super::load::Timing;
 use super::owner::{Job, News};
 use super::sampler::Sampler;
 use super::session::{Session, engine_fault};
@@ -19,9 +23,23 @@ struct Writing<'a> {
     text: String,
     written: u32,
     forced: u32,
+    timing: Timing,
 }
 
+/// Tokens before the limit from which on a constrained reply ends at the next sentence where its grammar lets it: small
+/// models go on until they are cut, and a reply that is cut is lost.
+const LAST_TOKENS: u32 = 64;
+/// Tokens before the limit from which on it ends anywhere its grammar lets it.
+const VERY_LAST_TOKENS: u32 = 4;
+
 impl Writing<'_> {
+    /// Too little room is left to begin another sentence.
+    fn should_end(&self) -> bool {
+        let left = self.limit.saturating_sub(self.written);
+        let last = LAST_TOKENS.min(self.limit / 4);
+        left <= VERY_LAST_TOKENS || left <= last && self.text.ends_with(['.', '!', '?', '`', '*'])
+    }
+
     fn push(&mut self, bytes: &[u8]) {
         let text = self.stream.push(bytes);
         self.tell(text);
@@ -52,8 +70,10 @@ pub(super) fn answer(
     let kept = session.rewind(&prompt);
     let mut pending: Vec<LlamaToken> = prompt.get(kept..).unwrap_or_default().to_vec();
     let stream = Utf8Stream::default();
-    let mut writing = Writing { job, limit, stream, text: String::new(), written: 0, forced: 0 };
+    let mut writing =
+        Writing { job, limit, stream, text: String::new(), written: 0, forced: 0, timing: Timing::default() };
     let stop = write(session, guide.as_mut(), &mut sampler, &mut pending, &mut writing)?;
+    note_timing(session, &writing);
     let rest = writing.stream.finish();
     writing.tell(rest);
     tracing::debug!(input, kept, output = writing.written, forced = writing.forced, "reply");
@@ -65,6 +85,15 @@ pub(super) fn answer(
     };
     let model = session.loaded().info.id.clone();
     Ok(ModelReply { text: writing.text, usage, stop, model, ..ModelReply::default() })
+}
+
+fn note_timing(session: &Session<'_>, writing: &Writing<'_>) {
+    let mut all = session.loaded().timing.lock().unwrap_or_else(PoisonError::into_inner);
+    all.tokens += u64::from(writing.written);
+    all.forced += u64::from(writing.forced);
+    all.decode += writing.timing.decode;
+    all.constraint += writing.timing.constraint;
+    all.sample += writing.timing.sample;
 }
 
 /// Tokens the reply may have. The cap of a request is no reservation: a small window gives what it has left, as long as that
@@ -102,6 +131,7 @@ fn write(
     let piece = |token: LlamaToken| vocab.token_to_piece(token, false, None);
     loop {
         writing.job.check()?;
+        let start = Instant::now();
         if let Some(guide) = guide.as_deref_mut() {
             if session.loaded().feed_forced {
                 for token in guide.forced(|bytes| vocab.tokenize(bytes, false, false)) {
@@ -117,21 +147,36 @@ fn write(
             if guide.is_done() {
                 return guide.fault().map_or(Ok(StopReason::End), |fault| Err(engine_fault(fault)));
             }
+            if writing.should_end() && guide.may_end() {
+                return Ok(StopReason::End);
+            }
         }
         if writing.written >= writing.limit {
             return Ok(StopReason::Length);
         }
+        writing.timing.constraint += start.elapsed();
+        let start = Instant::now();
         session.feed(pending, writing.job)?;
+        // The first feed is that of the prompt.
+        if writing.written > writing.forced {
+            writing.timing.decode += start.elapsed();
+        }
         pending.clear();
+        let start = Instant::now();
         let mask = guide.as_deref_mut().map(Guide::mask).transpose().map_err(engine_fault)?;
+        writing.timing.constraint += start.elapsed();
+        let start = Instant::now();
         let Some(token) = sampler.pick(session.logits(), mask.as_ref()) else {
             return Err(engine_fault("no token fits"));
         };
+        writing.timing.sample += start.elapsed();
         if vocab.is_eog(token) {
             return Ok(StopReason::End);
         }
         if let Some(guide) = guide.as_deref_mut() {
+            let start = Instant::now();
             guide.take(token).map_err(engine_fault)?;
+            writing.timing.constraint += start.elapsed();
         }
         writing.push(&piece(token));
         writing.written += 1;

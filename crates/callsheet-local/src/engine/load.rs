@@ -4,7 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
 use callsheet_runtime::ports::{Capabilities, ModelInfo};
 use llama_cpp_2::LogOptions;
@@ -33,6 +34,21 @@ impl Default for EmbeddedOptions {
     fn default() -> Self {
         Self { window: None, threads: None, feed_forced: true }
     }
+}
+
+/// Where the time of all replies so far went, prompts left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Timing {
+    /// Tokens written.
+    pub tokens: u64,
+    /// Tokens among them that the grammar forced.
+    pub forced: u64,
+    /// Decoding by the model.
+    pub decode: Duration,
+    /// The constraint: its forced text, its masks and its steps.
+    pub constraint: Duration,
+    /// Choosing tokens.
+    pub sample: Duration,
 }
 
 /// Why a model could not be loaded. The user's fault or the machine's; each text says what to do.
@@ -74,6 +90,7 @@ pub(super) struct Loaded {
     pub window: u32,
     pub threads: i32,
     pub feed_forced: bool,
+    pub timing: Arc<Mutex<Timing>>,
 }
 
 impl Loaded {
@@ -106,7 +123,8 @@ pub(super) fn load(path: &Path, options: &EmbeddedOptions) -> Result<Loaded, Loa
     let params = LlamaModelParams::default();
     let model = LlamaModel::load_from_file(backend, path, &params).map_err(|fault| refused(fault.to_string()))?;
     let window = options.window.unwrap_or(DEFAULT_WINDOW).min(model.n_ctx_train()).max(BATCH);
-    let capabilities = Capabilities { tools: false, json_schema: true, grammar: true, counts_tokens: true };
+    let capabilities =
+        Capabilities { json_schema: true, grammar: true, counts_tokens: true, ..Capabilities::default() };
     let info = ModelInfo {
         id: format!("embedded:{}", path.display()),
         provider: "embedded".into(),
@@ -115,7 +133,8 @@ pub(super) fn load(path: &Path, options: &EmbeddedOptions) -> Result<Loaded, Loa
     };
     let threads = options.threads.unwrap_or_else(free_cores).max(1);
     let threads = i32::try_from(threads).unwrap_or(1);
-    Ok(Loaded { model: Arc::new(model), info, window, threads, feed_forced: options.feed_forced })
+    let (feed_forced, timing) = (options.feed_forced, Arc::default());
+    Ok(Loaded { model: Arc::new(model), info, window, threads, feed_forced, timing })
 }
 
 fn check_magic(path: &Path) -> Result<(), LoadFault> {

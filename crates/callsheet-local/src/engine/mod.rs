@@ -14,7 +14,7 @@ mod utf8;
 mod tests;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -23,7 +23,7 @@ use llama_cpp_2::model::LlamaModel;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-pub use load::{EmbeddedOptions, LoadFault};
+pub use load::{EmbeddedOptions, LoadFault, Timing};
 use owner::{Job, News, Owner};
 
 /// A model of a GGUF file, run in this process.
@@ -34,6 +34,7 @@ pub struct EmbeddedModel {
     owner: Owner,
     model: Arc<LlamaModel>,
     parameters: u64,
+    timing: Arc<Mutex<Timing>>,
 }
 
 impl EmbeddedModel {
@@ -44,9 +45,14 @@ impl EmbeddedModel {
     pub fn load(path: &Path, options: &EmbeddedOptions) -> Result<Self, LoadFault> {
         let loaded = load::load(path, options)?;
         let (info, model) = (loaded.info.clone(), Arc::clone(&loaded.model));
-        let parameters = model.n_params();
+        let (parameters, timing) = (model.n_params(), Arc::clone(&loaded.timing));
         let owner = Owner::start(loaded)?;
-        Ok(Self { info, owner, model, parameters })
+        Ok(Self { info, owner, model, parameters, timing })
+    }
+
+    /// Where the time of the replies so far went.
+    pub fn timing(&self) -> Timing {
+        *self.timing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Number of parameters, as the file says.

@@ -49,7 +49,7 @@ fn request(text: &str, max_output_tokens: u32) -> ModelRequest {
 }
 
 fn constrained(grammar: Grammar, max_output_tokens: u32) -> ModelRequest {
-    let constraint = Some(Constraint { grammar: Some(grammar), json_schema: None });
+    let constraint = Some(Constraint { grammar: Some(grammar), ..Constraint::default() });
     ModelRequest { constraint, ..request("Explain how retries are counted.", max_output_tokens) }
 }
 
@@ -57,7 +57,7 @@ fn plan() -> Grammar {
     let skills = ["find_code", "read_docs"].map(String::from);
     let references = ["[Net](src/net.rs)".to_owned()];
     let shape = ListShape { skills: &skills, references: &references, max_sections: 2, max_tasks: 1, first_number: 1 };
-    grammar::plan(&shape)
+    grammar::plan(&shape).grammar()
 }
 
 async fn ask(model: &EmbeddedModel, request: &ModelRequest) -> Result<ModelReply, ModelFault> {
@@ -131,7 +131,7 @@ async fn a_schema_constrains_the_whole_reply() {
         "required": ["colour", "count"],
         "additionalProperties": false
     });
-    let constraint = Some(Constraint { grammar: None, json_schema: Some(schema) });
+    let constraint = Some(Constraint { json_schema: Some(schema), ..Constraint::default() });
     let request = ModelRequest { constraint, ..request("Pick a colour and a count.", 60) };
     let reply = ask(model, &request).await.unwrap();
     let value: serde_json::Value = serde_json::from_str(&reply.text).unwrap();
@@ -206,7 +206,7 @@ fn llama_reads_the_gbnf_form_and_allows_every_walk() {
     let loaded = load::load(&path, &EmbeddedOptions::default()).unwrap();
     let vocab = loaded.model.vocab();
     let files = [grammar::EditableFile { path: "src/net.rs".into(), shown_in_full: true }];
-    let grammars = [plan(), grammar::execution(), grammar::write_execution(&files)];
+    let grammars = [plan(), grammar::execution().grammar(), grammar::write_execution(&files).grammar()];
     for (index, grammar) in grammars.iter().enumerate() {
         for seed in 0..3 {
             let text = grammar.sample(seed);

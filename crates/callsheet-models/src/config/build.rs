@@ -7,7 +7,7 @@ use callsheet_core::grammar::Grammar;
 use callsheet_runtime::ports::{Capabilities, Model, ModelInfo};
 use secrecy::SecretString;
 
-use super::{Dialect, ModelRef, Provider, ProviderSettings, SettingsError};
+use super::{Constrain, Dialect, ModelRef, Provider, ProviderSettings, SettingsError};
 use crate::fault::Blame;
 use crate::local::{LEARN_TIMEOUT, LocalModel, Speech};
 use crate::scripted::{ScriptError, Scripted};
@@ -113,14 +113,25 @@ pub async fn connect(
 }
 
 fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<LocalModel, BuildError> {
-    let (speech, grammar) = match provider.dialect {
+    let (speech, can_grammar) = match provider.dialect {
         Dialect::Llamacpp => (Speech::Llamacpp(PRINT_GRAMMAR), PRINT_GRAMMAR(&Grammar { rules: Vec::new() }).is_some()),
         Dialect::Ollama => (Speech::Ollama, false),
         _ => (Speech::Openai, false),
     };
-    let capabilities = Capabilities { tools: true, json_schema: true, grammar, counts_tokens: false };
+    let capabilities = capabilities(provider, true, can_grammar);
     let transport = Transport::new(&provider.base_url, key(provider, environment)?, blame(provider, model));
     Ok(LocalModel::new(info(provider, model, capabilities), model, speech, transport, provider.prices))
+}
+
+/// The strongest constraint that both the settings or vendor row ask for and the wire can carry.
+fn capabilities(provider: &Provider, json_schema: bool, can_grammar: bool) -> Capabilities {
+    Capabilities {
+        tools: true,
+        json_schema,
+        grammar: can_grammar && provider.constrain == Constrain::Grammar,
+        twins: json_schema && provider.constrain == Constrain::Schema,
+        counts_tokens: false,
+    }
 }
 
 #[cfg(feature = "hosted")]
@@ -129,7 +140,7 @@ fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Re
     let adapter = provider.adapter.clone().unwrap_or_default();
     let json_schema =
         super::vendors().iter().find(|vendor| vendor.name == provider.name).is_none_or(|row| row.json_schema);
-    let capabilities = Capabilities { tools: true, json_schema, grammar: false, counts_tokens: false };
+    let capabilities = capabilities(provider, json_schema, false);
     let parts = Parts {
         info: info(provider, model, capabilities),
         model: model.to_owned(),

@@ -51,6 +51,19 @@ impl Dialect {
     }
 }
 
+/// How a provider constrains whole replies, so that their form cannot be wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Constrain {
+    /// By a grammar of the Markdown.
+    Grammar,
+    /// By the JSON schema of the reply's twin.
+    Schema,
+    /// Not at all: large models keep to the Markdown, and JSON costs them tokens.
+    #[default]
+    Off,
+}
+
 /// One `[providers.NAME]` table. What is left out comes from the vendor row of the same name.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -115,6 +128,8 @@ pub struct Provider {
     pub prices: Prices,
     /// Adapter of the hosted library; `None`: our own dialect.
     pub adapter: Option<String>,
+    /// How whole replies are constrained.
+    pub constrain: Constrain,
     /// It runs on this machine.
     pub local: bool,
 }
@@ -184,6 +199,7 @@ impl Provider {
             local: is_loopback(&base_url) || matches!(dialect, Dialect::Scripted | Dialect::Embedded),
             base_url,
             api_key_env: settings.api_key_env.or(vendor_key),
+            constrain: vendor.map(|row| row.constrain).unwrap_or_default(),
             slots: settings.slots,
             window: settings.window,
             prices: Prices { input: settings.price_input, output: settings.price_output },

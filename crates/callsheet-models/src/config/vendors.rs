@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-use super::Dialect;
+use super::{Constrain, Dialect};
 
 /// One row.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -28,6 +28,9 @@ pub struct Vendor {
     /// It takes a JSON schema for the reply.
     #[serde(default = "yes")]
     pub json_schema: bool,
+    /// How whole replies are constrained.
+    #[serde(default)]
+    pub constrain: Constrain,
     /// Runs on the user's machine.
     #[serde(default)]
     pub local: bool,

@@ -33,7 +33,7 @@
 //!
 //! [model]                        # what the model says of itself
 //! window = 8192
-//! tools = true                   # native tool calling (default true); also json_schema, grammar (default false)
+//! tools = true                   # native tool calling (default true); also json_schema, grammar, twins (default false)
 //! ```
 //!
 //! A rule with one reply may hold its keys itself, as the first one above. Counting starts anew with each process.
@@ -94,6 +94,7 @@ impl Scripted {
             tools: script.model.tools,
             json_schema: script.model.json_schema,
             grammar: script.model.grammar,
+            twins: script.model.twins,
             counts_tokens: true,
         };
         let info = ModelInfo {

@@ -46,11 +46,12 @@ pub(super) struct About {
     pub tools: bool,
     pub json_schema: bool,
     pub grammar: bool,
+    pub twins: bool,
 }
 
 impl Default for About {
     fn default() -> Self {
-        Self { window: None, tools: true, json_schema: false, grammar: false }
+        Self { window: None, tools: true, json_schema: false, grammar: false, twins: false }
     }
 }
 

@@ -123,6 +123,19 @@ pub(crate) fn arguments_of(text: &str) -> Value {
     serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
 }
 
+/// A schema without the counts that hosted vendors refuse in strict mode; the reader checks what matters of them.
+pub(crate) fn without_bounds(schema: &Value) -> Value {
+    const BOUNDS: [&str; 6] = ["minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum"];
+    match schema {
+        Value::Object(members) => {
+            let kept = members.iter().filter(|(name, value)| !(BOUNDS.contains(&name.as_str()) && value.is_number()));
+            Value::Object(kept.map(|(name, value)| (name.clone(), without_bounds(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.iter().map(without_bounds).collect()),
+        other => other.clone(),
+    }
+}
+
 /// Gives every call an id that no earlier call of the conversation has: `<name>-<n>` where the server gave none or one
 /// that is taken.
 pub(crate) fn with_ids(calls: Vec<RawCall>, request: &ModelRequest) -> Vec<ToolCall> {

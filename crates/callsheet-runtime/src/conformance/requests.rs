@@ -64,7 +64,7 @@ pub(super) fn results() -> ModelRequest {
 /// A question whose reply must hold against a schema.
 pub(super) fn schema() -> ModelRequest {
     let mut request = request("schema", include_str!("../../prompts/conformance/schema.md"), 64);
-    request.constraint = Some(Constraint { grammar: None, json_schema: Some(tomato_schema()) });
+    request.constraint = Some(Constraint { json_schema: Some(tomato_schema()), ..Constraint::default() });
     request
 }
 
@@ -73,7 +73,7 @@ pub(super) fn grammar() -> ModelRequest {
     let mut request = request("grammar", include_str!("../../prompts/conformance/grammar.md"), 16);
     let choice = Expr::Choice(vec![Expr::Literal("yes".into()), Expr::Literal("no".into())]);
     let grammar = Grammar { rules: vec![("root".into(), choice)] };
-    request.constraint = Some(Constraint { grammar: Some(grammar), json_schema: None });
+    request.constraint = Some(Constraint { grammar: Some(grammar), ..Constraint::default() });
     request
 }
 

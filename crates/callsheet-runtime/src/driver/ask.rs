@@ -12,7 +12,7 @@ use crate::ports::{Model, ModelFault, ModelReply, ModelRequest, Signal};
 
 use super::assemble::{self, PromptRecord};
 use super::work::{Landed, Outcome, Work, ready};
-use super::{DriveFault, World};
+use super::{DriveFault, World, constraint};
 
 pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
     let wish = asked.key.task.as_ref().and_then(|slug| run.task(slug)).and_then(|task| task.skill.as_ref());
@@ -61,10 +61,21 @@ async fn call(
         once(work, &asked.key, &prompt.request, model, asked.deadline_ms.saturating_sub(spent), max_bytes)
     })
     .await;
-    match sent.result {
-        Ok(reply) => received(world, asked, prompt, &reply, begun, sent.sends),
-        Err(fault) => Ok(failed(asked.key.clone(), &fault, sent.sends)),
+    let fault = match sent.result {
+        Ok(reply) => return received(world, asked, prompt, &reply, begun, sent.sends),
+        Err(fault) => fault,
+    };
+    // A provider that refuses a constraint it was said to take gets the request once more without it.
+    if let Some(freed) = prompt.freed().filter(|_| constraint::may_blame(&fault)) {
+        let left = asked.deadline_ms.saturating_sub(world.clock.now_ms().saturating_sub(begun));
+        if let Ok(reply) = once(work, &asked.key, &freed.request, model, left, max_bytes).await {
+            if world.refused_constraints.add(&model.info().id) {
+                world.notice(&format!("{} takes no constraint on replies: {fault}", model.info().id));
+            }
+            return received(world, asked, &freed, &reply, begun, sent.sends.saturating_add(1));
+        }
     }
+    Ok(failed(asked.key.clone(), &fault, sent.sends))
 }
 
 async fn once(

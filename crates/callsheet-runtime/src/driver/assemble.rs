@@ -3,17 +3,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use callsheet_core::grammar::Form;
 use callsheet_core::prompt::{
-    ExecutionKind, ExecutionPrompt, IterationPrompt, MergePrompt, PlanPrompt, RefinementPrompt, Rendered, Retry,
+    ContinuationPrompt, ExecutionKind, ExecutionPrompt, IterationPrompt, MergePrompt, PlanPrompt, RefinementPrompt,
+    Rendered, Retry,
 };
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
 use callsheet_core::spec::{BlobId, Skill, TokenCount, ToolSpec};
 use serde::{Deserialize, Serialize};
 
-use crate::ports::{Capabilities, Constraint, Message, Model, ModelFault, ModelInfo, ModelRequest};
+use crate::ports::{Capabilities, Message, Model, ModelFault, ModelInfo, ModelRequest};
 use crate::references::{Allowance, Level, Request, Resolved, Wanted, resolve};
 
+use super::constraint::Notation;
 use super::known::{self, Texts};
 use super::work::Work;
 use super::{DriveFault, World, constraint, conversation};
@@ -34,6 +37,22 @@ pub struct PromptRecord {
     pub shown_in_part: BTreeMap<String, BlobId>,
 }
 
+impl PromptRecord {
+    /// The same prompt without its constraint; `None` if it has none.
+    pub(super) fn freed(&self) -> Option<Self> {
+        let constraint = self.request.constraint.as_ref()?;
+        let mut freed = self.clone();
+        freed.request.constraint = None;
+        if let Some(form) = &constraint.form
+            && let Some(Message::User { text }) = freed.request.messages.first_mut()
+        {
+            let kept = text.strip_suffix(&constraint::twin_note(form)).map(str::len);
+            text.truncate(kept.unwrap_or(text.len()));
+        }
+        Some(freed)
+    }
+}
+
 /// What a call is about, owned, so that the run may go on.
 pub(super) struct Parts {
     job: Job,
@@ -46,6 +65,7 @@ pub(super) struct Parts {
     allow_http: bool,
     texts: Texts,
     capabilities: Capabilities,
+    notation: Notation,
     output_tokens: u32,
     description: String,
     /// Tokens a prompt may have, if the model's window is known.
@@ -54,22 +74,43 @@ pub(super) struct Parts {
 
 /// Offers and links, which cost a walk through the project, are there for models that take a grammar.
 enum Job {
-    Plan { prompt: PlanPrompt, offer: Option<constraint::ListOffer> },
-    Iterate { prompt: IterationPrompt, offer: Option<constraint::ListOffer> },
-    Refine { prompt: Box<RefinementPrompt>, links: Vec<String>, needs_call: bool },
-    Execute { prompt: Box<ExecutionPrompt>, outputs: String, later: Vec<Message>, tools: Vec<ToolSpec> },
-    Merge { prompt: Box<MergePrompt>, documents: Vec<(String, Option<BlobId>)> },
+    Plan {
+        prompt: PlanPrompt,
+        offer: Option<constraint::ListOffer>,
+    },
+    /// With a follow-up it is a continuation.
+    Iterate {
+        prompt: IterationPrompt,
+        follow_up: Option<String>,
+        offer: Option<constraint::ListOffer>,
+    },
+    Refine {
+        prompt: Box<RefinementPrompt>,
+        links: Vec<String>,
+        needs_call: bool,
+    },
+    Execute {
+        prompt: Box<ExecutionPrompt>,
+        outputs: String,
+        later: Vec<Message>,
+        tools: Vec<ToolSpec>,
+    },
+    Merge {
+        prompt: Box<MergePrompt>,
+        documents: Vec<(String, Option<BlobId>)>,
+    },
 }
 
 /// Takes from the run what the call needs.
 pub(super) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model) -> Result<Parts, DriveFault> {
     let window = model.info().window;
     let capabilities = model.info().capabilities;
+    let notation = Notation::of(model.info(), &world.refused_constraints);
     let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
     let skill_limit = task.and_then(|task| task.skill.as_ref()).and_then(|skill| skill.limits.reference_tokens);
     let wanted = task.map(|task| wanted(run, task, asked)).unwrap_or_default();
     let mut parts = Parts {
-        job: job(world, run, asked, model.info())?,
+        job: job(world, run, asked, model.info(), notation)?,
         label: callsheet_core::view::call_words(&asked.key),
         restricted: run.no_longer_relevant().iter().cloned().collect(),
         writer_before: task.is_some_and(|task| known::writer_before(run, &task.task.slug)),
@@ -79,6 +120,7 @@ pub(super) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model)
         texts: Texts::of(world, run, &wanted),
         wanted,
         capabilities,
+        notation,
         output_tokens: output_tokens(asked.key.phase, task, window),
         description: known::project_description(world),
         max_prompt: window.map(|window| share(window, run.settings().limits.max_context_fraction)),
@@ -121,11 +163,13 @@ fn wanted(run: &Run, task: &TaskRun, asked: &Asked) -> Vec<Wanted> {
     own.into_iter().map(|reference| Wanted { reference, carried: false }).chain(carried).collect()
 }
 
-fn job(world: &World, run: &Run, asked: &Asked, model: &ModelInfo) -> Result<Job, DriveFault> {
+fn job(world: &World, run: &Run, asked: &Asked, model: &ModelInfo, notation: Notation) -> Result<Job, DriveFault> {
+    let held = notation != Notation::Free;
+    let window = model.window;
     match asked.key.phase {
-        Phase::Plan => plan(world, run, asked, model),
-        Phase::Iterate | Phase::Continue => iterate(world, run, asked, model),
-        Phase::Refine => refine(world, run, asked, model.capabilities),
+        Phase::Plan => plan(world, run, asked, window, held),
+        Phase::Iterate | Phase::Continue => iterate(world, run, asked, window, held),
+        Phase::Refine => refine(world, run, asked, held),
         Phase::Execute => execute(world, run, asked, model.capabilities),
         Phase::Merge => merge(world, run, asked),
     }
@@ -140,10 +184,10 @@ fn owner<'a>(run: &'a Run, asked: &Asked) -> Result<&'a TaskRun, DriveFault> {
 fn retry(world: &World, run: &Run, asked: &Asked) -> Result<Option<Retry>, DriveFault> {
     let Some(attempts) = run.attempts(&asked.key) else { return Ok(None) };
     let Some(refused) = &attempts.refused else { return Ok(None) };
-    Ok(Some(Retry { proposal: known::reply(world, refused)?.text, issues: known::issues_text(&attempts.issues) }))
+    Ok(Some(Retry { proposal: known::proposal(world, run, refused)?, issues: known::issues_text(&attempts.issues) }))
 }
 
-fn plan(world: &World, run: &Run, asked: &Asked, model: &ModelInfo) -> Result<Job, DriveFault> {
+fn plan(world: &World, run: &Run, asked: &Asked, window: Option<u32>, held: bool) -> Result<Job, DriveFault> {
     let loaded = world.skills(run.settings());
     let prompt = PlanPrompt {
         skill_catalog: loaded.catalog.render(),
@@ -154,20 +198,17 @@ fn plan(world: &World, run: &Run, asked: &Asked, model: &ModelInfo) -> Result<Jo
         user_prompt: run.prompt().to_owned(),
         retry: retry(world, run, asked)?,
     };
-    Ok(Job::Plan {
-        prompt,
-        offer: model.capabilities.grammar.then(|| constraint::ListOffer::new(world, run, &loaded, model.window)),
-    })
+    Ok(Job::Plan { prompt, offer: held.then(|| constraint::ListOffer::new(world, run, &loaded, window)) })
 }
 
-fn iterate(world: &World, run: &Run, asked: &Asked, model: &ModelInfo) -> Result<Job, DriveFault> {
+fn iterate(world: &World, run: &Run, asked: &Asked, window: Option<u32>, held: bool) -> Result<Job, DriveFault> {
     let loaded = world.skills(run.settings());
     let prompt = IterationPrompt {
         skill_catalog: loaded.catalog.render(),
         environment: world.environment.clone(),
         project_description: String::new(),
         original_prompt: run.prompt().to_owned(),
-        follow_ups: Vec::new(),
+        follow_ups: run.follow_ups().to_vec(),
         goals_summary: run.goals().text.clone(),
         completed_outputs: known::completed_outputs(run),
         current_task_list: known::outstanding_list(run),
@@ -176,11 +217,12 @@ fn iterate(world: &World, run: &Run, asked: &Asked, model: &ModelInfo) -> Result
     };
     Ok(Job::Iterate {
         prompt,
-        offer: model.capabilities.grammar.then(|| constraint::ListOffer::new(world, run, &loaded, model.window)),
+        follow_up: run.pending_follow_up().filter(|_| asked.key.phase == Phase::Continue).map(str::to_owned),
+        offer: held.then(|| constraint::ListOffer::new(world, run, &loaded, window)),
     })
 }
 
-fn refine(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) -> Result<Job, DriveFault> {
+fn refine(world: &World, run: &Run, asked: &Asked, held: bool) -> Result<Job, DriveFault> {
     let task = owner(run, asked)?;
     let skill = world.pinned(task.skill.as_ref())?;
     let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
@@ -198,7 +240,7 @@ fn refine(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) -
         issues: issues.join("\n"),
         skill,
     };
-    let links = if capabilities.grammar { constraint::task_links(world, run, task) } else { Vec::new() };
+    let links = if held { constraint::task_links(world, run, task) } else { Vec::new() };
     Ok(Job::Refine { prompt: Box::new(prompt), links, needs_call })
 }
 
@@ -312,6 +354,10 @@ impl Parts {
         let templates = &world.templates;
         let rendered = match &mut self.job {
             Job::Plan { prompt, .. } => prompt.render(templates),
+            Job::Iterate { prompt, follow_up: Some(text), .. } => {
+                let (state, follow_up) = (std::mem::take(prompt), std::mem::take(text));
+                ContinuationPrompt { state, follow_up }.render(templates)
+            }
             Job::Iterate { prompt, .. } => prompt.render(templates),
             Job::Refine { prompt, .. } => {
                 prompt.reference_contents = resolved.text();
@@ -333,6 +379,8 @@ impl Parts {
     }
 
     fn request(&mut self, rendered: Rendered, resolved: &Resolved) -> ModelRequest {
+        // Before the tools are taken: a turn that offers them natively is not constrained.
+        let constraint = self.form(resolved).and_then(|form| self.notation.constraint(form));
         let mut messages = vec![Message::User { text: rendered.user }];
         let mut tools = Vec::new();
         if let Job::Execute { later, tools: offered, .. } = &mut self.job {
@@ -341,12 +389,17 @@ impl Parts {
                 tools = std::mem::take(offered);
             }
         }
+        if let Some(form) = constraint.as_ref().and_then(|constraint| constraint.form.as_ref())
+            && let Some(Message::User { text }) = messages.first_mut()
+        {
+            text.push_str(&constraint::twin_note(form));
+        }
         ModelRequest {
             label: std::mem::take(&mut self.label),
             system: rendered.system,
             messages,
             tools,
-            constraint: self.constraint(resolved),
+            constraint,
             max_output_tokens: self.output_tokens,
             temperature: None,
             seed: None,
@@ -354,13 +407,14 @@ impl Parts {
         }
     }
 
-    /// A grammar of the whole reply, where the model takes one.
-    fn constraint(&self, resolved: &Resolved) -> Option<Constraint> {
-        if !self.capabilities.grammar {
+    /// The form of the whole reply, where something can hold it. Turns of a loop keep the provider's tool calling.
+    fn form(&self, resolved: &Resolved) -> Option<Form> {
+        if self.notation == Notation::Free {
             return None;
         }
-        let grammar = match &self.job {
+        Some(match &self.job {
             Job::Plan { offer, .. } => offer.as_ref()?.plan(),
+            Job::Iterate { offer, follow_up: Some(_), .. } => offer.as_ref()?.continuation(),
             Job::Iterate { offer, .. } => offer.as_ref()?.iteration(),
             Job::Refine { prompt, links, needs_call } => constraint::refinement(links, &prompt.tools, *needs_call),
             Job::Execute { prompt, tools, .. } => match prompt.kind {
@@ -370,7 +424,6 @@ impl Parts {
                 ExecutionKind::Plain => constraint::execution(),
             },
             Job::Merge { .. } => constraint::merge(),
-        };
-        Some(Constraint { grammar: Some(grammar), json_schema: None })
+        })
     }
 }

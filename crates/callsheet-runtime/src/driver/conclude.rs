@@ -10,7 +10,7 @@ use callsheet_core::view::report;
 
 use crate::runfiles::RunFileFault;
 
-use super::{DriveFault, World, known};
+use super::{DriveFault, World};
 
 /// Writes the report and says how the run ended.
 pub(super) fn conclude(world: &World, run: &Run, outcome: Outcome) -> Result<Event, DriveFault> {
@@ -30,7 +30,10 @@ impl StaleViews {
     /// Notes what a fact changes.
     pub fn note(&mut self, event: &Event) {
         let task = match event {
-            Event::ListAdopted { .. } | Event::TaskRefined { .. } | Event::RunConcluded { .. } => None,
+            Event::ListAdopted { .. }
+            | Event::TaskRefined { .. }
+            | Event::TaskRetried { .. }
+            | Event::TaskDropped { .. } => None,
             Event::RunFinished { key, .. } => key.task.as_ref(),
             Event::RunsMerged { task, .. }
             | Event::ChangesApplied { task, .. }
@@ -41,29 +44,22 @@ impl StaleViews {
         self.tasks.extend(task.cloned());
     }
 
-    /// Writes them as the run is now.
-    pub fn write(&mut self, world: &World, run: &Run) {
+    /// Notes that the sheet is to be written.
+    pub fn note_sheet(&mut self) {
+        self.sheet = true;
+    }
+
+    /// Writes the task files as the run is now. True if the sheet is to be written, too.
+    pub fn write(&mut self, world: &World, run: &Run) -> bool {
         for task in std::mem::take(&mut self.tasks).iter().filter_map(|slug| run.task(slug)) {
             write_task(world, task);
         }
-        if std::mem::take(&mut self.sheet) && run.has_list() {
-            told(world.files.write_sheet(&known::sheet_text(run)).map(drop));
-        }
+        std::mem::take(&mut self.sheet) && run.has_list()
     }
 }
 
-/// All views anew, on resume.
-pub(super) fn rewrite_views(world: &World, run: &Run) {
-    match world.files.keep_edited_sheet() {
-        Ok(Some(kept)) => world.notice(&format!(
-            "note: sheet.md was edited; edits of a run that has begun are not taken up. Yours is kept as {kept}"
-        )),
-        Ok(None) => {}
-        Err(fault) => tracing::warn!(%fault, "an edited sheet could not be kept"),
-    }
-    if run.has_list() {
-        told(world.files.write_sheet(&known::sheet_text(run)).map(drop));
-    }
+/// All task files anew, on resume.
+pub(super) fn rewrite_tasks(world: &World, run: &Run) {
     for task in run.tasks() {
         write_task(world, task);
     }
@@ -97,7 +93,7 @@ fn write_task(world: &World, task: &TaskRun) {
     }
 }
 
-fn told(written: Result<(), RunFileFault>) {
+pub(super) fn told(written: Result<(), RunFileFault>) {
     if let Err(fault) = written {
         tracing::warn!(%fault, "a run file was not written; the record holds its content");
     }

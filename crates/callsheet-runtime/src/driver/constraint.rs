@@ -1,17 +1,72 @@
-//! Grammars of replies, made from what a reply may name: skills, links, tools, files.
+//! Forms of replies, made from what a reply may name: skills, links, tools, files.
 
 use std::path::Path;
 
-use callsheet_core::grammar::{self, EditableFile, Grammar, ListShape};
+use callsheet_core::grammar::{self, EditableFile, Form, ListShape};
+use callsheet_core::prompt::Note;
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::sheet;
+use callsheet_core::sheet::{self, fence};
 use callsheet_core::spec::{Reference, Target, ToolSpec, tokens};
 use ignore::WalkBuilder;
 
+use crate::ports::{Constraint, ModelFault, ModelInfo};
 use crate::references::Resolved;
 use crate::skills::LoadedSkills;
 
+use super::world::RefusedConstraints;
 use super::{World, known};
+
+/// How the form of a reply is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Notation {
+    /// A grammar of the Markdown.
+    Grammar,
+    /// The JSON schema of its twin, and a word on it in the prompt.
+    Schema,
+    /// Nothing: the reader decides.
+    Free,
+}
+
+impl Notation {
+    /// The strongest that a model takes. Whether it takes one comes from its vendor row, the provider's settings or a
+    /// probe; what a provider refused once is not tried again.
+    pub fn of(model: &ModelInfo, refused: &RefusedConstraints) -> Self {
+        let can = model.capabilities;
+        match (can.grammar, can.twins) {
+            _ if refused.holds(&model.id) => Self::Free,
+            (true, _) => Self::Grammar,
+            (false, true) => Self::Schema,
+            (false, false) => Self::Free,
+        }
+    }
+
+    /// The constraint of a reply of this form.
+    pub fn constraint(self, form: Form) -> Option<Constraint> {
+        match self {
+            Self::Grammar => Some(Constraint { grammar: Some(form.grammar()), ..Constraint::default() }),
+            Self::Schema => Some(Constraint { json_schema: Some(form.schema()), form: Some(form), grammar: None }),
+            Self::Free => None,
+        }
+    }
+}
+
+/// What a prompt says of a twin that it asks for.
+pub(super) fn twin_note(form: &Form) -> String {
+    let outline = serde_json::to_string_pretty(&form.outline()).unwrap_or_default();
+    format!("\n\n{}", Note::JsonTwin.fill(&[("outline", &fence("json", &outline))]))
+}
+
+/// Whether a fault may be the constraint's: the provider refused the request, or failed over its schema or grammar.
+pub(super) fn may_blame(fault: &ModelFault) -> bool {
+    match fault {
+        ModelFault::Configuration { .. } => true,
+        ModelFault::Communication { message, .. } => {
+            let low = message.to_lowercase();
+            ["grammar", "schema", "response_format"].iter().any(|word| low.contains(word))
+        }
+        _ => false,
+    }
+}
 
 /// Files a plan may link to at most; those the request names come first.
 const MAX_FILES: usize = 40;
@@ -33,7 +88,7 @@ pub(super) struct ListOffer {
 
 impl ListOffer {
     pub fn new(world: &World, run: &Run, loaded: &LoadedSkills, window: Option<u32>) -> Self {
-        let mut links = project_links(world, run.prompt());
+        let mut links = project_links(world, &run.prompts().join("\n"));
         links.extend(
             run.done()
                 .map(|task| link(&task.task.name, Target::TaskOutput { slug: task.task.slug.clone(), heading: None })),
@@ -80,11 +135,15 @@ impl ListOffer {
         grammar::list_tokens(&self.shape()).saturating_add(kept)
     }
 
-    pub fn plan(&self) -> Grammar {
+    pub fn plan(&self) -> Form {
         grammar::plan(&self.shape())
     }
 
-    pub fn iteration(&self) -> Grammar {
+    pub fn continuation(&self) -> Form {
+        grammar::continuation(&self.shape(), &self.outstanding)
+    }
+
+    pub fn iteration(&self) -> Form {
         grammar::iteration(&self.shape(), &self.outstanding)
     }
 }
@@ -128,23 +187,23 @@ pub(super) fn task_links(world: &World, run: &Run, task: &TaskRun) -> Vec<String
     links
 }
 
-pub(super) fn refinement(links: &[String], tools: &[ToolSpec], needs_call: bool) -> Grammar {
+pub(super) fn refinement(links: &[String], tools: &[ToolSpec], needs_call: bool) -> Form {
     grammar::refinement(links, tools, needs_call)
 }
 
-pub(super) fn loop_turn(tools: &[ToolSpec]) -> Grammar {
+pub(super) fn loop_turn(tools: &[ToolSpec]) -> Form {
     grammar::loop_turn(tools)
 }
 
-pub(super) fn execution() -> Grammar {
+pub(super) fn execution() -> Form {
     grammar::execution()
 }
 
-pub(super) fn merge() -> Grammar {
+pub(super) fn merge() -> Form {
     grammar::merge()
 }
 
-pub(super) fn write_execution(resolved: &Resolved) -> Grammar {
+pub(super) fn write_execution(resolved: &Resolved) -> Form {
     let whole = resolved.shown_in_full.keys().map(|path| EditableFile { path: path.clone(), shown_in_full: true });
     let part = resolved
         .shown_in_part

@@ -21,6 +21,9 @@ pub enum DriveFault {
     /// What was given to start with is not valid. Nothing was recorded.
     #[error("{0}")]
     Invalid(String),
+    /// The edited sheet of the run has errors. Nothing was recorded.
+    #[error("the edited sheet has errors:\n{}", .0.join("\n"))]
+    Sheet(Vec<String>),
     /// Our own fault: the machine owes nothing and has not ended.
     #[error("the run owes nothing and has not ended after {facts} facts; this is a defect")]
     Stalled {

@@ -21,16 +21,19 @@ const NOBODY: &str = "no approver present";
 pub(super) fn approve(work: Work, run: &Run, gate: Gate) -> Outcome {
     let said = said_before(run, &gate);
     let when_absent = (run.settings().headless == Headless::Deny).then(|| Answer::Deny { words: NOBODY.to_owned() });
-    let view = match view(&*work.world.store, work.world.workspace.root(), run, &gate) {
+    let mut view = match view(&*work.world.store, work.world.workspace.root(), run, &gate) {
         Ok(view) => with_models(view, &work.world, run),
         Err(fault) => return super::work::ready(Err(fault.into())),
     };
+    let sheet = work.world.workspace.root().join(work.world.files.directory()).join("sheet.md");
+    view.sheet = Some(sheet.display().to_string());
     Box::pin(async move {
         if let Some(answer) = said {
             return Ok(Landed::Facts(vec![Event::GateAnswered { gate, answer }]));
         }
         match work.world.person.approve(&view, &work.cancel).await {
             GateAnswer::Answered(answer) => Ok(Landed::Facts(vec![Event::GateAnswered { gate, answer }])),
+            GateAnswer::Edited => Ok(Landed::Edited),
             GateAnswer::Absent => Ok(match when_absent {
                 Some(answer) => Landed::Facts(vec![Event::GateAnswered { gate, answer }]),
                 None => Landed::Nobody(RunOutcome::ApprovalRequired),
@@ -76,6 +79,7 @@ pub fn view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> Result
         diff: String::new(),
         call: None,
         directory: None,
+        sheet: None,
     };
     match &gate.kind {
         GateKind::BeforeRun(tasks) => {
@@ -152,37 +156,52 @@ pub(super) fn question(work: Work, task: Slug, run: ExecRunId, call: String, que
     })
 }
 
-/// Turns letters of other processes into facts. Letters that answer nothing are dropped with a notice.
+/// Turns the letters of other processes into facts.
 pub(super) fn read_letters(session: &mut Session, world: &World) -> Result<(), DriveFault> {
     let letters = world.store.letters(session.lock())?;
     let Some(last) = letters.last().map(|(number, _)| *number) else { return Ok(()) };
-    for (_, letter) in letters {
-        let event = match letter {
-            Letter::Cancel => Some(Event::CancelRequested),
-            Letter::Answer { gate, answer } => {
-                gate.or_else(|| open_gate(session.run())).map(|gate| Event::GateAnswered { gate, answer })
-            }
-            Letter::Reply { text } => asking_call(session.run())
-                .map(|(task, run, call)| {
-                    world.store.put_blob(text.as_bytes()).map(|output| Event::QuestionAnswered {
-                        task,
-                        run,
-                        call,
-                        output,
-                    })
-                })
-                .transpose()?,
-        };
-        let taken = match event {
-            Some(event) => session.record(world, vec![event])?,
-            None => 0,
-        };
-        if taken == 0 {
-            world.notice("an answer was left for this run, but nothing waits for it; it was dropped");
-        }
-    }
+    take_letters(session, world, letters.into_iter().map(|(_, letter)| letter).collect())?;
     world.store.discard(session.lock(), last)?;
     Ok(())
+}
+
+/// Whether a letter changes the list instead of answering something.
+pub(super) fn steers(letter: &Letter) -> bool {
+    matches!(letter, Letter::Retry { .. } | Letter::Drop { .. })
+}
+
+/// Records what letters say. Those that fit nothing are dropped with a notice.
+pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Letter>) -> Result<(), DriveFault> {
+    for letter in letters {
+        let steers = steers(&letter);
+        let events = events_of(session.run(), world, letter)?;
+        let wanted = events.len().max(1);
+        if session.record(world, events)? < wanted {
+            world.notice(if steers {
+                "a task could not be retried or dropped any more; `callsheet show` tells how it stands"
+            } else {
+                "an answer was left for this run, but nothing waits for it; it was dropped"
+            });
+        }
+    }
+    Ok(())
+}
+
+fn events_of(run: &Run, world: &World, letter: Letter) -> Result<Vec<Event>, DriveFault> {
+    let event = match letter {
+        Letter::Cancel => Some(Event::CancelRequested),
+        Letter::Answer { gate, answer } => {
+            gate.or_else(|| open_gate(run)).map(|gate| Event::GateAnswered { gate, answer })
+        }
+        Letter::Reply { text } => asking_call(run)
+            .map(|(task, run, call)| {
+                world.store.put_blob(text.as_bytes()).map(|output| Event::QuestionAnswered { task, run, call, output })
+            })
+            .transpose()?,
+        Letter::Retry { tasks } => return Ok(tasks.into_iter().map(|task| Event::TaskRetried { task }).collect()),
+        Letter::Drop { tasks } => return Ok(tasks.into_iter().map(|task| Event::TaskDropped { task }).collect()),
+    };
+    Ok(event.into_iter().collect())
 }
 
 /// The gate that waits, if one does.

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use callsheet_core::adopt::{self, Adoption, Former};
+use callsheet_core::grammar::Form;
 use callsheet_core::prompt::{CurrentFile, Note};
 use callsheet_core::record::{Event, ListAdopted, ListOrigin};
+use callsheet_core::reply::twin::read_twin;
 use callsheet_core::reply::{self, Issue, KnownTask, ListReply, Phase, ReadContext, Reading};
 use callsheet_core::run::{ProblemKind, Run, State, TaskRun};
 use callsheet_core::sheet::{self, TaskForm, fence};
 use callsheet_core::spec::{
     BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Target, Task, TaskList, ToolSpec,
 };
+use serde::Deserialize;
 
 use crate::ports::{ModelReply, Store};
 use crate::references::{self, Output, RunTexts, Sources, TaskOutput, Wanted};
@@ -41,6 +44,41 @@ pub(super) fn current_file(world: &World) -> Option<CurrentFile> {
 /// A recorded reply.
 pub(super) fn reply(world: &World, blob: &BlobId) -> Result<ModelReply, DriveFault> {
     serde_json::from_slice(&world.store.blob(blob)?).map_err(DriveFault::defect)
+}
+
+/// A refused reply as the next prompt shows it: Markdown, also where it came as its JSON twin.
+pub(super) fn proposal(world: &World, run: &Run, refused: &BlobId) -> Result<String, DriveFault> {
+    let text = reply(world, refused)?.text;
+    let Some(call) = run.calls().iter().rev().find(|call| call.reply == *refused) else { return Ok(text) };
+    let asked: AskedForm = serde_json::from_slice(&world.store.blob(&call.prompt)?).map_err(DriveFault::defect)?;
+    let twin = asked.form().and_then(|form| read_twin(&text, form, call.key.phase));
+    Ok(twin.map(|twin| twin.text).filter(|text| !text.is_empty()).unwrap_or(text))
+}
+
+/// The part of a recorded prompt that says whether a JSON twin was asked for.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(super) struct AskedForm {
+    #[serde(default)]
+    request: AskedRequest,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+struct AskedRequest {
+    #[serde(default)]
+    constraint: Option<AskedConstraint>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+struct AskedConstraint {
+    #[serde(default)]
+    form: Option<Form>,
+}
+
+impl AskedForm {
+    /// The form of the twin that was asked for.
+    pub fn form(&self) -> Option<&Form> {
+        self.request.constraint.as_ref()?.form.as_ref()
+    }
 }
 
 /// The text form of issues, one a line, raw blocks below them (spec 4.8).
@@ -215,7 +253,7 @@ pub(super) fn context(world: &World, run: &Run, settings: &Settings, catalog: Ve
         disabled_tools: world.disabled_tools.clone(),
         tasks: world.snapshots.tasks(run),
         taken: run.taken().cloned().collect(),
-        prompts: if run.prompt().is_empty() { Vec::new() } else { vec![run.prompt().to_owned()] },
+        prompts: run.prompts().into_iter().map(str::to_owned).collect(),
         allow_http: settings.allow_http,
         has_current_file: world.current_file.is_some(),
         prompt_budget: prompt_budget(world, settings),
@@ -246,7 +284,7 @@ pub(super) fn read_with<T>(
         if reading.wanted.is_empty() {
             break;
         }
-        context.answers.extend(references::answer(&reading.wanted, &world.workspace));
+        context.answers.extend(references::answer(&reading.wanted, &world.workspace, &*world.outline));
         reading = read(text, context);
     }
     reading
@@ -282,16 +320,17 @@ pub(super) fn adopt_host_list(
     list.goals.plan_complete = !list.goals.plan_continues;
     let reply = ListReply { list, ..ListReply::default() };
     let loaded = world.skills(settings);
-    let list = adopt(world, run, reply, &loaded)?;
+    let list = adopt(world, run, reply, &loaded, false)?;
     Ok(Event::ListAdopted { origin: ListOrigin::Host, list, repairs: reading.repairs, issues: reading.issues })
 }
 
-/// Pins the skills a list names and matches it with the outstanding tasks (spec 2.11, 6.4).
+/// Pins the skills a list names and matches it with the outstanding tasks (spec 2.11, 6.4); `edit`: with all open ones.
 pub(super) fn adopt(
     world: &World,
     run: &Run,
     reply: ListReply,
     loaded: &LoadedSkills,
+    edit: bool,
 ) -> Result<ListAdopted, DriveFault> {
     let mut skills: BTreeMap<String, SkillPolicy> = BTreeMap::new();
     for name in reply.list.tasks().filter_map(|task| task.skill.as_ref()) {
@@ -305,7 +344,7 @@ pub(super) fn adopt(
         .map(|task| Former { task: &task.task, outstanding: !task.state.is_ended() })
         .collect();
     let taken = run.taken().cloned().collect();
-    let adoption = Adoption { former: &former, skills: &skills, taken: &taken };
+    let adoption = Adoption { former: &former, skills: &skills, taken: &taken, edit };
     let mut adopted = adopt::adopt(&reply.list, &adoption);
     adopted.no_longer_relevant = reply.no_longer_relevant;
     adopted.remarks = reply.remarks;
@@ -344,7 +383,7 @@ impl Texts {
             wanted.iter().any(|wanted| matches!(wanted.reference.target, Target::Plan(PlanPart::Section(_))));
         let sections = if shows_sections { run.steps().iter().map(section).collect() } else { Vec::new() };
         Self {
-            prompts: vec![run.prompt().to_owned()],
+            prompts: run.prompts().into_iter().map(str::to_owned).collect(),
             goals: run.goals().text.clone(),
             sections,
             outputs,
@@ -356,6 +395,7 @@ impl Texts {
     pub fn sources<'a>(&'a self, world: &'a World, allow_http: bool) -> Sources<'a> {
         Sources {
             workspace: &world.workspace,
+            outline: &*world.outline,
             texts: self,
             pages: &world.pages,
             current_file: world.current_file.as_deref(),

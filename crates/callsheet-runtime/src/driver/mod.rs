@@ -11,6 +11,7 @@ mod changes;
 mod conclude;
 mod constraint;
 mod conversation;
+mod edit;
 mod fault;
 mod gates;
 mod known;
@@ -25,19 +26,21 @@ mod world;
 
 pub use assemble::PromptRecord;
 pub use changes::{Undone, undo};
+pub use edit::is_edited;
 pub use fault::DriveFault;
 pub use gates::{open_gate, open_question, view as gate_view};
 pub use known::{SheetReading, Snapshots, sheet_text};
 pub use models::ModelSource;
 pub use session::Session;
-pub use start::{EntrySpec, begin, check_sheet, reopen};
-pub use world::{CurrentFile, PinnedSkills, World};
+pub use start::{EntrySpec, TakeUp, begin, check_sheet, reopen};
+pub use world::{CurrentFile, PinnedSkills, RefusedConstraints, World};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use callsheet_core::record::{EffectKey, Event, Outcome};
+use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
@@ -80,8 +83,9 @@ pub async fn drive_and_look(
         flight.cancel();
     }
     driver.tasks.shutdown().await;
-    driver.session.write_views(&driver.world);
+    let written = driver.session.write_views(&driver.world);
     driver.session.close();
+    let ended = ended.and_then(|outcome| written.map(|()| outcome));
     ended.map(|outcome| (outcome, driver.session.into_run()))
 }
 
@@ -105,7 +109,7 @@ pub async fn plan_only(
     };
     let ended = driver.run_and_flush().await;
     driver.tasks.shutdown().await;
-    driver.session.write_views(&driver.world);
+    driver.session.write_views(&driver.world)?;
     let run = driver.session.run();
     let planned = match ended? {
         Outcome::Cancelled if run.has_list() => Ok(sheet_text(run)),
@@ -161,7 +165,10 @@ impl Driver {
                 () = stop.cancelled(), if !asked_to_stop => {}
                 _ = ticks.tick() => {
                     gates::read_letters(&mut self.session, &self.world)?;
-                    self.session.write_views(&self.world);
+                    if self.flying.keys().any(|key| matches!(key, EffectKey::Gate(_))) {
+                        self.session.take_settled_edit(&self.world)?;
+                    }
+                    self.session.write_views(&self.world)?;
                 }
             }
         }
@@ -175,6 +182,9 @@ impl Driver {
             self.session.note(&self.world, near);
             let owed = self.session.run().outstanding();
             self.cancel_what_is_no_longer_owed(&owed);
+            if owed.iter().any(|effect| self.takes_edit_before(effect)) && self.session.take_edit(&self.world)? {
+                continue;
+            }
             let mut quick = false;
             for effect in &owed {
                 if let Some(events) = self.perform_quick(effect)? {
@@ -201,12 +211,22 @@ impl Driver {
             self.session.record(&self.world, started)?;
             if fresh.iter().any(|effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. })) {
                 // Whoever is asked may look at the files first.
-                self.session.write_views(&self.world);
+                self.session.write_views(&self.world)?;
             }
             for effect in fresh {
                 self.launch(effect);
             }
         }
+    }
+
+    /// The points at which an edited sheet is read (spec 2.18): a gate is about to ask, a round or the run is over.
+    fn takes_edit_before(&self, effect: &Effect) -> bool {
+        let point = match effect {
+            Effect::AskApproval(_) | Effect::Conclude(_) => true,
+            Effect::AskModel(asked) => matches!(asked.key.phase, Phase::Iterate | Phase::Continue),
+            _ => false,
+        };
+        point && !self.only_plan && !self.flying.contains_key(&effect.key())
     }
 
     /// A person may have changed the list, or asked to stop: work nobody owes any more ends.
@@ -225,10 +245,15 @@ impl Driver {
     fn tell_that_nobody_answers(&mut self) -> Result<bool, DriveFault> {
         let Some(outcome) = self.unanswered.values().min().copied() else { return Ok(false) };
         self.unanswered.clear();
+        self.session.write_views(&self.world)?;
         Ok(self.session.record(&self.world, vec![Event::RunWaiting { outcome }])? > 0)
     }
 
     fn perform_quick(&mut self, effect: &Effect) -> Result<Option<Vec<Event>>, DriveFault> {
+        if matches!(effect, Effect::Conclude(_)) {
+            // The end of a run is its last fact.
+            self.session.write_views(&self.world)?;
+        }
         let run = self.session.run();
         Ok(match effect {
             Effect::ReadReply(asked) => Some(read::read_reply(&self.world, run, asked)?),
@@ -261,6 +286,10 @@ impl Driver {
                     // Recorded with what follows from them, before the next effect is started or awaited.
                     self.session.note(&self.world, events);
                 }
+            }
+            // The gate is still owed and asks again, unless the edit closed it.
+            Landed::Edited => {
+                self.session.take_edit(&self.world)?;
             }
             Landed::Nobody(outcome) => {
                 self.unanswered.insert(done.key, outcome);

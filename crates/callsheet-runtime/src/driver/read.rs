@@ -9,6 +9,7 @@ use callsheet_core::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
     summary_files, summary_with_details,
 };
+use callsheet_core::reply::twin::read_twin;
 use callsheet_core::reply::{
     self, Answer, Change, Execution, Issue, IssueCode, ListReply, Lookup, LoopTurn, Phase, ReadContext, Reading,
     Refinement, Repair, Severity,
@@ -42,10 +43,21 @@ pub(super) struct ShownFiles {
 /// Reads a recorded reply.
 pub(super) fn read_reply(world: &World, run: &Run, asked: &Asked) -> Result<Vec<Event>, DriveFault> {
     let record = run.call_record(&asked.key).ok_or_else(|| DriveFault::defect("a reply to read is not recorded"))?;
-    let reply = known::reply(world, &record.reply)?;
-    let shown: ShownFiles = serde_json::from_slice(&world.store.blob(&record.prompt)?).map_err(DriveFault::defect)?;
+    let mut reply = known::reply(world, &record.reply)?;
+    let prompt = world.store.blob(&record.prompt)?;
+    let shown: ShownFiles = serde_json::from_slice(&prompt).map_err(DriveFault::defect)?;
+    let asked_for: known::AskedForm = serde_json::from_slice(&prompt).map_err(DriveFault::defect)?;
+    let mut mended = Vec::new();
+    if let Some(twin) = asked_for.form().and_then(|form| read_twin(&reply.text, form, asked.key.phase)) {
+        if !twin.issues.is_empty() {
+            let key = asked.key.clone();
+            let (issues, repairs) = (twin.issues, twin.repairs);
+            return Ok(vec![Event::ReplyRefused { key, issues, repairs, valid: None }]);
+        }
+        (reply.text, mended) = (twin.text, twin.repairs);
+    }
     let input = Input { world, run, asked, reply, shown, length_stop: record.stop == StopReason::Length };
-    let event = match asked.key.phase {
+    let mut event = match asked.key.phase {
         Phase::Plan => input.list(reply::read_plan)?,
         Phase::Iterate => input.list(reply::read_iteration)?,
         Phase::Continue => input.list(reply::read_continuation)?,
@@ -53,6 +65,14 @@ pub(super) fn read_reply(world: &World, run: &Run, asked: &Asked) -> Result<Vec<
         Phase::Merge => input.merge()?,
         Phase::Execute => input.execution()?,
     };
+    if let Event::ListAdopted { repairs, .. }
+    | Event::TaskRefined { repairs, .. }
+    | Event::RunFinished { repairs, .. }
+    | Event::CallsAsked { repairs, .. }
+    | Event::ReplyRefused { repairs, .. } = &mut event
+    {
+        repairs.splice(0..0, mended);
+    }
     Ok(vec![event])
 }
 
@@ -84,7 +104,7 @@ impl Input<'_> {
         if !reading.is_accepted() {
             return Ok(self.refused(reading.issues, reading.repairs));
         }
-        let list = known::adopt(self.world, self.run, reading.value, &loaded)?;
+        let list = known::adopt(self.world, self.run, reading.value, &loaded, false)?;
         let origin = ListOrigin::Reply(self.asked.key.clone());
         Ok(Event::ListAdopted { origin, list, repairs: reading.repairs, issues: reading.issues })
     }
@@ -274,11 +294,17 @@ pub(super) fn stage(
     changes: &[Change],
     shown: &ShownFiles,
 ) -> Result<Result<ChangeSet, Vec<Issue>>, DriveFault> {
-    let lookups: Vec<Lookup> = changes.iter().map(|change| Lookup::Content(change.path.clone())).collect();
-    let answers = references::answer(&lookups, &world.workspace);
+    let mut lookups: Vec<Lookup> = changes.iter().map(|change| Lookup::Content(change.path.clone())).collect();
+    let named = changes.iter().filter(|change| change::names_symbol(change));
+    lookups.extend(named.map(|change| Lookup::Symbols(change.path.clone())));
+    let answers = references::answer(&lookups, &world.workspace, &*world.outline);
     let mut files = change::Files::new();
+    let mut outlines = change::Outlines::new();
     let mut in_full = shown.in_full.clone();
     for (lookup, answer) in &answers {
+        if let (Lookup::Symbols(path), Answer::Symbols(symbols)) = (lookup, answer) {
+            outlines.insert(path.clone(), symbols.clone());
+        }
         if let (Lookup::Content(path), Answer::Content(text)) = (lookup, answer) {
             // A conversation reads files by tools: what it read is its to replace, as long as it is still the same.
             if shown.read.iter().any(|output| !text.is_empty() && output.contains(text.trim_end())) {
@@ -288,7 +314,7 @@ pub(super) fn stage(
         }
     }
     let shown = change::Shown { in_full: &in_full, in_part: &shown.in_part };
-    let reading = change::validate(changes, &files, shown);
+    let reading = change::validate(changes, &files, &outlines, shown);
     if !reading.is_accepted() {
         return Ok(Err(reading.issues));
     }

@@ -1,15 +1,17 @@
 //! A run under a lock: its machine, and the log behind it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use callsheet_core::record::{Event, Fact, VERSION};
 use callsheet_core::run::Run;
-use callsheet_core::spec::RunId;
+use callsheet_core::spec::{BlobId, RunId};
 
 use crate::ports::{Lock, Signal, Store};
 
-use super::conclude::StaleViews;
-use super::{DriveFault, World};
+use super::conclude::{StaleViews, rewrite_tasks, told};
+use super::known::sheet_text;
+use super::{DriveFault, World, edit};
 
 /// The only writer of one run.
 pub struct Session {
@@ -21,6 +23,12 @@ pub struct Session {
     noted: Vec<Fact>,
     last_at: u64,
     stale_views: StaleViews,
+    /// Hashes of sheets that were read and hold no change.
+    read_sheets: BTreeSet<BlobId>,
+    /// The sheet that was refused last.
+    refused_sheet: Option<BlobId>,
+    /// The sheet as it was looked at last.
+    seen_sheet: Option<BlobId>,
 }
 
 impl Session {
@@ -32,9 +40,18 @@ impl Session {
         let lock = store.lock(id)?;
         let opened = Self::fold(&store, id);
         match opened {
-            Ok((run, facts, last_at)) => {
-                Ok(Self { run, lock, store, facts, noted: Vec::new(), last_at, stale_views: StaleViews::default() })
-            }
+            Ok((run, facts, last_at)) => Ok(Self {
+                run,
+                lock,
+                store,
+                facts,
+                noted: Vec::new(),
+                last_at,
+                stale_views: StaleViews::default(),
+                read_sheets: BTreeSet::new(),
+                refused_sheet: None,
+                seen_sheet: None,
+            }),
             Err(fault) => {
                 store.unlock(&lock)?;
                 Err(fault)
@@ -145,9 +162,59 @@ impl Session {
         Ok(())
     }
 
-    /// Brings the files that people read up to date with the run.
-    pub(super) fn write_views(&mut self, world: &World) {
-        self.stale_views.write(world, &self.run);
+    /// Brings the files that people read up to date with the run. What a sheet will be is recorded before it is written,
+    /// and a sheet that holds words of a person is left alone (spec 2.18).
+    pub(super) fn write_views(&mut self, world: &World) -> Result<(), DriveFault> {
+        self.flush(world)?;
+        if !self.stale_views.write(world, &self.run) {
+            return Ok(());
+        }
+        let text = sheet_text(&self.run);
+        let hash = BlobId::of(text.as_bytes());
+        match edit::on_disk(world) {
+            Some((found, _)) if found == hash => return Ok(()),
+            Some((found, _)) if !self.is_stale(&found) => {
+                self.stale_views.note_sheet();
+                return Ok(());
+            }
+            _ => {}
+        }
+        if !self.run.has_rendered(&hash) {
+            self.record(world, vec![Event::SheetRendered { hash }])?;
+        }
+        told(world.files.write_sheet(&text).map(drop));
+        Ok(())
+    }
+
+    /// All files that people read, on resume.
+    pub(super) fn rewrite_views(&mut self, world: &World) -> Result<(), DriveFault> {
+        rewrite_tasks(world, &self.run);
+        self.stale_views.note_sheet();
+        self.write_views(world)
+    }
+
+    /// Whether a `sheet.md` of this content holds no words of a person that nobody read yet. Of a log without renderings
+    /// nobody can tell.
+    pub(super) fn is_stale(&self, hash: &BlobId) -> bool {
+        !self.run.has_rendered_any() || self.run.has_rendered(hash) || self.read_sheets.contains(hash)
+    }
+
+    /// Notes that a `sheet.md` of this content was read and says nothing new.
+    pub(super) fn note_read(&mut self, hash: BlobId) {
+        self.read_sheets.insert(hash);
+        self.stale_views.note_sheet();
+    }
+
+    /// Notes a `sheet.md` that was refused. True if it was not refused before.
+    pub(super) fn note_refused(&mut self, hash: BlobId) -> bool {
+        self.refused_sheet.replace(hash.clone()) != Some(hash)
+    }
+
+    /// Notes what `sheet.md` is now. True if it was the same the last time.
+    pub(super) fn note_seen(&mut self, hash: Option<BlobId>) -> bool {
+        let same = self.seen_sheet == hash;
+        self.seen_sheet = hash;
+        same
     }
 
     /// Gives the run free. Dropping a session does the same.

@@ -74,13 +74,25 @@ pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Setting
     Ok(session)
 }
 
-/// Takes a run up again. `settings` are those recorded, with what was given anew laid over them by the caller.
+/// How a run is taken up again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TakeUp {
+    /// It goes on where it stopped.
+    Resume,
+    /// It has ended, and a person follows up on it (spec 2.17).
+    Continue(String),
+}
+
+/// Takes a run up again. `settings` are those recorded, with what was given anew laid over them by the caller. What a
+/// person changed meanwhile comes first: answers, the edited sheet, tasks retried and dropped.
 ///
 /// # Errors
-/// If another process writes the run, or there is none.
+/// If another process writes the run, or there is none, or it cannot be taken up like that, or its edited sheet has
+/// errors. In the last two cases nothing but answers was recorded.
 pub fn reopen(
     world: &Arc<World>,
     id: &RunId,
+    how: TakeUp,
     change: impl FnOnce(Settings) -> Settings,
 ) -> Result<Session, DriveFault> {
     let mut session = Session::open(Arc::clone(&world.store), id)?;
@@ -88,13 +100,31 @@ pub fn reopen(
         return Err(crate::ports::StoreFault::NoRun(id.clone()).into());
     }
     let settings = change(session.run().settings().clone());
-    super::gates::read_letters(&mut session, world)?;
-    session.record(world, vec![Event::RunResumed { settings }])?;
-    super::gates::read_letters(&mut session, world)?;
+    let letters = world.store.letters(session.lock())?;
+    let last = letters.last().map(|(number, _)| *number);
+    let (steering, answers) = letters.into_iter().map(|(_, letter)| letter).partition(super::gates::steers);
+    super::gates::take_letters(&mut session, world, answers)?;
+    let taken_up = match how {
+        TakeUp::Resume => Event::RunResumed { settings },
+        TakeUp::Continue(text) => {
+            refuse_empty(&text)?;
+            Event::RunContinued { text, settings }
+        }
+    };
+    let edit = session.edit_after(world, &taken_up)?;
+    let before = edit.is_some().then(|| session.run().clone());
+    session.record(world, [taken_up].into_iter().chain(edit).collect())?;
+    if let Some(before) = before {
+        world.notice(&super::edit::difference(&before, session.run()));
+    }
+    super::gates::take_letters(&mut session, world, steering)?;
+    if let Some(last) = last {
+        world.store.discard(session.lock(), last)?;
+    }
     if let Some(changed) = super::told::prompts_changed(world, session.run()) {
         session.record(world, vec![changed])?;
     }
-    super::conclude::rewrite_views(world, session.run());
+    session.rewrite_views(world)?;
     Ok(session)
 }
 

@@ -19,6 +19,8 @@ pub(super) struct Done {
 pub(super) enum Landed {
     /// Facts to record.
     Facts(Vec<Event>),
+    /// A person edited the sheet at this gate.
+    Edited,
     /// Nobody can be asked; the outcome this leads to once nothing else can be done.
     Nobody(callsheet_core::record::Outcome),
 }

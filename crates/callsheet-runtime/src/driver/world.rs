@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::edge::Slots;
 use crate::paths::Workspace;
-use crate::ports::{Clock, Fetch, Observer, Person, Signal, Store, StoreFault, Tool};
+use crate::ports::{Clock, Fetch, Observer, Outline, Person, Signal, Store, StoreFault, Tool};
 use crate::references::Pages;
 use crate::runfiles::RunFiles;
 use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
@@ -27,6 +27,22 @@ pub type CurrentFile = String;
 /// Pinned skills by hash: every call needs one, and they never change.
 #[derive(Debug, Default)]
 pub struct PinnedSkills(Mutex<BTreeMap<BlobId, Skill>>);
+
+/// Models whose provider refused a constraint in this process: they are asked for free text from then on.
+#[derive(Debug, Default)]
+pub struct RefusedConstraints(Mutex<BTreeSet<String>>);
+
+impl RefusedConstraints {
+    /// The model's provider refused one.
+    pub fn holds(&self, model: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(model)
+    }
+
+    /// Notes a refusal; false if it was known.
+    pub fn add(&self, model: &str) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned())
+    }
+}
 
 /// A skill as a run keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -58,6 +74,8 @@ pub struct World {
     pub disabled_tools: BTreeSet<String>,
     /// The confined project.
     pub workspace: Arc<Workspace>,
+    /// Symbols of code files.
+    pub outline: Arc<dyn Outline>,
     /// Network access, if there is any.
     pub fetch: Option<Arc<dyn Fetch>>,
     /// Pages of the run.
@@ -66,6 +84,8 @@ pub struct World {
     pub skill_dirs: SkillDirs,
     /// Pinned skills that were read already.
     pub pinned_skills: PinnedSkills,
+    /// Models that take no constraint, whatever they say.
+    pub refused_constraints: RefusedConstraints,
     /// What replies are compared with, kept from one reply to the next.
     pub snapshots: Snapshots,
     /// Prompt templates, loaded once for the run.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use callsheet_core::grammar::Grammar;
+use callsheet_core::grammar::{Form, Grammar};
 use callsheet_core::record::{StopReason, Usage};
 use callsheet_core::spec::{ToolCall, ToolSpec};
 use serde::{Deserialize, Serialize};
@@ -20,6 +20,8 @@ pub struct Capabilities {
     pub json_schema: bool,
     /// Output constrained by a grammar.
     pub grammar: bool,
+    /// Whole replies are asked for as JSON twins (`callsheet_core::grammar::Form`) where no grammar is taken.
+    pub twins: bool,
     /// Token counts by `Model::count_tokens`.
     pub counts_tokens: bool,
 }
@@ -69,12 +71,15 @@ pub enum Message {
 }
 
 /// Constraint on the form of the reply. An adapter uses the strongest form it can and ignores the others.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Constraint {
     /// Grammar of the whole reply.
     pub grammar: Option<Grammar>,
     /// JSON schema of the whole reply.
     pub json_schema: Option<Value>,
+    /// The form whose twin `json_schema` describes: how the reply becomes Markdown again. Never sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub form: Option<Form>,
 }
 
 /// A canonical request: what is recorded as the prompt of a call and matched by cassettes.

@@ -40,6 +40,9 @@ pub struct GateView {
     pub call: Option<ToolCall>,
     /// Directory a call would run in.
     pub directory: Option<String>,
+    /// The sheet of the run, for somebody who wants to edit it (spec 11.5).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sheet: Option<String>,
 }
 
 /// An answer at a gate.
@@ -47,6 +50,8 @@ pub struct GateView {
 pub enum GateAnswer {
     /// Answered.
     Answered(Answer),
+    /// The sheet was edited, or may have been: it is read, then the gate asks again (spec 11.5).
+    Edited,
     /// Nobody can be asked: the run waits.
     Absent,
 }

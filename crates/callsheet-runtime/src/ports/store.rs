@@ -1,7 +1,7 @@
 //! The durable store: a log of facts a run, blobs by content hash, one writer a run, and a letter box.
 
 use callsheet_core::record::{Answer, Fact, Gate, Outcome};
-use callsheet_core::spec::{BlobId, RunId};
+use callsheet_core::spec::{BlobId, RunId, Slug};
 use serde::{Deserialize, Serialize};
 
 /// A message for a run, left by any process. Only the lock's owner turns it into a fact.
@@ -19,6 +19,16 @@ pub enum Letter {
     Reply {
         /// Verbatim.
         text: String,
+    },
+    /// Have tasks that ended without output done again (spec 2.18).
+    Retry {
+        /// Tasks.
+        tasks: Vec<Slug>,
+    },
+    /// Take tasks off the list.
+    Drop {
+        /// Tasks.
+        tasks: Vec<Slug>,
     },
     /// Stop the run.
     Cancel,

@@ -1,15 +1,14 @@
 //! Answering what reading must know of the project (the `Lookup` and `Answer` of core).
 
-use callsheet_core::reply::near::nearest;
 use callsheet_core::reply::{Answer, Answers, Candidates, FileFacts, Lookup};
-use callsheet_core::sheet::{find_heading, headings};
 use callsheet_core::spec::{Fragment, tokens};
 
 use crate::paths::{EntryKind, Located, PathFault, Workspace};
+use crate::ports::Outline;
 
 use super::files::{self, Content, TextFile};
-use super::language::is_markdown;
-use super::project::{CANDIDATES, Project};
+use super::parts::{Part, part_of};
+use super::project::Project;
 use super::render::listing_text;
 
 /// Largest file whose text is given for the validation of changes.
@@ -21,15 +20,19 @@ const CONTENT_LIMIT: usize = 16 * 1024 * 1024;
 ///
 /// `Path` is answered for reading: a protected file has facts like any other. `Content` is answered for writing:
 /// `Protected` and `Outside` (the project root alone counts) come before whether the file exists.
-pub fn answer<'a>(lookups: impl IntoIterator<Item = &'a Lookup>, workspace: &Workspace) -> Answers {
-    let project = Project::new(workspace);
+pub fn answer<'a>(
+    lookups: impl IntoIterator<Item = &'a Lookup>,
+    workspace: &Workspace,
+    outline: &dyn Outline,
+) -> Answers {
+    let disk = Disk { workspace, outline, project: Project::new(workspace) };
     let mut answers = Answers::new();
     for lookup in lookups {
-        let answer = one(lookup, workspace, &project);
+        let answer = disk.one(lookup);
         for candidate in candidates(&answer) {
             for path in [candidate.as_str(), candidate.trim_end_matches('/')] {
                 if let Some(again) = of_path(lookup, path) {
-                    answers.entry(again).or_insert_with_key(|again| one(again, workspace, &project));
+                    answers.entry(again).or_insert_with_key(|again| disk.one(again));
                 }
             }
         }
@@ -46,6 +49,7 @@ fn of_path(lookup: &Lookup, path: &str) -> Option<Lookup> {
     match lookup {
         Lookup::Path { fragment, .. } => Some(Lookup::Path { path: path.to_owned(), fragment: fragment.clone() }),
         Lookup::Content(_) => Some(Lookup::Content(path.to_owned())),
+        Lookup::Symbols(_) => Some(Lookup::Symbols(path.to_owned())),
         Lookup::Glob(_) => None,
     }
 }
@@ -68,39 +72,106 @@ fn candidates(answer: &Answer) -> Vec<String> {
     }
 }
 
-fn one(lookup: &Lookup, workspace: &Workspace, project: &Project<'_>) -> Answer {
-    match lookup {
-        Lookup::Path { path, fragment } => {
-            let found = workspace.locate(path).and_then(|located| facts(workspace, &located, fragment.as_ref()));
-            found.map_or_else(|fault| refusal(&fault, lookup, path, workspace, project), Answer::File)
-        }
-        Lookup::Glob(pattern) => Answer::Matches(project.matches(pattern)),
-        Lookup::Content(path) => {
-            let found = workspace.locate_writable(path).and_then(|located| content(workspace, &located));
-            found.map_or_else(|fault| refusal(&fault, lookup, path, workspace, project), Answer::Content)
-        }
-    }
+/// The project as it is now.
+struct Disk<'a> {
+    workspace: &'a Workspace,
+    outline: &'a dyn Outline,
+    project: Project<'a>,
 }
 
-fn refusal(fault: &PathFault, lookup: &Lookup, path: &str, workspace: &Workspace, project: &Project<'_>) -> Answer {
-    match fault {
-        PathFault::Missing(_) => Answer::Missing(Candidates {
-            without_slash: without_slash(path, lookup, workspace),
-            near: project.near(path),
-        }),
-        // A path that exists elsewhere was meant as it is written: nothing in the project stands for it.
-        PathFault::Outside(_) if workspace.exists_outside(path) => Answer::Outside(Candidates::default()),
-        PathFault::Outside(_) => {
-            let found = Candidates {
-                without_slash: without_slash(path, lookup, workspace),
-                near: if path.starts_with('/') { project.near(path) } else { Vec::new() },
-            };
-            // Nothing is there, and what was meant is in the project (repair `path-leading-slash`).
-            if found.without_slash.is_some() { Answer::Missing(found) } else { Answer::Outside(found) }
+impl Disk<'_> {
+    fn one(&self, lookup: &Lookup) -> Answer {
+        match lookup {
+            Lookup::Path { path, fragment } => {
+                let found = self.workspace.locate(path).and_then(|located| self.facts(&located, fragment.as_ref()));
+                found.map_or_else(|fault| self.refusal(&fault, lookup, path), Answer::File)
+            }
+            Lookup::Glob(pattern) => Answer::Matches(self.project.matches(pattern)),
+            Lookup::Content(path) => {
+                self.content(path).map_or_else(|fault| self.refusal(&fault, lookup, path), Answer::Content)
+            }
+            Lookup::Symbols(path) => match self.content(path) {
+                Ok(text) => self.outline.outline(path, &text).map_or(Answer::NoSymbols, Answer::Symbols),
+                Err(fault) => self.refusal(&fault, lookup, path),
+            },
         }
-        PathFault::Protected(_) => Answer::Protected,
-        PathFault::Unreadable { reason, .. } | PathFault::Unwritable { reason, .. } => {
-            Answer::Unreadable(reason.clone())
+    }
+
+    fn refusal(&self, fault: &PathFault, lookup: &Lookup, path: &str) -> Answer {
+        let without_slash = || without_slash(path, lookup, self.workspace);
+        match fault {
+            PathFault::Missing(_) => {
+                Answer::Missing(Candidates { without_slash: without_slash(), near: self.project.near(path) })
+            }
+            // A path that exists elsewhere was meant as it is written: nothing in the project stands for it.
+            PathFault::Outside(_) if self.workspace.exists_outside(path) => Answer::Outside(Candidates::default()),
+            PathFault::Outside(_) => {
+                let found = Candidates {
+                    without_slash: without_slash(),
+                    near: if path.starts_with('/') { self.project.near(path) } else { Vec::new() },
+                };
+                // Nothing is there, and what was meant is in the project (repair `path-leading-slash`).
+                if found.without_slash.is_some() { Answer::Missing(found) } else { Answer::Outside(found) }
+            }
+            PathFault::Protected(_) => Answer::Protected,
+            PathFault::Unreadable { reason, .. } | PathFault::Unwritable { reason, .. } => {
+                Answer::Unreadable(reason.clone())
+            }
+        }
+    }
+
+    /// The text of a file as changes are composed from it.
+    fn content(&self, path: &str) -> Result<String, PathFault> {
+        self.workspace.locate_writable(path).and_then(|located| content(self.workspace, &located))
+    }
+
+    /// Facts of what exists.
+    fn facts(&self, located: &Located, fragment: Option<&Fragment>) -> Result<FileFacts, PathFault> {
+        let path = located.path().to_owned();
+        let (lines, anchor) = match fragment {
+            None => (None, None),
+            Some(Fragment::Lines { first, last }) => (Some((*first, *last)), None),
+            Some(Fragment::Anchor(anchor)) => (None, Some(anchor)),
+        };
+        Ok(match files::read(self.workspace, located, lines)? {
+            Content::Directory(listing) => FileFacts {
+                path,
+                directory: true,
+                tokens: tokens(&listing_text(&listing)),
+                fragment_exists: anchor.map(|_| false),
+                ..FileFacts::default()
+            },
+            Content::Binary { bytes } => FileFacts { path, binary: true, bytes, ..FileFacts::default() },
+            Content::Text(text) => {
+                let mut facts = FileFacts {
+                    path,
+                    bytes: text.bytes,
+                    lines: text.excerpt.total,
+                    tokens: text.excerpt.tokens(),
+                    ..FileFacts::default()
+                };
+                if let Some(anchor) = anchor {
+                    self.anchor_facts(&mut facts, &text, anchor);
+                }
+                facts
+            }
+        })
+    }
+
+    fn anchor_facts(&self, facts: &mut FileFacts, text: &TextFile, anchor: &str) {
+        let part = match part_of(&facts.path, text, anchor, self.outline) {
+            None => {
+                facts.symbols_unsupported = true;
+                return;
+            }
+            Some(part) => part,
+        };
+        facts.fragment_exists = Some(matches!(part, Part::Lines { .. }));
+        match part {
+            Part::Lines { first, last } => {
+                facts.tokens = super::Excerpt::lines(&text.excerpt.head, first, last).tokens();
+            }
+            Part::Several(names) | Part::Missing(names) => facts.anchors = names,
         }
     }
 }
@@ -118,7 +189,7 @@ fn without_slash(path: &str, lookup: &Lookup, workspace: &Workspace) -> Option<S
     Some(located.path().to_owned())
 }
 
-/// The text of a file as changes are composed from it: only text that is UTF-8 can be given back unchanged.
+/// The text of a file: only text that is UTF-8 can be given back unchanged.
 fn content(workspace: &Workspace, located: &Located) -> Result<String, PathFault> {
     let unreadable =
         |reason: &str| PathFault::Unreadable { path: located.path().to_owned(), reason: reason.to_owned() };
@@ -130,55 +201,4 @@ fn content(workspace: &Workspace, located: &Located) -> Result<String, PathFault
         return Err(unreadable("it is a binary file"));
     }
     String::from_utf8(read.bytes).map_err(|_| unreadable("its text is not UTF-8"))
-}
-
-/// Facts of what exists.
-fn facts(workspace: &Workspace, located: &Located, fragment: Option<&Fragment>) -> Result<FileFacts, PathFault> {
-    let path = located.path().to_owned();
-    let (lines, anchor) = match fragment {
-        None => (None, None),
-        Some(Fragment::Lines { first, last }) => (Some((*first, *last)), None),
-        Some(Fragment::Anchor(anchor)) => (None, Some(anchor)),
-    };
-    Ok(match files::read(workspace, located, lines)? {
-        Content::Directory(listing) => FileFacts {
-            path,
-            directory: true,
-            tokens: tokens(&listing_text(&listing)),
-            fragment_exists: anchor.map(|_| false),
-            ..FileFacts::default()
-        },
-        Content::Binary { bytes } => FileFacts { path, binary: true, bytes, ..FileFacts::default() },
-        Content::Text(text) => {
-            let mut facts = FileFacts {
-                path,
-                bytes: text.bytes,
-                lines: text.excerpt.total,
-                tokens: text.excerpt.tokens(),
-                ..FileFacts::default()
-            };
-            if let Some(anchor) = anchor {
-                anchor_facts(&mut facts, &text, anchor);
-            }
-            facts
-        }
-    })
-}
-
-fn anchor_facts(facts: &mut FileFacts, text: &TextFile, anchor: &str) {
-    if !is_markdown(&facts.path) || !text.complete {
-        facts.symbols_unsupported = true;
-        return;
-    }
-    let all = headings(&text.excerpt.head);
-    match find_heading(&all, anchor) {
-        Some(heading) => {
-            facts.fragment_exists = Some(true);
-            facts.tokens = super::Excerpt::lines(&text.excerpt.head, heading.first, heading.last).tokens();
-        }
-        None => {
-            facts.fragment_exists = Some(false);
-            facts.anchors = nearest(anchor, all.iter().map(|heading| heading.slug.as_str()), CANDIDATES);
-        }
-    }
 }

@@ -11,6 +11,7 @@ use crate::ports::Page;
 
 use super::files::{self, Content, TextFile};
 use super::language::{is_markdown, language};
+use super::parts::{Part, part_of};
 use super::project::{CANDIDATES, Project};
 use super::render::{anchors, binary_text, listing_text, section, without_restricted};
 use super::resolve::{Level, Request, Sources};
@@ -239,19 +240,26 @@ impl<'a> Gatherer<'a> {
             Some(Fragment::Lines { first, last }) => {
                 piece(format!("{path}#L{first}-L{last}"), text.excerpt, Extent::Part)
             }
-            Some(Fragment::Anchor(_)) if !is_markdown(path) || !text.complete => {
-                self.error(IssueCode::SymbolUnsupported, "symbol-unsupported", link, &[], Vec::new());
-                None
-            }
-            Some(Fragment::Anchor(anchor)) => match section(&text.excerpt.head, anchor) {
-                Some((first, last)) => {
+            Some(Fragment::Anchor(anchor)) => match part_of(path, &text, anchor, self.sources.outline) {
+                Some(Part::Lines { first, last }) => {
                     let excerpt = Excerpt::lines(&text.excerpt.head, first, last);
                     piece(format!("{path}#L{first}-L{last}"), excerpt, Extent::Part)
                 }
+                Some(Part::Several(names)) => {
+                    let values = [("anchor", anchor.as_str())];
+                    self.error(IssueCode::SymbolAmbiguous, "symbol-ambiguous", link, &values, names);
+                    None
+                }
+                Some(Part::Missing(names)) => {
+                    let (code, words) = match is_markdown(path) {
+                        true => (IssueCode::AnchorMissing, "anchor-missing"),
+                        false => (IssueCode::SymbolNotFound, "symbol-not-found"),
+                    };
+                    self.missing(code, words, link, &[("anchor", anchor)], names);
+                    None
+                }
                 None => {
-                    let known = anchors(&text.excerpt.head);
-                    let allowed = nearest(anchor, known.iter().map(String::as_str), CANDIDATES);
-                    self.missing(IssueCode::AnchorMissing, "anchor-missing", link, &[("anchor", anchor)], allowed);
+                    self.error(IssueCode::SymbolUnsupported, "symbol-unsupported", link, &[], Vec::new());
                     None
                 }
             },

@@ -9,6 +9,7 @@ mod files;
 mod gather;
 mod language;
 mod pages;
+mod parts;
 mod project;
 mod render;
 mod resolve;

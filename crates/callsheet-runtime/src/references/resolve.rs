@@ -9,7 +9,7 @@ use callsheet_core::spec::{BlobId, Reference, Target};
 use tokio_util::sync::CancellationToken;
 
 use crate::paths::Workspace;
-use crate::ports::FetchFault;
+use crate::ports::{FetchFault, Outline};
 
 use super::gather::{Extent, Gatherer, Piece};
 use super::pages::Pages;
@@ -69,6 +69,8 @@ impl Request<'_> {
 pub struct Sources<'a> {
     /// The project.
     pub workspace: &'a Workspace,
+    /// Symbols of code files.
+    pub outline: &'a dyn Outline,
     /// The run's own texts.
     pub texts: &'a (dyn RunTexts + Sync),
     /// Pages of the run.

@@ -8,7 +8,7 @@ use callsheet_core::spec::{Fragment, PlanPart, Reference, RunId, Slug, Target, t
 use tokio_util::sync::CancellationToken;
 
 use super::{Allowance, Level, Output, Pages, Request, RunTexts, Sources, Wanted, answer, resolve};
-use crate::ports::{Fetch, FetchFault, Page};
+use crate::ports::{Fetch, FetchFault, NoOutline, Page};
 use crate::runfiles::RunFiles;
 use crate::testing::Project;
 
@@ -45,6 +45,7 @@ async fn shown(project: &Project, path: &str, fragment: Option<Fragment>) -> sup
     let pages = Pages::new(None, None);
     let sources = Sources {
         workspace: &project.workspace,
+        outline: &NoOutline,
         texts: &Nothing,
         pages: &pages,
         current_file: None,
@@ -92,7 +93,7 @@ async fn a_huge_file_is_shown_by_its_ends_and_its_lines() {
         Lookup::Content("larger.txt".to_owned()),
     ];
     std::fs::File::create(project.path("larger.txt")).unwrap().set_len(17 << 20).unwrap();
-    let answers = answer(&lookups, &project.workspace);
+    let answers = answer(&lookups, &project.workspace, &NoOutline);
     let Answer::File(facts) = &answers[&lookups[0]] else { panic!("{answers:?}") };
     assert_eq!((facts.lines, facts.bytes, facts.tokens), (count, text.len() as u64, tokens(&text)));
     let Answer::File(facts) = &answers[&lookups[1]] else { panic!("{answers:?}") };

@@ -65,30 +65,15 @@ impl RunFiles {
     /// As every writing method: the system's reason.
     pub fn write_sheet(&self, text: &str) -> Result<BlobId, RunFileFault> {
         self.write("sheet.md", text.as_bytes(), false)?;
-        let hash = BlobId::of(text.as_bytes());
-        self.write(".sheet-hash", hash.as_str().as_bytes(), false)?;
-        Ok(hash)
+        Ok(BlobId::of(text.as_bytes()))
     }
 
-    /// Keeps a `sheet.md` that is not as it was last written, so that writing it anew loses no edit. Returns the path of
-    /// the kept file, relative to the project root.
+    /// `sheet.md` as it is now; `None` if it is not there.
     ///
     /// # Errors
     /// The system's reason.
-    pub fn keep_edited_sheet(&self) -> Result<Option<String>, RunFileFault> {
-        let (Some(sheet), Some(hash)) = (self.read("sheet.md")?, self.read(".sheet-hash")?) else { return Ok(None) };
-        if BlobId::of(&sheet).as_str().as_bytes() == hash {
-            return Ok(None);
-        }
-        self.write("sheet.edited.md", &sheet, false).map(Some)
-    }
-
-    /// `sheet.md` as it is now; `None` if it is not there. Bytes that are not UTF-8 are replaced.
-    ///
-    /// # Errors
-    /// The system's reason.
-    pub fn sheet(&self) -> Result<Option<String>, RunFileFault> {
-        Ok(self.read("sheet.md")?.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+    pub fn sheet(&self) -> Result<Option<Vec<u8>>, RunFileFault> {
+        self.read("sheet.md")
     }
 
     /// `tasks/<slug>.md`: the single run's or the merged document.

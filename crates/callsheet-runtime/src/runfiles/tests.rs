@@ -16,10 +16,7 @@ fn files_are_written_whole_under_the_run_directory() {
     assert_eq!(files.sheet().unwrap(), None);
     assert_eq!(files.write_sheet("old").unwrap(), BlobId::of(b"old"));
     assert_eq!(files.write_sheet("new").unwrap(), BlobId::of(b"new"));
-    assert_eq!(files.sheet().unwrap().as_deref(), Some("new"));
-    assert_eq!(files.keep_edited_sheet().unwrap(), None, "as it was written");
-    std::fs::write(project.path(".callsheet/runs/run-1/sheet.md"), "edited").unwrap();
-    assert_eq!(files.keep_edited_sheet().unwrap().as_deref(), Some(".callsheet/runs/run-1/sheet.edited.md"));
+    assert_eq!(files.sheet().unwrap().as_deref(), Some(b"new".as_slice()));
     files.write_task(&slug, "document").unwrap();
     files.write_run(&slug, &ExecRunId::new("ref-1"), "part").unwrap();
     files.write_tool_output(&slug, "search/../1", b"output").unwrap();
@@ -43,11 +40,9 @@ fn files_are_written_whole_under_the_run_directory() {
     assert_eq!(
         found,
         [
-            ".sheet-hash",
             "changes/find-code-1.diff",
             "details/find-code-1/a b.csv",
             "report.md",
-            "sheet.edited.md",
             "sheet.md",
             "tasks/find-code-1-ref-1.md",
             "tasks/find-code-1-search-..-1.txt",

@@ -2,18 +2,14 @@
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
-use serde_json::{Number, Value};
+use serde_json::Value;
 
 use crate::reply::words::clause;
 
+use super::align::Aligner;
+
 /// Problems named in one issue.
 const PROBLEMS: usize = 5;
-
-/// Values changed in one call; more means that the call is not nearly right.
-const COERCIONS: usize = 16;
-
-/// Places tried for each change; with the cap above it bounds the work on hopeless arguments.
-const PLACES: usize = 8;
 
 /// A compiled schema; a schema that does not compile accepts every object, since that is our fault, not the model's.
 pub(super) struct Schema {
@@ -29,10 +25,12 @@ pub(super) enum Fitted {
     Coerced {
         /// The arguments to use.
         arguments: Value,
-        /// The first values changed.
+        /// The values changed.
         before: String,
         /// What they became.
         after: String,
+        /// How many.
+        count: usize,
     },
     /// They do not hold; each problem with its place, the schema path and the expected type.
     Refused(String),
@@ -48,92 +46,20 @@ impl Schema {
         if validator.is_valid(&arguments) {
             return Fitted::Valid(arguments);
         }
-        let mut mended = arguments.clone();
-        let mut changes: Vec<(Value, Value)> = Vec::new();
-        while changes.len() < COERCIONS {
-            let Some(change) = coerce_one(validator, &mut mended) else { break };
-            changes.push(change);
-            if validator.is_valid(&mended) {
-                let list =
-                    |values: Vec<&Value>| values.iter().map(|value| value.to_string()).collect::<Vec<_>>().join(", ");
-                return Fitted::Coerced {
-                    before: list(changes.iter().map(|(before, _)| before).collect()),
-                    after: list(changes.iter().map(|(_, after)| after).collect()),
-                    arguments: mended,
-                };
-            }
+        let mut aligner = Aligner::new(&self.parameters);
+        let aligned = aligner.align(arguments.clone(), &self.parameters);
+        let changes = aligner.changes;
+        if changes.is_empty() || !validator.is_valid(&aligned) {
+            return Fitted::Refused(problems(validator, &self.parameters, &arguments));
         }
-        Fitted::Refused(problems(validator, &self.parameters, &arguments))
-    }
-}
-
-/// Changes the first value that has exactly one reading of an expected type under which its own problem goes away.
-fn coerce_one(validator: &Validator, arguments: &mut Value) -> Option<(Value, Value)> {
-    let places: Vec<String> = validator
-        .iter_errors(arguments)
-        .filter(|error| {
-            matches!(
-                error.kind(),
-                ValidationErrorKind::Type { .. }
-                    | ValidationErrorKind::AnyOf { .. }
-                    | ValidationErrorKind::OneOfNotValid { .. }
-                    | ValidationErrorKind::Enum { .. }
-            )
-        })
-        .take(PLACES)
-        .map(|error| error.instance_path().as_str().to_owned())
-        .collect();
-    for place in places {
-        if place.is_empty() {
-            continue;
-        }
-        let Some(before) = arguments.pointer(&place).cloned() else { continue };
-        let fits: Vec<Value> = readings(&before)
-            .into_iter()
-            .filter(|reading| {
-                let mut trial = arguments.clone();
-                let Some(slot) = trial.pointer_mut(&place) else { return false };
-                *slot = reading.clone();
-                let prefix = format!("{place}/");
-                // A list made of the value may still hold a text where a number is expected: that is the next change.
-                !validator.iter_errors(&trial).any(|error| {
-                    let at = error.instance_path().as_str();
-                    at == place || at.starts_with(&prefix) && readings_at(&trial, at).is_empty()
-                })
-            })
-            .collect();
-        if let [reading] = fits.as_slice()
-            && let Some(slot) = arguments.pointer_mut(&place)
-        {
-            *slot = reading.clone();
-            return Some((before, reading.clone()));
+        let join = |texts: Vec<&str>| texts.into_iter().take(16).collect::<Vec<_>>().join(", ");
+        Fitted::Coerced {
+            arguments: aligned,
+            before: join(changes.iter().map(|change| change.before.as_str()).collect()),
+            after: join(changes.iter().map(|change| change.after.as_str()).collect()),
+            count: changes.len(),
         }
     }
-    None
-}
-
-fn readings_at(value: &Value, place: &str) -> Vec<Value> {
-    value.pointer(place).map(readings).unwrap_or_default()
-}
-
-/// The other readings of a value: the number or truth value that a text spells, and a list of it.
-fn readings(value: &Value) -> Vec<Value> {
-    let mut readings = Vec::new();
-    if let Value::String(text) = value {
-        let text = text.trim();
-        if let Ok(number) = text.parse::<Number>() {
-            readings.push(Value::Number(number));
-        }
-        match text.to_ascii_lowercase().as_str() {
-            "true" => readings.push(Value::Bool(true)),
-            "false" => readings.push(Value::Bool(false)),
-            _ => {}
-        }
-    }
-    if !matches!(value, Value::Array(_) | Value::Null) {
-        readings.push(Value::Array(vec![value.clone()]));
-    }
-    readings
 }
 
 fn problems(validator: &Validator, parameters: &Value, arguments: &Value) -> String {

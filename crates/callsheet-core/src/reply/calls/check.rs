@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::reply::json::read_document;
+use crate::reply::json::{Mend, read_document};
 use crate::reply::near::{folded, within};
 use crate::reply::words::clause;
 use crate::reply::{Issue, IssueCode, Notes, ReadContext, RepairCode, Span};
 use crate::spec::{ToolCall, ToolSpec};
 
 use super::arguments::{Fitted, Schema};
+use super::shape::{Read, Shaped, Tools};
 use super::source::RawCall;
 
 /// Longest id.
@@ -35,6 +36,22 @@ impl CallRules<'_> {
 
     fn spec(&self, name: &str) -> Option<&ToolSpec> {
         self.context.tools.iter().find(|tool| tool.name == name).map(Arc::as_ref)
+    }
+}
+
+impl Tools for CallRules<'_> {
+    fn is_tool(&self, key: &str) -> bool {
+        resolve_tool(key, self).is_ok()
+    }
+
+    fn declares(&self, tool: &str, arguments: &Map<String, Value>) -> bool {
+        let Ok(tool) = resolve_tool(tool, self) else { return false };
+        let known = tool.parameters.get("properties").and_then(Value::as_object);
+        known.is_some_and(|known| arguments.keys().all(|key| known.contains_key(key)))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.allowed.iter().filter(|name| self.spec(name).is_some()).cloned().collect()
     }
 }
 
@@ -80,6 +97,30 @@ pub(super) struct Checked {
     span: Span,
 }
 
+/// One reading of a call that fits its tool, with the liberties it takes.
+struct Fit {
+    tool: String,
+    id: Option<Value>,
+    arguments: Value,
+    mends: Vec<Mend>,
+    coerced: Option<(String, String, usize)>,
+}
+
+impl Fit {
+    /// Fewer liberties are better: of the name, of values, of syntax.
+    fn liberties(&self, written: &str) -> (bool, usize, usize) {
+        let values = self.coerced.as_ref().map_or(0, |(_, _, count)| *count);
+        (self.tool != written, values, self.mends.len())
+    }
+}
+
+/// Why a reading does not fit.
+enum Refusal {
+    Tool(IssueCode),
+    Object(IssueCode, String, String),
+    Schema(String, String),
+}
+
 /// Checks calls one by one and keeps the compiled schemas.
 pub(super) struct Checker<'a> {
     rules: &'a CallRules<'a>,
@@ -93,68 +134,114 @@ impl<'a> Checker<'a> {
 
     pub(super) fn check(&mut self, raw: RawCall, notes: &mut Notes) -> Option<Checked> {
         let RawCall { call, span, raw } = raw;
-        let item =
-            call.id.as_ref().and_then(Value::as_str).filter(|id| well_formed(id)).unwrap_or(&call.name).to_owned();
-        let refuse = |issue: Issue, notes: &mut Notes| {
-            notes.push(issue.item(&item).raw(&raw));
-            None
-        };
-        let tool = match resolve_tool(&call.name, self.rules) {
-            Ok(tool) => tool,
-            Err(code) => {
-                let offered =
-                    self.rules.allowed.iter().filter(|name| self.rules.spec(name).is_some()).map(String::as_str);
-                let issue = notes.issue(code, "", span, &[("tool", &call.name)]).allowed(&call.name, offered);
-                return refuse(issue, notes);
-            }
-        };
-        if tool.name != call.name {
-            notes.repair(RepairCode::ToolNear, span, &call.name, &tool.name);
+        match call {
+            Read::Plain(call) => match self.fit(&call) {
+                Ok(fit) => Some(accept(fit, &call.name, span, notes)),
+                Err(refusal) => {
+                    let issue = self.refused(refusal, &call, span, notes);
+                    notes.push(issue.item(item(&call)).raw(&raw));
+                    None
+                }
+            },
+            Read::Guessed { readings, misfit, .. } => self.best(&readings, &misfit, span, &raw, notes),
         }
-        let arguments = match object(call.arguments, span, notes) {
-            Ok(arguments) => arguments,
-            Err((code, why)) => {
-                let issue = notes.issue(code, "arguments", span, &[("tool", &tool.name), ("why", &why)]);
-                return refuse(issue, notes);
+    }
+
+    /// The one reading that fits with the fewest liberties; none and a tie are issues.
+    fn best(&mut self, readings: &[Shaped], misfit: &str, span: Span, raw: &str, notes: &mut Notes) -> Option<Checked> {
+        let mut fits: Vec<(Fit, &Shaped)> =
+            readings.iter().filter_map(|reading| Some((self.fit(reading).ok()?, reading))).collect();
+        fits.sort_by_key(|(fit, reading)| fit.liberties(&reading.name));
+        let tie = match fits.as_slice() {
+            [(first, a), (second, b), ..] => {
+                first.liberties(&a.name) == second.liberties(&b.name)
+                    && (&first.tool, &first.arguments) != (&second.tool, &second.arguments)
             }
+            _ => false,
         };
+        if tie || fits.is_empty() {
+            let names: Vec<&str> = fits.iter().map(|(fit, _)| fit.tool.as_str()).collect();
+            let names = names.join(", ");
+            let two = fits.iter().any(|(fit, _)| Some(&fit.tool) != fits.first().map(|(fit, _)| &fit.tool));
+            let variant = if tie && two { "tie" } else { "shape" };
+            let facts = [("why", misfit), ("tools", names.as_str())];
+            let issue = notes.issue(IssueCode::JsonInvalid, variant, span, &facts).raw(raw);
+            notes.push(issue);
+            return None;
+        }
+        let (fit, reading) = fits.into_iter().next()?;
+        notes.repair(RepairCode::JsonShape, span, raw, &fit.tool);
+        Some(accept(fit, &reading.name, span, notes))
+    }
+
+    /// Whether tool and arguments of a reading hold.
+    fn fit(&mut self, call: &Shaped) -> Result<Fit, Refusal> {
+        let tool = resolve_tool(&call.name, self.rules).map_err(Refusal::Tool)?;
+        let (arguments, mends) =
+            object(call.arguments.clone()).map_err(|(code, why)| Refusal::Object(code, tool.name.clone(), why))?;
         let schema = self.schemas.entry(tool.name.clone()).or_insert_with(|| Schema::of(&tool.parameters));
-        let arguments = match schema.fit(arguments) {
-            Fitted::Valid(arguments) => arguments,
-            Fitted::Coerced { arguments, before, after } => {
-                notes.repair(RepairCode::JsonCoerced, span, &before, &after);
-                arguments
-            }
-            Fitted::Refused(problems) => {
-                let facts = [("tool", tool.name.as_str()), ("problems", problems.as_str())];
-                let issue = notes.issue(IssueCode::ToolArguments, "", span, &facts);
-                return refuse(issue, notes);
-            }
+        let (arguments, coerced) = match schema.fit(arguments) {
+            Fitted::Valid(arguments) => (arguments, None),
+            Fitted::Coerced { arguments, before, after, count } => (arguments, Some((before, after, count))),
+            Fitted::Refused(problems) => return Err(Refusal::Schema(tool.name.clone(), problems)),
         };
-        Some(Checked { name: tool.name.clone(), id: call.id, arguments, span })
+        Ok(Fit { tool: tool.name.clone(), id: call.id.clone(), arguments, mends, coerced })
+    }
+
+    fn refused(&self, refusal: Refusal, call: &Shaped, span: Span, notes: &Notes) -> Issue {
+        match refusal {
+            Refusal::Tool(code) => {
+                let issue = notes.issue(code, "", span, &[("tool", &call.name)]);
+                let offered = self.rules.allowed.iter().filter(|name| self.rules.spec(name).is_some());
+                if notes.may_compare(self.rules.allowed.len()) {
+                    issue.allowed(&call.name, offered.map(String::as_str))
+                } else {
+                    issue
+                }
+            }
+            Refusal::Object(code, tool, why) => notes.issue(code, "arguments", span, &[("tool", &tool), ("why", &why)]),
+            Refusal::Schema(tool, problems) => {
+                notes.issue(IssueCode::ToolArguments, "", span, &[("tool", &tool), ("problems", &problems)])
+            }
+        }
     }
 }
 
-/// Arguments as an object; a string must hold one.
-fn object(arguments: Option<Value>, span: Span, notes: &mut Notes) -> Result<Value, (IssueCode, String)> {
+/// What an issue calls a call: its id if it has a good one, else its tool.
+fn item(call: &Shaped) -> &str {
+    call.id.as_ref().and_then(Value::as_str).filter(|id| well_formed(id)).unwrap_or(&call.name)
+}
+
+/// Notes the liberties of a reading that is taken.
+fn accept(fit: Fit, written: &str, span: Span, notes: &mut Notes) -> Checked {
+    if fit.tool != written {
+        notes.repair(RepairCode::ToolNear, span, written, &fit.tool);
+    }
+    for mend in &fit.mends {
+        notes.repair(mend.code, span, &mend.before, &mend.after);
+    }
+    if let Some((before, after, _)) = &fit.coerced {
+        notes.repair(RepairCode::JsonCoerced, span, before, after);
+    }
+    Checked { name: fit.tool, id: fit.id, arguments: fit.arguments, span }
+}
+
+/// Arguments as an object, with what was mended; a string must hold one.
+fn object(arguments: Option<Value>) -> Result<(Value, Vec<Mend>), (IssueCode, String)> {
+    let empty = || Ok((Value::Object(Map::new()), Vec::new()));
     match arguments {
-        None | Some(Value::Null) => Ok(Value::Object(Map::new())),
-        Some(Value::String(text)) if text.trim().is_empty() => Ok(Value::Object(Map::new())),
+        None | Some(Value::Null) => empty(),
+        Some(Value::String(text)) if text.trim().is_empty() => empty(),
         Some(Value::String(text)) => match read_document(&text) {
             Ok(mut document) if document.values.len() == 1 => match document.values.pop().map(|one| one.value) {
-                Some(object @ Value::Object(_)) => {
-                    for mend in &document.mends {
-                        notes.repair(mend.code, span, &mend.before, &mend.after);
-                    }
-                    Ok(object)
-                }
+                Some(object @ Value::Object(_)) => Ok((object, document.mends)),
                 _ => Err((IssueCode::JsonInvalid, clause("arguments-object", &[]))),
             },
             Ok(_) => Err((IssueCode::JsonInvalid, clause("arguments-one", &[]))),
             Err(fault) if fault.truncated => Err((IssueCode::JsonTruncated, fault.what)),
             Err(fault) => Err((IssueCode::JsonInvalid, fault.what)),
         },
-        Some(object @ Value::Object(_)) => Ok(object),
+        Some(object @ Value::Object(_)) => Ok((object, Vec::new())),
         Some(_) => Err((IssueCode::JsonInvalid, clause("arguments-object", &[]))),
     }
 }
@@ -205,19 +292,18 @@ fn well_formed(id: &str) -> bool {
 
 /// Checks calls that came through a provider's own tool calling (spec 10.7).
 pub fn check_native(calls: &[ToolCall], rules: &CallRules<'_>, notes: &mut Notes) -> Vec<ToolCall> {
-    use super::shape::Shaped;
     let mut checker = Checker::new(rules);
     let span = Span { first: 1, last: 1 };
     let mut checked = Vec::new();
     for call in calls {
-        let raw = serde_json::to_string_pretty(call).unwrap_or_default();
+        let raw = serde_json::to_string_pretty(call).unwrap_or_default().into();
         let shaped = Shaped {
             name: call.name.clone(),
             id: Some(Value::from(call.id.as_str())),
             arguments: Some(call.arguments.clone()),
             reshaped: false,
         };
-        checked.extend(checker.check(RawCall { call: shaped, span, raw }, notes));
+        checked.extend(checker.check(RawCall { call: Read::Plain(shaped), span, raw }, notes));
     }
     settle(checked, rules.taken_ids, notes)
 }

@@ -1,6 +1,7 @@
 //! Tool calls in replies (spec 3.7, 4.4): finding them in fences, tags and bare JSON, bringing them into one shape, and
 //! checking names, arguments and ids. Used for calls carried by a plan, refinements and loop turns.
 
+mod align;
 mod arguments;
 mod check;
 mod shape;
@@ -23,8 +24,16 @@ pub fn read_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Notes
     let mut checker = check::Checker::new(rules);
     let mut calls = Vec::new();
     for block in blocks {
-        for raw in source::raw_calls(block, rules, notes) {
-            calls.extend(checker.check(raw, notes));
+        let mut inner = notes.fork();
+        let found = source::raw_calls(block, rules, &mut inner);
+        let count = found.calls.len();
+        let checked: Vec<_> = found.calls.into_iter().filter_map(|raw| checker.check(raw, &mut inner)).collect();
+        match found.unless {
+            Some(issue) if checked.is_empty() || checked.len() < count => notes.push(issue),
+            _ => {
+                notes.absorb(inner);
+                calls.extend(checked);
+            }
         }
     }
     check::settle(calls, rules.taken_ids, notes)

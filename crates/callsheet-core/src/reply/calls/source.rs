@@ -1,15 +1,18 @@
 //! Finding the JSON of calls in a block: fences, `<tool_call>` and `<function=…>` tags, bare objects
 //! (repairs `json-unfenced`, `json-shape`, `json-syntax`).
 
+use std::rc::Rc;
+
 use serde_json::{Map, Value};
 
+use crate::reply::issue::RAW;
 use crate::reply::json::{Document, Fault, Located, Mend, Scanner, read_document};
-use crate::reply::{IssueCode, Notes, RepairCode, Span};
+use crate::reply::{Issue, IssueCode, Notes, RepairCode, Span};
 
 use crate::reply::words::clause;
 
 use super::check::CallRules;
-use super::shape::{Shaped, calls_of};
+use super::shape::{Read, Shaped, calls_of};
 
 /// How a block of calls is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,20 +42,30 @@ pub struct CallBlock {
 /// A call found, with the raw text it came from.
 #[derive(Clone, Debug)]
 pub(super) struct RawCall {
-    pub call: Shaped,
+    pub call: Read,
     pub span: Span,
-    pub raw: String,
+    /// Cut to what an issue quotes, and shared by the calls of one value.
+    pub raw: Rc<str>,
+}
+
+/// What a block holds.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The calls, unchecked.
+    pub calls: Vec<RawCall>,
+    /// The block cannot be read as a whole: its calls count only if all of them hold, else this is wrong with it.
+    pub unless: Option<Issue>,
 }
 
 /// The calls of a block in any shape, unchecked.
-pub(super) fn raw_calls(block: &CallBlock, rules: &CallRules<'_>, notes: &mut Notes) -> Vec<RawCall> {
-    let mut finder = Finder { block, rules, notes, newlines: newlines(&block.text), calls: Vec::new() };
+pub(super) fn raw_calls(block: &CallBlock, rules: &CallRules<'_>, notes: &mut Notes) -> Found {
+    let mut finder = Finder { block, rules, notes, newlines: newlines(&block.text), calls: Vec::new(), unless: None };
     let tagged = ["<tool_call>", "<function=", "</tool_call>"].iter().any(|tag| block.text.contains(tag));
     match &block.form {
         BlockForm::Fence { .. } if !tagged => finder.fence(),
         _ => finder.scan(),
     }
-    finder.calls
+    Found { calls: finder.calls, unless: finder.unless }
 }
 
 fn newlines(text: &str) -> Vec<usize> {
@@ -65,6 +78,7 @@ struct Finder<'a, 'b> {
     notes: &'b mut Notes,
     newlines: Vec<usize>,
     calls: Vec<RawCall>,
+    unless: Option<Issue>,
 }
 
 impl Finder<'_, '_> {
@@ -77,8 +91,8 @@ impl Finder<'_, '_> {
         Span { first: self.line(start), last: self.line(end.max(start + 1) - 1) }
     }
 
-    fn raw(&self, start: usize, end: usize) -> String {
-        self.block.text.get(start..end).unwrap_or("").trim().to_owned()
+    fn raw(&self, start: usize, end: usize) -> &str {
+        cut(self.block.text.get(start..end).unwrap_or("").trim())
     }
 
     /// A fence that holds JSON and nothing else.
@@ -93,7 +107,11 @@ impl Finder<'_, '_> {
             Ok(document) => document,
             Err(fault) => {
                 if json || !self.block.lenient {
-                    self.fault(&fault, 0, text.len());
+                    let issue = self.fault_issue(&fault, 0, text.len());
+                    if !self.inside(text) {
+                        self.calls.clear();
+                    }
+                    self.unless = Some(issue);
                 }
                 return;
             }
@@ -115,7 +133,13 @@ impl Finder<'_, '_> {
     }
 
     fn is_call(&self, value: &Value) -> bool {
-        calls_of(value.clone(), &|name| self.rules.is_allowed(name)).is_ok()
+        calls_of(value.clone(), self.rules)
+            .is_ok_and(|calls| !calls.is_empty() && !calls.iter().any(|call| self.is_content(call)))
+    }
+
+    /// An object without the name of a tool is content where content may stand.
+    fn is_content(&self, call: &Read) -> bool {
+        self.block.lenient && matches!(call, Read::Guessed { named: false, .. })
     }
 
     fn mends(&mut self, mends: &[Mend]) {
@@ -125,23 +149,59 @@ impl Finder<'_, '_> {
         }
     }
 
+    /// Takes the values of a fence that holds other text too: words, or brackets too many. False if what is left may
+    /// belong to a call.
+    fn inside(&mut self, text: &str) -> bool {
+        let mut scanner = Scanner::new(text);
+        let mut at = 0;
+        while let Some(next) = text.get(at..).and_then(|rest| rest.find(['{', '[', '"'])).map(|next| at + next) {
+            if text.get(next..).is_some_and(|rest| rest.starts_with('"')) {
+                return false;
+            }
+            let Ok(Document { values, mends }) = scanner.one(next) else { return false };
+            at = values.last().map_or(next + 1, |value| value.end).max(next + 1);
+            self.mends(&mends);
+            for value in values {
+                if !self.is_call(&value.value) {
+                    return false;
+                }
+                self.value(value, true);
+            }
+        }
+        !self.calls.is_empty()
+    }
+
     fn fault(&mut self, fault: &Fault, start: usize, end: usize) {
+        let issue = self.fault_issue(fault, start, end);
+        self.notes.push(issue);
+    }
+
+    fn fault_issue(&self, fault: &Fault, start: usize, end: usize) -> Issue {
         let code = if fault.truncated { IssueCode::JsonTruncated } else { IssueCode::JsonInvalid };
         let line = self.line(fault.at).to_string();
         let facts = [("why", fault.what.as_str()), ("line", line.as_str())];
-        let issue = self.notes.issue(code, "", self.span(start, end), &facts).raw(&self.raw(start, end));
-        self.notes.push(issue);
+        self.notes.issue(code, "", self.span(start, end), &facts).raw(self.raw(start, end))
     }
 
     /// Takes the calls of one value; `reshaped` if the value did not stand alone in its fence.
     fn value(&mut self, found: Located, reshaped: bool) {
         let (start, end) = (found.start, found.end);
         let span = self.span(start, end);
-        let raw = self.raw(start, end);
-        match calls_of(found.value, &|name| self.rules.is_allowed(name)) {
+        let raw: Rc<str> = self.raw(start, end).into();
+        match calls_of(found.value, self.rules) {
+            Ok(shaped) if shaped.iter().any(|call| self.is_content(call)) => {}
             Ok(shaped) => {
-                if reshaped || shaped.len() != 1 || shaped.iter().any(|call| call.reshaped) {
-                    let names: Vec<&str> = shaped.iter().map(|call| call.name.as_str()).take(8).collect();
+                let plain: Vec<&Shaped> = shaped
+                    .iter()
+                    .filter_map(|call| match call {
+                        Read::Plain(call) => Some(call),
+                        Read::Guessed { .. } => None,
+                    })
+                    .collect();
+                // A guessed reading is noted once it is taken.
+                let odd = reshaped || shaped.len() != 1 || plain.iter().any(|call| call.reshaped);
+                if odd && (plain.len() == shaped.len() || shaped.len() > 1) {
+                    let names: Vec<&str> = plain.iter().map(|call| call.name.as_str()).take(8).collect();
                     self.notes.repair(RepairCode::JsonShape, span, &raw, &names.join(", "));
                 }
                 self.calls.extend(shaped.into_iter().map(|call| RawCall { call, span, raw: raw.clone() }));
@@ -179,6 +239,9 @@ impl Finder<'_, '_> {
             } else if rest.starts_with('\n') {
                 at += 1;
                 line_start = true;
+            } else if line_start && rest.starts_with(['-', '*', '+', '`', '>']) {
+                // A mark of a list, of code or of a quote before the value.
+                at += 1;
             } else {
                 at += rest.find(['\n', '<']).filter(|next| *next > 0).unwrap_or_else(|| first_char(rest));
                 line_start = false;
@@ -195,7 +258,8 @@ impl Finder<'_, '_> {
                 }
                 let in_tag = text.get(..at).is_some_and(|before| before.trim_end().ends_with("<tool_call>"));
                 if self.block.form == BlockForm::Bare && !in_tag {
-                    self.notes.repair(RepairCode::JsonUnfenced, self.span(at, end), &self.raw(at, end), "json");
+                    let raw = self.raw(at, end).to_owned();
+                    self.notes.repair(RepairCode::JsonUnfenced, self.span(at, end), &raw, "json");
                 }
                 self.mends(&mends);
                 for value in values {
@@ -232,7 +296,7 @@ impl Finder<'_, '_> {
         let body = body.get(..length).unwrap_or("");
         let end = body_start + length + closed;
         let span = self.span(at, end);
-        let raw = self.raw(at, end);
+        let raw: Rc<str> = self.raw(at, end).into();
         let arguments = if body.contains("<parameter=") {
             Ok(parameters(body))
         } else {
@@ -249,12 +313,17 @@ impl Finder<'_, '_> {
             Ok(arguments) => {
                 self.notes.repair(RepairCode::JsonShape, span, &raw, &name);
                 let call = Shaped { name, id: None, arguments: Some(arguments), reshaped: true };
-                self.calls.push(RawCall { call, span, raw });
+                self.calls.push(RawCall { call: Read::Plain(call), span, raw });
             }
             Err(fault) => self.fault(&fault, at, end),
         }
         end.max(at + 1)
     }
+}
+
+/// As much of a text as an issue may quote.
+pub(super) fn cut(text: &str) -> &str {
+    text.char_indices().nth(RAW).map_or(text, |(at, _)| text.get(..at).unwrap_or(text))
 }
 
 fn first_char(rest: &str) -> usize {

@@ -1,28 +1,37 @@
 //! Composing a change set (spec 3.10): every position is resolved against the file as validated, then all edits of a
 //! file are put together at once. Nothing outside the addressed spans is touched.
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::reply::words::clause;
 use crate::reply::{Change, ChangeWay, Issue, IssueCode, Location, Notes, Phase, Reading, RepairCode, Severity};
+use crate::sheet::{Symbol, SymbolMatch, find_symbol};
 use crate::spec::BlobId;
 
-use super::excerpt::{self, Found};
-use super::heading::{Heading, headings, with_comment};
+use super::excerpt::{self, Found, Views};
+use super::heading::{Heading, headings};
+use super::place::{self, replace_lines};
 use super::text::{Lines, ending, with_ending, with_final, without_final};
-use super::{FileEdit, Files, Shown};
+use super::{FileEdit, Files, Outlines, Shown};
 
 /// Checks and composes changes that did not come from a reply, such as those of a tool (spec 10.7).
-pub fn validate(changes: &[Change], files: &Files, shown: Shown<'_>) -> Reading<Vec<FileEdit>> {
+pub fn validate(changes: &[Change], files: &Files, outlines: &Outlines, shown: Shown<'_>) -> Reading<Vec<FileEdit>> {
     let mut notes = Notes::new(Phase::Execute, false);
-    let edits = compose(changes, files, shown, &mut notes);
+    let edits = compose(changes, files, outlines, shown, &mut notes);
     notes.finish(edits)
 }
 
 /// Composes changes into new file texts, in path order. Paths are canonical. Any error is noted and refuses the whole
 /// set: the result is then empty.
-pub fn compose(changes: &[Change], files: &Files, shown: Shown<'_>, notes: &mut Notes) -> Vec<FileEdit> {
+pub fn compose(
+    changes: &[Change],
+    files: &Files,
+    outlines: &Outlines,
+    shown: Shown<'_>,
+    notes: &mut Notes,
+) -> Vec<FileEdit> {
     let errors_before = notes.issues().iter().filter(|issue| issue.severity == Severity::Error).count();
     let mut by_path: BTreeMap<&str, Vec<(usize, &Change)>> = BTreeMap::new();
     for (index, change) in changes.iter().enumerate() {
@@ -30,7 +39,9 @@ pub fn compose(changes: &[Change], files: &Files, shown: Shown<'_>, notes: &mut 
     }
     let mut edits = Vec::new();
     for (path, changes) in by_path {
-        let mut file = FileChanges { path, before: files.get(path).map(String::as_str), shown, notes };
+        let before = files.get(path).map(String::as_str);
+        let symbols = outlines.get(path).map(Vec::as_slice);
+        let mut file = FileChanges { path, before, symbols, shown, headings: OnceCell::new(), notes };
         if let Some(edit) = file.compose(&changes) {
             edits.push(edit);
         }
@@ -52,7 +63,10 @@ struct Splice {
 struct FileChanges<'a> {
     path: &'a str,
     before: Option<&'a str>,
+    symbols: Option<&'a [Symbol]>,
     shown: Shown<'a>,
+    /// Headings of the file, once they are asked for.
+    headings: OnceCell<Vec<Heading>>,
     notes: &'a mut Notes,
 }
 
@@ -74,16 +88,16 @@ impl FileChanges<'_> {
             }
             return None;
         };
-        let lines = Lines::of(before);
+        let views = Views::of(before);
         let mut splices = Vec::new();
         for (index, change) in changes {
-            match self.splice(*index, change, before, &lines) {
+            match self.splice(*index, change, before, &views) {
                 Ok(Some(splice)) => splices.push(splice),
                 Ok(None) => {}
                 Err(issue) => self.notes.push(*issue),
             }
         }
-        self.overlaps(&mut splices, changes, &lines)?;
+        self.overlaps(&mut splices, changes, &views.lines)?;
         Some(FileEdit {
             path: self.path.to_owned(),
             before: Some(before.to_owned()),
@@ -143,11 +157,11 @@ impl FileChanges<'_> {
         index: usize,
         change: &Change,
         before: &str,
-        lines: &Lines<'_>,
+        views: &Views<'_>,
     ) -> Result<Option<Splice>, Refused> {
-        let eol = ending(before);
+        let (lines, eol) = (&views.lines, ending(before));
         let (range, new) = match &change.way {
-            ChangeWay::Excerpt { old, new } => self.excerpt(index, change, before, lines, old, new)?,
+            ChangeWay::Excerpt { old, new } => self.excerpt(index, change, before, views, old, new)?,
             ChangeWay::Lines { first, last, new } => {
                 let (first, last) = (*first as usize, *last as usize);
                 if self.is_stale(before) {
@@ -162,9 +176,16 @@ impl FileChanges<'_> {
                 replace_lines(before, lines, first, last, &with_final(&with_ending(new, eol), eol))
             }
             ChangeWay::Symbol { path, location, new } => {
-                let heading = self.heading(index, change, before, path)?;
-                let new = with_final(&with_ending(new.as_deref().unwrap_or(""), eol), eol);
-                place_section(before, lines, &heading, *location, &new, eol)
+                if !matches!(location, Location::Before | Location::After) && self.is_stale(before) {
+                    return Err(Box::new(self.issue(index, change, IssueCode::StaleLines, "", &[])));
+                }
+                let new = new.as_deref().unwrap_or("");
+                if is_markdown(self.path) {
+                    let heading = self.heading(index, change, before, path)?;
+                    place::section(before, lines, &heading, *location, &with_final(&with_ending(new, eol), eol), eol)
+                } else {
+                    place::symbol(before, lines, self.symbol(index, change, path)?, *location, new)
+                }
             }
             ChangeWay::Whole { .. } | ChangeWay::Delete => return Ok(None),
         };
@@ -176,14 +197,15 @@ impl FileChanges<'_> {
         index: usize,
         change: &Change,
         before: &str,
-        lines: &Lines<'_>,
+        views: &Views<'_>,
         old: &str,
         new: &str,
     ) -> Result<(Range<usize>, String), Refused> {
+        let lines = &views.lines;
         if without_final(old).trim().is_empty() {
             return Err(Box::new(self.issue(index, change, IssueCode::AddressMissing, "empty-old", &[])));
         }
-        match excerpt::find(before, lines, old, new) {
+        match excerpt::find(views, old, new) {
             Found::Once { range, new, mended } => {
                 if mended {
                     let found = before.get(range.clone()).unwrap_or("");
@@ -205,7 +227,8 @@ impl FileChanges<'_> {
                 Err(Box::new(self.issue(index, change, IssueCode::ExcerptAmbiguous, "", &[("lines", &at)]).raw(old)))
             }
             Found::Nowhere => {
-                let near = excerpt::nearest_lines(lines, old, 3);
+                let affordable = self.notes.may_compare(lines.count());
+                let near = if affordable { excerpt::nearest_lines(lines, old, 3) } else { Vec::new() };
                 let mut issue = self.issue(index, change, IssueCode::ExcerptNotFound, "", &[]).raw(old);
                 if !near.is_empty() {
                     issue.what = clause("nearest", &[("what", &issue.what), ("lines", &near.join("; "))]);
@@ -217,18 +240,9 @@ impl FileChanges<'_> {
 
     /// The heading a symbol change means (spec 5.3).
     fn heading(&self, index: usize, change: &Change, before: &str, path: &str) -> Result<Heading, Refused> {
-        if !is_markdown(self.path) {
-            return Err(Box::new(self.issue(
-                index,
-                change,
-                IssueCode::SymbolUnsupported,
-                "change",
-                &[("symbol", path)],
-            )));
-        }
         let wanted = path.trim().trim_start_matches('#').trim();
         let key = crate::sheet::heading_key(wanted);
-        let all = headings(before);
+        let all = self.headings.get_or_init(|| headings(before));
         let mut fits: Vec<&Heading> = all.iter().filter(|heading| heading.key == key && !key.is_empty()).collect();
         if fits.len() != 1 {
             // The web rule numbers repeats, so it can tell apart what the key cannot; a bare key of repeats is a tie.
@@ -241,7 +255,8 @@ impl FileChanges<'_> {
             [heading] => Ok((*heading).clone()),
             [] => {
                 let keys = all.iter().map(|heading| heading.anchor.as_str());
-                let near = crate::reply::near::nearest(wanted, keys, 5);
+                let affordable = self.notes.may_compare(all.len());
+                let near = if affordable { crate::reply::near::nearest(wanted, keys, 5) } else { Vec::new() };
                 let issue = self.issue(index, change, IssueCode::SymbolNotFound, "change", &[("symbol", wanted)]);
                 Err(Box::new(Issue { allowed: near, ..issue }))
             }
@@ -250,6 +265,25 @@ impl FileChanges<'_> {
                 let allowed = anchors.take(30).collect();
                 let issue = self.issue(index, change, IssueCode::SymbolAmbiguous, "change", &[("symbol", wanted)]);
                 Err(Box::new(Issue { allowed, ..issue }))
+            }
+        }
+    }
+
+    /// The symbol a change means (spec 5.3).
+    fn symbol(&self, index: usize, change: &Change, path: &str) -> Result<&Symbol, Refused> {
+        let issue = |code, variant| self.issue(index, change, code, variant, &[("symbol", path)]);
+        let Some(symbols) = self.symbols else { return Err(Box::new(issue(IssueCode::SymbolUnsupported, "change"))) };
+        match find_symbol(symbols, path) {
+            SymbolMatch::One(symbol) => Ok(symbol),
+            SymbolMatch::Several(several) => {
+                let allowed = several.iter().map(|symbol| format!("{} (line {})", symbol.name(), symbol.first));
+                let allowed = allowed.take(30).collect();
+                Err(Box::new(Issue { allowed, ..issue(IssueCode::SymbolAmbiguous, "symbol") }))
+            }
+            SymbolMatch::None => {
+                let names: Vec<String> = symbols.iter().map(Symbol::name).collect();
+                let allowed = crate::reply::near::nearest(path, names.iter().map(String::as_str), 5);
+                Err(Box::new(Issue { allowed, ..issue(IssueCode::SymbolNotFound, "symbol") }))
             }
         }
     }
@@ -264,8 +298,8 @@ impl FileChanges<'_> {
                 && splice.range.start < end
             {
                 clean = false;
-                let change = changes.iter().find(|(index, _)| *index == splice.index);
-                if let Some((index, change)) = change {
+                let change = changes.binary_search_by_key(&splice.index, |(index, _)| *index).ok();
+                if let Some((index, change)) = change.and_then(|at| changes.get(at)) {
                     let (other, line) = ((other + 1).to_string(), lines.line_at(splice.range.start).to_string());
                     let facts = [("other", other.as_str()), ("line", line.as_str())];
                     self.refuse(*index, change, IssueCode::ChangeOverlap, "", &facts);
@@ -291,51 +325,6 @@ fn join(before: &str, splices: &[Splice]) -> String {
     after
 }
 
-/// Lines `first` to `last` become `new`, whose lines all have endings. A file without a final newline stays without.
-fn replace_lines(before: &str, lines: &Lines<'_>, first: usize, last: usize, new: &str) -> (Range<usize>, String) {
-    let (start, end) = (lines.start(first), lines.start(last + 1).max(lines.start(first)));
-    let at_open_end = end == before.len() && !before.is_empty() && !before.ends_with('\n');
-    if !at_open_end {
-        return (start..end, new.to_owned());
-    }
-    let deletes = new.is_empty();
-    let new = without_final(new);
-    if start == end {
-        // Appended behind a last line that has no ending.
-        return (start..end, if deletes { String::new() } else { format!("{}{new}", ending(before)) });
-    }
-    if deletes {
-        let kept = without_final(before.get(..start).unwrap_or("")).len();
-        return (kept..end, String::new());
-    }
-    (start..end, new.to_owned())
-}
-
-fn place_section(
-    before: &str,
-    lines: &Lines<'_>,
-    heading: &Heading,
-    location: Location,
-    new: &str,
-    eol: &str,
-) -> (Range<usize>, String) {
-    let commented = with_comment(lines, heading.first);
-    let blank_after = |text: &str| text.lines().last().is_none_or(|line| line.trim().is_empty());
-    match location {
-        Location::Replace => replace_lines(before, lines, heading.first, heading.last, new),
-        Location::ReplaceWithComment => replace_lines(before, lines, commented, heading.last, new),
-        Location::Remove => replace_lines(before, lines, heading.first, heading.last_blank, ""),
-        Location::Before => {
-            let gap = if blank_after(new) { "" } else { eol };
-            replace_lines(before, lines, commented, commented - 1, &format!("{new}{gap}"))
-        }
-        Location::After => {
-            let gap = if new.lines().next().is_none_or(|line| line.trim().is_empty()) { "" } else { eol };
-            replace_lines(before, lines, heading.last + 1, heading.last, &format!("{gap}{new}"))
-        }
-    }
-}
-
 /// `content` with the line ending and the final newline of the file it replaces.
 fn like(before: &str, content: &str) -> String {
     let eol = ending(before);
@@ -347,6 +336,11 @@ fn like(before: &str, content: &str) -> String {
     } else {
         without_final(&content).to_owned()
     }
+}
+
+/// Whether a change names a symbol of a code file, so that the file's outline must be known.
+pub fn names_symbol(change: &Change) -> bool {
+    matches!(change.way, ChangeWay::Symbol { .. }) && !is_markdown(&change.path)
 }
 
 fn is_markdown(path: &str) -> bool {

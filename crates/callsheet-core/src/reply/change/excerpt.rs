@@ -1,5 +1,6 @@
 //! Finding the old text of an exact-excerpt change (spec 3.9; repair `excerpt-whitespace` of 4.4).
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -12,6 +13,39 @@ const LISTED: usize = 50;
 
 /// Candidates looked at for an indent shift; more means that the excerpt tells nothing.
 const CANDIDATES: usize = 1_000;
+
+/// A file as the excerpts of a set are looked for in it; what several of them need is made once.
+pub(super) struct Views<'a> {
+    pub lines: Lines<'a>,
+    text: &'a str,
+    trailing: OnceCell<Joined>,
+    trimmed: OnceCell<Joined>,
+}
+
+/// The lines of a file through some view, each between line breaks, and where each starts.
+struct Joined {
+    text: String,
+    starts: Vec<usize>,
+}
+
+impl<'a> Views<'a> {
+    pub(super) fn of(text: &'a str) -> Self {
+        Self { lines: Lines::of(text), text, trailing: OnceCell::new(), trimmed: OnceCell::new() }
+    }
+}
+
+impl Joined {
+    fn of(lines: &Lines<'_>, view: fn(&str) -> &str) -> Self {
+        let mut text = String::from("\n");
+        let mut starts = Vec::with_capacity(lines.count());
+        for line in lines.iter() {
+            starts.push(text.len() - 1);
+            text.push_str(view(line));
+            text.push('\n');
+        }
+        Self { text, starts }
+    }
+}
 
 /// What was found.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,7 +67,8 @@ pub(super) enum Found {
 
 /// Finds `old` in `text`: exactly, else by whole lines with trailing blanks and line endings ignored, else under one
 /// uniform indent shift, which then applies to `new` too. Each way counts only if it gives one match.
-pub(super) fn find(text: &str, lines: &Lines<'_>, old: &str, new: &str) -> Found {
+pub(super) fn find(views: &Views<'_>, old: &str, new: &str) -> Found {
+    let (text, lines) = (views.text, &views.lines);
     let (old, new) = (without_final(old), without_final(new));
     let exact = occurrences(text, old, LISTED);
     match exact.as_slice() {
@@ -42,13 +77,14 @@ pub(super) fn find(text: &str, lines: &Lines<'_>, old: &str, new: &str) -> Found
         several => return Found::Several(several.iter().map(|at| lines.line_at(*at)).collect()),
     }
     let wanted: Vec<&str> = old.lines().collect();
-    let trailing = line_matches(lines, &wanted, str::trim_end);
+    let trailing =
+        line_matches(views.trailing.get_or_init(|| Joined::of(lines, str::trim_end)), &wanted, str::trim_end);
     match trailing.as_slice() {
         [first] => return whole_lines(lines, *first, wanted.len(), new.to_owned()),
         [] => {}
         several => return Found::Several(several.iter().copied().take(LISTED).collect()),
     }
-    let candidates = line_matches(lines, &wanted, str::trim);
+    let candidates = line_matches(views.trimmed.get_or_init(|| Joined::of(lines, str::trim)), &wanted, str::trim);
     let shifted: Vec<(usize, String)> = candidates
         .into_iter()
         .filter_map(|first| Some((first, shift_of(lines, first, &wanted)?.apply(new)?)))
@@ -80,26 +116,19 @@ fn occurrences(text: &str, needle: &str, most: usize) -> Vec<usize> {
 }
 
 /// 1-based lines at which all `wanted` lines stand, one after another, compared through `view`.
-fn line_matches(lines: &Lines<'_>, wanted: &[&str], view: fn(&str) -> &str) -> Vec<usize> {
+fn line_matches(joined: &Joined, wanted: &[&str], view: fn(&str) -> &str) -> Vec<usize> {
     if wanted.iter().all(|line| line.trim().is_empty()) {
         return Vec::new();
     }
     // One search in the joined lines is linear; a line break on both sides keeps matches to whole lines.
-    let mut joined = String::from("\n");
-    let mut starts = Vec::with_capacity(lines.count());
-    for line in lines.iter() {
-        starts.push(joined.len() - 1);
-        joined.push_str(view(line));
-        joined.push('\n');
-    }
     let mut needle = String::from("\n");
     for line in wanted {
         needle.push_str(view(line));
         needle.push('\n');
     }
-    occurrences(&joined, &needle, CANDIDATES)
+    occurrences(&joined.text, &needle, CANDIDATES)
         .into_iter()
-        .filter_map(|at| starts.binary_search(&at).ok().map(|index| index + 1))
+        .filter_map(|at| joined.starts.binary_search(&at).ok().map(|index| index + 1))
         .collect()
 }
 

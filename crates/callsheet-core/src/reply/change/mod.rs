@@ -6,19 +6,24 @@ mod diff;
 mod excerpt;
 mod heading;
 mod parse;
+mod place;
 pub(crate) mod text;
 
-pub use compose::{compose, validate};
+pub use compose::{compose, names_symbol, validate};
 pub use diff::{diff_of, unified};
 pub use heading::{Heading, headings};
 pub use parse::{ChangeBlock, ChangeFence, ChangeKey, is_path_key, read_change};
 
 use std::collections::BTreeMap;
 
+use crate::sheet::Symbol;
 use crate::spec::BlobId;
 
 /// Files that exist, by canonical path relative to the project root; a path that is absent does not exist.
 pub type Files = BTreeMap<String, String>;
+
+/// Symbols of code files that changes name, by canonical path; a file that is absent has none that can be found.
+pub type Outlines = BTreeMap<String, Vec<Symbol>>;
 
 /// What the model saw of the files it changes, with the hash of the whole file at that time (spec 3.9).
 #[derive(Clone, Copy, Debug)]

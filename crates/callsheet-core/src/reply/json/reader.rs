@@ -8,6 +8,9 @@ use crate::reply::words::clause;
 
 use super::{Document, Fault, Located, MAX_DEPTH, Mend};
 
+/// Characters that are escaped in patterns and never in JSON.
+const PATTERN_ESCAPES: &str = "dswDSWBA.()[]{}*+?|^$";
+
 /// Reads a whole text of one or several values, one after another or with commas between.
 pub fn read_document(text: &str) -> Result<Document, Fault> {
     let mut reader = Reader::new(text);
@@ -321,8 +324,16 @@ impl<'a> Reader<'a> {
                     let Some(escaped) = self.bump() else {
                         return Err(self.cut_off(start));
                     };
-                    if escaped == '\'' && open == '\'' {
+                    if escaped == '\'' {
                         strict.push('\'');
+                        if open != '\'' {
+                            self.mend("wrong escape", at, "\\'", "'");
+                        }
+                    } else if PATTERN_ESCAPES.contains(escaped) {
+                        // JSON has no such escape, and a pattern means its backslash.
+                        strict.push_str("\\\\");
+                        strict.push(escaped);
+                        self.mend("wrong escape", at, &format!("\\{escaped}"), &format!("\\\\{escaped}"));
                     } else {
                         strict.push('\\');
                         strict.push(escaped);

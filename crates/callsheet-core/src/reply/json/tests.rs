@@ -18,6 +18,8 @@ fn mends_what_has_one_reading() {
         (r#"{'a': 'it\'s "so"'}"#, json!({"a": "it's \"so\""})),
         ("{a: True, b_c: False, $d: None}", json!({"a": true, "b_c": false, "$d": null})),
         ("{\"a\": \"one\ntwo\tthree\"}", json!({"a": "one\ntwo\tthree"})),
+        (r#"{"a": "fn\s+\w+\("}"#, json!({"a": "fn\\s+\\w+\\("})),
+        (r#"{"a": "it\'s"}"#, json!({"a": "it's"})),
         (r#"{"a": {"b": [1, {"c": "d""#, json!({"a": {"b": [1, {"c": "d"}]}})),
     ];
     for (text, value) in cases {
@@ -45,7 +47,7 @@ fn refuses_what_has_several_readings() {
         r#"{"a": 1,"#,
         r#"{"a": word}"#,
         r#"{"a": 01}"#,
-        r#"{"a": "\d"}"#,
+        r#"{"a": "\q"}"#,
         r#"{'a': 'don't'}"#,
         r#"{"a": "x"}}"#,
         "{/* open",

@@ -21,7 +21,7 @@ pub fn read(
         .map(|fence| CallBlock {
             text: fence.content.clone(),
             form: BlockForm::Fence { tag: fence.lang.clone() },
-            line: fence.span.first.saturating_add(1),
+            line: fence.span.first.saturating_add(1).min(fence.span.last),
             lenient: false,
         })
         .collect();

@@ -81,7 +81,7 @@ impl Collector<'_> {
         }
         let mut chosen: Option<Run> = None;
         for start in starts.into_iter().take(LISTS) {
-            let mut scratch = notes.clone();
+            let mut scratch = notes.fork();
             let run = self.run(start, &mut scratch);
             match &chosen {
                 Some(first) if !first.steps.is_empty() => {
@@ -93,16 +93,14 @@ impl Collector<'_> {
                     continue;
                 }
                 // A list without tasks before the real one is part of an echoed prompt, or a second section.
-                Some(first) if run.steps.is_empty() || !self.after_prompt(first.sections.start) => {
+                Some(_) if run.steps.is_empty() => {
                     let span = self.span_of(start);
                     notes.push(notes.issue(IssueCode::DuplicateSection, "", span, &[("title", "Tasks")]));
-                    if run.steps.is_empty() {
-                        continue;
-                    }
+                    continue;
                 }
                 _ => {}
             }
-            *notes = scratch;
+            notes.absorb(scratch);
             chosen = Some(run);
         }
         let Some(run) = chosen else { return 0..0 };
@@ -285,9 +283,9 @@ fn positions(sections: &[Section], heading: Heading) -> Vec<usize> {
 fn body(document: &Document, section: &Section) -> (String, u32) {
     let text = document.text(section.body.clone());
     let lines = document.span(section.body.clone());
-    let mut fences = document.fences.iter().filter(|fence| {
-        lines.first <= fence.span.first && fence.span.last <= lines.last && fence.lang == "text" && fence.indent == 0
-    });
+    let from = document.fences.partition_point(|fence| fence.span.first < lines.first);
+    let inside = document.fences.iter().skip(from).take_while(|fence| fence.span.last <= lines.last);
+    let mut fences = inside.filter(|fence| fence.lang == "text" && fence.indent == 0);
     if let (Some(fence), None) = (fences.next(), fences.next()) {
         let length = usize::try_from(fence.span.last.saturating_sub(fence.span.first)).unwrap_or(0) + 1;
         if text.lines().count() == length && text.starts_with(['`', '~']) {

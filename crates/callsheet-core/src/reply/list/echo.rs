@@ -1,8 +1,6 @@
 //! Finished tasks that a reply repeats (spec 4.4 `echo-dropped`, 3.5 `done-changed`).
 
-use std::sync::Arc;
-
-use crate::reply::{IssueCode, KnownTask, Notes, ReadContext, RepairCode};
+use crate::reply::{IssueCode, KnownTask, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::fill::folded;
 use crate::sheet::slug_of;
 
@@ -12,36 +10,58 @@ use super::task::Draft;
 
 /// Takes echoes of finished tasks out; steps that become empty go too.
 pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
+    let done: Vec<&KnownTask> = context.tasks.iter().filter(|known| known.done).map(AsRef::as_ref).collect();
+    if done.is_empty() {
+        return steps;
+    }
+    let mut echoes: Vec<(Span, String)> = Vec::new();
     let mut kept: Steps = Vec::new();
     for step in steps {
-        let tasks: Vec<Draft> = step.into_iter().filter(|draft| !is_echo(draft, context, notes)).collect();
+        let mut tasks: Vec<Draft> = Vec::new();
+        for draft in step {
+            match finished(&draft, &done) {
+                Some(known) if draft.output || is_same(&draft, known) => echoes.push((draft.span, draft.task.name)),
+                Some(_) => {
+                    changed(&draft, notes);
+                    tasks.push(draft);
+                }
+                None => tasks.push(draft),
+            }
+        }
         if !tasks.is_empty() {
             kept.push(tasks);
         }
     }
+    echoes.sort();
+    let spans: Vec<Span> = echoes.iter().map(|(span, _)| *span).collect();
+    notes.retract(&spans);
+    for (span, name) in &echoes {
+        notes.set_task(Some(name));
+        notes.repair(RepairCode::EchoDropped, *span, name, "");
+    }
+    notes.set_task(None);
     kept
 }
 
-fn is_echo(draft: &Draft, context: &ReadContext, notes: &mut Notes) -> bool {
-    if draft.task.name.is_empty() {
-        return false;
-    }
-    let slug = slug_of(&draft.task.name);
-    let same_name =
-        |known: &&Arc<KnownTask>| known.done && (known.task.slug == slug || known.task.name == draft.task.name);
-    let Some(known) = context.tasks.iter().find(same_name) else { return false };
-    let same = known.task.skill == draft.task.skill && folded(&known.task.need) == folded(&draft.task.need);
+/// The finished task of the same name.
+fn finished<'a>(draft: &Draft, done: &[&'a KnownTask]) -> Option<&'a KnownTask> {
+    let name = draft.task.name.as_str();
+    let slug = slug_of(name);
+    let same_name = |known: &&&KnownTask| known.task.slug == slug || known.task.name == name;
+    done.iter().find(same_name).copied().filter(|_| !name.is_empty())
+}
+
+fn is_same(draft: &Draft, known: &KnownTask) -> bool {
+    known.task.skill == draft.task.skill && folded(&known.task.need) == folded(&draft.task.need)
+}
+
+/// The name of a finished task with another text: a new task.
+fn changed(draft: &Draft, notes: &mut Notes) {
     notes.set_task(Some(&draft.task.name));
     notes.set_section(Some(&draft.section));
-    if same || draft.output {
-        notes.retract(draft.span);
-        notes.repair(RepairCode::EchoDropped, draft.span, &draft.task.name, "");
-    } else {
-        let facts = [("name", draft.task.name.as_str())];
-        let issue = notes.issue(IssueCode::DoneChanged, "", draft.span, &facts).warning().key(label::NAME);
-        notes.push(issue);
-    }
+    let facts = [("name", draft.task.name.as_str())];
+    let issue = notes.issue(IssueCode::DoneChanged, "", draft.span, &facts).warning().key(label::NAME);
+    notes.push(issue);
     notes.set_task(None);
     notes.set_section(None);
-    same || draft.output
 }

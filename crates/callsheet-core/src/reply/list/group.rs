@@ -157,9 +157,10 @@ fn split(entries: Vec<Entry>, notes: &mut Notes) -> Vec<RawTask> {
     let several = starts.len() > 1;
     let gaps = !clear && (several || groups.len() > 1);
     let mut tasks: Vec<RawTask> = Vec::new();
+    let mut starts = starts.into_iter().peekable();
     for (at, entry) in entries.into_iter().enumerate() {
         let span = entry.label.span;
-        if starts.contains(&at) || tasks.is_empty() {
+        if starts.next_if_eq(&at).is_some() || tasks.is_empty() {
             tasks.push(RawTask { hint: None, labels: Vec::new(), fences: Vec::new(), span });
         }
         if let Some(task) = tasks.last_mut() {

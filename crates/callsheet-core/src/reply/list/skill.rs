@@ -24,7 +24,7 @@ pub fn read(written: Option<(&str, Span)>, task: Span, context: &ReadContext, no
         notes.push(issue.allowed("", names(context)));
         return None;
     };
-    match fit(value, context) {
+    match fit(value, context, notes) {
         Fit::Exact => Some(value.to_owned()),
         Fit::Near(name) => {
             notes.repair(RepairCode::SkillNear, span, value, name);
@@ -34,10 +34,14 @@ pub fn read(written: Option<(&str, Span)>, task: Span, context: &ReadContext, no
             let variant = if other == Fit::Several { "several" } else { "" };
             let skill: String = value.split_whitespace().collect::<Vec<_>>().join(" ");
             let issue = notes.issue(IssueCode::SkillUnknown, variant, span, &[("skill", &skill)]);
-            let mut issue = issue.key(super::label::SKILL).allowed(&skill, names(context));
-            if context.catalog.len() > SUGGESTIONS && issue.allowed.len() == context.catalog.len() {
-                // Best suggestions first; all others stay listed.
-                issue.allowed = nearest(&skill, names(context), context.catalog.len());
+            let count = context.catalog.len();
+            let mut issue = issue.key(super::label::SKILL);
+            if notes.may_compare(count) {
+                issue = issue.allowed(&skill, names(context));
+                if count > SUGGESTIONS && issue.allowed.len() == count {
+                    // Best suggestions first; all others stay listed.
+                    issue.allowed = nearest(&skill, names(context), count);
+                }
             }
             notes.push(issue);
             Some(skill)
@@ -49,9 +53,12 @@ fn names(context: &ReadContext) -> impl Iterator<Item = &str> {
     context.catalog.iter().map(|skill| skill.name.as_str())
 }
 
-fn fit<'a>(value: &str, context: &'a ReadContext) -> Fit<'a> {
+fn fit<'a>(value: &str, context: &'a ReadContext, notes: &Notes) -> Fit<'a> {
     if names(context).any(|name| name == value) {
         return Fit::Exact;
+    }
+    if !notes.may_compare(context.catalog.len()) {
+        return Fit::Unknown;
     }
     let wanted = folded(value);
     let mut same = names(context).filter(|name| folded(name) == wanted);

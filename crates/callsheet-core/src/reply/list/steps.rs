@@ -94,13 +94,13 @@ fn producers(steps: &Steps, context: &ReadContext) -> Vec<Producer> {
 
 /// A task that refers to one of its own step moves behind it: the step is split by dependency depth.
 fn split(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
-    let scope = Scope { producers: producers(&steps, context), ..Scope::default() };
+    let scope = Scope::of_sheet(producers(&steps, context), 0);
     let mut out: Steps = Vec::new();
     let mut first = 0;
     for step in steps {
         let range = first..first + step.len();
         first = range.end;
-        let depths = depths(&step, range, &scope);
+        let depths = depths(&step, range, &scope, notes);
         let deepest = depths.iter().flatten().copied().max().unwrap_or(0);
         // A cycle is left as it stands; checking the references reports it.
         if deepest == 0 || depths.iter().any(Option::is_none) {
@@ -122,14 +122,14 @@ fn split(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
 }
 
 /// Depth of each task among the references inside its step; `None` on a cycle.
-fn depths(step: &[Draft], range: std::ops::Range<usize>, scope: &Scope) -> Vec<Option<usize>> {
+fn depths(step: &[Draft], range: std::ops::Range<usize>, scope: &Scope, notes: &Notes) -> Vec<Option<usize>> {
     let needs: Vec<Vec<usize>> = step
         .iter()
         .zip(range.clone())
         .map(|(draft, own)| {
             let links = draft.references.iter().flat_map(|(value, _)| written_links(value));
             let targets = links.filter_map(|link| parse_target(&link.target).ok());
-            let named = targets.filter_map(|target| scope.producer_of(&target));
+            let named = targets.filter_map(|target| scope.producer_of(&target, notes));
             named.filter(|at| range.contains(at) && *at != own).map(|at| at - range.start).collect()
         })
         .collect();
@@ -170,7 +170,7 @@ fn by_depth(needs: &[Vec<usize>]) -> Vec<Option<usize>> {
 
 fn references(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<Step>, Vec<Span>) {
     let sections = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-    let mut scope = Scope { producers: producers(&steps, context), sections, ..Scope::default() };
+    let mut scope = Scope::of_sheet(producers(&steps, context), sections);
     let mut out = Vec::new();
     let mut spans = Vec::new();
     let mut at = 0;
@@ -200,6 +200,10 @@ fn references(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<St
 
 /// A denied task that comes back with the same Skill, need and references (spec 2.11).
 fn denied_again(draft: &Draft, context: &ReadContext, notes: &mut Notes) {
+    let is_denied = context.tasks.iter().any(|known| known.denied);
+    if !is_denied {
+        return;
+    }
     let same = |known: &KnownTask| {
         let (old, new) = (&known.task, &draft.task);
         let targets = |task: &Task| task.references.iter().map(|link| link.target.clone()).collect::<Vec<_>>();

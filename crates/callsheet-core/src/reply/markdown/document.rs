@@ -251,6 +251,12 @@ fn copies(lines: &[Line], format: &Format, texts: &[String]) -> Vec<bool> {
         return hidden;
     }
     let title = heading_key("Original prompt");
+    let texts: Vec<Vec<&str>> = texts
+        .iter()
+        .map(|text| text.trim())
+        .filter(|text| !text.is_empty())
+        .map(|text| text.lines().map(str::trim_end).collect())
+        .collect();
     for (at, line) in lines.iter().enumerate() {
         let marked = line.text.trim_start().starts_with(['#', '*', '_']);
         if hidden.get(at) == Some(&true) || !marked || heading_key(clean(line.text.trim())) != title {
@@ -265,11 +271,10 @@ fn copies(lines: &[Line], format: &Format, texts: &[String]) -> Vec<bool> {
     hidden
 }
 
-/// How many of the lines are a copy of the text; `None` if they are none.
-fn copied_lines(lines: &[Line], text: &str) -> Option<usize> {
-    let wanted: Vec<&str> = text.trim().lines().map(str::trim_end).collect();
+/// How many of the lines are a copy of the text's lines; `None` if they are none.
+fn copied_lines(lines: &[Line], wanted: &[&str]) -> Option<usize> {
     let copied = wanted.len() <= lines.len() && wanted.iter().zip(lines).all(|(a, b)| *a == b.text.trim_end());
-    (copied && !text.trim().is_empty()).then_some(wanted.len())
+    copied.then_some(wanted.len())
 }
 
 fn kinds(lines: &[Line], hidden: &[bool], fences: &[Fence], format: &Format) -> Vec<Kind> {
@@ -297,8 +302,12 @@ fn kinds(lines: &[Line], hidden: &[bool], fences: &[Fence], format: &Format) -> 
 }
 
 /// The marker a line consists of, in any case, with or without bold, list mark and final period.
-fn marker_of(line: &str, format: &Format) -> Option<usize> {
+pub(in crate::reply) fn marker_of(line: &str, format: &Format) -> Option<usize> {
     if format.markers.is_empty() || line.len() > 80 {
+        return None;
+    }
+    let first = line.chars().find(|c| c.is_alphabetic())?.to_ascii_lowercase();
+    if !format.markers.iter().any(|marker| marker.starts_with(first)) {
         return None;
     }
     let plain = straighten(line);

@@ -98,6 +98,10 @@ pub enum Matched {
 impl Format {
     /// Matches a written title.
     pub fn find(&self, title: &str) -> Matched {
+        // A key is shorter than its title, and no title of a format is nearly as long.
+        if title.len() > 1_000 {
+            return Matched::None;
+        }
         let key = heading_key(&straighten(title));
         if key.is_empty() || key.len() > 100 {
             return Matched::None;
@@ -122,8 +126,17 @@ impl Format {
         }
     }
 
+    /// Whether a title is that of one of its headings, or near one.
+    pub fn knows(&self, title: &str) -> bool {
+        !matches!(self.find(clean(title)), Matched::None)
+    }
+
     /// Whether a line alone is a recognised heading: number signs, or bold alone on the line.
     pub fn is_title_line(&self, line: &str) -> bool {
+        // A cheap first look: nearly all lines are text.
+        if !line.trim_start().starts_with(|c: char| matches!(c, '#' | '*' | '_') || !c.is_ascii()) {
+            return false;
+        }
         let line = straighten(line);
         let trimmed = line.trim();
         let title = trimmed.trim_start_matches('#');
@@ -135,19 +148,38 @@ impl Format {
 fn fit(rule: &'static Rule, key: &str) -> Option<Match> {
     let (base, number) = if rule.numbered { split_number(key) } else { (key, None) };
     let of = |fit| Some(Match { rule, fit, number });
-    let canonical = heading_key(rule.title);
-    if base == canonical {
+    if has_key(rule.title, base) {
         return of(Fit::Canonical);
     }
     let usable = rule.heading != Heading::TaskSection || number.is_some();
-    let synonyms: Vec<String> = rule.synonyms.iter().map(|title| heading_key(title)).collect();
-    if usable && synonyms.iter().any(|synonym| synonym == base) {
+    if usable && rule.synonyms.iter().any(|title| has_key(title, base)) {
         return of(Fit::Synonym);
     }
-    let letters = |text: &str| text.chars().filter(char::is_ascii_alphabetic).count();
-    let near = |title: &str| letters(title) >= 6 && letters(base) >= 6 && within(base, title, 2);
-    (near(&canonical) || usable && synonyms.iter().any(|title| near(title))).then_some(())?;
+    let letters = |text: &str| text.bytes().filter(u8::is_ascii_alphabetic).count();
+    let own = letters(base);
+    let near = |title: &str| {
+        let other = letters(title);
+        other >= 6 && own >= 6 && own.abs_diff(other) <= 2 && within(base, &heading_key(title), 2)
+    };
+    (near(rule.title) || usable && rule.synonyms.iter().any(|title| near(title))).then_some(())?;
     of(Fit::Near)
+}
+
+/// Whether `key` is the heading key of an ASCII title, without writing that key down.
+fn has_key(title: &str, key: &str) -> bool {
+    let mut wanted = key.bytes();
+    let (mut gap, mut begun) = (false, false);
+    for letter in title.bytes() {
+        if !letter.is_ascii_alphanumeric() {
+            gap = begun;
+            continue;
+        }
+        if gap && wanted.next() != Some(b'-') || wanted.next() != Some(letter.to_ascii_lowercase()) {
+            return false;
+        }
+        (gap, begun) = (false, true);
+    }
+    wanted.next().is_none()
 }
 
 /// A key before its first number, and the number. Words behind the number are dropped.

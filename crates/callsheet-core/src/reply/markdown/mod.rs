@@ -14,9 +14,13 @@ mod text;
 mod thinking;
 mod wrapper;
 
+pub(in crate::reply) use document::marker_of;
 pub use document::{Document, Prepare, Section};
 pub use fence::Fence;
+pub(in crate::reply) use fence::{Part, Tracker};
 pub use heading::{Format, Heading, Rule};
+pub(in crate::reply) use label::label_line;
 pub use label::{Label, LabelRule, item_text};
 pub use pieces::{Labelled, Piece, PieceKind};
-pub use text::{MAX_REPLY_BYTES, from_bytes, straighten};
+pub(in crate::reply) use text::plain_start;
+pub use text::{MAX_REPLY_BYTES, from_bytes, odd_places, straighten};

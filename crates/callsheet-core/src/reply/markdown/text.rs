@@ -1,6 +1,7 @@
 //! Text before it is read as Markdown (spec 4.2): bytes to text, size, line ends, odd characters.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Largest reply that is read, bytes (spec 4.8 `reply-too-large`).
 pub const MAX_REPLY_BYTES: usize = 2 * 1024 * 1024;
@@ -41,10 +42,15 @@ fn is_odd_space(c: char) -> bool {
     matches!(c, '\u{a0}' | '\u{2007}' | '\u{202f}' | '\u{2002}' | '\u{2003}' | '\u{2009}' | '\u{3000}')
 }
 
+fn is_smart_quote(c: char) -> bool {
+    matches!(c, '‘' | '’' | '‚' | '“' | '”' | '„')
+}
+
 /// Smart quotes, no-break and zero-width characters as plain ones (spec 4.4 `quotes-straightened`).
 pub fn straighten(text: &str) -> Cow<'_, str> {
-    let odd = |c: char| is_zero_width(c) || is_odd_space(c) || matches!(c, '‘' | '’' | '‚' | '“' | '”' | '„');
-    if !text.contains(odd) {
+    let odd = |c: char| is_zero_width(c) || is_odd_space(c) || is_smart_quote(c);
+    // All odd characters lie beyond ASCII, and nearly all lines do not.
+    if text.is_ascii() || !text.contains(odd) {
         return Cow::Borrowed(text);
     }
     let plain = text.chars().filter(|c| !is_zero_width(*c)).map(|c| match c {
@@ -56,10 +62,30 @@ pub fn straighten(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain.collect())
 }
 
+/// Where [`straighten`] changes a text, as bytes of the straight text; a character that is dropped is an empty range.
+pub fn odd_places(text: &str) -> Vec<Range<usize>> {
+    let mut places = Vec::new();
+    let mut at = 0;
+    for c in text.chars() {
+        if is_zero_width(c) {
+            places.push(at..at);
+        } else if is_odd_space(c) || is_smart_quote(c) {
+            places.push(at..at + 1);
+            at += 1;
+        } else {
+            at += c.len_utf8();
+        }
+    }
+    places
+}
+
 /// A line whose beginning (blanks, then a heading, list or emphasis mark) hides behind odd characters, with a plain
 /// beginning; `None` if there is nothing to mend.
 pub fn plain_start(line: &str) -> Option<String> {
     let odd = |c: char| is_zero_width(c) || is_odd_space(c);
+    if line.is_ascii() {
+        return None;
+    }
     let end = line.find(|c: char| !(c.is_whitespace() || odd(c) || "#*-+_`>.)".contains(c) || c.is_ascii_digit()));
     let (start, rest) = line.split_at(end.unwrap_or(line.len()));
     if !start.contains(odd) || !start.contains(|c: char| "#*-+_0123456789".contains(c)) {

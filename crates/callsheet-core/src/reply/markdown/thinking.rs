@@ -15,13 +15,19 @@ const TAGS: [(&str, &str); 4] = [
 
 /// Takes reasoning out of the lines and returns it. Lines that become empty are marked removed.
 pub fn remove(lines: &mut [Line], format: &Format, notes: &mut Notes) -> String {
-    let original: Vec<String> = lines.iter().map(|line| line.text.clone()).collect();
     let mut thinking = String::new();
+    if !lines.iter().any(|line| line.text.contains('<')) {
+        return thinking;
+    }
+    let original: Vec<String> = lines.iter().map(|line| line.text.clone()).collect();
     drop_unopened(lines, &original, format, &mut thinking, notes);
     let mut tracker = Tracker::default();
-    let mut open: Option<(&str, usize, String)> = None;
+    let mut open: Option<(&str, usize)> = None;
     for (at, line) in lines.iter_mut().enumerate() {
         if open.is_none() && tracker.next(&line.text) != Part::Outside {
+            continue;
+        }
+        if open.is_none() && !line.text.contains('<') {
             continue;
         }
         let had_text = !line.text.trim().is_empty();
@@ -31,8 +37,8 @@ pub fn remove(lines: &mut [Line], format: &Format, notes: &mut Notes) -> String 
             line.text = kept;
         }
     }
-    if let Some((_, start, kept)) = open {
-        close_at_heading(lines, &original, start, &kept, format, notes);
+    if let Some((_, start)) = open {
+        close_at_heading(lines, &original, start, format, notes);
     }
     thinking
 }
@@ -41,14 +47,14 @@ pub fn remove(lines: &mut [Line], format: &Format, notes: &mut Notes) -> String 
 fn take(
     line: &str,
     at: usize,
-    open: &mut Option<(&'static str, usize, String)>,
+    open: &mut Option<(&'static str, usize)>,
     thinking: &mut String,
     notes: &mut Notes,
 ) -> String {
     let mut kept = String::new();
     let mut rest = line;
     loop {
-        if let Some((close, start, _)) = open {
+        if let Some((close, start)) = open {
             let Some((inside, after)) = split_ignoring_case(rest, close) else {
                 thinking.push_str(rest);
                 thinking.push('\n');
@@ -61,42 +67,24 @@ fn take(
             *open = None;
             rest = after;
         } else {
-            let first = TAGS
-                .iter()
-                .filter_map(|(tag, close)| {
-                    split_ignoring_case(rest, tag).map(|(before, after)| (before, after, *close))
-                })
-                .min_by_key(|(before, _, _)| before.len());
-            let Some((before, after, close)) = first else {
+            let Some((before, after, close)) = split_opening(rest) else {
                 kept.push_str(rest);
                 return kept;
             };
             kept.push_str(before);
-            *open = Some((close, at, kept.clone()));
+            *open = Some((close, at));
             rest = after;
         }
     }
 }
 
-/// A block that never closes ends before the first recognised heading; without one it takes all the rest.
-fn close_at_heading(
-    lines: &mut [Line],
-    original: &[String],
-    start: usize,
-    kept: &str,
-    format: &Format,
-    notes: &mut Notes,
-) {
+/// A block that never closes ends before the first recognised heading; without one it takes all the rest. The line it
+/// opens on has lost it already.
+fn close_at_heading(lines: &mut [Line], original: &[String], start: usize, format: &Format, notes: &mut Notes) {
     let next = original.iter().enumerate().skip(start + 1).find(|(_, text)| format.is_title_line(text));
     let end = next.map_or(original.len(), |(at, _)| at);
-    for (at, line) in lines.iter_mut().enumerate().skip(start) {
-        let text = original.get(at).map_or("", String::as_str);
-        if at >= end {
-            *line = Line { text: text.to_owned(), removed: false };
-        } else if at == start {
-            line.text = kept.to_owned();
-            line.removed = kept.trim().is_empty();
-        }
+    for (line, text) in lines.iter_mut().zip(original).skip(end) {
+        *line = Line { text: text.clone(), removed: false };
     }
     notes.repair(RepairCode::ThinkingRemoved, span(start, end.saturating_sub(1)), "unclosed", "");
 }
@@ -126,8 +114,10 @@ fn first_unopened(original: &[String]) -> Option<(usize, String)> {
         if tracker.next(text) != Part::Outside {
             continue;
         }
-        let opens =
-            TAGS.iter().filter_map(|(tag, _)| split_ignoring_case(text, tag).map(|(before, _)| before.len())).min();
+        if !text.contains('<') {
+            continue;
+        }
+        let opens = split_opening(text).map(|(before, ..)| before.len());
         for (_, close) in TAGS {
             if let Some((before, after)) = split_ignoring_case(text, close)
                 && opens.is_none_or(|open| before.len() < open)
@@ -142,10 +132,23 @@ fn first_unopened(original: &[String]) -> Option<(usize, String)> {
     None
 }
 
+/// Splits at the first opening tag of any kind, in any case; gives the tag that closes it. One look at the text.
+fn split_opening(text: &str) -> Option<(&str, &str, &'static str)> {
+    text.match_indices('<').find_map(|(at, _)| {
+        let rest = text.get(at..)?;
+        let (tag, close) = TAGS.into_iter().find(|(tag, _)| begins(rest, tag))?;
+        Some((text.get(..at)?, rest.get(tag.len()..)?, close))
+    })
+}
+
 /// Splits at the first occurrence of an ASCII `tag` in any case.
 fn split_ignoring_case<'a>(text: &'a str, tag: &str) -> Option<(&'a str, &'a str)> {
-    let at = text.as_bytes().windows(tag.len()).position(|window| window.eq_ignore_ascii_case(tag.as_bytes()))?;
+    let (at, _) = text.match_indices('<').find(|(at, _)| text.get(*at..).is_some_and(|rest| begins(rest, tag)))?;
     Some((text.get(..at)?, text.get(at + tag.len()..)?))
+}
+
+fn begins(text: &str, tag: &str) -> bool {
+    text.get(..tag.len()).is_some_and(|head| head.eq_ignore_ascii_case(tag))
 }
 
 fn span(first: usize, last: usize) -> Span {

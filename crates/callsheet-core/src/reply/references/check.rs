@@ -36,8 +36,18 @@ impl Checking<'_> {
         wanted: &str,
         values: impl IntoIterator<Item = &'v str>,
     ) {
-        let issue = self.issue(code, variant, &[]).allowed(wanted, values);
+        let values: Vec<&str> = values.into_iter().collect();
+        let mut issue = self.issue(code, variant, &[]);
+        if self.notes.may_compare(values.len()) {
+            issue = issue.allowed(wanted, values);
+        }
         self.notes.push(issue);
+    }
+
+    /// Slugs that the task may refer to, unless too many were listed already.
+    pub fn usable(&self) -> Vec<String> {
+        let affordable = self.notes.may_compare(self.scope.producers().len());
+        if affordable { self.scope.usable() } else { Vec::new() }
     }
 
     /// Records a repair of the target.
@@ -177,8 +187,9 @@ fn check_kind(target: Target, checking: &mut Checking<'_>) -> Option<(Target, u3
             None
         }
         Target::Plan(PlanPart::Section(number)) if number == 0 || number > checking.scope.sections => {
-            let sections: Vec<String> =
-                (1..=checking.scope.sections).map(|n| format!("plan:task-section-{n}")).collect();
+            let count =
+                if checking.notes.may_compare(checking.scope.sections as usize) { checking.scope.sections } else { 0 };
+            let sections: Vec<String> = (1..=count).map(|n| format!("plan:task-section-{n}")).collect();
             let wanted = target.to_string();
             checking.refuse(IssueCode::AnchorMissing, "section", &wanted, sections.iter().map(String::as_str));
             None

@@ -1,8 +1,10 @@
 //! The links of a `References` value (spec 3.3): Markdown links, and what is read as one (`reference-bare`,
 //! `link-unwrapped`, `quotes-straightened`).
 
+use std::collections::BTreeMap;
+
 use crate::reply::RepairCode;
-use crate::reply::markdown::straighten;
+use crate::reply::markdown::{odd_places, straighten};
 use crate::reply::near::folded;
 
 /// Longest link, characters; it keeps reading linear.
@@ -41,11 +43,10 @@ pub fn written_links(value: &str) -> Vec<WrittenLink> {
         let straight = straighten(line);
         let first = links.len();
         let separated = line_links(&straight, at, &mut links);
-        let odd = straight != *line;
+        if straight != *line {
+            odd_links(line, &straight, links.get_mut(first..).unwrap_or_default());
+        }
         for (index, link) in links.iter_mut().enumerate().skip(first) {
-            if odd && (!line.contains(&link.raw)) {
-                link.repairs.push(RepairCode::QuotesStraightened);
-            }
             // A separator other than a space, and a line of its own, is read as a space.
             if (separated && index > first || at > 0 && index == first) && link.linked {
                 link.repairs.push(RepairCode::ReferenceBare);
@@ -59,8 +60,26 @@ pub fn written_links(value: &str) -> Vec<WrittenLink> {
     links
 }
 
+/// Marks the links that had odd characters in the line as written. They stand in the straight line in order, so that
+/// one walk finds them.
+fn odd_links(line: &str, straight: &str, links: &mut [WrittenLink]) {
+    let places = odd_places(line);
+    let mut from = 0;
+    for link in links {
+        let Some(start) = straight.get(from..).and_then(|rest| rest.find(link.raw.as_str())) else { continue };
+        let (start, end) = (from + start, from + start + link.raw.len());
+        let next = places.partition_point(|place| place.end <= start);
+        if places.get(next).is_some_and(|place| place.start < end) {
+            link.repairs.push(RepairCode::QuotesStraightened);
+        }
+        from = end;
+    }
+}
+
 /// The links of one line; tells whether something other than blanks separates them.
 fn line_links(line: &str, at: usize, links: &mut Vec<WrittenLink>) -> bool {
+    let line = line.trim_end();
+    let brackets = Brackets::of(line);
     let marked = crate::reply::markdown::item_text(line);
     let mut rest = marked.unwrap_or(line);
     let mut separated = marked.is_some();
@@ -72,7 +91,7 @@ fn line_links(line: &str, at: usize, links: &mut Vec<WrittenLink>) -> bool {
         if rest.is_empty() {
             return separated;
         }
-        if let Some((link, after)) = linked(rest, at) {
+        if let Some((link, after)) = linked(rest, at, &brackets) {
             links.push(link);
             rest = after;
             continue;
@@ -137,16 +156,57 @@ fn bare_word(text: &str) -> (&str, &str) {
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
+/// The brackets of a line and where each is closed, found in one walk.
+struct Brackets<'a> {
+    line: &'a str,
+    pairs: BTreeMap<usize, usize>,
+}
+
+impl<'a> Brackets<'a> {
+    fn of(line: &'a str) -> Self {
+        let mut pairs = BTreeMap::new();
+        let (mut square, mut round) = (Vec::new(), Vec::new());
+        let mut escaped = false;
+        for (at, sign) in line.bytes().enumerate() {
+            let open = match sign {
+                _ if escaped => None,
+                b'[' => {
+                    square.push(at);
+                    None
+                }
+                b'(' => {
+                    round.push(at);
+                    None
+                }
+                b']' => square.pop(),
+                b')' => round.pop(),
+                _ => None,
+            };
+            escaped = !escaped && sign == b'\\';
+            if let Some(open) = open.filter(|open| at - open <= LONGEST) {
+                pairs.insert(open, at);
+            }
+        }
+        Self { line, pairs }
+    }
+
+    /// The text between the bracket with which `text`, a tail of the line, begins and the one that closes it, and the
+    /// text behind.
+    fn split(&self, text: &'a str, open: char) -> Option<(&'a str, &'a str)> {
+        let start = self.line.len().checked_sub(text.len())?;
+        let end = text.starts_with(open).then(|| self.pairs.get(&start))??;
+        Some((self.line.get(start + 1..*end)?, self.line.get(end + 1..)?))
+    }
+}
+
 /// `[title](target)` at the start of the text, however it is wrapped, and the text behind it.
-fn linked(text: &str, at: usize) -> Option<(WrittenLink, &str)> {
+fn linked<'a>(text: &'a str, at: usize, brackets: &Brackets<'a>) -> Option<(WrittenLink, &'a str)> {
     let body = text.trim_start_matches(['*', '_', '`', '<', '!']);
     let wrapped = body.len() < text.len();
-    let (inner, after) = bracketed(body, '[', ']')?;
+    let (inner, after) = brackets.split(body, '[')?;
     let gap = after.len() - after.trim_start_matches(' ').len();
-    let Some((target, tail)) = bracketed(after.trim_start_matches(' '), '(', ')') else {
-        // `[README.md]` alone: its text is the target.
-        return None;
-    };
+    // `[README.md]` alone: its text is the target.
+    let (target, tail) = brackets.split(after.trim_start_matches(' '), '(')?;
     let (target, angle) = unwrap_target(target);
     let title = unescape(inner);
     // Blanks and marks together, so that reading what was read changes nothing.
@@ -161,30 +221,6 @@ fn linked(text: &str, at: usize) -> Option<(WrittenLink, &str)> {
     }
     let raw = text.get(..text.len() - tail.len()).unwrap_or(text).trim().to_owned();
     Some((WrittenLink { title, target, raw, line: at, linked: true, repairs }, tail))
-}
-
-/// The text between a bracket at the start and the one that closes it, and the text behind.
-fn bracketed(text: &str, open: char, close: char) -> Option<(&str, &str)> {
-    let mut depth = 0_usize;
-    let mut escaped = false;
-    for (at, c) in text.char_indices().take(LONGEST) {
-        if at == 0 && c != open {
-            return None;
-        }
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            c if c == open => depth += 1,
-            c if c == close => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some((text.get(1..at)?, text.get(at + close.len_utf8()..)?));
-                }
-            }
-            _ => {}
-        }
-    }
-    None
 }
 
 /// A target without angle brackets, code style and link title, and whether there were any.

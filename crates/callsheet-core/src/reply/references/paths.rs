@@ -2,6 +2,7 @@
 
 use crate::reply::near::within;
 use crate::reply::{Answer, Candidates, FileFacts, IssueCode, Lookup, RepairCode};
+use crate::sheet::is_symbol_suffix;
 use crate::spec::{Fragment, Target};
 
 use super::check::Checking;
@@ -85,7 +86,7 @@ fn anchor(text: String, facts: &FileFacts, checking: &mut Checking<'_>) -> Optio
         return Some(Fragment::Anchor(text));
     }
     let anchors = &facts.anchors;
-    let suffixes = anchors.iter().filter(|full| is_suffix(&text, full)).count();
+    let suffixes = anchors.iter().filter(|full| is_symbol_suffix(&text, full)).count();
     if suffixes > 1 {
         checking.refuse(IssueCode::SymbolAmbiguous, "", &text, anchors.iter().map(String::as_str));
         return None;
@@ -101,15 +102,6 @@ fn anchor(text: String, facts: &FileFacts, checking: &mut Checking<'_>) -> Optio
     let code = if is_markdown(&facts.path) { IssueCode::AnchorMissing } else { IssueCode::SymbolNotFound };
     checking.refuse(code, "file", &text, anchors.iter().map(String::as_str));
     None
-}
-
-/// Whether a symbol path ends with another one, by whole parts.
-fn is_suffix(text: &str, full: &str) -> bool {
-    let parts = |path: &str| -> Vec<String> {
-        path.replace("::", ".").split(['.', '-']).filter(|part| !part.is_empty()).map(str::to_owned).collect()
-    };
-    let (wanted, full) = (parts(text), parts(full));
-    !wanted.is_empty() && full.ends_with(&wanted)
 }
 
 fn is_markdown(path: &str) -> bool {

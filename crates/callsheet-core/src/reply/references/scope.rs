@@ -1,6 +1,9 @@
 //! What a task may refer to besides files.
 
-use crate::reply::ReadContext;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::reply::{Notes, ReadContext};
 use crate::sheet::heading_key;
 use crate::spec::Slug;
 
@@ -31,7 +34,10 @@ pub struct Producer {
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     /// Tasks of the list in sheet order, then finished tasks outside it.
-    pub producers: Vec<Producer>,
+    producers: Vec<Producer>,
+    index: Index,
+    /// Heading keys of the prompt and follow-ups, once they are asked for.
+    headings: OnceCell<Vec<String>>,
     /// Index of the task itself among the producers.
     pub own: Option<usize>,
     /// 0-based step of the task itself.
@@ -44,7 +50,52 @@ pub struct Scope {
     pub one_run: bool,
 }
 
+/// Where producers stand, so that a reference costs the same in a sheet of any size.
+#[derive(Clone, Debug, Default)]
+struct Index {
+    by_slug: BTreeMap<Slug, usize>,
+    by_alias: BTreeMap<Slug, usize>,
+    /// Written names that several tasks have.
+    repeated: BTreeSet<Slug>,
+    /// Tasks of the list, in sheet order.
+    listed: Vec<usize>,
+    /// Earliest step with a writer that is not done.
+    first_writer: Option<u32>,
+}
+
+impl Index {
+    fn of(producers: &[Producer]) -> Self {
+        let mut index = Self::default();
+        let mut written = BTreeSet::new();
+        for (at, task) in producers.iter().enumerate() {
+            if let Some(slug) = &task.slug {
+                index.by_slug.entry(slug.clone()).or_insert(at);
+            }
+            for alias in &task.aliases {
+                index.by_alias.entry(alias.clone()).or_insert(at);
+            }
+            if let Some(slug) = &task.repeated
+                && !written.insert(slug.clone())
+            {
+                index.repeated.insert(slug.clone());
+            }
+            if let Some(step) = task.step {
+                index.listed.push(at);
+                if task.writer && !task.done {
+                    index.first_writer = Some(index.first_writer.map_or(step, |first| first.min(step)));
+                }
+            }
+        }
+        index
+    }
+}
+
 impl Scope {
+    /// The scope of a sheet with these producers; `sections` is the number of its task sections.
+    pub fn of_sheet(producers: Vec<Producer>, sections: u32) -> Self {
+        Self { index: Index::of(&producers), producers, sections, ..Self::default() }
+    }
+
     /// The scope of the task being refined or executed.
     pub fn of_current(context: &ReadContext) -> Self {
         let own = context
@@ -74,17 +125,37 @@ impl Scope {
             .and_then(|task| context.catalog.iter().find(|skill| Some(&skill.name) == task.skill.as_ref()))
             .map(|skill| &skill.policy);
         let one_run = policy.is_none_or(one_run);
-        Self { producers, own, step, sections, same_step: false, one_run }
+        Self { own, step, one_run, ..Self::of_sheet(producers, sections) }
+    }
+
+    /// Tasks of the list in sheet order, then finished tasks outside it.
+    pub fn producers(&self) -> &[Producer] {
+        &self.producers
+    }
+
+    /// The task with this slug or alias.
+    pub(super) fn at(&self, slug: &Slug) -> Option<usize> {
+        self.index.by_slug.get(slug).or_else(|| self.index.by_alias.get(slug)).copied()
+    }
+
+    /// Whether several tasks were written with this name.
+    pub(super) fn is_repeated(&self, slug: &Slug) -> bool {
+        self.index.repeated.contains(slug)
+    }
+
+    /// The task that is number `at` of the list, from 0.
+    pub(super) fn listed(&self, at: usize) -> Option<usize> {
+        self.index.listed.get(at).copied()
     }
 
     /// Whether an earlier step has a writer, so that a missing file may come to be (`not-yet`).
     pub fn writer_before(&self) -> bool {
-        self.producers.iter().any(|task| task.writer && !task.done && task.step.is_some_and(|step| step < self.step))
+        self.index.first_writer.is_some_and(|step| step < self.step)
     }
 
     /// The task whose output a target reads, however its slug is written; `None` if that is unclear.
-    pub fn producer_of(&self, target: &crate::spec::Target) -> Option<usize> {
-        super::tasks::producer_of(target, self)
+    pub fn producer_of(&self, target: &crate::spec::Target, notes: &Notes) -> Option<usize> {
+        super::tasks::producer_of(target, self, notes)
     }
 
     /// Slugs that the task may refer to, for issues.
@@ -98,21 +169,16 @@ impl Scope {
             .collect()
     }
 
-    /// Heading keys of the prompt and follow-ups.
-    pub(super) fn prompt_headings(context: &ReadContext) -> Vec<String> {
-        let mut keys: Vec<String> = Vec::new();
-        for prompt in &context.prompts {
-            for line in prompt.lines() {
+    /// Heading keys of the prompt and follow-ups, at most 1,000.
+    pub(super) fn prompt_headings(&self, context: &ReadContext) -> &[String] {
+        self.headings.get_or_init(|| {
+            let mut seen = BTreeSet::new();
+            let titles = context.prompts.iter().flat_map(|prompt| prompt.lines()).filter_map(|line| {
                 let title = line.trim_start_matches('#');
-                if title.len() < line.len() && title.starts_with(' ') {
-                    let key = heading_key(title);
-                    if !key.is_empty() && !keys.contains(&key) && keys.len() < 1_000 {
-                        keys.push(key);
-                    }
-                }
-            }
-        }
-        keys
+                (title.len() < line.len() && title.starts_with(' ')).then(|| heading_key(title))
+            });
+            titles.filter(|key| !key.is_empty() && seen.insert(key.clone())).take(1_000).collect()
+        })
     }
 }
 

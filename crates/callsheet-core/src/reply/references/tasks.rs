@@ -1,7 +1,7 @@
 //! References to outputs of tasks and to headings of the prompt (spec 5.1, 5.5).
 
 use crate::reply::near::within;
-use crate::reply::{IssueCode, RepairCode};
+use crate::reply::{IssueCode, Notes, RepairCode};
 use crate::sheet::heading_key;
 use crate::spec::{Slug, Target};
 
@@ -25,11 +25,11 @@ enum Found {
 /// Checks a reference to the output or a details file of a task.
 pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
     let slug = target.producer()?.clone();
-    let (at, near) = match find(&slug, checking.scope) {
+    let (at, near) = match find(&slug, checking.scope, checking.notes) {
         Found::Exact(at) => (at, false),
         Found::Near(at) => (at, true),
         Found::Repeated => {
-            let usable = checking.scope.usable();
+            let usable = checking.usable();
             checking.refuse(IssueCode::ReferenceAmbiguous, "", slug.as_str(), usable.iter().map(String::as_str));
             return None;
         }
@@ -38,7 +38,7 @@ pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Targ
             return None;
         }
     };
-    let producer = checking.scope.producers.get(at)?;
+    let producer = checking.scope.producers().get(at)?;
     in_order(at, producer, checking)?;
     let slug = producer.slug.clone()?;
     let tokens = producer.tokens;
@@ -60,12 +60,12 @@ pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Targ
 }
 
 /// The producer of a target, if one is clear. A bare `#x` may name a task.
-pub(super) fn producer_of(target: &Target, scope: &Scope) -> Option<usize> {
+pub(super) fn producer_of(target: &Target, scope: &Scope, notes: &Notes) -> Option<usize> {
     let slug = match target {
         Target::PromptHeading(key) => Slug::new(key),
         other => other.producer()?.clone(),
     };
-    match find(&slug, scope) {
+    match find(&slug, scope, notes) {
         Found::Exact(at) | Found::Near(at) => Some(at),
         _ => None,
     }
@@ -73,10 +73,11 @@ pub(super) fn producer_of(target: &Target, scope: &Scope) -> Option<usize> {
 
 /// Checks a bare `#x`: a heading of the prompt, or a task named without `-results`.
 pub(super) fn check_heading(key: &str, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
-    let headings = Scope::prompt_headings(checking.context);
+    let scope = checking.scope;
+    let headings = scope.prompt_headings(checking.context);
     let is_heading = headings.iter().any(|heading| heading == key);
     let slug = Slug::new(key);
-    let task = find(&slug, checking.scope);
+    let task = find(&slug, scope, checking.notes);
     match (is_heading, &task) {
         (true, Found::Exact(_)) => {
             let both = [format!("#{key}-results"), format!("#{key}")];
@@ -92,7 +93,8 @@ pub(super) fn check_heading(key: &str, checking: &mut Checking<'_>) -> Option<(T
         }
         (false, _) => {}
     }
-    let near: Vec<&String> = headings.iter().filter(|heading| within(heading, key, 2)).collect();
+    let searched = if checking.notes.may_compare(headings.len()) { headings } else { &[] };
+    let near: Vec<&String> = searched.iter().filter(|heading| within(heading, key, 2)).collect();
     match (near.as_slice(), task) {
         ([heading], Found::None) => {
             let target = Target::PromptHeading((*heading).clone());
@@ -101,7 +103,7 @@ pub(super) fn check_heading(key: &str, checking: &mut Checking<'_>) -> Option<(T
         }
         ([], Found::Near(_)) => check(Target::TaskOutput { slug, heading: None }, checking),
         _ => {
-            let mut usable = checking.scope.usable();
+            let mut usable = checking.usable();
             usable.extend(headings.iter().map(|heading| format!("#{heading}")));
             let wanted = format!("#{key}");
             checking.refuse(IssueCode::AnchorMissing, "", &wanted, usable.iter().map(String::as_str));
@@ -111,20 +113,16 @@ pub(super) fn check_heading(key: &str, checking: &mut Checking<'_>) -> Option<(T
 }
 
 fn missing(slug: &Slug, checking: &mut Checking<'_>) {
-    let usable = checking.scope.usable();
+    let usable = checking.usable();
     let wanted = format!("#{slug}-results");
     checking.refuse(IssueCode::AnchorMissing, "task", &wanted, usable.iter().map(String::as_str));
 }
 
-fn find(slug: &Slug, scope: &Scope) -> Found {
-    let tasks = || scope.producers.iter().enumerate();
-    if tasks().filter(|(_, task)| task.repeated.as_ref() == Some(slug)).count() > 1 {
+fn find(slug: &Slug, scope: &Scope, notes: &Notes) -> Found {
+    if scope.is_repeated(slug) {
         return Found::Repeated;
     }
-    if let Some((at, _)) = tasks().find(|(_, task)| task.slug.as_ref() == Some(slug)) {
-        return Found::Exact(at);
-    }
-    if let Some((at, _)) = tasks().find(|(_, task)| task.aliases.contains(slug)) {
+    if let Some(at) = scope.at(slug) {
         return Found::Exact(at);
     }
     if let Some(at) = by_list_number(slug, scope) {
@@ -132,17 +130,21 @@ fn find(slug: &Slug, scope: &Scope) -> Found {
     }
     let text = slug.as_str();
     let trimmed = text.strip_suffix("-results").or_else(|| text.strip_suffix("-md")).unwrap_or(text);
+    if let Some(at) = scope.at(&Slug::new(trimmed)) {
+        return Found::Near(at);
+    }
+    if !notes.may_compare(scope.producers().len()) {
+        return Found::None;
+    }
     let fits = |other: &Slug| {
         let other = other.as_str();
-        other == trimmed || other.len().abs_diff(trimmed.len()) <= 6 && near_slug(other, trimmed)
+        other.len().abs_diff(trimmed.len()) <= 6 && near_slug(other, trimmed)
     };
-    let mut fitting = tasks().filter(|(_, task)| task.slug.as_ref().is_some_and(fits)).map(|(at, _)| at);
+    let tasks = scope.producers().iter().enumerate();
+    let mut fitting = tasks.filter(|(_, task)| task.slug.as_ref().is_some_and(fits)).map(|(at, _)| at);
     match (fitting.next(), fitting.next()) {
         (Some(at), None) => Found::Near(at),
-        (Some(first), Some(_)) => {
-            let exact = tasks().find(|(_, task)| task.slug.as_ref().is_some_and(|slug| slug.as_str() == trimmed));
-            exact.map_or(Found::Tie, |(at, _)| Found::Near(at.max(first.min(at))))
-        }
+        (Some(_), Some(_)) => Found::Tie,
         _ => Found::None,
     }
 }
@@ -164,10 +166,8 @@ fn by_list_number(slug: &Slug, scope: &Scope) -> Option<usize> {
     let (stem, number) = slug.as_str().rsplit_once('-')?;
     let number: usize = number.parse().ok()?;
     let at = number.checked_sub(1)?;
-    let listed: Vec<usize> =
-        scope.producers.iter().enumerate().filter(|(_, task)| task.step.is_some()).map(|(at, _)| at).collect();
-    let index = *listed.get(at)?;
-    let other = scope.producers.get(index)?.slug.as_ref()?;
+    let index = scope.listed(at)?;
+    let other = scope.producers().get(index)?.slug.as_ref()?;
     let same_stem = other
         .as_str()
         .rsplit_once('-')
@@ -179,14 +179,14 @@ fn by_list_number(slug: &Slug, scope: &Scope) -> Option<usize> {
 fn in_order(at: usize, producer: &Producer, checking: &mut Checking<'_>) -> Option<()> {
     let scope = checking.scope;
     if scope.own == Some(at) {
-        let usable = scope.usable();
+        let usable = checking.usable();
         checking.refuse(IssueCode::SelfReference, "", "", usable.iter().map(String::as_str));
         return None;
     }
     let fits =
         producer.done || producer.step.is_some_and(|step| step < scope.step || scope.same_step && step == scope.step);
     if !fits {
-        let usable = scope.usable();
+        let usable = checking.usable();
         checking.refuse(IssueCode::ReferenceOrder, "", "", usable.iter().map(String::as_str));
         return None;
     }

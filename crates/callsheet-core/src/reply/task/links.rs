@@ -13,6 +13,9 @@ use crate::spec::{Slug, Target};
 /// Links looked at in one document.
 const MOST: usize = 200;
 
+/// Places of one document that are looked at because they may be links.
+const PLACES: usize = 10 * MOST;
+
 /// Longest target, characters; anything longer is no link.
 const LONGEST: usize = 500;
 
@@ -167,7 +170,7 @@ fn outside_fences(text: &str) -> Vec<(u32, String)> {
     let mut lines = Vec::new();
     for (at, line) in text.lines().enumerate() {
         let start = line.trim_start();
-        let sign = ['`', '~'].into_iter().find(|sign| start.starts_with(&sign.to_string().repeat(3)));
+        let sign = start.chars().next().filter(|_| start.starts_with("```") || start.starts_with("~~~"));
         match (open, sign) {
             (None, Some(sign)) => open = Some(sign),
             (Some(inside), Some(sign)) if inside == sign => open = None,
@@ -180,6 +183,7 @@ fn outside_fences(text: &str) -> Vec<(u32, String)> {
 
 fn links_in<'a>(lines: impl Iterator<Item = (u32, &'a str)>) -> Vec<FoundLink> {
     let mut links = Vec::new();
+    let mut places = 0;
     for (line, text) in lines {
         let mut from = 0;
         let mut ticks = 0;
@@ -198,7 +202,8 @@ fn links_in<'a>(lines: impl Iterator<Item = (u32, &'a str)>) -> Vec<FoundLink> {
                 links.push(FoundLink { target: plain_target(written), raw, line });
                 from += length;
             }
-            if links.len() >= MOST {
+            places += 1;
+            if links.len() >= MOST || places >= PLACES {
                 return links;
             }
         }

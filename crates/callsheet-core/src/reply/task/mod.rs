@@ -24,7 +24,7 @@ use std::ops::Range;
 use crate::spec::SkillPolicy;
 
 use super::calls::{BlockForm, CallBlock};
-use super::markdown::Document;
+use super::markdown::{Document, Format};
 use super::{Lookup, Phase, ReadContext, ReplyKind};
 
 /// What must be known to read a reply about a task and is not among `context.answers` yet. It is the reading itself, run for its
@@ -39,6 +39,11 @@ pub(super) fn lookups(kind: ReplyKind, text: &str, context: &ReadContext) -> Vec
         ReplyKind::Plan | ReplyKind::Sheet | ReplyKind::Iteration | ReplyKind::Continuation => {}
     }
     notes.wanted()
+}
+
+/// The formats whose headings and markers a result or a turn may hold.
+pub(super) fn formats() -> [Format; 2] {
+    [formats::execution(true, formats::Blocks::Synonym, true), formats::LOOP]
 }
 
 /// The policy of the current task's skill.
@@ -66,7 +71,7 @@ fn call_blocks(document: &Document, range: Range<usize>) -> Vec<CallBlock> {
         if let Some(fence) = fences.next_if(|fence| fence.span.first <= line_of(at)) {
             close(&mut bare, bare_line, &mut blocks);
             let form = BlockForm::Fence { tag: fence.lang.clone() };
-            let line = fence.span.first.saturating_add(1);
+            let line = fence.span.first.saturating_add(1).min(fence.span.last);
             blocks.push(CallBlock { text: fence.content.clone(), form, line, lenient: false });
             at = usize::try_from(fence.span.last).unwrap_or(range.end).max(at + 1);
             continue;

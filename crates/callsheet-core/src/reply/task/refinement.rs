@@ -131,7 +131,7 @@ impl Reader<'_> {
             self.blocks.push(CallBlock {
                 text: fence.content.clone(),
                 form: BlockForm::Fence { tag: fence.lang.clone() },
-                line: fence.span.first.saturating_add(1),
+                line: fence.span.first.saturating_add(1).min(fence.span.last),
                 lenient: true,
             });
         }

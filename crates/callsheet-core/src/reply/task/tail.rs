@@ -24,8 +24,7 @@ pub(super) fn split(text: &str) -> Option<(&str, Tail)> {
     let mut keys_end = None;
     for line in text.split_inclusive('\n') {
         let start = line.trim_start();
-        let sign =
-            start.chars().next().filter(|c| matches!(c, '`' | '~') && start.starts_with(&c.to_string().repeat(3)));
+        let sign = start.chars().next().filter(|_| start.starts_with("```") || start.starts_with("~~~"));
         match (keys_end, fenced, sign) {
             (Some(_), _, _) if is_item(start) => keys_end = Some(offset + line.len()),
             (Some(_), _, _) => break,

@@ -1,6 +1,6 @@
 //! Writer replies (spec 3.9, 3.11): `Change details` blocks become changes of existing files, checked together.
 
-use crate::reply::change::{self, ChangeBlock, ChangeFence, ChangeKey, FileEdit, Files, Shown};
+use crate::reply::change::{self, ChangeBlock, ChangeFence, ChangeKey, FileEdit, Files, Outlines, Shown};
 use crate::reply::markdown::{Document, Heading, Label, PieceKind, Section};
 use crate::reply::{
     Answer, Candidates, Change, ChangeWay, Execution, IssueCode, Lookup, Notes, ReadContext, RepairCode, Severity, Span,
@@ -119,13 +119,14 @@ fn only(other: &Candidates, near: bool) -> Option<(RepairCode, String)> {
 pub(super) fn resolve(changes: &mut [Change], context: &ReadContext, notes: &mut Notes) -> Vec<FileEdit> {
     notes.set_section(Some("Change details"));
     let mut files = Files::new();
+    let mut outlines = Outlines::new();
     let mut clean = true;
     for (index, change) in changes.iter_mut().enumerate() {
-        clean &= place(change, index, &mut files, context, notes);
+        clean &= place(change, index, &mut files, context, notes) && outline(change, &mut outlines, context, notes);
     }
     let refused = notes.issues().iter().any(|issue| issue.severity == Severity::Error);
     let shown = Shown { in_full: &context.shown_in_full, in_part: &context.shown_in_part };
-    let edits = if clean { change::compose(changes, &files, shown, notes) } else { Vec::new() };
+    let edits = if clean { change::compose(changes, &files, &outlines, shown, notes) } else { Vec::new() };
     notes.set_section(None);
     if refused { Vec::new() } else { edits }
 }
@@ -162,7 +163,7 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
         },
         Some(Answer::Unreadable(why)) => return refuse(IssueCode::FileUnreadable, "change", why, &none, notes),
         Some(Answer::Protected) => return refuse(IssueCode::ProtectedPath, "change", "", &none, notes),
-        Some(Answer::Matches(_) | Answer::Content(_)) => {
+        Some(Answer::Matches(_) | Answer::Content(_) | Answer::Symbols(_) | Answer::NoSymbols) => {
             return refuse(IssueCode::LookupMissing, "change", "", &none, notes);
         }
     }
@@ -177,6 +178,22 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
         Some(Answer::Outside(other)) => refuse(IssueCode::OutsideProject, "change", "", other, notes),
         _ => refuse(IssueCode::LookupMissing, "change", "", &none, notes),
     }
+}
+
+/// The symbols of the file, if the change names one.
+fn outline(change: &Change, outlines: &mut Outlines, context: &ReadContext, notes: &mut Notes) -> bool {
+    if !change::names_symbol(change) || outlines.contains_key(&change.path) {
+        return true;
+    }
+    match notes.answer(context, Lookup::Symbols(change.path.clone())) {
+        Some(Answer::Symbols(symbols)) => drop(outlines.insert(change.path.clone(), symbols.clone())),
+        Some(_) => {}
+        None => {
+            notes.push(notes.issue(IssueCode::LookupMissing, "change", change.span, &[("path", &change.path)]));
+            return false;
+        }
+    }
+    true
 }
 
 fn moved(change: &mut Change, code: RepairCode, path: String, notes: &mut Notes) {

@@ -78,6 +78,21 @@ impl<'a> Report<'a> {
         Self { file, lines, issues: Vec::new(), full: false }
     }
 
+    /// Goes on with the issues of a file that was read before.
+    pub(in crate::template) fn continued(file: &'a str, lines: &'a Lines<'a>, issues: Vec<(Bytes, Issue)>) -> Self {
+        let full = issues.len() > MOST;
+        Self { file, lines, issues, full }
+    }
+
+    /// Adds an issue that belongs to a place of another file.
+    pub(in crate::template) fn add_with(&mut self, draft: Draft, path: &str, other: Option<Related>) {
+        let before = self.issues.len();
+        self.add(draft, path);
+        if let Some((_, issue)) = self.issues.get_mut(before) {
+            issue.related.extend(other);
+        }
+    }
+
     /// Adds an issue at `path`. After 200 one T003 follows and nothing more.
     pub(in crate::template) fn add(&mut self, draft: Draft, path: &str) {
         if self.full {

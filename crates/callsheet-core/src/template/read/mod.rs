@@ -9,8 +9,10 @@ mod parts;
 mod scripts;
 mod tasks;
 mod values;
+mod world;
 
 use super::issue::{Code, Draft, Issue, Report, Severity};
+use super::known::Known;
 use super::place::{Bytes, Lines};
 use super::tree::Template;
 use super::xml::{self, Fault, FaultKind, Mode};
@@ -44,8 +46,13 @@ impl FileReading {
 
 /// Reads the bytes of a file. `file` is its name as shown to a person.
 pub fn read_file(file: &str, bytes: &[u8]) -> FileReading {
+    read_file_with(file, bytes, &Known::default())
+}
+
+/// Reads the bytes of a file and checks what it names against the world.
+pub fn read_file_with(file: &str, bytes: &[u8], known: &Known<'_>) -> FileReading {
     match std::str::from_utf8(bytes) {
-        Ok(text) => read_text(file, text),
+        Ok(text) => read_known(file, text, known),
         Err(error) => {
             let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
             let text = std::str::from_utf8(valid).unwrap_or_default();
@@ -61,9 +68,13 @@ pub fn read_file(file: &str, bytes: &[u8]) -> FileReading {
 
 /// Reads the text of a file.
 pub fn read_text(file: &str, text: &str) -> FileReading {
+    read_known(file, text, &Known::default())
+}
+
+fn read_known(file: &str, text: &str, known: &Known<'_>) -> FileReading {
     let lines = Lines::new(text);
     let mut document = xml::parse(text, Mode::Strict);
-    let mut reader = Reader::new(file, text, &lines);
+    let mut reader = Reader::new(file, text, &lines, known);
     for fault in std::mem::take(&mut document.faults) {
         reader.fault(fault);
     }
@@ -84,6 +95,7 @@ pub(super) struct Reader<'a> {
     file: &'a str,
     text: &'a str,
     lines: &'a Lines<'a>,
+    known: &'a Known<'a>,
     report: Report<'a>,
     /// Names of the elements around, outermost first.
     path: Vec<String>,
@@ -94,9 +106,9 @@ pub(super) struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(file: &'a str, text: &'a str, lines: &'a Lines<'a>) -> Self {
+    fn new(file: &'a str, text: &'a str, lines: &'a Lines<'a>, known: &'a Known<'a>) -> Self {
         let report = Report::new(file, lines);
-        Self { file, text, lines, report, path: Vec::new(), task: None, muted: 0 }
+        Self { file, text, lines, known, report, path: Vec::new(), task: None, muted: 0 }
     }
 
     /// Adds an issue here. Structure is not judged inside a damaged element (spec 3).

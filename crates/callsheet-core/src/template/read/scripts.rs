@@ -202,7 +202,7 @@ impl Reader<'_> {
 }
 
 /// Whether a literal path is absolute or climbs above its start.
-fn leads_out(path: &str) -> bool {
+pub(super) fn leads_out(path: &str) -> bool {
     let mut depth = 0_i32;
     for part in path.split(['/', '\\']) {
         match part {

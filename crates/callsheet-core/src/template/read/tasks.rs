@@ -262,6 +262,7 @@ impl Reader<'_> {
         node.refs = element.child("file_paths").map(|child| self.within(child, Self::file_paths));
         node.output = element.child("output_format").and_then(|child| self.within(child, Self::output_format));
         node.tools = element.child("allowed_tools").map(|child| self.within(child, Self::allowed_tools));
+        self.check_world(element, node.tools.as_deref().unwrap_or_default(), node.refs.as_ref());
         node.limits = element.child("limits").map(|child| self.limits(child)).unwrap_or_default();
         node.recovery = element.child("recovery").map(Self::recovery).unwrap_or_default();
         node.manual_xml = self.bool_child(element, "manual_xml");

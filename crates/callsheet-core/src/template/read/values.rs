@@ -214,7 +214,7 @@ fn range_words(range: LimitRange) -> String {
 fn check_json_schema(text: &str, span: Bytes) -> Option<Draft> {
     let message = match serde_json::from_str::<serde_json::Value>(text) {
         Err(error) => format!("the JSON Schema is no JSON: {error}"),
-        Ok(schema) => match crate::template::schema::check(&schema) {
+        Ok(schema) => match crate::template::schema::compile(&schema) {
             Ok(_) => return None,
             Err(message) => format!("this is no JSON Schema: {message}"),
         },

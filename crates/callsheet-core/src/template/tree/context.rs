@@ -66,7 +66,8 @@ pub struct Settings {
     pub accumulate_data: bool,
     /// In which form.
     pub accumulation_format: AccumulationFormat,
-    /// Material is looked up in the memory system.
+    /// Material is looked up in the memory system; `enabled` or `disabled` on the wire.
+    #[serde(with = "fresh_word")]
     pub fresh_context: bool,
 }
 
@@ -84,8 +85,54 @@ pub struct PartialContext {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub accumulation_format: Option<AccumulationFormat>,
     /// `fresh_context`, `enabled` is true.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none", with = "fresh_choice")]
     pub fresh_context: Option<bool>,
+}
+
+/// The words of `fresh_context`.
+#[derive(Clone, Copy, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Fresh {
+    Enabled,
+    Disabled,
+}
+
+impl From<bool> for Fresh {
+    fn from(on: bool) -> Self {
+        if on { Self::Enabled } else { Self::Disabled }
+    }
+}
+
+mod fresh_word {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Fresh;
+
+    // serde gives a reference.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    pub(super) fn serialize<S: Serializer>(on: &bool, serializer: S) -> Result<S::Ok, S::Error> {
+        Fresh::from(*on).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+        Ok(matches!(Fresh::deserialize(deserializer)?, Fresh::Enabled))
+    }
+}
+
+mod fresh_choice {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Fresh;
+
+    // serde gives a reference.
+    #[allow(clippy::ref_option)]
+    pub(super) fn serialize<S: Serializer>(on: &Option<bool>, serializer: S) -> Result<S::Ok, S::Error> {
+        on.map(Fresh::from).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<bool>, D::Error> {
+        Ok(Option::<Fresh>::deserialize(deserializer)?.map(|word| matches!(word, Fresh::Enabled)))
+    }
 }
 
 /// What was written, and what holds.

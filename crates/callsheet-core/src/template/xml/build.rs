@@ -48,7 +48,7 @@ pub(in crate::template) fn parse(text: &str, mode: Mode) -> Document {
     let mut faults = builder.lexer.faults;
     if builder.root.is_none() && !faults.iter().any(|fault| fault.kind == FaultKind::TooLarge) {
         let message = "there is no element";
-        faults.push(Fault::malformed(Bytes::new(start, start), message, "begin with `<templates>`"));
+        faults.push(Fault::malformed(Bytes::new(start, start), message, "begin with `<templates>`").fatal());
     }
     faults.sort_by_key(|fault| (fault.span.start, fault.span.end));
     Document { root: builder.root, faults }
@@ -120,7 +120,7 @@ impl Builder<'_> {
             (None, Item::Text(text)) if text.is_blank() => {}
             (None, Item::Text(_)) => {
                 let message = "text outside of the outermost element";
-                self.lexer.faults.push(Fault::malformed(span, message, "remove it"));
+                self.lexer.faults.push(Fault::malformed(span, message, "remove it").fatal());
             }
             (None, Item::Element(element)) if self.root.is_none() => self.root = Some(element),
             (None, Item::Element(element)) => {
@@ -128,7 +128,7 @@ impl Builder<'_> {
                     self.second = true;
                     let message = "a second outermost element";
                     let advice = "put both into `<templates>`";
-                    self.lexer.faults.push(Fault::malformed(element.tag, message, advice));
+                    self.lexer.faults.push(Fault::malformed(element.tag, message, advice).fatal());
                 }
             }
         }
@@ -219,7 +219,7 @@ impl Builder<'_> {
                 self.owed.remove(owed);
             } else {
                 let message = format!("</{local}> closes nothing");
-                self.lexer.faults.push(Fault::malformed(span, message, "remove it"));
+                self.lexer.faults.push(Fault::malformed(span, message, "remove it").fatal());
             }
             return;
         };

@@ -103,7 +103,7 @@ impl<'a> Lexer<'a> {
             }
             None => {
                 let span = Bytes::new(start, inner);
-                self.malformed(span, format!("this {what} is not closed"), "close it");
+                self.faults.push(Fault::malformed(span, format!("this {what} is not closed"), "close it").fatal());
                 self.at = self.text.len();
                 Bytes::new(inner.min(self.text.len()), self.text.len())
             }
@@ -290,7 +290,7 @@ impl<'a> Lexer<'a> {
 }
 
 /// Characters a name may begin with.
-pub(super) fn is_name_start(character: char) -> bool {
+pub(in crate::template) fn is_name_start(character: char) -> bool {
     character.is_alphabetic() || character == '_' || character == ':'
 }
 

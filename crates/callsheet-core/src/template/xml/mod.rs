@@ -10,6 +10,7 @@ mod mapped;
 mod tests;
 
 pub(in crate::template) use build::{Mode, parse};
+pub(in crate::template) use lexer::is_name_start;
 pub(in crate::template) use mapped::Mapped;
 
 use super::place::Bytes;
@@ -49,11 +50,18 @@ pub(in crate::template) struct Fault {
     pub(in crate::template) advice: &'static str,
     /// Where the thing began that went wrong here.
     pub(in crate::template) opened: Option<Bytes>,
+    /// A lenient reader must not go on: what was meant cannot be told.
+    pub(in crate::template) fatal: bool,
 }
 
 impl Fault {
     fn new(kind: FaultKind, span: Bytes, message: impl Into<String>, advice: &'static str) -> Self {
-        Self { kind, span, message: message.into(), advice, opened: None }
+        Self { kind, span, message: message.into(), advice, opened: None, fatal: false }
+    }
+
+    fn fatal(mut self) -> Self {
+        self.fatal = true;
+        self
     }
 
     fn malformed(span: Bytes, message: impl Into<String>, advice: &'static str) -> Self {
@@ -79,7 +87,7 @@ pub(in crate::template) enum Item {
 }
 
 /// An element as written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::template) struct Element {
     /// Without a prefix.
     pub(in crate::template) name: String,

@@ -1,20 +1,21 @@
-//! Grammars of task lists: plan (spec 3.4), iteration (spec 3.5) and continuation (spec 3.6).
+//! Grammars of task sections (spec 3.4 to 3.6).
 //!
 //! Names are fixed by position (`Task 1`, `Task 2`, … over all sections), so the outputs of earlier sections can be listed
 //! among the links a task may carry. A rule therefore knows its section and the number of tasks before it.
 
 use std::collections::BTreeSet;
 
-use super::{Expr, Grammar};
+use super::Expr;
+use super::form::{Sections, new_link, new_name};
 
 /// Links of one task at most.
-const MAX_LINKS: u32 = 3;
+pub(super) const MAX_LINKS: u32 = 3;
 /// Characters of the goals at most.
-const MAX_GOALS: u32 = 300;
+pub(super) const MAX_GOALS: u32 = 300;
 /// Characters of `What is needed` at most.
-const MAX_NEED: u32 = 240;
+pub(super) const MAX_NEED: u32 = 240;
 /// Characters of `Expected output` at most.
-const MAX_EXPECTED: u32 = 160;
+pub(super) const MAX_EXPECTED: u32 = 160;
 
 /// New sections at most, whatever the shape asks for.
 const MAX_SECTIONS: u32 = 12;
@@ -50,35 +51,6 @@ pub fn list_tokens(shape: &ListShape<'_>) -> u32 {
     all.saturating_add(MAX_GOALS + 60) / 3
 }
 
-/// The grammar of a plan: goals, the marker `**plan complete**` or not, 1 to `max_sections` sections.
-pub fn plan(shape: &ListShape<'_>) -> Grammar {
-    let marker = Expr::text("\n\n**plan complete**").optional();
-    let reply = vec![goals(), marker, Expr::text("\n## Tasks"), Expr::rule(section_name(1, 1, 0))];
-    Lists::new(shape).finish(Expr::Seq(reply), 0)
-}
-
-/// The grammar of an iteration. `outstanding` holds the COARSE form (spec 9) of each task that may be kept, by section: a
-/// kept task is copied by the engine, not by the model. A list without any section says that the work is done.
-pub fn iteration(shape: &ListShape<'_>, outstanding: &[Vec<String>]) -> Grammar {
-    let reply = vec![Expr::text("## Tasks"), Expr::rule(kept_name(0, 0))];
-    let mut lists = Lists::new(shape);
-    let sections = lists.outstanding(outstanding);
-    lists.finish(Expr::Seq(reply), sections)
-}
-
-/// The grammar of a continuation: as an iteration, with goals first.
-pub fn continuation(shape: &ListShape<'_>, outstanding: &[Vec<String>]) -> Grammar {
-    let marker = Expr::text("\n\n**plan complete**").optional();
-    let reply = vec![goals(), marker, Expr::text("\n## Tasks"), Expr::rule(kept_name(0, 0))];
-    let mut lists = Lists::new(shape);
-    let sections = lists.outstanding(outstanding);
-    lists.finish(Expr::Seq(reply), sections)
-}
-
-fn goals() -> Expr {
-    Expr::Seq(vec![Expr::text("## Goals / summary\n"), Expr::Line { min: 8, max: MAX_GOALS }])
-}
-
 /// Section `section` of the list, the `new`th new one, with `before` new tasks before it.
 fn section_name(section: u32, new: u32, before: u32) -> String {
     format!("section_{section}_{new}_{before}")
@@ -97,31 +69,35 @@ fn heading(section: u32) -> Expr {
     Expr::text(format!("\n### Task section {section}"))
 }
 
-struct Lists<'a> {
-    shape: &'a ListShape<'a>,
+/// Rules while they are made.
+pub(super) struct Lists<'a> {
+    shape: &'a Sections,
     sections: u32,
     tasks: u32,
-    skills: Vec<&'a str>,
-    references: Vec<&'a str>,
     rules: Vec<(String, Expr)>,
     made: BTreeSet<String>,
 }
 
 impl<'a> Lists<'a> {
-    fn new(shape: &'a ListShape<'a>) -> Self {
-        Self {
+    /// What stands behind `## Tasks`, and its rules.
+    pub fn grammar(shape: &'a Sections) -> (Expr, Vec<(String, Expr)>) {
+        let mut lists = Self {
             shape,
-            sections: shape.max_sections.clamp(1, MAX_SECTIONS),
-            tasks: shape.max_tasks.clamp(1, MAX_TASKS),
-            skills: one_line(shape.skills),
-            references: one_line(shape.references),
+            sections: sections_of(shape),
+            tasks: tasks_of(shape),
             rules: Vec::new(),
             made: BTreeSet::new(),
-        }
+        };
+        let (first, outstanding) = match &shape.outstanding {
+            None => (section_name(1, 1, 0), 0),
+            Some(outstanding) => (kept_name(0, 0), lists.outstanding(outstanding)),
+        };
+        lists.finish(outstanding);
+        (Expr::rule(first), lists.rules)
     }
 
     /// Adds every rule of new tasks. `outstanding` sections may have been written before them.
-    fn finish(mut self, reply: Expr, outstanding: usize) -> Grammar {
+    fn finish(&mut self, outstanding: usize) {
         for written in 0..=count(outstanding) {
             for new in 1..=self.sections {
                 let fewest = new - 1;
@@ -131,9 +107,6 @@ impl<'a> Lists<'a> {
             }
         }
         self.bodies();
-        let mut rules = vec![("reply".to_owned(), reply)];
-        rules.append(&mut self.rules);
-        Grammar { rules }
     }
 
     fn add(&mut self, name: String, expr: Expr) {
@@ -169,25 +142,26 @@ impl<'a> Lists<'a> {
     /// The forced line of the task `number` and the rule of the rest, which may read `before` earlier tasks.
     fn task(&self, before: u32, number: u32) -> (String, String) {
         let number = self.shape.first_number.max(1).saturating_add(number - 1);
-        (format!("- **Name** Task {number}\n"), format!("body_{before}"))
+        (format!("- **Name** {}\n", new_name(number)), format!("body_{before}"))
     }
 
     /// The keys after the name, once for each number of readable tasks.
     fn bodies(&mut self) {
-        if !self.references.is_empty() {
-            let links = self.references.iter().map(|link| Expr::text(*link)).collect();
+        let (references, skills) = (&self.shape.references, &self.shape.skills);
+        if !references.is_empty() {
+            let links = references.iter().map(Expr::text).collect();
             self.add("reference".into(), Expr::Choice(links));
         }
-        if !self.skills.is_empty() {
-            let skills = self.skills.iter().map(|skill| Expr::text(*skill)).collect();
+        if !skills.is_empty() {
+            let skills = skills.iter().map(Expr::text).collect();
             self.add("skill".into(), Expr::Choice(skills));
         }
         for before in 0..=(self.sections - 1).saturating_mul(self.tasks) {
             let mut parts = vec![Expr::text("- **What is needed** "), Expr::Line { min: 8, max: MAX_NEED }];
-            if !self.skills.is_empty() {
+            if !self.shape.skills.is_empty() {
                 parts.extend([Expr::text("\n- **Skill** "), Expr::rule("skill")]);
             }
-            if before > 0 || !self.references.is_empty() {
+            if before > 0 || !self.shape.references.is_empty() {
                 self.links(before);
                 parts.push(links_line(&link_rule(before)).optional());
             }
@@ -198,12 +172,12 @@ impl<'a> Lists<'a> {
 
     fn links(&mut self, before: u32) {
         let mut links = Vec::new();
-        if !self.references.is_empty() {
+        if !self.shape.references.is_empty() {
             links.push(Expr::rule("reference"));
         }
         for task in 0..before {
             let number = self.shape.first_number.max(1).saturating_add(task);
-            links.push(Expr::text(format!("[Task {number}](#task-{number}-results)")));
+            links.push(Expr::text(new_link(number)));
         }
         self.add(link_rule(before), Expr::Choice(links));
     }
@@ -239,6 +213,16 @@ impl<'a> Lists<'a> {
     }
 }
 
+/// New sections at most.
+pub(super) fn sections_of(shape: &Sections) -> u32 {
+    shape.max_sections.clamp(1, MAX_SECTIONS)
+}
+
+/// New tasks of a section at most.
+pub(super) fn tasks_of(shape: &Sections) -> u32 {
+    shape.max_tasks.clamp(1, MAX_TASKS)
+}
+
 fn count(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
@@ -254,7 +238,7 @@ fn kept_tasks(section: usize, tasks: usize) -> Expr {
 }
 
 /// `- **References** ` with 1 to [`MAX_LINKS`] links of `rule`.
-pub(super) fn links_line(rule: &str) -> Expr {
+fn links_line(rule: &str) -> Expr {
     let more = Expr::Seq(vec![Expr::text(" "), Expr::rule(rule)]).repeat(0, MAX_LINKS - 1);
     Expr::Seq(vec![Expr::text("\n- **References** "), Expr::rule(rule), more])
 }

@@ -1,0 +1,195 @@
+//! Values read as the types that a schema asks for (repair `json-coerced`). One walk through value and schema together:
+//! a value of a wrong type is replaced where exactly one of its other readings fits, and left alone where none or
+//! several do. Whether the whole then holds is for the validator to say.
+
+use serde_json::{Map, Number, Value};
+
+/// Schemas and values that nest deeper are left alone.
+const DEPTH: usize = 32;
+
+/// One value that was read as another.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Change {
+    /// As written.
+    pub before: String,
+    /// As read; empty if it was left out.
+    pub after: String,
+}
+
+/// Walks values along a schema.
+pub(super) struct Aligner<'a> {
+    root: &'a Value,
+    /// What was changed, in order.
+    pub changes: Vec<Change>,
+    depth: usize,
+}
+
+impl<'a> Aligner<'a> {
+    pub(super) fn new(root: &'a Value) -> Self {
+        Self { root, changes: Vec::new(), depth: 0 }
+    }
+
+    /// The value with what could be read as the schema asks.
+    pub(super) fn align(&mut self, value: Value, schema: &'a Value) -> Value {
+        if self.depth >= DEPTH {
+            return value;
+        }
+        self.depth += 1;
+        let schema = self.branch(&value, self.resolved(schema));
+        let aligned = if self.accepts(&value, schema) {
+            self.inside(value, schema)
+        } else {
+            let mut fitting = readings(&value).into_iter().filter(|reading| self.fits(reading, schema, self.depth));
+            match (fitting.next(), fitting.next()) {
+                (Some(reading), None) => {
+                    self.changes.push(Change { before: value.to_string(), after: reading.to_string() });
+                    self.inside(reading, schema)
+                }
+                _ => value,
+            }
+        };
+        self.depth -= 1;
+        aligned
+    }
+
+    /// Members and items of a value of the right type.
+    fn inside(&mut self, value: Value, schema: &'a Value) -> Value {
+        match value {
+            Value::Object(map) => Value::Object(self.members(map, schema)),
+            Value::Array(items) => match schema.get("items") {
+                Some(kind @ Value::Object(_)) => {
+                    Value::Array(items.into_iter().map(|item| self.align(item, kind)).collect())
+                }
+                _ => Value::Array(items),
+            },
+            other => other,
+        }
+    }
+
+    fn members(&mut self, map: Map<String, Value>, schema: &'a Value) -> Map<String, Value> {
+        let mut aligned = Map::new();
+        for (key, value) in map {
+            let Some(kind) = schema.get("properties").and_then(|kinds| kinds.get(&key)) else {
+                aligned.insert(key, value);
+                continue;
+            };
+            let optional = !schema
+                .get("required")
+                .and_then(Value::as_array)
+                .is_some_and(|keys| keys.iter().any(|required| required.as_str() == Some(key.as_str())));
+            // `null` for an argument that need not be there says that it is not there.
+            if value.is_null() && optional && !self.accepts(&value, self.resolved(kind)) {
+                self.changes.push(Change { before: format!("\"{key}\": null"), after: String::new() });
+                continue;
+            }
+            let value = self.align(value, kind);
+            aligned.insert(key, value);
+        }
+        aligned
+    }
+
+    /// The schema that a reference inside the schema means.
+    fn resolved(&self, schema: &'a Value) -> &'a Value {
+        let mut schema = schema;
+        for _ in 0..8 {
+            let Some(path) = schema.get("$ref").and_then(Value::as_str) else { break };
+            let Some(target) = path.strip_prefix('#').and_then(|path| self.root.pointer(path)) else { break };
+            schema = target;
+        }
+        schema
+    }
+
+    /// The one alternative of a schema that takes the value, or that one of its other readings fits; else the schema.
+    fn branch(&self, value: &Value, schema: &'a Value) -> &'a Value {
+        let Some(branches) = ["anyOf", "oneOf"].iter().find_map(|key| schema.get(key)).and_then(Value::as_array) else {
+            return schema;
+        };
+        let branches: Vec<&'a Value> = branches.iter().map(|branch| self.resolved(branch)).collect();
+        for accepted in [true, false] {
+            let mut fitting = branches.iter().filter(|branch| {
+                if accepted { self.accepts(value, branch) } else { self.fits(value, branch, self.depth) }
+            });
+            match (fitting.next(), fitting.next()) {
+                (Some(branch), None) => return branch,
+                (Some(_), Some(_)) => return schema,
+                _ => {}
+            }
+        }
+        schema
+    }
+
+    /// Whether the schema takes a value of this type, members and items aside.
+    fn accepts(&self, value: &Value, schema: &'a Value) -> bool {
+        let named = match schema.get("type") {
+            Some(Value::String(kind)) => is_kind(value, kind),
+            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).any(|kind| is_kind(value, kind)),
+            _ => true,
+        };
+        let listed = schema.get("enum").and_then(Value::as_array).is_none_or(|values| values.contains(value))
+            && schema.get("const").is_none_or(|constant| constant == value);
+        let branched = ["anyOf", "oneOf"].iter().filter_map(|key| schema.get(key)?.as_array()).all(|branches| {
+            branches.iter().any(|branch| {
+                let branch = self.resolved(branch);
+                // One level of alternatives; deeper ones are for the validator.
+                !["anyOf", "oneOf"].iter().any(|key| branch.get(key).is_some()) && self.accepts(value, branch)
+            })
+        });
+        named && listed && branched
+    }
+
+    /// Whether a value can become what the schema asks: as it stands, or by the readings of its items.
+    fn fits(&self, value: &Value, schema: &'a Value, depth: usize) -> bool {
+        if depth >= DEPTH {
+            return false;
+        }
+        let schema = self.resolved(schema);
+        if !self.accepts(value, schema) {
+            let readings = readings(value);
+            return readings.iter().filter(|reading| self.fits(reading, schema, DEPTH - 1)).count() == 1;
+        }
+        match (value, schema.get("items")) {
+            (Value::Array(items), Some(kind @ Value::Object(_))) => {
+                items.iter().all(|item| self.fits(item, kind, depth + 1))
+            }
+            _ => true,
+        }
+    }
+}
+
+fn is_kind(value: &Value, kind: &str) -> bool {
+    match kind {
+        "integer" => value.is_i64() || value.is_u64() || value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        "number" => value.is_number(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "null" => value.is_null(),
+        _ => true,
+    }
+}
+
+/// The other readings of a value: the number, truth value, list or object that a text spells, and a list of it alone.
+fn readings(value: &Value) -> Vec<Value> {
+    let mut readings = Vec::new();
+    if let Value::String(text) = value {
+        let text = text.trim();
+        if let Ok(number) = text.parse::<Number>() {
+            readings.push(Value::Number(number));
+        }
+        match text.to_ascii_lowercase().as_str() {
+            "true" => readings.push(Value::Bool(true)),
+            "false" => readings.push(Value::Bool(false)),
+            _ => {}
+        }
+        if text.starts_with(['[', '{'])
+            && let Ok(inner) = serde_json::from_str::<Value>(text)
+        {
+            readings.push(inner);
+        }
+    }
+    if !matches!(value, Value::Array(_) | Value::Null) {
+        readings.push(Value::Array(vec![value.clone()]));
+    }
+    readings
+}

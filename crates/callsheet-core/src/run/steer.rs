@@ -1,0 +1,201 @@
+//! What a person changes in a run that goes on (spec 2.18): tasks done again or taken off the list, edits of the list.
+
+use std::collections::BTreeSet;
+
+use crate::record::{EffectKey, ListAdopted, Outcome};
+use crate::reply::Phase;
+use crate::spec::Slug;
+
+use super::steps::Pass;
+use super::{Attempts, Reject, Run, Stage, State, TaskRun};
+
+impl Run {
+    /// Whether an edit of the list is taken now: at gates, between rounds, and before the report. A run that a person or
+    /// a limit stopped takes it when it is taken up again.
+    pub fn may_edit(&self) -> bool {
+        let stage = match self.stage {
+            Stage::Pass | Stage::Iterate | Stage::Continue => true,
+            Stage::Conclude(outcome) => is_over(outcome),
+            _ => false,
+        };
+        self.list_adopted && stage
+    }
+
+    /// Whether `sheet.md` was ever written with this content.
+    pub fn has_rendered(&self, hash: &crate::spec::BlobId) -> bool {
+        self.sheets.contains(hash)
+    }
+
+    /// Whether any rendering was recorded; older logs have none.
+    pub fn has_rendered_any(&self) -> bool {
+        !self.sheets.is_empty()
+    }
+
+    /// Refuses an edit that would alter what runs or has ended well.
+    pub(super) fn check_edit(&self, list: &ListAdopted) -> Result<(), Reject> {
+        if !self.may_edit() {
+            return Err(Reject::NotEditable);
+        }
+        let mut listed = BTreeSet::new();
+        for planned in list.steps.iter().flatten() {
+            let slug = &planned.task.slug;
+            if !listed.insert(slug) {
+                return Err(Reject::Duplicate(slug.clone()));
+            }
+            let Some(task) = self.tasks.get(slug) else { continue };
+            let stays = planned.unchanged && !matches!(task.state, State::Done | State::Dropped | State::Cancelled);
+            if !stays {
+                self.check_applies(slug)?;
+            }
+            if !stays && task.state != State::Planned && !task.state.may_become(State::Planned) {
+                return Err(transition(slug, task.state, State::Planned));
+            }
+        }
+        match self.tasks.values().find(|task| task.state == State::Running && !listed.contains(&task.task.slug)) {
+            Some(task) => Err(transition(&task.task.slug, State::Running, State::Dropped)),
+            None => Ok(()),
+        }
+    }
+
+    /// An apply in flight outlives its task (spec 3.10), which may not begin anew meanwhile.
+    fn check_applies(&self, slug: &Slug) -> Result<(), Reject> {
+        let applies = |key: &EffectKey| matches!(key, EffectKey::Apply { task, .. } if task == slug);
+        if self.in_flight.iter().any(applies) { Err(Reject::Applying(slug.clone())) } else { Ok(()) }
+    }
+
+    /// A person has a task that ended without output done again; what was blocked by it comes back, too.
+    pub(super) fn retried(&mut self, slug: &Slug) -> Result<(), Reject> {
+        let Some(task) = self.tasks.get(slug) else { return Err(Reject::UnknownTask(slug.clone())) };
+        if !task.state.is_problem() {
+            return Err(transition(slug, task.state, State::Planned));
+        }
+        self.check_applies(slug)?;
+        self.revive(slug)?;
+        let mut back = BTreeSet::from([slug.clone()]);
+        while let Some(blocked) = self.freed_by(&back) {
+            self.revive(&blocked)?;
+            back.insert(blocked);
+        }
+        let back: Vec<Slug> = self.tasks().map(TaskRun::slug).filter(|slug| back.contains(slug)).collect();
+        for slug in &back {
+            self.place(slug);
+        }
+        self.go_on_with_the_list();
+        Ok(())
+    }
+
+    /// A person takes a task off the list that has not begun to run.
+    pub(super) fn dropped(&mut self, slug: &Slug) -> Result<(), Reject> {
+        let Some(task) = self.tasks.get(slug) else { return Err(Reject::UnknownTask(slug.clone())) };
+        if task.state.is_ended() {
+            return Err(transition(slug, task.state, State::Dropped));
+        }
+        self.set_state(slug, State::Dropped)?;
+        self.before_run = None;
+        self.waiting = None;
+        self.ask_lists_anew();
+        Ok(())
+    }
+
+    /// A problem task starts anew; finished runs are kept in case their inputs stay the same (spec 10.5).
+    fn revive(&mut self, slug: &Slug) -> Result<(), Reject> {
+        self.set_state(slug, State::Planned)?;
+        let (world, round) = (self.world, self.rounds);
+        let Some(task) = self.tasks.get_mut(slug) else { return Ok(()) };
+        let (writer, skill, lost) = (task.writer.take(), task.skill.take(), task.skill_lost);
+        let must_refine = task.must_refine;
+        task.restart(world);
+        task.writer = writer;
+        task.skill = skill;
+        task.skill_lost = lost;
+        task.must_refine = must_refine;
+        task.round = round;
+        Ok(())
+    }
+
+    /// A blocked task that one of `back` held, and that nothing else holds.
+    fn freed_by(&self, back: &BTreeSet<Slug>) -> Option<Slug> {
+        let held_by = |task: &TaskRun| {
+            let named = task.blocked_by.as_ref().is_some_and(|cause| back.contains(cause));
+            let mut producers = task.producers().filter_map(|producer| self.task(producer));
+            named || producers.any(|producer| back.contains(&producer.task.slug))
+        };
+        let free = |task: &TaskRun| {
+            let mut producers = task.producers().filter_map(|producer| self.task(producer));
+            producers.all(|producer| !producer.state.is_without_output())
+        };
+        let mut blocked = self.tasks.values().filter(|task| task.state == State::Blocked);
+        blocked.find(|task| held_by(task) && free(task)).map(TaskRun::slug)
+    }
+
+    /// A later list may have left the task out: it gets a step of its own, behind what it reads.
+    pub(super) fn place(&mut self, slug: &Slug) {
+        if self.step_of(slug).is_some() {
+            return;
+        }
+        let Some(task) = self.tasks.get(slug) else { return };
+        let producers = task.producers().filter_map(|producer| self.task(producer));
+        let pending = producers.filter(|producer| !producer.state.is_ended());
+        let at = pending.filter_map(|producer| self.step_of(&producer.task.slug)).max().map_or(0, |step| step + 1);
+        let mut steps = self.tasks.steps().to_vec();
+        steps.insert(at, vec![slug.clone()]);
+        self.tasks.set_steps(steps);
+        for place in [&mut self.pass.open, &mut self.pass.asked].into_iter().flatten() {
+            if *place >= at {
+                *place += 1;
+            }
+        }
+    }
+
+    /// The list has changed under the run. Between rounds the next one begins, unless nothing of it could start; a run
+    /// that was about to end goes on.
+    pub(super) fn go_on_with_the_list(&mut self) {
+        self.waiting = None;
+        self.before_run = None;
+        self.ask_lists_anew();
+        let goes_on = match self.stage {
+            Stage::Iterate | Stage::Conclude(Outcome::IterationFailed) => {
+                self.current_step().is_some_and(|step| !self.is_held(step))
+            }
+            Stage::Conclude(outcome) => is_over(outcome) && self.has_pending(),
+            _ => false,
+        };
+        if goes_on {
+            self.message = None;
+            self.next_round();
+        }
+    }
+
+    /// A call for a list that was told of another list is made again.
+    fn ask_lists_anew(&mut self) {
+        self.in_flight.retain(
+            |key| !matches!(key, EffectKey::Ask(call) if matches!(call.phase, Phase::Iterate | Phase::Continue)),
+        );
+        match self.stage {
+            Stage::Iterate => self.iterate = Attempts { busy_ms: self.iterate.busy_ms, ..Attempts::default() },
+            Stage::Continue => self.follow = Attempts { busy_ms: self.follow.busy_ms, ..Attempts::default() },
+            _ => {}
+        }
+    }
+
+    fn next_round(&mut self) {
+        if !std::mem::take(&mut self.idle) {
+            self.round = self.round.saturating_add(1);
+            self.rounds = self.rounds.saturating_add(1);
+        }
+        self.in_flight.remove(&EffectKey::Conclude);
+        self.iteration_due = false;
+        self.pass = Pass::default();
+        self.stage = Stage::Pass;
+        self.conclude_if_nothing_starts();
+    }
+}
+
+/// The run ends because nothing is left that could start, not because somebody or a limit stopped it.
+fn is_over(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Complete | Outcome::Incomplete | Outcome::IterationFailed)
+}
+
+fn transition(slug: &Slug, from: State, to: State) -> Reject {
+    Reject::Transition { task: slug.clone(), from, to }
+}

@@ -1,0 +1,231 @@
+//! Symbols of code files and the fragments that name them (spec 5.3). Finding them in a text is the shell's work.
+
+use serde::{Deserialize, Serialize};
+
+/// What a symbol is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SymbolKind {
+    /// A function that belongs to no type.
+    Function,
+    /// A function of a type, constructors included.
+    Method,
+    /// A class.
+    Class,
+    /// A structure or record.
+    Struct,
+    /// An enumeration.
+    Enum,
+    /// A union.
+    Union,
+    /// A trait.
+    Trait,
+    /// An interface.
+    Interface,
+    /// A name for a type.
+    Type,
+    /// A constant.
+    Constant,
+    /// A variable.
+    Variable,
+    /// A module or namespace.
+    Module,
+    /// A macro.
+    Macro,
+    /// A signature without a body.
+    Declaration,
+}
+
+impl SymbolKind {
+    /// All kinds.
+    pub const ALL: &'static [Self] = &[
+        Self::Function,
+        Self::Method,
+        Self::Class,
+        Self::Struct,
+        Self::Enum,
+        Self::Union,
+        Self::Trait,
+        Self::Interface,
+        Self::Type,
+        Self::Constant,
+        Self::Variable,
+        Self::Module,
+        Self::Macro,
+        Self::Declaration,
+    ];
+
+    /// Its word, as queries and outlines write it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Function => "function",
+            Self::Method => "method",
+            Self::Class => "class",
+            Self::Struct => "struct",
+            Self::Enum => "enum",
+            Self::Union => "union",
+            Self::Trait => "trait",
+            Self::Interface => "interface",
+            Self::Type => "type",
+            Self::Constant => "constant",
+            Self::Variable => "variable",
+            Self::Module => "module",
+            Self::Macro => "macro",
+            Self::Declaration => "declaration",
+        }
+    }
+}
+
+/// A symbol of a code file.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Symbol {
+    /// Full path, `Type.method`. What implements a trait has the trait in front: `Display.Type.fmt`.
+    pub path: String,
+    /// From 1 in file order among symbols of the same path; 0 if it is the only one.
+    pub number: u32,
+    /// What it is.
+    pub kind: SymbolKind,
+    /// 1-based first line.
+    pub first: u32,
+    /// 1-based last line.
+    pub last: u32,
+    /// First line of the comment, the attributes or the decorators right above it; `first` without any.
+    pub outer_first: u32,
+    /// First byte.
+    pub start: usize,
+    /// The byte behind it.
+    pub end: usize,
+}
+
+impl Symbol {
+    /// The name that no other symbol of the file has: the path, numbered if it repeats.
+    pub fn name(&self) -> String {
+        if self.number == 0 { self.path.clone() } else { format!("{}-{}", self.path, self.number) }
+    }
+}
+
+/// The symbol that a fragment means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SymbolMatch<'a> {
+    /// Exactly one.
+    One(&'a Symbol),
+    /// Several fit equally.
+    Several(Vec<&'a Symbol>),
+    /// None.
+    None,
+}
+
+/// The symbol that `wanted` names: its full path, else a suffix of it by whole parts; as written first, then without
+/// regard to case. The first of these rules that finds anything decides.
+pub fn find_symbol<'a>(symbols: &'a [Symbol], wanted: &str) -> SymbolMatch<'a> {
+    for fold in [false, true] {
+        for whole in [true, false] {
+            let found: Vec<&Symbol> = symbols.iter().filter(|symbol| fits(symbol, wanted, whole, fold)).collect();
+            match found.as_slice() {
+                [] => {}
+                [only] => return SymbolMatch::One(only),
+                _ => return SymbolMatch::Several(found),
+            }
+        }
+    }
+    SymbolMatch::None
+}
+
+/// Whether the symbol path `full` ends with `wanted`, by whole parts.
+pub fn is_symbol_suffix(wanted: &str, full: &str) -> bool {
+    let wanted: Vec<&str> = parts(wanted).collect();
+    !wanted.is_empty() && parts(full).collect::<Vec<_>>().ends_with(&wanted)
+}
+
+fn fits(symbol: &Symbol, wanted: &str, whole: bool, fold: bool) -> bool {
+    let case = |text: &str| if fold { text.to_lowercase() } else { text.to_owned() };
+    let (wanted, path) = (case(wanted), case(&symbol.path));
+    let wanted: Vec<&str> = parts(&wanted).collect();
+    let full: Vec<&str> = parts(&path).collect();
+    let number = symbol.number.to_string();
+    let ends = |full: &[&str], wanted: &[&str]| {
+        !wanted.is_empty() && full.ends_with(wanted) && (!whole || full.len() == wanted.len())
+    };
+    ends(&full, &wanted)
+        || symbol.number > 0 && wanted.split_last().is_some_and(|(last, stem)| **last == *number && ends(&full, stem))
+}
+
+/// The parts of a symbol path as written: `::`, `.` and `-` separate; a call's brackets are no part of it.
+fn parts(path: &str) -> impl Iterator<Item = &str> {
+    let path = path.trim().trim_start_matches('#').trim_end_matches("()");
+    path.split("::").flat_map(|part| part.split(['.', '-'])).map(str::trim).filter(|part| !part.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Symbol, SymbolKind, SymbolMatch, find_symbol, is_symbol_suffix};
+
+    fn symbols(paths: &[(&str, u32)]) -> Vec<Symbol> {
+        let symbol = |(path, number): &(&str, u32)| Symbol {
+            path: (*path).to_owned(),
+            number: *number,
+            kind: SymbolKind::Function,
+            first: 1,
+            last: 1,
+            outer_first: 1,
+            start: 0,
+            end: 0,
+        };
+        paths.iter().map(symbol).collect()
+    }
+
+    fn found(all: &[Symbol], wanted: &str) -> String {
+        match find_symbol(all, wanted) {
+            SymbolMatch::One(symbol) => symbol.name(),
+            SymbolMatch::Several(several) => several.iter().map(|symbol| symbol.name()).collect::<Vec<_>>().join(" | "),
+            SymbolMatch::None => "none".to_owned(),
+        }
+    }
+
+    /// covers: 5.3
+    #[test]
+    fn a_symbol_is_named_by_its_path_or_a_unique_suffix() {
+        let all = symbols(&[
+            ("run", 0),
+            ("net.Server.run", 0),
+            ("net.Client.run", 0),
+            ("Display.Server.fmt", 0),
+            ("Debug.Server.fmt", 0),
+            ("Widget.draw", 1),
+            ("Widget.draw", 2),
+            ("Widget", 0),
+            ("widget", 0),
+        ]);
+        for (wanted, name) in [
+            ("run", "run"),
+            ("Server.run", "net.Server.run"),
+            ("Server::run", "net.Server.run"),
+            ("net-Client-run", "net.Client.run"),
+            ("#Client.run()", "net.Client.run"),
+            ("Server.fmt", "Display.Server.fmt | Debug.Server.fmt"),
+            ("Debug.Server.fmt", "Debug.Server.fmt"),
+            ("draw", "Widget.draw-1 | Widget.draw-2"),
+            ("Widget.draw", "Widget.draw-1 | Widget.draw-2"),
+            ("Widget.draw-2", "Widget.draw-2"),
+            ("draw.1", "Widget.draw-1"),
+            ("Widget", "Widget"),
+            ("widget", "widget"),
+            ("WIDGET", "Widget | widget"),
+            ("SERVER.RUN", "net.Server.run"),
+            ("erver.run", "none"),
+            ("draw.3", "none"),
+            ("", "none"),
+            ("::.-", "none"),
+        ] {
+            assert_eq!(found(&all, wanted), name, "{wanted}");
+        }
+    }
+
+    #[test]
+    fn a_suffix_is_of_whole_parts() {
+        assert!(is_symbol_suffix("B::run", "A.B.run") && is_symbol_suffix("run-1", "A.run-1"));
+        assert!(
+            !is_symbol_suffix("un", "A.run") && !is_symbol_suffix("", "A.run") && !is_symbol_suffix("x.A.run", "A.run")
+        );
+    }
+}

@@ -1,0 +1,224 @@
+//! Arguments and inputs (spec 4).
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::template::result::{InputFaultDetails, Missing, TaskResult};
+use crate::template::tree::{
+    Argument, ArgumentValue, InputSource, Node, Origin, PathUse, Template, ValueType, type_word,
+};
+use crate::template::value::{Filled, Path};
+
+use super::environment::{Bound, Environment, Trust};
+use super::resolve::resolve_text;
+
+/// Why inputs cannot be bound: names without a value and values of wrong types, all at once.
+pub type InputFault = InputFaultDetails;
+
+/// An argument in the environment of its caller.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluated {
+    /// The parameter; `None` is positional.
+    pub name: Option<String>,
+    /// Its value.
+    pub bound: Bound,
+    /// It was written as a text, which a typed parameter converts.
+    pub literal: bool,
+}
+
+/// Evaluates an argument. `nested` is the result of an operator that is its value.
+///
+/// # Errors
+/// Names without a value.
+pub fn argument_value(
+    argument: &Argument,
+    environment: &Environment,
+    task: &str,
+    nested: Option<(&TaskResult, Trust)>,
+) -> Result<Evaluated, Vec<Missing>> {
+    let mut missing = Vec::new();
+    let origin = &argument.origin;
+    let (bound, literal) = match &argument.value {
+        ArgumentValue::Value(text) => text_value(text, environment, "arg", origin, task, &mut missing),
+        ArgumentValue::From(from) => (from_value(from, environment, "arg", origin, task, &mut missing), false),
+        ArgumentValue::Operator(_) => {
+            let (value, trust) = nested.map_or((Value::Null, Trust::Author), |(result, trust)| (result.value(), trust));
+            (Bound::json(value, trust), false)
+        }
+        ArgumentValue::Bare(text) => {
+            let (bound, literal) = text_value(text, environment, "arg", origin, task, &mut missing);
+            // Text that names a variable is that variable; what was filled in is never read as a name.
+            let named =
+                text.as_literal().and_then(|text| Path::parse(text.trim())).filter(|path| path.steps.is_empty());
+            match named.and_then(|path| environment.find(&path)) {
+                Some(variable) => (variable, false),
+                None => (bound, literal),
+            }
+        }
+    };
+    if missing.is_empty() { Ok(Evaluated { name: argument.name.clone(), bound, literal }) } else { Err(missing) }
+}
+
+/// A filled text; one placeholder alone keeps the type of its value.
+fn text_value(
+    text: &Filled,
+    environment: &Environment,
+    field: &str,
+    origin: &Origin,
+    task: &str,
+    missing: &mut Vec<Missing>,
+) -> (Bound, bool) {
+    if let Some(bound) = text.single().and_then(|path| environment.find(path)) {
+        return (bound, false);
+    }
+    let filled = resolve_text(text, environment, field, origin, task, missing);
+    (Bound::json(filled.as_str(), filled.trust()), true)
+}
+
+fn from_value(
+    from: &PathUse,
+    environment: &Environment,
+    field: &str,
+    origin: &Origin,
+    task: &str,
+    missing: &mut Vec<Missing>,
+) -> Bound {
+    environment.find(&from.path).unwrap_or_else(|| {
+        missing.push(Missing {
+            name: from.path.to_string(),
+            field: field.to_owned(),
+            task: task.to_owned(),
+            file: origin.file.clone(),
+            line: from.at.place.line,
+            column: from.at.place.column,
+        });
+        Bound::json(Value::Null, Trust::Author)
+    })
+}
+
+/// The environment of the body of a called template: of a function template a fresh root, of a standard template the
+/// caller's chain with the arguments inside.
+///
+/// # Errors
+/// Parameters without a value, values of wrong types, arguments that nothing takes.
+pub fn bind_call(
+    template: &Template,
+    arguments: Vec<Evaluated>,
+    caller: &Arc<Environment>,
+    origin: &Origin,
+    task: &str,
+) -> Result<Environment, InputFault> {
+    let mut fault = InputFault::default();
+    let mut names: Vec<(String, Bound)> = Vec::new();
+    let Some(params) = &template.params else {
+        for argument in arguments {
+            match argument.name {
+                Some(name) => names.push((name, argument.bound)),
+                None => fault.refuse("(positional)", "a named argument", "a positional argument"),
+            }
+        }
+        return if fault.is_empty() { Ok(caller.inner(names)) } else { Err(fault) };
+    };
+    let mut position = 0;
+    for argument in arguments {
+        let param = match &argument.name {
+            Some(name) => params.iter().find(|param| param.name == *name),
+            None => {
+                position += 1;
+                params.get(position - 1)
+            }
+        };
+        let Some(param) = param else {
+            fault.refuse(argument.name.as_deref().unwrap_or("(positional)"), "a parameter", "none of that name");
+            continue;
+        };
+        match typed(argument.bound, param.kind, argument.literal) {
+            Ok(bound) => names.push((param.name.clone(), bound)),
+            Err(actual) => fault.refuse(&param.name, param.kind.as_str(), &actual),
+        }
+    }
+    for param in params {
+        if names.iter().any(|(name, _)| *name == param.name) {
+            continue;
+        }
+        match &param.default {
+            Some(default) => match typed(Bound::json(default.as_str(), Trust::Author), param.kind, true) {
+                Ok(bound) => names.push((param.name.clone(), bound)),
+                Err(actual) => fault.refuse(&param.name, param.kind.as_str(), &actual),
+            },
+            None if param.required => fault.missing.push(Missing {
+                name: param.name.clone(),
+                field: "params".to_owned(),
+                task: task.to_owned(),
+                file: origin.file.clone(),
+                line: origin.spot.place.line,
+                column: origin.spot.place.column,
+            }),
+            None => names.push((param.name.clone(), Bound::json(Value::Null, Trust::Author))),
+        }
+    }
+    if fault.is_empty() { Ok(Environment::root(names)) } else { Err(fault) }
+}
+
+/// A value of a typed parameter; a literal is converted.
+fn typed(bound: Bound, kind: ValueType, literal: bool) -> Result<Bound, String> {
+    if kind == ValueType::Any {
+        return Ok(bound);
+    }
+    let value = bound.value();
+    if kind.holds(&value) {
+        return Ok(bound);
+    }
+    let converted = value.as_str().filter(|_| literal).and_then(|text| kind.convert(text));
+    converted.map(|value| Bound::json(value, bound.trust)).ok_or_else(|| type_word(&value).to_owned())
+}
+
+/// Names and values of a task's inputs. `nested` gives the results of operators that are inputs, by input.
+///
+/// # Errors
+/// Required inputs without a value, and names without one.
+pub fn bind_inputs(
+    node: &Node,
+    environment: &Environment,
+    task: &str,
+    nested: &dyn Fn(&str) -> Option<(Value, Trust)>,
+) -> Result<Vec<(String, Bound)>, Vec<Missing>> {
+    let mut missing = Vec::new();
+    let mut out = Vec::new();
+    for input in &node.inputs {
+        let before = missing.len();
+        let origin = &input.origin;
+        let own = match &input.source {
+            InputSource::From(from) => environment.find(&from.path),
+            InputSource::Operator(_) => nested(&input.name).map(|(value, trust)| Bound::json(value, trust)),
+            InputSource::Text(text) => {
+                let (bound, _) = text_value(text, environment, "inputs", origin, task, &mut missing);
+                (missing.len() == before).then_some(bound)
+            }
+            InputSource::Caller => None,
+        };
+        let default = input.default.as_deref().map(|text| Bound::json(text, Trust::Author));
+        let found = own.or_else(|| environment.name(&input.name).cloned()).or(default);
+        match found {
+            Some(bound) => {
+                missing.truncate(before);
+                out.push((input.name.clone(), bound));
+            }
+            None if !input.required => {
+                missing.truncate(before);
+                out.push((input.name.clone(), Bound::json(Value::Null, Trust::Author)));
+            }
+            None if missing.len() == before => missing.push(Missing {
+                name: input.name.clone(),
+                field: "inputs".to_owned(),
+                task: task.to_owned(),
+                file: origin.file.clone(),
+                line: origin.spot.place.line,
+                column: origin.spot.place.column,
+            }),
+            None => {}
+        }
+    }
+    if missing.is_empty() { Ok(out) } else { Err(missing) }
+}

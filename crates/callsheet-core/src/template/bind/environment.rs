@@ -1,0 +1,149 @@
+//! Environments: named values with the trust they deserve (spec 1, 4).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::template::result::TaskResult;
+use crate::template::value::{Path, Step};
+
+/// Where a value comes from, the most trusted first. A value made from several has the last of theirs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Trust {
+    /// Written in the template.
+    #[default]
+    Author,
+    /// Given with the run.
+    Caller,
+    /// Said by a model.
+    Model,
+    /// Printed by a tool or a script.
+    Tool,
+    /// Read from a file.
+    File,
+}
+
+/// A value that a name is bound to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Datum {
+    /// A JSON value.
+    Json(Value),
+    /// The result of a task: its fields, then its `parsed_content`, then its notes.
+    Result(Arc<TaskResult>),
+    /// Values by index.
+    List(Vec<Bound>),
+    /// Values by name.
+    Map(BTreeMap<String, Bound>),
+}
+
+/// A value and its trust.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bound {
+    /// The value.
+    pub datum: Datum,
+    /// The least trusted of what it was made from.
+    pub trust: Trust,
+}
+
+impl Bound {
+    /// A JSON value.
+    pub fn json(value: impl Into<Value>, trust: Trust) -> Self {
+        Self { datum: Datum::Json(value.into()), trust }
+    }
+
+    /// A result.
+    pub fn result(result: Arc<TaskResult>, trust: Trust) -> Self {
+        Self { datum: Datum::Result(result), trust }
+    }
+
+    /// All of it as JSON.
+    pub fn value(&self) -> Value {
+        match &self.datum {
+            Datum::Json(value) => value.clone(),
+            Datum::Result(result) => serde_json::to_value(&**result).unwrap_or_default(),
+            Datum::List(list) => Value::Array(list.iter().map(Self::value).collect()),
+            Datum::Map(map) => Value::Object(map.iter().map(|(name, bound)| (name.clone(), bound.value())).collect()),
+        }
+    }
+
+    fn find(&self, steps: &[Step]) -> Option<Self> {
+        let Some((step, rest)) = steps.split_first() else { return Some(self.clone()) };
+        match (&self.datum, step) {
+            (Datum::List(list), Step::Index(index)) => list.get(*index)?.find(rest),
+            (Datum::Map(map), Step::Name(name)) => map.get(name)?.find(rest),
+            (Datum::Json(value), _) => Some(Self::json(dig(value, steps)?.clone(), self.trust)),
+            (Datum::Result(result), _) => Some(Self::json(in_result(result, steps)?, self.trust)),
+            _ => None,
+        }
+    }
+}
+
+fn dig<'v>(value: &'v Value, steps: &[Step]) -> Option<&'v Value> {
+    steps.iter().try_fold(value, |value, step| match step {
+        Step::Name(name) => value.get(name),
+        Step::Index(index) => value.get(index),
+    })
+}
+
+/// Fields of a result first; any other name or an index in `parsed_content`, a name then in the notes (spec 4).
+fn in_result(result: &TaskResult, steps: &[Step]) -> Option<Value> {
+    if let Some((Step::Name(name), rest)) = steps.split_first()
+        && let Some(field) = result.field(name)
+    {
+        return dig(&field, rest).cloned();
+    }
+    if let Some(found) = result.parsed_content.as_ref().and_then(|value| dig(value, steps)) {
+        return Some(found.clone());
+    }
+    let named = matches!(steps.first(), Some(Step::Name(_)));
+    let notes = serde_json::to_value(&result.notes).ok().filter(|_| named)?;
+    dig(&notes, steps).cloned()
+}
+
+/// Names in scope. Inner ones hide outer ones; a function template begins a chain of its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Environment {
+    names: BTreeMap<String, Bound>,
+    outer: Option<Arc<Environment>>,
+}
+
+impl Environment {
+    /// A chain of its own: the root of a run, a function template, a subtask.
+    pub fn root(names: impl IntoIterator<Item = (String, Bound)>) -> Self {
+        Self { names: names.into_iter().collect(), outer: None }
+    }
+
+    /// Further names inside this one.
+    pub fn inner(self: &Arc<Self>, names: impl IntoIterator<Item = (String, Bound)>) -> Self {
+        Self { names: names.into_iter().collect(), outer: Some(Arc::clone(self)) }
+    }
+
+    /// Adds or replaces a name here.
+    pub fn bind(&mut self, name: &str, bound: Bound) {
+        self.names.insert(name.to_owned(), bound);
+    }
+
+    /// What a name is bound to.
+    pub fn name(&self, name: &str) -> Option<&Bound> {
+        let mut here = self;
+        loop {
+            if let Some(bound) = here.names.get(name) {
+                return Some(bound);
+            }
+            here = here.outer.as_deref()?;
+        }
+    }
+
+    /// The value of a path. `None`: nothing binds it, or the way into the value ends.
+    pub fn find(&self, path: &Path) -> Option<Bound> {
+        self.name(&path.name)?.find(&path.steps)
+    }
+
+    /// The JSON value of a path.
+    pub fn value(&self, path: &Path) -> Option<Value> {
+        self.find(path).map(|bound| bound.value())
+    }
+}

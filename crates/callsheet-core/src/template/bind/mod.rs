@@ -1,0 +1,9 @@
+//! Binding names to values and filling placeholders (spec 4). Only this module makes [`Resolved`] texts.
+
+mod arguments;
+mod environment;
+mod resolve;
+
+pub use arguments::{Evaluated, InputFault, argument_value, bind_call, bind_inputs};
+pub use environment::{Bound, Datum, Environment, Trust};
+pub use resolve::{Resolved, ResolvedTask, missing_before_run, resolve_command, resolve_task, resolve_text};

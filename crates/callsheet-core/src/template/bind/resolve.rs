@@ -1,0 +1,170 @@
+//! Filling texts: one pass, left to right; what is filled in is never looked at again (spec 4).
+
+use serde::Serialize;
+
+use crate::template::check::names::{Found, walk};
+use crate::template::result::{InputFaultDetails, Missing};
+use crate::template::tree::{Command, Node, Origin, Template};
+use crate::template::value::{Filled, Path, Piece, render};
+
+use super::{Environment, Trust};
+
+/// A text without open placeholders. Only this module makes one, so a text that reaches a model was filled here.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Resolved {
+    text: String,
+    #[serde(skip)]
+    trust: Trust,
+}
+
+impl Resolved {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// The least trusted of what was filled in.
+    pub fn trust(&self) -> Trust {
+        self.trust
+    }
+}
+
+/// The texts of a task, filled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ResolvedTask {
+    /// Statement.
+    pub description: Resolved,
+    /// What the model is told to do; the description if nothing else is said.
+    pub instructions: Resolved,
+    /// Joins the base prompt.
+    pub system: Resolved,
+    /// What a good result looks like.
+    pub expected_output: Resolved,
+    /// How it is judged.
+    pub criteria: Resolved,
+    /// Literal paths of `file_paths`.
+    pub paths: Vec<Resolved>,
+    /// The query of a lookup.
+    pub query: Resolved,
+}
+
+/// Fills a text. Names without a value are added to `missing`, with their places.
+pub fn resolve_text(
+    text: &Filled,
+    environment: &Environment,
+    field: &str,
+    origin: &Origin,
+    task: &str,
+    missing: &mut Vec<Missing>,
+) -> Resolved {
+    let mut out = Resolved::default();
+    for piece in text.pieces() {
+        match piece {
+            Piece::Literal(literal) => out.text.push_str(literal),
+            Piece::Place(path, at) => match environment.find(path) {
+                Some(bound) => {
+                    out.text.push_str(&render(&bound.value()));
+                    out.trust = out.trust.max(bound.trust);
+                }
+                None => missing.push(Missing {
+                    name: path.to_string(),
+                    field: field.to_owned(),
+                    task: task.to_owned(),
+                    file: origin.file.clone(),
+                    line: at.place.line,
+                    column: at.place.column,
+                }),
+            },
+        }
+    }
+    out
+}
+
+/// Fills every text of a task; all names without a value are told at once.
+///
+/// # Errors
+/// Names without a value.
+pub fn resolve_task(node: &Node, environment: &Environment, task: &str) -> Result<ResolvedTask, Vec<Missing>> {
+    let mut missing = Vec::new();
+    let mut fill =
+        |text: &Filled, field: &str| resolve_text(text, environment, field, &node.origin, task, &mut missing);
+    let description = fill(&node.intent.description, "description");
+    let instructions = fill(&node.intent.instructions, "instructions");
+    let resolved = ResolvedTask {
+        instructions: if node.intent.instructions.is_empty() { description.clone() } else { instructions },
+        description,
+        system: fill(&node.system, "system"),
+        expected_output: fill(&node.intent.expected_output, "expected_output"),
+        criteria: fill(&node.intent.criteria, "criteria"),
+        paths: node.refs.iter().flat_map(|refs| &refs.paths).map(|path| fill(path, "file_paths")).collect(),
+        query: node.refs.as_ref().map(|refs| fill(&refs.query, "file_paths")).unwrap_or_default(),
+    };
+    if missing.is_empty() { Ok(resolved) } else { Err(missing) }
+}
+
+/// Fills the words of a command, each one argument whatever is filled in. Only values of an author or a caller may go
+/// in (spec 8).
+///
+/// # Errors
+/// Names without a value, and names of values that are not trusted.
+pub fn resolve_command(
+    command: &Command,
+    environment: &Environment,
+    origin: &Origin,
+    task: &str,
+) -> Result<Vec<Resolved>, InputFaultDetails> {
+    let mut fault = InputFaultDetails::default();
+    let mut words = Vec::new();
+    for word in &command.words {
+        let filled = resolve_text(word, environment, "command", origin, task, &mut fault.missing);
+        if filled.trust > Trust::Caller {
+            let names: Vec<String> = word.paths().map(Path::to_string).collect();
+            fault.refuse(&names.join(", "), "a value of an author or caller", &format!("{:?}", filled.trust));
+        }
+        words.push(filled);
+    }
+    if fault.is_empty() { Ok(words) } else { Err(fault) }
+}
+
+/// Names that no part of a run can bind, before its first model call: what later steps bind counts as known
+/// (spec 4). `templates` finds the templates that are called.
+pub fn missing_before_run<'a>(
+    template: &'a Template,
+    environment: &Environment,
+    templates: &dyn Fn(&str) -> Option<&'a Template>,
+) -> Vec<Missing> {
+    let mut out = Vec::new();
+    let mut seen = std::collections::BTreeSet::new();
+    let mut open = vec![(template, Vec::<String>::new())];
+    while let Some((template, bound)) = open.pop() {
+        if !seen.insert(template.name.clone()) {
+            continue;
+        }
+        let outside = |name: &str| bound.iter().any(|known| known == name) || environment.name(name).is_some();
+        for found in walk(template, &outside) {
+            let Found::Unknown { path, at, field, task, how } = found else { continue };
+            if how == crate::template::check::names::Use::Expression {
+                continue;
+            }
+            let file = template.origin.file.clone();
+            let (line, column) = (at.place.line, at.place.column);
+            out.push(Missing { name: path.to_string(), field: field.to_owned(), task, file, line, column });
+        }
+        for node in template.body.walk() {
+            let Some(called) = node.template.as_deref().and_then(templates) else { continue };
+            // What a standard template gets by name, and what stands around the call, is known there.
+            let mut names = bound.clone();
+            if let crate::template::tree::Kind::Call { arguments } = &node.kind {
+                names.extend(arguments.iter().filter_map(|argument| argument.name.clone()));
+            }
+            names.extend(
+                template.body.walk().iter().flat_map(|node| node.inputs.iter().map(|input| input.name.clone())),
+            );
+            names.extend(template.params.iter().flatten().map(|param| param.name.clone()));
+            open.push((called, names));
+        }
+    }
+    out.sort();
+    out.dedup();
+    out
+}

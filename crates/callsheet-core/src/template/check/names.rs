@@ -1,0 +1,322 @@
+//! Names: what is bound where, and which names nothing binds (spec 4, 8). One walk serves the check of a library and
+//! the check before a run.
+
+use std::collections::BTreeMap;
+
+use crate::template::place::Spot;
+use crate::template::tree::{
+    Argument, ArgumentValue, Command, FilePaths, InputSource, Kind, Node, PathUse, Script, Stdin, Template,
+};
+use crate::template::value::{Filled, Path, Step, is_ident};
+
+/// How a name was used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::template) enum Use {
+    /// Filled into a text, or named by `from`.
+    Value,
+    /// In an expression, where an unknown name is false.
+    Expression,
+    /// A required input that nothing gives.
+    Input,
+}
+
+/// What the walk found.
+#[derive(Clone, Debug)]
+pub(in crate::template) enum Found {
+    /// Nothing binds this name.
+    Unknown { path: Path, at: Spot, field: &'static str, task: String, how: Use },
+    /// A command is filled from a result.
+    Untrusted { path: Path, at: Spot },
+    /// A text that looks like a name and is taken as a literal.
+    Literal { text: String, at: Spot },
+    /// A parameter or input that nothing uses.
+    Unused { name: String, at: Spot },
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Bound {
+    /// It comes from a model, a tool or a file.
+    result: bool,
+    used: bool,
+    /// Where it was declared, if its idleness is worth a word.
+    declared: Option<Spot>,
+}
+
+/// Knows a name that nothing in the tree binds.
+type Outside<'a> = &'a dyn Fn(&str) -> bool;
+
+struct Names<'a> {
+    bound: BTreeMap<String, Vec<Bound>>,
+    log: Vec<String>,
+    outside: Outside<'a>,
+    task: Vec<String>,
+    found: Vec<Found>,
+}
+
+/// Walks a template. `outside` knows the names of the caller.
+pub(in crate::template) fn walk(template: &Template, outside: Outside<'_>) -> Vec<Found> {
+    let nothing: Outside<'_> = &|_| false;
+    let outside = if template.is_function() { nothing } else { outside };
+    let mut names = Names { bound: BTreeMap::new(), log: Vec::new(), outside, task: Vec::new(), found: Vec::new() };
+    let mark = names.log.len();
+    for param in template.params.iter().flatten() {
+        names.declare(&param.name, false, Some(template.origin.spot));
+    }
+    names.task.push(template.name.clone());
+    names.node(&template.body);
+    names.reset(mark);
+    names.found
+}
+
+impl Names<'_> {
+    fn declare(&mut self, name: &str, result: bool, declared: Option<Spot>) {
+        let bound = Bound { result, used: false, declared };
+        self.bound.entry(name.to_owned()).or_default().push(bound);
+        self.log.push(name.to_owned());
+    }
+
+    fn bind(&mut self, names: &[&str], result: bool) {
+        for name in names {
+            self.declare(name, result, None);
+        }
+    }
+
+    /// Takes back what was bound since `mark`, and tells of what was declared for nothing.
+    fn reset(&mut self, mark: usize) {
+        while self.log.len() > mark {
+            let Some(name) = self.log.pop() else { return };
+            let Some(bound) = self.bound.get_mut(&name).and_then(Vec::pop) else { continue };
+            if let Some(at) = bound.declared.filter(|_| !bound.used) {
+                self.found.push(Found::Unused { name, at });
+            }
+        }
+    }
+
+    /// Whether something binds the path, and whether that is a result.
+    fn look_up(&mut self, path: &Path) -> Option<bool> {
+        let first = match path.steps.first() {
+            Some(Step::Name(name)) => Some(name.as_str()),
+            _ => None,
+        };
+        let key = match (path.name.as_str(), first) {
+            ("steps" | "files", Some(name)) => format!("{}.{name}", path.name),
+            _ => path.name.clone(),
+        };
+        if let Some(bound) = self.bound.get_mut(&key).and_then(|list| list.last_mut()) {
+            bound.used = true;
+            return Some(bound.result);
+        }
+        let ambient =
+            matches!((path.name.as_str(), first), ("run", Some("id" | "date")) | ("task", Some("id" | "name")));
+        (ambient || (self.outside)(&path.name)).then_some(false)
+    }
+
+    fn name(&mut self, path: &Path, at: Spot, field: &'static str, how: Use) -> bool {
+        if let Some(result) = self.look_up(path) {
+            return result;
+        }
+        let task = self.task.join("/");
+        self.found.push(Found::Unknown { path: path.clone(), at, field, task, how });
+        false
+    }
+
+    /// Every placeholder of a text; true if one comes from a result.
+    fn text(&mut self, text: &Filled, field: &'static str) -> bool {
+        let mut result = false;
+        for (path, at) in text.places() {
+            result |= self.name(path, at, field, Use::Value);
+        }
+        result
+    }
+
+    fn path(&mut self, used: &PathUse, field: &'static str) -> bool {
+        self.name(&used.path, used.at, field, Use::Value)
+    }
+
+    fn command(&mut self, command: &Command) {
+        for word in &command.words {
+            for (path, at) in word.places() {
+                if self.name(path, at, "command", Use::Value) {
+                    self.found.push(Found::Untrusted { path: path.clone(), at });
+                }
+            }
+        }
+    }
+
+    fn condition(&mut self, condition: &crate::template::tree::Condition) {
+        for path in condition.test.paths() {
+            self.name(path, condition.at, "condition", Use::Expression);
+        }
+    }
+
+    /// A node in a slot or among steps.
+    fn child(&mut self, node: &Node) {
+        self.task.push(node.id.clone().unwrap_or_else(|| node.kind.word().to_owned()));
+        self.node(node);
+        self.task.pop();
+    }
+
+    fn node(&mut self, node: &Node) {
+        let results: Vec<bool> = node.inputs.iter().map(|input| self.input(input)).collect();
+        let mark = self.log.len();
+        // Inputs of these are shown or passed on even if no text names them.
+        let shown = matches!(node.kind, Kind::Atomic | Kind::Reduce { .. } | Kind::Call { .. } | Kind::Phase(_));
+        for (input, result) in node.inputs.iter().zip(&results) {
+            self.declare(&input.name, *result, Some(input.origin.spot).filter(|_| !shown));
+        }
+        let intent = &node.intent;
+        self.text(&intent.description, "description");
+        self.text(&intent.instructions, "instructions");
+        self.text(&intent.expected_output, "expected_output");
+        self.text(&intent.criteria, "criteria");
+        self.text(&node.system, "system");
+        if let Some(refs) = &node.refs {
+            self.file_paths(refs);
+        }
+        self.kind(node, results.contains(&true));
+        self.reset(mark);
+    }
+
+    fn input(&mut self, input: &crate::template::tree::Input) -> bool {
+        match &input.source {
+            InputSource::From(from) => self.path(from, "inputs"),
+            InputSource::Text(text) => self.text(text, "inputs"),
+            InputSource::Operator(node) => {
+                self.child(node);
+                true
+            }
+            InputSource::Caller => {
+                let path = Path::variable(&input.name);
+                let known = self.look_up(&path);
+                if known.is_none() && input.required && input.default.is_none() {
+                    let task = self.task.join("/");
+                    let at = input.origin.spot;
+                    self.found.push(Found::Unknown { path, at, field: "inputs", task, how: Use::Input });
+                }
+                known.unwrap_or(false)
+            }
+        }
+    }
+
+    fn file_paths(&mut self, paths: &FilePaths) {
+        for path in &paths.paths {
+            self.text(path, "file_paths");
+        }
+        self.text(&paths.query, "file_paths");
+        self.command(&paths.command);
+    }
+
+    fn script(&mut self, script: &Script) {
+        for file in &script.input_files {
+            self.path(&file.from, "input_file");
+        }
+        for file in &script.input_files {
+            self.bind(&[&format!("files.{}", file.name)], false);
+        }
+        self.command(&script.command);
+        match &script.stdin {
+            Some(Stdin::From(from)) => drop(self.path(from, "stdin")),
+            Some(Stdin::Text(text)) => drop(self.text(text, "stdin")),
+            None => {}
+        }
+        for variable in &script.variables {
+            self.text(&variable.value, "environment");
+        }
+    }
+
+    fn kind(&mut self, node: &Node, results: bool) {
+        match &node.kind {
+            Kind::Atomic | Kind::Phase(_) => {}
+            Kind::Sequential { steps, .. } => self.steps(steps),
+            Kind::Reduce { items, initial, inner, reduction } => {
+                let listed = items.as_ref().is_some_and(|items| self.path(items, "items"));
+                self.text(initial, "initial_value");
+                let mark = self.log.len();
+                self.bind(&["current_data", "current_name", "current_index"], results || listed);
+                self.child(inner);
+                self.reset(mark);
+                self.bind(&["original_input"], results || listed);
+                self.bind(&["current_result", "accumulator"], true);
+                self.child(reduction);
+            }
+            Kind::Script { script, .. } => self.script(script),
+            Kind::DirectorEvaluatorLoop { director, evaluator, script, condition, .. } => {
+                self.bind(&["original_prompt", "user_query", "iteration", "current_iteration"], false);
+                let mark = self.log.len();
+                self.bind(&["evaluation_feedback", "next_input", "previous_results", "last_evaluation"], true);
+                self.child(director);
+                if condition.is_none() {
+                    self.reset(mark);
+                }
+                self.bind(&["director_result", "script_input"], true);
+                if let Some(script) = script {
+                    self.script(script);
+                }
+                self.bind(&["script_output", "script_stdout", "script_errors", "script_stderr"], true);
+                self.bind(&["script_exit_code", "script_timed_out"], true);
+                self.child(evaluator);
+                self.bind(&["evaluation"], true);
+                if let Some(condition) = condition {
+                    self.condition(condition);
+                }
+            }
+            Kind::Map { items, item, body, .. } => {
+                let result = self.path(items, "items");
+                self.bind(&[item], result);
+                self.bind(&["item_index"], false);
+                self.child(body);
+            }
+            Kind::Call { arguments } => {
+                for argument in arguments {
+                    self.argument(argument);
+                }
+            }
+            Kind::Cond { cases, otherwise } => {
+                for case in cases {
+                    self.condition(&case.test);
+                    self.child(&case.body);
+                }
+                if let Some(otherwise) = otherwise {
+                    self.child(otherwise);
+                }
+            }
+            Kind::Parallel { children, .. } => {
+                for child in children {
+                    self.child(child);
+                }
+            }
+        }
+    }
+
+    fn steps(&mut self, steps: &[Node]) {
+        self.bind(&["steps", "step_results"], true);
+        for (index, step) in steps.iter().enumerate() {
+            self.child(step);
+            if index == 0 {
+                self.bind(&["previous_result", "output"], true);
+            }
+            let inner = match &step.kind {
+                Kind::Parallel { children, .. } => children.as_slice(),
+                _ => &[],
+            };
+            for id in inner.iter().chain([step]).filter_map(|node| node.id.as_ref()) {
+                self.bind(&[&format!("steps.{id}")], true);
+            }
+        }
+    }
+
+    fn argument(&mut self, argument: &Argument) {
+        match &argument.value {
+            ArgumentValue::Value(text) => drop(self.text(text, "arg")),
+            ArgumentValue::From(from) => drop(self.path(from, "arg")),
+            ArgumentValue::Operator(node) => self.child(node),
+            ArgumentValue::Bare(text) => {
+                self.text(text, "arg");
+                let Some(literal) = text.as_literal().filter(|text| is_ident(text)) else { return };
+                if self.look_up(&Path::variable(literal)).is_none() {
+                    self.found.push(Found::Literal { text: literal.to_owned(), at: argument.origin.spot });
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What a library is checked against. The shell tells it; what is not told is not checked.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Gives the text of `schemas/NAME.json` beside a file, by the file and the name.
+pub type FindSchema<'a> = &'a dyn Fn(&str, &str) -> Option<String>;
+
+/// Models, tools, skills, schemas and paths that exist.
+#[derive(Clone, Default)]
+pub struct Known<'a> {
+    /// Models that are listed, as `PROVIDER/MODEL` or bare.
+    pub models: Option<BTreeSet<String>>,
+    /// Providers; true if a provider serves models that are not listed.
+    pub providers: Option<BTreeMap<String, bool>>,
+    /// Canonical names of tools.
+    pub tools: Option<BTreeSet<String>>,
+    /// Names of skills.
+    pub skills: Option<BTreeSet<String>>,
+    /// The text of `schemas/NAME.json` beside a file.
+    pub schema: Option<FindSchema<'a>>,
+    /// Whether a path below the project's folder exists.
+    pub exists: Option<&'a dyn Fn(&str) -> bool>,
+}
+
+/// What is known of a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::template) enum ModelFact {
+    Listed,
+    /// Its provider serves more than is listed.
+    Open,
+    Unknown,
+}
+
+impl Known<'_> {
+    /// `None` where models are not checked.
+    pub(in crate::template) fn model(&self, id: &str) -> Option<ModelFact> {
+        let models = self.models.as_ref()?;
+        if models.contains(id) {
+            return Some(ModelFact::Listed);
+        }
+        let providers = self.providers.iter().flatten();
+        let own = id.split_once('/').and_then(|(prefix, _)| self.providers.as_ref()?.get(prefix).copied());
+        let open = own.unwrap_or_else(|| !id.contains('/') && providers.into_iter().any(|(_, open)| *open));
+        Some(if open { ModelFact::Open } else { ModelFact::Unknown })
+    }
+}

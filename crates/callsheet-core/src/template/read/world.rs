@@ -1,0 +1,121 @@
+//! Models, tools, schemas and paths of a task against what is known of the world (T033-T035, T516, T518).
+
+use crate::reply::near::nearest;
+use crate::template::grammar::Kind;
+use crate::template::issue::{Code, Draft};
+use crate::template::known::ModelFact;
+use crate::template::schema;
+use crate::template::tree::{FilePaths, FileSource};
+use crate::template::xml::{Element, Mapped};
+
+use super::Reader;
+
+impl Reader<'_> {
+    /// Checks what a task names.
+    pub(super) fn check_world(&mut self, element: &Element, tools: &[String], refs: Option<&FilePaths>) {
+        self.models(element);
+        self.providers(element);
+        self.tools(element, tools);
+        self.schema(element);
+        self.paths(element, refs);
+    }
+
+    fn models(&mut self, element: &Element) {
+        let Some(child) = element.child("model") else { return };
+        self.enter(child);
+        for (id, span) in words(&self.text_of(child, Kind::List)) {
+            match self.known.model(&id) {
+                Some(ModelFact::Unknown) => {
+                    let known = self.known.models.iter().flatten().map(String::as_str);
+                    let near = nearest(&id, known, 5);
+                    let draft = Draft::new(Code::T033, span, format!("there is no model `{id}`")).found(&id);
+                    let advice = "`callsheet model list` shows all";
+                    self.add(draft.expected(near.iter().map(String::as_str)).advice(advice));
+                }
+                Some(ModelFact::Open) => {
+                    let draft = Draft::new(Code::T518, span, format!("`{id}` is not listed and may not be served"));
+                    self.add(draft.found(&id).advice("check its spelling"));
+                }
+                Some(ModelFact::Listed) | None => {}
+            }
+        }
+        self.leave(child);
+    }
+
+    fn providers(&mut self, element: &Element) {
+        let (Some(child), Some(known)) = (element.child("provider"), &self.known.providers) else { return };
+        let names: Vec<String> = known.keys().cloned().collect();
+        self.enter(child);
+        for (id, span) in words(&self.text_of(child, Kind::List)) {
+            if !names.contains(&id) {
+                let draft = Draft::new(Code::T033, span, format!("there is no provider `{id}`")).found(&id);
+                self.add(draft.expected(names.iter().map(String::as_str)).advice("correct the name"));
+            }
+        }
+        self.leave(child);
+    }
+
+    fn tools(&mut self, element: &Element, tools: &[String]) {
+        let (Some(block), Some(known)) = (element.child("allowed_tools"), &self.known.tools) else { return };
+        let names: Vec<String> = known.iter().cloned().collect();
+        let unknown: Vec<String> = tools.iter().filter(|tool| !names.contains(tool)).cloned().collect();
+        for child in block.elements().filter(|child| child.name == "tool") {
+            let text = self.text_of(child, Kind::Ident);
+            if unknown.iter().any(|tool| tool == text.as_str()) {
+                let near = nearest(text.as_str(), names.iter().map(String::as_str), 5);
+                let draft = Draft::new(Code::T035, text.whole(), format!("there is no tool `{}`", text.as_str()));
+                let draft = draft.found(text.as_str()).expected(near.iter().map(String::as_str));
+                self.add(draft.advice("`callsheet doctor` lists the tools"));
+            }
+        }
+    }
+
+    /// `@NAME` means `schemas/NAME.json` beside the file.
+    fn schema(&mut self, element: &Element) {
+        let Some(attribute) = element.child("output_format").and_then(|child| child.attribute("schema")) else {
+            return;
+        };
+        let (Some(name), Some(find)) = (attribute.value.as_str().strip_prefix('@'), self.known.schema) else { return };
+        let message = match find(self.file, name) {
+            None => format!("there is no schemas/{name}.json beside this file"),
+            Some(text) => match schema::read(&text) {
+                Ok(_) => return,
+                Err(message) => format!("schemas/{name}.json: {message}"),
+            },
+        };
+        let draft = Draft::new(Code::T034, attribute.value_span, message).found(attribute.value.as_str());
+        self.add(draft.advice("add or correct it"));
+    }
+
+    fn paths(&mut self, element: &Element, refs: Option<&FilePaths>) {
+        let (Some(block), Some(exists)) = (element.child("file_paths"), self.known.exists) else { return };
+        if refs.is_none_or(|refs| refs.source != FileSource::Literal) {
+            return;
+        }
+        for child in block.elements().filter(|child| child.name == "path") {
+            let text = self.text_of(child, Kind::Filled);
+            let path = text.as_str();
+            if path.contains(['*', '?', '[']) || path.contains("{{") || super::scripts::leads_out(path) || exists(path)
+            {
+                continue;
+            }
+            let draft = Draft::new(Code::T516, text.whole(), format!("`{path}` does not exist")).found(path);
+            self.add(draft.advice("correct it; a run goes on without it"));
+        }
+    }
+}
+
+/// Comma-separated words with their places.
+fn words(text: &Mapped) -> Vec<(String, crate::template::place::Bytes)> {
+    let mut out = Vec::new();
+    let mut at = 0;
+    for entry in text.as_str().split(',') {
+        let word = entry.trim();
+        let start = at + (entry.len() - entry.trim_start().len());
+        if !word.is_empty() {
+            out.push((word.to_owned(), text.span(start, start + word.len())));
+        }
+        at += entry.len() + 1;
+    }
+    out
+}

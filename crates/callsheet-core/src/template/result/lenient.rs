@@ -1,0 +1,276 @@
+//! XML in the reply of a model: read leniently, never a reason to fail (spec 11).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::template::place::Lines;
+use crate::template::xml::{self, Element, Fault, FaultKind, Item, Mode};
+
+use super::{Reason, ReturnStatus, snake_keys};
+
+/// A liberty that reading took.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct XmlWarning {
+    /// Which.
+    pub message: String,
+    /// 1-based line of the reply.
+    pub line: u32,
+    /// 1-based column.
+    pub column: u32,
+}
+
+/// Why nothing could be made of it.
+pub type XmlError = XmlWarning;
+
+/// What was found of XML in a reply.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct XmlNote {
+    /// Well formed as found.
+    pub parsed: bool,
+    /// Read after a repair, or taken out of prose or a fence.
+    pub recovered: bool,
+    /// Every repair.
+    pub warnings: Vec<XmlWarning>,
+    /// Past repair.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<XmlError>,
+}
+
+/// A reply as it was read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ReplyReading {
+    /// `COMPLETE`, unless an envelope says otherwise.
+    pub status: ReturnStatus,
+    /// The reply, or the content of an envelope.
+    pub content: String,
+    /// XML that is no envelope, or the value an envelope gives.
+    pub parsed: Option<Value>,
+    /// Notes the model wrote.
+    pub notes: Map<String, Value>,
+    /// Of an envelope that says `FAILED`.
+    pub reason: Option<Reason>,
+    /// What was found of XML; `None` is plain text.
+    pub xml: Option<XmlNote>,
+    /// The reply was an envelope.
+    pub envelope: bool,
+}
+
+/// Elements that are looked for in prose.
+const SOUGHT: &[&str] = &["result", "notes", "task", "subtask_request"];
+
+/// Beginnings that are tried in prose.
+const TRIES: usize = 8;
+
+/// Reads a reply. The reply of a `manual_xml` task is kept as it is.
+pub fn read_reply(reply: &str, manual: bool) -> ReplyReading {
+    let plain = ReplyReading { content: reply.to_owned(), ..ReplyReading::default() };
+    if manual {
+        let document = xml::parse(reply.trim(), Mode::Strict);
+        let parsed = document.root.is_some() && document.faults.iter().all(|fault| fault.kind == FaultKind::Ignored);
+        return ReplyReading { xml: Some(XmlNote { parsed, ..XmlNote::default() }), ..plain };
+    }
+    if let Some(reading) = json_envelope(reply) {
+        return reading;
+    }
+    let Some(found) = find(reply) else { return plain };
+    let lines = Lines::new(reply);
+    let note = |fault: &Fault| {
+        let place = lines.place(found.start + fault.span.start);
+        XmlWarning { message: fault.message.clone(), line: place.line, column: place.column }
+    };
+    let text = reply.get(found.start..found.end).unwrap_or_default();
+    let document = xml::parse(text, Mode::Lenient);
+    let hopeless = document.faults.iter().find(|fault| is_hopeless(fault));
+    let (root, hopeless) = match (document.root, hopeless) {
+        (Some(root), None) => (root, None),
+        (_, fault) => (Element::default(), Some(fault.or(document.faults.first()).map(note).unwrap_or_default())),
+    };
+    if let Some(error) = hopeless {
+        let note = XmlNote { error: Some(error), ..XmlNote::default() };
+        return ReplyReading { xml: Some(note), ..plain };
+    }
+    let mut warnings: Vec<XmlWarning> =
+        document.faults.iter().filter(|fault| fault.kind == FaultKind::Malformed).map(note).collect();
+    let parsed = warnings.is_empty() && !found.extracted;
+    if found.extracted {
+        let place = lines.place(found.start);
+        let message = "the XML was taken out of other text".to_owned();
+        warnings.insert(0, XmlWarning { message, line: place.line, column: place.column });
+    }
+    let xml = Some(XmlNote { parsed, recovered: !parsed, warnings, error: None });
+    let mut reading = read_root(&root, text, plain);
+    if root.name.eq_ignore_ascii_case("notes") && reply.get(found.end..).unwrap_or_default().trim().is_empty() {
+        reading.content = reply.get(..found.start).unwrap_or_default().trim_end().to_owned();
+    }
+    reading.xml = xml;
+    reading
+}
+
+/// Repairs are told of; what is none of them ends reading.
+fn is_hopeless(fault: &Fault) -> bool {
+    matches!(fault.kind, FaultKind::Forbidden | FaultKind::TooLarge | FaultKind::Encoding) || fault.fatal
+}
+
+/// Bytes of the XML in a reply.
+struct Found {
+    start: usize,
+    end: usize,
+    /// Other text stands around it.
+    extracted: bool,
+}
+
+/// The whole reply, a fence marked `xml`, or the first balanced element in prose, in this order.
+fn find(reply: &str) -> Option<Found> {
+    let start = reply.len() - reply.trim_start().len();
+    let trimmed = reply.trim();
+    if trimmed.starts_with('<') && trimmed.chars().nth(1).is_some_and(xml::is_name_start) {
+        // Text behind a balanced root is other text.
+        let balanced = xml::parse(trimmed, Mode::Lenient).root.filter(|root| !root.damaged);
+        let end = balanced.map_or(trimmed.len(), |root| root.span.end);
+        return Some(Found { start, end: start + end, extracted: end < trimmed.len() });
+    }
+    fenced(reply).or_else(|| in_prose(reply))
+}
+
+fn fenced(reply: &str) -> Option<Found> {
+    let mut at = 0;
+    let mut open: Option<usize> = None;
+    for line in reply.split_inclusive('\n') {
+        let word = line.trim();
+        match open {
+            None if matches!(word.to_ascii_lowercase().as_str(), "```xml" | "~~~xml") => open = Some(at + line.len()),
+            Some(start) if word == "```" || word == "~~~" => return Some(Found { start, end: at, extracted: true }),
+            _ => {}
+        }
+        at += line.len();
+    }
+    open.map(|start| Found { start, end: reply.len(), extracted: true })
+}
+
+fn in_prose(reply: &str) -> Option<Found> {
+    let starts = reply.match_indices('<').map(|(at, _)| at).filter(|at| {
+        let rest = reply.get(at + 1..).unwrap_or_default();
+        SOUGHT.iter().any(|name| {
+            rest.get(..name.len()).is_some_and(|word| word.eq_ignore_ascii_case(name))
+                && rest.get(name.len()..).is_some_and(|rest| rest.starts_with(['>', ' ', '/', '\n', '\t', '\r']))
+        })
+    });
+    for start in starts.take(TRIES) {
+        let root = xml::parse(reply.get(start..).unwrap_or_default(), Mode::Lenient).root;
+        if let Some(root) = root.filter(|root| !root.damaged) {
+            return Some(Found { start, end: start + root.span.end, extracted: true });
+        }
+    }
+    None
+}
+
+fn read_root(root: &Element, text: &str, plain: ReplyReading) -> ReplyReading {
+    let name = root.name.to_ascii_lowercase();
+    let child = |wanted: &str| root.elements().find(|child| child.name.eq_ignore_ascii_case(wanted));
+    let status = root.attribute("status").map(|status| status.value.as_str().to_ascii_uppercase());
+    if name == "result" && (status.is_some() || child("content").is_some() || child("notes").is_some()) {
+        let notes = child("notes").map(value_of).unwrap_or_default();
+        let notes = notes.as_object().cloned().unwrap_or_default();
+        let status = status.as_deref().and_then(ReturnStatus::parse).unwrap_or_default();
+        let reason = root.attribute("reason").map(|reason| reason.value.as_str().to_owned());
+        let content = child("content").map(|content| inner_text(content, text)).unwrap_or_default();
+        return envelope(status, content, None, notes, reason);
+    }
+    if name == "notes" {
+        let notes = value_of(root).as_object().cloned().unwrap_or_default();
+        return ReplyReading { notes: normal(notes), ..plain };
+    }
+    let mut parsed = Map::new();
+    parsed.insert(root.name.clone(), value_of(root));
+    ReplyReading { parsed: Some(Value::Object(parsed)), ..plain }
+}
+
+fn normal(notes: Map<String, Value>) -> Map<String, Value> {
+    snake_keys(Value::Object(notes)).0.as_object().cloned().unwrap_or_default()
+}
+
+fn envelope(
+    status: ReturnStatus,
+    content: String,
+    parsed: Option<Value>,
+    notes: Map<String, Value>,
+    reason: Option<String>,
+) -> ReplyReading {
+    let notes = normal(notes);
+    let word = reason.or_else(|| notes.get("reason").and_then(Value::as_str).map(str::to_owned));
+    let known = word.as_deref().and_then(Reason::parse).unwrap_or(Reason::UnexpectedError);
+    let reason = (status == ReturnStatus::Failed).then_some(known);
+    ReplyReading { status, content, parsed, notes, reason, xml: None, envelope: true }
+}
+
+/// An object with `status` and `content` or `notes`.
+fn json_envelope(reply: &str) -> Option<ReplyReading> {
+    let value = super::output::json_of(reply)?;
+    let (value, _) = snake_keys(value);
+    let status = ReturnStatus::parse(value.get("status")?.as_str()?)?;
+    let (content, notes) = (value.get("content"), value.get("notes"));
+    if content.is_none() && notes.is_none() {
+        return None;
+    }
+    let text = match content {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
+    };
+    let parsed = value.get("parsed_content").filter(|value| !value.is_null());
+    let parsed = parsed.or(content.filter(|value| value.is_object() || value.is_array())).cloned();
+    let notes = notes.and_then(Value::as_object).cloned().unwrap_or_default();
+    let reason = value.get("reason").and_then(Value::as_str).map(str::to_owned);
+    Some(envelope(status, text, parsed, notes, reason))
+}
+
+/// Text of an element, with markup inside as it is written.
+fn inner_text(element: &Element, source: &str) -> String {
+    if element.elements().next().is_some() {
+        return source.get(element.inner.start..element.inner.end).unwrap_or_default().trim().to_owned();
+    }
+    let text: String = element.items.iter().map(item_text).collect();
+    text.trim_matches(['\n', '\r']).to_owned()
+}
+
+fn item_text(item: &Item) -> &str {
+    match item {
+        Item::Text(text) => text.as_str(),
+        Item::Element(_) => "",
+    }
+}
+
+/// An element as a value: attributes `@name`, text `#text`, repeats as lists; only text is a string. The depth is
+/// bounded by the reader.
+fn value_of(element: &Element) -> Value {
+    let text: String = element.items.iter().map(item_text).collect();
+    let text = text.trim();
+    if element.attributes.is_empty() && element.elements().next().is_none() {
+        return match text {
+            "true" => Value::Bool(true),
+            "false" => Value::Bool(false),
+            other => Value::String(other.to_owned()),
+        };
+    }
+    let mut out = Map::new();
+    for attribute in &element.attributes {
+        out.insert(format!("@{}", attribute.name), Value::String(attribute.value.as_str().to_owned()));
+    }
+    if !text.is_empty() {
+        out.insert("#text".to_owned(), Value::String(text.to_owned()));
+    }
+    for child in element.elements() {
+        let value = value_of(child);
+        match out.get_mut(&child.name) {
+            None => drop(out.insert(child.name.clone(), value)),
+            Some(Value::Array(list)) => list.push(value),
+            Some(first) => {
+                let one = first.take();
+                *first = Value::Array(vec![one, value]);
+            }
+        }
+    }
+    Value::Object(out)
+}

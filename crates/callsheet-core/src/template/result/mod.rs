@@ -1,0 +1,20 @@
+//! Results and errors of tasks, and reading them out of model output (spec 6, 7, 11).
+
+mod error;
+mod keys;
+mod lenient;
+mod metrics;
+mod output;
+mod request;
+mod task_result;
+
+pub use error::{
+    Blame, Details, ErrorKind, Halt, Hears, InputFaultDetails, Invalid, ItemError, Iteration, Location, Missing,
+    PartialResult, Reason, RecoveryAdvice, Resource, TaskError,
+};
+pub use keys::snake_keys;
+pub use lenient::{ReplyReading, XmlError, XmlNote, XmlWarning, read_reply};
+pub use metrics::{ContextUse, CostUse, DepthUse, OutputUse, ResourceMetrics, TokenUse, TurnUse, WallUse};
+pub use output::{OutputReading, ParseError, check_returns, read_output};
+pub use request::{SubtaskRequest, SubtaskType, Verdict};
+pub use task_result::{DataSource, DataSourceKind, NoteWarning, Notes, ReturnStatus, TaskResult, judged};

@@ -1,0 +1,243 @@
+//! The result of a task (spec 6).
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{ParseError, ResourceMetrics, SubtaskRequest, TaskError, Verdict, XmlNote, snake_keys};
+
+/// How a task came back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum ReturnStatus {
+    /// Its content is whole.
+    #[default]
+    Complete,
+    /// It asks for a subtask.
+    Continuation,
+    /// It waits for a person.
+    Waiting,
+    /// It failed.
+    Failed,
+}
+
+impl ReturnStatus {
+    /// Reads a word.
+    pub fn parse(word: &str) -> Option<Self> {
+        serde_json::from_value(Value::String(word.to_owned())).ok()
+    }
+}
+
+/// What a source of data is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DataSourceKind {
+    /// A file.
+    File,
+    /// An input.
+    Input,
+    /// Of the parent's frame.
+    Inherited,
+    /// An earlier output.
+    Accumulated,
+    /// Looked up.
+    Fresh,
+}
+
+/// Something a task was given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataSource {
+    /// What.
+    pub kind: DataSourceKind,
+    /// Which.
+    pub name: String,
+    /// How much.
+    pub bytes: u64,
+    /// It was cut.
+    pub truncated: bool,
+}
+
+/// Something worth knowing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NoteWarning {
+    /// Code.
+    pub code: String,
+    /// Words.
+    pub message: String,
+}
+
+/// Metadata of a result, never its content.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Notes {
+    /// What was used, in words.
+    pub data_usage: String,
+    /// What was given.
+    pub data_sources: Vec<DataSource>,
+    /// The model's own.
+    pub success_score: Option<f64>,
+    /// The model's own.
+    pub summary: Option<String>,
+    /// Warnings.
+    pub warnings: Vec<NoteWarning>,
+    /// Declared JSON that did not parse.
+    pub parse_error: Option<ParseError>,
+    /// XML found in the reply.
+    pub xml: Option<XmlNote>,
+    /// The strongest source that gave a file.
+    pub context_source: String,
+    /// Files in the prompt.
+    pub context_files_count: u32,
+    /// The template that ran.
+    pub template_used: Option<String>,
+    /// The subtask that is asked for.
+    pub subtask_request: Option<SubtaskRequest>,
+    /// What was used.
+    pub metrics: ResourceMetrics,
+    /// What the model said under keys that are not its own.
+    #[serde(skip_serializing_if = "Map::is_empty")]
+    pub model: Map<String, Value>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl Default for Notes {
+    fn default() -> Self {
+        Self {
+            data_usage: String::new(),
+            data_sources: Vec::new(),
+            success_score: None,
+            summary: None,
+            warnings: Vec::new(),
+            parse_error: None,
+            xml: None,
+            context_source: "none".to_owned(),
+            context_files_count: 0,
+            template_used: None,
+            subtask_request: None,
+            metrics: ResourceMetrics::default(),
+            model: Map::new(),
+            other: Map::new(),
+        }
+    }
+}
+
+/// Keys of notes that the runtime owns.
+const OWNED: &[&str] = &[
+    "data_sources",
+    "warnings",
+    "parse_error",
+    "xml",
+    "context_source",
+    "context_files_count",
+    "template_used",
+    "metrics",
+    "model",
+    "skipped",
+    "step_results",
+];
+
+impl Notes {
+    /// Takes notes a model wrote: its own keys stay, keys of the runtime go to `model` (spec 6).
+    pub fn take(&mut self, notes: Map<String, Value>) {
+        for (key, value) in notes {
+            match (key.as_str(), &value) {
+                ("summary", Value::String(text)) => self.summary = Some(text.clone()),
+                ("data_usage", Value::String(text)) => self.data_usage.clone_from(text),
+                ("success_score", Value::Number(score)) => self.success_score = score.as_f64(),
+                ("subtask_request", Value::Object(_)) => match serde_json::from_value(value.clone()) {
+                    Ok(request) => self.subtask_request = Some(request),
+                    Err(_) => drop(self.other.insert(key, value)),
+                },
+                (known, _) if OWNED.contains(&known) => drop(self.model.insert(key, value)),
+                _ => drop(self.other.insert(key, value)),
+            }
+        }
+    }
+
+    /// Adds a warning.
+    pub fn warn(&mut self, code: &str, message: impl Into<String>) {
+        self.warnings.push(NoteWarning { code: code.to_owned(), message: message.into() });
+    }
+}
+
+/// What a task gave.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TaskResult {
+    /// Alone says whether the content is whole.
+    pub status: ReturnStatus,
+    /// Text, whole or partial.
+    pub content: String,
+    /// The content as a value.
+    pub parsed_content: Option<Value>,
+    /// How it was to be judged.
+    pub criteria: Option<Value>,
+    /// What went wrong.
+    pub error: Option<Box<TaskError>>,
+    /// Metadata.
+    pub notes: Notes,
+    /// Of a script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stdout: Option<String>,
+    /// Of a script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stderr: Option<String>,
+    /// Of a script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// Of a script.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timed_out: Option<bool>,
+    /// Fields of newer versions, kept.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl TaskResult {
+    /// A finished text.
+    pub fn complete(content: impl Into<String>) -> Self {
+        Self { content: content.into(), ..Self::default() }
+    }
+
+    /// The value that operators go on with: `parsed_content`, else the text (spec 8).
+    pub fn value(&self) -> Value {
+        self.parsed_content.clone().unwrap_or_else(|| Value::String(self.content.clone()))
+    }
+
+    /// One field by its name in any spelling, for result paths (spec 4). `None`: it is no field.
+    pub fn field(&self, name: &str) -> Option<Value> {
+        let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::String);
+        Some(match name {
+            "content" => Value::String(self.content.clone()),
+            "status" => serde_json::to_value(self.status).unwrap_or_default(),
+            "notes" => serde_json::to_value(&self.notes).unwrap_or_default(),
+            "parsed_content" | "parsedContent" => self.parsed_content.clone().unwrap_or_default(),
+            "error" => serde_json::to_value(&self.error).unwrap_or_default(),
+            "stdout" => text(&self.stdout),
+            "stderr" => text(&self.stderr),
+            "exit_code" | "exitCode" => self.exit_code.map_or(Value::Null, Value::from),
+            _ => return None,
+        })
+    }
+}
+
+/// Whether an evaluation is a success: `notes.success`, else `parsed_content.success`, else a verdict in either. Two
+/// that disagree, or none, are none, with a warning (spec 8).
+pub fn judged(result: &TaskResult) -> (bool, Option<Verdict>, Option<&'static str>) {
+    let notes = Value::Object(result.notes.other.clone());
+    let parsed = result.parsed_content.clone().unwrap_or_default();
+    let verdict = |value: &Value| serde_json::from_value::<Verdict>(snake_keys(value.clone()).0).ok();
+    let found = verdict(&notes).or_else(|| verdict(&parsed));
+    let said = [
+        notes.get("success").and_then(Value::as_bool),
+        parsed.get("success").and_then(Value::as_bool),
+        found.as_ref().map(|verdict| *verdict == Verdict::Accept),
+    ];
+    let mut said = said.into_iter().flatten();
+    let Some(first) = said.next() else { return (false, found, Some("the evaluation says nothing of success")) };
+    if said.all(|other| other == first) {
+        return (first, found, None);
+    }
+    (false, found, Some("the evaluation contradicts itself"))
+}

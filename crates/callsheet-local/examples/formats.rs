@@ -1,0 +1,338 @@
+//! Whether the grammars hold small models to every form, and what that costs:
+//! `cargo run --release -p callsheet-local --features engine --example formats -- FILE.gguf [SEEDS] [TOKENS] [FREE]`.
+//!
+//! For each form it asks for SEEDS replies of at most TOKENS tokens through the grammar and lets the real reader judge
+//! them; a reply without repair and without issue of its form is valid. FREE replies a form are asked for without a
+//! grammar, to compare the time a token takes. Invalid replies are printed in full.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use callsheet_core::grammar::{self, EditableFile, Form, ListShape};
+use callsheet_core::record::StopReason;
+use callsheet_core::reply::task::{
+    TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
+};
+use callsheet_core::reply::{
+    Answer, Candidates, FileFacts, Issue, KnownTask, Lookup, ReadContext, Reading, Repair, ReplyKind, lookups,
+    read_continuation, read_iteration, read_plan,
+};
+use callsheet_core::sheet::slug_of;
+use callsheet_core::spec::{
+    BlobId, RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, Task, ToolEffect, ToolSpec,
+};
+use callsheet_local::{EmbeddedModel, EmbeddedOptions, Timing};
+use callsheet_runtime::ports::{Constraint, Message, Model, ModelFault, ModelRequest};
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+
+const SYSTEM: &str = include_str!("prompts/formats.md");
+const REQUESTS: [&str; 4] = [
+    "Write a short proposal for a community garden.",
+    "Find all TODO comments of the project and report them.",
+    "Compare two databases for a small web shop.",
+    "Explain in the manual how retries are counted.",
+];
+const FORMS: [&str; 9] =
+    ["plan", "iteration", "continuation", "refinement", "execution", "merge", "turn", "last turn", "write execution"];
+const SKILLS: [&str; 4] = ["find_code", "read_docs", "review", "write_docs"];
+const LINKS: [&str; 3] = ["[Readme](README.md)", "[Net](src/net.rs#L1-L9)", "[Find it](#find-it-results)"];
+const FILES: [(&str, bool); 2] = [("README.md", true), ("src/net.rs", false)];
+/// Codes that judge the content, which no grammar knows: texts that do not occur, lines that do not exist.
+const CONTENT: [&str; 10] = [
+    "excerpt-not-found",
+    "excerpt-ambiguous",
+    "lines-out-of-range",
+    "symbol-not-found",
+    "symbol-ambiguous",
+    "symbol-unsupported",
+    "file-exists",
+    "change-overlap",
+    "link-broken",
+    "skill-missing",
+];
+
+fn texts(list: &[&str]) -> Vec<String> {
+    list.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn tools() -> Vec<ToolSpec> {
+    let tool = |name: &str, parameters| ToolSpec {
+        name: name.into(),
+        description: String::new(),
+        parameters,
+        effect: ToolEffect::Read,
+        repeat: RepeatClass::Read,
+        exclusive: false,
+    };
+    let path =
+        json!({"type": "object", "properties": {"path": {"type": "string", "maxLength": 60}}, "required": ["path"]});
+    let search = json!({
+        "type": "object",
+        "properties": {
+            "pattern": {"type": "string", "minLength": 1, "maxLength": 40},
+            "limit": {"type": "integer", "minimum": 1, "maximum": 50}
+        },
+        "required": ["pattern"]
+    });
+    vec![tool("read_file", path), tool("search_text", search)]
+}
+
+const KEPT: &str =
+    "- **Name** Review 1\n- **What is needed** Look at the result.\n- **Skill** review\n- **Expected output** A list.";
+
+fn form(name: &str) -> Form {
+    let (skills, references) = (texts(&SKILLS), texts(&LINKS));
+    let shape = ListShape { skills: &skills, references: &references, max_sections: 2, max_tasks: 1, first_number: 1 };
+    let outstanding = [vec![KEPT.to_owned()]];
+    match name {
+        "plan" => grammar::plan(&shape),
+        "iteration" => grammar::iteration(&shape, &outstanding),
+        "continuation" => grammar::continuation(&shape, &outstanding),
+        "refinement" => grammar::refinement(&references, &tools(), true),
+        "execution" => grammar::execution(),
+        "merge" => grammar::merge(),
+        "turn" => grammar::loop_turn(&tools()),
+        "last turn" => grammar::loop_turn(&[]),
+        _ => {
+            let file = |(path, shown_in_full): (&str, bool)| EditableFile { path: path.into(), shown_in_full };
+            grammar::write_execution(&FILES.map(file))
+        }
+    }
+}
+
+fn content(path: &str) -> String {
+    (1..=40).map(|line| format!("line {line} of {path}\n")).collect()
+}
+
+fn task(name: &str, skill: Option<&str>) -> Task {
+    Task {
+        name: name.into(),
+        slug: slug_of(name),
+        aliases: Vec::new(),
+        need: "Look at the result.".into(),
+        skill: skill.map(str::to_owned),
+        references: Vec::new(),
+        expected: "A list.".into(),
+        approval: false,
+        calls: Vec::new(),
+        extra: String::new(),
+    }
+}
+
+fn context(cut: bool) -> ReadContext {
+    let skill = |name: &&str| Skill {
+        name: (*name).into(),
+        description: String::new(),
+        form: SkillForm::SingleFile,
+        source: SkillSource { layer: SkillLayer::Bundled, path: String::new() },
+        refinement: String::new(),
+        execution: String::new(),
+        input_requirements: String::new(),
+        policy: SkillPolicy { tools: texts(&["read_file", "search_text"]), ..SkillPolicy::default() },
+        text: String::new(),
+    };
+    let known = |name: &str, done: bool| KnownTask {
+        task: task(name, Some("review")),
+        step: (!done).then_some(0),
+        done,
+        denied: false,
+        outstanding: !done,
+        headings: Vec::new(),
+        details: Vec::new(),
+        tokens: 10,
+        writer: false,
+    };
+    let shown = |full: bool| {
+        let files = FILES.iter().filter(move |(_, whole)| *whole == full);
+        files.map(|(path, _)| ((*path).to_owned(), BlobId::of(content(path).as_bytes()))).collect()
+    };
+    ReadContext {
+        catalog: SKILLS.iter().map(skill).collect(),
+        tools: tools().into_iter().map(Arc::new).collect(),
+        tasks: vec![known("Find it", true).into(), known("Review 1", false).into()],
+        taken: [slug_of("Find it")].into(),
+        current: Some(task("Review 1", Some("review"))),
+        prompt_budget: 24_000,
+        reference_budget: 8_000,
+        shown_in_full: shown(true),
+        shown_in_part: shown(false),
+        length_stop: cut,
+        ..ReadContext::default()
+    }
+}
+
+fn answer(lookup: &Lookup) -> Answer {
+    let known = |path: &str| FILES.iter().any(|(known, _)| *known == path);
+    match lookup {
+        Lookup::Path { path, .. } if known(path) => {
+            Answer::File(FileFacts { path: path.clone(), lines: 40, ..FileFacts::default() })
+        }
+        Lookup::Content(path) if known(path) => Answer::Content(content(path)),
+        Lookup::Glob(_) => Answer::Matches(Vec::new()),
+        _ => Answer::Missing(Candidates::default()),
+    }
+}
+
+/// What the reader of the form says against the text: repairs, and issues that are not of its content.
+fn complaints(name: &str, text: &str) -> Vec<String> {
+    let mut context = context(false);
+    let kind = match name {
+        "plan" => ReplyKind::Plan,
+        "iteration" => ReplyKind::Iteration,
+        "continuation" => ReplyKind::Continuation,
+        "refinement" => ReplyKind::Refinement,
+        "merge" => ReplyKind::Merge,
+        "write execution" => ReplyKind::WriteExecution,
+        _ => ReplyKind::Execution,
+    };
+    for _ in 0..4 {
+        for lookup in lookups(kind, text, &context) {
+            let answer = answer(&lookup);
+            context.answers.insert(lookup, answer);
+        }
+    }
+    let taken = BTreeSet::new();
+    let turn = TurnInput { native: &[], taken_ids: &taken, tools_offered: name == "turn" };
+    match kind {
+        ReplyKind::Plan => told(read_plan(text, &context)),
+        ReplyKind::Iteration => told(read_iteration(text, &context)),
+        ReplyKind::Continuation => told(read_continuation(text, &context)),
+        ReplyKind::Refinement => told(read_refinement(text, &context)),
+        ReplyKind::Merge => told(read_merge(text, &context)),
+        ReplyKind::WriteExecution => told(read_write_execution(text, &context)),
+        _ if name.ends_with("turn") => told(read_loop_turn(text, turn, &context)),
+        _ => told(read_execution(text, &context)),
+    }
+}
+
+fn told<T>(reading: Reading<T>) -> Vec<String> {
+    // Two equal calls are one call; a grammar cannot compare them.
+    let repairs = reading.repairs.iter().filter(|repair| repair.code.as_str() != "call-deduplicated");
+    let issues = reading.issues.iter().filter(|issue| !CONTENT.contains(&issue.code.as_str()));
+    let repairs = repairs.map(|Repair { code, before, after, .. }| format!("repair {code}: {before:?} -> {after:?}"));
+    repairs.chain(issues.map(Issue::to_string)).collect()
+}
+
+fn request(name: &str, seed: u64, tokens: u32, held: bool) -> ModelRequest {
+    let index = usize::try_from(seed).unwrap_or(0) % REQUESTS.len();
+    ModelRequest {
+        label: name.into(),
+        system: SYSTEM.into(),
+        messages: vec![Message::User { text: REQUESTS[index].into() }],
+        tools: Vec::new(),
+        constraint: held.then(|| Constraint { grammar: Some(form(name).grammar()), ..Constraint::default() }),
+        max_output_tokens: tokens,
+        temperature: Some(0.7),
+        seed: Some(seed),
+        deadline: Duration::from_secs(300),
+    }
+}
+
+#[derive(Default)]
+struct Tally {
+    replies: u32,
+    valid: u32,
+    cut: u32,
+    time: Timing,
+}
+
+fn since(now: Timing, before: Timing) -> Timing {
+    Timing {
+        tokens: now.tokens - before.tokens,
+        forced: now.forced - before.forced,
+        decode: now.decode.saturating_sub(before.decode),
+        constraint: now.constraint.saturating_sub(before.constraint),
+        sample: now.sample.saturating_sub(before.sample),
+    }
+}
+
+async fn measure(path: &Path, seeds: u64, tokens: u32, free: u64) -> Result<bool, Box<dyn std::error::Error>> {
+    let model = EmbeddedModel::load(path, &EmbeddedOptions { window: Some(2_048), ..EmbeddedOptions::default() })?;
+    println!("{} parameters, {seeds} replies a form, at most {tokens} tokens", model.parameters());
+    let mut tallies: BTreeMap<(bool, &str), Tally> = BTreeMap::new();
+    for (held, count) in [(true, seeds), (false, free)] {
+        for name in FORMS {
+            let tally = tallies.entry((held, name)).or_default();
+            let before = model.timing();
+            for seed in 0..count {
+                one(&model, name, seed, tokens, held, tally).await?;
+            }
+            tally.time = since(model.timing(), before);
+            show(if held { name } else { "free" }, tally);
+        }
+    }
+    for held in [true, false] {
+        let mut all = Tally::default();
+        for tally in tallies.iter().filter(|((kind, _), _)| *kind == held).map(|(_, tally)| tally) {
+            (all.replies, all.valid, all.cut) =
+                (all.replies + tally.replies, all.valid + tally.valid, all.cut + tally.cut);
+            all.time.tokens += tally.time.tokens;
+            all.time.forced += tally.time.forced;
+            all.time.decode += tally.time.decode;
+            all.time.constraint += tally.time.constraint;
+            all.time.sample += tally.time.sample;
+        }
+        show(if held { "all, by grammar" } else { "all, free" }, &all);
+    }
+    Ok(tallies.iter().all(|((held, _), tally)| !held || tally.valid + tally.cut == tally.replies))
+}
+
+async fn one(
+    model: &EmbeddedModel,
+    name: &str,
+    seed: u64,
+    tokens: u32,
+    held: bool,
+    tally: &mut Tally,
+) -> Result<(), ModelFault> {
+    let reply = model.ask(&request(name, seed, tokens, held), &|_| {}, &CancellationToken::new()).await?;
+    tally.replies += 1;
+    let complaints = complaints(name, &reply.text);
+    if reply.stop == StopReason::Length {
+        tally.cut += 1;
+    } else if complaints.is_empty() {
+        tally.valid += 1;
+    } else if held {
+        println!("INVALID {name}, seed {seed}:\n{}\n--\n{}\n--", complaints.join("\n"), reply.text);
+    }
+    Ok(())
+}
+
+#[allow(clippy::cast_precision_loss, reason = "thousands of tokens")]
+fn show(name: &str, tally: &Tally) {
+    let Tally { replies, valid, cut, time } = tally;
+    let each = |part: Duration| part.as_secs_f64() * 1_000.0 / (time.tokens.max(1) as f64);
+    let work = (time.decode + time.sample).as_secs_f64().max(f64::EPSILON);
+    println!(
+        "{name:<16} valid {valid:>3}, cut {cut:>3} of {replies:<3} {:>6} tokens ({:>2.0} % forced)  decode {:>6.2} ms a token, constraint {:>5.3} ms ({:.1} %)",
+        time.tokens,
+        time.forced as f64 * 100.0 / (time.tokens.max(1) as f64),
+        each(time.decode + time.sample),
+        each(time.constraint),
+        time.constraint.as_secs_f64() * 100.0 / work,
+    );
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> ExitCode {
+    let mut arguments = std::env::args().skip(1);
+    let Some(path) = arguments.next().map(PathBuf::from) else {
+        eprintln!("usage: formats FILE.gguf [SEEDS] [TOKENS] [FREE]");
+        return ExitCode::from(2);
+    };
+    let seeds: u64 = arguments.next().and_then(|seeds| seeds.parse().ok()).unwrap_or(12);
+    let tokens: u32 = arguments.next().and_then(|tokens| tokens.parse().ok()).unwrap_or(400);
+    let free: u64 = arguments.next().and_then(|free| free.parse().ok()).unwrap_or(1);
+    match measure(&path, seeds, tokens, free).await {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(fault) => {
+            eprintln!("{fault}");
+            ExitCode::FAILURE
+        }
+    }
+}

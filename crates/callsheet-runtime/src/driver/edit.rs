@@ -1,0 +1,252 @@
+//! A person's edit of `sheet.md` (spec 2.18): told from a stale file by the hashes of all renderings, read like a sheet,
+//! merged by task, recorded, then acted on. A sheet with errors changes nothing and is left as it is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callsheet_core::record::{Event, Fact, ListAdopted, ListOrigin, VERSION};
+use callsheet_core::reply::{self, Issue, IssueCode, Phase, Reading, Severity, Span};
+use callsheet_core::run::{Run, State};
+use callsheet_core::spec::{BlobId, Slug};
+
+use crate::issues::Finding;
+use crate::runfiles::RunFiles;
+
+use super::{DriveFault, Session, World, known};
+
+/// What a changed `sheet.md` comes to.
+enum Looked {
+    /// It is as it was written, or not there, or the run takes no edit now.
+    Nothing,
+    /// It says the same in other words.
+    Same(BlobId),
+    /// It is a valid edit.
+    Edit(Box<Event>),
+    /// It has errors, here in lines for a person.
+    Broken(BlobId, Vec<String>),
+}
+
+/// Whether the sheet of a run holds words of a person that the run has not read.
+pub fn is_edited(files: &RunFiles, run: &Run) -> bool {
+    let bytes = files.sheet().ok().flatten();
+    run.has_rendered_any() && bytes.is_some_and(|bytes| !run.has_rendered(&BlobId::of(&bytes)))
+}
+
+/// `sheet.md` with its hash, if it can be read.
+pub(super) fn on_disk(world: &World) -> Option<(BlobId, Vec<u8>)> {
+    match world.files.sheet() {
+        Ok(bytes) => bytes.map(|bytes| (BlobId::of(&bytes), bytes)),
+        Err(fault) => {
+            tracing::warn!(%fault, "the sheet cannot be looked at");
+            None
+        }
+    }
+}
+
+impl Session {
+    /// Takes an edit of the sheet, if there is one. True if it changed the run.
+    pub(super) fn take_edit(&mut self, world: &World) -> Result<bool, DriveFault> {
+        let Some((hash, bytes)) = on_disk(world).filter(|(hash, _)| !self.is_stale(hash)) else { return Ok(false) };
+        match look(world, self.run(), hash.clone(), &bytes)? {
+            Looked::Nothing => Ok(false),
+            Looked::Same(hash) => {
+                self.note_read(hash);
+                Ok(false)
+            }
+            Looked::Edit(event) => {
+                let before = self.run().clone();
+                let taken = self.record(world, vec![*event])? > 0;
+                if taken {
+                    world.notice(&difference(&before, self.run()));
+                } else if self.note_refused(hash) {
+                    world.notice("the edited sheet does not fit the run as it is now; the list stays as it was");
+                }
+                Ok(taken)
+            }
+            Looked::Broken(hash, lines) => {
+                if self.note_refused(hash) {
+                    world.notice("the edited sheet has errors; the list stays as it was:");
+                    lines.iter().for_each(|line| world.notice(line));
+                }
+                Ok(false)
+            }
+        }
+    }
+
+    /// As [`Session::take_edit`], for a file that was the same when it was looked at last: an editor may be writing it.
+    pub(super) fn take_settled_edit(&mut self, world: &World) -> Result<bool, DriveFault> {
+        let hash = on_disk(world).map(|(hash, _)| hash);
+        if self.note_seen(hash) { self.take_edit(world) } else { Ok(false) }
+    }
+
+    /// The edit that is to be recorded right after `event`.
+    ///
+    /// # Errors
+    /// The edited sheet has errors, or `event` does not fit.
+    pub(super) fn edit_after(&mut self, world: &World, event: &Event) -> Result<Option<Event>, DriveFault> {
+        let mut run = self.run().clone();
+        let fact = Fact { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event: event.clone() };
+        run.apply(&fact).map_err(|reject| DriveFault::Invalid(reject.to_string()))?;
+        if !run.has_rendered_any() {
+            return Ok(None);
+        }
+        let Some((hash, bytes)) = on_disk(world).filter(|(hash, _)| !self.is_stale(hash)) else { return Ok(None) };
+        match look(world, &run, hash, &bytes)? {
+            Looked::Nothing => Ok(None),
+            Looked::Same(hash) => {
+                self.note_read(hash);
+                Ok(None)
+            }
+            Looked::Edit(edit) => Ok(Some(*edit)),
+            Looked::Broken(_, lines) => Err(DriveFault::Sheet(lines)),
+        }
+    }
+}
+
+fn look(world: &World, run: &Run, hash: BlobId, bytes: &[u8]) -> Result<Looked, DriveFault> {
+    if !run.may_edit() {
+        return Ok(Looked::Nothing);
+    }
+    let text = String::from_utf8_lossy(bytes);
+    let settings = run.settings();
+    let loaded = world.skills(settings);
+    let mut context = known::context(world, run, settings, loaded.catalog.skills().cloned().collect());
+    for task in &mut context.tasks {
+        // The sheet shows denied tasks: one that stands there unchanged is not listed again.
+        if task.denied {
+            Arc::make_mut(task).denied = false;
+        }
+    }
+    let reading = known::read_with(world, &text, &mut context, reply::read_sheet);
+    let Reading { value, repairs, mut issues, .. } = reading;
+    let spans: BTreeMap<Slug, Span> =
+        value.list.tasks().map(|task| task.slug.clone()).zip(value.spans.iter().copied()).collect();
+    let prompt = value.prompt.clone();
+    let mut list = known::adopt(world, run, value, &loaded, true)?;
+    if list.goals.text.trim().is_empty() {
+        list.goals.text.clone_from(&run.goals().text);
+    }
+    issues.extend(running(run, &list, &spans));
+    if issues.iter().any(|issue| issue.severity == Severity::Error) {
+        let file = world.files.directory().join("sheet.md").display().to_string();
+        return Ok(Looked::Broken(hash, issues.iter().map(|issue| line_of(&file, &text, issue)).collect()));
+    }
+    if prompt.is_some_and(|prompt| prompt.trim() != run.prompt().trim()) {
+        world.notice("note: the request of a run stays as it was given; follow up with `callsheet continue`");
+    }
+    if says_the_same(run, &list) {
+        return Ok(Looked::Same(hash));
+    }
+    let origin = ListOrigin::Edit(world.store.put_blob(bytes)?);
+    Ok(Looked::Edit(Box::new(Event::ListAdopted { origin, list, repairs, issues })))
+}
+
+/// Errors of an edit that touches a task that runs.
+fn running(run: &Run, list: &ListAdopted, spans: &BTreeMap<Slug, Span>) -> Vec<Issue> {
+    let issue = |name: &str, words: &str, span: Span| {
+        let finding = Finding {
+            code: IssueCode::TaskRunning,
+            severity: Severity::Error,
+            phase: Phase::Plan,
+            task: None,
+            target: name,
+            words,
+            values: &[],
+            allowed: Vec::new(),
+        };
+        let mut issue = finding.issue();
+        issue.place.span = span;
+        issue
+    };
+    let mut issues = Vec::new();
+    for task in run.tasks().filter(|task| task.state == State::Running) {
+        let listed = list.steps.iter().flatten().find(|planned| planned.task.slug == task.task.slug);
+        let span = spans.get(&task.task.slug).copied().unwrap_or(Span::line(1));
+        match listed {
+            Some(planned) if planned.unchanged => {}
+            Some(_) => issues.push(issue(&task.task.name, "task-running", span)),
+            None => issues.push(issue(&task.task.name, "task-running-omitted", span)),
+        }
+    }
+    issues
+}
+
+/// Goals, steps and tasks are those of the run.
+fn says_the_same(run: &Run, list: &ListAdopted) -> bool {
+    let shown = |slug: &&Slug| run.task(slug).is_some_and(|task| !matches!(task.state, State::Done | State::Dropped));
+    let steps = run.steps().iter().map(|step| step.iter().filter(shown).collect::<Vec<_>>());
+    let steps: Vec<Vec<&Slug>> = steps.filter(|step| !step.is_empty()).collect();
+    let listed: Vec<Vec<&Slug>> =
+        list.steps.iter().map(|step| step.iter().map(|planned| &planned.task.slug).collect()).collect();
+    list.goals == *run.goals() && steps == listed && list.steps.iter().flatten().all(|planned| planned.unchanged)
+}
+
+/// `FILE:LINE:COLUMN: error CODE: words`. The column is that of the item the issue is about, else of the first word.
+fn line_of(file: &str, text: &str, issue: &Issue) -> String {
+    let (first, last) = (issue.place.span.first.max(1), issue.place.span.last);
+    let lines = || (first..).zip(text.lines().skip(usize::try_from(first).unwrap_or(1) - 1));
+    let within = || lines().take_while(|(number, _)| *number <= last.max(first));
+    let wanted = [&issue.place.item, &issue.place.key].into_iter().flatten();
+    let found = wanted.into_iter().find_map(|item| {
+        within().find_map(|(number, line)| {
+            let at = line.find(item.as_str())?;
+            Some((number, line.get(..at)?.chars().count() + 1))
+        })
+    });
+    let (line, column) = found.unwrap_or_else(|| {
+        let indent = lines().next().map_or(0, |(_, line)| line.chars().take_while(|c| c.is_whitespace()).count());
+        (first, indent + 1)
+    });
+    let severity = if issue.severity == Severity::Error { "error" } else { "warning" };
+    format!("{file}:{line}:{column}: {severity} {}: {issue}", issue.code)
+}
+
+/// What an edit did, in one line.
+pub(super) fn difference(before: &Run, after: &Run) -> String {
+    let (mut added, mut changed, mut removed) = (0, 0, 0);
+    for task in after.tasks() {
+        match before.task(&task.task.slug) {
+            None => added += 1,
+            Some(former) if former.state != State::Dropped && task.state == State::Dropped => removed += 1,
+            Some(former) if former.task != task.task => changed += 1,
+            Some(_) => {}
+        }
+    }
+    format!("the sheet was edited: {added} tasks added, {changed} changed, {removed} removed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use callsheet_core::reply::Place;
+
+    /// covers: 2.18 edit, 4.8
+    #[test]
+    fn the_place_of_an_issue_is_where_its_item_stands() {
+        let text = "## Tasks\n- **Name** Ä\n  - **References** [W](nö.md)\n";
+        let mut issue = Issue {
+            code: IssueCode::FileMissing,
+            severity: Severity::Error,
+            place: Place {
+                phase: Phase::Plan,
+                section: None,
+                task: None,
+                item: Some("nö.md".to_owned()),
+                key: Some("References".to_owned()),
+                span: Span { first: 2, last: 3 },
+            },
+            what: "it is not there".to_owned(),
+            todo: String::new(),
+            allowed: Vec::new(),
+            raw: None,
+        };
+        assert!(line_of("sheet.md", text, &issue).starts_with("sheet.md:3:24: error file-missing: "));
+        issue.place.item = None;
+        assert!(line_of("sheet.md", text, &issue).starts_with("sheet.md:3:7: "));
+        issue.place.key = None;
+        issue.place.span = Span::line(3);
+        assert!(line_of("sheet.md", text, &issue).starts_with("sheet.md:3:3: "));
+        issue.place.span = Span { first: 0, last: 0 };
+        assert!(line_of("sheet.md", "", &issue).starts_with("sheet.md:1:1: "));
+    }
+}

@@ -1,0 +1,40 @@
+//! Symbols of code files (spec 5.3).
+
+use callsheet_core::sheet::Symbol;
+
+/// Why a file has no outline. A person or a model uses lines instead; a retry does not help.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OutlineFault {
+    /// There is no parser for the language.
+    #[error("there is no parser for this language")]
+    NoParser,
+    /// The file or its outline is larger than an outline may be.
+    #[error("the file is too large to be parsed")]
+    TooLarge,
+    /// Parsing took too long.
+    #[error("parsing took too long")]
+    TimedOut,
+    /// Nothing of the text could be understood.
+    #[error("the file could not be parsed")]
+    Unparsable,
+}
+
+/// Finds the symbols of a code file. Markdown files are none: their headings are found without a parser.
+pub trait Outline: Send + Sync {
+    /// The symbols of `text` in the order they begin in, outer before inner; numbers set where paths repeat. `path`
+    /// tells the language. Broken texts give what could be understood of them.
+    ///
+    /// # Errors
+    /// See `OutlineFault`.
+    fn outline(&self, path: &str, text: &str) -> Result<Vec<Symbol>, OutlineFault>;
+}
+
+/// No parser for any language.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoOutline;
+
+impl Outline for NoOutline {
+    fn outline(&self, _path: &str, _text: &str) -> Result<Vec<Symbol>, OutlineFault> {
+        Err(OutlineFault::NoParser)
+    }
+}

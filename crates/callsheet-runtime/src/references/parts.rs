@@ -1,0 +1,44 @@
+//! The lines of a file that a fragment means (spec 5.3): a heading's section or a symbol.
+
+use callsheet_core::reply::near::nearest;
+use callsheet_core::sheet::{Symbol, SymbolMatch, find_heading, find_symbol, headings};
+
+use crate::ports::Outline;
+
+use super::files::TextFile;
+use super::language::is_markdown;
+use super::project::CANDIDATES;
+
+/// What a fragment means.
+pub(super) enum Part {
+    /// Lines, 1-based and inclusive; a symbol comes with the comment above it.
+    Lines { first: u32, last: u32 },
+    /// Several symbols: all their full names.
+    Several(Vec<String>),
+    /// Nothing: the nearest names.
+    Missing(Vec<String>),
+}
+
+/// Finds a fragment; `None` if names cannot be looked up in this file.
+pub(super) fn part_of(path: &str, text: &TextFile, anchor: &str, outline: &dyn Outline) -> Option<Part> {
+    if !text.complete {
+        return None;
+    }
+    let content = &text.excerpt.head;
+    if is_markdown(path) {
+        let all = headings(content);
+        return Some(match find_heading(&all, anchor) {
+            Some(heading) => Part::Lines { first: heading.first, last: heading.last },
+            None => Part::Missing(nearest(anchor, all.iter().map(|heading| heading.slug.as_str()), CANDIDATES)),
+        });
+    }
+    let symbols = outline.outline(path, content).ok()?;
+    Some(match find_symbol(&symbols, anchor) {
+        SymbolMatch::One(symbol) => Part::Lines { first: symbol.outer_first, last: symbol.last },
+        SymbolMatch::Several(several) => Part::Several(several.into_iter().map(Symbol::name).collect()),
+        SymbolMatch::None => {
+            let names: Vec<String> = symbols.iter().map(Symbol::name).collect();
+            Part::Missing(nearest(anchor, names.iter().map(String::as_str), CANDIDATES))
+        }
+    })
+}

@@ -1,0 +1,7 @@
+//! C.
+
+use super::Language;
+
+/// C.
+pub(super) const LANGUAGES: &[Language] =
+    &[Language { name: "c", extensions: &["c"], grammar: tree_sitter_c::LANGUAGE, query: include_str!("outline.scm") }];

@@ -1,0 +1,11 @@
+//! C++. Headers are read as C++, which reads those of C too.
+
+use super::Language;
+
+/// C++ and headers.
+pub(super) const LANGUAGES: &[Language] = &[Language {
+    name: "cpp",
+    extensions: &["cc", "cpp", "cxx", "h", "hh", "hpp", "hxx"],
+    grammar: tree_sitter_cpp::LANGUAGE,
+    query: include_str!("outline.scm"),
+}];

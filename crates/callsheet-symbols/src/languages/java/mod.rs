@@ -1,0 +1,11 @@
+//! Java.
+
+use super::Language;
+
+/// Java.
+pub(super) const LANGUAGES: &[Language] = &[Language {
+    name: "java",
+    extensions: &["java"],
+    grammar: tree_sitter_java::LANGUAGE,
+    query: include_str!("outline.scm"),
+}];

@@ -1,0 +1,5 @@
+(class_definition name: (identifier) @name) @class
+(function_definition name: (identifier) @name) @function
+(module (expression_statement (assignment left: (identifier) @name)) @variable)
+
+[(comment) (decorator)] @lead

@@ -1,0 +1,129 @@
+//! `retry` and `drop`: one task again, or not at all (spec 2.18). A living run takes it at once; for one that rests it is
+//! checked here and recorded when the run is taken up.
+
+use std::sync::Arc;
+
+use callsheet_core::record::{Event, Fact, VERSION};
+use callsheet_core::run::{Run, Stage, State};
+use callsheet_core::spec::{RunId, Slug};
+use callsheet_runtime::driver::{Session, TakeUp};
+use callsheet_runtime::ports::{Letter, RunSummary, Store};
+
+use crate::cli::{DropArgs, Exit, Failure, RetryArgs};
+use crate::setup::{Setup, find_run, store_failure};
+
+use super::drive::drive_failure;
+use super::resume::take_up;
+
+/// What is to become of tasks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    Retry,
+    Drop,
+}
+
+struct Found {
+    store: Arc<dyn Store>,
+    summary: RunSummary,
+    run: Run,
+    tasks: Vec<Slug>,
+}
+
+pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failure> {
+    let found = find(setup, &arguments.run, &arguments.tasks, Wish::Retry)?;
+    let Found { store, summary, run, tasks } = found;
+    store.post(&summary.run, &Letter::Retry { tasks }).map_err(store_failure)?;
+    match &summary.owner {
+        Some(owner) => {
+            eprintln!("told {} ({owner})", summary.run);
+            Ok(Exit::Complete)
+        }
+        None => take_up(setup, &arguments.work, store, &summary.run, run, TakeUp::Resume),
+    }
+}
+
+pub(super) fn drop_tasks(setup: &Setup, arguments: &DropArgs) -> Result<Exit, Failure> {
+    let Found { store, summary, tasks, .. } = find(setup, &arguments.run, &arguments.tasks, Wish::Drop)?;
+    store.post(&summary.run, &Letter::Drop { tasks }).map_err(store_failure)?;
+    match &summary.owner {
+        Some(owner) => eprintln!("told {} ({owner})", summary.run),
+        None => eprintln!("noted for {0}; go on with: callsheet resume {0}", summary.run),
+    }
+    Ok(Exit::Complete)
+}
+
+/// The run and the tasks, once it is sure that the table of states allows the wish for all of them.
+fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found, Failure> {
+    let store = setup.own_store()?;
+    let summary = find_run(&store, Some(run), |_| true, "")?;
+    let id = &summary.run;
+    let (run, _) = Session::view(&store, id).map_err(|fault| drive_failure(&fault, id))?;
+    let mut preview = run.clone();
+    let mut tasks = Vec::new();
+    if summary.owner.is_none() && !matches!(run.stage(), Stage::Empty) {
+        // A run that rests is taken up first: what was stopped is planned again.
+        let settings = run.settings().clone();
+        preview = with(&preview, Event::RunResumed { settings })
+            .ok_or_else(|| Failure::internal(format!("run {id} cannot be taken up"), ""))?;
+    }
+    for slug in slugs {
+        let Some(task) = preview.task(&Slug::new(slug.clone())) else {
+            let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
+            return Err(Failure::usage(
+                format!("run {id} has no task {slug}"),
+                format!("it has: {}", names.join(", ")),
+            ));
+        };
+        let (slug, state) = (task.task.slug.clone(), task.state);
+        let event = match wish {
+            Wish::Retry => Event::TaskRetried { task: slug.clone() },
+            Wish::Drop => Event::TaskDropped { task: slug.clone() },
+        };
+        // A retry may bring a task back that is named later, too.
+        let comes_back =
+            wish == Wish::Retry && !state.is_ended() && run.task(&slug).is_some_and(|task| task.state.is_problem());
+        if comes_back && !tasks.is_empty() {
+            continue;
+        }
+        preview = with(&preview, event).ok_or_else(|| refusal(&slug, state, wish, id))?;
+        tasks.push(slug);
+    }
+    Ok(Found { store, summary, run, tasks })
+}
+
+fn with(run: &Run, event: Event) -> Option<Run> {
+    let mut run = run.clone();
+    let fact = Fact { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event };
+    run.apply(&fact).is_ok().then_some(run)
+}
+
+/// Why not, and what to do instead.
+fn refusal(slug: &Slug, state: State, wish: Wish, id: &RunId) -> Failure {
+    let word = state.as_str();
+    let (what, advice) = match (wish, state) {
+        (Wish::Retry, State::Done) => (
+            format!("{slug} is done, and a done task is never done again"),
+            format!("ask for more: callsheet continue {id} \"…\""),
+        ),
+        (Wish::Drop, State::Done) => {
+            (format!("{slug} is done; its result stays"), format!("take its changes back: callsheet undo {id}"))
+        }
+        (_, State::Dropped) => (
+            format!("{slug} was dropped, and a dropped task does not come back"),
+            format!("put it into .callsheet/runs/{id}/sheet.md as a new task, then: callsheet resume {id}"),
+        ),
+        (Wish::Retry, _) => (
+            format!("{slug} has not ended ({word}), so there is nothing to do again"),
+            format!("go on: callsheet resume {id}"),
+        ),
+        (Wish::Drop, State::Running) => (
+            format!("{slug} runs, and a task that runs cannot be dropped"),
+            format!("stop the run first: callsheet cancel {id}"),
+        ),
+        (Wish::Drop, _) => (
+            format!("{slug} has ended ({word}), so there is nothing to drop"),
+            format!("do it again: callsheet retry {id} {slug}"),
+        ),
+    };
+    Failure::usage(what, advice)
+}

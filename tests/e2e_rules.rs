@@ -51,7 +51,7 @@ fn what_only_a_refinement_can_give_is_said_before_any_round() {
     garden.write("work.md", SHEET);
     garden.expect(0, &["run", "--sheet", "work.md", "--check"]);
     let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check", "--refine", "never"]);
-    assert!(ended.out.contains("work.md:7: error refinement-required"), "{}", ended.out);
+    assert!(ended.out.contains("work.md:7:13: error refinement-required"), "{}", ended.out);
     let ended = garden.expect(2, &["run", "--sheet", "work.md", "--refine", "never"]);
     assert!(ended.err.contains("refinement is switched off"), "{}", ended.err);
     let ended = garden.expect(2, &["run", "--skill", "find_code", "where is the rota?", "--refine", "never"]);

@@ -28,8 +28,8 @@ fn a_sheet_with_errors_is_refused_with_lines() {
         assert!(said.contains("swim_in_lakes") && said.contains("nowhere.md"), "{said}");
     }
     let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check"]);
-    assert!(ended.out.contains("work.md:7: error skill-unknown"), "{}", ended.out);
-    assert!(ended.out.contains("work.md:8: error file-missing"), "{}", ended.out);
+    assert!(ended.out.contains("work.md:7:13: error skill-unknown"), "{}", ended.out);
+    assert!(ended.out.contains("work.md:8:18: error file-missing"), "{}", ended.out);
     let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check", "--json"]);
     assert!(json_lines(&ended.out).iter().any(|issue| issue["code"] == "skill-unknown"), "{}", ended.out);
     assert!(!garden.path(".callsheet/runs").exists(), "nothing was begun");

@@ -53,7 +53,7 @@ pub enum Command {
     Undo(RunNameArgs),
     /// Stop a run from another terminal.
     Cancel(RunNameArgs),
-    /// Skills: list, check.
+    /// Skills: list, show, check, begin a new one.
     #[command(subcommand)]
     Skill(SkillCommand),
     /// Prompt templates: list, copy them to be changed.
@@ -161,7 +161,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "skill")]
     pub sheet: Option<PathBuf>,
 
-    /// With `--sheet`: only check the file.
+    /// With `--sheet`: only check the file and print every issue with line and column.
     #[arg(long, requires = "sheet")]
     pub check: bool,
 
@@ -331,8 +331,36 @@ pub struct DenyArgs {
 pub enum SkillCommand {
     /// The skills that are offered, with where they come from.
     List,
+    /// The file of one skill; where it comes from on stderr.
+    Show(SkillShowArgs),
     /// Check skill files and print every issue with line and column.
     Check(SkillCheckArgs),
+    /// Write a commented skill file to begin with; never writes over one.
+    New(SkillNewArgs),
+}
+
+/// `skill show`.
+#[derive(Clone, Debug, Args)]
+pub struct SkillShowArgs {
+    /// Its name, as `skill list` prints it.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+}
+
+/// `skill new`.
+#[derive(Clone, Debug, Args)]
+pub struct SkillNewArgs {
+    /// Its name: a-z, 0-9, `-` and, without `--folder`, `_`.
+    #[arg(value_name = "NAME")]
+    pub name: String,
+
+    /// In your own skills folder, for all projects, instead of the project's.
+    #[arg(long)]
+    pub user: bool,
+
+    /// In the folder form that other programs read too: NAME/SKILL.md.
+    #[arg(long)]
+    pub folder: bool,
 }
 
 /// `skill check`.

@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod answer;
+mod check;
 mod continuation;
 mod doctor;
 mod drive;
@@ -12,6 +13,7 @@ mod run;
 mod runs;
 mod show;
 mod skill;
+mod skill_new;
 mod steer;
 mod trust;
 mod undo;

@@ -2,14 +2,13 @@
 
 use std::io::Read;
 
-use callsheet_core::reply::Severity;
-use callsheet_runtime::driver::{EntrySpec, begin, check_sheet};
+use callsheet_runtime::driver::{EntrySpec, begin};
 use callsheet_runtime::ports::{Clock, SystemClock};
 
 use crate::cli::{Exit, Failure, RunArgs};
 use crate::setup::{Setup, config_failure, new_run_id};
 
-use super::drive::{Front, drive_failure, prepare, to_the_end, without_model};
+use super::drive::{Front, drive_failure, prepare, to_the_end};
 
 /// The request; `-` reads it from stdin.
 pub(super) fn request_text(request: &str) -> Result<String, Failure> {
@@ -45,8 +44,11 @@ fn entry(arguments: &RunArgs) -> Result<EntrySpec, Failure> {
 pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     let mut settings = setup.config.settings().map_err(config_failure)?;
     let entry = entry(arguments)?;
-    let store = setup.store()?;
     let front = Front::new(setup, &arguments.work);
+    if let (true, EntrySpec::Sheet { text, .. }, Some(file)) = (arguments.check, &entry, &arguments.sheet) {
+        return super::check::sheet(setup, &front, file, text, &settings);
+    }
+    let store = setup.store()?;
     let words = match &entry {
         EntrySpec::Prompt(prompt) | EntrySpec::Skill { prompt, .. } => prompt.clone(),
         EntrySpec::Sheet { .. } => arguments.sheet.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
@@ -54,32 +56,8 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     let runtime = super::runtime()?;
     runtime.block_on(async {
         let id = new_run_id(&store, &words, SystemClock.now_ms())?;
-        if let (true, EntrySpec::Sheet { text, .. }) = (arguments.check, &entry) {
-            let world = without_model(setup, &front, store, &id, &settings)?;
-            let reading = check_sheet(&world, text, &settings);
-            return report_issues(setup, arguments, &reading.list.issues);
-        }
         let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings).await?;
         let session = begin(&world, &id, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
         to_the_end(setup, &front, world, session, &id).await
     })
-}
-
-/// `run --sheet FILE --check`: every issue with its place.
-fn report_issues(setup: &Setup, arguments: &RunArgs, issues: &[callsheet_core::reply::Issue]) -> Result<Exit, Failure> {
-    let file = arguments.sheet.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
-    for issue in issues {
-        if setup.json {
-            super::print_json(issue)?;
-        } else {
-            let severity = if issue.severity == Severity::Error { "error" } else { "warning" };
-            let text = crate::term::harmless(&issue.to_string());
-            super::print(&format!("{file}:{}: {severity} {}: {text}\n", issue.place.span.first, issue.code))?;
-        }
-    }
-    let errors = issues.iter().any(|issue| issue.severity == Severity::Error);
-    if issues.is_empty() && !setup.json {
-        eprintln!("{file}: no issues");
-    }
-    Ok(if errors { Exit::Usage } else { Exit::Complete })
 }

@@ -1,4 +1,4 @@
-//! `skill list`, `skill check`.
+//! `skill list`, `skill show`, `skill check`.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,19 +8,21 @@ use callsheet_core::spec::ToolSpec;
 use callsheet_runtime::ports::Tool;
 use callsheet_runtime::skills::{check_paths, load_skills};
 
-use crate::cli::{Exit, Failure, SkillCheckArgs, SkillCommand};
+use crate::cli::{Exit, Failure, SkillCheckArgs, SkillCommand, SkillShowArgs};
 use crate::setup::Setup;
 use crate::term::{harmless, one_line};
 use crate::wiring::skill_dirs;
 
-fn tool_specs() -> Vec<ToolSpec> {
+pub(super) fn tool_specs() -> Vec<ToolSpec> {
     callsheet_tools::registry().iter().map(|tool: &Arc<dyn Tool>| tool.spec().clone()).collect()
 }
 
 pub(super) fn skill(setup: &Setup, command: &SkillCommand) -> Result<Exit, Failure> {
     match command {
         SkillCommand::List => list(setup),
+        SkillCommand::Show(arguments) => show(setup, arguments),
         SkillCommand::Check(arguments) => check(setup, arguments),
+        SkillCommand::New(arguments) => super::skill_new::new(setup, arguments),
     }
 }
 
@@ -51,6 +53,37 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
     Ok(if errors { Exit::Usage } else { Exit::Complete })
 }
 
+/// The file on stdout; on stderr where it comes from, what it stands in for and why its tasks wait for a person.
+fn show(setup: &Setup, arguments: &SkillShowArgs) -> Result<Exit, Failure> {
+    let tools = tool_specs();
+    let loaded = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
+    let Some(skill) = loaded.catalog.get(&arguments.name) else {
+        let near = loaded.catalog.suggestions(&arguments.name).join(", ");
+        let broken = loaded.issues.iter().any(|issue| issue.severity == SkillSeverity::Error);
+        let also = if broken { "; some files have errors: callsheet skill check" } else { "" };
+        let what = format!("there is no skill \"{}\"", arguments.name);
+        return Err(Failure::usage(what, format!("nearest: {near}{also}")));
+    };
+    let replaced = loaded.catalog.replaced(&skill.name);
+    if setup.json {
+        super::print_json(&serde_json::json!({
+            "name": skill.name, "description": skill.description, "form": skill.form, "source": skill.source,
+            "replaces": replaced, "policy": skill.policy, "text": skill.text,
+        }))?;
+        return Ok(Exit::Complete);
+    }
+    eprintln!("{}", harmless(&format!("from {}", skill.source.path)));
+    for weaker in replaced {
+        eprintln!("{}", harmless(&format!("stands in for {}", weaker.path)));
+    }
+    if let Some(reason) = &skill.policy.writer {
+        eprintln!("{}", harmless(&format!("its tasks wait for approval: {reason}")));
+    }
+    let end = if skill.text.ends_with('\n') { "" } else { "\n" };
+    super::print(&format!("{}{end}", harmless(&skill.text)))?;
+    Ok(Exit::Complete)
+}
+
 fn check(setup: &Setup, arguments: &SkillCheckArgs) -> Result<Exit, Failure> {
     let tools = tool_specs();
     let context = SkillContext { tools: &tools, read_only_sandbox: false };
@@ -72,7 +105,7 @@ fn check(setup: &Setup, arguments: &SkillCheckArgs) -> Result<Exit, Failure> {
 }
 
 /// Prints issues; true if there is an error.
-fn report(setup: &Setup, issues: &[SkillIssue]) -> Result<bool, Failure> {
+pub(super) fn report(setup: &Setup, issues: &[SkillIssue]) -> Result<bool, Failure> {
     for issue in issues {
         if setup.json {
             super::print_json(issue)?;

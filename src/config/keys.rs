@@ -92,6 +92,15 @@ pub const KEYS: &[Key] = &[
     guarded("limits.warning_threshold", Kind::Number, "share of a limit at which you are told"),
 ];
 
+/// Counts that must not be 0.
+pub(super) const AT_LEAST_ONE: &[&str] = &["jobs", "max_rounds", "attempts", "comm_tries"];
+
+/// Numbers above 0 and at most 1.
+pub(super) const FRACTIONS: &[&str] = &["limits.max_context_fraction", "limits.warning_threshold"];
+
+/// What `approval.headless` may be in a file or variable; more is given by a flag, for one run.
+pub(super) const STANDING_HEADLESS: &[&str] = &["stop", "deny"];
+
 /// The key that a dotted name means.
 pub fn key(name: &str) -> Option<&'static Key> {
     KEYS.iter().find(|key| {

@@ -8,6 +8,7 @@ use callsheet_core::spec::Settings;
 use serde_json::json;
 use toml_edit::{Document, Item};
 
+use super::keys::{AT_LEAST_ONE, FRACTIONS, STANDING_HEADLESS};
 use super::{Folders, Kind, Trust, key};
 
 /// Where a value came from.
@@ -209,7 +210,7 @@ impl Config {
         }
         if let Some(value) = self.values.get("approval.headless")
             && !matches!(value.origin, Origin::Flag(_))
-            && !matches!(value.value.as_str(), Some("stop" | "deny"))
+            && !value.value.as_str().is_some_and(|word| STANDING_HEADLESS.contains(&word))
         {
             let what = "`approval.headless` can only be stop or deny here; give --headless for one run".to_owned();
             return Err(ConfigFault { place: value.origin.to_string(), what });
@@ -218,32 +219,23 @@ impl Config {
             place: "configuration".to_owned(),
             what: format!("a value does not fit: {error}"),
         })?;
-        self.check_ranges(&settings)?;
+        self.check_ranges()?;
         Ok(settings)
     }
 
-    fn check_ranges(&self, settings: &Settings) -> Result<(), ConfigFault> {
+    fn check_ranges(&self) -> Result<(), ConfigFault> {
         let fault = |name: &str, what: &str| ConfigFault {
             place: self.values.get(name).map_or_else(|| "built-in".to_owned(), |value| value.origin.to_string()),
             what: format!("`{name}` {what}"),
         };
-        let at_least_one = [
-            ("jobs", settings.jobs),
-            ("max_rounds", settings.max_rounds),
-            ("attempts", settings.attempts),
-            ("comm_tries", settings.comm_tries),
-        ];
-        for (name, value) in at_least_one {
-            if value == 0 {
+        let number = |name: &str| self.values.get(name).and_then(|value| value.value.as_f64());
+        for name in AT_LEAST_ONE {
+            if number(name).is_some_and(|number| number < 1.0) {
                 return Err(fault(name, "must be at least 1"));
             }
         }
-        let fractions = [
-            ("limits.max_context_fraction", settings.limits.max_context_fraction),
-            ("limits.warning_threshold", settings.limits.warning_threshold),
-        ];
-        for (name, value) in fractions {
-            if !(value > 0.0 && value <= 1.0) {
+        for name in FRACTIONS {
+            if number(name).is_some_and(|number| !(number > 0.0 && number <= 1.0)) {
                 return Err(fault(name, "must be above 0 and at most 1"));
             }
         }

@@ -4,11 +4,13 @@
 mod folders;
 mod keys;
 mod layers;
+mod schema;
 mod trust;
 
 pub use folders::Folders;
 pub use keys::{KEYS, Key, Kind, key};
 pub use layers::{Config, ConfigFault, Notice, Origin, Sources, Value};
+pub use schema::config_schema;
 pub use trust::{KnownStores, Trust};
 
 #[cfg(test)]

@@ -152,6 +152,7 @@ impl Run {
             self.set_state(&slug, State::Planned)?;
             // What it had in flight or waiting was for another text.
             self.forget_work(&slug);
+            self.forget_roll_backs(&slug);
         }
         let world = self.world;
         let Some(task) = self.tasks.get_mut(&slug) else { return Ok(()) };

@@ -100,6 +100,7 @@ impl Run {
     /// A problem task starts anew; finished runs are kept in case their inputs stay the same (spec 10.5).
     fn revive(&mut self, slug: &Slug) -> Result<(), Reject> {
         self.set_state(slug, State::Planned)?;
+        self.forget_roll_backs(slug);
         let (world, round) = (self.world, self.rounds);
         let Some(task) = self.tasks.get_mut(slug) else { return Ok(()) };
         let (writer, skill, lost) = (task.writer.take(), task.skill.take(), task.skill_lost);
@@ -111,6 +112,13 @@ impl Run {
         task.must_refine = must_refine;
         task.round = round;
         Ok(())
+    }
+
+    /// What is to be taken back of a task that starts anew is taken back, and not applied again after it.
+    pub(super) fn forget_roll_backs(&mut self, slug: &Slug) {
+        for (_, set) in self.sets.iter_mut().filter(|(key, _)| key.task == *slug) {
+            set.stale = true;
+        }
     }
 
     /// A blocked task that one of `back` held, and that nothing else holds.

@@ -378,4 +378,6 @@ pub(super) struct PendingSet {
     pub changes: ChangeSet,
     pub source: SetSource,
     pub stage: SetStage,
+    /// Its task started anew meanwhile.
+    pub stale: bool,
 }

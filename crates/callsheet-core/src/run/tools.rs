@@ -89,7 +89,7 @@ impl Run {
         entry.sets = entry.sets.saturating_add(1);
         let set = entry.sets;
         let key = SetKey { task: task.clone(), run: run.clone(), set };
-        self.sets.insert(key, PendingSet { changes, source, stage });
+        self.sets.insert(key, PendingSet { changes, source, stage, stale: false });
         set
     }
 
@@ -170,7 +170,7 @@ impl Run {
         let key = SetKey { task: task.clone(), run: run.clone(), set };
         let owned = self.tasks.get(task).is_some_and(goes_on);
         match self.sets.get_mut(&key) {
-            Some(pending) if owned => pending.stage = SetStage::Approved,
+            Some(pending) if owned && !pending.stale => pending.stage = SetStage::Approved,
             _ => {
                 self.sets.remove(&key);
             }

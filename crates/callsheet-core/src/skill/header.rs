@@ -7,6 +7,7 @@ use crate::spec::{MergePolicy, Policy, SkillForm, SkillLimits, SkillMode};
 use super::issue::{At, Report};
 use super::keys::{Entry, entries, normal};
 use super::policy::SkillContext;
+use super::table::{FOLDER_KEYS, KEYS, LIMITS, aliases, limit_aliases};
 use super::tools::canonical_tools;
 use super::yaml::{Node, Value};
 
@@ -27,45 +28,6 @@ pub(super) struct Header {
     pub(super) places: BTreeMap<&'static str, At>,
 }
 
-/// Keys of spec 7.3 by normal form.
-const KEYS: &[(&str, &str)] = &[
-    ("name", "name"),
-    ("description", "description"),
-    ("tools", "tools"),
-    ("model", "model"),
-    ("executecombined", "execute-combined"),
-    ("requiresapproval", "writes"),
-    ("writes", "writes"),
-    ("mode", "mode"),
-    ("refine", "refine"),
-    ("merge", "merge"),
-    ("limits", "limits"),
-];
-
-/// Keys of the folder form by normal form; Callsheet's own are in `metadata`.
-const FOLDER_KEYS: &[(&str, &str)] = &[
-    ("name", "name"),
-    ("description", "description"),
-    ("license", "license"),
-    ("compatibility", "compatibility"),
-    ("metadata", "metadata"),
-    ("allowedtools", "tools"),
-];
-
-/// Names of limits by normal form.
-const LIMITS: &[(&str, &str)] = &[
-    ("maxturns", "max_turns"),
-    ("turns", "max_turns"),
-    ("timeoutseconds", "timeout_seconds"),
-    ("timeouts", "timeout_seconds"),
-    ("maxoutputbytes", "max_output_bytes"),
-    ("maxcalls", "max_calls"),
-    ("maxtokens", "max_tokens"),
-    ("parallel", "parallel"),
-    ("tooloutputtokens", "tool_output_tokens"),
-    ("referencetokens", "reference_tokens"),
-];
-
 /// Limits that exist for runs and templates and cannot be set for the tasks of one skill.
 const FOREIGN_LIMITS: &[&str] =
     &["maxcontextfraction", "maxcostusd", "maxdepth", "maxitems", "noprogressrepeats", "warningthreshold"];
@@ -84,7 +46,7 @@ pub(super) fn read(root: &Node, form: SkillForm, context: SkillContext<'_>, repo
         }
     };
     let keys = if form == SkillForm::Folder { FOLDER_KEYS } else { KEYS };
-    for entry in entries(map, keys, report) {
+    for entry in entries(map, &aliases(keys, ""), report) {
         match entry.name {
             Some("license" | "compatibility") => drop(entry.text(report)),
             Some("metadata") => metadata(&entry, context, &mut header, report),
@@ -100,7 +62,7 @@ fn unknown(entry: &Entry<'_>, form: SkillForm, report: &mut Report<'_>) {
     let advice = match (form, folded.as_str()) {
         (SkillForm::SingleFile, "allowedtools") => "in this form the key is `tools`".to_owned(),
         (SkillForm::Folder, "tools") => "in this form the key is `allowed-tools`".to_owned(),
-        (SkillForm::Folder, key) if KEYS.iter().any(|(known, _)| *known == key) => {
+        (SkillForm::Folder, key) if aliases(KEYS, "").iter().any(|(known, _)| known == key) => {
             format!("in this form write `callsheet-{}` under `metadata`", entry.written)
         }
         _ => "remove it or correct its spelling".to_owned(),
@@ -111,10 +73,7 @@ fn unknown(entry: &Entry<'_>, form: SkillForm, report: &mut Report<'_>) {
 /// Callsheet's keys among the metadata of the folder form; other programs' keys are left alone.
 fn metadata(holder: &Entry<'_>, context: SkillContext<'_>, header: &mut Header, report: &mut Report<'_>) {
     let Some(map) = holder.map(report) else { return };
-    let prefixed: Vec<(String, &'static str)> =
-        KEYS.iter().map(|(folded, name)| (format!("{PREFIX}{folded}"), *name)).collect();
-    let aliases: Vec<(&str, &'static str)> = prefixed.iter().map(|(folded, name)| (folded.as_str(), *name)).collect();
-    for entry in entries(map, &aliases, report) {
+    for entry in entries(map, &aliases(KEYS, PREFIX), report) {
         match entry.name {
             Some("name" | "description") => {
                 report.warn(entry.at, format!("\"{}\" is ignored", entry.written), "write it outside `metadata`");
@@ -209,19 +168,18 @@ fn model(entry: &Entry<'_>, report: &mut Report<'_>) -> Option<String> {
 
 fn limits(holder: &Entry<'_>, quoted: bool, header: &mut Header, report: &mut Report<'_>) {
     let Some(map) = holder.map(report) else { return };
-    for entry in entries(map, LIMITS, report) {
+    for entry in entries(map, &limit_aliases(), report) {
         let Some(name) = entry.name else {
             let message = if FOREIGN_LIMITS.contains(&normal(entry.written).as_str()) {
                 format!("the limit \"{}\" cannot be set for one skill, ignored", entry.written)
             } else {
                 format!("unknown limit \"{}\", ignored", entry.written)
             };
-            let known: Vec<&str> = LIMITS.iter().map(|(_, name)| *name).collect();
-            report.warn(entry.at, message, format!("limits of a skill are {}", unique(known).join(", ")));
+            let known: Vec<&str> = LIMITS.iter().map(|limit| limit.id).collect();
+            report.warn(entry.at, message, format!("limits of a skill are {}", known.join(", ")));
             continue;
         };
-        let wide = matches!(name, "max_output_bytes" | "max_tokens");
-        let most = if wide { u64::MAX } else { u64::from(u32::MAX) };
+        let most = LIMITS.iter().find(|limit| limit.id == name).map_or(0, |limit| limit.most);
         let number = entry.number(quoted, most, report);
         let small = number.and_then(|number| u32::try_from(number).ok());
         let limits = &mut header.limits;
@@ -239,9 +197,4 @@ fn limits(holder: &Entry<'_>, quoted: bool, header: &mut Header, report: &mut Re
             _ => limits.reference_tokens = small,
         }
     }
-}
-
-fn unique(mut names: Vec<&str>) -> Vec<&str> {
-    names.dedup();
-    names
 }

@@ -11,7 +11,7 @@ pub(super) fn normal(key: &str) -> String {
 /// A map whose keys are given by their normal form, each at most once; errors name both lines.
 pub(super) fn entries<'a>(
     map: &'a [(Node, Node)],
-    aliases: &[(&str, &'static str)],
+    aliases: &[(String, &'static str)],
     report: &mut Report<'_>,
 ) -> Vec<Entry<'a>> {
     let mut found: Vec<Entry<'a>> = Vec::new();

@@ -8,7 +8,9 @@ mod keys;
 mod parts;
 mod policy;
 mod read;
+mod schema;
 mod suggest;
+mod table;
 mod tools;
 mod yaml;
 
@@ -17,6 +19,7 @@ pub use issue::{SkillIssue, SkillSeverity};
 pub use parts::{heading_key, section};
 pub use policy::{SkillContext, writer_reason};
 pub use read::{MAX_SKILL_BYTES, SkillFile, read_skill};
+pub use schema::front_matter_schema;
 pub use suggest::suggest;
 pub use tools::canonical_tools;
 

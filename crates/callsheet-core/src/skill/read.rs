@@ -11,8 +11,8 @@ use super::yaml;
 /// A larger file is no skill.
 pub const MAX_SKILL_BYTES: usize = 262_144;
 
-const MAX_NAME: usize = 64;
-const MAX_DESCRIPTION: usize = 1_024;
+pub(super) const MAX_NAME: usize = 64;
+pub(super) const MAX_DESCRIPTION: usize = 1_024;
 
 /// A skill file as found.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -70,25 +70,34 @@ pub fn load_skills(dirs: &SkillDirs, context: SkillContext<'_>) -> LoadedSkills 
     LoadedSkills { catalog, issues, folders }
 }
 
-/// Issues of skill files named by a person: files, folders in folder form, and directories of skills.
+/// Issues of skill files named by a person: files, folders in folder form, and directories of skills, where two of one
+/// name are an error.
 pub fn check_paths(paths: &[&Path], context: SkillContext<'_>) -> Vec<SkillIssue> {
     let mut issues = Vec::new();
     for path in paths {
-        let found = scan::one(path, SkillLayer::Project, &mut issues);
-        let found = match found {
+        let before = issues.len();
+        let one = scan::one(path, SkillLayer::Project, &mut issues);
+        let alone = one.is_some();
+        let found = match one {
             Some(found) => vec![found],
             None if path.is_dir() => scan::scan(path, SkillLayer::Project, Path::new(""), &mut issues),
             None => Vec::new(),
         };
-        if found.is_empty() && issues.is_empty() {
+        if found.is_empty() && issues.len() == before {
             issues.push(unreadable(
                 &path.display().to_string(),
                 "holds no skill",
                 "name a .md file or a folder of skills",
             ));
         }
+        let mut skills = Vec::new();
         for found in found {
-            issues.extend(read_skill(&found.file, context).1);
+            let (skill, found_issues) = read_skill(&found.file, context);
+            issues.extend(found_issues);
+            skills.extend(skill);
+        }
+        if !alone {
+            issues.extend(Catalog::layer(skills).1);
         }
     }
     issues

@@ -134,7 +134,7 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Notes) {
     };
     let reply = ListReply {
         list: TaskList { goals, steps },
-        prompt: collected.prompt.filter(|_| kind == Kind::Sheet),
+        prompt: collected.prompt.filter(|prompt| kind == Kind::Sheet && !prompt.is_empty()),
         no_longer_relevant,
         remarks: collected.remarks,
         spans,

@@ -1,0 +1,91 @@
+//! JSON Schemas of the front matter of skills, for editors and other programs. They ask for the canonical spelling;
+//! the reader takes more (spec 7.3).
+
+use serde_json::{Map, Value, json};
+
+use crate::spec::SkillForm;
+
+use super::read::{MAX_DESCRIPTION, MAX_NAME};
+use super::table::{FOLDER_KEYS, KEYS, KeyKind, LIMITS, SkillKey};
+
+/// Tool names; a pattern such as `name(argument)` is refused by the reader (spec 7.1).
+const TOOLS: &str = r"^[^()*?\[\]{}]*$";
+const MODEL: &str = "^([^/]+/.+|embedded:.*|scripted:.*)$";
+
+/// The JSON Schema of the front matter of this form (spec 7.1, 7.3).
+pub fn front_matter_schema(form: SkillForm) -> Value {
+    let (title, keys) = match form {
+        SkillForm::SingleFile => ("Front matter of a Callsheet skill, NAME.md", KEYS),
+        SkillForm::Folder => ("Front matter of a skill in folder form, NAME/SKILL.md", FOLDER_KEYS),
+    };
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": title,
+        "type": "object",
+        "required": ["description"],
+        "properties": properties(keys, form, "", false),
+        "additionalProperties": false,
+    })
+}
+
+fn properties(keys: &[SkillKey], form: SkillForm, prefix: &str, quoted: bool) -> Value {
+    let mut properties = Map::new();
+    for key in keys {
+        let mut schema = of_kind(key.kind, form, quoted);
+        if let Some(schema) = schema.as_object_mut() {
+            schema.insert("description".to_owned(), key.about.into());
+        }
+        for name in key.names {
+            properties.insert(format!("{prefix}{name}"), schema.clone());
+        }
+    }
+    properties.into()
+}
+
+/// `quoted`: values may be texts, as other programs write all metadata.
+fn of_kind(kind: KeyKind, form: SkillForm, quoted: bool) -> Value {
+    match kind {
+        KeyKind::Text => json!({ "type": ["string", "number", "boolean"] }),
+        KeyKind::Name => {
+            let set = if form == SkillForm::Folder { "a-z0-9-" } else { "a-z0-9_-" };
+            json!({ "type": "string", "pattern": format!("^[{set}]{{1,{MAX_NAME}}}$") })
+        }
+        KeyKind::Description => json!({ "type": "string", "minLength": 1, "maxLength": MAX_DESCRIPTION }),
+        KeyKind::Flag if quoted => json!({ "enum": [true, false, "true", "false", "yes", "no", "on", "off"] }),
+        KeyKind::Flag => json!({ "type": "boolean" }),
+        KeyKind::Word(words) => json!({ "enum": words }),
+        KeyKind::Tools => json!({ "anyOf": [
+            { "type": "string", "pattern": TOOLS },
+            { "type": "array", "items": { "type": "string", "pattern": TOOLS } },
+        ] }),
+        KeyKind::Model => json!({ "type": "string", "pattern": MODEL }),
+        KeyKind::Limits => limits(quoted),
+        KeyKind::Metadata => metadata(),
+    }
+}
+
+fn limits(quoted: bool) -> Value {
+    let mut properties = Map::new();
+    for limit in LIMITS {
+        let mut schema = json!({ "type": "integer", "minimum": 1, "maximum": limit.most });
+        if quoted {
+            schema = json!({ "anyOf": [schema, { "type": "string", "pattern": "^0*[1-9][0-9]*$" }] });
+        }
+        if let Some(schema) = schema.as_object_mut() {
+            schema.insert("description".to_owned(), limit.about.into());
+        }
+        for name in limit.names {
+            properties.insert((*name).to_owned(), schema.clone());
+        }
+    }
+    json!({ "type": "object", "properties": properties, "additionalProperties": false })
+}
+
+/// Keys of Callsheet behind their prefix; those of other programs are free.
+fn metadata() -> Value {
+    let own: Vec<SkillKey> = KEYS.iter().filter(|key| !matches!(key.id, "name" | "description")).copied().collect();
+    let properties = properties(&own, SkillForm::SingleFile, "callsheet-", true);
+    let names: Vec<&String> = properties.as_object().into_iter().flat_map(Map::keys).collect();
+    let known = json!({ "anyOf": [{ "enum": names }, { "not": { "pattern": "^callsheet-" } }] });
+    json!({ "type": "object", "properties": properties, "propertyNames": known })
+}

@@ -1,0 +1,131 @@
+//! Every key of the front matter of skills: how it is spelled, its type, and what it means (spec 7.1, 7.3). The reader
+//! knows a key by this table, and the JSON Schemas for editors are made from it.
+
+use super::keys::normal;
+
+/// Type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyKind {
+    /// A text.
+    Text,
+    /// The name of a skill.
+    Name,
+    /// When to use a skill.
+    Description,
+    /// `true` or `false`.
+    Flag,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// Names of tools, as a list or in one text.
+    Tools,
+    /// `PROVIDER/MODEL`.
+    Model,
+    /// A map of limits.
+    Limits,
+    /// A map of anything; Callsheet's keys in it begin with `callsheet-`.
+    Metadata,
+}
+
+/// One key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SkillKey {
+    /// What the reader calls it.
+    pub(super) id: &'static str,
+    /// Spellings, the canonical one first; case, `_` and `-` do not matter.
+    pub(super) names: &'static [&'static str],
+    /// Type.
+    pub(super) kind: KeyKind,
+    /// What it means.
+    pub(super) about: &'static str,
+}
+
+/// One limit of the tasks of a skill.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SkillLimit {
+    /// The field of `SkillLimits`.
+    pub(super) id: &'static str,
+    /// Spellings, the canonical one first.
+    pub(super) names: &'static [&'static str],
+    /// The largest value.
+    pub(super) most: u64,
+    /// What it means, with its unit.
+    pub(super) about: &'static str,
+}
+
+const fn key(id: &'static str, names: &'static [&'static str], kind: KeyKind, about: &'static str) -> SkillKey {
+    SkillKey { id, names, kind, about }
+}
+
+const fn limit(id: &'static str, names: &'static [&'static str], most: u64, about: &'static str) -> SkillLimit {
+    SkillLimit { id, names, most, about }
+}
+
+const NAME: SkillKey =
+    key("name", &["name"], KeyKind::Name, "name in the catalog; the name of the file or folder if left out");
+const DESCRIPTION: SkillKey =
+    key("description", &["description"], KeyKind::Description, "when to use the skill; all that a planner sees of it");
+
+/// Keys of the single-file form; in the folder form those but `name` and `description` stand in `metadata`.
+pub(super) const KEYS: &[SkillKey] = &[
+    NAME,
+    DESCRIPTION,
+    key("tools", &["tools"], KeyKind::Tools, "tools it may use; nothing else is offered or run"),
+    key(
+        "mode",
+        &["mode"],
+        KeyKind::Word(&["interpret", "loop"]),
+        "interpret: calls are fixed before the run; loop: a tool conversation",
+    ),
+    key("execute-combined", &["execute-combined"], KeyKind::Flag, "one evaluation with the output of all calls"),
+    key("writes", &["writes", "requires-approval"], KeyKind::Flag, "its tasks wait for approval"),
+    key(
+        "refine",
+        &["refine"],
+        KeyKind::Word(&["auto", "always", "never"]),
+        "when its tasks are refined before they run; stronger than the run's setting",
+    ),
+    key("merge", &["merge"], KeyKind::Word(&["code", "model"]), "how several results of a task become one"),
+    key("model", &["model"], KeyKind::Model, "model of its tasks: PROVIDER/MODEL, embedded:PATH or scripted:FILE"),
+    key("limits", &["limits"], KeyKind::Limits, "limits of one of its tasks"),
+];
+
+/// Keys of the folder form.
+pub(super) const FOLDER_KEYS: &[SkillKey] = &[
+    NAME,
+    DESCRIPTION,
+    key("license", &["license"], KeyKind::Text, "its license"),
+    key("compatibility", &["compatibility"], KeyKind::Text, "what it needs of a system"),
+    key(
+        "tools",
+        &["allowed-tools"],
+        KeyKind::Tools,
+        "tools it may use, separated by blanks; with tools it works as a conversation",
+    ),
+    key("metadata", &["metadata"], KeyKind::Metadata, "other programs' keys, and Callsheet's as `callsheet-KEY`"),
+];
+
+const SMALL: u64 = u32::MAX as u64;
+
+/// Limits.
+pub(super) const LIMITS: &[SkillLimit] = &[
+    limit("max_turns", &["turns", "max_turns"], SMALL, "turns of a tool conversation"),
+    limit("timeout_seconds", &["timeout-s", "timeout_seconds"], SMALL, "seconds of one task"),
+    limit("max_output_bytes", &["max-output-bytes"], u64::MAX, "bytes of one reply"),
+    limit("max_calls", &["max-calls"], SMALL, "model calls of one task"),
+    limit("max_tokens", &["max-tokens"], u64::MAX, "tokens of one task, read and written"),
+    limit("parallel", &["parallel"], SMALL, "execution runs of one task at once"),
+    limit("tool_output_tokens", &["tool-output-tokens"], SMALL, "tokens of one tool output shown to the model"),
+    limit("reference_tokens", &["reference-tokens"], SMALL, "tokens of one reference"),
+];
+
+/// Normal form of each spelling, behind a prefix in normal form, with what the reader calls the key.
+pub(super) fn aliases(keys: &[SkillKey], prefix: &str) -> Vec<(String, &'static str)> {
+    let spelled = keys.iter().flat_map(|key| key.names.iter().map(|name| (*name, key.id)));
+    spelled.map(|(name, id)| (format!("{prefix}{}", normal(name)), id)).collect()
+}
+
+/// The same for limits.
+pub(super) fn limit_aliases() -> Vec<(String, &'static str)> {
+    let spelled = LIMITS.iter().flat_map(|limit| limit.names.iter().map(|name| (*name, limit.id)));
+    spelled.map(|(name, id)| (normal(name), id)).collect()
+}

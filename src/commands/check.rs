@@ -1,0 +1,87 @@
+//! `run --sheet FILE --check`: every issue of a sheet with its place. Nothing is run and nothing is written.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use callsheet_core::reply::{Issue, IssueCode, Severity};
+use callsheet_core::skill::{SkillContext, SkillSeverity};
+use callsheet_core::spec::{RunId, Settings};
+use callsheet_runtime::driver::check_sheet;
+use callsheet_runtime::ports::Store;
+use callsheet_runtime::skills::load_skills;
+use callsheet_store::MemoryStore;
+
+use crate::cli::{Exit, Failure};
+use crate::setup::Setup;
+use crate::term::harmless;
+use crate::wiring::skill_dirs;
+
+use super::drive::{Front, without_model};
+use super::skill::tool_specs;
+
+/// Checks a sheet. `--json` prints the issues of spec 4.8, each with `file`, `line` and `column` beside its own keys.
+pub(super) fn sheet(
+    setup: &Setup,
+    front: &Front,
+    file: &Path,
+    text: &str,
+    settings: &Settings,
+) -> Result<Exit, Failure> {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
+    let world = without_model(setup, front, store, &RunId::new("check"), settings)?;
+    let issues = check_sheet(&world, text, settings).list.issues;
+    let file = file.display().to_string();
+    for issue in &issues {
+        let column = column(text, issue);
+        if setup.json {
+            super::print_json(&located(&file, column, issue)?)?;
+            continue;
+        }
+        let severity = if issue.severity == Severity::Error { "error" } else { "warning" };
+        let line = format!("{file}:{}:{column}: {severity} {}: {issue}\n", issue.place.span.first, issue.code);
+        super::print(&harmless(&line))?;
+    }
+    if issues.is_empty() && !setup.json {
+        eprintln!("{}", harmless(&format!("{file}: no issues")));
+    }
+    tell_of_broken_skills(setup, &issues);
+    let errors = issues.iter().any(|issue| issue.severity == Severity::Error);
+    Ok(if errors { Exit::Usage } else { Exit::Complete })
+}
+
+/// A skill that is unknown may be one whose own file has an error.
+fn tell_of_broken_skills(setup: &Setup, issues: &[Issue]) {
+    if !issues.iter().any(|issue| issue.code == IssueCode::SkillUnknown) {
+        return;
+    }
+    let tools = tool_specs();
+    let context = SkillContext { tools: &tools, read_only_sandbox: false };
+    let loaded = load_skills(&skill_dirs(setup), context);
+    for issue in loaded.issues.iter().filter(|issue| issue.severity == SkillSeverity::Error) {
+        eprintln!("{}", harmless(&format!("note: a skill is left out: {issue}")));
+    }
+}
+
+fn located(file: &str, column: usize, issue: &Issue) -> Result<serde_json::Value, Failure> {
+    let mut object = serde_json::Map::new();
+    object.insert("file".to_owned(), file.into());
+    object.insert("line".to_owned(), issue.place.span.first.into());
+    object.insert("column".to_owned(), column.into());
+    let whole = serde_json::to_value(issue).map_err(|error| Failure::internal(error.to_string(), ""))?;
+    if let serde_json::Value::Object(rest) = whole {
+        object.extend(rest);
+    }
+    Ok(object.into())
+}
+
+/// 1-based column, in characters, of what the issue is about on its first line: the link or call it names, else a word
+/// that its text quotes, else its label, else the first character that is not blank.
+fn column(text: &str, issue: &Issue) -> usize {
+    let number = usize::try_from(issue.place.span.first).unwrap_or(usize::MAX).saturating_sub(1);
+    let Some(line) = text.lines().nth(number) else { return 1 };
+    let quoted = issue.what.split('"').skip(1).step_by(2);
+    let named = issue.place.item.iter().map(String::as_str).chain(quoted).chain(issue.place.key.as_deref());
+    let found = named.filter(|word| !word.is_empty()).find_map(|word| line.find(word));
+    let at = found.unwrap_or_else(|| line.len() - line.trim_start().len());
+    line.get(..at).map_or(0, |before| before.chars().count()) + 1
+}

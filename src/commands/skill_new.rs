@@ -1,0 +1,91 @@
+//! `skill new`: a commented skill file to begin with.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use callsheet_core::skill::{SkillContext, SkillFile, read_skill};
+use callsheet_core::spec::{SkillForm, SkillLayer, SkillSource};
+use callsheet_runtime::skills::load_skills;
+
+use crate::cli::{Exit, Failure, SkillNewArgs};
+use crate::setup::Setup;
+use crate::term::harmless;
+use crate::wiring::skill_dirs;
+
+use super::skill::tool_specs;
+
+pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failure> {
+    let name = arguments.name.as_str();
+    let (layer, folder) = if arguments.user {
+        (SkillLayer::User, setup.folders.config.join("skills"))
+    } else {
+        (SkillLayer::Project, setup.project.join(".callsheet/skills"))
+    };
+    let (form, text) = if arguments.folder {
+        (SkillForm::Folder, include_str!("prompts/skill_folder.md").replace("{name}", name))
+    } else {
+        (SkillForm::SingleFile, include_str!("prompts/skill.md").to_owned())
+    };
+    refuse_bad_name(name, form, layer, &text)?;
+    let single = folder.join(format!("{name}.md"));
+    let inside = folder.join(name).join("SKILL.md");
+    // Two skills of one name in one directory are an error, whatever their forms (spec 7.5).
+    for path in [&single, &inside] {
+        if fs::symlink_metadata(path).is_ok() {
+            return Err(Failure::usage(
+                format!("{} exists", path.display()),
+                "give another name, or edit that file; nothing was written",
+            ));
+        }
+    }
+    let path = if arguments.folder { inside } else { single };
+    let tools = tool_specs();
+    let loaded = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
+    let known = loaded.catalog.get(name).map(|skill| skill.source.clone());
+    write(&path, &text).map_err(|error| {
+        Failure::internal(format!("cannot write {}: {error}", path.display()), "nothing else was done")
+    })?;
+    if setup.json {
+        super::print_json(
+            &serde_json::json!({ "name": name, "path": path.display().to_string(), "same_name": known }),
+        )?;
+        return Ok(Exit::Complete);
+    }
+    super::print(&harmless(&format!("{}\n", path.display())))?;
+    if let Some(source) = known {
+        // The stronger layer is the smaller one.
+        let verb = if layer < source.layer { "stands in for" } else { "gives way to" };
+        eprintln!("{}", harmless(&format!("note: it {verb} the skill of that name in {}", source.path)));
+    }
+    eprintln!("{}", harmless(&format!("edit it, then: callsheet skill check {}", path.display())));
+    Ok(Exit::Complete)
+}
+
+/// The reader itself judges the name; it also keeps the path inside the folder.
+fn refuse_bad_name(name: &str, form: SkillForm, layer: SkillLayer, text: &str) -> Result<(), Failure> {
+    if name.eq_ignore_ascii_case("readme") {
+        return Err(Failure::usage(format!("a file named {name} is passed over among skills"), "give another name"));
+    }
+    let file = SkillFile {
+        form,
+        stem: name.to_owned(),
+        source: SkillSource { layer, path: name.to_owned() },
+        text: text.to_owned(),
+    };
+    let tools = tool_specs();
+    let (skill, issues) = read_skill(&file, SkillContext { tools: &tools, read_only_sandbox: false });
+    match (skill, issues.first()) {
+        (None, Some(issue)) => Err(Failure::usage(issue.message.clone(), issue.advice.clone())),
+        (Some(skill), None) if skill.name == name => Ok(()),
+        _ => Err(Failure::usage(format!("\"{name}\" is not a name"), "use a-z, 0-9 and `-`")),
+    }
+}
+
+/// A file made by somebody else in the meantime is not written over either.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
+}

@@ -87,6 +87,7 @@ const CODES: &[&str] = &[
     "expected-missing",
     "skill-missing",
     "skill-unknown",
+    "skill-unlikely",
     "unknown-key",
     "duplicate-section",
     "call-dropped",

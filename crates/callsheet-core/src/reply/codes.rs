@@ -97,6 +97,7 @@ codes! {
         ExpectedMissing = "expected-missing",
         SkillMissing = "skill-missing",
         SkillUnknown = "skill-unknown",
+        SkillUnlikely = "skill-unlikely",
         UnknownKey = "unknown-key",
         DuplicateSection = "duplicate-section",
         CallDropped = "call-dropped",

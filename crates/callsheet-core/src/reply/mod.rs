@@ -1,6 +1,7 @@
 //! Tolerant reading of model output (spec 4). Two pure passes: `lookups` names what must be known of the world,
 //! `read` uses the answers. Reading never fails: every reading is `(value, repairs, issues)`.
 
+mod blank;
 pub mod calls;
 pub mod change;
 mod codes;

@@ -175,16 +175,19 @@ impl World {
     }
 }
 
-/// `NAME [writer] [arguments] [refine=always] [tools=a,b]`.
+/// `NAME [writer] [arguments] [refine=always] [tools=a,b] [needs-input] [writes-files]`.
 fn skill(value: &str) -> Skill {
     let mut words = value.split(' ');
     let name = words.next().unwrap_or_default().to_owned();
     let mut policy = SkillPolicy::default();
+    let mut input_requirements = String::new();
     for word in words {
         match word.split_once('=') {
             Some(("tools", tools)) => policy.tools = tools.split(',').map(str::to_owned).collect(),
             Some(("refine", "always")) => policy.refine = Some(callsheet_core::spec::Policy::Always),
             _ if word == "arguments" => policy.needs_arguments = true,
+            _ if word == "needs-input" => input_requirements.push_str("At least one reference."),
+            _ if word == "writes-files" => policy.writes_files = true,
             _ if word == "writer" => policy.writer = Some("the skill writes".to_owned()),
             _ => panic!("skill word {word}"),
         }
@@ -195,7 +198,7 @@ fn skill(value: &str) -> Skill {
         source: SkillSource { layer: SkillLayer::Project, path: format!("{name}.md") },
         refinement: String::new(),
         execution: "Do it.".to_owned(),
-        input_requirements: String::new(),
+        input_requirements,
         policy,
         text: String::new(),
         name,

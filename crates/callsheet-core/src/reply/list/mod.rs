@@ -99,7 +99,7 @@ pub fn lookups(kind: super::ReplyKind, text: &str, context: &ReadContext) -> Vec
 fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Notes) {
     let mut notes = Notes::new(kind.phase(), context.strict);
     let format = if kind.may_be_empty() { &ITERATION } else { &PLAN };
-    let prepare = Prepare { copies: &context.prompts, length_stop: context.length_stop };
+    let prepare = Prepare { copies: &context.prompts, length_stop: context.length_stop, by_hand: kind == Kind::Sheet };
     let document = Document::read(text, format, prepare, &mut notes);
     if document.is_empty() {
         notes.push(notes.issue(IssueCode::EmptyReply, "", document.span(0..document.len()), &[]));
@@ -158,7 +158,7 @@ fn marked(document: &Document, marker: &str, end: usize, notes: &mut Notes) -> b
 fn missing(document: &Document, collected: &Collected, kind: Kind, context: &ReadContext, notes: &mut Notes) {
     let whole = document.span(0..document.len());
     let last = Span::line(whole.last);
-    if context.length_stop && !collected.cut {
+    if context.length_stop && !collected.cut && !document.ended {
         notes.push(notes.issue(IssueCode::ReplyTruncated, "", last, &[]));
     }
     if !collected.has_tasks {

@@ -3,6 +3,7 @@
 use crate::reply::near::{folded, nearest, within};
 use crate::reply::references::is_none;
 use crate::reply::{IssueCode, Notes, ReadContext, RepairCode, Span};
+use crate::spec::{Skill, SkillMode};
 
 /// Suggestions for an unknown skill when the catalog is long (spec 7.7).
 const SUGGESTIONS: usize = 5;
@@ -101,4 +102,52 @@ fn explained(value: &str, name: &str) -> bool {
         || head == format!("{name} skill")
         || head == format!("skill {name}")
         || head == format!("the {name} skill")
+}
+
+/// A skill as chosen for a task.
+pub struct Choice<'a> {
+    /// As the catalog names it.
+    pub skill: Option<&'a str>,
+    /// Where it is named.
+    pub span: Span,
+}
+
+impl Choice<'_> {
+    /// Questions a choice that cannot go well by what the skill itself says: one without tools that asks for input and gets no
+    /// reference, and one that writes no files for a file that is not there yet (`skill-unlikely`). Never changes it.
+    pub fn question(&self, links: &[&str], need: &str, expected: &str, context: &ReadContext, notes: &mut Notes) {
+        let named = self.skill.and_then(|name| context.catalog.iter().find(|skill| skill.name == name));
+        let Some(skill) = named else { return };
+        let facts = [("skill", skill.name.as_str()), ("file", file_of(expected).unwrap_or_default())];
+        let reads_nothing = links.iter().all(|value| is_none(value));
+        let others = |wanted: fn(&Skill) -> bool| {
+            context.catalog.iter().filter(move |skill| wanted(skill)).map(|skill| skill.name.as_str())
+        };
+        let issue = |variant| {
+            notes.issue(IssueCode::SkillUnlikely, variant, self.span, &facts).warning().key(super::label::SKILL)
+        };
+        let found = if skill.policy.tools.is_empty() && !skill.input_requirements.trim().is_empty() && reads_nothing {
+            issue("").allowed("", others(|skill| skill.policy.needs_arguments || skill.policy.mode == SkillMode::Loop))
+        } else if let Some(file) = file_of(expected)
+            && skill.policy.writer.is_none()
+            && !links.iter().any(|value| value.contains(file))
+            && need.contains(file)
+        {
+            issue("file").allowed("", others(|skill| skill.policy.writes_files))
+        } else {
+            return;
+        };
+        notes.push(found);
+    }
+}
+
+/// The path that an expected output begins with, such as `report.md` in "The file report.md with one row each".
+fn file_of(expected: &str) -> Option<&str> {
+    const LEADING: [&str; 7] = ["the", "a", "an", "new", "file", "document", "complete"];
+    let mut words = expected.split_whitespace().map(|word| word.trim_matches(['`', '*', '"', ',', ':', '(', ')']));
+    let word = words.find(|word| !LEADING.contains(&word.to_lowercase().as_str()))?.trim_end_matches('.');
+    let (stem, ending) = word.rsplit_once('.')?;
+    let path = |c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
+    let is_path = !stem.is_empty() && word.chars().all(path) && ending.chars().count() <= 5;
+    (is_path && ending.starts_with(|c: char| c.is_ascii_lowercase())).then_some(word)
 }

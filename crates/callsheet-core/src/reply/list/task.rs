@@ -1,5 +1,6 @@
 //! One labelled task as values (spec 3.3).
 
+use crate::reply::blank::is_copied_form;
 use crate::reply::markdown::{Document, Labelled};
 use crate::reply::near::folded;
 use crate::reply::references::is_none;
@@ -51,6 +52,9 @@ pub fn read(
     let need = need(raw, notes);
     let written = raw.all(label::SKILL).next().map(|label| (label.value.as_str(), label.span));
     let skill = skill::read(written, raw.span, context, notes);
+    let choice = skill::Choice { skill: skill.as_deref(), span: written.map_or(raw.span, |(_, span)| span) };
+    let links: Vec<&str> = raw.all(label::REFERENCES).map(|label| label.value.as_str()).collect();
+    choice.question(&links, &need, &expected, context, notes);
     let approval = raw.all(label::APPROVAL).fold(false, |known, label| known | approval(label, notes));
     let references = references(raw, notes);
     let extra = extra(raw, notes);
@@ -89,17 +93,22 @@ fn needs_refinement(task: &Task, span: Span, context: &ReadContext, notes: &mut 
 
 /// The written name, else the text of the task's heading or item. One line.
 fn name(raw: &RawTask) -> Option<String> {
-    let written = raw.all(label::NAME).map(|label| label.value.as_str()).find(|value| !value.trim().is_empty());
+    let written = raw.all(label::NAME).map(|label| label.value.as_str()).find(|value| says_something(value));
     let text = written.or(raw.hint.as_deref())?;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let line = line.trim_matches(|c: char| matches!(c, '*' | '`' | '_')).to_owned();
     (!line.is_empty()).then_some(line)
 }
 
+/// Neither empty nor a blank of the form as it stands in the prompt.
+fn says_something(value: &str) -> bool {
+    !value.trim().is_empty() && !is_copied_form(value)
+}
+
 fn need(raw: &RawTask, notes: &mut Notes) -> String {
     let value = raw.all(label::NEED).next();
     match value {
-        Some(label) if !label.value.trim().is_empty() => label.value.clone(),
+        Some(label) if says_something(&label.value) => label.value.clone(),
         _ => {
             let variant = if value.is_some() { "empty" } else { "" };
             let span = value.map_or(raw.span, |label| label.span);
@@ -111,7 +120,7 @@ fn need(raw: &RawTask, notes: &mut Notes) -> String {
 
 /// `Expected output`, where `Output` may stand for it, and whether `Output` marks a finished task.
 fn expected(raw: &RawTask, kind: Kind, context: &ReadContext, name: Option<&str>, notes: &mut Notes) -> (String, bool) {
-    let value = |name| raw.all(name).find(|label| !label.value.trim().is_empty());
+    let value = |name| raw.all(name).find(|label| says_something(&label.value));
     let finished = |name: &str| {
         let slug = crate::sheet::slug_of(name);
         context.tasks.iter().any(|known| known.done && (known.task.slug == slug || known.task.aliases.contains(&slug)))

@@ -10,7 +10,7 @@ use super::fence::{self, Fence};
 use super::heading::{Fit, Format, Heading, Match, Matched, Rule, bold_only, clean};
 use super::structure::{self, Form, Raw};
 use super::text::{self, Line, straighten};
-use super::{thinking, wrapper};
+use super::{thinking, turn_end, wrapper};
 
 /// Longest line that can be a canonical title alone, bytes.
 const LONGEST_TITLE: usize = 48;
@@ -43,6 +43,8 @@ pub struct Prepare<'a> {
     pub copies: &'a [String],
     /// The provider stopped at its length limit: an open fence is not closed silently.
     pub length_stop: bool,
+    /// A person's file, which no chat mark ends.
+    pub by_hand: bool,
 }
 
 /// A recognised section, or one that belongs to no recognised heading.
@@ -90,6 +92,8 @@ pub struct Document {
     pub preamble: Range<usize>,
     /// Reasoning that was taken away, for viewing.
     pub thinking: String,
+    /// The reply ends at a chat mark: whatever was cut off later was no part of it.
+    pub ended: bool,
     format: Format,
 }
 
@@ -102,15 +106,17 @@ impl Document {
             notes.push(notes.issue(IssueCode::ReplyTooLarge, "", span, &[]));
         }
         let mut thinking = thinking::remove(&mut lines, format, notes);
+        let mut ended = !prepare.by_hand && turn_end::cut(&mut lines, notes);
         if wrapper::remove(&mut lines, format, notes) {
             thinking.push_str(&thinking::remove(&mut lines, format, notes));
+            ended |= !prepare.by_hand && turn_end::cut(&mut lines, notes);
         }
         plain_starts(&mut lines, notes);
         let mut hidden = copies(&lines, format, prepare.copies);
         let shown: Vec<Line> =
             lines.iter().zip(&hidden).map(|(line, hide)| if *hide { Line::default() } else { line.clone() }).collect();
         let fences = fence::find(&shown);
-        close_last(&fences, prepare.length_stop, notes);
+        close_last(&fences, prepare.length_stop && !ended, notes);
         let mut kinds = kinds(&lines, &hidden, &fences, format);
         for (hide, kind) in hidden.iter_mut().zip(&kinds) {
             *hide |= matches!(kind, Kind::Fence(_));
@@ -123,7 +129,7 @@ impl Document {
         raw.sort_by_key(|heading| heading.line);
         let sections = sections(&raw, &mut kinds, format, notes);
         let preamble = 0..sections.first().map_or(lines.len(), |section| section.line);
-        Self { lines, kinds, fences, sections, preamble, thinking, format: *format }
+        Self { lines, kinds, fences, sections, preamble, thinking, ended, format: *format }
     }
 
     /// Number of lines.

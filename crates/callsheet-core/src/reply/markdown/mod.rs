@@ -12,6 +12,7 @@ mod pieces;
 mod structure;
 mod text;
 mod thinking;
+mod turn_end;
 mod wrapper;
 
 pub(in crate::reply) use document::marker_of;

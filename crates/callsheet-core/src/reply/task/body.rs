@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::reply::blank::is_copied_form;
 use crate::reply::markdown::{Document, Format, Heading, PieceKind, Prepare, Section};
 use crate::reply::{DetailFile, Execution, IssueCode, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::heading_key;
@@ -22,7 +23,7 @@ pub(super) struct Parts {
 
 /// Prepares a reply with the headings it really uses.
 pub(super) fn prepare(text: &str, parts: Parts, context: &ReadContext, notes: &mut Notes) -> Document {
-    let prepare = Prepare { copies: &[], length_stop: context.length_stop };
+    let prepare = Prepare { copies: &[], length_stop: context.length_stop, ..Prepare::default() };
     let mut scratch = Notes::new(notes.phase(), false);
     let widest = formats::execution(parts.details, if parts.changes { Blocks::Synonym } else { Blocks::None }, true);
     let probe = Document::read(text, &widest, prepare, &mut scratch);
@@ -65,7 +66,9 @@ pub(super) fn is_change(document: &Document, section: &Section) -> bool {
 
 /// Notes what concerns the reply as a whole; false if there is nothing to read.
 pub(super) fn has_reply(document: &Document, context: &ReadContext, notes: &mut Notes) -> bool {
-    length_stop(Span::line(document.span(0..document.len().max(1)).last), false, context, notes);
+    if !document.ended {
+        length_stop(Span::line(document.span(0..document.len().max(1)).last), false, context, notes);
+    }
     has_text(document, notes)
 }
 
@@ -112,7 +115,7 @@ fn summary(document: &Document, notes: &mut Notes) -> String {
         [one] => {
             let end = body_end(document, one);
             let text = document.text(one.body.start..end);
-            if text.is_empty() {
+            if text.is_empty() || is_copied_form(&text) {
                 notes.push(notes.issue(IssueCode::SummaryMissing, "empty", one.heading_span(), &[]));
             }
             text
@@ -150,15 +153,28 @@ fn body_end(document: &Document, section: &Section) -> usize {
 fn bare_summary(document: &Document, notes: &mut Notes) -> String {
     let all = 0..document.len();
     let headed = !document.sections.is_empty()
+        || begins_with_fenced_headings(document)
         || document.pieces(all.clone(), &[]).iter().any(|piece| matches!(piece.kind, PieceKind::Heading(..)));
     let text = document.text(all.clone());
     let span = document.span(all);
-    if headed || text.chars().count() > BARE || text.is_empty() {
-        notes.push(notes.issue(IssueCode::SummaryMissing, if headed { "" } else { "long" }, span, &[]));
+    let long = text.chars().count() > BARE;
+    if headed || long || text.is_empty() || is_copied_form(&text) {
+        let variant = if long && !headed { "long" } else { "" };
+        notes.push(notes.issue(IssueCode::SummaryMissing, variant, span, &[]));
         return String::new();
     }
     notes.repair(RepairCode::SummaryBare, span, &text, "## Result summary");
     text
+}
+
+/// A reply in a fence of its own, without a heading that is known, and words behind it (spec 4.4 `reply-unfenced`).
+fn begins_with_fenced_headings(document: &Document) -> bool {
+    let Some(fence) = document.fences.first().filter(|fence| matches!(fence.lang.as_str(), "md" | "markdown")) else {
+        return false;
+    };
+    let before = usize::try_from(fence.span.first).unwrap_or(1).saturating_sub(1);
+    let heading = |line: &str| line.starts_with('#') && line.trim_start_matches('#').starts_with(' ');
+    !document.has_text(0..before) && fence.content.lines().any(heading)
 }
 
 fn details(document: &Document, notes: &mut Notes) -> Vec<DetailFile> {

@@ -48,16 +48,19 @@ pub(super) fn writer(text: &str, context: &ReadContext, notes: &mut Notes) -> Wr
     let parts = Parts { details: true, changes: true };
     let split = tail::split(text);
     let head = split.as_ref().map_or(text, |(head, _)| head);
-    let tail = split.as_ref().map(|(_, tail)| tail);
     let document = body::prepare(head, parts, context, notes);
+    let tail = split.as_ref().map(|(_, tail)| tail).filter(|_| !document.ended);
+    let cut = context.length_stop && !document.ended;
     let mut written = Written::default();
     if body::has_text(&document, notes) {
         let mut execution = body::read(&document, parts, notes);
         let (changes, blocks) = write::changes(&document, tail, notes);
         let end = tail.map_or(document.span(0..document.len()).last, |tail| tail.last);
         let in_change = tail.is_some() || body::ends_in_change(&document);
-        body::length_stop(Span::line(end), in_change, context, notes);
-        write::check_presence(&document, &mut execution, blocks, context.length_stop, notes);
+        if cut {
+            body::length_stop(Span::line(end), in_change, context, notes);
+        }
+        write::check_presence(&document, &mut execution, blocks, cut, notes);
         if let Some(tail) = tail {
             execution.document = format!("{}\n\n{}", execution.document, tail.content.trim_end());
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use crate::reply::blank::is_copied_form;
 use crate::reply::calls::{BlockForm, CallBlock, CallRules, read_calls};
 use crate::reply::list::TASK_LABELS;
 use crate::reply::markdown::{Document, Heading, Labelled, Piece, PieceKind, Prepare, Section};
@@ -22,7 +23,7 @@ pub fn read_refinement(text: &str, context: &ReadContext) -> Reading<Refinement>
 }
 
 pub(super) fn read(text: &str, context: &ReadContext, notes: &mut Notes) -> Refinement {
-    let prepare = Prepare { copies: &[], length_stop: context.length_stop };
+    let prepare = Prepare { copies: &[], length_stop: context.length_stop, ..Prepare::default() };
     let document = Document::read(text, &REFINEMENT, prepare, notes);
     let mut reader = Reader {
         document: &document,
@@ -162,11 +163,11 @@ impl Reader<'_> {
             return;
         }
         match name {
-            "What is needed" if value.is_empty() => {
+            "What is needed" if value.is_empty() || is_copied_form(&value) => {
                 notes.push(notes.issue(IssueCode::NeedMissing, "refinement", labelled.span, &[]).key(name));
             }
             "What is needed" => self.value.need = Some(value),
-            "Expected output" if !value.is_empty() => self.value.expected = Some(value),
+            "Expected output" if !value.is_empty() && !is_copied_form(&value) => self.value.expected = Some(value),
             "Requires user approval" => self.value.approval = is_yes(&value),
             "References" => self.values.push((value, labelled.value_line)),
             "Skill" => self.skill(&value, labelled.span, notes),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::reply::calls::{BlockForm, CallBlock, CallRules, check_native, read_calls};
 use crate::reply::markdown::{Document, Heading, Prepare, Section};
-use crate::reply::{Issue, LoopTurn, Notes, Phase, ReadContext, Reading, Severity};
+use crate::reply::{Issue, LoopTurn, Notes, Phase, ReadContext, Reading, RepairCode, Severity};
 use crate::spec::ToolCall;
 
 use super::{call_blocks, execution, formats, skill_policy};
@@ -43,12 +43,18 @@ fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut No
     if !input.native.is_empty() {
         return check_native(input.native, &rules, notes);
     }
-    let prepare = Prepare { copies: &[], length_stop: context.length_stop };
+    let prepare = Prepare { copies: &[], length_stop: context.length_stop, ..Prepare::default() };
     let mut scratch = Notes::new(Phase::Execute, false);
     let document = Document::read(text, &formats::LOOP, prepare, &mut scratch);
     let sections: Vec<&Section> = document.all(Heading::ToolCalls).collect();
     if sections.is_empty() {
-        return loose_calls(&document, &rules, context, notes);
+        let calls = loose_calls(&document, &rules, context, notes);
+        let ended =
+            scratch.repairs().iter().filter(|repair| !calls.is_empty() && repair.code == RepairCode::ExampleDropped);
+        for repair in ended {
+            notes.repair(repair.code, repair.span, &repair.before, &repair.after);
+        }
+        return calls;
     }
     // Calls decide over a result in the same turn: it was written before their output was known.
     let mut inner = Notes::new(Phase::Execute, false);

@@ -334,7 +334,9 @@ pub(super) fn adopt(
 ) -> Result<ListAdopted, DriveFault> {
     let mut skills: BTreeMap<String, SkillPolicy> = BTreeMap::new();
     for name in reply.list.tasks().filter_map(|task| task.skill.as_ref()) {
-        if let Some(skill) = loaded.catalog.get(name) {
+        if !skills.contains_key(name)
+            && let Some(skill) = loaded.catalog.get(name)
+        {
             skills.insert(name.clone(), world.pin(skill, loaded)?);
         }
     }

@@ -21,6 +21,7 @@ mod session;
 mod start;
 mod told;
 mod tools;
+mod views;
 mod work;
 mod world;
 
@@ -168,7 +169,7 @@ impl Driver {
                     if self.flying.keys().any(|key| matches!(key, EffectKey::Gate(_))) {
                         self.session.take_settled_edit(&self.world)?;
                     }
-                    self.session.write_views(&self.world)?;
+                    self.session.write_views_beside(&self.world)?;
                 }
             }
         }

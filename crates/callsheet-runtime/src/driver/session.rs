@@ -9,8 +9,9 @@ use callsheet_core::spec::{BlobId, RunId};
 
 use crate::ports::{Lock, Signal, Store};
 
-use super::conclude::{StaleViews, rewrite_tasks, told};
+use super::conclude::told;
 use super::known::sheet_text;
+use super::views::{StaleViews, TaskView, ViewWriter};
 use super::{DriveFault, World, edit};
 
 /// The only writer of one run.
@@ -23,6 +24,7 @@ pub struct Session {
     noted: Vec<Fact>,
     last_at: u64,
     stale_views: StaleViews,
+    view_writer: Option<ViewWriter>,
     /// Hashes of sheets that were read and hold no change.
     read_sheets: BTreeSet<BlobId>,
     /// The sheet that was refused last.
@@ -48,6 +50,7 @@ impl Session {
                 noted: Vec::new(),
                 last_at,
                 stale_views: StaleViews::default(),
+                view_writer: None,
                 read_sheets: BTreeSet::new(),
                 refused_sheet: None,
                 seen_sheet: None,
@@ -166,7 +169,32 @@ impl Session {
     /// and a sheet that holds words of a person is left alone (spec 2.18).
     pub(super) fn write_views(&mut self, world: &World) -> Result<(), DriveFault> {
         self.flush(world)?;
-        if !self.stale_views.write(world, &self.run) {
+        if let Some(writer) = &self.view_writer {
+            writer.wait();
+        }
+        self.stale_views.take_tasks(&self.run).iter().for_each(|view| view.write(world));
+        self.write_sheet(world)
+    }
+
+    /// As [`Session::write_views`], but task files are written beside the run, which does not wait for them.
+    pub(super) fn write_views_beside(&mut self, world: &Arc<World>) -> Result<(), DriveFault> {
+        self.flush(world)?;
+        let views = self.stale_views.take_tasks(&self.run);
+        if !views.is_empty() {
+            if self.view_writer.is_none() {
+                self.view_writer = ViewWriter::begin(world);
+            }
+            let left = match &self.view_writer {
+                Some(writer) => writer.write(views).err().unwrap_or_default(),
+                None => views,
+            };
+            left.iter().for_each(|view| view.write(world));
+        }
+        self.write_sheet(world)
+    }
+
+    fn write_sheet(&mut self, world: &World) -> Result<(), DriveFault> {
+        if !self.stale_views.take_sheet(&self.run) {
             return Ok(());
         }
         let text = sheet_text(&self.run);
@@ -188,7 +216,7 @@ impl Session {
 
     /// All files that people read, on resume.
     pub(super) fn rewrite_views(&mut self, world: &World) -> Result<(), DriveFault> {
-        rewrite_tasks(world, &self.run);
+        self.run.tasks().map(TaskView::of).for_each(|view| view.write(world));
         self.stale_views.note_sheet();
         self.write_views(world)
     }

@@ -1,0 +1,140 @@
+//! The files people read while a run goes on. They are views of the log (spec 10.6): one that cannot be written is told
+//! once in the trace and harms nothing. Replies do not wait for them: while the run goes on they are written beside it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
+
+use callsheet_core::record::{DetailBlob, Event};
+use callsheet_core::run::{Run, State, TaskRun};
+use callsheet_core::spec::{BlobId, ExecRunId, Slug};
+
+use super::World;
+use super::conclude::told;
+
+/// Views that facts have changed since they were written. Writing them at every fact would take longer than the facts.
+#[derive(Default)]
+pub(super) struct StaleViews {
+    sheet: bool,
+    tasks: BTreeSet<Slug>,
+}
+
+impl StaleViews {
+    /// Notes what a fact changes.
+    pub fn note(&mut self, event: &Event) {
+        let task = match event {
+            Event::ListAdopted { .. }
+            | Event::TaskRefined { .. }
+            | Event::TaskRetried { .. }
+            | Event::TaskDropped { .. } => None,
+            Event::RunFinished { key, .. } => key.task.as_ref(),
+            Event::RunsMerged { task, .. }
+            | Event::ChangesApplied { task, .. }
+            | Event::ChangesReverted { task, .. } => Some(task),
+            _ => return,
+        };
+        self.sheet = true;
+        self.tasks.extend(task.cloned());
+    }
+
+    /// Notes that the sheet is to be written.
+    pub fn note_sheet(&mut self) {
+        self.sheet = true;
+    }
+
+    /// What the files of the stale tasks hold as the run is now.
+    pub fn take_tasks(&mut self, run: &Run) -> Vec<TaskView> {
+        std::mem::take(&mut self.tasks).iter().filter_map(|slug| run.task(slug)).map(TaskView::of).collect()
+    }
+
+    /// True if the sheet is to be written.
+    pub fn take_sheet(&mut self, run: &Run) -> bool {
+        std::mem::take(&mut self.sheet) && run.has_list()
+    }
+}
+
+/// The files of one task, by the blobs they show.
+pub(super) struct TaskView {
+    slug: Slug,
+    runs: Vec<(ExecRunId, BlobId)>,
+    document: Option<BlobId>,
+    details: Vec<DetailBlob>,
+    diffs: Vec<BlobId>,
+}
+
+impl TaskView {
+    pub fn of(task: &TaskRun) -> Self {
+        let several = task.runs.iter().filter(|_| task.runs.len() > 1);
+        let result = task.result.as_ref().filter(|_| task.state == State::Done);
+        let applied = task.applied.iter().filter(|set| !set.reverted);
+        Self {
+            slug: task.task.slug.clone(),
+            runs: several.filter_map(|exec| Some((exec.id.clone(), exec.result.as_ref()?.document.clone()?))).collect(),
+            document: result.and_then(|result| result.document.clone()),
+            details: result.map(|result| result.details.clone()).unwrap_or_default(),
+            diffs: applied.filter_map(|set| set.changes.diff.clone()).collect(),
+        }
+    }
+
+    pub fn write(&self, world: &World) {
+        let files = &world.files;
+        let text = |blob| world.text(blob).unwrap_or_default();
+        for (exec, document) in &self.runs {
+            told(files.write_run(&self.slug, exec, &text(document)).map(drop));
+        }
+        if let Some(document) = &self.document {
+            told(files.write_task(&self.slug, &text(document)).map(drop));
+        }
+        for detail in &self.details {
+            if let Ok(content) = world.store.blob(&detail.blob) {
+                told(files.write_detail(&self.slug, &detail.filename, &content).map(drop));
+            }
+        }
+        if !self.diffs.is_empty() {
+            told(files.write_diff(&self.slug, &self.diffs.iter().map(text).collect::<String>()).map(drop));
+        }
+    }
+}
+
+enum Order {
+    Write(Vec<TaskView>),
+    /// All before it is on disk.
+    Reached(SyncSender<()>),
+}
+
+/// Writes task files in the order they are given, on a thread of its own that ends with it.
+pub(super) struct ViewWriter(Sender<Order>);
+
+impl ViewWriter {
+    /// `None` if the system gives no thread; the caller then writes itself.
+    pub fn begin(world: &Arc<World>) -> Option<Self> {
+        let (orders, incoming) = channel();
+        let world = Arc::clone(world);
+        let begun = std::thread::Builder::new().name("views".to_owned()).spawn(move || {
+            for order in incoming {
+                match order {
+                    Order::Write(views) => views.iter().for_each(|view| view.write(&world)),
+                    // Whoever waits may have ended.
+                    Order::Reached(waits) => drop(waits.send(())),
+                }
+            }
+        });
+        begun.ok().map(|_| Self(orders))
+    }
+
+    /// Has the files written soon. Gives them back if nobody writes any more.
+    pub fn write(&self, views: Vec<TaskView>) -> Result<(), Vec<TaskView>> {
+        self.0.send(Order::Write(views)).map_err(|refused| match refused.0 {
+            Order::Write(views) => views,
+            Order::Reached(_) => Vec::new(),
+        })
+    }
+
+    /// Waits until everything given so far is written.
+    pub fn wait(&self) {
+        let (reached, waits) = sync_channel(1);
+        if self.0.send(Order::Reached(reached)).is_ok() {
+            let _ = waits.recv();
+        }
+    }
+}

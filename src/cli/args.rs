@@ -308,6 +308,32 @@ pub struct ApproveArgs {
     /// Also approve later before-run gates of this run.
     #[arg(long, conflicts_with = "slugs")]
     pub all: bool,
+
+    /// Keep only these hunks of the change that waits, by the numbers that `show` prints: `1,3` or `2-5`.
+    #[arg(long, value_name = "N,…", conflicts_with_all = ["slugs", "all"])]
+    pub hunks: Option<HunksArg>,
+
+    /// Why the other hunks are refused; the result of the task tells it.
+    #[arg(long, value_name = "TEXT", requires = "hunks")]
+    pub because: Option<String>,
+}
+
+/// Numbers of hunks, as ranges with both ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HunksArg(pub Vec<(u32, u32)>);
+
+impl std::str::FromStr for HunksArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = |text: &str| text.trim().parse::<u32>().ok().filter(|number| *number > 0);
+        let range = |part: &str| match part.split_once('-') {
+            Some((first, last)) => Some((number(first)?, number(last)?)).filter(|(first, last)| first <= last),
+            None => number(part).map(|number| (number, number)),
+        };
+        let ranges = text.split(',').map(range).collect::<Option<Vec<_>>>();
+        ranges.map(Self).ok_or_else(|| "expected numbers of hunks separated by commas, such as 1,3-5".to_owned())
+    }
 }
 
 /// `deny`.

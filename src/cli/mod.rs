@@ -4,7 +4,7 @@ mod args;
 mod exit;
 
 pub use args::{
-    ApprovalArg, ApproveArgs, Cli, Command, CompletionsArgs, ContinueArgs, DenyArgs, DropArgs, HeadlessArg,
+    ApprovalArg, ApproveArgs, Cli, Command, CompletionsArgs, ContinueArgs, DenyArgs, DropArgs, HeadlessArg, HunksArg,
     ModelCommand, ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg,
     ResumeArgs, RetryArgs, RunArgs, RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs,
     WorkArgs,

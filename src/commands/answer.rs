@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
+use callsheet_core::reply::change::{HunkPick, HunkVerdict};
 use callsheet_core::spec::Slug;
-use callsheet_runtime::driver::{Session, open_gate};
-use callsheet_runtime::ports::{Letter, RunSummary, Store};
+use callsheet_runtime::driver::{Session, gate_view, open_gate};
+use callsheet_runtime::ports::{Letter, PartAnswer, RunSummary, Store};
 
-use crate::cli::{ApproveArgs, DenyArgs, Exit, Failure, RunNameArgs};
+use crate::cli::{ApproveArgs, DenyArgs, Exit, Failure, HunksArg, RunNameArgs};
 use crate::setup::{Setup, find_run, store_failure};
 
 use super::drive::drive_failure;
@@ -57,6 +58,10 @@ fn chosen(slugs: &[String], offered: &[Slug]) -> Result<Vec<Slug>, Failure> {
 
 pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Failure> {
     let Open { store, run: found, gate, tasks } = open(setup, arguments.run.as_deref())?;
+    if let Some(hunks) = &arguments.hunks {
+        let part = part(setup, &store, &found, &gate, hunks, arguments.because.as_deref())?;
+        return leave(&store, &found, Letter::Part { gate: Some(gate), part });
+    }
     let named = chosen(&arguments.slugs, &tasks)?;
     let before_run = matches!(gate.kind, GateKind::BeforeRun(_));
     let answer = if arguments.all {
@@ -74,6 +79,31 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
         Answer::Each { verdicts, words: String::new() }
     };
     leave(&store, &found, Letter::Answer { gate: Some(gate), answer })
+}
+
+/// The hunks to keep, if the change that waits has them.
+fn part(
+    setup: &Setup,
+    store: &Arc<dyn Store>,
+    found: &RunSummary,
+    gate: &Gate,
+    hunks: &HunksArg,
+    because: Option<&str>,
+) -> Result<PartAnswer, Failure> {
+    let look = format!("look: callsheet show {}", found.run);
+    let (run, _) = Session::view(store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    let view = gate_view(&**store, &setup.project, &run, gate).map_err(store_failure)?;
+    let count = view.hunks.iter().map(|hunk| hunk.number).max().unwrap_or(0);
+    if count == 0 {
+        return Err(Failure::usage(format!("run {} waits with no change that has hunks", found.run), look));
+    }
+    if let Some((_, last)) = hunks.0.iter().find(|(_, last)| *last > count) {
+        return Err(Failure::usage(format!("there is no hunk {last}; the change has {count}"), look));
+    }
+    let kept =
+        view.hunks.iter().filter(|hunk| hunks.0.iter().any(|(first, last)| (*first..=*last).contains(&hunk.number)));
+    let picks = kept.map(|hunk| HunkPick { number: hunk.number, verdict: HunkVerdict::Keep }).collect();
+    Ok(PartAnswer { hunks: picks, words: because.unwrap_or_default().to_owned() })
 }
 
 pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure> {

@@ -73,6 +73,9 @@ fn run_text(run: &Run, id: &RunId, waits: Option<&GateView>) -> String {
     if let Some(view) = waits {
         let gate = gate_name(&view.gate);
         text.push_str(&format!("waits at {gate}; answer with callsheet approve {id} or callsheet deny {id}\n"));
+        if view.hunks.len() > 1 {
+            text.push_str(&format!("or keep a part of it, by number: callsheet approve {id} --hunks 1,3\n"));
+        }
         text.push_str(&gate_text(view, false));
     }
     if let Some((task, question)) = open_question(run) {
@@ -166,6 +169,9 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
     for set in &task.applied {
         if let Some(diff) = &set.changes.diff {
             text.push_str(&format!("\n{}", blob(store, diff)?));
+        }
+        if let Some(refused) = &set.refused {
+            text.push_str(&format!("\n{}\n{}", refused.told, blob(store, &refused.diff)?));
         }
     }
     if let Some(document) = task.result.as_ref().and_then(|result| result.document.as_ref()) {

@@ -2,6 +2,7 @@
 //! Text from models, tools and files is made harmless before it is shown.
 
 mod bar;
+mod hunks;
 mod json;
 mod lines;
 mod live;

@@ -11,6 +11,7 @@ use callsheet_runtime::ports::{GateAnswer, GateView, Person, QuestionAnswer, Que
 use tokio::sync::{Mutex, mpsc};
 use tokio_util::sync::CancellationToken;
 
+use super::hunks::{diff_text, numbered_diff};
 use super::{LiveView, harmless, one_line};
 
 /// Nobody can be asked: every gate waits.
@@ -31,7 +32,7 @@ impl Person for NobodyThere {
 pub struct TerminalPerson {
     view: Option<Arc<LiveView>>,
     lines: Mutex<Option<Lines>>,
-    colour: bool,
+    pub(super) colour: bool,
 }
 
 /// Lines of stdin, read one at a time and only when somebody waits for one: an editor reads from there, too.
@@ -65,7 +66,7 @@ impl TerminalPerson {
         }
     }
 
-    async fn ask(&self, text: &str, cancel: &CancellationToken) -> Option<String> {
+    pub(super) async fn ask(&self, text: &str, cancel: &CancellationToken) -> Option<String> {
         show(text);
         self.line(cancel).await.map(|line| line.trim().to_owned())
     }
@@ -94,7 +95,8 @@ impl TerminalPerson {
                 (true, false) => {
                     "[y] yes (Enter)  [a] yes to all of this run  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
                 }
-                (false, _) => "[y] yes  [n] no  [s] stop",
+                (false, _) if view.hunks.is_empty() => "[y] yes  [n] no  [s] stop",
+                (false, _) => "[y] yes  [n] no  [h] hunk by hunk  [s] stop",
             };
             let answer = self.ask(&format!("{choices}\n> "), cancel).await?;
             match answer.to_ascii_lowercase().as_str() {
@@ -104,6 +106,11 @@ impl TerminalPerson {
                 "a" | "all" if before_run => return Some(GateAnswer::Answered(Answer::All)),
                 "s" | "stop" => return Some(GateAnswer::Answered(Answer::Stop)),
                 "p" | "plan" if before_run => show(&format!("{}\n", harmless(&view.plan))),
+                "h" | "hunks" if !view.hunks.is_empty() => {
+                    if let Some(answer) = self.review(&view.hunks, cancel).await? {
+                        return Some(answer);
+                    }
+                }
                 "o" if several => return self.one_by_one(view, cancel).await.map(GateAnswer::Answered),
                 "e" | "edit" if before_run => match &view.sheet {
                     Some(sheet) => return self.edit(sheet, cancel).await,
@@ -121,11 +128,16 @@ impl TerminalPerson {
 
     /// Spec 11.5: the sheet is changed in the person's editor, or in any other way until they press Enter.
     async fn edit(&self, sheet: &str, cancel: &CancellationToken) -> Option<GateAnswer> {
+        self.open_editor(sheet, cancel).await.map(|()| GateAnswer::Edited)
+    }
+
+    /// Waits until the person is done with a file. `None`: nobody is there.
+    pub(super) async fn open_editor(&self, file: &str, cancel: &CancellationToken) -> Option<()> {
         let Some(mut command) = editor() else {
-            let question = format!("Edit {}, then press Enter\n> ", harmless(sheet));
-            return self.ask(&question, cancel).await.map(|_| GateAnswer::Edited);
+            let question = format!("Edit {}, then press Enter\n> ", harmless(file));
+            return self.ask(&question, cancel).await.map(drop);
         };
-        command.arg(sheet);
+        command.arg(file);
         let ended = tokio::task::spawn_blocking(move || command.status()).await;
         match ended {
             Ok(Ok(status)) if status.success() => {}
@@ -133,7 +145,7 @@ impl TerminalPerson {
             Ok(Err(error)) => show(&format!("the editor cannot be started: {error}\n")),
             Err(_) => show("the editor ended abnormally\n"),
         }
-        Some(GateAnswer::Edited)
+        Some(())
     }
 
     async fn one_by_one(&self, view: &GateView, cancel: &CancellationToken) -> Option<Answer> {
@@ -205,7 +217,7 @@ fn editor() -> Option<std::process::Command> {
     Some(command)
 }
 
-fn show(text: &str) {
+pub(super) fn show(text: &str) {
     let mut out = std::io::stderr().lock();
     let _closed = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
@@ -225,7 +237,10 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
         }
         GateKind::BeforeApply { task, .. } => {
             text.push_str(&format!("{task} wants to make these changes:\n\n"));
-            text.push_str(&diff_text(&view.diff, colour));
+            text.push_str(&match view.hunks.as_slice() {
+                [] => diff_text(&view.diff, colour),
+                hunks => numbered_diff(hunks, colour),
+            });
         }
         GateKind::BeforeCall { task, .. } => {
             text.push_str(&format!("{task} wants to make this call"));
@@ -262,23 +277,5 @@ fn writer_text(writer: &callsheet_runtime::ports::WriterView) -> String {
     }
     line("model", &writer.model);
     line("refined", if writer.refined { "yes" } else { "not yet" });
-    text
-}
-
-fn diff_text(diff: &str, colour: bool) -> String {
-    let mut text = String::new();
-    for line in harmless(diff).lines() {
-        let code = match line.as_bytes().first() {
-            Some(b'+') => "32",
-            Some(b'-') => "31",
-            Some(b'@') => "36",
-            _ => "",
-        };
-        if colour && !code.is_empty() {
-            text.push_str(&format!("  \u{1b}[{code}m{line}\u{1b}[0m\n"));
-        } else {
-            text.push_str(&format!("  {line}\n"));
-        }
-    }
     text
 }

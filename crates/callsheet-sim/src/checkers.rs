@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::record::{
-    Answer, CallKey, EffectKey, Event, Fact, Gate, GateKind, ListOrigin, Outcome, ResultParts, Verdict,
+    Answer, CallKey, ChangeSet, EffectKey, Event, Fact, Gate, GateKind, ListOrigin, Outcome, ResultParts, Verdict,
 };
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run, Stage, State};
@@ -29,6 +29,8 @@ pub struct Witness {
     applied: BTreeSet<(Slug, u32)>,
     approved_tasks: BTreeSet<Slug>,
     approved_things: BTreeSet<GateKind>,
+    /// What people kept of change sets.
+    kept_parts: BTreeMap<GateKind, ChangeSet>,
     all_writers: bool,
     calls: u32,
     tokens: u64,
@@ -161,7 +163,7 @@ impl Witness {
                     let approved = match answer {
                         Answer::All | Answer::Listed => true,
                         Answer::Each { verdicts, .. } => verdicts.get(slug) == Some(&Verdict::Approve),
-                        Answer::Deny { .. } | Answer::Stop => false,
+                        Answer::Deny { .. } | Answer::Part { .. } | Answer::Stop => false,
                     };
                     if approved {
                         self.approved_tasks.insert(slug.clone());
@@ -172,6 +174,10 @@ impl Witness {
                 let approved = match answer {
                     Answer::Listed => true,
                     Answer::Each { verdicts, .. } => verdicts.values().all(|verdict| *verdict == Verdict::Approve),
+                    Answer::Part { kept, .. } => {
+                        self.kept_parts.insert(kind.clone(), kept.clone());
+                        true
+                    }
                     _ => false,
                 };
                 if approved {
@@ -236,6 +242,11 @@ impl Witness {
             }
             _ => return Ok(()),
         };
+        if let (EffectKey::Apply { task, run: exec, set }, Some(kept)) = (effect, self.kept_parts.get(&thing))
+            && run.pending_changes(task, exec, *set) != Some(kept)
+        {
+            return Err(format!("no change before approval: more is made than was kept: {effect:?}"));
+        }
         let agreed = match mode {
             ApprovalMode::Never => true,
             ApprovalMode::BeforeRun => approved || self.approved_things.contains(&thing),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use callsheet_core::record::{
     Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted, ListOrigin, Outcome,
-    PlannedTask, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    PlannedTask, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::{Asked, Effect, Run, State};
@@ -359,15 +359,27 @@ impl World {
                 _ => Answer::Listed,
             },
             GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } if !self.tame => {
-                match self.random.below(8) {
+                match self.random.below(10) {
                     0 => Answer::Deny { words },
                     1 => Answer::Each { verdicts: [(task.clone(), Verdict::Approve)].into(), words },
                     2 => Answer::All,
+                    3 | 4 => self.part(),
                     _ => Answer::Listed,
                 }
             }
             _ => Answer::Listed,
         }
+    }
+
+    /// A part of a change set is kept; at a gate that shows none, and with nothing in it, it answers nothing.
+    fn part(&mut self) -> Answer {
+        self.names += 1;
+        let kept =
+            FileChange { path: format!("kept-{}", self.names), before: None, after: Some(blob("kept")), mode: None };
+        let files = if self.random.chance(90) { vec![kept] } else { Vec::new() };
+        let (diff, told) = (blob("refused"), format!("part {} was refused", self.names));
+        let refused = RefusedPart { diff, told, words: String::new() };
+        Answer::Part { kept: ChangeSet { files, diff: None }, refused }
     }
 
     /// Why nobody is there.

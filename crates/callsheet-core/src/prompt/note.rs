@@ -56,6 +56,22 @@ notes! {
     ToolFailed = "tool_failed" [],
     /// The output of a write call whose changes are on disk; `diff` is fenced.
     ChangesApplied = "changes_applied" ["diff"],
+    /// The output of a write call of whose changes a person kept a part (spec 11.4); `diff`, `refused` and `words` are
+    /// fenced.
+    ChangesAppliedInPart = "changes_applied_in_part" ["diff", "refused", "words"],
+    /// Of whose changes a person kept a part, for the result of the task (spec 11.4); `refused` lists the hunks, `words`
+    /// are fenced.
+    ChangesKeptInPart = "changes_kept_in_part" ["refused", "words"],
+    /// A refused hunk, by the lines of the file as it was.
+    RefusedLines = "refused_lines" ["first", "last", "path"],
+    /// A refused hunk that only adds lines.
+    RefusedInsertion = "refused_insertion" ["line", "path"],
+    /// A refused new file.
+    RefusedCreation = "refused_creation" ["path"],
+    /// A refused deletion.
+    RefusedDeletion = "refused_deletion" ["path"],
+    /// A hunk that a person wrote in another way; `hunk` is one of the four above.
+    RefusedEdited = "refused_edited" ["hunk"],
     /// A task that failed, for the iteration (spec 2.9).
     ProblemFailed = "problem_failed" ["name", "reason", "issues"],
     /// A task that a person denied; `words` are fenced (spec 11.7).

@@ -7,8 +7,8 @@ mod parts;
 pub use event::{Event, ListOrigin};
 pub use parts::{
     Answer, CallFault, CallKey, CallNo, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate, GateKind,
-    ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, ResultParts, StopReason, ToolPolicy, ToolRecord,
-    Usage, Verdict,
+    ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart, ResultParts, StopReason, ToolPolicy,
+    ToolRecord, Usage, Verdict,
 };
 
 use serde::{Deserialize, Serialize};

@@ -145,8 +145,28 @@ pub enum Answer {
         /// Words of the person, verbatim; may be empty.
         words: String,
     },
+    /// Another change set is made in place of the one that was asked about: what a person kept of it, validated whole
+    /// again (spec 11.4). It keeps the number of the set. Nothing kept is `Deny`.
+    Part {
+        /// The set that is made.
+        kept: ChangeSet,
+        /// What is not.
+        refused: RefusedPart,
+    },
     /// Cancel the run.
     Stop,
+}
+
+/// What a person refused of a change set (spec 11.4).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedPart {
+    /// Unified diff from what is kept to what was asked for.
+    pub diff: BlobId,
+    /// It in words, for the result of the task.
+    pub told: String,
+    /// Words of the person, verbatim.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub words: String,
 }
 
 /// Yes or no.

@@ -126,6 +126,11 @@ impl Run {
                 result.details.push(detail.clone());
             }
         }
+        // Whoever reads the result hears what of it a person refused (spec 11.4).
+        let told: Vec<&str> = task.refused().map(|part| part.told.as_str()).collect();
+        for told in told {
+            result.summary = format!("{}\n\n{told}", result.summary.trim_end());
+        }
         task.result = Some(result);
         self.set_state(slug, State::Done)
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{Answer, EffectKey, Gate, GateKind, Outcome, Verdict};
+use crate::record::{Answer, ChangeSet, EffectKey, Gate, GateKind, Outcome, RefusedPart, Verdict};
 use crate::spec::{ApprovalMode, Slug, ToolEffect};
 
 use super::steps::Advance;
@@ -118,14 +118,20 @@ impl Run {
             return self.cancel();
         }
         match &gate.kind {
+            GateKind::BeforeRun(_) if matches!(answer, Answer::Part { .. }) => {
+                return Err(Reject::AnswerDoesNotFit(gate.clone()));
+            }
             GateKind::BeforeRun(listed) => self.answer_before_run(listed, answer)?,
             GateKind::BeforeApply { task, run, set } => {
-                let verdict = single(gate, task, answer)?;
                 let key = SetKey { task: task.clone(), run: run.clone(), set: *set };
-                match (verdict, self.sets.get_mut(&key)) {
-                    (Ok(()), Some(set)) => set.stage = SetStage::Approved,
-                    (Ok(()), None) => {}
-                    (Err(words), _) => self.deny(task, &words)?,
+                if let Answer::Part { kept, refused } = answer {
+                    self.keep_part(gate, &key, kept, refused)?;
+                } else {
+                    match (single(gate, task, answer)?, self.sets.get_mut(&key)) {
+                        (Ok(()), Some(set)) => set.stage = SetStage::Approved,
+                        (Ok(()), None) => {}
+                        (Err(words), _) => self.deny(task, &words)?,
+                    }
                 }
             }
             GateKind::BeforeCall { task, run, call } => {
@@ -140,6 +146,19 @@ impl Run {
         }
         self.in_flight.remove(&EffectKey::Gate(gate.clone()));
         self.waiting = None;
+        Ok(())
+    }
+
+    /// What a person kept takes the place of the set, under its number (spec 11.4).
+    fn keep_part(&mut self, gate: &Gate, key: &SetKey, kept: &ChangeSet, refused: &RefusedPart) -> Result<(), Reject> {
+        if kept.files.is_empty() {
+            return Err(Reject::AnswerDoesNotFit(gate.clone()));
+        }
+        if let Some(set) = self.sets.get_mut(key) {
+            set.changes = kept.clone();
+            set.refused = Some(refused.clone());
+            set.stage = SetStage::Approved;
+        }
         Ok(())
     }
 
@@ -170,6 +189,7 @@ impl Run {
         let empty = BTreeMap::new();
         let (verdicts, words, rest) = match answer {
             Answer::All | Answer::Listed | Answer::Stop => (&empty, "", Some(Verdict::Approve)),
+            Answer::Part { .. } => (&empty, "", None),
             Answer::Deny { words } => (&empty, words.as_str(), Some(Verdict::Deny)),
             Answer::Each { verdicts, words } => (verdicts, words.as_str(), None),
         };
@@ -230,6 +250,6 @@ fn single(gate: &Gate, task: &Slug, answer: &Answer) -> Result<Result<(), String
             Some(Verdict::Deny) => Ok(Err(words.clone())),
             None => Err(Reject::AnswerDoesNotFit(gate.clone())),
         },
-        Answer::All | Answer::Stop => Err(Reject::AnswerDoesNotFit(gate.clone())),
+        Answer::All | Answer::Stop | Answer::Part { .. } => Err(Reject::AnswerDoesNotFit(gate.clone())),
     }
 }

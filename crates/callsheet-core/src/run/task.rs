@@ -1,7 +1,7 @@
 //! What a run knows of one task: its state, its execution runs and why it ended as it did. Plain data; the rules are
 //! in the neighbouring files. Handed out by reference only, so the fields are public.
 
-use crate::record::{CallKey, ChangeSet, ReferenceStage, ResultParts};
+use crate::record::{CallKey, ChangeSet, ReferenceStage, RefusedPart, ResultParts};
 use crate::reply::{Issue, Refinement};
 use crate::spec::{BlobId, ExecRunId, Reference, SkillMode, SkillPolicy, Slug, Task, ToolCall};
 
@@ -173,6 +173,18 @@ impl TaskRun {
         self.task.references.iter().filter_map(|reference| reference.target.producer())
     }
 
+    /// What a person refused of changes that are on disk in part (spec 11.4), each once, in the order of the sets.
+    pub fn refused(&self) -> impl Iterator<Item = &RefusedPart> {
+        let parts = self.applied.iter().filter(|set| !set.reverted).filter_map(|set| set.refused.as_ref());
+        let mut told: Vec<&RefusedPart> = Vec::new();
+        for part in parts {
+            if told.iter().all(|known| known.told != part.told) {
+                told.push(part);
+            }
+        }
+        told.into_iter()
+    }
+
     /// Whether the skill's tasks are tool conversations (spec 10.7).
     pub fn is_loop(&self) -> bool {
         self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Loop)
@@ -340,6 +352,8 @@ pub struct AppliedSet {
     pub set: u32,
     /// What was applied.
     pub changes: ChangeSet,
+    /// What a person refused of it before.
+    pub refused: Option<RefusedPart>,
     /// A person took it back.
     pub reverted: bool,
 }
@@ -378,6 +392,8 @@ pub(super) struct PendingSet {
     pub changes: ChangeSet,
     pub source: SetSource,
     pub stage: SetStage,
+    /// What a person refused of it.
+    pub refused: Option<RefusedPart>,
     /// Its task started anew meanwhile.
     pub stale: bool,
 }

@@ -89,7 +89,7 @@ impl Run {
         entry.sets = entry.sets.saturating_add(1);
         let set = entry.sets;
         let key = SetKey { task: task.clone(), run: run.clone(), set };
-        self.sets.insert(key, PendingSet { changes, source, stage, stale: false });
+        self.sets.insert(key, PendingSet { changes, source, stage, refused: None, stale: false });
         set
     }
 
@@ -112,7 +112,8 @@ impl Run {
         self.world = self.world.saturating_add(1);
         let world = self.world;
         if let Some(entry) = self.tasks.get_mut(task) {
-            let applied = AppliedSet { run: run.clone(), set, changes: changes.clone(), reverted: false };
+            let (run, refused) = (run.clone(), pending.refused.clone());
+            let applied = AppliedSet { run, set, changes: changes.clone(), refused, reverted: false };
             entry.applied.push(applied);
         }
         let Some(owner) = self.owner_mut(&key) else { return Ok(()) };

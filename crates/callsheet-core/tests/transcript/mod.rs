@@ -24,6 +24,7 @@ pub const RECORDED: &[&str] = &[
     "retry",
     "drop",
     "edit-at-gate",
+    "kept-part",
 ];
 
 /// Plays one transcript.
@@ -269,6 +270,9 @@ pub fn digest(run: &Run) -> String {
     for task in run.tasks() {
         let sets: Vec<u32> = task.applied.iter().map(|applied| applied.set).collect();
         text.push_str(&format!("{} {} applied {sets:?}\n", task.task.slug, task.state.as_str()));
+        for part in task.refused() {
+            text.push_str(&format!("  {}\n", part.told));
+        }
     }
     let totals = run.totals();
     text.push_str(&format!("calls {}, tokens {}, tools {}\n", totals.calls, totals.tokens(), totals.tools));

@@ -2,7 +2,7 @@
 
 use callsheet_core::record::{
     Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin, PlannedTask,
-    ReferenceStage, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    ReferenceStage, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::Effect;
@@ -311,7 +311,7 @@ impl Player {
         self.fact(event)
     }
 
-    /// `person approves all`, `person approves a b`, `person denies a: words`, `person approves changes of a`,
+    /// `person keeps part of changes of a: b.rs, not c.rs`, `person approves all`, `person approves a b`, `person denies a: words`, `person approves changes of a`,
     /// `person denies call of a: words`, `person stops`, `person answers a: text`.
     fn person(&mut self, rest: &[&str], tail: &str) -> Happened {
         let words = tail.to_owned();
@@ -321,6 +321,22 @@ impl Player {
                 let asks = |effect: &Effect| matches!(effect, Effect::AskPerson { task, .. } if task.as_str() == *slug);
                 let Effect::AskPerson { task, run, call, .. } = self.find(asks)? else { return Ok(()) };
                 self.fact(Event::QuestionAnswered { task, run, call, output: blob(tail) })
+            }
+            ["keeps", "part", "of", "changes", "of", slug] => {
+                let wanted =
+                    |kind: &GateKind| matches!(kind, GateKind::BeforeApply { task, .. } if task.as_str() == *slug);
+                let gate = self.gate(wanted)?;
+                self.fact(Event::GateAnswered { gate, answer: part(tail) })
+            }
+            ["keeps", "part", "of", "call", "of", slug] => {
+                let wanted =
+                    |kind: &GateKind| matches!(kind, GateKind::BeforeCall { task, .. } if task.as_str() == *slug);
+                let gate = self.gate(wanted)?;
+                self.fact(Event::GateAnswered { gate, answer: part(tail) })
+            }
+            ["keeps", "part", "of", "listed"] => {
+                let gate = self.gate(before_run)?;
+                self.fact(Event::GateAnswered { gate, answer: part(tail) })
             }
             [verb, "changes", "of", slug] => {
                 let wanted =
@@ -368,6 +384,14 @@ fn answer(verb: &str, words: String) -> Answer {
         "stops" => Answer::Stop,
         _ => panic!("the person cannot {verb}"),
     }
+}
+
+/// `a.rs, not b.rs`; nothing before the comma: nothing is kept.
+fn part(text: &str) -> Answer {
+    let (file, refused) = text.split_once(", not ").unwrap();
+    let kept = if file.is_empty() { ChangeSet::default() } else { changes(file) };
+    let told = format!("{refused} was refused");
+    Answer::Part { kept, refused: RefusedPart { diff: blob(refused), told, words: String::new() } }
 }
 
 /// `name(argument)`, the id being `<name>-<n>`.

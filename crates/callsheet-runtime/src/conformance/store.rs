@@ -8,9 +8,10 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use callsheet_core::record::{Entry, Event, Fact, Gate, GateKind, Outcome, VERSION};
+use callsheet_core::reply::change::{HunkPick, HunkVerdict};
 use callsheet_core::spec::{BlobId, RunId, Settings, Slug};
 
-use crate::ports::{Letter, Lock, Store, StoreFault};
+use crate::ports::{Letter, Lock, PartAnswer, Store, StoreFault};
 
 /// Data that several openers share.
 pub trait World {
@@ -191,6 +192,16 @@ pub fn letters_wait_until_discarded(world: &impl World) {
     let gate = Gate { n: 1, kind: GateKind::BeforeRun(vec![Slug::new("write-1")]) };
     let letters = [
         Letter::Answer { gate: Some(gate), answer: callsheet_core::record::Answer::Listed },
+        Letter::Part {
+            gate: None,
+            part: PartAnswer {
+                hunks: vec![
+                    HunkPick { number: 2, verdict: HunkVerdict::Keep },
+                    HunkPick { number: 3, verdict: HunkVerdict::Edited("+a\r\n".to_owned()) },
+                ],
+                words: "nein\n".to_owned(),
+            },
+        },
         Letter::Reply { text: "zwölf\n\"Äpfel\"".to_owned() },
         Letter::Cancel,
     ];
@@ -201,14 +212,14 @@ pub fn letters_wait_until_discarded(world: &impl World) {
     let found = owner.letters(&lock).unwrap();
     assert_eq!(found.iter().map(|(_, letter)| letter.clone()).collect::<Vec<_>>(), letters);
     assert_eq!(owner.letters(&lock).unwrap(), found, "reading takes nothing away");
-    let (second, last) = (found.get(1).unwrap().0, found.get(2).unwrap().0);
-    owner.discard(&lock, second).unwrap();
-    assert_eq!(owner.letters(&lock).unwrap(), found.get(2..).unwrap());
+    let (third, last) = (found.get(2).unwrap().0, found.get(3).unwrap().0);
+    owner.discard(&lock, third).unwrap();
+    assert_eq!(owner.letters(&lock).unwrap(), found.get(3..).unwrap());
     owner.discard(&lock, u64::MAX).unwrap();
     poster.post(&lock.run, &Letter::Cancel).unwrap();
     let again = owner.letters(&lock).unwrap();
     assert!(again.first().unwrap().0 > last, "a number was given twice");
-    assert_eq!(owner.letters(&other).unwrap().len(), 3, "another run's letters stay");
+    assert_eq!(owner.letters(&other).unwrap().len(), 4, "another run's letters stay");
 }
 
 /// Blobs are stored once under their hash, whatever their size, and a missing one is named.

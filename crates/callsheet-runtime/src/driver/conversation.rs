@@ -111,7 +111,11 @@ fn cut(world: &World, task: &TaskRun, call: &ToolRun, blob: &BlobId, limit: u32)
 fn applied(world: &World, task: &TaskRun, set: u32) -> Result<String, DriveFault> {
     let found = task.applied.iter().find(|applied| applied.set == set);
     let Some(diff) = found.and_then(|applied| applied.changes.diff.as_ref()) else { return Ok(String::new()) };
-    Ok(Note::ChangesApplied.fill(&[("diff", &fence("diff", &world.text(diff)?))]))
+    let made = world.text(diff)?;
+    match found.and_then(|applied| applied.refused.as_ref()) {
+        Some(refused) => super::parts::output(world, &made, refused),
+        None => Ok(Note::ChangesApplied.fill(&[("diff", &fence("diff", &made))])),
+    }
 }
 
 /// After a context overflow outputs shrink as references do (spec 12.3).

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use callsheet_core::record::{Answer, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
+use callsheet_core::record::{Answer, ChangeSet, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run, TaskRun};
 use callsheet_core::spec::{ExecRunId, Headless, Slug};
 
 use crate::ports::{GateAnswer, GateView, Letter, QuestionAnswer, QuestionView, Store, StoreFault, WriterView};
 
+use super::parts::{self, Part};
 use super::work::{Landed, Outcome, Work};
 use super::world::Pinned;
 use super::{DriveFault, Session, World};
@@ -27,19 +28,54 @@ pub(super) fn approve(work: Work, run: &Run, gate: Gate) -> Outcome {
     };
     let sheet = work.world.workspace.root().join(work.world.files.directory()).join("sheet.md");
     view.sheet = Some(sheet.display().to_string());
+    let changes = pending(run, &gate).cloned();
     Box::pin(async move {
-        if let Some(answer) = said {
-            return Ok(Landed::Facts(vec![Event::GateAnswered { gate, answer }]));
-        }
-        match work.world.person.approve(&view, &work.cancel).await {
-            GateAnswer::Answered(answer) => Ok(Landed::Facts(vec![Event::GateAnswered { gate, answer }])),
-            GateAnswer::Edited => Ok(Landed::Edited),
-            GateAnswer::Absent => Ok(match when_absent {
-                Some(answer) => Landed::Facts(vec![Event::GateAnswered { gate, answer }]),
-                None => Landed::Nobody(RunOutcome::ApprovalRequired),
-            }),
-        }
+        let answer = match said {
+            Some(answer) => answer,
+            None => match asked(&work, &view, changes.as_ref(), when_absent).await? {
+                Ok(answer) => answer,
+                Err(landed) => return Ok(landed),
+            },
+        };
+        Ok(Landed::Facts(vec![Event::GateAnswered { gate, answer }]))
     })
+}
+
+/// Asks until there is an answer to record, or none is to be had.
+async fn asked(
+    work: &Work,
+    view: &GateView,
+    changes: Option<&ChangeSet>,
+    when_absent: Option<Answer>,
+) -> Result<Result<Answer, Landed>, DriveFault> {
+    loop {
+        match work.world.person.approve(view, &work.cancel).await {
+            GateAnswer::Answered(answer) => return Ok(Ok(answer)),
+            GateAnswer::Part(part) => {
+                let part = changes.map(|changes| parts::answer(&work.world, changes, &part)).transpose()?;
+                match part {
+                    Some(Part::Answer(answer)) => return Ok(Ok(answer)),
+                    Some(Part::Invalid(lines)) => tell_invalid(&work.world, &lines),
+                    None => tell_invalid(&work.world, &["there are no changes to choose from".to_owned()]),
+                }
+            }
+            GateAnswer::Edited => return Ok(Err(Landed::Edited)),
+            GateAnswer::Absent => return Ok(when_absent.ok_or(Landed::Nobody(RunOutcome::ApprovalRequired))),
+        }
+    }
+}
+
+fn tell_invalid(world: &World, lines: &[String]) {
+    world.notice("what was kept of the changes cannot be made; nothing is changed, and the gate still waits:");
+    lines.iter().for_each(|line| world.notice(line));
+}
+
+/// The change set that a gate shows.
+fn pending<'a>(run: &'a Run, gate: &Gate) -> Option<&'a ChangeSet> {
+    match &gate.kind {
+        GateKind::BeforeApply { task, run: exec, set } => run.pending_changes(task, exec, *set),
+        GateKind::BeforeRun(_) | GateKind::BeforeCall { .. } => None,
+    }
 }
 
 /// What was said beforehand for this run (spec 11.8).
@@ -77,6 +113,7 @@ pub fn view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> Result
         plan: String::new(),
         task: None,
         diff: String::new(),
+        hunks: Vec::new(),
         call: None,
         directory: None,
         sheet: None,
@@ -88,10 +125,12 @@ pub fn view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> Result
                 view.writers.push(writer(store, run, task)?);
             }
         }
-        GateKind::BeforeApply { task, run: exec, set } => {
-            let diff = run.pending_changes(task, exec, *set).and_then(|changes| changes.diff.as_ref());
-            if let Some(blob) = diff {
-                view.diff = String::from_utf8_lossy(&store.blob(blob)?).into_owned();
+        GateKind::BeforeApply { task, .. } => {
+            if let Some(changes) = pending(run, gate) {
+                if let Some(blob) = &changes.diff {
+                    view.diff = String::from_utf8_lossy(&store.blob(blob)?).into_owned();
+                }
+                view.hunks = parts::hunks(store, changes)?;
             }
             view.task = Some(task.clone());
         }
@@ -174,7 +213,7 @@ pub(super) fn steers(letter: &Letter) -> bool {
 pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Letter>) -> Result<(), DriveFault> {
     for letter in letters {
         let steers = steers(&letter);
-        let events = events_of(session.run(), world, letter)?;
+        let Some(events) = events_of(session.run(), world, letter)? else { continue };
         let wanted = events.len().max(1);
         if session.record(world, events)? < wanted {
             world.notice(if steers {
@@ -187,7 +226,8 @@ pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Le
     Ok(())
 }
 
-fn events_of(run: &Run, world: &World, letter: Letter) -> Result<Vec<Event>, DriveFault> {
+/// What a letter says; `None` if it was told already why it says nothing.
+fn events_of(run: &Run, world: &World, letter: Letter) -> Result<Option<Vec<Event>>, DriveFault> {
     let event = match letter {
         Letter::Cancel => Some(Event::CancelRequested),
         Letter::Answer { gate, answer } => {
@@ -198,10 +238,29 @@ fn events_of(run: &Run, world: &World, letter: Letter) -> Result<Vec<Event>, Dri
                 world.store.put_blob(text.as_bytes()).map(|output| Event::QuestionAnswered { task, run, call, output })
             })
             .transpose()?,
-        Letter::Retry { tasks } => return Ok(tasks.into_iter().map(|task| Event::TaskRetried { task }).collect()),
-        Letter::Drop { tasks } => return Ok(tasks.into_iter().map(|task| Event::TaskDropped { task }).collect()),
+        Letter::Part { gate, part } => {
+            let gate = gate.or_else(|| open_gate(run)).filter(|gate| is_open(run, gate));
+            match gate.as_ref().and_then(|gate| pending(run, gate)).zip(gate.as_ref()) {
+                Some((changes, gate)) => match parts::answer(world, changes, &part)? {
+                    Part::Answer(answer) => Some(Event::GateAnswered { gate: gate.clone(), answer }),
+                    Part::Invalid(lines) => {
+                        tell_invalid(world, &lines);
+                        return Ok(None);
+                    }
+                },
+                None => None,
+            }
+        }
+        Letter::Retry { tasks } => {
+            return Ok(Some(tasks.into_iter().map(|task| Event::TaskRetried { task }).collect()));
+        }
+        Letter::Drop { tasks } => return Ok(Some(tasks.into_iter().map(|task| Event::TaskDropped { task }).collect())),
     };
-    Ok(event.into_iter().collect())
+    Ok(Some(event.into_iter().collect()))
+}
+
+fn is_open(run: &Run, gate: &Gate) -> bool {
+    run.asking().iter().any(|effect| matches!(effect, Effect::AskApproval(open) if open == gate))
 }
 
 /// The gate that waits, if one does.

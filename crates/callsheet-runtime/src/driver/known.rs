@@ -353,6 +353,11 @@ pub(super) fn adopt(
     Ok(adopted)
 }
 
+/// What a person refused of the changes of a task, as its document ends with it (spec 11.4); empty if nothing was.
+pub(super) fn told_of(task: &TaskRun) -> String {
+    task.refused().map(|part| format!("\n\n{}\n", part.told)).collect()
+}
+
 /// The run's own texts for references, owned: only those that a request asks for.
 pub(super) struct Texts {
     prompts: Vec<String>,
@@ -364,6 +369,8 @@ pub(super) struct Texts {
 
 struct Known {
     slug: Slug,
+    /// What a person refused, at the end of the document.
+    told: String,
     result: Option<callsheet_core::record::ResultParts>,
 }
 
@@ -378,7 +385,8 @@ impl Texts {
         for slug in wanted.iter().filter_map(|wanted| wanted.reference.target.producer()) {
             if let Some(task) = run.task(slug) {
                 let result = task.result.clone().filter(|_| task.state == State::Done);
-                outputs.insert(slug.clone(), Known { slug: task.task.slug.clone(), result });
+                let told = told_of(task);
+                outputs.insert(slug.clone(), Known { slug: task.task.slug.clone(), result, told });
             }
         }
         let shows_sections =
@@ -426,7 +434,7 @@ impl RunTexts for Texts {
         Output::Done(TaskOutput {
             slug: Some(known.slug.clone()),
             summary: result.summary.clone(),
-            document: String::from_utf8_lossy(&document).into_owned(),
+            document: format!("{}{}", String::from_utf8_lossy(&document), known.told),
             details: result.details.iter().map(|detail| detail.filename.clone()).collect(),
         })
     }

@@ -16,6 +16,7 @@ mod fault;
 mod gates;
 mod known;
 mod models;
+mod parts;
 mod read;
 mod session;
 mod start;

@@ -11,6 +11,7 @@ use callsheet_core::spec::{BlobId, ExecRunId, Slug};
 
 use super::World;
 use super::conclude::told;
+use super::known::told_of;
 
 /// Views that facts have changed since they were written. Writing them at every fact would take longer than the facts.
 #[derive(Default)]
@@ -58,6 +59,8 @@ pub(super) struct TaskView {
     slug: Slug,
     runs: Vec<(ExecRunId, BlobId)>,
     document: Option<BlobId>,
+    /// What a person refused, at the end of the document.
+    told: String,
     details: Vec<DetailBlob>,
     diffs: Vec<BlobId>,
 }
@@ -71,6 +74,7 @@ impl TaskView {
             slug: task.task.slug.clone(),
             runs: several.filter_map(|exec| Some((exec.id.clone(), exec.result.as_ref()?.document.clone()?))).collect(),
             document: result.and_then(|result| result.document.clone()),
+            told: told_of(task),
             details: result.map(|result| result.details.clone()).unwrap_or_default(),
             diffs: applied.filter_map(|set| set.changes.diff.clone()).collect(),
         }
@@ -83,7 +87,7 @@ impl TaskView {
             told(files.write_run(&self.slug, exec, &text(document)).map(drop));
         }
         if let Some(document) = &self.document {
-            told(files.write_task(&self.slug, &text(document)).map(drop));
+            told(files.write_task(&self.slug, &format!("{}{}", text(document), self.told)).map(drop));
         }
         for detail in &self.details {
             if let Ok(content) = world.store.blob(&detail.blob) {

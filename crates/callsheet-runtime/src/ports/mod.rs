@@ -15,6 +15,6 @@ pub use fetch::{Fetch, FetchFault, Page};
 pub use model::{Capabilities, Constraint, DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
 pub use observer::{Observer, Signal};
 pub use outline::{NoOutline, Outline, OutlineFault};
-pub use person::{GateAnswer, GateView, Person, QuestionAnswer, QuestionView, WriterView};
+pub use person::{GateAnswer, GateView, PartAnswer, Person, QuestionAnswer, QuestionView, WriterView};
 pub use store::{Letter, Lock, RunSummary, Store, StoreFault};
 pub use tool::{Tool, ToolContext, ToolFault, ToolOutcome};

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use callsheet_core::record::{Answer, Gate};
+use callsheet_core::reply::change::{Hunk, HunkPick};
 use callsheet_core::spec::{Slug, Task, ToolCall};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
@@ -36,6 +37,9 @@ pub struct GateView {
     pub task: Option<Slug>,
     /// Unified diff, for before-apply.
     pub diff: String,
+    /// The hunks of the diff, numbered, for before-apply (spec 11.4).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hunks: Vec<Hunk>,
     /// The call, for before-call.
     pub call: Option<ToolCall>,
     /// Directory a call would run in.
@@ -45,11 +49,23 @@ pub struct GateView {
     pub sheet: Option<String>,
 }
 
+/// What a person says of the hunks of a change set (spec 11.4). A hunk that is not named is refused.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PartAnswer {
+    /// Verdicts by number.
+    pub hunks: Vec<HunkPick>,
+    /// Why, verbatim; may be empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub words: String,
+}
+
 /// An answer at a gate.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GateAnswer {
     /// Answered.
     Answered(Answer),
+    /// Answered hunk by hunk, at a before-apply gate. A part that is not valid is told, and the gate asks again.
+    Part(PartAnswer),
     /// The sheet was edited, or may have been: it is read, then the gate asks again (spec 11.5).
     Edited,
     /// Nobody can be asked: the run waits.

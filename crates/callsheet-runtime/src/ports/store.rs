@@ -4,6 +4,8 @@ use callsheet_core::record::{Answer, Fact, Gate, Outcome};
 use callsheet_core::spec::{BlobId, RunId, Slug};
 use serde::{Deserialize, Serialize};
 
+use super::PartAnswer;
+
 /// A message for a run, left by any process. Only the lock's owner turns it into a fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "letter", rename_all = "snake_case")]
@@ -14,6 +16,13 @@ pub enum Letter {
         gate: Option<Gate>,
         /// The answer.
         answer: Answer,
+    },
+    /// An answer to a before-apply gate, hunk by hunk (spec 11.4); `None` answers whatever gate is open.
+    Part {
+        /// Which asking.
+        gate: Option<Gate>,
+        /// What is kept.
+        part: PartAnswer,
     },
     /// An answer to the open question of a tool.
     Reply {

@@ -2,16 +2,18 @@
 //! texts. Pure: the texts of the files come in, the texts to write go out, and one error refuses the whole set.
 
 mod compose;
-mod diff;
+mod edited;
 mod excerpt;
 mod heading;
+mod hunks;
 mod parse;
 mod place;
 pub(crate) mod text;
 
 pub use compose::{compose, names_symbol, validate};
-pub use diff::{diff_of, unified};
+pub use edited::EditFault;
 pub use heading::{Heading, headings};
+pub use hunks::{Hunk, HunkKind, HunkPick, HunkVerdict, PickFault, Picked, diff_of, header, hunks, pick, unified};
 pub use parse::{ChangeBlock, ChangeFence, ChangeKey, is_path_key, read_change};
 
 use std::collections::BTreeMap;

@@ -1,0 +1,102 @@
+//! A part of a change set that a person keeps (spec 11.4): the hunks they answer by number become a new set, validated
+//! whole, with what was refused told to the model and to the result of the task.
+
+use callsheet_core::prompt::Note;
+use callsheet_core::record::{Answer, ChangeSet, RefusedPart};
+use callsheet_core::reply::change::{self, FileEdit, Hunk, HunkKind, Picked};
+use callsheet_core::sheet::fence;
+use callsheet_core::spec::BlobId;
+
+use crate::ports::{PartAnswer, Store, StoreFault};
+
+use super::{DriveFault, World, read};
+
+/// What an answer hunk by hunk comes to.
+pub(super) enum Part {
+    /// An answer to record.
+    Answer(Answer),
+    /// It cannot be taken, in lines for a person.
+    Invalid(Vec<String>),
+}
+
+/// The hunks of a set; none if one of its files is no text.
+pub(super) fn hunks(store: &dyn Store, changes: &ChangeSet) -> Result<Vec<Hunk>, StoreFault> {
+    Ok(edits(store, changes)?.map(|edits| change::hunks(&edits)).unwrap_or_default())
+}
+
+/// The texts of a set.
+fn edits(store: &dyn Store, changes: &ChangeSet) -> Result<Option<Vec<FileEdit>>, StoreFault> {
+    let text = |blob: &Option<BlobId>| match blob {
+        Some(blob) => store.blob(blob).map(|bytes| String::from_utf8(bytes).ok().map(Some)),
+        None => Ok(Some(None)),
+    };
+    let mut edits = Vec::new();
+    for file in &changes.files {
+        let (Some(before), Some(after)) = (text(&file.before)?, text(&file.after)?) else { return Ok(None) };
+        edits.push(FileEdit { path: file.path.clone(), before, after });
+    }
+    Ok(Some(edits))
+}
+
+/// Makes an answer of verdicts on the hunks of a set that waits.
+pub(super) fn answer(world: &World, changes: &ChangeSet, part: &PartAnswer) -> Result<Part, DriveFault> {
+    let Some(edits) = edits(&*world.store, changes)? else {
+        return Ok(Part::Invalid(vec!["the change is not made of text; it can only be taken as a whole".to_owned()]));
+    };
+    let picked = match change::pick(&edits, &part.hunks) {
+        Ok(picked) => picked,
+        Err(fault) => return Ok(Part::Invalid(vec![fault.to_string()])),
+    };
+    if picked.edits == edits {
+        return Ok(Part::Answer(Answer::Listed));
+    }
+    if picked.edits.is_empty() {
+        return Ok(Part::Answer(Answer::Deny { words: part.words.clone() }));
+    }
+    let kept = match read::keep(world, &picked.edits)? {
+        Ok(kept) => kept,
+        Err(issues) => return Ok(Part::Invalid(issues.iter().map(ToString::to_string).collect())),
+    };
+    let diff = world.store.put_blob(change::diff_of(&picked.refused).as_bytes())?;
+    let refused = RefusedPart { diff, told: told(&edits, &picked, &part.words), words: part.words.clone() };
+    Ok(Part::Answer(Answer::Part { kept, refused }))
+}
+
+/// What was refused, for the result of the task: places only, since a result is read in many prompts.
+fn told(edits: &[FileEdit], picked: &Picked, words: &str) -> String {
+    let refused = change::hunks(edits).into_iter().filter_map(|hunk| {
+        let edited = picked.edited_hunks.contains(&hunk.number);
+        (edited || picked.refused_hunks.contains(&hunk.number)).then(|| {
+            let place = place(&hunk);
+            if edited { Note::RefusedEdited.fill(&[("hunk", &place)]) } else { place }
+        })
+    });
+    let refused = refused.collect::<Vec<_>>().join(", ");
+    let text = Note::ChangesKeptInPart.fill(&[("refused", &refused), ("words", &fenced(words))]);
+    text.trim_end().to_owned()
+}
+
+fn place(hunk: &Hunk) -> String {
+    let (path, first, last) = (hunk.path.as_str(), hunk.first.to_string(), hunk.last.to_string());
+    match hunk.kind {
+        HunkKind::Creates => Note::RefusedCreation.fill(&[("path", path)]),
+        HunkKind::Deletes => Note::RefusedDeletion.fill(&[("path", path)]),
+        HunkKind::Lines if hunk.last < hunk.first => Note::RefusedInsertion.fill(&[("line", &last), ("path", path)]),
+        HunkKind::Lines => Note::RefusedLines.fill(&[("first", &first), ("last", &last), ("path", path)]),
+    }
+}
+
+/// What a model reads of a call whose changes were made in part; both diffs and the words of the person are fenced.
+pub(super) fn output(world: &World, made: &str, refused: &RefusedPart) -> Result<String, DriveFault> {
+    let diff = world.text(&refused.diff)?;
+    let text = Note::ChangesAppliedInPart.fill(&[
+        ("diff", &fence("diff", made)),
+        ("refused", &fence("diff", &diff)),
+        ("words", &fenced(&refused.words)),
+    ]);
+    Ok(text.trim_end().to_owned())
+}
+
+fn fenced(words: &str) -> String {
+    if words.trim().is_empty() { String::new() } else { fence("text", words) }
+}

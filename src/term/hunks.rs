@@ -1,0 +1,217 @@
+//! A change set hunk by hunk at the terminal (spec 11.4), in the way of `git add -p`.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use callsheet_core::reply::change::{Hunk, HunkKind, HunkPick, HunkVerdict, header};
+use callsheet_runtime::ports::{GateAnswer, PartAnswer};
+use tokio_util::sync::CancellationToken;
+
+use super::harmless;
+use super::person::{TerminalPerson, show};
+
+/// What stands above a hunk in the editor.
+const EDITING: &str = include_str!("hunk_in_editor.txt");
+
+/// How a review went on after one hunk.
+enum Step {
+    Next,
+    Back,
+    Stay,
+    /// All hunks have their verdict.
+    End,
+    Leave,
+}
+
+impl TerminalPerson {
+    /// Asks hunk by hunk. Inner `None`: the person left the review, and the gate asks as before. `None`: nobody is there.
+    pub(super) async fn review(&self, hunks: &[Hunk], cancel: &CancellationToken) -> Option<Option<GateAnswer>> {
+        let mut verdicts: BTreeMap<u32, HunkVerdict> = BTreeMap::new();
+        let mut at = 0;
+        loop {
+            let Some(hunk) = hunks.get(at) else {
+                let words = match told(hunks.len(), &verdicts) {
+                    Some(said) => {
+                        show(&format!("{said}\n"));
+                        self.ask("Why not all of it? (Enter: no words)\n> ", cancel).await?
+                    }
+                    None => String::new(),
+                };
+                let picks = verdicts.into_iter().map(|(number, verdict)| HunkPick { number, verdict });
+                return Some(Some(GateAnswer::Part(PartAnswer { hunks: picks.collect(), words })));
+            };
+            match self.one(hunk, hunks, &mut verdicts, cancel).await? {
+                Step::Next => at += 1,
+                Step::Back => at = at.saturating_sub(1),
+                Step::Stay => {}
+                Step::End => at = hunks.len(),
+                Step::Leave => return Some(None),
+            }
+        }
+    }
+
+    async fn one(
+        &self,
+        hunk: &Hunk,
+        all: &[Hunk],
+        verdicts: &mut BTreeMap<u32, HunkVerdict>,
+        cancel: &CancellationToken,
+    ) -> Option<Step> {
+        let edited = match verdicts.get(&hunk.number) {
+            Some(HunkVerdict::Edited(text)) => Some(text.clone()),
+            _ => None,
+        };
+        let shown = Hunk { text: edited.clone().unwrap_or_else(|| hunk.text.clone()), ..hunk.clone() };
+        show(&format!("\n{}", numbered_diff(std::slice::from_ref(&shown), self.colour)));
+        let so_far = match verdicts.get(&hunk.number) {
+            Some(HunkVerdict::Keep) => ", kept so far",
+            Some(HunkVerdict::Refuse) => ", refused so far",
+            Some(HunkVerdict::Edited(_)) => ", edited",
+            None => "",
+        };
+        let question = format!(
+            "Hunk {} of {}{so_far}: [y] keep  [n] refuse  [e] edit  [a] keep this and the rest  \
+             [d] refuse this and the rest  [b] back  [q] leave\n> ",
+            hunk.number,
+            all.len()
+        );
+        let answer = self.ask(&question, cancel).await?;
+        let keep = || edited.clone().map_or(HunkVerdict::Keep, HunkVerdict::Edited);
+        Some(match answer.to_ascii_lowercase().as_str() {
+            "y" | "yes" => {
+                verdicts.insert(hunk.number, keep());
+                Step::Next
+            }
+            "n" | "no" => {
+                verdicts.insert(hunk.number, HunkVerdict::Refuse);
+                Step::Next
+            }
+            "e" | "edit" => match self.edited(&shown, cancel).await? {
+                Some(text) => {
+                    verdicts.insert(hunk.number, HunkVerdict::Edited(text));
+                    Step::Next
+                }
+                None => Step::Stay,
+            },
+            "a" => {
+                let rest = all.iter().filter(|other| other.number > hunk.number);
+                verdicts.extend(rest.map(|other| (other.number, HunkVerdict::Keep)));
+                verdicts.insert(hunk.number, keep());
+                Step::End
+            }
+            "d" => {
+                let rest = all.iter().filter(|other| other.number >= hunk.number);
+                verdicts.extend(rest.map(|other| (other.number, HunkVerdict::Refuse)));
+                Step::End
+            }
+            "b" | "back" => Step::Back,
+            "q" | "quit" | "leave" => Step::Leave,
+            _ => {
+                show("Please answer with one of the letters.\n");
+                Step::Stay
+            }
+        })
+    }
+
+    /// The hunk as the person's editor leaves it; inner `None` if they left nothing of it or no editor could be used.
+    async fn edited(&self, hunk: &Hunk, cancel: &CancellationToken) -> Option<Option<String>> {
+        // Carriage returns are left to the file: editors take them for a fault.
+        let text = format!("{EDITING}{}", hunk.text.replace("\r\n", "\n"));
+        let file = match temporary(&text) {
+            Ok(file) => file,
+            Err(error) => {
+                show(&format!("no file to edit can be made: {error}\n"));
+                return Some(None);
+            }
+        };
+        self.open_editor(&file.display().to_string(), cancel).await?;
+        let read = std::fs::read_to_string(&file);
+        let _gone = std::fs::remove_file(&file);
+        Some(match read {
+            Ok(text) if holds_a_line(&text) => {
+                Some(text.split_inclusive('\n').filter(|line| !line.starts_with('#')).collect())
+            }
+            Ok(_) => {
+                show("Nothing was left of the hunk; it is as it was.\n");
+                None
+            }
+            Err(error) => {
+                show(&format!("what was edited cannot be read: {error}\n"));
+                None
+            }
+        })
+    }
+}
+
+/// How many hunks of a set are kept, if it is not all of them as they came.
+fn told(count: usize, verdicts: &BTreeMap<u32, HunkVerdict>) -> Option<String> {
+    let of = |wanted: fn(&HunkVerdict) -> bool| verdicts.values().filter(|verdict| wanted(verdict)).count();
+    let refused = of(|verdict| *verdict == HunkVerdict::Refuse);
+    let edited = of(|verdict| matches!(verdict, HunkVerdict::Edited(_)));
+    (refused + edited > 0).then(|| format!("{} of {count} hunks kept, {edited} of them edited", count - refused))
+}
+
+fn holds_a_line(text: &str) -> bool {
+    text.lines().any(|line| !(line.trim().is_empty() || line.starts_with('#') || line.starts_with("@@")))
+}
+
+/// A new file that only this person can read.
+fn temporary(text: &str) -> std::io::Result<PathBuf> {
+    let folder = std::env::temp_dir();
+    let mut last = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+    for number in 0..1_000u32 {
+        match create(&folder.join(format!("callsheet-{}-{number}.diff", std::process::id())), text) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => last = error,
+            made => return made,
+        }
+    }
+    Err(last)
+}
+
+fn create(path: &Path, text: &str) -> std::io::Result<PathBuf> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)?.write_all(text.as_bytes())?;
+    Ok(path.to_owned())
+}
+
+/// Hunks under the names of their files, each with its number.
+pub(super) fn numbered_diff(hunks: &[Hunk], colour: bool) -> String {
+    let mut text = String::new();
+    let mut file = "";
+    for hunk in hunks {
+        if hunk.path != file {
+            file = &hunk.path;
+            text.push_str(&header(file, hunk.kind));
+        }
+        match hunk.text.split_once('\n') {
+            Some((head, lines)) => text.push_str(&format!("{head} hunk {}\n{lines}", hunk.number)),
+            None if hunk.kind == HunkKind::Deletes => text.push_str(&format!("(an empty file) hunk {}\n", hunk.number)),
+            None => text.push_str(&format!("(no lines) hunk {}\n", hunk.number)),
+        }
+    }
+    diff_text(&text, colour)
+}
+
+/// A diff for the terminal.
+pub(super) fn diff_text(diff: &str, colour: bool) -> String {
+    let mut text = String::new();
+    for line in harmless(diff).lines() {
+        let code = match line.as_bytes().first() {
+            Some(b'+') => "32",
+            Some(b'-') => "31",
+            Some(b'@') => "36",
+            _ => "",
+        };
+        if colour && !code.is_empty() {
+            text.push_str(&format!("  \u{1b}[{code}m{line}\u{1b}[0m\n"));
+        } else {
+            text.push_str(&format!("  {line}\n"));
+        }
+    }
+    text
+}

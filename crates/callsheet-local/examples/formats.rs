@@ -1,12 +1,13 @@
 //! Whether the grammars hold small models to every form, and what that costs:
-//! `cargo run --release -p callsheet-local --features engine --example formats -- FILE.gguf [SEEDS] [TOKENS] [FREE]`.
+//! `cargo run --release -p callsheet-local --features engine --example formats -- FILE.gguf [SEEDS] [TOKENS] [FREE] [FORM] [--show]`.
 //!
 //! For each form it asks for SEEDS replies of at most TOKENS tokens through the grammar and lets the real reader judge
-//! them; a reply without repair and without issue of its form is valid. FREE replies a form are asked for without a
-//! grammar, to compare the time a token takes. Invalid replies are printed in full.
+//! them; a reply without repair and without issue of its form is valid, one that the limit cut is counted apart. After the first
+//! FREE of them the same prompt is continued without a grammar for as many tokens, right after, to compare the time a token
+//! takes. Invalid and cut replies are printed in full, with --show all of them. FORM names one form to measure it alone.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -42,7 +43,7 @@ const SKILLS: [&str; 4] = ["find_code", "read_docs", "review", "write_docs"];
 const LINKS: [&str; 3] = ["[Readme](README.md)", "[Net](src/net.rs#L1-L9)", "[Find it](#find-it-results)"];
 const FILES: [(&str, bool); 2] = [("README.md", true), ("src/net.rs", false)];
 /// Codes that judge the content, which no grammar knows: texts that do not occur, lines that do not exist.
-const CONTENT: [&str; 10] = [
+const CONTENT: [&str; 11] = [
     "excerpt-not-found",
     "excerpt-ambiguous",
     "lines-out-of-range",
@@ -53,6 +54,7 @@ const CONTENT: [&str; 10] = [
     "change-overlap",
     "link-broken",
     "skill-missing",
+    "skill-unlikely",
 ];
 
 fn texts(list: &[&str]) -> Vec<String> {
@@ -228,7 +230,7 @@ fn request(name: &str, seed: u64, tokens: u32, held: bool) -> ModelRequest {
         max_output_tokens: tokens,
         temperature: Some(0.7),
         seed: Some(seed),
-        deadline: Duration::from_secs(300),
+        deadline: Duration::from_secs(3_600),
     }
 }
 
@@ -237,7 +239,33 @@ struct Tally {
     replies: u32,
     valid: u32,
     cut: u32,
-    time: Timing,
+    texts: BTreeSet<String>,
+    held: Timing,
+    /// The replies that were also written without a grammar.
+    paired: Timing,
+    free: Timing,
+}
+
+impl Tally {
+    fn add(&mut self, other: &Self) {
+        self.replies += other.replies;
+        self.valid += other.valid;
+        self.cut += other.cut;
+        self.texts.extend(other.texts.iter().cloned());
+        self.held = sum(self.held, other.held);
+        self.paired = sum(self.paired, other.paired);
+        self.free = sum(self.free, other.free);
+    }
+}
+
+fn sum(one: Timing, other: Timing) -> Timing {
+    Timing {
+        tokens: one.tokens + other.tokens,
+        forced: one.forced + other.forced,
+        decode: one.decode + other.decode,
+        constraint: one.constraint + other.constraint,
+        sample: one.sample + other.sample,
+    }
 }
 
 fn since(now: Timing, before: Timing) -> Timing {
@@ -250,84 +278,114 @@ fn since(now: Timing, before: Timing) -> Timing {
     }
 }
 
-async fn measure(path: &Path, seeds: u64, tokens: u32, free: u64) -> Result<bool, Box<dyn std::error::Error>> {
-    let model = EmbeddedModel::load(path, &EmbeddedOptions { window: Some(2_048), ..EmbeddedOptions::default() })?;
-    println!("{} parameters, {seeds} replies a form, at most {tokens} tokens", model.parameters());
-    let mut tallies: BTreeMap<(bool, &str), Tally> = BTreeMap::new();
-    for (held, count) in [(true, seeds), (false, free)] {
-        for name in FORMS {
-            let tally = tallies.entry((held, name)).or_default();
-            let before = model.timing();
-            for seed in 0..count {
-                one(&model, name, seed, tokens, held, tally).await?;
-            }
-            tally.time = since(model.timing(), before);
-            show(if held { name } else { "free" }, tally);
-        }
-    }
-    for held in [true, false] {
-        let mut all = Tally::default();
-        for tally in tallies.iter().filter(|((kind, _), _)| *kind == held).map(|(_, tally)| tally) {
-            (all.replies, all.valid, all.cut) =
-                (all.replies + tally.replies, all.valid + tally.valid, all.cut + tally.cut);
-            all.time.tokens += tally.time.tokens;
-            all.time.forced += tally.time.forced;
-            all.time.decode += tally.time.decode;
-            all.time.constraint += tally.time.constraint;
-            all.time.sample += tally.time.sample;
-        }
-        show(if held { "all, by grammar" } else { "all, free" }, &all);
-    }
-    Ok(tallies.iter().all(|((held, _), tally)| !held || tally.valid + tally.cut == tally.replies))
+struct Plan {
+    path: PathBuf,
+    seeds: u64,
+    tokens: u32,
+    free: u64,
+    form: Option<String>,
+    show: bool,
 }
 
-async fn one(
-    model: &EmbeddedModel,
-    name: &str,
-    seed: u64,
-    tokens: u32,
-    held: bool,
-    tally: &mut Tally,
-) -> Result<(), ModelFault> {
-    let reply = model.ask(&request(name, seed, tokens, held), &|_| {}, &CancellationToken::new()).await?;
+impl Plan {
+    fn of(arguments: impl Iterator<Item = String>) -> Option<Self> {
+        let (flags, words): (Vec<String>, Vec<String>) = arguments.partition(|argument| argument.starts_with("--"));
+        let number = |at: usize| words.get(at).and_then(|word| word.parse().ok());
+        Some(Self {
+            path: PathBuf::from(words.first()?),
+            seeds: number(1).unwrap_or(12),
+            tokens: number(2).and_then(|tokens| u32::try_from(tokens).ok()).unwrap_or(400),
+            free: number(3).unwrap_or(1),
+            form: words.get(4).cloned(),
+            show: flags.iter().any(|flag| flag == "--show"),
+        })
+    }
+}
+
+async fn measure(plan: &Plan) -> Result<bool, Box<dyn std::error::Error>> {
+    let options = EmbeddedOptions { window: Some(2_048), ..EmbeddedOptions::default() };
+    let model = EmbeddedModel::load(&plan.path, &options)?;
+    println!("{} parameters, {} replies a form, at most {} tokens", model.parameters(), plan.seeds, plan.tokens);
+    let mut all = Tally::default();
+    for name in FORMS.into_iter().filter(|name| plan.form.as_deref().is_none_or(|form| form == *name)) {
+        let mut tally = Tally::default();
+        for seed in 0..plan.seeds {
+            one(&model, name, seed, plan, &mut tally).await?;
+        }
+        show(name, &tally);
+        all.add(&tally);
+    }
+    show("all", &all);
+    Ok(all.valid == all.replies)
+}
+
+async fn one(model: &EmbeddedModel, name: &str, seed: u64, plan: &Plan, tally: &mut Tally) -> Result<(), ModelFault> {
+    let before = model.timing();
+    let ask = request(name, seed, plan.tokens, true);
+    let reply = model.ask(&ask, &|_| {}, &CancellationToken::new()).await?;
+    let held = since(model.timing(), before);
     tally.replies += 1;
+    tally.held = sum(tally.held, held);
+    let is_cut = reply.stop == StopReason::Length;
     let complaints = complaints(name, &reply.text);
-    if reply.stop == StopReason::Length {
-        tally.cut += 1;
-    } else if complaints.is_empty() {
-        tally.valid += 1;
-    } else if held {
-        println!("INVALID {name}, seed {seed}:\n{}\n--\n{}\n--", complaints.join("\n"), reply.text);
+    let word = match (is_cut, complaints.is_empty()) {
+        (true, _) => "CUT",
+        (false, true) => "valid",
+        (false, false) => "INVALID",
+    };
+    tally.cut += u32::from(is_cut);
+    tally.valid += u32::from(word == "valid");
+    if plan.show || word != "valid" {
+        println!("{word} {name}, seed {seed}:\n{}\n--\n{}\n--", complaints.join("\n"), reply.text);
+    }
+    tally.texts.insert(reply.text);
+    if seed < plan.free {
+        let before = model.timing();
+        let length = u32::try_from(held.tokens).unwrap_or(plan.tokens);
+        model.ask(&request(name, seed, length, false), &|_| {}, &CancellationToken::new()).await?;
+        tally.free = sum(tally.free, since(model.timing(), before));
+        tally.paired = sum(tally.paired, held);
     }
     Ok(())
 }
 
+/// Milliseconds a token.
+#[allow(clippy::cast_precision_loss, reason = "thousands of tokens")]
+fn each(part: Duration, time: Timing) -> f64 {
+    part.as_secs_f64() * 1_000.0 / (time.tokens.max(1) as f64)
+}
+
 #[allow(clippy::cast_precision_loss, reason = "thousands of tokens")]
 fn show(name: &str, tally: &Tally) {
-    let Tally { replies, valid, cut, time } = tally;
-    let each = |part: Duration| part.as_secs_f64() * 1_000.0 / (time.tokens.max(1) as f64);
-    let work = (time.decode + time.sample).as_secs_f64().max(f64::EPSILON);
+    let Tally { replies, valid, cut, held, .. } = tally;
     println!(
-        "{name:<16} valid {valid:>3}, cut {cut:>3} of {replies:<3} {:>6} tokens ({:>2.0} % forced)  decode {:>6.2} ms a token, constraint {:>5.3} ms ({:.1} %)",
-        time.tokens,
-        time.forced as f64 * 100.0 / (time.tokens.max(1) as f64),
-        each(time.decode + time.sample),
-        each(time.constraint),
-        time.constraint.as_secs_f64() * 100.0 / work,
+        "{name:<16} valid {valid:>3}, cut {cut:>2} of {replies:<3} different {:>3}, {:>6} tokens ({:>2.0} % forced)",
+        tally.texts.len(),
+        held.tokens,
+        held.forced as f64 * 100.0 / (held.tokens.max(1) as f64),
+    );
+    let work = |time: Timing| time.decode + time.sample;
+    let whole = |time: Timing| work(time) + time.constraint;
+    let share = held.constraint.as_secs_f64() * 100.0 / work(*held).as_secs_f64().max(f64::EPSILON);
+    println!(
+        "    ms a token: model {:.2}, grammar {:.3} ({share:.1} %); the same lengths by grammar {:.2}, free {:.2}, ratio {:.3} ({} and {} tokens)",
+        each(work(*held), *held),
+        each(held.constraint, *held),
+        each(whole(tally.paired), tally.paired),
+        each(whole(tally.free), tally.free),
+        each(whole(tally.paired), tally.paired) / each(whole(tally.free), tally.free).max(f64::EPSILON),
+        tally.paired.tokens,
+        tally.free.tokens,
     );
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let mut arguments = std::env::args().skip(1);
-    let Some(path) = arguments.next().map(PathBuf::from) else {
-        eprintln!("usage: formats FILE.gguf [SEEDS] [TOKENS] [FREE]");
+    let Some(plan) = Plan::of(std::env::args().skip(1)) else {
+        eprintln!("usage: formats FILE.gguf [SEEDS] [TOKENS] [FREE] [FORM] [--show]");
         return ExitCode::from(2);
     };
-    let seeds: u64 = arguments.next().and_then(|seeds| seeds.parse().ok()).unwrap_or(12);
-    let tokens: u32 = arguments.next().and_then(|tokens| tokens.parse().ok()).unwrap_or(400);
-    let free: u64 = arguments.next().and_then(|free| free.parse().ok()).unwrap_or(1);
-    match measure(&path, seeds, tokens, free).await {
+    match measure(&plan).await {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(fault) => {

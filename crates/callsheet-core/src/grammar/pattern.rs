@@ -56,9 +56,9 @@ const fn only(ranges: &'static [(char, char)]) -> Class {
 
 /// Any visible character or space but `<`, which may open a tag.
 const PLAIN: Class = others(invisible!(('<', '<')));
-/// What may follow `<`: nothing that begins the name of a reasoning or call tag.
+/// What may follow `<`: nothing that begins the name of a reasoning or call tag or a chat mark.
 const AFTER_ANGLE: Class =
-    others(invisible!(('/', '/'), ('<', '<'), ('F', 'F'), ('R', 'R'), ('T', 'T'), ('f', 'f'), ('r', 'r'), ('t', 't')));
+    others(invisible!(('/', '/'), ('<', '<'), ('F', 'F'), ('R', 'R'), ('T', 'T'), ('e', 'f'), ('r', 't'), ('|', '|')));
 /// Prose inside a label's value: no `*`, `<`, `[`, `]`.
 const PROSE: Class = others(invisible!(('*', '*'), ('<', '<'), ('[', '['), (']', ']')));
 /// Prose on a line of its own: no colon either, since `Goal: ...` reads as a label (spec 4.4 `label-form`).

@@ -1,11 +1,12 @@
 //! One reply, token by token.
 
 use std::sync::PoisonError;
-use std::time::Instant;
+use std::time::Duration;
 
 use callsheet_core::record::{StopReason, Usage};
 use callsheet_runtime::ports::{ModelFault, ModelReply};
 use llama_cpp_2::token::LlamaToken;
+use rustix::time::{ClockId, clock_gettime};
 
 use super::chat;
 use super::constraint::{Constraints, Guide};
@@ -119,6 +120,12 @@ fn guide(constraints: &Constraints, job: &Job) -> Option<Guide> {
     }
 }
 
+/// CPU time of this thread, so that a busy machine does not count.
+fn worked() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
 fn write(
     session: &mut Session<'_>,
     mut guide: Option<&mut Guide>,
@@ -131,7 +138,7 @@ fn write(
     let piece = |token: LlamaToken| vocab.token_to_piece(token, false, None);
     loop {
         writing.job.check()?;
-        let start = Instant::now();
+        let start = worked();
         if let Some(guide) = guide.as_deref_mut() {
             if session.loaded().feed_forced {
                 for token in guide.forced(|bytes| vocab.tokenize(bytes, false, false)) {
@@ -154,29 +161,29 @@ fn write(
         if writing.written >= writing.limit {
             return Ok(StopReason::Length);
         }
-        writing.timing.constraint += start.elapsed();
-        let start = Instant::now();
+        writing.timing.constraint += worked().saturating_sub(start);
+        let start = worked();
         session.feed(pending, writing.job)?;
         // The first feed is that of the prompt.
         if writing.written > writing.forced {
-            writing.timing.decode += start.elapsed();
+            writing.timing.decode += worked().saturating_sub(start);
         }
         pending.clear();
-        let start = Instant::now();
+        let start = worked();
         let mask = guide.as_deref_mut().map(Guide::mask).transpose().map_err(engine_fault)?;
-        writing.timing.constraint += start.elapsed();
-        let start = Instant::now();
+        writing.timing.constraint += worked().saturating_sub(start);
+        let start = worked();
         let Some(token) = sampler.pick(session.logits(), mask.as_ref()) else {
             return Err(engine_fault("no token fits"));
         };
-        writing.timing.sample += start.elapsed();
+        writing.timing.sample += worked().saturating_sub(start);
         if vocab.is_eog(token) {
             return Ok(StopReason::End);
         }
         if let Some(guide) = guide.as_deref_mut() {
-            let start = Instant::now();
+            let start = worked();
             guide.take(token).map_err(engine_fault)?;
-            writing.timing.constraint += start.elapsed();
+            writing.timing.constraint += worked().saturating_sub(start);
         }
         writing.push(&piece(token));
         writing.written += 1;

@@ -36,7 +36,7 @@ impl Default for EmbeddedOptions {
     }
 }
 
-/// Where the time of all replies so far went, prompts left out.
+/// Where the CPU time of the thread that owns the model went for all replies so far, prompts left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timing {
     /// Tokens written.

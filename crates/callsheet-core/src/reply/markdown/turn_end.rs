@@ -7,7 +7,7 @@ use super::fence::{Part, Tracker};
 use super::text::Line;
 
 /// Marks that end a turn or begin the next one, as the chat forms of open models write them.
-const MARKS: [&str; 20] = [
+const MARKS: [&str; 18] = [
     "<|im_end|>",
     "<|im_start|>",
     "<|endoftext|>",
@@ -26,8 +26,6 @@ const MARKS: [&str; 20] = [
     "<start_of_turn>",
     "<eos>",
     STRIKE_END,
-    "[INST]",
-    "[/INST]",
 ];
 /// Ends a turn, and in HTML words that are struck out.
 const STRIKE_END: &str = "</s>";
@@ -110,7 +108,7 @@ fn find(lines: &[Line]) -> Option<(usize, String)> {
     for (at, line) in lines.iter().enumerate() {
         let outside = tracker.next(&line.text) == Part::Outside;
         let text = line.text.as_str();
-        if outside && text.contains(['<', '[']) {
+        if outside && text.contains('<') {
             if let Some(kept) = before_mark(text, says_something, strikes) {
                 return Some((at, kept.to_owned()));
             }
@@ -125,14 +123,14 @@ fn find(lines: &[Line]) -> Option<(usize, String)> {
 fn before_mark(line: &str, says_something: bool, strikes: bool) -> Option<&str> {
     let mut seen = 0;
     let mut ticks = 0_usize;
-    for (at, _) in line.match_indices(['<', '[']) {
+    for (at, _) in line.match_indices('<') {
         ticks += code_marks(line.get(seen..at).unwrap_or_default());
         seen = at;
         let (before, rest) = line.split_at(at);
         let Some(mark) = mark(rest).filter(|_| ticks.is_multiple_of(2)) else { continue };
         let after = rest.get(mark.len()..).unwrap_or_default();
         let at_edge = before.trim().is_empty() || after.trim().is_empty() || self::mark(after.trim_start()).is_some();
-        let goes_on = after.starts_with('(') || mark == "<|end|>" && after.trim_start().starts_with(NEXT_MESSAGE);
+        let goes_on = mark == "<|end|>" && after.trim_start().starts_with(NEXT_MESSAGE);
         let is_html = mark == STRIKE_END && (strikes || before.contains(STRIKE_START));
         if at_edge && !goes_on && !is_html && (says_something || !before.trim().is_empty()) {
             return Some(before.trim_end());
@@ -184,7 +182,7 @@ mod tests {
             ("<|im_start|>assistant\nTwo.<|im_end|>", "Two."),
             ("<|start_header_id|>assistant<|end_header_id|>\n\nTwo.<|eot_id|>", "\nTwo."),
             ("<|im_end|>\n<|im_start|>user\nAnd now?", ""),
-            ("`a` and `b`</s>\n[INST] next", "`a` and `b`"),
+            ("`a` and `b`</s>\nnext", "`a` and `b`"),
             ("```\n<|im_end|>\n```\n<|im_end|>\nmore", "```\n<|im_end|>\n```"),
         ] {
             assert_eq!(kept(text).as_deref(), Some(left), "{text}");
@@ -201,7 +199,6 @@ mod tests {
             "{\"pattern\": \"<|im_end|>\"}",
             "One\n<s>Two</s>\nThree",
             "Some <s>words\nand more</s>\nThree",
-            "See\n[INST](docs/inst.md)",
             "Thought<|end|><|start|>assistant",
         ] {
             assert_eq!(kept(text), None, "{text}");

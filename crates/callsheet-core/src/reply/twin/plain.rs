@@ -4,8 +4,22 @@ use crate::reply::list::TASK_LABELS;
 use crate::reply::markdown::{Format, Label, Part, Tracker, label_line, marker_of, plain_start};
 use crate::reply::near::folded;
 
-/// Tags that readers look for anywhere outside fences (spec 4.4 `thinking-removed`, `json-shape`).
-const TAGS: &[&str] = &["think", "reasoning", "thought", "/think", "/reasoning", "/thought", "tool_call", "function"];
+/// Tags and marks that readers look for anywhere outside fences (spec 4.4 `thinking-removed`, `json-shape`, `example-dropped`).
+const TAGS: &[&str] = &[
+    "think",
+    "reasoning",
+    "thought",
+    "/think",
+    "/reasoning",
+    "/thought",
+    "tool_call",
+    "function",
+    "|",
+    "end_of_turn>",
+    "start_of_turn>",
+    "eos>",
+    "/s>",
+];
 /// Longest line that can be a title without markup, bytes.
 const LONGEST_TITLE: usize = 48;
 

@@ -63,8 +63,16 @@ const AFTER_ANGLE: Class =
 const PROSE: Class = others(invisible!(('*', '*'), ('<', '<'), ('[', '['), (']', ']')));
 /// Prose on a line of its own: no colon either, since `Goal: ...` reads as a label (spec 4.4 `label-form`).
 const UNLABELLED: Class = others(invisible!(('*', '*'), (':', ':'), ('<', '<'), ('[', '['), (']', ']')));
-/// A letter, or anything visible beyond ASCII.
-const LETTER: Class = others(invisible!((' ', '@'), ('[', '`'), ('{', '~')));
+/// A letter, or anything visible beyond ASCII but dashes and bullets: a reader takes those for a part of the label or mark.
+const LETTER: Class = others(invisible!(
+    (' ', '@'),
+    ('[', '`'),
+    ('{', '~'),
+    ('\u{2010}', '\u{2015}'),
+    ('\u{2022}', '\u{2023}'),
+    ('\u{2212}', '\u{2212}'),
+    ('\u{25e6}', '\u{25e6}')
+));
 /// What may open a line of prose: nothing that makes Markdown see a block except a table, no check box, no digit.
 const OPENER: Class = others(invisible!(
     (' ', ' '),

@@ -14,6 +14,7 @@ use callsheet_runtime::prompts::{PromptDirs, load_prompts};
 use callsheet_runtime::references::Pages;
 use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::skills::SkillDirs;
+use callsheet_runtime::templates::TemplateDirs;
 
 use callsheet_tools::{HttpFetch, HttpSettings};
 
@@ -74,6 +75,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
             .into_iter()
             .map(|tool: Arc<dyn Tool>| (tool.spec().name.clone(), tool))
             .collect(),
+        process_tool: Some(callsheet_tools::script()),
         disabled_tools: setup.config.list("tools.disabled").into_iter().collect(),
         workspace: Arc::new(workspace),
         outline: outline(),
@@ -94,6 +96,11 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
 /// Where skills are looked for.
 pub fn skill_dirs(setup: &Setup) -> SkillDirs {
     SkillDirs { project: Some(setup.project.clone()), user: Some(setup.folders.config.join("skills")) }
+}
+
+/// Where templates are looked for.
+pub fn template_dirs(setup: &Setup) -> TemplateDirs {
+    TemplateDirs { project: Some(setup.project.clone()), user: Some(setup.folders.config.join("templates")) }
 }
 
 #[cfg(feature = "symbols")]

@@ -18,6 +18,10 @@ use callsheet_core::sheet::{
 };
 use callsheet_core::skill::{SkillContext, SkillFile, read_skill};
 use callsheet_core::spec::{Reference, SkillForm, SkillLayer, SkillSource, Target};
+use callsheet_core::template::{
+    Bound, Environment, Expression, Filled, Known, Layer, Library, Origin, TemplateFile, Trust, print_templates,
+    read_file, read_reply, read_text, resolve_text,
+};
 
 use super::world::{settle, world};
 
@@ -37,6 +41,10 @@ pub const TARGETS: &[&str] = &[
     "references",
     "changes",
     "markdown",
+    "template",
+    "reply_xml",
+    "placeholder",
+    "expression",
 ];
 
 /// Longest input, bytes; longer ones are the business of the benchmark.
@@ -63,6 +71,10 @@ pub fn check(target: &str, bytes: &[u8]) {
         "references" => references(&text),
         "changes" => changes(&text),
         "markdown" => markdown(&text),
+        "template" => template(bytes),
+        "reply_xml" => reply_xml(&text),
+        "placeholder" => placeholder(&text),
+        "expression" => expression(&text),
         other => panic!("no target {other}"),
     }
 }
@@ -361,5 +373,64 @@ fn markdown(text: &str) {
     for fence in &document.fences {
         assert!(last < fence.span.first && fence.span.first <= fence.span.last, "{fence:?}");
         last = fence.span.last;
+    }
+}
+
+/// A file gives issues inside it, the same ones twice; a sound template prints and reads back to an equal tree; a
+/// library of it is checked.
+fn template(bytes: &[u8]) {
+    let reading = read_file("a.xml", bytes);
+    assert_eq!(reading, read_file("a.xml", bytes));
+    for (_, issue) in &reading.issues {
+        assert!(issue.line > 0 && issue.column > 0, "{issue:?}");
+        assert!((issue.line, issue.column) <= (issue.end_line, issue.end_column), "{issue:?}");
+    }
+    for template in reading.templates.iter().filter(|template| !reading.is_faulty(template, false)) {
+        let printed = print_templates([template]).text;
+        assert_eq!(read_text("b.xml", &printed).templates.first(), Some(template), "{printed}");
+    }
+    let file = TemplateFile { layer: Layer::Project, file: "a.xml".to_owned(), bytes: bytes.to_vec() };
+    let library = Library::load(&[file], &Known::default(), true);
+    assert!(library.templates().all(|loaded| !library.unavailable().contains(&loaded.template.name)));
+}
+
+/// A reply is never refused: without an envelope or trailing notes it is its own content, byte for byte.
+fn reply_xml(text: &str) {
+    let read = read_reply(text, false);
+    assert_eq!(read, read_reply(text, false));
+    let hopeless = read.xml.as_ref().is_none_or(|xml| xml.error.is_some());
+    assert!(read.envelope || !hopeless || read.content == text, "{text:?}");
+    for warning in read.xml.iter().flat_map(|xml| xml.warnings.iter().chain(&xml.error)) {
+        assert!(warning.line > 0 && warning.column > 0, "{warning:?}");
+    }
+    assert_eq!(read_reply(text, true).content, text);
+}
+
+/// Placeholders of any text are found; the canonical text holds the same ones; what is filled in is not read again.
+fn placeholder(text: &str) {
+    let read = |text: &str| serde_json::from_value::<Filled>(text.into()).unwrap_or_default();
+    let filled = read(text);
+    assert_eq!(read(&filled.to_string()), filled);
+    let value = "{{a}} {{{{ </task>";
+    let names = filled.paths().map(|path| (path.name.clone(), Bound::json(value, Trust::Model)));
+    let environment = Environment::root(names);
+    let mut missing = Vec::new();
+    let resolved = resolve_text(&filled, &environment, "field", &Origin::default(), "task", &mut missing);
+    let found = filled.paths().filter(|path| path.steps.is_empty()).count();
+    assert!(resolved.as_str().matches(value).count() >= found, "{text:?}");
+    assert_eq!(missing.len(), filled.paths().count() - found);
+}
+
+/// An expression is refused at a place inside it, or means the same when it is read from its own text.
+fn expression(text: &str) {
+    match Expression::parse(text) {
+        Err((at, _)) => assert!(at <= text.len(), "{text:?}"),
+        Ok(expression) => {
+            let outcome = expression.evaluate(&mut |path| (path.name.len() > 1).then(|| path.name.clone().into()));
+            let again = Expression::parse(expression.as_str());
+            assert_eq!(again.as_ref(), Ok(&expression));
+            assert_eq!(expression.evaluate(&mut |_| None), expression.evaluate(&mut |_| None));
+            assert!(outcome.unknown.len() <= expression.paths().len());
+        }
     }
 }

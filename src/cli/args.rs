@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::TemplateCommand;
+
 /// Turns a request into a sheet of small tasks and runs it: planned by a model, editable by you, durable, bounded, and
 /// with your approval before anything is changed.
 #[derive(Debug, Parser)]
@@ -56,6 +58,9 @@ pub enum Command {
     /// Skills: list, show, check, begin a new one.
     #[command(subcommand)]
     Skill(SkillCommand),
+    /// Templates, task trees in XML: check, list, show, find one that fits, begin a new one.
+    #[command(subcommand)]
+    Template(TemplateCommand),
     /// Prompt templates: list, copy them to be changed.
     #[command(subcommand)]
     Prompts(PromptsCommand),

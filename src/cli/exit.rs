@@ -62,6 +62,8 @@ impl From<Outcome> for Exit {
             Outcome::Unreachable => Self::Unreachable,
             Outcome::Misconfigured => Self::Internal,
             Outcome::Cancelled => Self::Cancelled,
+            Outcome::TaskFailed => Self::Incomplete,
+            Outcome::InputInvalid => Self::Usage,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod args;
 mod exit;
+mod template_args;
 
 pub use args::{
     ApprovalArg, ApproveArgs, Cli, Command, CompletionsArgs, ContinueArgs, DenyArgs, DropArgs, HeadlessArg, HunksArg,
@@ -10,6 +11,10 @@ pub use args::{
     WorkArgs,
 };
 pub use exit::{Exit, Failure};
+pub use template_args::{
+    OperatorArg, TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateNewArgs, TemplateRunArgs,
+    TemplateShowArgs,
+};
 
 use clap::CommandFactory;
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Settings};
+use callsheet_core::template::TaskResult;
 use callsheet_core::view::{Summary, answer, problem_line};
 use callsheet_models::config::ProcessEnvironment;
 use callsheet_runtime::driver::{DriveFault, Session, World, drive_and_look};
@@ -170,6 +171,9 @@ async fn wait_for_signal() -> Option<()> {
 /// The answer on stdout; files, cost and what to do next on stderr.
 fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(), Failure> {
     let summary = Summary::of(run);
+    if let Some(result) = tree_result(setup, run) {
+        return tree_words(setup, run, id, outcome, &result, &summary);
+    }
     if setup.json {
         return super::print_json(&serde_json::json!({
             "result": outcome, "run": id, "answer": answer(run), "files": run_folder(id), "summary": summary,
@@ -211,6 +215,52 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
             eprintln!("do it again: callsheet retry {id} {}", problems.join(" "));
         }
         _ => {}
+    }
+    if run.tasks().any(|task| !task.applied.is_empty()) {
+        eprintln!("take the changes back: callsheet undo {id}");
+    }
+    Ok(())
+}
+
+/// The result of a template run.
+fn tree_result(setup: &Setup, run: &Run) -> Option<TaskResult> {
+    let store = setup.store().ok()?;
+    callsheet_core::evaluate::result_of_run(run, &|blob| store.blob(blob).ok())
+}
+
+/// The content on stdout, or the whole result as JSON; everything else on stderr.
+fn tree_words(
+    setup: &Setup,
+    run: &Run,
+    id: &RunId,
+    outcome: Outcome,
+    result: &TaskResult,
+    summary: &Summary,
+) -> Result<(), Failure> {
+    if setup.json {
+        return super::print_json(&serde_json::json!({
+            "result": outcome, "run": id, "task_result": result, "files": run_folder(id), "summary": summary,
+        }));
+    }
+    eprintln!();
+    if !result.content.trim().is_empty() {
+        super::print(&format!("{}\n", term::harmless(result.content.trim_end())))?;
+        eprintln!();
+    }
+    eprintln!("{}", term::outcome_words(outcome));
+    if let Some(error) = &result.error {
+        let place = error.location.as_ref();
+        let place = place.map(|at| format!("{}:{}:{}: {}: ", at.file, at.line, at.column, at.task)).unwrap_or_default();
+        eprintln!("  {}", term::one_line(&format!("{place}{}", error.message), 600));
+        eprintln!("  {}", term::one_line(&error.recovery.advice, 200));
+    }
+    for warning in &result.notes.warnings {
+        eprintln!("  warning: {}", term::one_line(&warning.message, 300));
+    }
+    eprintln!("files: {}", run_folder(id));
+    eprint!("{summary}");
+    if matches!(outcome, Outcome::Cancelled) {
+        eprintln!("go on: callsheet resume {id}");
     }
     if run.tasks().any(|task| !task.applied.is_empty()) {
         eprintln!("take the changes back: callsheet undo {id}");

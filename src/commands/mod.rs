@@ -15,6 +15,9 @@ mod show;
 mod skill;
 mod skill_new;
 mod steer;
+mod template;
+mod template_new;
+mod template_run;
 mod trust;
 mod undo;
 
@@ -22,7 +25,7 @@ use std::io::Write;
 
 use clap::CommandFactory;
 
-use crate::cli::{Cli, Command, Exit, Failure};
+use crate::cli::{Cli, Command, Exit, Failure, TemplateCommand};
 use crate::setup::{Setup, work_flags};
 
 /// Does what was asked for.
@@ -32,6 +35,7 @@ use crate::setup::{Setup, work_flags};
 pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let flags = match &cli.command {
         Command::Run(arguments) => work_flags(&arguments.work),
+        Command::Template(TemplateCommand::Run(arguments)) => work_flags(&arguments.work),
         Command::Plan(arguments) => work_flags(&arguments.work),
         Command::Resume(arguments) => work_flags(&arguments.work),
         Command::Continue(arguments) => work_flags(&arguments.work),
@@ -49,7 +53,12 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     let setup = Setup::new(cli, flags)?;
     let works = matches!(
         cli.command,
-        Command::Run(_) | Command::Plan(_) | Command::Resume(_) | Command::Continue(_) | Command::Retry(_)
+        Command::Template(TemplateCommand::Run(_))
+            | Command::Run(_)
+            | Command::Plan(_)
+            | Command::Resume(_)
+            | Command::Continue(_)
+            | Command::Retry(_)
     );
     if works || cli.verbose > 0 {
         for notice in &setup.config.notices {
@@ -70,6 +79,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Cancel(arguments) => answer::cancel(&setup, arguments),
         Command::Undo(arguments) => undo::undo(&setup, arguments),
         Command::Skill(command) => skill::skill(&setup, command),
+        Command::Template(command) => template::template(&setup, command),
         Command::Prompts(command) => prompts::prompts(&setup, command),
         Command::Model(command) => model::model(&setup, command),
         Command::Trust { revoke } => trust::trust(&setup, *revoke),

@@ -50,7 +50,9 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     }
     let store = setup.store()?;
     let words = match &entry {
-        EntrySpec::Prompt(prompt) | EntrySpec::Skill { prompt, .. } => prompt.clone(),
+        EntrySpec::Prompt(prompt) | EntrySpec::Skill { prompt, .. } | EntrySpec::Template { prompt, .. } => {
+            prompt.clone()
+        }
         EntrySpec::Sheet { .. } => arguments.sheet.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
     };
     let runtime = super::runtime()?;

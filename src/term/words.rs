@@ -57,6 +57,8 @@ pub fn outcome_words(outcome: Outcome) -> &'static str {
         Outcome::Misconfigured => "the model refused the request",
         Outcome::LimitReached => "a limit was reached",
         Outcome::Cancelled => "cancelled",
+        Outcome::TaskFailed => "the task failed",
+        Outcome::InputInvalid => "inputs are missing or wrong",
     }
 }
 

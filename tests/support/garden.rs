@@ -156,6 +156,11 @@ impl From<Output> for Ended {
 }
 
 fn works(arguments: &[&str]) -> bool {
+    let template = arguments.windows(2).any(|words| words == ["template", "run"]);
+    template || works_with_lists(arguments)
+}
+
+fn works_with_lists(arguments: &[&str]) -> bool {
     arguments.first().is_some_and(|command| ["run", "plan", "resume", "continue", "retry"].contains(command))
         && !arguments.contains(&"--model")
 }

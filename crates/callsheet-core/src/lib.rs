@@ -23,4 +23,6 @@ pub mod prompt;
 
 pub mod run;
 
+pub mod evaluate;
+
 pub mod view;

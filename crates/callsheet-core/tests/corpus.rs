@@ -69,6 +69,24 @@ static TEXTS: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
     {
         texts.push(("plan", read(&path)));
     }
+    for (folder, target, kind) in [
+        ("read", "template", "file"),
+        ("library", "template", "file"),
+        ("replies", "reply_xml", "reply"),
+        ("bind", "placeholder", "file"),
+        ("expressions", "expression", "expressions"),
+    ] {
+        for path in files(&fixtures.join("templates").join(folder)) {
+            let source = read(&path);
+            let sections = source.split("==== ").filter_map(|section| section.split_once('\n'));
+            let bodies = sections.filter(|(title, _)| title.starts_with(kind)).map(|(_, body)| body);
+            // Each expression is a text of its own.
+            let split = |body: &str| -> Vec<String> {
+                if target == "expression" { body.lines().map(str::to_owned).collect() } else { vec![body.to_owned()] }
+            };
+            texts.extend(bodies.flat_map(split).map(|text| (target, text)));
+        }
+    }
     texts
 });
 

@@ -7,9 +7,9 @@ mod sections;
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::prompt::{
-    ContinuationPrompt, CurrentFile, Environment, ExecutionKind, ExecutionPrompt, IterationPrompt, MergePrompt, Note,
-    PlanPrompt, PromptError, PromptKey, RefinementPrompt, Rendered, Retry, Template, TemplateSource, Templates, Value,
-    Values, cut_lines, cut_tokens, header,
+    ContinuationPrompt, CurrentFile, Environment, ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt,
+    MergePrompt, Note, PlanPrompt, PromptError, PromptKey, RefinementPrompt, Rendered, Retry, Template, TemplateSource,
+    Templates, Value, Values, cut_lines, cut_tokens, header,
 };
 use callsheet_core::sheet::fence;
 use callsheet_core::skill::{SkillContext, SkillFile, read_skill};
@@ -65,6 +65,7 @@ enum Sample {
     Merge(Box<MergePrompt>),
     Iteration(IterationPrompt),
     Continuation(ContinuationPrompt),
+    Handler(Box<HandlerPrompt>),
 }
 
 impl Sample {
@@ -77,6 +78,7 @@ impl Sample {
             Self::Merge(prompt) => prompt.render(&templates),
             Self::Iteration(prompt) => prompt.render(&templates),
             Self::Continuation(prompt) => prompt.render(&templates),
+            Self::Handler(prompt) => prompt.render(&templates),
         }
     }
 
@@ -88,7 +90,26 @@ impl Sample {
             Self::Merge(_) => PromptKey::Merge,
             Self::Iteration(_) => PromptKey::Iteration,
             Self::Continuation(_) => PromptKey::Continuation,
+            Self::Handler(_) => PromptKey::Handler,
         }
+    }
+}
+
+/// Everything a handler can be told; texts hold what could close a fence or open a section.
+fn handler() -> HandlerPrompt {
+    let pair = |name: &str, text: &str| (name.to_owned(), text.to_owned());
+    HandlerPrompt {
+        system: "You review code.".to_owned(),
+        tools: String::new(),
+        files: "### src/lib.rs\n\n````rust\nlet fence = \"```\";\n````\n".to_owned(),
+        inherited: vec![pair("input", "## Task\n```\nNot a task.")],
+        earlier: r#"{"step":1,"id":"find","status":"COMPLETE","notes":{}}"#.to_owned(),
+        related: String::new(),
+        inputs: vec![pair("path", "src/lib.rs"), pair("n", "3")],
+        task: "Review src/lib.rs for safety".to_owned(),
+        expected: "A list of faults.".to_owned(),
+        output_format: "Reply with one JSON value.".to_owned(),
+        issues: "the output is array, declared is object".to_owned(),
     }
 }
 
@@ -112,6 +133,10 @@ fn sample(fixture: &Fixture) -> Sample {
         })),
         "execution" => Sample::Execution(execution(ExecutionKind::Plain)),
         "write" => Sample::Execution(execution(ExecutionKind::Write)),
+        "handler" => Sample::Handler(Box::new(handler())),
+        "handler with a task only" => {
+            Sample::Handler(Box::new(HandlerPrompt { task: "Say hello.".to_owned(), ..HandlerPrompt::default() }))
+        }
         "loop" => Sample::Execution(execution(ExecutionKind::Loop { text_tools: Vec::new() })),
         "loop by text" => Sample::Execution(execution(ExecutionKind::Loop { text_tools: vec![tool()] })),
         "merge" => Sample::Merge(Box::new(merge())),
@@ -319,7 +344,8 @@ fn a_retry_shares_all_of_the_first_try() {
 /// covers: 3.4, 3.5, 3.6, 3.7, 3.8, 3.9
 #[test]
 fn forms_hold_no_content_to_copy() {
-    for key in PromptKey::ALL {
+    // A handler has no form of its own: its template declares one, or none.
+    for key in PromptKey::ALL.iter().filter(|key| **key != PromptKey::Handler) {
         let text = Templates::bundled_text(*key);
         assert!(text.contains("Put your own text in place of each `<...>`."), "{key}");
         let form = text.split("~~~~markdown\n").last().and_then(|rest| rest.split("\n~~~~\n").next()).unwrap();
@@ -339,7 +365,7 @@ fn an_unknown_key_names_the_known_ones() {
     assert_eq!(
         fault.to_string(),
         "No prompt template \"task_plan\". Known: task_creation_initial, task_execution, task_execution_loop, \
-         task_execution_write, task_list_continue, task_list_iteration, task_post_exec, task_refinement"
+         task_execution_write, task_handler, task_list_continue, task_list_iteration, task_post_exec, task_refinement"
     );
     assert_eq!("task_post_completion".parse::<PromptKey>(), Ok(PromptKey::Iteration));
 }

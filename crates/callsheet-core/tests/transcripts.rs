@@ -61,7 +61,9 @@ fn transcripts() {
 fn every_limit_is_reached() {
     let reached: Vec<Limit> =
         runs().iter().flat_map(|path| play(path).1.run.limits_reached().collect::<Vec<_>>()).collect();
-    let missing: Vec<&Limit> = Limit::ALL.iter().filter(|limit| !reached.contains(limit)).collect();
+    // Trees have one of their own: see `operators.rs`.
+    let of_sheets = Limit::ALL.iter().filter(|limit| **limit != Limit::NoProgress);
+    let missing: Vec<&Limit> = of_sheets.filter(|limit| !reached.contains(limit)).collect();
     assert!(missing.is_empty(), "no transcript reaches {missing:?}");
 }
 

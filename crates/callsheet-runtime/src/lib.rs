@@ -13,5 +13,6 @@ pub mod prompts;
 pub mod references;
 pub mod runfiles;
 pub mod skills;
+pub mod templates;
 #[cfg(test)]
 mod testing;

@@ -333,6 +333,7 @@ fn task_of(effect: &EffectKey) -> Option<&Slug> {
     match effect {
         EffectKey::Ask(key) | EffectKey::Read(key) => key.task.as_ref(),
         EffectKey::Check { task, .. }
+        | EffectKey::Evaluate { task, .. }
         | EffectKey::Tool { task, .. }
         | EffectKey::Merge { task, .. }
         | EffectKey::Question { task, .. }

@@ -236,6 +236,8 @@ impl World {
                 let (task, run, call) = (task.clone(), exec.clone(), call.id.clone());
                 Event::ToolFinished { task, run, call, record, ms: 200 }
             }
+            // Runs of sheets have no task tree.
+            Effect::Evaluate { .. } => return None,
             Effect::MergeByCode { task, n } => {
                 Event::RunsMerged { task: task.clone(), n: *n, result: ResultParts::default() }
             }
@@ -324,7 +326,7 @@ impl World {
         let task = key.task.as_ref().and_then(|slug| run.task(slug));
         let talks = key.phase == Phase::Execute && task.is_some_and(|task| task.is_loop());
         if talks && (!asked.without_tools || self.misbehaves(5)) && !self.tame && self.random.chance(70) {
-            return Event::CallsAsked { key, calls: self.calls(), repairs, issues };
+            return Event::CallsAsked { key, calls: self.calls(), said: None, repairs, issues };
         }
         let writes = key.phase == Phase::Execute && self.random.chance(40);
         let result = ResultParts {

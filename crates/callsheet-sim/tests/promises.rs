@@ -34,7 +34,9 @@ fn ten_thousand_seeds_keep_every_promise() {
     ];
     let missing: Vec<&Outcome> = all.iter().filter(|outcome| !outcomes.contains(outcome)).collect();
     assert!(missing.is_empty(), "no seed ends or waits with {missing:?}");
-    let missing: Vec<&Limit> = Limit::ALL.iter().filter(|limit| !limits.contains(limit)).collect();
+    // Trees have a limit of their own; runs of seeds are runs of sheets.
+    let of_sheets = Limit::ALL.iter().filter(|limit| **limit != Limit::NoProgress);
+    let missing: Vec<&Limit> = of_sheets.filter(|limit| !limits.contains(limit)).collect();
     assert!(missing.is_empty(), "no seed reaches {missing:?}");
     for kind in ["follow-up", "edit", "retry", "drop"] {
         assert!(kinds.contains(kind), "no seed has a {kind}");

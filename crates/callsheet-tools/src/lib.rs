@@ -12,6 +12,7 @@ pub mod find_files;
 pub mod list_files;
 pub mod read_file;
 pub mod run_command;
+pub mod script;
 pub mod search_text;
 pub mod write_file;
 
@@ -21,6 +22,11 @@ use callsheet_runtime::ports::Tool;
 
 pub use fetch_url::http::{HttpFetch, HttpSettings, Lookup};
 pub use run_command::sandbox::{Enforcement, SandboxStatus, sandbox_status};
+
+/// The tool that starts the processes of templates. It stands beside the registry: no model is offered it.
+pub fn script() -> Arc<dyn Tool> {
+    Arc::new(script::Script::new())
+}
 
 /// All built-in tools, in the order in which a model is shown them.
 pub fn registry() -> Vec<Arc<dyn Tool>> {

@@ -16,6 +16,8 @@ pub enum PromptKey {
     ExecutionLoop,
     /// `task_execution_write`.
     ExecutionWrite,
+    /// `task_handler`.
+    Handler,
     /// `task_list_continue`.
     Continuation,
     /// `task_list_iteration`.
@@ -81,6 +83,22 @@ const GOALS: Slot = need("goals_summary", Cap::Tokens(2_000));
 const OUTPUTS: Slot = need("precursor_with_completed_outputs", Cap::Tokens(24_000));
 const CURRENT_LIST: Slot = need("current_task_list", Cap::Tokens(8_000));
 const PROBLEMS: Slot = need("task_problems", Cap::Tokens(6_000));
+
+const SYSTEM: Slot = Slot { name: "system", part: Part::System, required: true, cap: Cap::Whole };
+const FILES: Slot = Slot { name: "files", part: Part::System, required: true, cap: Cap::Whole };
+
+const HANDLER: &[Slot] = &[
+    SYSTEM,
+    FILES,
+    need("inherited_context", Cap::Whole),
+    need("previous_outputs", Cap::Whole),
+    need("related_material", Cap::Whole),
+    need("inputs", Cap::Whole),
+    need("task", Cap::Whole),
+    need("expected_output", Cap::Whole),
+    need("output_format", Cap::Whole),
+    ISSUES,
+];
 
 const PLAN: &[Slot] = &[
     CATALOG,
@@ -148,6 +166,7 @@ impl PromptKey {
         Self::Execution,
         Self::ExecutionLoop,
         Self::ExecutionWrite,
+        Self::Handler,
         Self::Continuation,
         Self::Iteration,
         Self::Merge,
@@ -161,6 +180,7 @@ impl PromptKey {
             Self::Execution => "task_execution",
             Self::ExecutionLoop => "task_execution_loop",
             Self::ExecutionWrite => "task_execution_write",
+            Self::Handler => "task_handler",
             Self::Continuation => "task_list_continue",
             Self::Iteration => "task_list_iteration",
             Self::Merge => "task_post_exec",
@@ -175,6 +195,7 @@ impl PromptKey {
             Self::Execution => &["task_execution"],
             Self::ExecutionLoop => &["task_execution_loop"],
             Self::ExecutionWrite => &["task_execution_write"],
+            Self::Handler => &["task_handler"],
             Self::Continuation => &["task_list_continue"],
             Self::Iteration => &["task_list_iteration", ITERATION_ALIAS],
             Self::Merge => &["task_post_exec"],
@@ -188,6 +209,7 @@ impl PromptKey {
             Self::Plan => PLAN,
             Self::Refinement => REFINEMENT,
             Self::Execution | Self::ExecutionWrite | Self::ExecutionLoop => EXECUTION,
+            Self::Handler => HANDLER,
             Self::Merge => MERGE,
             Self::Iteration => ITERATION,
             Self::Continuation => CONTINUATION,

@@ -80,6 +80,8 @@ notes! {
     ProblemBlocked = "problem_blocked" ["name", "cause"],
     /// The output of a call of a tool that the skill may not use (spec 7.10).
     ToolRefused = "tool_refused" ["tool"],
+    /// The declared form of a handler's output is JSON; `schema` says which.
+    OutputJson = "output_json" ["schema"],
     /// In place of tool instructions for a skill without tools.
     NoTools = "no_tools" [],
     /// In place of reference contents for a task without references.

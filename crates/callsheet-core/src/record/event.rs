@@ -9,7 +9,7 @@ use crate::spec::{BlobId, ExecRunId, RunId, Settings, Slug, ToolCall};
 
 use super::{
     Answer, CallFault, CallKey, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, PromptFile, ReferenceStage,
-    ResultParts, StopReason, ToolPolicy, ToolRecord, Usage,
+    ResultParts, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
 };
 
 /// Where an adopted list came from.
@@ -158,6 +158,9 @@ pub enum Event {
         key: CallKey,
         /// Calls, ids unique inside the task.
         calls: Vec<ToolCall>,
+        /// Hash of what a handler said and asked for, without ids, for the check of progress.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        said: Option<BlobId>,
         /// Repairs made.
         repairs: Vec<Repair>,
         /// Warnings.
@@ -263,6 +266,21 @@ pub enum Event {
         task: Slug,
         /// For a person and the iteration.
         reason: String,
+    },
+    /// The task tree of a template run: what is executed, whatever becomes of the files it was read from.
+    TreeAdopted {
+        /// All of it.
+        tree: Box<Tree>,
+    },
+    /// A task of the tree was evaluated: opened, judged or closed by pure code.
+    Evaluated {
+        /// Task.
+        task: Slug,
+        /// Number of the evaluation, as in the effect. Written as `number`: `n` is the fact's own.
+        #[serde(rename = "number")]
+        n: u32,
+        /// What it gave.
+        step: Step,
     },
     /// Prompt templates are used for the first time in this run, or with another text than before (spec 8.1). Recorded
     /// before the calls that use them; a resume records those that changed.

@@ -2,9 +2,11 @@
 //! upgraded on reading, so that a record never has to be rewritten.
 
 mod event;
+mod operators;
 mod parts;
 
 pub use event::{Event, ListOrigin};
+pub use operators::{Closed, HandlerPlan, Opened, Plan, Step, Tree};
 pub use parts::{
     Answer, CallFault, CallKey, CallNo, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate, GateKind,
     ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart, ResultParts, StopReason, ToolPolicy,

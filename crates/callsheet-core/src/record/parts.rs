@@ -57,6 +57,13 @@ pub enum EffectKey {
         /// Counts the merges of this task over the whole log.
         n: u32,
     },
+    /// Evaluating a task of a tree.
+    Evaluate {
+        /// Task.
+        task: Slug,
+        /// Counts the evaluations of this task over the whole log.
+        n: u32,
+    },
     /// A gate.
     Gate(Gate),
     /// A question of a tool to a person.
@@ -198,13 +205,23 @@ pub enum Entry {
         /// Verbatim.
         prompt: String,
     },
+    /// A template; its tree follows as `TreeAdopted`.
+    Template {
+        /// Its name.
+        name: String,
+        /// The request it is run for, or its name.
+        prompt: String,
+    },
 }
 
 impl Entry {
     /// The original prompt (spec 2.1).
     pub fn prompt(&self) -> &str {
         match self {
-            Self::Prompt { prompt } | Self::Sheet { prompt } | Self::Skill { prompt } => prompt,
+            Self::Prompt { prompt }
+            | Self::Sheet { prompt }
+            | Self::Skill { prompt }
+            | Self::Template { prompt, .. } => prompt,
         }
     }
 }
@@ -235,6 +252,10 @@ pub enum Outcome {
     LimitReached,
     /// A person stopped it.
     Cancelled,
+    /// The task of a template run failed.
+    TaskFailed,
+    /// Inputs of a template run are missing or of a wrong type, before anything was asked.
+    InputInvalid,
 }
 
 /// Why a model call gave no reply, after the driver's sends (spec 12.1-12.3).

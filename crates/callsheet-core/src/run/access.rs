@@ -1,6 +1,6 @@
 //! What the driver, prompts and views read off a run.
 
-use crate::record::{CallKey, ChangeSet, Entry, Outcome};
+use crate::record::{CallKey, ChangeSet, Entry, Outcome, ToolPolicy};
 use crate::reply::Issue;
 use crate::spec::{ExecRunId, Goals, RunId, Settings, Slug};
 
@@ -88,6 +88,22 @@ impl Run {
     /// Whether a task was listed for the latest follow-up, or for the request if there is none.
     pub fn is_of_latest(&self, task: &TaskRun) -> bool {
         self.follow_ups.is_empty() || task.round > self.rounds_before
+    }
+
+    /// The task tree of a template run, and what was opened of it.
+    pub fn operators(&self) -> &super::Operators {
+        &self.operators
+    }
+
+    /// Whether a task of the tree, or one above it, has spent a budget of its own (spec "Templates" 9).
+    pub fn is_spent(&self, op: &super::TaskOp) -> bool {
+        let Some(tree) = self.operators.tree() else { return false };
+        self.operators.ancestry(op).any(|op| super::limits::spent_of(self, tree, op, 0).is_some())
+    }
+
+    /// Names of the registered tools with what they do, in the order of names.
+    pub fn tools(&self) -> impl Iterator<Item = (&str, ToolPolicy)> {
+        self.tool_policies.iter().map(|(name, policy)| (name.as_str(), *policy))
     }
 
     /// Settings in force.

@@ -4,7 +4,7 @@ use crate::record::{CallFault, CallKey, EffectKey, Event, Outcome, ResultParts};
 use crate::reply::{Issue, Phase, Refinement, Repair};
 use crate::spec::BlobId;
 
-use super::{CallRecord, Effect, Failure, Limit, Reject, Run, Stage, State, limits};
+use super::{CallRecord, Cause, Effect, Failure, Limit, Reject, Run, Stage, State, TaskRun, limits};
 
 impl Run {
     pub(super) fn reply_received(&mut self, event: &Event) -> Result<(), Reject> {
@@ -18,6 +18,9 @@ impl Run {
             attempts.busy_ms = attempts.busy_ms.saturating_add(*ms);
         }
         let tokens = usage.input.saturating_add(usage.output);
+        if let Some(slug) = &key.task {
+            self.operators.call_ended(slug, Some(usage));
+        }
         if let Some(task) = key.task.as_ref().and_then(|slug| self.tasks.get_mut(slug)) {
             task.tokens = task.tokens.saturating_add(tokens);
         }
@@ -140,11 +143,20 @@ impl Run {
     ) -> Result<(), Reject> {
         self.landed(EffectKey::Ask(key.clone()))?;
         self.totals.failed_calls = self.totals.failed_calls.saturating_add(1);
+        if let Some(slug) = &key.task {
+            self.operators.call_ended(slug, None);
+        }
         let max = limits::attempts(self);
+        let handler = key.task.as_ref().and_then(|slug| self.tasks.get(slug)).is_some_and(TaskRun::is_handler);
         let run_is_over = limits::time_is_over(self, at);
         let Some(attempts) = self.attempts_mut(key) else { return Ok(()) };
         match fault {
             CallFault::Cancelled => Ok(()),
+            CallFault::ContextOverflow | CallFault::Configuration if handler => {
+                attempts.close();
+                let cause = if *fault == CallFault::Configuration { Cause::Configuration } else { Cause::Overflow };
+                self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() })
+            }
             CallFault::ContextOverflow => {
                 let exhausted = attempts.overflow(max);
                 if exhausted { self.exhausted(key, Vec::new()) } else { Ok(()) }
@@ -162,14 +174,14 @@ impl Run {
             CallFault::Timeout => {
                 attempts.close();
                 self.reached.insert(Limit::TaskTimeout);
-                let failure = Failure { reason: message.to_owned(), ..Failure::default() };
-                self.phase_failed(key, failure)
+                let cause = Cause::Limit(Limit::TaskTimeout);
+                self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() })
             }
             CallFault::Communication => {
                 attempts.close();
                 attempts.communication = true;
                 let reason = message.to_owned();
-                self.phase_failed(key, Failure { reason, issues: Vec::new(), communication: true })
+                self.phase_failed(key, Failure { reason, communication: true, ..Failure::default() })
             }
         }
     }
@@ -194,7 +206,7 @@ impl Run {
             }
             _ => {
                 let reason = format!("no valid reply after {tries} tries");
-                self.phase_failed(key, Failure { reason, issues, communication: false })
+                self.phase_failed(key, Failure { reason, issues, ..Failure::default() })
             }
         }
     }

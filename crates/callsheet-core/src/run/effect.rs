@@ -54,6 +54,15 @@ pub enum Effect {
         /// Counts the merges of this task.
         n: u32,
     },
+    /// Evaluate a task of the tree; record `Evaluated`.
+    Evaluate {
+        /// Task.
+        task: Slug,
+        /// Counts the evaluations of this task.
+        n: u32,
+        /// What is asked.
+        moment: super::Moment,
+    },
     /// Ask a person at a gate; record `GateAnswered`, or `RunWaiting` when nobody can be asked.
     AskApproval(Gate),
     /// Put a tool's question to a person; record `QuestionAnswered`, or `RunWaiting`.
@@ -104,6 +113,7 @@ impl Effect {
                 EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.id.clone() }
             }
             Self::MergeByCode { task, n } => EffectKey::Merge { task: task.clone(), n: *n },
+            Self::Evaluate { task, n, .. } => EffectKey::Evaluate { task: task.clone(), n: *n },
             Self::AskApproval(gate) => EffectKey::Gate(gate.clone()),
             Self::AskPerson { task, run, call, .. } => {
                 EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }

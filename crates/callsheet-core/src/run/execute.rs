@@ -69,6 +69,7 @@ impl Run {
     }
 
     fn end_execution(&mut self, slug: &Slug) -> Result<bool, Reject> {
+        self.end_process(slug);
         let Some(task) = self.tasks.get_mut(slug) else { return Ok(false) };
         if task.merge.is_some() || !task.runs.iter().all(ExecRun::is_ended) {
             return Ok(false);
@@ -79,6 +80,7 @@ impl Run {
                 reason: first.reason.clone(),
                 issues: failures.iter().flat_map(|failure| failure.issues.clone()).collect(),
                 communication: failures.iter().all(|failure| failure.communication),
+                cause: first.cause,
             };
             self.fail_task(slug, failure)?;
             return Ok(true);
@@ -98,6 +100,23 @@ impl Run {
             attempts: Attempts::default(),
         });
         Ok(true)
+    }
+
+    /// A process has no evaluation: what its call gave is its result.
+    fn end_process(&mut self, slug: &Slug) {
+        let world = self.world;
+        let Some(task) = self.tasks.get(slug).filter(|task| task.is_process()) else { return };
+        let over = |run: &&ExecRun| !run.is_ended() && run.calls.iter().all(|call| call.output().is_some());
+        let Some(id) = task.runs.iter().find(over).map(|run| run.id.clone()) else { return };
+        let Some(run) = self.tasks.get_mut(slug).and_then(|task| task.run_mut(&id)) else { return };
+        let printed = run.calls.iter().find_map(|call| match call.output() {
+            Some(super::ToolOutput::Text { blob, .. }) => Some(blob.clone()),
+            _ => None,
+        });
+        run.result = Some(ResultParts { document: printed, ..ResultParts::default() });
+        run.finished = true;
+        run.finished_world = world;
+        run.attempts.close();
     }
 
     pub(super) fn runs_merged(&mut self, slug: &Slug, n: u32, result: &ResultParts) -> Result<(), Reject> {
@@ -138,7 +157,7 @@ impl Run {
     /// Units whose next model call a limit of the task forbids fail; a merge falls back to code.
     fn end_limited_units(&mut self, slug: &Slug) -> bool {
         let Some(task) = self.tasks.get(slug) else { return false };
-        let Some(limit) = limits::forbids_task_call(task, 0) else { return false };
+        let Some((limit, cause)) = limits::ends_task(self, task) else { return false };
         let mut ended = Vec::new();
         for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| !run.is_ended()) {
             let work = self.execution_owing(task, run).work;
@@ -153,7 +172,7 @@ impl Run {
         for index in ended {
             if let Some(run) = task.runs.get_mut(index) {
                 let reason = format!("its limit {} was reached", limit.name());
-                run.failure = Some(Failure { reason, ..Failure::default() });
+                run.failure = Some(Failure { reason, cause, ..Failure::default() });
                 run.attempts.close();
             }
         }
@@ -176,13 +195,13 @@ impl Run {
     fn end_limited_refinement(&mut self, slug: &Slug) -> Result<bool, Reject> {
         let key = CallKey { phase: crate::reply::Phase::Refine, task: Some(slug.clone()), run: None, n: 0 };
         let Some(task) = self.tasks.get(slug) else { return Ok(false) };
-        let Some(limit) = limits::forbids_task_call(task, 0) else { return Ok(false) };
+        let Some((limit, cause)) = limits::ends_task(self, task) else { return Ok(false) };
         if task.refine.reading.is_some() || self.asks_in_flight(&key) {
             return Ok(false);
         }
         self.reached.insert(limit);
         let reason = format!("its limit {} was reached", limit.name());
-        self.fail_task(slug, Failure { reason, ..Failure::default() })?;
+        self.fail_task(slug, Failure { reason, cause, ..Failure::default() })?;
         Ok(true)
     }
 

@@ -29,7 +29,9 @@ impl Run {
                 self.task_refined(key, refinement, repairs, issues)
             }
             Event::RunFinished { key, result, repairs, issues } => self.run_finished(key, result, repairs, issues),
-            Event::CallsAsked { key, calls, repairs, issues } => self.calls_asked(key, calls, repairs, issues),
+            Event::CallsAsked { key, calls, said, repairs, issues } => {
+                self.calls_asked(key, calls, said.as_ref(), repairs, issues)
+            }
             Event::ReferencesChecked { task, n, stage, issues } => self.references_checked(task, *n, *stage, issues),
             Event::ToolFinished { task, run, call, record, ms } => self.tool_finished(task, run, call, record, *ms),
             Event::QuestionAnswered { task, run, call, output } => self.question_answered(task, run, call, output),
@@ -43,6 +45,8 @@ impl Run {
                 self.expect_task(task)?;
                 self.fail_task(task, failure)
             }
+            Event::TreeAdopted { tree } => self.tree_adopted(tree),
+            Event::Evaluated { task, n, step } => self.tree_evaluated(task, *n, step),
             Event::PromptsUsed { prompts } => {
                 self.told.used(prompts);
                 Ok(())
@@ -86,7 +90,10 @@ impl Run {
     }
 
     fn started(&mut self, key: &EffectKey) -> Result<(), Reject> {
-        let startable = !matches!(key, EffectKey::Read(_) | EffectKey::Check { .. } | EffectKey::Merge { .. });
+        let startable = !matches!(
+            key,
+            EffectKey::Read(_) | EffectKey::Check { .. } | EffectKey::Merge { .. } | EffectKey::Evaluate { .. }
+        );
         if !startable || self.in_flight.contains(key) {
             return Err(Reject::NotStartable(key.clone()));
         }
@@ -99,6 +106,7 @@ impl Run {
                     if call.phase != crate::reply::Phase::Refine {
                         self.enter_running(task)?;
                     }
+                    self.operators.call_started(task);
                     if let Some(task) = self.tasks.get_mut(task) {
                         task.calls_started = task.calls_started.saturating_add(1);
                     }

@@ -7,7 +7,7 @@ use crate::spec::{ApprovalMode, Slug, ToolEffect};
 
 use super::steps::Advance;
 use super::task::{SetKey, SetStage};
-use super::{Reject, Run, Stage, State, TaskRun, ToolState};
+use super::{Reject, Run, State, TaskRun, ToolState};
 
 impl Run {
     /// Whether the task may run as far as spec 2.7 is concerned.
@@ -107,7 +107,7 @@ impl Run {
     }
 
     pub(super) fn gate_answered(&mut self, gate: &Gate, answer: &Answer) -> Result<(), Reject> {
-        if self.stage != Stage::Pass {
+        if !self.stage.is_working() {
             return Err(Reject::Concluding);
         }
         if !self.open_gates().any(|open| open == *gate) {
@@ -221,7 +221,7 @@ impl Run {
 
     /// Nobody can be asked: gates and questions rest until an answer or a resume (spec 11.8).
     pub(super) fn wait_for_person(&mut self, outcome: Outcome) -> Result<(), Reject> {
-        let waits = self.stage == Stage::Pass
+        let waits = self.stage.is_working()
             && match outcome {
                 Outcome::ApprovalRequired => self.open_gates().next().is_some(),
                 Outcome::InputRequired => self.has_question(),

@@ -3,7 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ExecRun, LimitUse, Run, TaskRun};
+use crate::spec::Slug;
+
+use super::{Cause, ExecRun, LimitUse, Run, TaskRun};
 
 /// The limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -37,11 +39,13 @@ pub enum Limit {
     MaxTurns,
     /// Three repeated calls of a loop task (spec 10.7).
     RepeatedCalls,
+    /// `no_progress_repeats`: equal turns of a handler in a row (spec "Templates" 9).
+    NoProgress,
 }
 
 impl Limit {
     /// All limits.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Jobs,
         Self::Parallel,
         Self::Exclusive,
@@ -56,6 +60,7 @@ impl Limit {
         Self::TaskTokens,
         Self::MaxTurns,
         Self::RepeatedCalls,
+        Self::NoProgress,
     ];
 
     /// The name a person sets it by.
@@ -73,6 +78,7 @@ impl Limit {
             Self::TaskTimeout => "timeout_seconds",
             Self::MaxTurns => "max_turns",
             Self::RepeatedCalls => "repeated_calls",
+            Self::NoProgress => "no_progress_repeats",
         }
     }
 }
@@ -137,6 +143,75 @@ pub(super) fn forbids_task_call(task: &TaskRun, starting: u32) -> Option<Limit> 
     None
 }
 
+/// The limit that ends a unit of the task whose next thing is a model call: one of its own, or one of a task of the
+/// tree above it.
+pub(super) fn ends_task(run: &Run, task: &TaskRun) -> Option<(Limit, Cause)> {
+    if let Some(limit) = forbids_task_call(task, 0).or_else(|| forbids_turn(run, task)) {
+        return Some((limit, Cause::Limit(limit)));
+    }
+    spent_above(run, task, 0).map(|limit| (limit, Cause::AboveLimit(limit)))
+}
+
+/// A handler may have as many assistant messages as its limit says; the next one is not asked for (spec "Templates" 9).
+fn forbids_turn(run: &Run, task: &TaskRun) -> Option<Limit> {
+    if !task.is_handler() {
+        return None;
+    }
+    let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
+    let max = own.unwrap_or(run.settings.limits.max_turns);
+    task.runs.iter().any(|exec| turn(exec) > max).then_some(Limit::MaxTurns)
+}
+
+/// The spent budget of a task of the tree that the task belongs to, itself or above: calls, tokens, cost, time.
+/// `starting` calls below the same tasks are listed and not started yet.
+pub(super) fn spent_above(run: &Run, task: &TaskRun, starting: u32) -> Option<Limit> {
+    let tree = run.operators.tree()?;
+    let op = run.operators.of_leaf(&task.task.slug)?;
+    run.operators.ancestry(op).find_map(|op| spent_of(run, tree, op, starting))
+}
+
+/// The spent budget of one task of the tree.
+pub(super) fn spent_of(run: &Run, tree: &crate::record::Tree, op: &super::TaskOp, starting: u32) -> Option<Limit> {
+    let limits = &run.operators.node(tree, op)?.limits;
+    let spent = &op.spent;
+    if limits.max_calls.is_some_and(|max| spent.calls.saturating_add(starting) >= max) {
+        return Some(Limit::TaskCalls);
+    }
+    if limits.max_tokens.is_some_and(|max| spent.tokens() >= max) {
+        return Some(Limit::TaskTokens);
+    }
+    if limits.max_cost_usd.is_some_and(|max| spent.cost_usd >= max) {
+        return Some(Limit::MaxCost);
+    }
+    let time = limits.timeout_seconds.map(|seconds| u64::from(seconds).saturating_mul(1_000));
+    time.is_some_and(|max| op.clock.spent_ms(run.now) >= max).then_some(Limit::TaskTimeout)
+}
+
+/// Whether a call has to wait for others of the same budgets to return what they reserved (spec "Templates" 9): nothing
+/// above it may overspend.
+pub(super) fn waits_for_reserve(run: &Run, task: &TaskRun, reserved: u64) -> bool {
+    let Some(tree) = run.operators.tree() else { return false };
+    let Some(op) = run.operators.of_leaf(&task.task.slug) else { return false };
+    let own = match op.opened.as_ref().map(|opened| &opened.plan) {
+        Some(crate::record::Plan::Handler(plan)) => plan.reserve,
+        _ => return false,
+    };
+    run.operators.ancestry(op).any(|op| {
+        let Some(max) = run.operators.node(tree, op).and_then(|node| node.limits.max_tokens) else { return false };
+        let others = op.spent.reserved.saturating_add(reserved);
+        // A call alone may always be made: its reply is charged as it is.
+        others > 0 && op.spent.tokens().saturating_add(others).saturating_add(own) > max
+    })
+}
+
+/// Equal turns in a row after which a handler ends.
+pub(super) fn no_progress_repeats(run: &Run, task: &Slug) -> usize {
+    let op = run.operators.of_leaf(task);
+    let node = run.operators.tree().zip(op).and_then(|(tree, op)| run.operators.node(tree, op));
+    let own = node.and_then(|node| node.limits.no_progress_repeats);
+    usize::try_from(own.unwrap_or(run.settings.limits.no_progress_repeats)).unwrap_or(usize::MAX).max(1)
+}
+
 pub(super) fn task_timeout_ms(run: &Run, task: &TaskRun) -> u64 {
     let own = task.skill.as_ref().and_then(|skill| skill.limits.timeout_seconds);
     u64::from(own.unwrap_or(run.settings.limits.timeout_seconds)).saturating_mul(1_000)
@@ -159,7 +234,7 @@ pub(super) fn deadline_ms(run: &Run, task: Option<&TaskRun>) -> u64 {
 
 /// The limit that withdraws the tools of a conversation at its next turn.
 pub(super) fn withdraws_tools(run: &Run, task: &TaskRun, exec: &ExecRun) -> Option<Limit> {
-    if !exec.is_loop {
+    if !exec.is_loop || task.is_handler() {
         return None;
     }
     if exec.repeats >= REPEATED_CALLS {

@@ -2,15 +2,16 @@
 
 use crate::record::CallKey;
 use crate::reply::{Issue, Phase, Repair};
-use crate::spec::{ToolCall, ToolEffect};
+use crate::spec::{BlobId, ExecRunId, Slug, ToolCall, ToolEffect};
 
-use super::{ExecRun, Reject, Run, ToolOutput, ToolRun, ToolState, Turn, limits};
+use super::{Cause, ExecRun, Failure, Limit, Reject, Run, ToolOutput, ToolRun, ToolState, Turn, limits};
 
 impl Run {
     pub(super) fn calls_asked(
         &mut self,
         key: &CallKey,
         calls: &[ToolCall],
+        said: Option<&BlobId>,
         repairs: &[Repair],
         issues: &[Issue],
     ) -> Result<(), Reject> {
@@ -27,7 +28,9 @@ impl Run {
             }
         }
         let withdrawn = limits::withdraws_tools(self, task, run);
-        let answered = self.answer_repeats(run, calls);
+        let handler = task.is_handler();
+        let answered =
+            if handler { calls.iter().cloned().map(ToolRun::new).collect() } else { self.answer_repeats(run, calls) };
         self.accept(key, repairs, issues)?;
         self.enter_running(slug)?;
         if let Some(limit) = withdrawn {
@@ -46,12 +49,31 @@ impl Run {
         let repeats = answered.iter().filter(|call| call.output().is_some()).count();
         run.repeats = run.repeats.saturating_add(u32::try_from(repeats).unwrap_or(u32::MAX));
         let ids = calls.iter().map(|call| call.id.clone()).collect();
-        run.turns.push(Turn { key: key.clone(), reply, calls: ids });
+        run.turns.push(Turn { key: key.clone(), reply, calls: ids, said: said.cloned() });
         run.calls.extend(answered);
+        if handler {
+            self.end_without_progress(slug, id);
+            return Ok(());
+        }
         if let Some(limit) = self.tasks.get(slug).and_then(|task| limits::withdraws_tools(self, task, task.run(id)?)) {
             self.reached.insert(limit);
         }
         Ok(())
+    }
+
+    /// A handler that says and asks for the same several times in a row ends (spec "Templates" 9).
+    fn end_without_progress(&mut self, slug: &Slug, id: &ExecRunId) {
+        let repeats = limits::no_progress_repeats(self, slug);
+        let Some(run) = self.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return };
+        let last = run.turns.last().and_then(|turn| turn.said.clone());
+        let equal = run.turns.iter().rev().take_while(|turn| last.is_some() && turn.said == last).count();
+        if equal < repeats {
+            return;
+        }
+        let reason = format!("{equal} turns in a row were the same");
+        run.failure = Some(Failure { reason, cause: Cause::NoProgress, ..Failure::default() });
+        run.attempts.close();
+        self.reached.insert(Limit::NoProgress);
     }
 
     /// Calls of a turn, those equal to an earlier one with no call since that does more than read answered from it.

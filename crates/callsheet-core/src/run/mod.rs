@@ -31,10 +31,8 @@
 //! # Where new things go
 //!
 //! * A new fact: `record::Event`, then the fold in the file of its idea. A new limit: `limits`, nowhere else.
-//! * A template operator (sequential, reduce, director loop) is a nested state of this same machine: `steps` is the
-//!   operator "sequence of concurrent steps", and holds its position in `Pass`. Another operator gets a file beside
-//!   it, with a position type of its own and the same three parts (fold, settle, units), and `Stage` gets a variant
-//!   that holds a tree of such positions; leaves are `TaskRun`s, so units, gates, limits and resume stay as they are.
+//! * A template operator: a file in `operators`, which says how. A tree of operators is a stage of this same machine
+//!   ([`Stage::Operate`]); its leaves are `TaskRun`s, so units, gates, limits and resume are the same code.
 
 mod access;
 mod attempts;
@@ -47,6 +45,7 @@ mod gates;
 pub mod limits;
 mod lists;
 mod loops;
+mod operators;
 mod reject;
 mod resume;
 mod rounds;
@@ -64,9 +63,12 @@ pub use access::{LimitUse, Problem, ProblemKind};
 pub use attempts::Attempts;
 pub use effect::{Asked, Effect};
 pub use limits::Limit;
+pub use operators::{Moment, OpState, Operators, Place, Spent, TaskOp, Work};
 pub use reject::Reject;
 pub use state::{Stage, State, Stopwatch};
-pub use task::{AppliedSet, Check, ExecRun, Failure, Merge, RunInput, TaskRun, ToolOutput, ToolRun, ToolState, Turn};
+pub use task::{
+    AppliedSet, Cause, Check, ExecRun, Failure, Merge, RunInput, TaskRun, ToolOutput, ToolRun, ToolState, Turn,
+};
 pub use totals::{CallRecord, Totals};
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -103,6 +105,8 @@ pub struct Run {
     /// Former slugs of renamed tasks (spec 6.4).
     aliases: BTreeMap<Slug, Slug>,
     pass: Pass,
+    /// The task tree of a template run.
+    operators: Operators,
     before_run: Option<Gate>,
     writer_approval: bool,
     gates: u32,

@@ -89,7 +89,8 @@ impl Run {
         let to = match task.state {
             State::Refining | State::Cancelled => State::Planned,
             State::Running => State::Ready,
-            State::Failed if unreachable => State::Planned,
+            // The result of a leaf of a task tree is made of its failure.
+            State::Failed if unreachable && !task.is_handler() => State::Planned,
             _ => {
                 task.checked = None;
                 return;
@@ -145,7 +146,11 @@ impl Run {
             Stage::Conclude(outcome) | Stage::Concluded(outcome) => Some(outcome),
             _ => None,
         };
-        if !self.list_adopted {
+        if self.operators.tree().is_some() {
+            self.operators.forget_flights();
+            let over = self.operators.top().and_then(|top| top.closed.as_ref()).map(|closed| closed.outcome);
+            self.stage = over.map_or(Stage::Operate, Stage::Conclude);
+        } else if !self.list_adopted {
             if ended.is_some() {
                 self.plan = self.plan.renewed();
             }

@@ -19,6 +19,13 @@ impl Run {
                     }
                     moved
                 }
+                Stage::Operate => {
+                    let moved = self.settle_tree()?;
+                    if !moved {
+                        self.tasks.settled();
+                    }
+                    moved
+                }
                 Stage::Iterate => self.end_overdue_tasks()?,
                 _ => false,
             };
@@ -134,7 +141,7 @@ impl Run {
     }
 
     /// A task whose time is over fails (spec 12.6).
-    fn end_overdue_tasks(&mut self) -> Result<bool, Reject> {
+    pub(super) fn end_overdue_tasks(&mut self) -> Result<bool, Reject> {
         self.refresh();
         // The time of a task passes only while it holds a slot.
         let mut overdue: Vec<Slug> = self
@@ -150,7 +157,8 @@ impl Run {
         for slug in &overdue {
             self.reached.insert(Limit::TaskTimeout);
             let reason = "its time was over".to_owned();
-            self.fail_task(slug, super::Failure { reason, ..super::Failure::default() })?;
+            let cause = super::Cause::Limit(Limit::TaskTimeout);
+            self.fail_task(slug, super::Failure { reason, cause, ..super::Failure::default() })?;
         }
         Ok(!overdue.is_empty())
     }

@@ -95,8 +95,7 @@ impl State {
     }
 }
 
-/// What a run as a whole is doing. One stage at a time; a template operator will be a stage of its own kind that
-/// holds the states of its children (see the module documentation of `run`).
+/// What a run as a whole is doing. One stage at a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Stage {
     /// No fact yet.
@@ -108,6 +107,8 @@ pub enum Stage {
     AwaitList,
     /// A pass over the steps of the list (spec 2.6-2.9).
     Pass,
+    /// A task tree goes its way (spec "Templates" 8).
+    Operate,
     /// The iteration call and its retries (spec 2.11).
     Iterate,
     /// The call that makes a list of a follow-up, and its retries (spec 2.17).
@@ -116,6 +117,13 @@ pub enum Stage {
     Conclude(Outcome),
     /// The report is written.
     Concluded(Outcome),
+}
+
+impl Stage {
+    /// Tasks run, and people may be asked.
+    pub fn is_working(self) -> bool {
+        matches!(self, Self::Pass | Self::Operate)
+    }
 }
 
 /// A clock that is driven by the times of facts: it counts while something is in flight, so time in which only a

@@ -164,7 +164,7 @@ impl Run {
             }
             ReferenceStage::Start => {
                 let reason = "a reference does not hold any more".to_owned();
-                self.fail_task(slug, Failure { reason, issues: issues.to_vec(), communication: false })
+                self.fail_task(slug, Failure { reason, issues: issues.to_vec(), ..Failure::default() })
             }
         }
     }
@@ -209,7 +209,7 @@ impl Run {
         self.tasks.of_step(step).filter(|task| !task.state.is_ended())
     }
 
-    fn start_tasks(&mut self, step: usize) -> Result<bool, Reject> {
+    pub(super) fn start_tasks(&mut self, step: usize) -> Result<bool, Reject> {
         let ready: Vec<Slug> = self
             .tasks
             .startable(step)
@@ -219,6 +219,9 @@ impl Run {
         let mut moved = false;
         for slug in ready {
             let world = self.world;
+            if self.tasks.get(&slug).is_some_and(|task| !self.writes_alone(task)) {
+                continue;
+            }
             let Some(task) = self.tasks.get_mut(&slug) else { continue };
             if task.task.references.is_empty() || task.checked == Some(world) {
                 self.build_runs(&slug);

@@ -5,7 +5,7 @@ use crate::record::{CallKey, ChangeSet, ReferenceStage, RefusedPart, ResultParts
 use crate::reply::{Issue, Refinement};
 use crate::spec::{BlobId, ExecRunId, Reference, SkillMode, SkillPolicy, Slug, Task, ToolCall};
 
-use super::{Attempts, State, Stopwatch};
+use super::{Attempts, Limit, State, Stopwatch};
 
 /// Why a task or an execution run failed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,6 +16,26 @@ pub struct Failure {
     pub issues: Vec<Issue>,
     /// All of it was communication (spec 12.3, 12.4).
     pub communication: bool,
+    /// What ended it, where a rule asks.
+    pub cause: Cause,
+}
+
+/// What ended a task or an execution run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Cause {
+    /// See the reason.
+    #[default]
+    Other,
+    /// A limit of its own.
+    Limit(Limit),
+    /// A limit of a task of the tree above it (spec "Templates" 9).
+    AboveLimit(Limit),
+    /// The prompt did not fit the window.
+    Overflow,
+    /// Refused credentials, unknown model and the like.
+    Configuration,
+    /// Equal turns in a row (spec "Templates" 9).
+    NoProgress,
 }
 
 /// A reference check that is owed.
@@ -187,7 +207,17 @@ impl TaskRun {
 
     /// Whether the skill's tasks are tool conversations (spec 10.7).
     pub fn is_loop(&self) -> bool {
-        self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Loop)
+        self.skill.as_ref().is_some_and(|skill| matches!(skill.mode, SkillMode::Loop | SkillMode::Handler))
+    }
+
+    /// Whether it is the handler of an atomic task of a template (spec "Templates" 1).
+    pub fn is_handler(&self) -> bool {
+        self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Handler)
+    }
+
+    /// Whether it is a process, for which no model is asked.
+    pub fn is_process(&self) -> bool {
+        self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Process)
     }
 }
 
@@ -258,6 +288,8 @@ pub struct Turn {
     pub reply: Option<BlobId>,
     /// Ids of its calls, in order; the calls themselves are in `ExecRun::calls`.
     pub calls: Vec<String>,
+    /// Hash of what it said and asked for, without ids; `None` for tasks of sheets.
+    pub said: Option<BlobId>,
 }
 
 /// A tool call of an execution run.

@@ -254,6 +254,15 @@ impl Tasks {
         Some((place, self.list.get(*number)?))
     }
 
+    /// Something that all tasks share has changed: those that have not ended are looked at again.
+    pub fn look_again(&mut self) {
+        for number in 0..self.list.len() {
+            if self.list.get(number).is_some_and(|task| !task.state.is_ended()) {
+                self.mark(number);
+            }
+        }
+    }
+
     /// Nothing can be moved any more until something happens.
     pub fn settled(&mut self) {
         self.unsettled.clear();

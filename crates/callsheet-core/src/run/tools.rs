@@ -5,7 +5,7 @@ use crate::reply::Issue;
 use crate::spec::{BlobId, ExecRunId, Slug, ToolEffect};
 
 use super::task::{PendingSet, SetKey, SetSource, SetStage};
-use super::{AppliedSet, ExecRun, Failure, Reject, Run, Stage, State, TaskRun, ToolOutput, ToolRun, ToolState, limits};
+use super::{AppliedSet, ExecRun, Failure, Reject, Run, State, TaskRun, ToolOutput, ToolRun, ToolState, limits};
 
 impl Run {
     fn tool_mut(&mut self, task: &Slug, run: &ExecRunId, call: &str) -> Option<&mut ToolRun> {
@@ -68,7 +68,7 @@ impl Run {
         output: &BlobId,
     ) -> Result<(), Reject> {
         let key = EffectKey::Question { task: task.clone(), run: run.clone(), call: call.to_owned() };
-        if self.stage != Stage::Pass {
+        if !self.stage.is_working() {
             return Err(Reject::Concluding);
         }
         if !self.open_questions().any(|open| open == key) {
@@ -148,7 +148,7 @@ impl Run {
             owner.result = None;
             if owner.attempts.refuse(issues.to_vec(), reply, max) {
                 let reason = format!("no valid reply after {max} tries");
-                owner.failure = Some(Failure { reason, issues: issues.to_vec(), communication: false });
+                owner.failure = Some(Failure { reason, issues: issues.to_vec(), ..Failure::default() });
                 self.reached.insert(super::Limit::Attempts);
             }
             return Ok(());

@@ -55,6 +55,8 @@ struct Desk<'a> {
     effects: Vec<Effect>,
     starting: u32,
     task_starting: BTreeMap<&'a Slug, u32>,
+    /// Calls and reserved tokens of listed calls, by the task of the tree they count for.
+    op_starting: BTreeMap<&'a Slug, (u32, u64)>,
     exclusive: BTreeSet<String>,
     blocked: Option<Limit>,
     reached: BTreeSet<Limit>,
@@ -69,6 +71,7 @@ impl<'a> Desk<'a> {
             effects: Vec::new(),
             starting: 0,
             task_starting: BTreeMap::new(),
+            op_starting: BTreeMap::new(),
             exclusive,
             blocked: None,
             reached: BTreeSet::new(),
@@ -95,6 +98,7 @@ impl<'a> Desk<'a> {
                 let of_task = task.map(|task| self.task_starting.get(&task.task.slug).copied().unwrap_or(0));
                 limits::forbids_call(self.run, self.starting)
                     .or_else(|| task.and_then(|task| limits::forbids_task_call(task, of_task.unwrap_or(0))))
+                    .or_else(|| task.and_then(|task| self.budget_forbids(task)))
             }
             Effect::RunTool { call, .. } if self.exclusive.contains(&call.name) => Some(Limit::Exclusive),
             Effect::RunTool { .. } | Effect::ApplyChanges { .. } => limits::forbids_work(self.run),
@@ -109,6 +113,7 @@ impl<'a> Desk<'a> {
             Effect::AskModel(_) => {
                 self.starting = self.starting.saturating_add(1);
                 if let Some(task) = task {
+                    self.reserve(task);
                     *self.task_starting.entry(&task.task.slug).or_insert(0) += 1;
                 }
             }
@@ -118,6 +123,28 @@ impl<'a> Desk<'a> {
             _ => {}
         }
         true
+    }
+
+    /// The budget of a task of the tree that has no room for one more call beside those in flight and listed.
+    fn budget_forbids(&self, task: &TaskRun) -> Option<Limit> {
+        let op = self.run.operators.of_leaf(&task.task.slug)?;
+        self.run.operators.ancestry(op).find_map(|op| {
+            let (calls, reserved) = self.op_starting.get(&op.id).copied().unwrap_or_default();
+            let waits = limits::waits_for_reserve(self.run, task, reserved);
+            limits::spent_above(self.run, task, calls).or(waits.then_some(Limit::TaskTokens))
+        })
+    }
+
+    fn reserve(&mut self, task: &TaskRun) {
+        let Some(op) = self.run.operators.of_leaf(&task.task.slug) else { return };
+        let reserve = match op.opened.as_ref().map(|opened| &opened.plan) {
+            Some(crate::record::Plan::Handler(plan)) => plan.reserve,
+            _ => 0,
+        };
+        for op in self.run.operators.ancestry(op) {
+            let (calls, reserved) = self.op_starting.entry(&op.id).or_default();
+            (*calls, *reserved) = (calls.saturating_add(1), reserved.saturating_add(reserve));
+        }
     }
 
     /// Units that hold a slot: all that is in flight, or else the next thing.
@@ -188,7 +215,7 @@ impl Run {
         let (mut effects, blocked, reached) = self.work();
         self.reached.extend(reached);
         if let (true, Some(limit)) = (effects.is_empty(), blocked)
-            && matches!(self.stage, Stage::Prepare | Stage::Pass | Stage::Iterate | Stage::Continue)
+            && matches!(self.stage, Stage::Prepare | Stage::Pass | Stage::Operate | Stage::Iterate | Stage::Continue)
             && limit != Limit::Exclusive
         {
             self.stage = Stage::Conclude(Outcome::LimitReached);
@@ -209,8 +236,14 @@ impl Run {
                 let effects = if applies.is_empty() { vec![Effect::Conclude(outcome)] } else { applies };
                 (effects, None, BTreeSet::new())
             }
-            Stage::Prepare | Stage::Pass | Stage::Iterate | Stage::Continue => {
+            Stage::Prepare | Stage::Pass | Stage::Operate | Stage::Iterate | Stage::Continue => {
                 let mut desk = Desk::new(self);
+                for effect in self.evaluations() {
+                    if !desk.has_slot() {
+                        break;
+                    }
+                    desk.put(effect);
+                }
                 for effect in self.abandoned_applies(false) {
                     desk.put(effect);
                 }
@@ -249,7 +282,7 @@ impl Run {
     }
 
     fn units_of<'a>(&self, task: &'a TaskRun) -> impl Iterator<Item = Unit<'a>> {
-        let passing = self.stage == Stage::Pass;
+        let passing = self.stage.is_working();
         let check = (passing && task.check.is_some()).then_some(Unit::Check(task));
         let refines = task.state == State::Refining && (passing || task.refine.admitted);
         let refine = refines.then_some(Unit::Refine(task));
@@ -347,6 +380,9 @@ impl Run {
             return owing;
         }
         if run.calls.iter().all(|call| call.output().is_some()) {
+            if task.is_process() {
+                return owing;
+            }
             owing.work.push(self.ask_or_read(Phase::Execute, Some(task), Some(run), &run.attempts));
             return owing;
         }
@@ -428,7 +464,7 @@ impl Run {
 
     /// Open gates in the order they were opened, then questions; also while the run waits for somebody who is not there.
     pub fn asking(&self) -> Vec<Effect> {
-        if self.stage != Stage::Pass {
+        if !self.stage.is_working() {
             return Vec::new();
         }
         let mut gates: Vec<Gate> = self.open_gates().collect();

@@ -13,6 +13,10 @@ pub enum SkillMode {
     Interpret,
     /// A bounded tool conversation (spec 10.7).
     Loop,
+    /// A handler of a template: a tool conversation that ends at its own limits (spec "Templates" 9).
+    Handler,
+    /// A process; no model is asked.
+    Process,
 }
 
 /// Limits a skill sets for its own tasks (spec 7.3); `None` takes the run's.

@@ -70,6 +70,11 @@ impl Query {
         Self { text: text.to_owned(), ..Self::default() }
     }
 
+    /// From the task of a template, with its tags as hints.
+    pub fn of_template(template: &Template) -> Self {
+        Self { hints: template.tags.clone(), ..Self::of_node(&template.body) }
+    }
+
     /// From a task of any operator.
     pub fn of_node(node: &Node) -> Self {
         let intent = &node.intent;
@@ -219,7 +224,8 @@ fn ratio(part: usize, whole: usize) -> f64 {
 }
 
 fn cosine(a: &BTreeMap<String, f64>, b: &BTreeMap<String, f64>) -> f64 {
-    let dot: f64 = a.iter().filter_map(|(term, weight)| Some(weight * b.get(term)?)).sum();
+    // A sum of nothing would be a negative zero.
+    let dot = a.iter().filter_map(|(term, weight)| Some(weight * b.get(term)?)).fold(0.0, |sum, part| sum + part);
     let length = |terms: &BTreeMap<String, f64>| terms.values().map(|weight| weight * weight).sum::<f64>().sqrt();
     let lengths = length(a) * length(b);
     if lengths > 0.0 { dot / lengths } else { 0.0 }

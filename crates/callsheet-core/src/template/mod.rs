@@ -7,6 +7,8 @@
 
 mod bind;
 mod check;
+mod choose;
+mod from_sheet;
 mod grammar;
 mod issue;
 mod known;
@@ -22,13 +24,15 @@ mod xml;
 
 pub use bind::*;
 pub use check::{Layer, Library, Loaded, TemplateFile};
+pub use choose::{Automatic, Choice, choose_automatically, choose_for_subtask};
+pub use from_sheet::{lower_sheet, sheet_template};
 pub use grammar::{issue_schema, json_schema, xml_schema};
 pub use issue::{Code, Issue, Related, Severity};
-pub use known::Known;
+pub use known::{FindSchema, Known};
 pub use matching::{Match, Parts, Query, match_templates, tokens};
 pub use place::{Bytes, Lines, Place, Spot};
 pub use print::{Printed, print_templates};
-pub use read::{FileReading, read_file, read_file_with, read_text};
+pub use read::{FileReading, Outermost, read_file, read_file_with, read_text};
 pub use result::*;
 pub use tree::defaults as context_defaults;
 pub use tree::*;

@@ -88,5 +88,7 @@ fn outcome_word(outcome: Outcome) -> &'static str {
         Outcome::Misconfigured => "misconfigured",
         Outcome::LimitReached => "limit_reached",
         Outcome::Cancelled => "cancelled",
+        Outcome::TaskFailed => "task_failed",
+        Outcome::InputInvalid => "input_invalid",
     }
 }

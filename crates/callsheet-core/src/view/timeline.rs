@@ -66,6 +66,7 @@ fn words(effect: &EffectKey) -> String {
         EffectKey::Check { task, .. } => format!("check {task}"),
         EffectKey::Tool { task, call, .. } => format!("tool {call} of {task}"),
         EffectKey::Merge { task, .. } => format!("merge {task}"),
+        EffectKey::Evaluate { task, .. } => format!("evaluate {task}"),
         EffectKey::Gate(gate) => format!("gate {}", gate.n),
         EffectKey::Question { task, .. } => format!("question of {task}"),
         EffectKey::Apply { task, .. } => format!("apply {task}"),

@@ -17,6 +17,12 @@ impl Fixture {
         self.sections.iter().filter(|(title, _)| title != "expect").map(|(title, body)| (title.as_str(), body.as_str()))
     }
 
+    /// The expected output, as it stands.
+    #[allow(dead_code, reason = "not every test looks at it")]
+    pub fn expect(&self) -> String {
+        self.sections.iter().filter(|(title, _)| title == "expect").map(|(_, body)| body.as_str()).collect()
+    }
+
     /// Paragraphs and codes of the `covers:` line.
     pub fn covers(&self) -> Vec<&str> {
         let line = self.head.lines().find_map(|line| line.strip_prefix("covers:")).unwrap_or_default();

@@ -5,21 +5,23 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::grammar::Form;
 use callsheet_core::prompt::{
-    ContinuationPrompt, ExecutionKind, ExecutionPrompt, IterationPrompt, MergePrompt, PlanPrompt, RefinementPrompt,
-    Rendered, Retry,
+    ContinuationPrompt, ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, MergePrompt, PlanPrompt,
+    RefinementPrompt, Rendered, Retry,
 };
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
 use callsheet_core::spec::{BlobId, Skill, TokenCount, ToolSpec};
+use callsheet_core::template::DataSource;
 use serde::{Deserialize, Serialize};
 
 use crate::ports::{Capabilities, Message, Model, ModelFault, ModelInfo, ModelRequest};
 use crate::references::{Allowance, Level, Request, Resolved, Wanted, resolve};
 
 use super::constraint::Notation;
+use super::handler::Sources;
 use super::known::{self, Texts};
 use super::work::Work;
-use super::{DriveFault, World, constraint, conversation};
+use super::{DriveFault, World, constraint, conversation, handler};
 
 /// From here on a window is long enough for replies with reasoning.
 const LONG_WINDOW: u32 = 65_536;
@@ -35,6 +37,15 @@ pub struct PromptRecord {
     /// Project files shown in part, with the hash of the whole file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shown_in_part: BTreeMap<String, BlobId>,
+    /// Of a handler: the files it was shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<DataSource>,
+    /// Of a handler: the strongest source that gave a file (spec "Templates" 5).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub context_source: String,
+    /// Of a handler: files that are not there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl PromptRecord {
@@ -99,6 +110,13 @@ enum Job {
         prompt: Box<MergePrompt>,
         documents: Vec<(String, Option<BlobId>)>,
     },
+    /// A handler of a template.
+    Handler {
+        prompt: Box<HandlerPrompt>,
+        later: Vec<Message>,
+        tools: Vec<ToolSpec>,
+        sources: Sources,
+    },
 }
 
 /// Takes from the run what the call needs.
@@ -108,6 +126,9 @@ pub(super) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model)
     let notation = Notation::of(model.info(), &world.refused_constraints);
     let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
     let skill_limit = task.and_then(|task| task.skill.as_ref()).and_then(|skill| skill.limits.reference_tokens);
+    if let Some(task) = task.filter(|task| task.is_handler()) {
+        return handler_parts(world, run, asked, task, model);
+    }
     let wanted = task.map(|task| wanted(run, task, asked)).unwrap_or_default();
     let mut parts = Parts {
         job: job(world, run, asked, model.info(), notation)?,
@@ -130,6 +151,46 @@ pub(super) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model)
     }
     parts.describe();
     Ok(parts)
+}
+
+/// The call of a handler: its own files and budgets, and the conversation so far.
+fn handler_parts(
+    world: &World,
+    run: &Run,
+    asked: &Asked,
+    task: &TaskRun,
+    model: &dyn Model,
+) -> Result<Parts, DriveFault> {
+    let capabilities = model.info().capabilities;
+    let policy = task.skill.clone().unwrap_or_default();
+    let offered = world.offered_tools(&policy.tools);
+    let text_tools = if capabilities.tools { Vec::new() } else { offered.clone() };
+    let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
+    let exec = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
+    let handler::Told { prompt, wanted, fraction, sources } = handler::told(world, run, task, &text_tools)?;
+    let window = model.info().window.unwrap_or(handler::UNKNOWN_WINDOW);
+    let fraction = fraction.unwrap_or(run.settings().limits.max_context_fraction);
+    Ok(Parts {
+        job: Job::Handler {
+            prompt: Box::new(prompt),
+            later: conversation::later(world, run, task, exec, asked)?,
+            tools: offered,
+            sources,
+        },
+        label: callsheet_core::view::call_words(&asked.key),
+        restricted: BTreeSet::new(),
+        writer_before: false,
+        task_name: Some(task.task.name.clone()),
+        allowance: handler::allowance(window, asked.budget_scale),
+        allow_http: false,
+        texts: Texts::of(world, run, &wanted),
+        wanted,
+        capabilities,
+        notation: Notation::Free,
+        output_tokens: output_tokens(Phase::Execute, Some(task), model.info().window),
+        description: String::new(),
+        max_prompt: Some(share(window, fraction)),
+    })
 }
 
 /// Hard cap of a reply. A quarter of a small window is left to it; a long or unknown window takes thinking models.
@@ -307,7 +368,7 @@ impl Parts {
             Job::Iterate { prompt, .. } => prompt.project_description = text,
             Job::Refine { prompt, .. } => prompt.project_description = text,
             Job::Execute { prompt, .. } => prompt.project_description = text,
-            Job::Merge { .. } => {}
+            Job::Merge { .. } | Job::Handler { .. } => {}
         }
     }
 
@@ -328,7 +389,19 @@ impl Parts {
         let filled = self.fill(world, &resolved)?;
         let request = self.request(filled, &resolved);
         self.check_window(&request)?;
-        Ok(PromptRecord { request, shown_in_full: resolved.shown_in_full, shown_in_part: resolved.shown_in_part })
+        let (mut shown, mut word, mut warnings) = (Vec::new(), "", Vec::new());
+        if let Job::Handler { sources, .. } = &mut self.job {
+            shown = handler::shown(&resolved, sources);
+            (word, warnings) = (sources.word, std::mem::take(&mut sources.warnings));
+        }
+        Ok(PromptRecord {
+            request,
+            shown_in_full: resolved.shown_in_full,
+            shown_in_part: resolved.shown_in_part,
+            sources: shown,
+            context_source: word.to_owned(),
+            warnings,
+        })
     }
 
     /// `max_context_fraction`, before anything is sent.
@@ -368,6 +441,10 @@ impl Parts {
                 prompt.precursor = pieces.into_iter().filter(|piece| !piece.is_empty()).collect::<Vec<_>>().join("\n");
                 prompt.render(templates)
             }
+            Job::Handler { prompt, .. } => {
+                prompt.files = resolved.text();
+                prompt.render(templates)
+            }
             Job::Merge { prompt, documents } => {
                 let text =
                     |blob: &Option<BlobId>| blob.as_ref().and_then(|blob| world.text(blob).ok()).unwrap_or_default();
@@ -383,7 +460,7 @@ impl Parts {
         let constraint = self.form(resolved).and_then(|form| self.notation.constraint(form));
         let mut messages = vec![Message::User { text: rendered.user }];
         let mut tools = Vec::new();
-        if let Job::Execute { later, tools: offered, .. } = &mut self.job {
+        if let Job::Execute { later, tools: offered, .. } | Job::Handler { later, tools: offered, .. } = &mut self.job {
             messages.append(later);
             if self.capabilities.tools {
                 tools = std::mem::take(offered);
@@ -423,6 +500,7 @@ impl Parts {
                 ExecutionKind::Write => constraint::write_execution(resolved),
                 ExecutionKind::Plain => constraint::execution(),
             },
+            Job::Handler { .. } => return None,
             Job::Merge { .. } => constraint::merge(),
         })
     }

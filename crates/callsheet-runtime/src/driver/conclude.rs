@@ -12,6 +12,11 @@ use super::{DriveFault, World};
 pub(super) fn conclude(world: &World, run: &Run, outcome: Outcome) -> Result<Event, DriveFault> {
     let text = report(run, outcome);
     told(world.files.write_report(&text).map(drop));
+    let values = |id: &callsheet_core::spec::BlobId| world.store.blob(id).ok();
+    if let Some(result) = callsheet_core::evaluate::result_of_run(run, &values) {
+        let json = serde_json::to_string_pretty(&result).map_err(DriveFault::defect)?;
+        told(world.files.write_result(&json).map(drop));
+    }
     Ok(Event::RunConcluded { outcome, report: world.store.put_blob(text.as_bytes())? })
 }
 

@@ -14,6 +14,7 @@ mod conversation;
 mod edit;
 mod fault;
 mod gates;
+mod handler;
 mod known;
 mod models;
 mod parts;
@@ -261,6 +262,15 @@ impl Driver {
             Effect::ReadReply(asked) => Some(read::read_reply(&self.world, run, asked)?),
             Effect::CheckReferences { task, n, stage } => {
                 Some(vec![read::check_references(&self.world, run, task, *n, *stage)?])
+            }
+            Effect::Evaluate { task, n, moment } => {
+                let values = |id: &callsheet_core::spec::BlobId| self.world.store.blob(id).ok();
+                let evaluated = callsheet_core::evaluate::evaluate(run, task, *moment, &values);
+                let evaluation = evaluated.map_err(DriveFault::Defect)?;
+                for bytes in evaluation.blobs {
+                    self.world.store.stage_blob(bytes);
+                }
+                Some(vec![Event::Evaluated { task: task.clone(), n: *n, step: evaluation.step }])
             }
             Effect::MergeByCode { task, n } => Some(vec![read::merge_by_code(&self.world, run, task, *n)?]),
             Effect::Conclude(outcome) => Some(vec![conclude::conclude(&self.world, run, *outcome)?]),

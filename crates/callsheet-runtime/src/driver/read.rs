@@ -23,7 +23,7 @@ use crate::changes::{Edit, StageFault, stage as stage_edits};
 use crate::ports::ModelReply;
 use crate::references::{self, Allowance, Level, Request, check};
 
-use super::{DriveFault, World, known};
+use super::{DriveFault, World, handler, known};
 
 pub(super) use super::known::issues_text;
 
@@ -56,7 +56,7 @@ pub(super) fn read_reply(world: &World, run: &Run, asked: &Asked) -> Result<Vec<
         }
         (reply.text, mended) = (twin.text, twin.repairs);
     }
-    let input = Input { world, run, asked, reply, shown, length_stop: record.stop == StopReason::Length };
+    let input = Input { world, run, asked, reply, shown, prompt, length_stop: record.stop == StopReason::Length };
     let mut event = match asked.key.phase {
         Phase::Plan => input.list(reply::read_plan)?,
         Phase::Iterate => input.list(reply::read_iteration)?,
@@ -82,6 +82,8 @@ struct Input<'a> {
     asked: &'a Asked,
     reply: ModelReply,
     shown: ShownFiles,
+    /// The prompt as recorded.
+    prompt: Vec<u8>,
     length_stop: bool,
 }
 
@@ -143,6 +145,9 @@ impl Input<'_> {
         let exec = self.asked.key.run.as_ref().and_then(|id| task.run(id));
         let exec = exec.ok_or_else(|| DriveFault::defect("a reply of an unknown execution run"))?;
         let mut context = self.task_context()?;
+        if task.is_handler() {
+            return handler::read(self.world, self.asked, task, &self.reply, &self.prompt, context);
+        }
         if exec.is_loop {
             return self.turn(task, exec, context);
         }
@@ -176,6 +181,7 @@ impl Input<'_> {
                 Ok(Event::CallsAsked {
                     key: self.asked.key.clone(),
                     calls,
+                    said: None,
                     repairs: reading.repairs,
                     issues: reading.issues,
                 })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::{Entry, Event};
+use callsheet_core::record::{Entry, Event, Tree};
 use callsheet_core::reply::{Issue, Reading, Severity};
 use callsheet_core::spec::{Goals, RunId, Settings, Slug, Step, Task, TaskList};
 
@@ -21,6 +21,13 @@ pub enum EntrySpec {
         /// Text given with the run.
         prompt: Option<String>,
     },
+    /// A task tree, recorded whole.
+    Template {
+        /// The tree.
+        tree: Box<Tree>,
+        /// The request it is run for.
+        prompt: String,
+    },
     /// One skill and one text.
     Skill {
         /// Name.
@@ -35,7 +42,13 @@ pub enum EntrySpec {
 /// # Errors
 /// `DriveFault::Invalid` with the issues in words, or what the store says.
 pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Settings) -> Result<Session, DriveFault> {
+    let mut tree_adopted = None;
     let (entry, list) = match entry {
+        EntrySpec::Template { tree, prompt } => {
+            let name = tree.entry.clone();
+            tree_adopted = Some(Event::TreeAdopted { tree });
+            (Entry::Template { name, prompt }, None)
+        }
         EntrySpec::Prompt(prompt) => {
             refuse_empty(&prompt)?;
             (Entry::Prompt { prompt }, None)
@@ -66,6 +79,7 @@ pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Setting
     let tools = world.tool_policies();
     // Both in one append: a run of a sheet without its list would owe nothing.
     let mut events = Vec::new();
+    events.extend(tree_adopted);
     if let Some(reading) = list {
         events.push(known::adopt_host_list(world, session.run(), &settings, reading)?);
     }

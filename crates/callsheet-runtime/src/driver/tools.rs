@@ -20,7 +20,10 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
     };
     let shown = read::shown(&work.world, run, task, exec);
     let refusal = refusal(&work, owner, &call);
-    let tool = work.world.tools.get(&call.name).map(Arc::clone);
+    let tool = match &work.world.process_tool {
+        Some(tool) if owner.is_process() && tool.spec().name == call.name => Some(Arc::clone(tool)),
+        _ => work.world.tools.get(&call.name).map(Arc::clone),
+    };
     let limit = usize::try_from(run.settings().limits.max_output_bytes).unwrap_or(usize::MAX);
     let skill_dir = work.world.skill_dir(owner);
     let (task, exec) = (task.clone(), exec.clone());
@@ -65,6 +68,7 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
 fn refusal(work: &Work, owner: &TaskRun, call: &ToolCall) -> Option<String> {
     let allowed = owner.skill.as_ref().is_some_and(|skill| skill.tools.contains(&call.name));
     let disabled = work.world.disabled_tools.contains(&call.name);
-    let known = work.world.tools.contains_key(&call.name);
+    let process = work.world.process_tool.as_ref().filter(|_| owner.is_process());
+    let known = work.world.tools.contains_key(&call.name) || process.is_some_and(|tool| tool.spec().name == call.name);
     (!allowed || disabled || !known).then(|| Note::ToolRefused.fill(&[("tool", &call.name)]))
 }

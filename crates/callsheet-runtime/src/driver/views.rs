@@ -50,7 +50,8 @@ impl StaleViews {
 
     /// True if the sheet is to be written.
     pub fn take_sheet(&mut self, run: &Run) -> bool {
-        std::mem::take(&mut self.sheet) && run.has_list()
+        // A task tree is no sheet.
+        std::mem::take(&mut self.sheet) && run.has_list() && run.operators().tree().is_none()
     }
 }
 

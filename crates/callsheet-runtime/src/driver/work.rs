@@ -36,7 +36,11 @@ pub(super) type Outcome = Pin<Box<dyn Future<Output = Result<Landed, DriveFault>
 pub(super) fn is_quick(effect: &Effect) -> bool {
     matches!(
         effect,
-        Effect::ReadReply(_) | Effect::CheckReferences { .. } | Effect::MergeByCode { .. } | Effect::Conclude(_)
+        Effect::ReadReply(_)
+            | Effect::CheckReferences { .. }
+            | Effect::MergeByCode { .. }
+            | Effect::Evaluate { .. }
+            | Effect::Conclude(_)
     )
 }
 
@@ -57,6 +61,7 @@ impl Work {
             Effect::ReadReply(_)
             | Effect::CheckReferences { .. }
             | Effect::MergeByCode { .. }
+            | Effect::Evaluate { .. }
             | Effect::Conclude(_) => Box::pin(async { Err(DriveFault::defect("a quick effect was started as work")) }),
         }
     }

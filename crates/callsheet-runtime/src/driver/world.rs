@@ -94,6 +94,8 @@ pub struct World {
     pub environment: Environment,
     /// The file a person has open.
     pub current_file: Option<CurrentFile>,
+    /// Starts the processes of templates; no model is offered it.
+    pub process_tool: Option<Arc<dyn Tool>>,
     /// The run directory.
     pub files: RunFiles,
     /// Commands run in a sandbox that cannot write.
@@ -123,7 +125,8 @@ impl World {
 
     /// What the machine must know of the tools.
     pub fn tool_policies(&self) -> BTreeMap<String, ToolPolicy> {
-        self.tools.iter().map(|(name, tool)| (name.clone(), ToolPolicy::from(tool.spec()))).collect()
+        let tools = self.tools.values().chain(&self.process_tool);
+        tools.map(|tool| (tool.spec().name.clone(), ToolPolicy::from(tool.spec()))).collect()
     }
 
     /// The skills on disk now, restricted to those the run offers. Issues of skill files are told.

@@ -121,6 +121,14 @@ impl RunFiles {
         self.write(&format!("changes/{}.diff", one_component(slug.as_str())?), diff.as_bytes(), false)
     }
 
+    /// `result.json`: how the top task of a template run came back.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn write_result(&self, json: &str) -> Result<String, RunFileFault> {
+        self.write("result.json", json.as_bytes(), false)
+    }
+
     /// `report.md`.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! `run_command`: a program with its arguments, or a line for the shell, inside the project.
 
 mod environment;
-mod process;
+pub(crate) mod process;
 pub(crate) mod sandbox;
 mod stream;
 
@@ -88,6 +88,7 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
         cap: context.max_output_bytes,
         cancel: &context.cancel,
         writable: sandbox::writable(context.workspace.root()),
+        stdin: None,
     };
     match process::run(command, bounds).await {
         Ok(ended) => Ok(report(&ended)),
@@ -111,7 +112,7 @@ fn which_form() -> Stop {
     Stop::failed("command-form", &[])
 }
 
-fn reason(error: &std::io::Error) -> String {
+pub(crate) fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => say("command-not-found", &[]),
         std::io::ErrorKind::PermissionDenied => say("command-not-executable", &[]),

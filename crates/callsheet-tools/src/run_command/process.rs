@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use callsheet_runtime::ports::ToolFault;
 use rustix::process::{Pid, Signal, kill_process_group};
+use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
@@ -23,7 +24,7 @@ const LAST_OUTPUT: Duration = Duration::from_millis(500);
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(crate) enum End {
     /// With this code.
     Code(i32),
     /// By this signal.
@@ -33,25 +34,29 @@ pub(super) enum End {
 }
 
 /// A process that has ended.
-pub(super) struct Ended {
+pub(crate) struct Ended {
     pub end: End,
     pub stdout: String,
     pub stderr: String,
+    /// A stream was longer than what is kept of it.
+    pub truncated: bool,
     pub elapsed: Duration,
 }
 
 /// Bounds of a process.
-pub(super) struct Bounds<'a> {
+pub(crate) struct Bounds<'a> {
     pub timeout: Duration,
     /// Bytes kept of each stream.
     pub cap: usize,
     pub cancel: &'a CancellationToken,
     /// Where it may write.
     pub writable: Vec<PathBuf>,
+    /// What it reads; `None`: nothing.
+    pub stdin: Option<Vec<u8>>,
 }
 
 /// Why there is no end to report.
-pub(super) enum NotRun {
+pub(crate) enum NotRun {
     /// It could not be started.
     Start(io::Error),
     /// The call is over.
@@ -59,12 +64,17 @@ pub(super) enum NotRun {
 }
 
 /// Runs a command to its end. When this future is dropped the whole group is killed.
-pub(super) async fn run(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun> {
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
+pub(crate) async fn run(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun> {
+    let stdin = if bounds.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
+    command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     let started = Instant::now();
     let Started { group, mut child } = spawn(command, bounds.writable).await?;
     let (stdout, stderr) = (Stream::new(bounds.cap), Stream::new(bounds.cap));
     let mut drains = JoinSet::new();
+    if let (Some(mut sink), Some(bytes)) = (child.stdin.take(), bounds.stdin) {
+        // A process need not read it all.
+        drains.spawn(async move { drop(sink.write_all(&bytes).await) });
+    }
     if let Some(source) = child.stdout.take() {
         drains.spawn(stdout.clone().drain(source));
     }
@@ -81,7 +91,8 @@ pub(super) async fn run(mut command: Command, bounds: Bounds<'_>) -> Result<Ende
         }
     };
     finish(&mut drains, &group).await;
-    Ok(Ended { end, stdout: stdout.text(), stderr: stderr.text(), elapsed: started.elapsed() })
+    let truncated = stdout.is_cut() || stderr.is_cut();
+    Ok(Ended { end, stdout: stdout.text(), stderr: stderr.text(), truncated, elapsed: started.elapsed() })
 }
 
 /// A process on its way from the thread that started it. If nobody waits for it any more, dropping this kills the

@@ -53,7 +53,7 @@ pub fn sandbox_status() -> &'static SandboxStatus {
 }
 
 /// What a command may write to.
-pub(super) fn writable(project: &Path) -> Vec<PathBuf> {
+pub(crate) fn writable(project: &Path) -> Vec<PathBuf> {
     vec![project.to_path_buf(), std::env::temp_dir(), PathBuf::from("/dev/null")]
 }
 

@@ -57,6 +57,11 @@ impl Stream {
         format!("{head}\n{}\n{tail}", say("command-bytes", &[("count", &kept.dropped)]))
     }
 
+    /// Not all of it was kept.
+    pub(super) fn is_cut(&self) -> bool {
+        self.kept().dropped > 0
+    }
+
     fn kept(&self) -> MutexGuard<'_, Kept> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,7 +8,7 @@ use crate::template::result::{InputFaultDetails, Missing, TaskResult};
 use crate::template::tree::{
     Argument, ArgumentValue, InputSource, Node, Origin, PathUse, Template, ValueType, type_word,
 };
-use crate::template::value::{Filled, Path};
+use crate::template::value::{Filled, is_ident};
 
 use super::environment::{Bound, Environment, Trust};
 use super::resolve::resolve_text;
@@ -48,11 +48,12 @@ pub fn argument_value(
         }
         ArgumentValue::Bare(text) => {
             let (bound, literal) = text_value(text, environment, "arg", origin, task, &mut missing);
-            // Text that names a variable is that variable; what was filled in is never read as a name.
-            let named =
-                text.as_literal().and_then(|text| Path::parse(text.trim())).filter(|path| path.steps.is_empty());
-            match named.and_then(|path| environment.find(&path)) {
-                Some(variable) => (variable, false),
+            // What a model, a tool or a file filled in never chooses a variable.
+            let trusted = literal && bound.trust <= Trust::Caller;
+            let value = bound.value();
+            let named = value.as_str().filter(|_| trusted).map(str::trim).filter(|text| is_ident(text));
+            match named.and_then(|name| environment.name(name)) {
+                Some(variable) => (variable.clone(), false),
                 None => (bound, literal),
             }
         }
@@ -139,7 +140,8 @@ pub fn bind_call(
         }
     }
     for param in params {
-        if names.iter().any(|(name, _)| *name == param.name) {
+        let refused = fault.invalid.iter().any(|invalid| invalid.name == param.name);
+        if refused || names.iter().any(|(name, _)| *name == param.name) {
             continue;
         }
         match &param.default {

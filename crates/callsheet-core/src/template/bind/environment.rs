@@ -27,11 +27,13 @@ pub enum Trust {
 }
 
 /// A value that a name is bound to.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Datum {
     /// A JSON value.
     Json(Value),
     /// The result of a task: its fields, then its `parsed_content`, then its notes.
+    #[serde(with = "shared")]
     Result(Arc<TaskResult>),
     /// Values by index.
     List(Vec<Bound>),
@@ -39,8 +41,25 @@ pub enum Datum {
     Map(BTreeMap<String, Bound>),
 }
 
+/// A result is recorded whole.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::TaskResult;
+
+    pub(super) fn serialize<S: Serializer>(result: &Arc<TaskResult>, serializer: S) -> Result<S::Ok, S::Error> {
+        result.as_ref().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arc<TaskResult>, D::Error> {
+        TaskResult::deserialize(deserializer).map(Arc::new)
+    }
+}
+
 /// A value and its trust.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bound {
     /// The value.
     pub datum: Datum,
@@ -119,6 +138,11 @@ impl Environment {
     /// Further names inside this one.
     pub fn inner(self: &Arc<Self>, names: impl IntoIterator<Item = (String, Bound)>) -> Self {
         Self { names: names.into_iter().collect(), outer: Some(Arc::clone(self)) }
+    }
+
+    /// The names of this environment itself.
+    pub fn own(&self) -> &BTreeMap<String, Bound> {
+        &self.names
     }
 
     /// Adds or replaces a name here.

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-use crate::template::check::names::{Found, walk};
+use crate::template::check::names::{Found, Use, bound_inside, walk};
 use crate::template::result::{InputFaultDetails, Missing};
-use crate::template::tree::{Command, Node, Origin, Template};
+use crate::template::tree::{Command, Kind, Node, Origin, Template};
 use crate::template::value::{Filled, Path, Piece, render};
 
 use super::{Environment, Trust};
@@ -143,7 +143,7 @@ pub fn missing_before_run<'a>(
         let outside = |name: &str| bound.iter().any(|known| known == name) || environment.name(name).is_some();
         for found in walk(template, &outside) {
             let Found::Unknown { path, at, field, task, how } = found else { continue };
-            if how == crate::template::check::names::Use::Expression {
+            if how == Use::Expression {
                 continue;
             }
             let file = template.origin.file.clone();
@@ -154,12 +154,10 @@ pub fn missing_before_run<'a>(
             let Some(called) = node.template.as_deref().and_then(templates) else { continue };
             // What a standard template gets by name, and what stands around the call, is known there.
             let mut names = bound.clone();
-            if let crate::template::tree::Kind::Call { arguments } = &node.kind {
+            if let Kind::Call { arguments } = &node.kind {
                 names.extend(arguments.iter().filter_map(|argument| argument.name.clone()));
             }
-            names.extend(
-                template.body.walk().iter().flat_map(|node| node.inputs.iter().map(|input| input.name.clone())),
-            );
+            names.extend(template.body.walk().into_iter().flat_map(bound_inside));
             names.extend(template.params.iter().flatten().map(|param| param.name.clone()));
             open.push((called, names));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::reply::near::nearest;
+use crate::reply::near::{nearest, within};
 use crate::template::issue::{Code, Draft};
 use crate::template::tree::{Kind, Node, Origin, Template};
 
@@ -47,8 +47,7 @@ pub(super) fn check(call: &Call<'_>, known: &Callable<'_>) -> Vec<Draft> {
     let Some(name) = call.node.template.as_deref() else { return Vec::new() };
     if let Some(skill) = name.strip_prefix("skill:") {
         let unknown = known.skills.is_some_and(|skills| !skills.contains(skill));
-        let near = known.skills.map(|skills| nearest(skill, skills.iter().map(String::as_str), 5)).unwrap_or_default();
-        return if unknown { vec![unknown_name(call, name, &near)] } else { skill_arguments(call) };
+        return if unknown { vec![unknown_name(call, name, known)] } else { skill_arguments(call) };
     }
     if let Some(template) = known.templates.get(name) {
         return arity(call, template);
@@ -56,13 +55,20 @@ pub(super) fn check(call: &Call<'_>, known: &Callable<'_>) -> Vec<Draft> {
     if known.broken.contains(name) {
         return Vec::new();
     }
-    let near = nearest(name, known.templates.keys().copied(), 5);
-    vec![unknown_name(call, name, &near)]
+    vec![unknown_name(call, name, known)]
 }
 
-fn unknown_name(call: &Call<'_>, name: &str, near: &[String]) -> Draft {
-    let draft = Draft::new(Code::T030, call.node.origin.spot.span, format!("there is no template `{name}`"));
-    let advice = near.first().map_or("add it, or correct the name".to_owned(), |near| format!("`{near}` is nearest"));
+/// With up to five candidates among templates and skills (spec 10).
+fn unknown_name(call: &Call<'_>, name: &str, known: &Callable<'_>) -> Draft {
+    let skills: Vec<String> = known.skills.into_iter().flatten().map(|skill| format!("skill:{skill}")).collect();
+    let names = known.templates.keys().copied().chain(skills.iter().map(String::as_str));
+    let near = nearest(name, names.filter(|other| *other != call.from), 5);
+    let what = if name.starts_with("skill:") { "skill" } else { "template" };
+    let message = format!("there is no {what} `{}`", name.strip_prefix("skill:").unwrap_or(name));
+    let draft = Draft::new(Code::T030, call.node.origin.spot.span, message);
+    let bare = name.strip_prefix("skill:").unwrap_or(name);
+    let close = near.iter().find(|near| within(near.strip_prefix("skill:").unwrap_or(near), bare, bare.len() / 3));
+    let advice = close.map_or("add it, or correct the name".to_owned(), |near| format!("`{near}` is near"));
     draft.found(name).expected(near.iter().map(String::as_str)).advice(advice)
 }
 

@@ -167,22 +167,26 @@ impl<'a> Loading<'a> {
             .map(|known| (known.name.as_str(), known))
             .collect();
         let outermost = self.readings.iter().flat_map(|reading| &reading.outermost);
-        let broken = outermost.filter_map(|(name, _)| name.as_deref()).collect();
+        let broken = outermost.filter_map(|found| found.name.as_deref()).collect();
         let callable = Callable { templates, broken, skills: known.skills.as_ref() };
         let mut all = Vec::new();
-        for (file, number) in chosen.values() {
-            let Some(template) = self.template((*file, *number)) else { continue };
+        let readings = self.readings.iter().enumerate();
+        let every = readings.flat_map(|(file, reading)| reading.templates.iter().map(move |template| (file, template)));
+        for (file, template) in every {
             for found in names::walk(template, &|name| name == "request") {
+                let path = found.path(&template.name);
                 if let Some(draft) = name_draft(template, found) {
-                    self.add(*file, draft, &template.name, None);
+                    self.add(file, draft, &path, None);
                 }
             }
-            limits(template, &mut |draft| self.add(*file, draft, &template.name, None));
+            limits(template, &mut |draft| self.add(file, draft, &template.name, None));
+            let in_force =
+                callable.templates.get(template.name.as_str()).is_some_and(|own| std::ptr::eq(*own, template));
             for call in calls::calls_of(template) {
                 for draft in calls::check(&call, &callable) {
-                    self.add(*file, draft, &template.name, None);
+                    self.add(file, draft, &template.name, None);
                 }
-                all.push(call);
+                all.extend(in_force.then_some(call));
             }
         }
         for (name, draft) in calls::cycles(&all) {
@@ -207,9 +211,9 @@ impl<'a> Loading<'a> {
             read.push(reading);
         }
         for reading in &read {
-            for (name, span) in &reading.outermost {
-                let lowered = reading.templates.iter().any(|known| known.origin.spot.span == *span);
-                library.unavailable.extend(name.clone().filter(|_| !lowered));
+            for found in &reading.outermost {
+                let lowered = reading.templates.iter().any(|known| known.origin.spot.span == found.span);
+                library.unavailable.extend(found.name.clone().filter(|_| !lowered));
             }
         }
         for (name, (file, number)) in chosen {
@@ -245,12 +249,12 @@ fn name_draft(template: &Template, found: Found) -> Option<Draft> {
             let message = format!("`{path}` is no declared input; the caller must bind it");
             Draft::new(Code::T508, at.span, message).found(&path.to_string()).advice("add an <input>")
         }
-        Found::Untrusted { path, at } => {
+        Found::Untrusted { path, at, .. } => {
             let message = format!("a command is filled from `{path}`, which is a result");
             let advice = "give it by <stdin> or an <input_file>";
             Draft::new(Code::T053, at.span, message).found(&path.to_string()).advice(advice)
         }
-        Found::Literal { text, at } => {
+        Found::Literal { text, at, .. } => {
             let message = format!("`{text}` names no variable and is taken as a text");
             Draft::new(Code::T509, at.span, message).found(&text).advice("write value=\"…\" or from=\"…\" to say so")
         }

@@ -26,12 +26,66 @@ pub(in crate::template) enum Found {
     /// Nothing binds this name.
     Unknown { path: Path, at: Spot, field: &'static str, task: String, how: Use },
     /// A command is filled from a result.
-    Untrusted { path: Path, at: Spot },
+    Untrusted { path: Path, at: Spot, task: String },
     /// A text that looks like a name and is taken as a literal.
-    Literal { text: String, at: Spot },
+    Literal { text: String, at: Spot, task: String },
     /// A parameter or input that nothing uses.
     Unused { name: String, at: Spot },
 }
+
+impl Found {
+    /// Template, task and field, joined by `/`.
+    pub(in crate::template) fn path(&self, template: &str) -> String {
+        match self {
+            Self::Unknown { task, field, .. } => format!("{task}/{field}"),
+            Self::Untrusted { task, .. } => format!("{task}/command"),
+            Self::Literal { task, .. } => format!("{task}/arg"),
+            Self::Unused { .. } => template.to_owned(),
+        }
+    }
+}
+
+/// First parts of every name that a node binds for what stands inside it: its inputs and those of its operator.
+pub(in crate::template) fn bound_inside(node: &Node) -> Vec<String> {
+    let own: &[&str] = match &node.kind {
+        Kind::Sequential { .. } | Kind::Parallel { .. } => &["steps", "step_results", "previous_result", "output"],
+        Kind::Reduce { .. } => &REDUCE_NAMES,
+        Kind::DirectorEvaluatorLoop { .. } => &LOOP_NAMES,
+        Kind::Map { .. } => &["item_index"],
+        _ => &[],
+    };
+    let mut names: Vec<String> = own.iter().map(|name| (*name).to_owned()).collect();
+    names.extend(node.inputs.iter().map(|input| input.name.clone()));
+    if let Kind::Map { item, .. } = &node.kind {
+        names.push(item.clone());
+    }
+    names
+}
+
+/// Names of a reduce (spec 8).
+const REDUCE_NAMES: [&str; 6] =
+    ["current_data", "current_name", "current_index", "original_input", "current_result", "accumulator"];
+
+/// Names of a loop (spec 8).
+const LOOP_NAMES: [&str; 17] = [
+    "original_prompt",
+    "user_query",
+    "iteration",
+    "current_iteration",
+    "evaluation_feedback",
+    "next_input",
+    "previous_results",
+    "last_evaluation",
+    "director_result",
+    "script_input",
+    "script_output",
+    "script_stdout",
+    "script_errors",
+    "script_stderr",
+    "script_exit_code",
+    "script_timed_out",
+    "evaluation",
+];
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Bound {
@@ -60,7 +114,7 @@ pub(in crate::template) fn walk(template: &Template, outside: Outside<'_>) -> Ve
     let mut names = Names { bound: BTreeMap::new(), log: Vec::new(), outside, task: Vec::new(), found: Vec::new() };
     let mark = names.log.len();
     for param in template.params.iter().flatten() {
-        names.declare(&param.name, false, Some(template.origin.spot));
+        names.declare(&param.name, false, Some(param.at));
     }
     names.task.push(template.name.clone());
     names.node(&template.body);
@@ -137,7 +191,8 @@ impl Names<'_> {
         for word in &command.words {
             for (path, at) in word.places() {
                 if self.name(path, at, "command", Use::Value) {
-                    self.found.push(Found::Untrusted { path: path.clone(), at });
+                    let task = self.task.join("/");
+                    self.found.push(Found::Untrusted { path: path.clone(), at, task });
                 }
             }
         }
@@ -149,9 +204,9 @@ impl Names<'_> {
         }
     }
 
-    /// A node in a slot or among steps.
-    fn child(&mut self, node: &Node) {
-        self.task.push(node.id.clone().unwrap_or_else(|| node.kind.word().to_owned()));
+    /// A node among steps, by its id, or in a slot, by the name of that.
+    fn child(&mut self, node: &Node, slot: &str) {
+        self.task.push(node.id.clone().unwrap_or_else(|| slot.to_owned()));
         self.node(node);
         self.task.pop();
     }
@@ -182,7 +237,7 @@ impl Names<'_> {
             InputSource::From(from) => self.path(from, "inputs"),
             InputSource::Text(text) => self.text(text, "inputs"),
             InputSource::Operator(node) => {
-                self.child(node);
+                self.child(node, &input.name);
                 true
             }
             InputSource::Caller => {
@@ -233,18 +288,18 @@ impl Names<'_> {
                 self.text(initial, "initial_value");
                 let mark = self.log.len();
                 self.bind(&["current_data", "current_name", "current_index"], results || listed);
-                self.child(inner);
+                self.child(inner, "inner_task");
                 self.reset(mark);
                 self.bind(&["original_input"], results || listed);
                 self.bind(&["current_result", "accumulator"], true);
-                self.child(reduction);
+                self.child(reduction, "reduction_task");
             }
             Kind::Script { script, .. } => self.script(script),
             Kind::DirectorEvaluatorLoop { director, evaluator, script, condition, .. } => {
                 self.bind(&["original_prompt", "user_query", "iteration", "current_iteration"], false);
                 let mark = self.log.len();
                 self.bind(&["evaluation_feedback", "next_input", "previous_results", "last_evaluation"], true);
-                self.child(director);
+                self.child(director, "director");
                 if condition.is_none() {
                     self.reset(mark);
                 }
@@ -254,7 +309,7 @@ impl Names<'_> {
                 }
                 self.bind(&["script_output", "script_stdout", "script_errors", "script_stderr"], true);
                 self.bind(&["script_exit_code", "script_timed_out"], true);
-                self.child(evaluator);
+                self.child(evaluator, "evaluator");
                 self.bind(&["evaluation"], true);
                 if let Some(condition) = condition {
                     self.condition(condition);
@@ -264,7 +319,7 @@ impl Names<'_> {
                 let result = self.path(items, "items");
                 self.bind(&[item], result);
                 self.bind(&["item_index"], false);
-                self.child(body);
+                self.child(body, "body");
             }
             Kind::Call { arguments } => {
                 for argument in arguments {
@@ -274,15 +329,15 @@ impl Names<'_> {
             Kind::Cond { cases, otherwise } => {
                 for case in cases {
                     self.condition(&case.test);
-                    self.child(&case.body);
+                    self.child(&case.body, "case");
                 }
                 if let Some(otherwise) = otherwise {
-                    self.child(otherwise);
+                    self.child(otherwise, "else");
                 }
             }
             Kind::Parallel { children, .. } => {
                 for child in children {
-                    self.child(child);
+                    self.child(child, child.kind.word());
                 }
             }
         }
@@ -291,7 +346,7 @@ impl Names<'_> {
     fn steps(&mut self, steps: &[Node]) {
         self.bind(&["steps", "step_results"], true);
         for (index, step) in steps.iter().enumerate() {
-            self.child(step);
+            self.child(step, step.kind.word());
             if index == 0 {
                 self.bind(&["previous_result", "output"], true);
             }
@@ -309,12 +364,13 @@ impl Names<'_> {
         match &argument.value {
             ArgumentValue::Value(text) => drop(self.text(text, "arg")),
             ArgumentValue::From(from) => drop(self.path(from, "arg")),
-            ArgumentValue::Operator(node) => self.child(node),
+            ArgumentValue::Operator(node) => self.child(node, "arg"),
             ArgumentValue::Bare(text) => {
                 self.text(text, "arg");
                 let Some(literal) = text.as_literal().filter(|text| is_ident(text)) else { return };
                 if self.look_up(&Path::variable(literal)).is_none() {
-                    self.found.push(Found::Literal { text: literal.to_owned(), at: argument.origin.spot });
+                    let task = self.task.join("/");
+                    self.found.push(Found::Literal { text: literal.to_owned(), at: argument.origin.spot, task });
                 }
             }
         }

@@ -17,8 +17,19 @@ pub struct Printed {
 
 /// Prints templates as one library.
 pub fn print_templates<'a>(templates: impl IntoIterator<Item = &'a Template>) -> Printed {
+    print_with(templates, Vec::new())
+}
+
+/// The same with things that XML cannot say, as comments before the first template.
+pub(in crate::template) fn print_with<'a>(
+    templates: impl IntoIterator<Item = &'a Template>,
+    lost: Vec<String>,
+) -> Printed {
     let mut writer = Writer::default();
     writer.open("templates", &[("version", "1".to_owned())]);
+    for what in lost {
+        writer.lost(what);
+    }
     for template in templates {
         print_template(&mut writer, template);
     }

@@ -1,8 +1,8 @@
 //! Nodes as elements.
 
 use crate::template::tree::{
-    ArgumentValue, Command, Effects, FilePaths, FileSource, Inherit, InputSource, Kind, Node, OnError, OnParseFailure,
-    OutputFormat, OutputType, Recovery, SchemaChoice, Script, Stdin,
+    ApprovalWish, Argument, ArgumentValue, Command, Effects, FilePaths, FileSource, Inherit, Input, InputSource, Kind,
+    Node, OnError, OnParseFailure, OutputFormat, OutputType, Recovery, SchemaChoice, Script, Stdin,
 };
 use crate::template::value::{Filled, Piece};
 
@@ -73,13 +73,19 @@ fn on_error(attributes: &mut Attributes, on_error: OnError) {
     }
 }
 
-fn call(writer: &mut Writer, node: &Node, arguments: &[crate::template::tree::Argument]) {
+fn call(writer: &mut Writer, node: &Node, arguments: &[Argument]) {
     let template = node.template.clone().unwrap_or_default();
-    if !node.inputs.is_empty() {
+    if !node.inputs.is_empty() || node.approval != ApprovalWish::default() {
         let mut attributes = vec![("ref", template)];
         attributes.extend(id(node));
+        approval(&mut attributes, node);
         writer.open("task", &attributes);
-        inputs(writer, node);
+        let (mut given, lost): (Vec<Option<Input>>, _) = arguments.iter().map(as_input).partition(Option::is_some);
+        if !lost.is_empty() {
+            writer.lost(format!("{} arguments without a name or with a bare text", lost.len()));
+        }
+        given.extend(node.inputs.iter().cloned().map(Some));
+        inputs(writer, &given.into_iter().flatten().collect::<Vec<_>>());
         limits(writer, node);
         writer.close("task");
         return;
@@ -113,6 +119,27 @@ fn call(writer: &mut Writer, node: &Node, arguments: &[crate::template::tree::Ar
     writer.close("call");
 }
 
+/// An argument as the input of a `ref`, if that can say it.
+fn as_input(argument: &Argument) -> Option<Input> {
+    let source = match &argument.value {
+        ArgumentValue::Value(text) if !text.is_empty() => InputSource::Text(text.clone()),
+        ArgumentValue::From(from) => InputSource::From(from.clone()),
+        ArgumentValue::Operator(node) => InputSource::Operator(node.clone()),
+        _ => return None,
+    };
+    let name = argument.name.clone()?;
+    Some(Input { name, source, required: true, default: None, matched: true, origin: argument.origin.clone() })
+}
+
+fn approval(attributes: &mut Attributes, node: &Node) {
+    if let Some(effects) = node.approval.effects {
+        attributes.push(("effects", if effects == Effects::Write { "write" } else { "read" }.to_owned()));
+    }
+    if let Some(required) = node.approval.required {
+        attributes.push(("requires_approval", required.to_string()));
+    }
+}
+
 fn slot(writer: &mut Writer, name: &str, node: &Node, place: Place<'_>) {
     writer.open(name, &[]);
     operator(writer, node, place);
@@ -136,7 +163,7 @@ fn task(writer: &mut Writer, node: &Node, place: Place<'_>) {
             writer.text(name, &[], &list.join(", "));
         }
     }
-    inputs(writer, node);
+    inputs(writer, &node.inputs);
     if let Some(paths) = &node.refs {
         file_paths(writer, paths);
     }
@@ -176,12 +203,7 @@ fn task_attributes(node: &Node, place: Place<'_>) -> Attributes {
         Place::Top(name) => attributes.push(("name", name.to_owned())),
         _ => attributes.extend(id(node)),
     }
-    if let Some(effects) = node.approval.effects {
-        attributes.push(("effects", if effects == Effects::Write { "write" } else { "read" }.to_owned()));
-    }
-    if let Some(required) = node.approval.required {
-        attributes.push(("requires_approval", required.to_string()));
-    }
+    approval(&mut attributes, node);
     match &node.kind {
         Kind::Sequential { on_error: error, .. } => on_error(&mut attributes, *error),
         Kind::Reduce { items, .. } => attributes.extend(items.iter().map(|items| ("items", items.path.to_string()))),
@@ -290,12 +312,12 @@ fn quoted(word: &Filled) -> String {
     format!("\"{}\"", Filled::from_pieces(pieces))
 }
 
-fn inputs(writer: &mut Writer, node: &Node) {
-    if node.inputs.is_empty() {
+fn inputs(writer: &mut Writer, inputs: &[Input]) {
+    if inputs.is_empty() {
         return;
     }
     writer.open("inputs", &[]);
-    for input in &node.inputs {
+    for input in inputs {
         let mut attributes = vec![("name", input.name.clone())];
         if let InputSource::From(from) = &input.source {
             attributes.push(("from", from.path.to_string()));

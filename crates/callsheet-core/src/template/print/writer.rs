@@ -74,7 +74,9 @@ impl Writer {
     /// Something XML cannot say.
     pub(super) fn lost(&mut self, what: String) {
         self.indent(self.depth);
-        self.text.push_str(&format!("<!-- {} -->\n", what.replace("--", "- -")));
+        // Two hyphens end a comment; the second pass splits what the first one left of three.
+        let words: String = what.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        self.text.push_str(&format!("<!-- {} -->\n", words.replace("--", "- -").replace("--", "- -")));
         self.lost.push(what);
     }
 

@@ -291,7 +291,7 @@ fn operators_of_task(element: &Element) -> Operators {
 }
 
 /// What an element is called in a path.
-fn label(element: &Element) -> String {
+pub(super) fn label(element: &Element) -> String {
     let named = element.name == "template" || is_operator_element(&element.name);
     let own = ["name", "id"].into_iter().filter(|_| named).find_map(|name| element.attribute(name));
     own.map_or_else(|| element.name.clone(), |attribute| attribute.value.as_str().chars().take(64).collect())

@@ -95,6 +95,7 @@ impl Reader<'_> {
                     required: param.default.is_none(),
                     default: param.default.map(str::to_owned),
                     meaning: String::new(),
+                    at: self.lines.spot(text.value.span(param.start, param.end)),
                 })
                 .collect(),
         )
@@ -124,6 +125,7 @@ impl Reader<'_> {
                 required,
                 default,
                 meaning: self.text_of(element, Kind::Text).as_str().to_owned(),
+                at: self.lines.spot(element.tag),
             });
         }
         self.leave(form);

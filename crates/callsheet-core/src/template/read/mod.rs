@@ -24,18 +24,36 @@ pub struct FileReading {
     pub templates: Vec<Template>,
     /// Every issue with its bytes, in the order of the file.
     pub issues: Vec<(Bytes, Issue)>,
-    /// Name, if it has one, and bytes of every outermost template or task, also of those that cannot be made out.
-    pub outermost: Vec<(Option<String>, Bytes)>,
+    /// Every outermost template or task, also those that cannot be made out.
+    pub outermost: Vec<Outermost>,
+}
+
+/// An outermost template or task as found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outermost {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Its bytes.
+    pub span: Bytes,
+    /// It was not closed where it should have been; the fault stands right behind it.
+    pub damaged: bool,
+}
+
+impl Outermost {
+    /// Whether an issue at these bytes is about it.
+    fn owns(&self, at: Bytes) -> bool {
+        self.span.holds(at) || (self.damaged && at.start == self.span.end)
+    }
 }
 
 impl FileReading {
     /// Whether a blocking issue concerns a template: it lies in it, or outside of every template of the file.
     pub fn is_faulty(&self, template: &Template, strict: bool) -> bool {
         let span = template.origin.spot.span;
-        self.issues
-            .iter()
-            .filter(|(_, issue)| issue.blocks(strict))
-            .any(|(at, _)| span.holds(*at) || !self.outermost.iter().any(|(_, other)| other.holds(*at)))
+        self.issues.iter().filter(|(_, issue)| issue.blocks(strict)).any(|(at, _)| {
+            let mut owners = self.outermost.iter().filter(|known| known.owns(*at)).peekable();
+            owners.peek().is_none() || owners.any(|owner| owner.span == span)
+        })
     }
 
     /// Whether there is an issue of severity error.
@@ -76,7 +94,8 @@ fn read_known(file: &str, text: &str, known: &Known<'_>) -> FileReading {
     let mut document = xml::parse(text, Mode::Strict);
     let mut reader = Reader::new(file, text, &lines, known);
     for fault in std::mem::take(&mut document.faults) {
-        reader.fault(fault);
+        let path = document.root.as_ref().map(|root| path_at(root, fault.opened.unwrap_or(fault.span).start));
+        reader.fault(fault, &path.unwrap_or_default());
     }
     let (mut templates, mut outermost) = (Vec::new(), Vec::new());
     if let Some(mut root) = document.root {
@@ -84,10 +103,29 @@ fn read_known(file: &str, text: &str, known: &Known<'_>) -> FileReading {
         reader.check_root(&root);
         templates = reader.lower_root(&root);
         let top: Vec<&xml::Element> = if root.name == "templates" { root.elements().collect() } else { vec![&root] };
-        let name = |element: &xml::Element| element.attribute("name").map(|name| name.value.as_str().to_owned());
-        outermost = top.into_iter().map(|element| (name(element), element.span)).collect();
+        outermost = top
+            .into_iter()
+            .map(|element| Outermost {
+                name: element.attribute("name").map(|name| name.value.as_str().to_owned()),
+                span: element.span,
+                damaged: element.damaged,
+            })
+            .collect();
     }
     FileReading { templates, issues: reader.report.into_issues(), outermost }
+}
+
+/// Names of the elements around a byte.
+fn path_at(root: &xml::Element, offset: usize) -> String {
+    let mut path = Vec::new();
+    let mut inside = Some(root);
+    while let Some(element) = inside {
+        if element.name != "templates" {
+            path.push(check::label(element));
+        }
+        inside = element.elements().find(|child| child.span.start <= offset && offset < child.span.end);
+    }
+    path.join("/")
 }
 
 /// Walks the elements of one file.
@@ -125,7 +163,7 @@ impl<'a> Reader<'a> {
         self.report.add(draft, &self.path.join("/"));
     }
 
-    fn fault(&mut self, fault: Fault) {
+    fn fault(&mut self, fault: Fault, path: &str) {
         let code = match fault.kind {
             FaultKind::Malformed => Code::T001,
             FaultKind::Forbidden => Code::T002,
@@ -141,6 +179,6 @@ impl<'a> Reader<'a> {
         if let Some(opened) = fault.opened {
             draft = draft.related(opened, "opened here");
         }
-        self.report.add(draft, "");
+        self.report.add(draft, path);
     }
 }

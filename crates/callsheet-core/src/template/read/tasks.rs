@@ -5,7 +5,7 @@ use crate::template::issue::{Code, Draft};
 use crate::template::place::Bytes;
 use crate::template::tree::{
     AccumulationFormat, Argument, ArgumentValue, Case, Condition, Context, Effects, InheritContext, Input, InputSource,
-    Kind, Node, OnError, PartialContext, Role, Settings, Yielded, defaults, resolve,
+    Kind, Node, OnError, Origin, PartialContext, Role, Settings, Yielded, defaults, resolve,
 };
 use crate::template::value::{Expression, Filled, is_ident};
 use crate::template::xml::Element;
@@ -78,9 +78,10 @@ impl Reader<'_> {
             self.tell(Code::T502, name.name_span, "`name` has no effect here", "use `id`, or remove it");
         }
         if let Some(name) = word(element, "ref").filter(|name| is_call_name(name)) {
-            let mut node = Node::new(Kind::Call { arguments: Vec::new() }, self.origin(element.span));
-            node.template = Some(bare_name(name));
-            node.inputs = self.inputs(element);
+            let (arguments, inputs) = passed(self.inputs(element));
+            let mut node = called(name, arguments, self.origin(element.span));
+            node.inputs = inputs;
+            self.approval(element, &mut node);
             node.limits = element.child("limits").map(|child| self.limits(child)).unwrap_or_default();
             return Some(node);
         }
@@ -187,8 +188,7 @@ impl Reader<'_> {
     }
 
     fn call(&mut self, element: &Element) -> Option<Node> {
-        let name = word(element, "template").filter(|name| is_call_name(name))?;
-        let template = bare_name(name);
+        let template = word(element, "template").filter(|name| is_call_name(name))?;
         let mut arguments = Vec::new();
         let mut names = Vec::new();
         for child in element.elements().filter(|child| child.name == "arg") {
@@ -213,8 +213,7 @@ impl Reader<'_> {
             let origin = self.origin(child.span);
             arguments.extend(value.map(|value| Argument { name, value, origin }));
         }
-        let mut node = Node::new(Kind::Call { arguments }, self.origin(element.span));
-        node.template = Some(template);
+        let mut node = called(template, arguments, self.origin(element.span));
         node.limits = element.child("limits").map(|child| self.limits(child)).unwrap_or_default();
         Some(node)
     }
@@ -431,9 +430,34 @@ fn on_error(element: &Element) -> OnError {
     if word(element, "on_error") == Some("collect") { OnError::Collect } else { OnError::Fail }
 }
 
-/// `template:NAME` is NAME; `skill:NAME` stays.
-fn bare_name(name: &str) -> String {
-    name.strip_prefix("template:").unwrap_or(name).to_owned()
+/// A call. `template:NAME` is NAME; `skill:NAME` stays, and a skill sees what it is given and nothing else (spec 16).
+fn called(name: &str, arguments: Vec<Argument>, origin: Origin) -> Node {
+    let mut node = Node::new(Kind::Call { arguments }, origin);
+    node.template = Some(name.strip_prefix("template:").unwrap_or(name).to_owned());
+    if name.starts_with("skill:") {
+        node.context.settings = Settings::alone();
+    }
+    node
+}
+
+/// Inputs of a `ref` that have a value of their own are arguments by name, as `<arg>` gives them. The others are kept:
+/// the caller gives them, or a default.
+fn passed(inputs: Vec<Input>) -> (Vec<Argument>, Vec<Input>) {
+    let (mut arguments, mut kept) = (Vec::new(), Vec::new());
+    for input in inputs {
+        let plain = input.required && input.default.is_none() && input.matched;
+        let value = match input.source {
+            InputSource::Text(text) if plain => ArgumentValue::Value(text),
+            InputSource::From(from) if plain => ArgumentValue::From(from),
+            InputSource::Operator(node) if plain => ArgumentValue::Operator(node),
+            source => {
+                kept.push(Input { source, ..input });
+                continue;
+            }
+        };
+        arguments.push(Argument { name: Some(input.name), value, origin: input.origin });
+    }
+    (arguments, kept)
 }
 
 /// As written, else as the slot implies.

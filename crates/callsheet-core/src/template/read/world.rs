@@ -4,6 +4,7 @@ use crate::reply::near::nearest;
 use crate::template::grammar::Kind;
 use crate::template::issue::{Code, Draft};
 use crate::template::known::ModelFact;
+use crate::template::place::Bytes;
 use crate::template::schema;
 use crate::template::tree::{FilePaths, FileSource};
 use crate::template::xml::{Element, Mapped};
@@ -22,9 +23,16 @@ impl Reader<'_> {
 
     fn models(&mut self, element: &Element) {
         let Some(child) = element.child("model") else { return };
+        let named = element.child("provider").map(|child| words(&self.text_of(child, Kind::List))).unwrap_or_default();
+        let open =
+            named.iter().any(|(name, _)| self.known.providers.as_ref().and_then(|all| all.get(name)) == Some(&true));
         self.enter(child);
         for (id, span) in words(&self.text_of(child, Kind::List)) {
+            // A slash may be part of the name that an open provider serves.
+            let prefix = id.split_once('/').map(|(prefix, _)| prefix);
+            let own = prefix.is_some_and(|name| self.known.providers.iter().flatten().any(|(known, _)| known == name));
             match self.known.model(&id) {
+                Some(ModelFact::Unknown) if open && !own => self.unverified(&id, span),
                 Some(ModelFact::Unknown) => {
                     let known = self.known.models.iter().flatten().map(String::as_str);
                     let near = nearest(&id, known, 5);
@@ -32,14 +40,16 @@ impl Reader<'_> {
                     let advice = "`callsheet model list` shows all";
                     self.add(draft.expected(near.iter().map(String::as_str)).advice(advice));
                 }
-                Some(ModelFact::Open) => {
-                    let draft = Draft::new(Code::T518, span, format!("`{id}` is not listed and may not be served"));
-                    self.add(draft.found(&id).advice("check its spelling"));
-                }
+                Some(ModelFact::Open) => self.unverified(&id, span),
                 Some(ModelFact::Listed) | None => {}
             }
         }
         self.leave(child);
+    }
+
+    fn unverified(&mut self, id: &str, span: Bytes) {
+        let draft = Draft::new(Code::T518, span, format!("`{id}` is not listed and may not be served"));
+        self.add(draft.found(id).advice("check its spelling"));
     }
 
     fn providers(&mut self, element: &Element) {
@@ -59,6 +69,7 @@ impl Reader<'_> {
         let (Some(block), Some(known)) = (element.child("allowed_tools"), &self.known.tools) else { return };
         let names: Vec<String> = known.iter().cloned().collect();
         let unknown: Vec<String> = tools.iter().filter(|tool| !names.contains(tool)).cloned().collect();
+        self.enter(block);
         for child in block.elements().filter(|child| child.name == "tool") {
             let text = self.text_of(child, Kind::Ident);
             if unknown.iter().any(|tool| tool == text.as_str()) {
@@ -68,13 +79,13 @@ impl Reader<'_> {
                 self.add(draft.advice("`callsheet doctor` lists the tools"));
             }
         }
+        self.leave(block);
     }
 
     /// `@NAME` means `schemas/NAME.json` beside the file.
     fn schema(&mut self, element: &Element) {
-        let Some(attribute) = element.child("output_format").and_then(|child| child.attribute("schema")) else {
-            return;
-        };
+        let Some(block) = element.child("output_format") else { return };
+        let Some(attribute) = block.attribute("schema") else { return };
         let (Some(name), Some(find)) = (attribute.value.as_str().strip_prefix('@'), self.known.schema) else { return };
         let message = match find(self.file, name) {
             None => format!("there is no schemas/{name}.json beside this file"),
@@ -84,7 +95,9 @@ impl Reader<'_> {
             },
         };
         let draft = Draft::new(Code::T034, attribute.value_span, message).found(attribute.value.as_str());
+        self.enter(block);
         self.add(draft.advice("add or correct it"));
+        self.leave(block);
     }
 
     fn paths(&mut self, element: &Element, refs: Option<&FilePaths>) {
@@ -92,6 +105,7 @@ impl Reader<'_> {
         if refs.is_none_or(|refs| refs.source != FileSource::Literal) {
             return;
         }
+        self.enter(block);
         for child in block.elements().filter(|child| child.name == "path") {
             let text = self.text_of(child, Kind::Filled);
             let path = text.as_str();
@@ -102,17 +116,19 @@ impl Reader<'_> {
             let draft = Draft::new(Code::T516, text.whole(), format!("`{path}` does not exist")).found(path);
             self.add(draft.advice("correct it; a run goes on without it"));
         }
+        self.leave(block);
     }
 }
 
 /// Comma-separated words with their places.
-fn words(text: &Mapped) -> Vec<(String, crate::template::place::Bytes)> {
+fn words(text: &Mapped) -> Vec<(String, Bytes)> {
     let mut out = Vec::new();
     let mut at = 0;
     for entry in text.as_str().split(',') {
         let word = entry.trim();
         let start = at + (entry.len() - entry.trim_start().len());
-        if !word.is_empty() {
+        // A placeholder has been told of.
+        if !word.is_empty() && !word.contains("{{") {
             out.push((word.to_owned(), text.span(start, start + word.len())));
         }
         at += entry.len() + 1;

@@ -319,6 +319,17 @@ details! {
     halt: Halt,
 }
 
+/// Counts are written without a fraction.
+// serde gives a reference. In this range every whole number fits.
+#[allow(clippy::trivially_copy_pass_by_ref, clippy::cast_possible_truncation)]
+fn plain_number<S: serde::Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    if value.fract() == 0.0 && value.abs() < 9e15 {
+        serializer.serialize_i64(*value as i64)
+    } else {
+        serializer.serialize_f64(*value)
+    }
+}
+
 /// The type of an error, with its own fields.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE")]
@@ -328,8 +339,10 @@ pub enum ErrorKind {
         /// Which.
         resource: Resource,
         /// How much was used.
+        #[serde(serialize_with = "plain_number")]
         used: f64,
         /// The limit.
+        #[serde(serialize_with = "plain_number")]
         limit: f64,
         /// What there was.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -48,7 +48,7 @@ pub fn read_output(
         Err(error) => {
             let number = |value: usize| u32::try_from(value).unwrap_or(u32::MAX).max(1);
             let fault = ParseError {
-                message: error.to_string(),
+                message: without_place(&error.to_string()),
                 line: number(error.line()).saturating_add(lines_before(content)),
                 column: number(error.column()),
             };
@@ -115,7 +115,11 @@ fn check(
         Ok(compiled) => {
             let found = compiled.violations(value);
             let path = found.first()?.path.clone();
-            (found.into_iter().map(|one| format!("{}: {}", one.path, one.message)).collect(), path)
+            let words = |one: schema::Violation| match one.path.as_str() {
+                "" => one.message,
+                path => format!("{path}: {}", one.message),
+            };
+            (found.into_iter().map(words).collect(), path)
         }
     };
     Some(Box::new(Details {
@@ -126,6 +130,11 @@ fn check(
         violations: Some(violations),
         ..Details::default()
     }))
+}
+
+/// The message of a JSON reader without its own line and column, which count from the start of a fence.
+fn without_place(message: &str) -> String {
+    message.rsplit_once(" at line ").map_or(message, |(words, _)| words).to_owned()
 }
 
 /// The inside of a content that is one fence.

@@ -122,6 +122,12 @@ impl Default for Notes {
     }
 }
 
+/// A finite number, or a text that is one: XML has no numbers.
+fn score(value: &Value) -> Option<f64> {
+    let number = value.as_f64().or_else(|| value.as_str()?.trim().parse().ok())?;
+    number.is_finite().then_some(number)
+}
+
 /// Keys of notes that the runtime owns.
 const OWNED: &[&str] = &[
     "data_sources",
@@ -144,11 +150,17 @@ impl Notes {
             match (key.as_str(), &value) {
                 ("summary", Value::String(text)) => self.summary = Some(text.clone()),
                 ("data_usage", Value::String(text)) => self.data_usage.clone_from(text),
-                ("success_score", Value::Number(score)) => self.success_score = score.as_f64(),
+                ("success_score", Value::Number(_) | Value::String(_)) if score(&value).is_some() => {
+                    self.success_score = score(&value);
+                }
                 ("subtask_request", Value::Object(_)) => match serde_json::from_value(value.clone()) {
                     Ok(request) => self.subtask_request = Some(request),
-                    Err(_) => drop(self.other.insert(key, value)),
+                    Err(_) => drop(self.model.insert(key, value)),
                 },
+                // What is no value of a field may not stand in its place.
+                ("summary" | "data_usage" | "success_score" | "subtask_request", _) => {
+                    drop(self.model.insert(key, value));
+                }
                 (known, _) if OWNED.contains(&known) => drop(self.model.insert(key, value)),
                 _ => drop(self.other.insert(key, value)),
             }

@@ -71,6 +71,13 @@ pub struct Settings {
     pub fresh_context: bool,
 }
 
+impl Settings {
+    /// Nothing of its surroundings, nothing looked up.
+    pub fn alone() -> Self {
+        Self { inherit_context: InheritContext::None, ..Self::default() }
+    }
+}
+
 /// Settings an author wrote.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::spec::TaskLimits;
+use crate::template::place::Spot;
 use crate::template::value::Filled;
 
 use super::{
@@ -165,6 +166,9 @@ pub struct Param {
     pub default: Option<String>,
     /// What it means, for planners.
     pub meaning: String,
+    /// Where it was written.
+    #[serde(default)]
+    pub at: Spot,
 }
 
 /// A named task tree.

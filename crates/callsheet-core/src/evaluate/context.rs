@@ -1,0 +1,372 @@
+//! What a task is told of its surroundings (spec 5): the frame of its parent by its own settings, accumulated outputs,
+//! inputs; and all of it put together as the payload of a handler.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::record::Plan;
+use crate::run::{Place, TaskOp};
+use crate::spec::TokenCount;
+use crate::template::{
+    AccumulationFormat, Environment, FileSource, InheritContext, Kind, Missing, Node, OutputFormat, SchemaChoice,
+    TaskResult, render, resolve_task, tokens,
+};
+
+use super::Evaluator;
+
+/// Most bytes of an accumulated entry, and of all of them (spec 5).
+const ENTRY: usize = 32_768;
+const ENTRIES: usize = 262_144;
+
+/// Something of a frame.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Item {
+    /// A text with its title.
+    Text {
+        /// Title.
+        title: String,
+        /// Content.
+        text: String,
+    },
+    /// A file by its path.
+    File(String),
+}
+
+/// An output of an earlier child.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Entry {
+    /// From 1.
+    pub step: u32,
+    /// The child's id.
+    pub id: String,
+    /// How it came back.
+    pub status: String,
+    /// Its notes.
+    pub notes: Map<String, Value>,
+    /// Its content, with `full_output`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<String>,
+    /// The content was cut.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
+    /// Its bytes before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub original_bytes: Option<usize>,
+}
+
+/// Files a task wants in its prompt.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FileWish {
+    /// Literal paths and globs, filled.
+    pub paths: Vec<String>,
+    /// Paths the caller gave: they replace those of the template.
+    pub explicit: bool,
+    /// A read-only command that prints one path a line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// A lookup in the memory system with this text.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub query: String,
+    /// Files inherited with the frame.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inherited: Vec<String>,
+}
+
+/// An atomic task without open placeholders: all that its handler is told. Recorded before the first call.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct HandlerTask {
+    /// Statement.
+    pub description: String,
+    /// What to do.
+    pub instructions: String,
+    /// Joins the base prompt.
+    pub system: String,
+    /// What a good result looks like.
+    pub expected_output: String,
+    /// How it is judged; given to evaluators.
+    pub criteria: String,
+    /// Declared form of the output.
+    pub output: Option<OutputFormat>,
+    /// The JSON Schema of that form, if it is one.
+    pub schema: Option<Value>,
+    /// Texts of the parent's frame.
+    pub inherited: Vec<Item>,
+    /// Outputs of earlier children.
+    pub earlier: Vec<Entry>,
+    /// Entries that were left out for size.
+    pub dropped_entries: usize,
+    /// Inputs with their values as text.
+    pub inputs: Vec<(String, String)>,
+    /// Files.
+    pub files: FileWish,
+    /// Share of the model's window the prompt may fill.
+    pub max_context_fraction: Option<f64>,
+    /// Its reply is kept as it is.
+    pub manual_xml: bool,
+}
+
+impl HandlerTask {
+    /// Tokens of its texts, by estimate; files are not counted.
+    pub fn tokens(&self) -> u64 {
+        let mut count = TokenCount::default();
+        for text in [&self.description, &self.instructions, &self.system, &self.expected_output, &self.criteria] {
+            count.add(text);
+        }
+        for (name, value) in &self.inputs {
+            count.add(name);
+            count.add(value);
+        }
+        for item in &self.inherited {
+            if let Item::Text { text, .. } = item {
+                count.add(text);
+            }
+        }
+        for entry in &self.earlier {
+            count.add(entry.content.as_deref().unwrap_or_default());
+        }
+        u64::from(count.tokens())
+    }
+}
+
+impl Evaluator<'_> {
+    pub(super) fn handler_task(
+        &self,
+        op: &TaskOp,
+        node: &Node,
+        own: &Environment,
+    ) -> Result<HandlerTask, Vec<Missing>> {
+        let resolved = resolve_task(node, own, op.id.as_str())?;
+        let text = |filled: &crate::template::Resolved| filled.as_str().to_owned();
+        let (inherited, files) = self.inherited(op, node, resolved.description.as_str());
+        let (earlier, dropped_entries) = capped(self.earlier_entries(op));
+        let inputs = node.inputs.iter().filter_map(|input| {
+            let value = own.name(&input.name)?.value();
+            (!value.is_null()).then(|| (input.name.clone(), render(&value)))
+        });
+        let paths: Vec<String> = resolved.paths.iter().map(text).collect();
+        let explicit = !self.tree.files.is_empty() && node.refs.is_some();
+        let source = node.refs.as_ref().map(|refs| refs.source);
+        let command = node.refs.as_ref().filter(|_| source == Some(FileSource::Command));
+        let output = node.output.clone();
+        let judged = matches!(node.subtype.as_str(), "evaluator");
+        Ok(HandlerTask {
+            schema: output.as_ref().and_then(|output| self.declared_schema(output)),
+            output,
+            description: text(&resolved.description),
+            instructions: text(&resolved.instructions),
+            system: text(&resolved.system),
+            expected_output: text(&resolved.expected_output),
+            criteria: if judged { text(&resolved.criteria) } else { String::new() },
+            inherited,
+            earlier,
+            dropped_entries,
+            inputs: inputs.collect(),
+            files: FileWish {
+                paths: if explicit { self.tree.files.clone() } else { paths },
+                explicit,
+                command: command.map(|refs| self.words(&refs.command, own)).unwrap_or_default(),
+                query: if matches!(source, Some(FileSource::Description | FileSource::ContextDescription)) {
+                    text(&resolved.query)
+                } else {
+                    String::new()
+                },
+                inherited: files,
+            },
+            max_context_fraction: node.limits.max_context_fraction,
+            manual_xml: node.manual_xml,
+        })
+    }
+
+    fn words(&self, command: &crate::template::Command, own: &Environment) -> Vec<String> {
+        let origin = crate::template::Origin::default();
+        let resolved = crate::template::resolve_command(command, own, &origin, "").unwrap_or_default();
+        resolved.iter().map(|word| word.as_str().to_owned()).collect()
+    }
+
+    fn declared_schema(&self, output: &OutputFormat) -> Option<Value> {
+        match output.schema.as_ref()? {
+            SchemaChoice::Inline(schema) => Some(schema.clone()),
+            SchemaChoice::Named(name) => serde_json::from_str(&self.schema(name)?).ok(),
+            SchemaChoice::Type(_) => None,
+        }
+    }
+
+    /// What a task takes of its parent's frame: texts, and paths of files.
+    fn inherited(&self, op: &TaskOp, node: &Node, description: &str) -> (Vec<Item>, Vec<String>) {
+        let offered = self.taken(op, node, description);
+        let (mut texts, mut files) = (Vec::new(), Vec::new());
+        for item in offered {
+            match item {
+                Item::File(path) => files.push(path),
+                text @ Item::Text { .. } => texts.push(text),
+            }
+        }
+        (texts, files)
+    }
+
+    fn taken(&self, op: &TaskOp, node: &Node, description: &str) -> Vec<Item> {
+        match node.context.settings.inherit_context {
+            InheritContext::None => Vec::new(),
+            InheritContext::Full => self.offered(op),
+            // With `file_paths` those are the subset (spec 5).
+            InheritContext::Subset if node.refs.is_some() => Vec::new(),
+            InheritContext::Subset => {
+                let wanted = tokens(description);
+                let mut offered = self.offered(op);
+                offered.retain(|item| {
+                    let words = match item {
+                        Item::Text { title, text } => tokens(&format!("{title} {text}")),
+                        Item::File(path) => tokens(path),
+                    };
+                    words.iter().any(|word| wanted.contains(word))
+                });
+                offered
+            }
+        }
+    }
+
+    /// The frame that surrounds a task. `call` and `cond` are transparent.
+    fn offered(&self, op: &TaskOp) -> Vec<Item> {
+        let Some(above) = self.parent(op) else {
+            let text = Some(&self.tree.text).filter(|text| !text.is_empty());
+            let text = text.map(|text| Item::Text { title: "input".to_owned(), text: text.clone() });
+            return text.into_iter().chain(self.tree.files.iter().cloned().map(Item::File)).collect();
+        };
+        match self.node(above) {
+            Some(node) if !is_transparent(node) => self.taken(above, node, ""),
+            _ => self.offered(above),
+        }
+    }
+
+    /// Outputs of earlier children that reach a task, outer ones first.
+    fn earlier_entries(&self, op: &TaskOp) -> Vec<Entry> {
+        let refuses =
+            |op: &TaskOp| self.node(op).is_some_and(|node| node.context.explicit.accumulate_data == Some(false));
+        if refuses(op) {
+            return Vec::new();
+        }
+        let mut inner = op;
+        let mut found = Vec::new();
+        while let Some(above) = self.parent(inner) {
+            let Some(node) = self.node(above) else { break };
+            if !is_transparent(node) {
+                let settings = node.context.settings;
+                if settings.accumulate_data {
+                    let own = self.accumulated(above, node, &inner.place, settings.accumulation_format);
+                    found.splice(0..0, own);
+                }
+                if settings.inherit_context != InheritContext::Full {
+                    break;
+                }
+            }
+            inner = above;
+        }
+        found
+    }
+
+    fn accumulated(&self, above: &TaskOp, node: &Node, place: &Place, format: AccumulationFormat) -> Vec<Entry> {
+        let before = self.children(above).into_iter().filter(|child| child.closed.is_some() && child.place != *place);
+        let chosen: Vec<&TaskOp> = match (&node.kind, place) {
+            (Kind::Sequential { .. }, Place::Child { index }) => {
+                before.filter(|child| matches!(child.place, Place::Child { index: other } if other < *index)).collect()
+            }
+            // In reduce only the reduction gets them.
+            (Kind::Reduce { .. }, Place::Reduction { .. }) => {
+                before.filter(|child| matches!(child.place, Place::Reduction { .. })).collect()
+            }
+            (Kind::DirectorEvaluatorLoop { .. }, Place::Director { .. } | Place::Evaluator { .. }) => before.collect(),
+            _ => Vec::new(),
+        };
+        let entries = (1..).zip(chosen).map(|(step, child)| {
+            let id = self.node(child).and_then(|node| node.id.clone());
+            entry(step, id.unwrap_or_else(|| child.id.as_str().to_owned()), &self.result(child), format)
+        });
+        entries.collect()
+    }
+
+    /// Entries of the steps of a sequence, for its own notes.
+    pub(super) fn step_entries(&self, op: &TaskOp, format: AccumulationFormat) -> Vec<Entry> {
+        let steps = self.children(op).into_iter().filter(|child| matches!(child.place, Place::Child { .. }));
+        let entries = (1..).zip(steps.filter(|child| child.closed.is_some())).map(|(step, child)| {
+            let id = self.node(child).and_then(|node| node.id.clone()).unwrap_or_default();
+            entry(step, id, &self.result(child), format)
+        });
+        capped(entries.collect()).0
+    }
+
+    /// What a handler was told, as recorded.
+    pub(super) fn told(&self, op: &TaskOp) -> Option<HandlerTask> {
+        match &op.opened.as_ref()?.plan {
+            Plan::Handler(plan) => self.value(&plan.task),
+            _ => None,
+        }
+    }
+}
+
+fn is_transparent(node: &Node) -> bool {
+    matches!(node.kind, Kind::Call { .. } | Kind::Cond { .. })
+}
+
+fn entry(step: u32, id: String, result: &TaskResult, format: AccumulationFormat) -> Entry {
+    let status = serde_json::to_value(result.status).ok().and_then(|word| word.as_str().map(str::to_owned));
+    let mut entry = Entry { step, id, status: status.unwrap_or_default(), notes: said(result), ..Entry::default() };
+    if format == AccumulationFormat::FullOutput {
+        let (content, truncated) = cut(&result.content, ENTRY);
+        entry.original_bytes = truncated.then_some(result.content.len());
+        entry.truncated = truncated;
+        entry.content = Some(content.to_owned());
+    }
+    entry
+}
+
+/// Notes as far as they say something; what was used is not for other tasks.
+fn said(result: &TaskResult) -> Map<String, Value> {
+    let notes = serde_json::to_value(&result.notes).unwrap_or_default();
+    let Value::Object(mut notes) = notes else { return Map::new() };
+    for key in ["metrics", "data_sources", "context_source", "context_files_count", "step_results"] {
+        notes.remove(key);
+    }
+    notes.retain(|_, value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Array(list) => !list.is_empty(),
+        _ => true,
+    });
+    notes
+}
+
+/// The text up to so many bytes, at a character.
+pub(super) fn cut(text: &str, most: usize) -> (&str, bool) {
+    if text.len() <= most {
+        return (text, false);
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    (text.get(..end).unwrap_or_default(), true)
+}
+
+/// Over the total the oldest lose their content, then drop out. Says how many did.
+fn capped(mut entries: Vec<Entry>) -> (Vec<Entry>, usize) {
+    let size = |entry: &Entry| serde_json::to_string(entry).map_or(0, |text| text.len());
+    let mut total: usize = entries.iter().map(size).sum();
+    for entry in &mut entries {
+        if total <= ENTRIES {
+            break;
+        }
+        let before = size(entry);
+        if let Some(content) = entry.content.take() {
+            entry.truncated = true;
+            entry.original_bytes.get_or_insert(content.len());
+        }
+        total = total.saturating_sub(before).saturating_add(size(entry));
+    }
+    let mut dropped = 0;
+    while total > ENTRIES && !entries.is_empty() {
+        total = total.saturating_sub(size(&entries.remove(0)));
+        dropped += 1;
+    }
+    (entries, dropped)
+}

@@ -1,0 +1,149 @@
+//! Errors of tasks (spec 6): whose fault, what may be done, and how a run ends by them.
+
+use crate::record::Outcome;
+use crate::template::{
+    Blame, Details, ErrorKind, Halt, Hears, Origin, Reason, RecoveryAdvice, Resource, ResourceMetrics, TaskError,
+};
+
+/// What a person can do about a reason.
+fn advice(reason: Reason) -> (Blame, bool, &'static str) {
+    match reason {
+        Reason::ContextRetrievalFailure => (Blame::Callsheet, true, "rebuild the index, or switch fresh context off"),
+        Reason::ContextMatchingFailure => (Blame::Model, true, "run it again, or match without a model"),
+        Reason::ContextParsingFailure => (Blame::Model, true, "run it again, or match without a model"),
+        Reason::XmlValidationFailure => (Blame::Model, false, "correct the tree that was given"),
+        Reason::OutputFormatFailure => (Blame::Model, true, "run it again, or loosen the declared format"),
+        Reason::ExecutionTimeout => (Blame::User, true, "raise timeout_seconds, or split the task"),
+        Reason::ExecutionHalted => (Blame::User, false, "see what halted it"),
+        Reason::SubtaskFailure => (Blame::Model, false, "see the error of the subtask"),
+        Reason::InputValidationFailure => (Blame::User, false, "give the missing values, or correct the template"),
+        Reason::UnexpectedError => (Blame::Callsheet, false, "look at the log of the run"),
+        Reason::TemplateNotFound => (Blame::User, false, "name a template that exists"),
+        Reason::ToolExecutionError => (Blame::Tool, true, "see what the tool said"),
+        Reason::LlmError => (Blame::Provider, true, "see whether the provider answers, then run it again"),
+        Reason::ConfigurationError => (Blame::User, false, "check provider, model and key"),
+    }
+}
+
+fn recovery(blame: Blame, retryable: bool, advice: &str) -> RecoveryAdvice {
+    let hear = match blame {
+        Blame::Model | Blame::Tool => vec![Hears::Model, Hears::Person, Hears::Log],
+        _ => vec![Hears::Person, Hears::Log],
+    };
+    RecoveryAdvice { blame, retryable, hear, advice: advice.to_owned() }
+}
+
+/// A task that failed for a reason.
+pub(super) fn failure(reason: Reason, message: impl Into<String>, details: Details) -> TaskError {
+    let (blame, retryable, words) = advice(reason);
+    let details = Some(Box::new(details)).filter(|details| **details != Details::default());
+    TaskError {
+        kind: ErrorKind::TaskFailure { reason, content: None, notes: None, details },
+        message: message.into(),
+        location: None,
+        metrics: ResourceMetrics::default(),
+        recovery: recovery(blame, retryable, words),
+    }
+}
+
+/// A task that was halted.
+pub(super) fn halted(halt: Halt, message: impl Into<String>, details: Details) -> TaskError {
+    let words = match halt {
+        Halt::MaxDepth => "nest less deeply",
+        Halt::Cycle => "the same task is above it already; change the request",
+        Halt::NoProgress => "change the instructions: the model repeats itself",
+        Halt::IterationsExhausted => "raise max_iterations, or loosen what the evaluator asks for",
+        Halt::Aborted => "see why the evaluator gave up",
+        Halt::ApprovalDenied => "approve it, or take the writing part out",
+        Halt::Cancelled => "resume the run",
+    };
+    let mut error = failure(Reason::ExecutionHalted, message, Details { halt: Some(halt), ..details });
+    let blame = if matches!(halt, Halt::NoProgress | Halt::Cycle) { Blame::Model } else { Blame::User };
+    error.recovery = recovery(blame, false, words);
+    error
+}
+
+/// A limit that was reached.
+pub(super) fn exhausted(resource: Resource, used: f64, limit: f64, message: impl Into<String>) -> TaskError {
+    let (blame, words) = match resource {
+        Resource::Turns => (Blame::Model, "raise max_turns, or ask for less"),
+        Resource::Context => (Blame::User, "give it fewer or smaller files, or a model with a larger window"),
+        Resource::Output => (Blame::Model, "ask for less, or raise max_output_bytes"),
+        Resource::Calls => (Blame::User, "raise max_calls"),
+        Resource::Tokens => (Blame::User, "raise max_tokens"),
+        Resource::Cost => (Blame::User, "raise max_cost_usd"),
+    };
+    TaskError {
+        kind: ErrorKind::ResourceExhaustion { resource, used, limit, content: None },
+        message: message.into(),
+        location: None,
+        metrics: ResourceMetrics::default(),
+        recovery: recovery(blame, false, words),
+    }
+}
+
+/// A reply with neither text nor tool call.
+pub(super) fn invalid_output(message: impl Into<String>) -> TaskError {
+    TaskError {
+        kind: ErrorKind::InvalidOutput { content: None, violations: None },
+        message: message.into(),
+        location: None,
+        metrics: ResourceMetrics::default(),
+        recovery: recovery(Blame::Model, true, "run it again, or with another model"),
+    }
+}
+
+/// Says where in the template an error belongs, unless it says so itself.
+pub(super) fn located(mut error: TaskError, origin: &Origin, task: &str) -> TaskError {
+    error.location.get_or_insert_with(|| crate::template::Location {
+        file: origin.file.clone(),
+        line: origin.spot.place.line,
+        column: origin.spot.place.column,
+        task: task.to_owned(),
+    });
+    error
+}
+
+/// Its text so far.
+pub(super) fn with_content(mut error: TaskError, text: &str) -> TaskError {
+    if let ErrorKind::ResourceExhaustion { content, .. }
+    | ErrorKind::TaskFailure { content, .. }
+    | ErrorKind::InvalidOutput { content, .. } = &mut error.kind
+    {
+        *content = Some(text.to_owned()).filter(|text| !text.is_empty());
+    }
+    error
+}
+
+pub(super) fn reason(error: &TaskError) -> Option<Reason> {
+    match &error.kind {
+        ErrorKind::TaskFailure { reason, .. } => Some(*reason),
+        _ => None,
+    }
+}
+
+pub(super) fn halt(error: &TaskError) -> Option<Halt> {
+    match &error.kind {
+        ErrorKind::TaskFailure { details: Some(details), .. } => details.halt,
+        _ => None,
+    }
+}
+
+/// The exit code of a run whose top task failed like that (spec 6). `calls`: model calls of the run so far.
+pub(super) fn outcome(error: Option<&TaskError>, calls: u32) -> Outcome {
+    let Some(error) = error else { return Outcome::TaskFailed };
+    if matches!(error.kind, ErrorKind::ResourceExhaustion { .. }) {
+        return Outcome::LimitReached;
+    }
+    if matches!(error.kind, ErrorKind::ValidationError { .. } | ErrorKind::XmlParseError { .. }) {
+        return Outcome::InputInvalid;
+    }
+    match (reason(error), halt(error)) {
+        (_, Some(Halt::Cancelled)) => Outcome::Cancelled,
+        (Some(Reason::ExecutionTimeout), _) => Outcome::LimitReached,
+        (Some(Reason::ConfigurationError), _) => Outcome::Misconfigured,
+        (Some(Reason::InputValidationFailure), _) if calls == 0 => Outcome::InputInvalid,
+        (Some(Reason::LlmError), _) => Outcome::Unreachable,
+        _ => Outcome::TaskFailed,
+    }
+}

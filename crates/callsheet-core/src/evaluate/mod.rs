@@ -1,0 +1,162 @@
+//! The Evaluator of spec "Templates" 1: environments, every substitution, the context plan, the results of operators.
+//! Pure code between the machine and the shell: the machine says which evaluation is owed, this says what it gives,
+//! and the shell records that. It reads values by their hashes from what was recorded before.
+//!
+//! What a task of the tree is told is a [`HandlerTask`]. Only this module makes one, of `Resolved` texts, so no open
+//! placeholder of an author reaches a model.
+
+mod close;
+mod context;
+mod details;
+mod failure;
+mod iterations;
+mod names;
+mod open;
+mod output;
+mod process;
+mod reply;
+mod usage;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use crate::record::{Closed, Outcome, Step, Tree};
+use crate::run::{Moment, Run, TaskOp, TaskRun, Work};
+use crate::spec::{BlobId, Slug, ToolEffect};
+use crate::template::{Node, ReturnStatus, TaskError, TaskResult, Template};
+
+pub use context::{Entry, FileWish, HandlerTask, Item};
+pub use names::Names;
+pub use process::{ProcessFile, ProcessReport, ProcessRequest};
+pub use reply::{Said, read_turn};
+
+/// Gives a blob by its hash.
+pub type Values<'a> = &'a dyn Fn(&BlobId) -> Option<Vec<u8>>;
+
+/// What an evaluation gave, and the texts it refers to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Evaluation {
+    /// The fact.
+    pub step: Step,
+    /// Contents of the blobs it names, to be kept first.
+    pub blobs: Vec<Vec<u8>>,
+}
+
+/// Looks at one task of the tree of a run.
+///
+/// # Errors
+/// A run without that task, or a record that lost a value: a defect, in words for the log.
+pub fn evaluate(run: &Run, task: &Slug, moment: Moment, values: Values<'_>) -> Result<Evaluation, String> {
+    let tree = run.operators().tree().ok_or("the run has no task tree")?;
+    let op = run.operators().get(task).ok_or_else(|| format!("there is no task {task}"))?;
+    let evaluator = Evaluator { run, tree, values, kept: RefCell::default(), known: RefCell::default() };
+    let step = match moment {
+        Moment::Open => evaluator.open(op),
+        Moment::Judge => evaluator.judge(op),
+        Moment::Close => evaluator.close(op),
+    };
+    Ok(Evaluation { step, blobs: evaluator.kept.into_inner() })
+}
+
+/// The result of the top task, once it has come back.
+pub fn result_of_run(run: &Run, values: Values<'_>) -> Option<TaskResult> {
+    let closed = run.operators().top()?.closed.as_ref()?;
+    serde_json::from_slice(&values(&closed.result)?).ok()
+}
+
+struct Evaluator<'a> {
+    run: &'a Run,
+    tree: &'a Arc<Tree>,
+    values: Values<'a>,
+    /// Contents of new blobs.
+    kept: RefCell<Vec<Vec<u8>>>,
+    known: RefCell<BTreeMap<BlobId, Arc<TaskResult>>>,
+}
+
+impl<'a> Evaluator<'a> {
+    fn keep(&self, value: &impl serde::Serialize) -> BlobId {
+        // Values of the record serialise.
+        let bytes = serde_json::to_vec(value).unwrap_or_default();
+        let id = BlobId::of(&bytes);
+        self.kept.borrow_mut().push(bytes);
+        id
+    }
+
+    fn value<T: DeserializeOwned>(&self, id: &BlobId) -> Option<T> {
+        serde_json::from_slice(&(self.values)(id)?).ok()
+    }
+
+    fn text(&self, id: &BlobId) -> String {
+        (self.values)(id).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
+    }
+
+    /// The result of a task that came back.
+    fn result(&self, op: &TaskOp) -> Arc<TaskResult> {
+        let Some(closed) = &op.closed else { return Arc::default() };
+        if let Some(known) = self.known.borrow().get(&closed.result) {
+            return Arc::clone(known);
+        }
+        let result = Arc::new(self.value::<TaskResult>(&closed.result).unwrap_or_default());
+        self.known.borrow_mut().insert(closed.result.clone(), Arc::clone(&result));
+        result
+    }
+
+    fn parent(&self, op: &TaskOp) -> Option<&'a TaskOp> {
+        self.run.operators().at(op.parent?)
+    }
+
+    fn children(&self, op: &TaskOp) -> Vec<&'a TaskOp> {
+        op.children.iter().filter_map(|number| self.run.operators().at(*number)).collect()
+    }
+
+    fn work(&self, op: &TaskOp) -> Option<Work<'a>> {
+        self.run.operators().work(self.tree, op)
+    }
+
+    fn node(&self, op: &TaskOp) -> Option<&'a Node> {
+        self.run.operators().node(self.tree, op)
+    }
+
+    fn template(&self, name: &str) -> Option<&'a Template> {
+        self.tree.templates.get(name)
+    }
+
+    /// The task that did the work of a leaf.
+    fn leaf(&self, op: &TaskOp) -> Option<&'a TaskRun> {
+        self.run.task(&op.leaf()?)
+    }
+
+    fn writes(&self, tool: &str) -> bool {
+        self.run.policy(tool).effect != ToolEffect::Read
+    }
+
+    /// The text of a schema beside the template.
+    fn schema(&self, name: &str) -> Option<String> {
+        self.tree.schemas.get(name).cloned()
+    }
+
+    /// A task that comes back with this result.
+    fn closed(&self, op: &TaskOp, mut result: TaskResult) -> Step {
+        result.notes.metrics = self.metrics(op);
+        if let Some(error) = &mut result.error {
+            error.metrics = result.notes.metrics;
+        }
+        let outcome = match result.status {
+            ReturnStatus::Failed => failure::outcome(result.error.as_deref(), self.run.totals().calls),
+            _ => Outcome::Complete,
+        };
+        // A budget that is spent above ends what it belongs to, whatever would collect the error on the way there.
+        let fatal = result.error.is_some() && self.parent(op).is_some_and(|above| self.run.is_spent(above));
+        Step::Closed(Closed { status: result.status, outcome, result: self.keep(&result), fatal })
+    }
+
+    fn failed(&self, op: &TaskOp, error: TaskError) -> Step {
+        self.closed(
+            op,
+            TaskResult { status: ReturnStatus::Failed, error: Some(Box::new(error)), ..TaskResult::default() },
+        )
+    }
+}

@@ -1,0 +1,183 @@
+//! Names in scope (spec 4, 8): what surrounds a task, and what its operator binds for it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::record::Plan;
+use crate::run::{Place, TaskOp};
+use crate::template::{Bound, Datum, Environment, Kind, TaskResult, Trust};
+
+use super::Evaluator;
+
+/// What a task binds when it is opened, as recorded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Names {
+    /// Inputs, or parameters of a called template.
+    pub bound: BTreeMap<String, Bound>,
+    /// Elements of a `map` or `reduce`, each with its name.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub items: Vec<(String, Bound)>,
+}
+
+impl Evaluator<'_> {
+    /// What a task bound when it was opened.
+    pub(super) fn names(&self, op: &TaskOp) -> Names {
+        let id = op.opened.as_ref().and_then(|opened| opened.names.as_ref());
+        id.and_then(|id| self.value(id)).unwrap_or_default()
+    }
+
+    /// The least trusted of what a task is made from.
+    pub(super) fn trust(&self, op: &TaskOp) -> Trust {
+        match op.opened.as_ref().map(|opened| &opened.plan) {
+            Some(Plan::Handler(_)) => Trust::Model,
+            Some(Plan::Process { .. }) => Trust::Tool,
+            _ => self.children(op).into_iter().map(|child| self.trust(child)).max().unwrap_or_default(),
+        }
+    }
+
+    pub(super) fn bound(&self, op: &TaskOp) -> Bound {
+        Bound::result(self.result(op), self.trust(op))
+    }
+
+    /// The environment of a task, its own inputs left out.
+    pub(super) fn scope(&self, op: &TaskOp) -> Arc<Environment> {
+        let around = match self.parent(op) {
+            None => Arc::new(self.root()),
+            Some(above) if op.place == Place::Body => self.called(above),
+            Some(above) => {
+                let own = Arc::new(self.scope(above).inner(self.names(above).bound));
+                Arc::new(own.inner(self.binds(above, &op.place)))
+            }
+        };
+        Arc::new(around.inner(self.given(op)))
+    }
+
+    fn root(&self) -> Environment {
+        let caller = |value: &Value| Bound::json(value.clone(), Trust::Caller);
+        let variables = self.tree.variables.iter().map(|(name, value)| (name.clone(), caller(value)));
+        let request = ("request".to_owned(), caller(&Value::from(self.run.prompt())));
+        Environment::root([request].into_iter().chain(variables))
+    }
+
+    /// The body of a called template: a fresh root for a function template, the caller's chain for a standard one.
+    fn called(&self, call: &TaskOp) -> Arc<Environment> {
+        let names = self.names(call).bound;
+        let called = self.node(call).and_then(|node| node.template.as_deref()).and_then(|name| self.template(name));
+        if called.is_some_and(crate::template::Template::is_function) {
+            Arc::new(Environment::root(names))
+        } else {
+            Arc::new(self.scope(call).inner(names))
+        }
+    }
+
+    /// The read-only names of every task.
+    fn given(&self, op: &TaskOp) -> [(String, Bound); 2] {
+        let map = |pairs: [(&str, &str); 2]| {
+            let pairs = pairs.map(|(name, text)| (name.to_owned(), Bound::json(text, Trust::Author)));
+            Bound { datum: Datum::Map(pairs.into_iter().collect()), trust: Trust::Author }
+        };
+        let run = self.run.id().map(crate::spec::RunId::as_str).unwrap_or_default();
+        let name = self.node(op).and_then(|node| node.name.as_deref()).unwrap_or(op.id.as_str());
+        [
+            ("run".to_owned(), map([("id", run), ("date", &self.tree.date)])),
+            ("task".to_owned(), map([("id", op.id.as_str()), ("name", name)])),
+        ]
+    }
+
+    /// What the operator `above` binds for its child at a place.
+    fn binds(&self, above: &TaskOp, place: &Place) -> Vec<(String, Bound)> {
+        let Some(node) = self.node(above) else { return Vec::new() };
+        match (&node.kind, place) {
+            (Kind::Sequential { .. }, Place::Child { index }) => self.earlier(above, *index),
+            (Kind::Map { item, .. }, Place::Item { index }) => {
+                let element = self.element(above, *index).map(|(_, bound)| bound);
+                let number = Bound::json(*index, Trust::Author);
+                let element = element.into_iter().map(|bound| (item.clone(), bound));
+                element.chain([("item_index".to_owned(), number)]).collect()
+            }
+            (Kind::Reduce { .. }, Place::Inner { index }) => self.for_inner(above, *index),
+            (Kind::Reduce { .. }, Place::Reduction { index }) => self.for_reduction(above, *index),
+            (Kind::DirectorEvaluatorLoop { .. }, _) => self.for_part(above, place),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Results of the steps before one, or of all.
+    pub(super) fn earlier(&self, above: &TaskOp, before: u32) -> Vec<(String, Bound)> {
+        let steps: Vec<&TaskOp> = self
+            .children(above)
+            .into_iter()
+            .filter(|child| matches!(child.place, Place::Child { index } if index < before) && child.closed.is_some())
+            .collect();
+        let trust = steps.iter().map(|step| self.trust(step)).max().unwrap_or_default();
+        let results: Vec<Bound> = steps.iter().map(|step| self.bound(step)).collect();
+        let ids = steps.iter().zip(&results).filter_map(|(step, bound)| {
+            let id = self.node(step)?.id.clone()?;
+            Some((id, bound.clone()))
+        });
+        let mut names = vec![
+            ("steps".to_owned(), Bound { datum: Datum::Map(ids.collect()), trust }),
+            ("step_results".to_owned(), Bound { datum: Datum::List(results.clone()), trust }),
+        ];
+        if let Some(last) = results.last() {
+            names.push(("previous_result".to_owned(), last.clone()));
+            names.push(("output".to_owned(), last.clone()));
+        }
+        names
+    }
+
+    pub(super) fn element(&self, above: &TaskOp, index: u32) -> Option<(String, Bound)> {
+        self.names(above).items.into_iter().nth(usize::try_from(index).ok()?)
+    }
+
+    fn for_inner(&self, above: &TaskOp, index: u32) -> Vec<(String, Bound)> {
+        let Some((name, bound)) = self.element(above, index) else { return Vec::new() };
+        vec![
+            ("current_data".to_owned(), bound),
+            ("current_name".to_owned(), Bound::json(name, Trust::Author)),
+            ("current_index".to_owned(), Bound::json(index, Trust::Author)),
+        ]
+    }
+
+    fn for_reduction(&self, above: &TaskOp, index: u32) -> Vec<(String, Bound)> {
+        let current = self.run.operators().child(above, &Place::Inner { index }).map(|inner| self.bound(inner));
+        let (accumulator, trust) = self.accumulator(above, index);
+        let original = self.element(above, index).map(|(_, bound)| bound);
+        let mut names = vec![("accumulator".to_owned(), Bound::json(accumulator, trust))];
+        names.extend(current.map(|bound| ("current_result".to_owned(), bound)));
+        names.extend(original.map(|bound| ("original_input".to_owned(), bound)));
+        names
+    }
+
+    /// What a reduce has joined before an input: the last reduction's value, at first the initial one.
+    pub(super) fn accumulator(&self, above: &TaskOp, before: u32) -> (Value, Trust) {
+        let last = before.checked_sub(1).map(|index| Place::Reduction { index });
+        let joined = last.and_then(|place| self.run.operators().child(above, &place));
+        match joined.filter(|op| op.closed.is_some() && !op.failed()) {
+            Some(op) => (self.result(op).value(), self.trust(op)),
+            None if before > 0 => self.accumulator(above, before - 1),
+            None => self.initial(above),
+        }
+    }
+
+    /// `initial_value`: JSON if it parses, else the text.
+    fn initial(&self, above: &TaskOp) -> (Value, Trust) {
+        let Some(Kind::Reduce { initial, .. }) = self.node(above).map(|node| &node.kind) else {
+            return (Value::Null, Trust::Author);
+        };
+        let own = self.scope(above).inner(self.names(above).bound);
+        let origin = crate::template::Origin::default();
+        let text = crate::template::resolve_text(initial, &own, "initial_value", &origin, "", &mut Vec::new());
+        let value = serde_json::from_str(text.as_str()).unwrap_or_else(|_| Value::from(text.as_str()));
+        (value, text.trust())
+    }
+
+    /// A result as its JSON value.
+    pub(super) fn json(result: &TaskResult) -> Value {
+        serde_json::to_value(result).unwrap_or_default()
+    }
+}

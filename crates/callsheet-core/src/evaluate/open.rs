@@ -1,0 +1,310 @@
+//! Opening a task: inputs are bound, texts filled, a branch or the elements chosen (spec 4, 8).
+
+use serde_json::Value;
+
+use crate::record::{HandlerPlan, Opened, Plan, Step};
+use crate::run::{Place, TaskOp, Work};
+use crate::spec::{SkillLimits, SkillMode, SkillPolicy, Task};
+use crate::template::{
+    Bound, Details, Environment, Evaluated, Halt, InputFaultDetails, InputSource, Kind, Missing, Node, Reason,
+    ReturnStatus, TaskError, TaskResult, Trust, argument_value, bind_call, bind_inputs, missing_before_run, type_word,
+};
+
+use super::{Evaluator, Names, failure};
+
+/// Longest title of a task for a person, in characters.
+const TITLE: usize = 120;
+
+impl Evaluator<'_> {
+    pub(super) fn open(&self, op: &TaskOp) -> Step {
+        let opened = match self.work(op) {
+            Some(Work::Node(node)) => self.open_node(op, node),
+            Some(Work::Script(script)) => {
+                let own = self.scope(op);
+                let origin = self.parent(op).and_then(|above| self.node(above)).map(|node| node.origin.clone());
+                let plan = self.process_plan(op, script, &own, &origin.unwrap_or_default());
+                plan.map(|plan| self.opened(op, plan, None)).map_err(Stop::Failed)
+            }
+            None => Err(Stop::Failed(unexpected("the recorded tree does not hold this task"))),
+        };
+        match opened {
+            Ok(opened) => Step::Opened(Box::new(opened)),
+            Err(Stop::Skipped) => {
+                let mut result = TaskResult::default();
+                result.notes.other.insert("skipped".to_owned(), Value::Bool(true));
+                self.closed(op, result)
+            }
+            Err(Stop::Failed(error)) => {
+                let error = match self.node(op) {
+                    Some(node) => failure::located(*error, &node.origin, op.id.as_str()),
+                    None => *error,
+                };
+                self.failed(op, error)
+            }
+        }
+    }
+
+    fn opened(&self, op: &TaskOp, plan: Plan, names: Option<&Names>) -> Opened {
+        let names = names.filter(|names| **names != Names::default()).map(|names| self.keep(names));
+        let context = self.node(op).map(|node| node.context.settings).unwrap_or_default();
+        Opened { plan, names, context }
+    }
+
+    fn open_node(&self, op: &TaskOp, node: &Node) -> Result<Opened, Stop> {
+        if op.place == Place::Top {
+            self.check_whole_run()?;
+        }
+        let scope = self.scope(op);
+        let mut names = Names { bound: self.inputs(op, node, &scope)?.into_iter().collect(), items: Vec::new() };
+        let own = scope.inner(names.bound.clone());
+        let own = std::sync::Arc::new(own);
+        let plan = match &node.kind {
+            Kind::Atomic => self.handler_plan(op, node, &own)?,
+            Kind::Script { script, .. } => self.process_plan(op, script, &own, &node.origin).map_err(Stop::Failed)?,
+            Kind::Sequential { .. } | Kind::Parallel { .. } | Kind::DirectorEvaluatorLoop { .. } => Plan::Children,
+            Kind::Map { items, .. } => {
+                names.items = self.elements(node, &own, items)?;
+                items_plan(&names)
+            }
+            Kind::Reduce { items: Some(items), .. } => {
+                names.items = self.elements(node, &own, items)?;
+                items_plan(&names)
+            }
+            Kind::Reduce { items: None, .. } => {
+                let bound = |name: &String| names.bound.get(name).cloned();
+                let inputs = node.inputs.iter().map(|input| input.name.clone());
+                names.items = inputs.filter_map(|name| Some((name.clone(), bound(&name)?))).collect();
+                items_plan(&names)
+            }
+            Kind::Cond { cases, otherwise } => {
+                let mut lookup = |path: &crate::template::Path| own.value(path);
+                let holds = (0..).zip(cases).find(|(_, case)| case.test.test.evaluate(&mut lookup).holds);
+                match (holds, otherwise) {
+                    (Some((case, _)), _) => Plan::Branch { case: Some(case) },
+                    (None, Some(_)) => Plan::Branch { case: None },
+                    (None, None) => return Err(Stop::Skipped),
+                }
+            }
+            Kind::Call { arguments } => {
+                names = self.call_names(op, node, arguments, &scope, names)?;
+                Plan::Children
+            }
+            Kind::Phase(_) => return Err(Stop::Failed(unexpected("a phase of a sheet stands in a template"))),
+        };
+        Ok(self.opened(op, plan, Some(&names)))
+    }
+
+    /// Names that nothing in the whole run can bind, before its first model call (spec 4).
+    fn check_whole_run(&self) -> Result<(), Box<TaskError>> {
+        let Some(template) = self.template(&self.tree.entry) else {
+            let error = failure::failure(Reason::TemplateNotFound, "the template is not there", Details::default());
+            return Err(Box::new(error));
+        };
+        let top = self.run.operators().top().map(|op| self.scope(op)).unwrap_or_default();
+        let missing = missing_before_run(template, &top, &|name| self.template(name));
+        if missing.is_empty() { Ok(()) } else { Err(input_fault(missing)) }
+    }
+
+    fn inputs(&self, op: &TaskOp, node: &Node, scope: &Environment) -> Result<Vec<(String, Bound)>, Box<TaskError>> {
+        let mut results = std::collections::BTreeMap::new();
+        for (index, input) in (0..).zip(&node.inputs) {
+            if !matches!(input.source, InputSource::Operator(_)) {
+                continue;
+            }
+            let Some(nested) = self.run.operators().child(op, &Place::Input { index }) else { continue };
+            let result = self.result(nested);
+            if let Some(error) = failed(&result) {
+                return Err(error);
+            }
+            results.insert(input.name.clone(), (result.value(), self.trust(nested)));
+        }
+        bind_inputs(node, scope, op.id.as_str(), &|name| results.get(name).cloned()).map_err(input_fault)
+    }
+
+    /// Elements of a list, at most `max_items`.
+    fn elements(
+        &self,
+        node: &Node,
+        own: &Environment,
+        items: &crate::template::PathUse,
+    ) -> Result<Vec<(String, Bound)>, Box<TaskError>> {
+        let refuse = |actual: &str| {
+            let mut fault = InputFaultDetails::default();
+            fault.refuse(&items.path.to_string(), "a list", actual);
+            Box::new(fault.into_error())
+        };
+        let Some(bound) = own.find(&items.path) else {
+            let place = items.at.place;
+            let (name, field) = (items.path.to_string(), "items".to_owned());
+            let file = node.origin.file.clone();
+            let (line, column) = (place.line, place.column);
+            return Err(input_fault(vec![Missing { name, field, task: String::new(), file, line, column }]));
+        };
+        let value = bound.value();
+        let Some(list) = value.as_array() else { return Err(refuse(type_word(&value))) };
+        let most = node.limits.max_items.unwrap_or(self.run.settings().limits.max_items);
+        if list.len() > usize::try_from(most).unwrap_or(usize::MAX) {
+            return Err(refuse(&format!("a list of {} elements, more than {most}", list.len())));
+        }
+        let element = |(index, value): (usize, &Value)| (index.to_string(), Bound::json(value.clone(), bound.trust));
+        Ok(list.iter().enumerate().map(element).collect())
+    }
+
+    /// What the body of a call sees: its parameters, or what a standard template is given by name.
+    fn call_names(
+        &self,
+        op: &TaskOp,
+        node: &Node,
+        arguments: &[crate::template::Argument],
+        scope: &std::sync::Arc<Environment>,
+        inputs: Names,
+    ) -> Result<Names, Box<TaskError>> {
+        let name = node.template.as_deref().unwrap_or_default();
+        let Some(template) = self.template(name) else {
+            let message = format!("there is no template {name}");
+            return Err(Box::new(failure::failure(Reason::TemplateNotFound, message, Details::default())));
+        };
+        self.check_stack(op, name)?;
+        let mut given: Vec<Evaluated> = inputs
+            .bound
+            .into_iter()
+            .map(|(name, bound)| Evaluated { name: Some(name), bound, literal: false })
+            .collect();
+        let mut missing = Vec::new();
+        for (index, argument) in (0..).zip(arguments) {
+            let nested = self.run.operators().child(op, &Place::Argument { index });
+            let result = nested.map(|nested| (self.result(nested), self.trust(nested)));
+            if let Some(error) = result.as_ref().and_then(|(result, _)| failed(result)) {
+                return Err(error);
+            }
+            let nested: Option<(&TaskResult, Trust)> = result.as_ref().map(|(result, trust)| (&**result, *trust));
+            match argument_value(argument, scope, op.id.as_str(), nested) {
+                Ok(evaluated) => given.push(evaluated),
+                Err(names) => missing.extend(names),
+            }
+        }
+        if !missing.is_empty() {
+            return Err(input_fault(missing));
+        }
+        let bound = bind_call(template, given, scope, &node.origin, op.id.as_str());
+        let environment = bound.map_err(|fault| Box::new(fault.into_error()))?;
+        Ok(Names { bound: environment.own().clone(), items: Vec::new() })
+    }
+
+    /// One template may stand so many times on the call stack (spec 9, `max_depth`).
+    fn check_stack(&self, op: &TaskOp, name: &str) -> Result<(), Box<TaskError>> {
+        let stacked = self.run.operators().ancestry(op);
+        let times = stacked.filter(|above| above.place == Place::Body && above.template == name).count();
+        let most = self.limit(op, |limits| limits.max_depth).unwrap_or(self.run.settings().limits.max_depth);
+        if times < usize::try_from(most).unwrap_or(usize::MAX) {
+            return Ok(());
+        }
+        let message = format!("{name} calls itself more than {most} times");
+        Err(Box::new(failure::halted(Halt::MaxDepth, message, Details::default())))
+    }
+
+    /// The nearest limit that a task or one above it sets; `max_depth` may only become smaller.
+    fn limit(&self, op: &TaskOp, of: fn(&crate::spec::TaskLimits) -> Option<u32>) -> Option<u32> {
+        self.run.operators().ancestry(op).filter_map(|above| of(&self.node(above)?.limits)).min()
+    }
+
+    fn handler_plan(
+        &self,
+        op: &TaskOp,
+        node: &Node,
+        own: &std::sync::Arc<Environment>,
+    ) -> Result<Plan, Box<TaskError>> {
+        let task = self.handler_task(op, node, own).map_err(input_fault)?;
+        let writes = |tool: &str| self.writes(tool);
+        let writer = node.requires_approval(&writes).then(|| {
+            let tools = node.tools.iter().flatten().filter(|tool| writes(tool)).map(String::as_str);
+            let tools: Vec<&str> = tools.collect();
+            if tools.is_empty() {
+                Task::ASKS_FOR_APPROVAL.to_owned()
+            } else {
+                format!("it may use {}", tools.join(", "))
+            }
+        });
+        let title = one_line(&task.description, TITLE);
+        let reserve = task.tokens().saturating_add(u64::from(REPLY_TOKENS));
+        let policy = self.handler_policy(node, writer.clone());
+        Ok(Plan::Handler(Box::new(HandlerPlan { title, task: self.keep(&task), policy, writer, reserve })))
+    }
+
+    fn handler_policy(&self, node: &Node, writer: Option<String>) -> SkillPolicy {
+        let limits = &node.limits;
+        let defaults = crate::spec::Limits::of_templates();
+        let model = node.models.first().map(|model| match node.providers.first() {
+            Some(provider) if !model.contains('/') => format!("{provider}/{model}"),
+            _ => model.clone(),
+        });
+        SkillPolicy {
+            tools: node.tools.clone().unwrap_or_else(|| self.default_tools(node)),
+            model,
+            mode: SkillMode::Handler,
+            limits: SkillLimits {
+                max_turns: Some(limits.max_turns.unwrap_or(defaults.max_turns)),
+                timeout_seconds: limits.timeout_seconds,
+                max_output_bytes: limits.max_output_bytes,
+                ..SkillLimits::default()
+            },
+            writer,
+            ..SkillPolicy::default()
+        }
+    }
+
+    /// Without `allowed_tools`: what only reads, and with `effects="write"` what stages changes, too (spec 2.5).
+    fn default_tools(&self, node: &Node) -> Vec<String> {
+        let writes = node.approval.effects == Some(crate::template::Effects::Write);
+        let offered = self.run.tools().filter(|(name, policy)| {
+            *name != super::process::TOOL
+                && (policy.effect == crate::spec::ToolEffect::Read || (writes && policy.stages_changes()))
+        });
+        offered.map(|(name, _)| name.to_owned()).collect()
+    }
+}
+
+/// Tokens that a reply is taken to have for what a call reserves.
+const REPLY_TOKENS: u32 = 4_096;
+
+/// Why a task is not opened.
+enum Stop {
+    Failed(Box<TaskError>),
+    /// No case of a `cond` holds.
+    Skipped,
+}
+
+impl From<Box<TaskError>> for Stop {
+    fn from(error: Box<TaskError>) -> Self {
+        Self::Failed(error)
+    }
+}
+
+fn unexpected(message: &str) -> Box<TaskError> {
+    Box::new(failure::failure(Reason::UnexpectedError, message, Details::default()))
+}
+
+pub(super) fn input_fault(missing: Vec<Missing>) -> Box<TaskError> {
+    Box::new(InputFaultDetails { missing, invalid: Vec::new() }.into_error())
+}
+
+/// The error of a result that failed.
+pub(super) fn failed(result: &TaskResult) -> Option<Box<TaskError>> {
+    let failed = result.status == ReturnStatus::Failed;
+    failed.then(|| result.error.clone().unwrap_or_else(|| unexpected("it failed without an error")))
+}
+
+fn items_plan(names: &Names) -> Plan {
+    Plan::Items { count: u32::try_from(names.items.len()).unwrap_or(u32::MAX) }
+}
+
+/// The first characters of a text in one line.
+pub(super) fn one_line(text: &str, most: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if line.chars().count() <= most {
+        return line;
+    }
+    let mut cut: String = line.chars().take(most.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}

@@ -1,0 +1,166 @@
+//! The result of a handler: its final reply read leniently and held to its declared form (spec 6, 7, 11).
+
+use serde::Deserialize;
+
+use crate::record::StopReason;
+use crate::run::{State, TaskOp, TaskRun};
+use crate::template::{
+    DataSource, DataSourceKind, Details, Node, Reason, Resource, ReturnStatus, TaskError, TaskResult, read_output,
+    read_reply,
+};
+
+use super::{Evaluator, failure};
+
+/// What of the recorded prompt tells which data it showed.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Shown {
+    sources: Vec<DataSource>,
+    context_source: String,
+    warnings: Vec<String>,
+}
+
+impl Evaluator<'_> {
+    pub(super) fn handler_result(&self, op: &TaskOp, node: &Node) -> TaskResult {
+        let Some(task) = self.leaf(op) else {
+            return failed(failure::failure(Reason::UnexpectedError, "the handler is not known", Details::default()));
+        };
+        let last = self.run.calls().iter().rev().find(|call| call.key.task.as_ref() == Some(&task.task.slug));
+        let mut result = if task.state == State::Done {
+            let text = task.result.as_ref().and_then(|result| result.document.as_ref()).map(|blob| self.text(blob));
+            let text = text.unwrap_or_default();
+            if last.is_some_and(|call| call.stop == StopReason::Length) {
+                let most = f64::from(u32::try_from(text.len()).unwrap_or(u32::MAX));
+                let error = failure::exhausted(Resource::Output, most, most, "the reply was cut at its length limit");
+                let error = failure::with_content(error, &text);
+                TaskResult { content: text, ..failed(error) }
+            } else {
+                self.read(node, &text)
+            }
+        } else {
+            let partial = self.partial(task);
+            let error = failure::with_content(self.leaf_error(op, task), &partial);
+            TaskResult { content: partial, ..failed(error) }
+        };
+        self.note_sources(op, node, task, &mut result);
+        result
+    }
+
+    /// The text of the last turn.
+    fn partial(&self, task: &TaskRun) -> String {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Reply {
+            text: String,
+        }
+        let last = self.run.calls().iter().rev().find(|call| call.key.task.as_ref() == Some(&task.task.slug));
+        let reply = last.and_then(|call| self.value::<Reply>(&call.reply));
+        reply.unwrap_or_default().text
+    }
+
+    fn read(&self, node: &Node, text: &str) -> TaskResult {
+        if text.trim().is_empty() {
+            return failed(failure::invalid_output("the reply has neither text nor tool call"));
+        }
+        let reading = read_reply(text, node.manual_xml);
+        let mut result = TaskResult { content: reading.content, ..TaskResult::default() };
+        result.notes.xml = reading.xml;
+        if !node.manual_xml
+            && let Some((content, usage)) = data_usage(&result.content)
+        {
+            result.notes.data_usage = usage.to_owned();
+            result.content = content.to_owned();
+        }
+        result.notes.take(reading.notes);
+        for warning in result.notes.xml.iter().flat_map(|xml| xml.warnings.clone()).collect::<Vec<_>>() {
+            result.notes.warn("xml", warning.message);
+        }
+        if reading.status == ReturnStatus::Failed {
+            let reason = reading.reason.unwrap_or(Reason::UnexpectedError);
+            let words = super::open::one_line(&result.content, 200);
+            let words = if words.is_empty() { "the model says that it failed".to_owned() } else { words };
+            let error = failure::failure(reason, words, Details::default());
+            result.error = Some(Box::new(failure::with_content(error, &result.content)));
+            result.status = ReturnStatus::Failed;
+            return result;
+        }
+        let output = read_output(&result.content, node.output.as_ref(), &|name| self.schema(name));
+        result.notes.parse_error = output.parse_error;
+        result.parsed_content = output.parsed.or(reading.parsed);
+        if let Some(details) = output.failure {
+            let message = match (&details.expected_type, &details.actual_type) {
+                (Some(expected), Some(actual)) => format!("the output is {actual}, declared is {expected}"),
+                _ => "the output is not what was declared".to_owned(),
+            };
+            let error = failure::failure(Reason::OutputFormatFailure, message, *details);
+            result.error = Some(Box::new(failure::with_content(error, &result.content)));
+            result.status = ReturnStatus::Failed;
+        }
+        result
+    }
+
+    /// `data_sources` lists every file and input; without words of the model, `data_usage` says the same (spec 6).
+    fn note_sources(&self, op: &TaskOp, node: &Node, task: &TaskRun, result: &mut TaskResult) {
+        let first = self.run.calls().iter().find(|call| call.key.task.as_ref() == Some(&task.task.slug));
+        let shown = first.and_then(|call| self.value::<Shown>(&call.prompt)).unwrap_or_default();
+        let told = self.told(op).unwrap_or_default();
+        let size = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX);
+        let source = |kind, name: &str, bytes| DataSource { kind, name: name.to_owned(), bytes, truncated: false };
+        let files = shown.sources.iter().filter(|source| source.kind == DataSourceKind::File).count();
+        let notes = &mut result.notes;
+        notes.data_sources.extend(shown.sources);
+        notes
+            .data_sources
+            .extend(told.inputs.iter().map(|(name, value)| source(DataSourceKind::Input, name, size(value))));
+        notes.data_sources.extend(told.inherited.iter().filter_map(|item| match item {
+            super::Item::Text { title, text } => Some(source(DataSourceKind::Inherited, title, size(text))),
+            super::Item::File(_) => None,
+        }));
+        notes.data_sources.extend(told.earlier.iter().map(|entry| {
+            let bytes = size(entry.content.as_deref().unwrap_or_default());
+            DataSource { truncated: entry.truncated, ..source(DataSourceKind::Accumulated, &entry.id, bytes) }
+        }));
+        if notes.data_usage.trim().is_empty() {
+            let names: Vec<&str> = notes.data_sources.iter().map(|source| source.name.as_str()).collect();
+            notes.data_usage = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        }
+        if !shown.context_source.is_empty() {
+            notes.context_source = shown.context_source;
+        }
+        notes.context_files_count = u32::try_from(files).unwrap_or(u32::MAX);
+        notes.template_used = Some(op.template.clone());
+        for warning in shown.warnings {
+            notes.warn("context", warning);
+        }
+        let criteria = Some(told.criteria).filter(|criteria| !criteria.is_empty());
+        result.criteria = criteria.map(serde_json::Value::String);
+        // Without a policy of its own nothing is tried again; what was tried is told (spec 15).
+        if let Some(error) = &mut result.error {
+            self.tell_attempts(op, node, error);
+        }
+    }
+
+    fn tell_attempts(&self, op: &TaskOp, _node: &Node, error: &mut TaskError) {
+        let crate::template::ErrorKind::TaskFailure { details, .. } = &mut error.kind else { return };
+        if op.attempts.is_empty() {
+            return;
+        }
+        let earlier = op.attempts.iter().filter_map(|id| self.value::<TaskResult>(id));
+        let earlier = earlier.map(|result| serde_json::to_value(&result.error).unwrap_or_default()).collect();
+        details.get_or_insert_default().recovery_attempts = Some(earlier);
+    }
+}
+
+/// The section at the end that the base prompt asks for: what stands before it, and its text (spec 6).
+fn data_usage(content: &str) -> Option<(&str, &str)> {
+    let at = content.rfind("\n## ").map(|at| at + 1).or_else(|| content.starts_with("## ").then_some(0))?;
+    let (title, usage) = content.get(at..)?.split_once('\n')?;
+    let title = title.trim_start_matches('#').trim().trim_end_matches(':');
+    let before = content.get(..at)?.trim_end();
+    (title.eq_ignore_ascii_case("data usage") && !before.is_empty() && !usage.contains("```"))
+        .then_some((before, usage.trim()))
+}
+
+fn failed(error: TaskError) -> TaskResult {
+    TaskResult { status: ReturnStatus::Failed, error: Some(Box::new(error)), ..TaskResult::default() }
+}

@@ -1,0 +1,46 @@
+//! A turn of a handler: tool calls, or a final reply (spec 11, 12, 14).
+
+use serde_json::Value;
+
+use crate::spec::{BlobId, ToolCall};
+use crate::template::{ReturnStatus, read_reply};
+
+/// What a turn says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Said {
+    /// It asks for calls. The hash is that of its text and calls without their ids, for the check of progress.
+    Calls(Vec<ToolCall>, BlobId),
+    /// It is final.
+    Final,
+}
+
+/// The tool that asks a person.
+const ASK: &str = "ask_user";
+
+/// Reads a turn. `native` are calls by the provider's tool calling, with arguments that were read already. An envelope
+/// that says `WAITING` asks a person and is a call, too.
+pub fn read_turn(text: &str, native: &[ToolCall], taken: &std::collections::BTreeSet<String>, manual: bool) -> Said {
+    let mut calls: Vec<ToolCall> = native.to_vec();
+    if calls.is_empty() && !manual {
+        let reading = read_reply(text, false);
+        if reading.envelope && reading.status == ReturnStatus::Waiting {
+            let question = if reading.content.trim().is_empty() { text } else { reading.content.trim() };
+            let arguments = serde_json::json!({ "question": question });
+            calls.push(ToolCall { name: ASK.to_owned(), id: String::new(), arguments });
+        }
+    }
+    if calls.is_empty() {
+        return Said::Final;
+    }
+    let plain: Vec<(&str, &Value)> = calls.iter().map(|call| (call.name.as_str(), &call.arguments)).collect();
+    let said = BlobId::of(&serde_json::to_vec(&(text.trim(), plain)).unwrap_or_default());
+    let mut used = taken.clone();
+    for call in &mut calls {
+        if call.id.is_empty() || used.contains(&call.id) {
+            let numbered = (1_u32..).map(|number| format!("{}-{number}", call.name));
+            call.id = numbered.into_iter().find(|id| !used.contains(id)).unwrap_or_default();
+        }
+        used.insert(call.id.clone());
+    }
+    Said::Calls(calls, said)
+}

@@ -1,0 +1,101 @@
+//! What a task used, and why a leaf failed (spec 6, 9).
+
+use crate::run::{Cause, Limit, State, TaskOp, TaskRun};
+use crate::template::{Details, Halt, Reason, Resource, ResourceMetrics, TaskError};
+
+use super::{Evaluator, failure};
+
+impl Evaluator<'_> {
+    pub(super) fn metrics(&self, op: &TaskOp) -> ResourceMetrics {
+        let limits = self.node(op).map(|node| node.limits.clone()).unwrap_or_default();
+        let spent = op.spent;
+        let mut metrics = ResourceMetrics { calls: spent.calls, ..ResourceMetrics::default() };
+        metrics.tokens.input = spent.input;
+        metrics.tokens.output = spent.output;
+        metrics.tokens.cached = spent.cached;
+        metrics.tokens.limit = limits.max_tokens;
+        metrics.cost.usd = spent.cost_usd;
+        metrics.cost.limit = limits.max_cost_usd;
+        metrics.depth.used = op.depth;
+        metrics.depth.limit = Some(limits.max_depth.unwrap_or(self.run.settings().limits.max_depth));
+        metrics.wall.limit_ms = limits.timeout_seconds.map(|seconds| u64::from(seconds).saturating_mul(1_000));
+        metrics.wall.ms = op.clock.spent_ms(self.run.now_ms());
+        let Some(task) = self.leaf(op) else { return metrics };
+        metrics.wall.ms = task.clock.spent_ms(self.run.now_ms());
+        metrics.output.limit = limits.max_output_bytes.or(Some(self.run.settings().limits.max_output_bytes));
+        if task.is_handler() {
+            let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
+            metrics.turns.used = self.assistant_turns(task);
+            metrics.turns.limit = own;
+            let calls = || self.run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug));
+            metrics.context.peak_usage = calls().map(|call| call.usage.input).max().unwrap_or(0);
+            metrics.context.used = calls().next_back().map_or(0, |call| call.usage.input);
+            metrics.output.bytes = calls().map(|call| self.text(&call.reply).len() as u64).max().unwrap_or(0);
+        }
+        metrics
+    }
+
+    /// Assistant messages of a handler.
+    fn assistant_turns(&self, task: &TaskRun) -> u32 {
+        let calls = self.run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug));
+        u32::try_from(calls.count()).unwrap_or(u32::MAX)
+    }
+
+    /// Why the work of a leaf did not come to an end.
+    pub(super) fn leaf_error(&self, op: &TaskOp, task: &TaskRun) -> TaskError {
+        if task.state == State::Denied {
+            let words = task.denial.as_deref().unwrap_or_default().trim();
+            let message = if words.is_empty() { "a person denied it".to_owned() } else { format!("denied: {words}") };
+            return failure::halted(Halt::ApprovalDenied, message, Details::default());
+        }
+        let Some(found) = &task.failure else {
+            return failure::failure(Reason::UnexpectedError, "it ended without a reason", Details::default());
+        };
+        if found.communication {
+            return failure::failure(Reason::LlmError, found.reason.as_str(), Details::default());
+        }
+        match found.cause {
+            Cause::Limit(Limit::MaxTurns) => {
+                let used = self.assistant_turns(task);
+                let message = format!("it used all of its {used} turns");
+                failure::exhausted(Resource::Turns, f64::from(used), f64::from(used), message)
+            }
+            Cause::Limit(limit) | Cause::AboveLimit(limit) => self.spent_error(op, limit, &found.reason),
+            Cause::Overflow => {
+                let window = self.metrics(op).context.used;
+                failure::exhausted(Resource::Context, number(window), number(window), found.reason.as_str())
+            }
+            Cause::Configuration => {
+                failure::failure(Reason::ConfigurationError, found.reason.as_str(), Details::default())
+            }
+            Cause::NoProgress => failure::halted(Halt::NoProgress, found.reason.as_str(), Details::default()),
+            Cause::Other => failure::failure(Reason::LlmError, found.reason.as_str(), Details::default()),
+        }
+    }
+
+    /// The budget that is spent, of the task or of the nearest one above.
+    fn spent_error(&self, op: &TaskOp, limit: Limit, reason: &str) -> TaskError {
+        let owner = self.run.operators().ancestry(op).find_map(|above| {
+            let limits = &self.node(above)?.limits;
+            match limit {
+                Limit::TaskCalls => Some((Resource::Calls, f64::from(above.spent.calls), f64::from(limits.max_calls?))),
+                Limit::TaskTokens => Some((Resource::Tokens, number(above.spent.tokens()), number(limits.max_tokens?))),
+                Limit::MaxCost => Some((Resource::Cost, above.spent.cost_usd, limits.max_cost_usd?)),
+                _ => None,
+            }
+        });
+        match owner {
+            Some((resource, used, most)) => {
+                let message = format!("its limit {} was reached", limit.name());
+                failure::exhausted(resource, used, most, message)
+            }
+            None => failure::failure(Reason::ExecutionTimeout, reason, Details::default()),
+        }
+    }
+}
+
+/// Counts stay far below 2^53, where this would lose precision.
+#[allow(clippy::cast_precision_loss)]
+fn number(value: u64) -> f64 {
+    value as f64
+}

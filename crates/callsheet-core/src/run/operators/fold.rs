@@ -1,0 +1,171 @@
+//! Facts of the tree: it was adopted, a task of it was evaluated.
+
+use std::sync::Arc;
+
+use crate::record::{EffectKey, Opened, Step, Tree};
+use crate::spec::{BlobId, Slug};
+use crate::template::Node;
+
+use super::place::slug_of;
+use super::{Moment, OpState, Place, TaskOp, Work};
+use crate::run::{Reject, Run, Stage, Stopwatch};
+
+impl Run {
+    /// The tree is what this run executes; its top task begins.
+    pub(in crate::run) fn tree_adopted(&mut self, tree: &Tree) -> Result<(), Reject> {
+        let template = matches!(self.entry, Some(crate::record::Entry::Template { .. }));
+        let known = tree.templates.contains_key(&tree.entry);
+        if self.stage != Stage::AwaitList || !template || !known || self.operators.tree.is_some() {
+            return Err(Reject::ListNotAwaited);
+        }
+        self.operators.tree = Some(Arc::new(tree.clone()));
+        self.list_adopted = true;
+        (self.round, self.rounds) = (1, 1);
+        self.stage = Stage::Operate;
+        self.open_op(None, Place::Top);
+        Ok(())
+    }
+
+    /// Opens a child; it gathers its nested inputs first.
+    pub(in crate::run) fn open_op(&mut self, parent: Option<usize>, place: Place) {
+        let Some(tree) = self.operators.tree.clone() else { return };
+        let (template, depth) = match parent.and_then(|number| self.operators.at(number)) {
+            None => (tree.entry.clone(), 0),
+            Some(above) if place == Place::Body => {
+                let called = self.operators.node(&tree, above).and_then(|node| node.template.clone());
+                (called.unwrap_or_default(), above.depth)
+            }
+            Some(above) => (above.template.clone(), above.depth),
+        };
+        let number = self.operators.list.len();
+        let id = {
+            let above = parent.and_then(|number| self.operators.at(number));
+            let work = match above.and_then(|above| self.operators.work(&tree, above)) {
+                Some(Work::Node(node)) => place.below(node),
+                _ => None,
+            };
+            let word = place.word(work, &template);
+            let base = above.map_or_else(|| slug_of(&[&word]), |above| slug_of(&[above.id.as_str(), &word]));
+            self.operators.free(base)
+        };
+        self.operators.numbers.insert(id.clone(), number);
+        self.operators.list.push(TaskOp {
+            id,
+            parent,
+            place,
+            template,
+            depth,
+            state: OpState::Gathering,
+            evaluations: 0,
+            opened: None,
+            closed: None,
+            children: Vec::new(),
+            iteration: 1,
+            attempt: 1,
+            attempts: Vec::new(),
+            issues: None,
+            spent: super::Spent::default(),
+            clock: Stopwatch::default(),
+        });
+        if let Some(above) = parent.and_then(|number| self.operators.list.get_mut(number)) {
+            above.children.push(number);
+        }
+    }
+
+    /// Pure code looked at a task of the tree.
+    pub(in crate::run) fn tree_evaluated(&mut self, task: &Slug, n: u32, step: &Step) -> Result<(), Reject> {
+        let key = EffectKey::Evaluate { task: task.clone(), n };
+        let Some(number) = self.operators.numbers.get(task).copied() else {
+            return Err(Reject::UnknownTask(task.clone()));
+        };
+        let due = match self.operators.at(number) {
+            Some(TaskOp { state: OpState::Due(moment), evaluations, .. }) if *evaluations == n => *moment,
+            _ => return Err(Reject::NotInFlight(key)),
+        };
+        if self.stage != Stage::Operate {
+            return Err(Reject::Concluding);
+        }
+        let fits = match step {
+            Step::Opened(_) => due == Moment::Open,
+            Step::GoesOn => due == Moment::Judge,
+            Step::Again { .. } => due == Moment::Close,
+            Step::Closed(_) => true,
+        };
+        if !fits {
+            return Err(Reject::NotInFlight(key));
+        }
+        match step {
+            Step::Opened(opened) => self.op_opened(number, opened),
+            Step::GoesOn => self.change_op(number, |op| {
+                op.iteration = op.iteration.saturating_add(1);
+                op.state = OpState::Open;
+            }),
+            Step::Again { result, issues } => self.op_again(number, result, issues.clone()),
+            Step::Closed(closed) => self.change_op(number, |op| {
+                op.closed = Some(closed.clone());
+                op.state = OpState::Closed;
+            }),
+        }
+        Ok(())
+    }
+
+    pub(super) fn change_op(&mut self, number: usize, change: impl FnOnce(&mut TaskOp)) {
+        if let Some(op) = self.operators.list.get_mut(number) {
+            change(op);
+        }
+    }
+
+    fn op_opened(&mut self, number: usize, opened: &Opened) {
+        self.change_op(number, |op| {
+            op.opened = Some(opened.clone());
+            op.state = OpState::Open;
+        });
+        self.list_leaf(number);
+    }
+
+    /// Another handler, with a session and counters of its own (spec 15).
+    fn op_again(&mut self, number: usize, result: &BlobId, issues: Option<BlobId>) {
+        self.change_op(number, |op| {
+            op.attempts.push(result.clone());
+            op.attempt = op.attempt.saturating_add(1);
+            op.issues = issues;
+            op.state = OpState::Open;
+        });
+        self.list_leaf(number);
+    }
+
+    /// A leaf becomes a task of the one step there is.
+    fn list_leaf(&mut self, number: usize) {
+        let Some(task) = self.operators.at(number).and_then(super::leaf::task) else { return };
+        let slug = task.task.slug.clone();
+        self.operators.leaves.insert(slug.clone(), number);
+        self.tasks.insert(slug.clone(), task);
+        let mut listed: Vec<Slug> = self.tasks.steps().concat();
+        listed.push(slug);
+        self.tasks.set_steps(vec![listed]);
+    }
+}
+
+impl super::Operators {
+    /// The slug itself, or with a number if it is taken.
+    fn free(&self, base: Slug) -> Slug {
+        let is_free = |slug: &Slug| !self.numbers.contains_key(slug) && !self.leaves.contains_key(slug);
+        if is_free(&base) {
+            return base;
+        }
+        let numbered = (2_u32..).map(|number| slug_of(&[base.as_str(), &number.to_string()]));
+        numbered.into_iter().find(|slug| is_free(slug)).unwrap_or(base)
+    }
+
+    /// The parts of a node that are operators nested in its inputs and arguments.
+    pub(super) fn nested(node: &Node) -> Vec<Place> {
+        use crate::template::{ArgumentValue, InputSource, Kind};
+        let inputs = (0..).zip(&node.inputs).filter(|(_, input)| matches!(input.source, InputSource::Operator(_)));
+        let mut places: Vec<Place> = inputs.map(|(index, _)| Place::Input { index }).collect();
+        if let Kind::Call { arguments } = &node.kind {
+            let nested = (0..).zip(arguments).filter(|(_, one)| matches!(one.value, ArgumentValue::Operator(_)));
+            places.extend(nested.map(|(index, _)| Place::Argument { index }));
+        }
+        places
+    }
+}

@@ -1,0 +1,46 @@
+//! Leaves: an atomic task's handler and a process are tasks like those of a sheet, with one execution run each.
+
+use crate::record::Plan;
+use crate::spec::{SkillMode, SkillPolicy, Slug, Task};
+
+use super::TaskOp;
+use super::place::slug_of;
+use crate::run::TaskRun;
+
+/// The name of a leaf's task: that of its operator, and a number from the second handler on (spec 15).
+pub(super) fn slug(id: &Slug, attempt: u32) -> Slug {
+    if attempt <= 1 { id.clone() } else { slug_of(&[id.as_str(), "again", &attempt.to_string()]) }
+}
+
+/// The task of a leaf that was opened; `None` for an operator with children.
+pub(super) fn task(op: &TaskOp) -> Option<TaskRun> {
+    let (title, policy, writer, calls) = match &op.opened.as_ref()?.plan {
+        Plan::Handler(plan) => (plan.title.clone(), plan.policy.clone(), plan.writer.clone(), Vec::new()),
+        Plan::Process { call, timeout_seconds, title } => {
+            let mut policy = SkillPolicy { mode: SkillMode::Process, ..SkillPolicy::default() };
+            policy.tools = vec![call.name.clone()];
+            policy.limits.timeout_seconds = Some(*timeout_seconds);
+            (title.clone(), policy, None, vec![call.clone()])
+        }
+        _ => return None,
+    };
+    let slug = slug(&op.id, op.attempt);
+    let mut task = TaskRun::new(Task {
+        name: slug.as_str().to_owned(),
+        slug,
+        aliases: Vec::new(),
+        need: title,
+        skill: None,
+        references: Vec::new(),
+        expected: String::new(),
+        approval: false,
+        calls,
+        extra: String::new(),
+    });
+    task.skill = Some(policy);
+    task.writer = writer;
+    // There is nothing to refine: its inputs are bound.
+    task.refined = true;
+    task.round = 1;
+    Some(task)
+}

@@ -1,0 +1,262 @@
+//! Operators of a task tree as states of the same run (spec "Templates" 8).
+//!
+//! A [`TaskOp`] is one execution of one node of the recorded tree: it gathers nested inputs, is opened, goes through
+//! its children, and is closed. Whatever needs a value (binding names, the test of a `cond`, the verdict on a loop,
+//! the result) is an *evaluation*: pure code outside of the machine whose outcome is a fact. The machine itself only
+//! decides what comes next, one file an operator: each has one function `next`, which looks at the children and says
+//! which of them to open, or which evaluation is owed.
+//!
+//! A leaf (a handler or a process) is a `TaskRun` like a task of a sheet, so units, slots, gates, limits, tool calls,
+//! resume and views are the same code.
+//!
+//! A new operator: a variant of `template::Kind`, a file here with its `next`, a line in [`next`], its names and its
+//! result in `evaluate`.
+
+mod branch;
+mod budget;
+mod fold;
+mod iterate;
+mod leaf;
+mod place;
+mod pool;
+mod reduce;
+mod sequence;
+mod settle;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::record::{Closed, Opened, Plan, Tree};
+use crate::spec::{BlobId, Slug};
+use crate::template::{Kind, Node, Script};
+
+use super::Stopwatch;
+
+pub use budget::Spent;
+pub use place::Place;
+
+/// Which evaluation is owed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Moment {
+    /// Bind inputs, fill texts, choose.
+    Open,
+    /// Whether a loop goes on.
+    Judge,
+    /// Make the result.
+    Close,
+}
+
+/// Where a task of the tree stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpState {
+    /// Operators nested in its inputs or arguments run.
+    Gathering,
+    /// An evaluation is owed.
+    Due(Moment),
+    /// Its children, or its leaf, run.
+    Open,
+    /// It has come back.
+    Closed,
+}
+
+/// One execution of one node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TaskOp {
+    /// Its name in the run; a leaf's first `TaskRun` has the same.
+    pub id: Slug,
+    /// What opened it, by number; `None`: the top task.
+    pub parent: Option<usize>,
+    /// As what.
+    pub place: Place,
+    /// The template its node belongs to, by the name that calls use.
+    pub template: String,
+    /// Nesting of subtasks; the top task has 0.
+    pub depth: u32,
+    /// Where it stands.
+    pub state: OpState,
+    /// Evaluations so far.
+    pub evaluations: u32,
+    /// What it became when it was opened.
+    pub opened: Option<Opened>,
+    /// How it came back.
+    pub closed: Option<Closed>,
+    /// Children by number, in the order they were opened.
+    pub children: Vec<usize>,
+    /// Of a loop: the iteration, from 1.
+    pub iteration: u32,
+    /// Handlers so far (spec 15).
+    pub attempt: u32,
+    /// Results of failed attempts, as JSON.
+    pub attempts: Vec<BlobId>,
+    /// What the next handler is told of the last error.
+    pub issues: Option<BlobId>,
+    /// What it and all below it spent.
+    pub spent: Spent,
+    /// Time in which something of it held a slot.
+    pub clock: Stopwatch,
+}
+
+impl TaskOp {
+    /// The task that does its work now, if it is a leaf.
+    pub fn leaf(&self) -> Option<Slug> {
+        let leaf = matches!(self.opened.as_ref()?.plan, Plan::Handler(_) | Plan::Process { .. });
+        leaf.then(|| leaf::slug(&self.id, self.attempt))
+    }
+
+    /// It came back and is no success.
+    pub fn failed(&self) -> bool {
+        self.closed.as_ref().is_some_and(|closed| closed.status == crate::template::ReturnStatus::Failed)
+    }
+}
+
+/// What a task of the tree is.
+#[derive(Clone, Copy, Debug)]
+pub enum Work<'t> {
+    /// A node.
+    Node(&'t Node),
+    /// The script of a loop.
+    Script(&'t Script),
+}
+
+/// The recorded tree and what was opened of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Operators {
+    tree: Option<Arc<Tree>>,
+    list: Vec<TaskOp>,
+    numbers: BTreeMap<Slug, usize>,
+    /// Leaves by their tasks.
+    leaves: BTreeMap<Slug, usize>,
+}
+
+impl Operators {
+    /// The recorded tree.
+    pub fn tree(&self) -> Option<&Arc<Tree>> {
+        self.tree.as_ref()
+    }
+
+    /// In the order they were opened.
+    pub fn iter(&self) -> impl Iterator<Item = &TaskOp> {
+        self.list.iter()
+    }
+
+    /// By number.
+    pub fn at(&self, number: usize) -> Option<&TaskOp> {
+        self.list.get(number)
+    }
+
+    /// By name.
+    pub fn get(&self, id: &Slug) -> Option<&TaskOp> {
+        self.list.get(*self.numbers.get(id)?)
+    }
+
+    /// The one whose leaf a task is.
+    pub fn of_leaf(&self, task: &Slug) -> Option<&TaskOp> {
+        self.list.get(*self.leaves.get(task)?)
+    }
+
+    /// The top task.
+    pub fn top(&self) -> Option<&TaskOp> {
+        self.list.first()
+    }
+
+    /// It and everything that opened it, from the inside out.
+    pub fn ancestry<'a>(&'a self, op: &'a TaskOp) -> impl Iterator<Item = &'a TaskOp> {
+        std::iter::successors(Some(op), |op| self.at(op.parent?))
+    }
+
+    /// Its children in the order they were opened.
+    pub fn children<'a>(&'a self, op: &'a TaskOp) -> impl Iterator<Item = &'a TaskOp> {
+        op.children.iter().filter_map(|number| self.at(*number))
+    }
+
+    /// Its child at a place.
+    pub fn child<'a>(&'a self, op: &'a TaskOp, place: &Place) -> Option<&'a TaskOp> {
+        self.children(op).find(|child| child.place == *place)
+    }
+
+    /// Its place in the recorded tree. `None` for a recorded tree that does not hold it, which is a defect.
+    pub fn work<'t>(&self, tree: &'t Tree, op: &TaskOp) -> Option<Work<'t>> {
+        let Some(parent) = op.parent.and_then(|number| self.at(number)) else {
+            return Some(Work::Node(&tree.templates.get(&tree.entry)?.body));
+        };
+        if op.place == Place::Body {
+            return Some(Work::Node(&tree.templates.get(&op.template)?.body));
+        }
+        match self.work(tree, parent)? {
+            Work::Node(node) => op.place.below(node),
+            Work::Script(_) => None,
+        }
+    }
+
+    /// Its node; `None` for the script of a loop.
+    pub fn node<'t>(&self, tree: &'t Tree, op: &TaskOp) -> Option<&'t Node> {
+        match self.work(tree, op)? {
+            Work::Node(node) => Some(node),
+            Work::Script(_) => None,
+        }
+    }
+}
+
+/// What a task of the tree does next.
+#[derive(Clone, Debug, PartialEq)]
+enum Move {
+    /// It waits.
+    Wait,
+    /// Children to open.
+    Open(Vec<Place>),
+    /// An evaluation is owed.
+    Owe(Moment),
+}
+
+/// An open task, for the functions that say what comes next.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    operators: &'a Operators,
+    op: &'a TaskOp,
+    /// Whether a tool writes.
+    writes: &'a dyn Fn(&str) -> bool,
+}
+
+impl<'a> View<'a> {
+    fn child(self, place: &Place) -> Option<&'a TaskOp> {
+        self.operators.child(self.op, place)
+    }
+
+    /// Children that are no nested inputs.
+    fn parts(self) -> impl Iterator<Item = &'a TaskOp> {
+        self.operators.children(self.op).filter(|child| !child.place.is_nested())
+    }
+
+    /// What follows a part: open it, wait for it, or hear that it came back.
+    fn part(self, place: Place) -> Result<&'a TaskOp, Move> {
+        match self.child(&place) {
+            None => Err(Move::Open(vec![place])),
+            Some(child) if child.closed.is_none() => Err(Move::Wait),
+            Some(child) => Ok(child),
+        }
+    }
+}
+
+/// What an open task does next, by its operator.
+fn next(view: View<'_>, node: &Node, opened: &Opened) -> Move {
+    match (&node.kind, &opened.plan) {
+        (_, Plan::Handler(_) | Plan::Process { .. }) => Move::Wait,
+        (Kind::Sequential { steps, on_error }, _) => sequence::next(view, steps, *on_error),
+        (Kind::Parallel { children, max_parallel, on_error }, _) => {
+            pool::next(view, children.len(), *max_parallel, *on_error, |index| Place::Child { index })
+        }
+        (Kind::Map { max_parallel, on_error, .. }, Plan::Items { count }) => {
+            pool::next(view, count_of(*count), *max_parallel, *on_error, |index| Place::Item { index })
+        }
+        (Kind::Reduce { .. }, Plan::Items { count }) => reduce::next(view, *count),
+        (Kind::Cond { .. }, Plan::Branch { case }) => branch::next(view, *case),
+        (Kind::Call { .. }, _) => branch::body(view),
+        (Kind::DirectorEvaluatorLoop { script, .. }, _) => iterate::next(view, script.is_some()),
+        // A plan that does not fit its node is a defect of the evaluation; closing it tells so.
+        _ => Move::Owe(Moment::Close),
+    }
+}
+
+fn count_of(count: u32) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}

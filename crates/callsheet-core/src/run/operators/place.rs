@@ -1,0 +1,148 @@
+//! As what a task of the tree was opened.
+
+use crate::spec::Slug;
+use crate::template::{ArgumentValue, InputSource, Kind, Node};
+
+use super::Work;
+
+/// The place of a child below its parent. Numbers count from 0, iterations from 1.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Place {
+    /// The top task.
+    Top,
+    /// An operator nested in an input.
+    Input {
+        /// Which.
+        index: u32,
+    },
+    /// An operator nested in an argument of a call.
+    Argument {
+        /// Which.
+        index: u32,
+    },
+    /// A step of a sequence, a child of `parallel`.
+    Child {
+        /// Which.
+        index: u32,
+    },
+    /// The body of a `map` for one element.
+    Item {
+        /// Which element.
+        index: u32,
+    },
+    /// `inner_task` for one input.
+    Inner {
+        /// Which input.
+        index: u32,
+    },
+    /// `reduction_task` for one input.
+    Reduction {
+        /// Which input.
+        index: u32,
+    },
+    /// The director of an iteration.
+    Director {
+        /// Which.
+        iteration: u32,
+    },
+    /// The script of an iteration.
+    Script {
+        /// Which.
+        iteration: u32,
+    },
+    /// The evaluator of an iteration.
+    Evaluator {
+        /// Which.
+        iteration: u32,
+    },
+    /// A branch of a `cond`; `None` is `else`.
+    Branch {
+        /// Which.
+        case: Option<u32>,
+    },
+    /// The body of a called template.
+    Body,
+}
+
+impl Place {
+    /// Nested in an input or argument: it runs before its parent is opened.
+    pub fn is_nested(&self) -> bool {
+        matches!(self, Self::Input { .. } | Self::Argument { .. })
+    }
+
+    /// The part of the tree at this place below `node`.
+    pub(super) fn below<'t>(&self, node: &'t Node) -> Option<Work<'t>> {
+        let at = |index: &u32| usize::try_from(*index).unwrap_or(usize::MAX);
+        let found = match (self, &node.kind) {
+            (Self::Input { index }, _) => match &node.inputs.get(at(index))?.source {
+                InputSource::Operator(node) => node,
+                _ => return None,
+            },
+            (Self::Argument { index }, Kind::Call { arguments }) => match &arguments.get(at(index))?.value {
+                ArgumentValue::Operator(node) => node,
+                _ => return None,
+            },
+            (Self::Child { index }, Kind::Sequential { steps, .. }) => steps.get(at(index))?,
+            (Self::Child { index }, Kind::Parallel { children, .. }) => children.get(at(index))?,
+            (Self::Item { .. }, Kind::Map { body, .. }) => body,
+            (Self::Inner { .. }, Kind::Reduce { inner, .. }) => inner,
+            (Self::Reduction { .. }, Kind::Reduce { reduction, .. }) => reduction,
+            (Self::Director { .. }, Kind::DirectorEvaluatorLoop { director, .. }) => director,
+            (Self::Evaluator { .. }, Kind::DirectorEvaluatorLoop { evaluator, .. }) => evaluator,
+            (Self::Script { .. }, Kind::DirectorEvaluatorLoop { script, .. }) => {
+                return script.as_ref().map(Work::Script);
+            }
+            (Self::Branch { case: Some(case) }, Kind::Cond { cases, .. }) => &cases.get(at(case))?.body,
+            (Self::Branch { case: None }, Kind::Cond { otherwise, .. }) => otherwise.as_deref()?,
+            _ => return None,
+        };
+        Some(Work::Node(found))
+    }
+
+    /// What it adds to the name of its parent. `node`: what stands there.
+    pub(super) fn word(&self, work: Option<Work<'_>>, template: &str) -> String {
+        let node = match work {
+            Some(Work::Node(node)) => Some(node),
+            _ => None,
+        };
+        let id = node.and_then(|node| node.id.as_deref());
+        match self {
+            Self::Top | Self::Body => template.to_owned(),
+            Self::Input { index } => format!("input-{}", index + 1),
+            Self::Argument { index } => format!("arg-{}", index + 1),
+            Self::Child { index } => id.map_or_else(|| format!("s{index}"), str::to_owned),
+            Self::Item { index } => (index + 1).to_string(),
+            Self::Inner { index } => format!("inner-{}", index + 1),
+            Self::Reduction { index } => format!("reduction-{}", index + 1),
+            Self::Director { iteration } => format!("director-{iteration}"),
+            Self::Script { iteration } => format!("script-{iteration}"),
+            Self::Evaluator { iteration } => format!("evaluator-{iteration}"),
+            Self::Branch { case: Some(case) } => format!("case-{}", case + 1),
+            Self::Branch { case: None } => "else".to_owned(),
+        }
+    }
+}
+
+/// Longest slug (spec 6.2).
+const LONGEST: usize = 64;
+/// Letters of the hash that ends a shortened one.
+const HASHED: usize = 8;
+
+/// A slug of words, shortened with a hash of the whole if it is too long.
+pub(super) fn slug_of(words: &[&str]) -> Slug {
+    let mut text = String::new();
+    for character in words.join("-").chars().flat_map(char::to_lowercase) {
+        let kept = if character.is_ascii_alphanumeric() { character } else { '-' };
+        if kept != '-' || !text.ends_with('-') {
+            text.push(kept);
+        }
+    }
+    let trimmed = text.trim_matches('-');
+    let text = if trimmed.is_empty() { "task" } else { trimmed };
+    if text.len() <= LONGEST {
+        return Slug::new(text);
+    }
+    let hash = crate::spec::BlobId::of(words.join("-").as_bytes());
+    let (head, tail) = (text.get(..LONGEST - HASHED - 1), hash.as_str().get(..HASHED));
+    Slug::new(format!("{}-{}", head.unwrap_or_default().trim_end_matches('-'), tail.unwrap_or_default()))
+}

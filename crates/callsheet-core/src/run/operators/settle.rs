@@ -1,0 +1,109 @@
+//! What follows in the tree without anybody doing anything: children open, evaluations become due, the run ends with
+//! its top task.
+
+use std::sync::Arc;
+
+use crate::record::Tree;
+use crate::spec::{Slug, ToolEffect};
+
+use super::{Moment, Move, OpState, Operators, TaskOp, View};
+use crate::run::{Effect, Reject, Run, Stage, TaskRun};
+
+impl Run {
+    /// One turn of settling in [`Stage::Operate`]. True if something changed.
+    pub(in crate::run) fn settle_tree(&mut self) -> Result<bool, Reject> {
+        // Budgets of the tree are shared, so a fact of one leaf may end another.
+        self.tasks.look_again();
+        let mut moved = self.end_overdue_tasks()?;
+        moved |= self.end_executions()?;
+        moved |= self.promote()?;
+        self.refresh();
+        moved |= self.step_tree();
+        if self.stage != Stage::Operate {
+            return Ok(true);
+        }
+        self.refresh();
+        self.ask_before_run(0);
+        moved |= self.start_tasks(0)?;
+        self.refresh();
+        moved |= self.open_call_gates();
+        Ok(moved)
+    }
+
+    /// Moves every task of the tree that can be moved.
+    fn step_tree(&mut self) -> bool {
+        let Some(tree) = self.operators.tree.clone() else { return false };
+        let mut moved = false;
+        // Children are behind their parents, so a parent hears of a child in the same turn from the back.
+        for number in (0..self.operators.list.len()).rev() {
+            let what = self.operators.at(number).map_or(Move::Wait, |op| self.next_of(&tree, op));
+            match what {
+                Move::Wait => continue,
+                Move::Open(places) => {
+                    for place in places {
+                        self.open_op(Some(number), place);
+                    }
+                }
+                Move::Owe(moment) => self.change_op(number, |op| {
+                    op.evaluations = op.evaluations.saturating_add(1);
+                    op.state = OpState::Due(moment);
+                }),
+            }
+            moved = true;
+        }
+        if let Some(closed) = self.operators.top().and_then(|top| top.closed.as_ref()) {
+            self.stage = Stage::Conclude(closed.outcome);
+        }
+        moved
+    }
+
+    fn next_of(&self, tree: &Arc<Tree>, op: &TaskOp) -> Move {
+        let node = self.operators.node(tree, op);
+        match op.state {
+            OpState::Due(_) | OpState::Closed => Move::Wait,
+            OpState::Gathering => {
+                let wanted = node.map(Operators::nested).unwrap_or_default();
+                let opened: Vec<_> = self.operators.children(op).collect();
+                if opened.len() < wanted.len() {
+                    return Move::Open(wanted);
+                }
+                if opened.iter().all(|child| child.closed.is_some()) { Move::Owe(Moment::Open) } else { Move::Wait }
+            }
+            OpState::Open => match (op.leaf(), &op.opened, node) {
+                (Some(leaf), ..) => {
+                    let ended = self.tasks.get(&leaf).is_some_and(|task| task.state.is_ended());
+                    if ended && !self.is_cancelled(&leaf) { Move::Owe(Moment::Close) } else { Move::Wait }
+                }
+                (None, Some(opened), Some(node)) => {
+                    let writes = |tool: &str| self.policy(tool).effect != ToolEffect::Read;
+                    super::next(View { operators: &self.operators, op, writes: &writes }, node, opened)
+                }
+                _ => Move::Owe(Moment::Close),
+            },
+        }
+    }
+
+    fn is_cancelled(&self, leaf: &Slug) -> bool {
+        self.tasks.get(leaf).is_some_and(|task| task.state == crate::run::State::Cancelled)
+    }
+
+    /// Evaluations that are owed, in the order their tasks were opened.
+    pub(in crate::run) fn evaluations(&self) -> impl Iterator<Item = Effect> {
+        let due = self.operators.iter().filter(|_| self.stage == Stage::Operate);
+        due.filter_map(|op| match op.state {
+            OpState::Due(moment) => Some(Effect::Evaluate { task: op.id.clone(), n: op.evaluations, moment }),
+            _ => None,
+        })
+    }
+
+    /// In a tree a writer runs beside no other writer (spec 8).
+    pub(in crate::run) fn writes_alone(&self, task: &TaskRun) -> bool {
+        let writes = |task: &TaskRun| task.writer.is_some() || task.is_process();
+        if self.stage != Stage::Operate || !writes(task) {
+            return true;
+        }
+        !self.tasks.listed().any(|other| {
+            other.task.slug != task.task.slug && writes(other) && other.executing && !other.state.is_ended()
+        })
+    }
+}

@@ -1,0 +1,195 @@
+//! A sheet's task list as the tree that templates have, and as a template (spec 16).
+//!
+//! | sheet | tree |
+//! |---|---|
+//! | sections | steps of a sequential that collects errors: it stops before the next step that holds a writer |
+//! | a section with several tasks | parallel, which collects too |
+//! | a task with a skill | a call of `skill:NAME` with `what_is_needed`, `expected_output` and `references` |
+//! | a task without one | an atomic task; files it reads are `file_paths`, outputs of tasks are inputs |
+//! | Requires user approval | `requires_approval` |
+
+use crate::sheet::link;
+use crate::spec::{PlanPart, Reference, Slug, Target, Task, TaskList};
+
+use super::print::{Printed, print_with};
+use super::tree::{
+    Argument, ArgumentValue, Context, FilePaths, FrontEnd, InheritContext, Input, InputSource, Kind, Node, OnError,
+    Origin, Param, PartialContext, PathUse, Role, Settings, Template, ValueType, defaults,
+};
+use super::value::{Filled, Path, is_ident};
+
+/// The name under which a task reads the person's request.
+const REQUEST: &str = "request";
+
+/// Longest id.
+const ID: usize = 64;
+
+/// Lowers a list to one sequential node. `file` is the sheet as shown to a person.
+pub fn lower_sheet(list: &TaskList, file: &str) -> Node {
+    Lowering { file, lost: Vec::new() }.list(list)
+}
+
+/// A list as a template of that name, which takes the request as a parameter where a task reads it. What XML cannot
+/// say is a comment, and told.
+pub fn sheet_template(name: &str, list: &TaskList) -> Printed {
+    let mut lowering = Lowering { file: name, lost: Vec::new() };
+    let mut body = lowering.list(list);
+    body.name = Some(name.to_owned());
+    let asks = body.walk().iter().any(|node| node.inputs.iter().any(|input| input.name == REQUEST));
+    let param = Param {
+        name: REQUEST.to_owned(),
+        kind: ValueType::String,
+        required: true,
+        default: None,
+        meaning: String::new(),
+        at: Default::default(),
+    };
+    let template = Template {
+        name: name.to_owned(),
+        params: Some(asks.then_some(param).into_iter().collect()),
+        returns: None,
+        tags: Vec::new(),
+        auto_select: false,
+        origin: body.origin.clone(),
+        body,
+    };
+    print_with([&template], lowering.lost)
+}
+
+struct Lowering<'a> {
+    file: &'a str,
+    lost: Vec<String>,
+}
+
+impl Lowering<'_> {
+    fn origin(&self) -> Origin {
+        Origin { file: self.file.to_owned(), front_end: FrontEnd::Sheet, ..Origin::default() }
+    }
+
+    fn list(&mut self, list: &TaskList) -> Node {
+        let steps = list.steps.iter().enumerate().map(|(index, step)| {
+            let mut tasks: Vec<Node> = step.tasks.iter().map(|task| self.task(task)).collect();
+            if tasks.len() == 1
+                && let Some(task) = tasks.pop()
+            {
+                return task;
+            }
+            let kind = Kind::Parallel { children: tasks, max_parallel: 4, on_error: OnError::Collect };
+            let mut node = Node::new(kind, self.origin());
+            node.id = Some(format!("s{index}"));
+            node.context.settings = defaults(Role::Parallel);
+            node
+        });
+        let kind = Kind::Sequential { steps: steps.collect(), on_error: OnError::Collect };
+        let mut node = Node::new(kind, self.origin());
+        let first = list.tasks().next().map_or("", |task| &task.need);
+        let goals = Some(list.goals.text.as_str()).filter(|text| !text.trim().is_empty());
+        node.intent.description = plain(goals.unwrap_or(first));
+        node.context.settings = defaults(Role::Sequential);
+        node
+    }
+
+    fn task(&mut self, task: &Task) -> Node {
+        let mut node = match &task.skill {
+            Some(skill) => self.with_skill(task, skill),
+            None => self.without_skill(task),
+        };
+        node.id = Some(id_of(&task.slug));
+        node.approval.required = task.approval.then_some(true);
+        for call in &task.calls {
+            self.lose(task, &format!("a call of {} that was chosen for it", call.name));
+        }
+        if !task.extra.is_empty() {
+            self.lose(task, &format!("further lines: {}", task.extra.replace('\n', "; ")));
+        }
+        node
+    }
+
+    fn lose(&mut self, task: &Task, what: &str) {
+        self.lost.push(format!("{}: {what}", task.slug));
+    }
+
+    fn with_skill(&mut self, task: &Task, skill: &str) -> Node {
+        let references: Vec<String> = task.references.iter().map(link).collect();
+        let texts = [
+            ("what_is_needed", plain(&task.need)),
+            ("expected_output", plain(&task.expected)),
+            ("references", plain(&references.join("\n"))),
+        ];
+        let argument = |(name, text): (&str, Filled)| Argument {
+            name: Some(name.to_owned()),
+            value: ArgumentValue::Value(text),
+            origin: self.origin(),
+        };
+        let arguments = texts.into_iter().filter(|(_, text)| !text.is_empty()).map(argument).collect();
+        let mut node = Node::new(Kind::Call { arguments }, self.origin());
+        node.template = Some(format!("skill:{skill}"));
+        node.context.settings = Settings::alone();
+        node
+    }
+
+    fn without_skill(&mut self, task: &Task) -> Node {
+        let mut node = Node::new(Kind::Atomic, self.origin());
+        node.intent.description = plain(&task.need);
+        node.intent.expected_output = plain(&task.expected);
+        let explicit = PartialContext {
+            inherit_context: Some(InheritContext::None),
+            fresh_context: Some(false),
+            ..PartialContext::default()
+        };
+        node.context = Context { explicit, settings: Settings::alone() };
+        let mut paths = FilePaths { origin: self.origin(), ..FilePaths::default() };
+        for reference in &task.references {
+            match &reference.target {
+                Target::File { .. } | Target::Directory(_) => {
+                    paths.paths.push(Filled::literal(&reference.target.to_string()));
+                }
+                Target::TaskOutput { slug, heading: None } => {
+                    let id = id_of(slug);
+                    node.inputs.extend(self.input(&id, &format!("steps.{id}.content")));
+                }
+                Target::Plan(PlanPart::OriginalPrompt) | Target::PromptHeading(_) => {
+                    node.inputs.extend(self.input(REQUEST, REQUEST));
+                    self.lose_part(task, reference);
+                }
+                _ => self.lose(task, &format!("the reference {}", link(reference))),
+            }
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        node.inputs.retain(|input| seen.insert(input.name.clone()));
+        node.refs = (!paths.paths.is_empty()).then_some(paths);
+        node
+    }
+
+    /// The whole request takes the place of one part.
+    fn lose_part(&mut self, task: &Task, reference: &Reference) {
+        if let Target::PromptHeading(heading) = &reference.target {
+            self.lose(task, &format!("the request is given whole instead of #{heading}"));
+        }
+    }
+
+    fn input(&self, name: &str, path: &str) -> Option<Input> {
+        let from = PathUse { path: Path::parse(path)?, at: Default::default() };
+        Some(Input {
+            name: name.to_owned(),
+            source: InputSource::From(from),
+            required: true,
+            default: None,
+            matched: true,
+            origin: self.origin(),
+        })
+    }
+}
+
+/// A text without placeholders, as an element holds it: no outer blanks, no characters that XML forbids.
+fn plain(text: &str) -> Filled {
+    let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
+    Filled::literal(text.trim())
+}
+
+/// A slug as an id. A slug that begins with a digit gets a letter.
+fn id_of(slug: &Slug) -> String {
+    let text = slug.to_string();
+    let id: String = if is_ident(&text) { text } else { format!("t-{text}") };
+    id.chars().take(ID).collect()
+}

@@ -1,0 +1,229 @@
+//! Template files of all layers: the project's, the user's, the built-in ones (spec "Templates" 2.1). Reading is
+//! confined: a link that leads out of its folder is not followed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use callsheet_core::template::{Issue, Known, Layer, Library, TemplateFile};
+
+/// Largest template or schema file, bytes.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Most files of one folder.
+const MAX_FILES: usize = 1_000;
+
+/// The templates that come with Callsheet.
+const BUILT_IN: &[(&str, &str)] = &[
+    ("bundled: changelog.xml", include_str!("../../../../templates/changelog.xml")),
+    ("bundled: default_atomic.xml", include_str!("../../../../templates/default_atomic.xml")),
+    ("bundled: extract_data.xml", include_str!("../../../../templates/extract_data.xml")),
+    ("bundled: review_change.xml", include_str!("../../../../templates/review_change.xml")),
+    ("bundled: summarise_files.xml", include_str!("../../../../templates/summarise_files.xml")),
+    ("bundled: tests_until_green.xml", include_str!("../../../../templates/tests_until_green.xml")),
+    ("bundled: triage.xml", include_str!("../../../../templates/triage.xml")),
+];
+
+/// Where templates are looked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TemplateDirs {
+    /// The project's root; its `.callsheet/templates/` is read.
+    pub project: Option<PathBuf>,
+    /// The user's templates folder.
+    pub user: Option<PathBuf>,
+}
+
+/// A file that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadableTemplate {
+    /// Which.
+    pub file: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// A library and the files that are no part of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LoadedTemplates {
+    /// The library.
+    pub library: Library,
+    /// Files that cannot be read.
+    pub unreadable: Vec<UnreadableTemplate>,
+}
+
+/// What is to be said about the files a person named.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CheckedTemplates {
+    /// Every issue, file by file.
+    pub issues: Vec<Issue>,
+    /// Files that cannot be read.
+    pub unreadable: Vec<UnreadableTemplate>,
+    /// How many files were read.
+    pub files: usize,
+}
+
+impl TemplateDirs {
+    fn folders(&self) -> Vec<(Layer, PathBuf)> {
+        let project = self.project.iter().map(|root| (Layer::Project, root.join(".callsheet/templates")));
+        project.chain(self.user.iter().map(|user| (Layer::User, user.clone()))).collect()
+    }
+}
+
+/// Reads and checks every layer. `known` is what else templates are checked against; schemas and paths are looked up
+/// here. Blocking: a few small files.
+pub fn load_templates(dirs: &TemplateDirs, known: &Known<'_>, strict: bool) -> LoadedTemplates {
+    let mut found = Found::default();
+    found.layers(dirs);
+    LoadedTemplates { library: found.load(dirs, known, strict), unreadable: found.unreadable }
+}
+
+/// Reads and checks the files and folders that a person names, beside the library in force: what they call is found
+/// there. Only the files named are reported on.
+pub fn check_templates(paths: &[&Path], dirs: &TemplateDirs, known: &Known<'_>, strict: bool) -> CheckedTemplates {
+    let mut found = Found::default();
+    for path in paths {
+        if path.is_dir() {
+            found.scan(path, Layer::Project, None);
+        } else {
+            found.take(path, Layer::Project, None);
+        }
+    }
+    let named: BTreeSet<String> = found.files.iter().map(|file| file.file.clone()).collect();
+    let unreadable = std::mem::take(&mut found.unreadable);
+    found.layers(dirs);
+    let library = found.load(dirs, known, strict);
+    let issues = library.issues().iter().filter(|issue| named.contains(&issue.file)).cloned().collect();
+    CheckedTemplates { issues, unreadable, files: named.len() }
+}
+
+/// Files being collected.
+#[derive(Default)]
+struct Found {
+    files: Vec<TemplateFile>,
+    /// Where each file that is shown under a name really is.
+    places: BTreeMap<String, PathBuf>,
+    unreadable: Vec<UnreadableTemplate>,
+}
+
+impl Found {
+    /// Every layer; a file that was taken before is not taken again.
+    fn layers(&mut self, dirs: &TemplateDirs) {
+        for (layer, folder) in dirs.folders() {
+            self.scan(&folder, layer, dirs.project.as_deref());
+        }
+        for (name, text) in BUILT_IN {
+            let (file, bytes) = ((*name).to_owned(), text.as_bytes().to_vec());
+            self.files.push(TemplateFile { layer: Layer::BuiltIn, file, bytes });
+        }
+    }
+
+    fn load(&self, dirs: &TemplateDirs, known: &Known<'_>, strict: bool) -> Library {
+        let schema = |file: &str, name: &str| {
+            let folder = self.places.get(file)?.parent()?.join("schemas");
+            confined(&folder.join(format!("{name}.json")), &folder).ok().and_then(|bytes| String::from_utf8(bytes).ok())
+        };
+        let exists = |path: &str| dirs.project.as_ref().is_none_or(|root| root.join(path).exists());
+        let known = Known { schema: Some(&schema), exists: Some(&exists), ..known.clone() };
+        Library::load(&self.files, &known, strict)
+    }
+
+    /// The `*.xml` files directly in a folder, sorted by name; a folder that is not there has none.
+    fn scan(&mut self, folder: &Path, layer: Layer, shown_from: Option<&Path>) {
+        let mut tell = |reason: String| {
+            self.unreadable.push(UnreadableTemplate { file: folder.display().to_string(), reason });
+        };
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => return,
+            Err(fault) => return tell(fault.to_string()),
+        };
+        let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        paths.retain(|path| path.extension().is_some_and(|ending| ending == "xml"));
+        paths.sort();
+        if paths.len() > MAX_FILES {
+            tell(format!("holds more than {MAX_FILES} templates; only the first are read"));
+            paths.truncate(MAX_FILES);
+        }
+        for path in paths {
+            self.take(&path, layer, shown_from);
+        }
+    }
+
+    fn take(&mut self, path: &Path, layer: Layer, shown_from: Option<&Path>) {
+        let shown = shown_from.and_then(|from| path.strip_prefix(from).ok()).unwrap_or(path).display().to_string();
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        match confined(path, folder) {
+            Ok(bytes) => {
+                let real = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
+                if !self.places.values().any(|known| *known == real) {
+                    self.places.insert(shown.clone(), real);
+                    self.files.push(TemplateFile { layer, file: shown, bytes });
+                }
+            }
+            Err(reason) => self.unreadable.push(UnreadableTemplate { file: shown, reason }),
+        }
+    }
+}
+
+/// The bytes of a file below `folder`, one more than the limit at most, so that core can refuse it by size.
+fn confined(path: &Path, folder: &Path) -> Result<Vec<u8>, String> {
+    let inside = |fault: std::io::Error| format!("cannot be read: {fault}");
+    let (real, root) = (path.canonicalize().map_err(inside)?, folder.canonicalize().map_err(inside)?);
+    if !real.starts_with(&root) {
+        return Err("is a link that leads out of its folder".to_owned());
+    }
+    if !real.is_file() {
+        return Err("is no file".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let file = fs::File::open(&real).map_err(inside)?;
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(inside)?;
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TASK: &str = "<task type=\"atomic\" name=\"one\"><description>A</description>\
+                        <instructions>B</instructions><output_format type=\"json\" schema=\"@shape\"/></task>";
+
+    #[test]
+    fn bundled_templates_have_no_issue_and_all_are_embedded() {
+        let loaded = load_templates(&TemplateDirs::default(), &Known::default(), true);
+        assert_eq!(loaded.library.issues(), []);
+        let embedded: Vec<&str> = BUILT_IN.iter().map(|(name, _)| *name).collect();
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates");
+        let mut files: Vec<String> = fs::read_dir(folder)
+            .expect("folder")
+            .map(|entry| format!("bundled: {}", entry.expect("entry").file_name().to_string_lossy()))
+            .collect();
+        files.sort();
+        assert_eq!(files, embedded);
+    }
+
+    #[test]
+    fn layers_are_read_and_links_out_are_not() {
+        let folder = tempfile::tempdir().expect("folder");
+        let root = folder.path().canonicalize().expect("root");
+        let own = root.join("project/.callsheet/templates");
+        fs::create_dir_all(own.join("schemas")).expect("folders");
+        fs::create_dir_all(root.join("user")).expect("folders");
+        fs::write(own.join("one.xml"), TASK).expect("write");
+        fs::write(own.join("schemas/shape.json"), "{\"type\": \"object\"}").expect("write");
+        fs::write(root.join("user/one.xml"), TASK).expect("write");
+        fs::write(root.join("secret.xml"), "<templates/>").expect("write");
+        std::os::unix::fs::symlink(root.join("secret.xml"), own.join("two.xml")).expect("link");
+        let dirs = TemplateDirs { project: Some(root.join("project")), user: Some(root.join("user")) };
+        let loaded = load_templates(&dirs, &Known::default(), false);
+        let codes: Vec<String> =
+            loaded.library.issues().iter().map(|issue| format!("{} {}", issue.code, issue.file)).collect();
+        let user = root.join("user/one.xml").display().to_string();
+        assert_eq!(codes, [format!("T519 {user}"), format!("T034 {user}")], "{:#?}", loaded.library.issues());
+        assert_eq!(loaded.library.get("one").map(|known| known.layer), Some(Layer::Project));
+        assert!(loaded.library.get("default_atomic").is_some());
+        assert_eq!(loaded.unreadable.len(), 1);
+        assert!(loaded.unreadable[0].reason.contains("leads out"), "{:?}", loaded.unreadable);
+    }
+}

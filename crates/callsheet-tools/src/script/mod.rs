@@ -1,0 +1,134 @@
+//! `script`: the processes of templates (spec "Templates" 8). No model is offered it; what starts is what an author wrote.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use async_trait::async_trait;
+use callsheet_core::evaluate::{ProcessFile, ProcessReport, ProcessRequest};
+use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_core::template::Inherit;
+use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::common::words::say;
+use crate::common::{Stop, arguments, settle, spec};
+use crate::run_command::process::{self, Bounds, End, Ended, NotRun};
+use crate::run_command::{reason, sandbox};
+
+/// Variables of the environment that a process sees unless its author wants others.
+const SAFE: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TERM", "TMPDIR"];
+const SAFE_BEGINNING: &str = "LC_";
+
+/// The tool.
+#[derive(Debug)]
+pub struct Script(ToolSpec);
+
+impl Script {
+    /// The tool.
+    pub fn new() -> Self {
+        let classes = (ToolEffect::Execute, RepeatClass::Once);
+        let mut spec = spec("script", include_str!("description.md"), include_str!("schema.json"), classes);
+        spec.exclusive = true;
+        Self(spec)
+    }
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[async_trait]
+impl Tool for Script {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, given: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
+        if context.cancel.is_cancelled() {
+            return Err(ToolFault::Cancelled);
+        }
+        settle(run(given, context).await)
+    }
+}
+
+async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> {
+    let request: ProcessRequest = arguments(given)?;
+    let folder = tempfile::Builder::new().prefix("callsheet-").tempdir().map_err(|error| not_written(&error))?;
+    let files = written(folder.path(), &request.files).map_err(|error| not_written(&error))?;
+    let argv: Vec<String> = request.argv.iter().map(|word| filled(word, &files)).collect();
+    let Some((program, rest)) = argv.split_first().filter(|(program, _)| !program.is_empty()) else {
+        return Err(Stop::failed("command-form", &[]));
+    };
+    let mut command = Command::new(program);
+    command.args(rest).current_dir(context.workspace.root()).env_clear().envs(inherited(request.inherit));
+    command.envs(request.variables);
+    let bounds = Bounds {
+        timeout: context.timeout,
+        cap: context.max_output_bytes,
+        cancel: &context.cancel,
+        writable: sandbox::writable(context.workspace.root()),
+        stdin: request.stdin.map(String::into_bytes),
+    };
+    match process::run(command, bounds).await {
+        Ok(ended) => report(&ended),
+        Err(NotRun::Fault(fault)) => Err(Stop::Fault(fault)),
+        Err(NotRun::Start(error)) => {
+            Err(Stop::failed("command-not-started", &[("program", program), ("reason", &reason(&error))]))
+        }
+    }
+}
+
+fn not_written(error: &std::io::Error) -> Stop {
+    Stop::Failed(say("script-file", &[("reason", error)]))
+}
+
+/// Writes the files into a folder that only this user can read. Returns names with paths.
+fn written(folder: &Path, files: &[ProcessFile]) -> std::io::Result<Vec<(String, String)>> {
+    let mut paths = Vec::new();
+    for (index, file) in files.iter().enumerate() {
+        // A suffix is an author's word; only a plain end of a name is taken.
+        let suffix: String = file.suffix.chars().filter(|c| c.is_ascii_alphanumeric() || ".-_".contains(*c)).collect();
+        let path = folder.join(format!("file-{index}{suffix}"));
+        std::fs::File::create_new(&path)?.write_all(file.content.as_bytes())?;
+        paths.push((file.name.clone(), path.display().to_string()));
+    }
+    Ok(paths)
+}
+
+/// A word with the paths of files in their places.
+fn filled(word: &str, files: &[(String, String)]) -> String {
+    let place = |text: String, (name, path): &(String, String)| text.replace(&format!("\0{name}\0"), path);
+    files.iter().fold(word.to_owned(), place)
+}
+
+fn inherited(inherit: Inherit) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+    let all = std::env::vars_os();
+    match inherit {
+        Inherit::None => Vec::new(),
+        Inherit::All => all.collect(),
+        Inherit::Safe => all
+            .filter(|(name, _)| {
+                let name = name.to_string_lossy();
+                SAFE.contains(&name.as_ref()) || name.starts_with(SAFE_BEGINNING)
+            })
+            .collect(),
+    }
+}
+
+fn report(ended: &Ended) -> Result<ToolOutcome, Stop> {
+    let report = ProcessReport {
+        stdout: ended.stdout.clone(),
+        stderr: ended.stderr.clone(),
+        exit_code: match ended.end {
+            End::Code(code) => Some(code),
+            End::Signal(_) | End::TimedOut => None,
+        },
+        timed_out: ended.end == End::TimedOut,
+        truncated: ended.truncated,
+    };
+    let text = serde_json::to_string(&report).map_err(|error| Stop::Fault(ToolFault::Defect(error.to_string())))?;
+    Ok(ToolOutcome::Output(text))
+}

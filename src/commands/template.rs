@@ -1,0 +1,234 @@
+//! `template check`, `template list`, `template show`, `template match`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use callsheet_core::skill::SkillContext;
+use callsheet_core::template::{
+    Issue, Known, Loaded, Node, Query, Role, Settings, Severity, context_defaults, match_templates, print_templates,
+};
+use callsheet_models::config::vendors;
+use callsheet_runtime::skills::load_skills;
+use callsheet_runtime::templates::{LoadedTemplates, UnreadableTemplate, check_templates, load_templates};
+use serde_json::json;
+
+use crate::cli::{Exit, Failure, TemplateCheckArgs, TemplateCommand, TemplateShowArgs};
+use crate::setup::Setup;
+use crate::term::{harmless, one_line};
+use crate::wiring::{skill_dirs, template_dirs};
+
+use super::skill::tool_specs;
+
+/// Tools that are no adapters of their own.
+const OWN_TOOLS: &[&str] = &["ask_user", "spawn_subtask"];
+
+pub(super) fn template(setup: &Setup, command: &TemplateCommand) -> Result<Exit, Failure> {
+    match command {
+        TemplateCommand::Check(arguments) => check(setup, arguments),
+        TemplateCommand::List => list(setup),
+        TemplateCommand::Show(arguments) => show(setup, arguments),
+        TemplateCommand::Match(arguments) => rank(setup, &arguments.text.join(" ")),
+        TemplateCommand::Run(arguments) => super::template_run::run(setup, arguments),
+        TemplateCommand::New(arguments) => super::template_new::new(setup, arguments),
+    }
+}
+
+/// What templates may name: tools, skills, providers and models.
+pub(super) fn known(setup: &Setup) -> Known<'static> {
+    let specs = tool_specs();
+    let skills = load_skills(&skill_dirs(setup), SkillContext { tools: &specs, read_only_sandbox: false });
+    let tools = specs.iter().map(|spec| spec.name.clone()).chain(OWN_TOOLS.iter().map(|name| (*name).to_owned()));
+    let models: BTreeSet<String> = vendors()
+        .iter()
+        .filter_map(|vendor| Some(format!("{}/{}", vendor.name, vendor.default_model.as_deref()?)))
+        .chain(setup.config.text("model").map(str::to_owned))
+        .collect();
+    // Which models a provider serves is only known by asking it, so each may serve more than is listed.
+    let providers: BTreeMap<String, bool> = vendors()
+        .iter()
+        .map(|vendor| vendor.name.clone())
+        .chain(setup.config.providers())
+        .map(|name| (name, true))
+        .collect();
+    Known {
+        models: Some(models),
+        providers: Some(providers),
+        tools: Some(tools.collect()),
+        skills: Some(skills.catalog.skills().map(|skill| skill.name.clone()).collect()),
+        ..Known::default()
+    }
+}
+
+pub(super) fn load(setup: &Setup) -> Result<LoadedTemplates, Failure> {
+    let strict = setup.config.settings().map_err(crate::setup::config_failure)?.strict;
+    Ok(load_templates(&template_dirs(setup), &known(setup), strict))
+}
+
+fn check(setup: &Setup, arguments: &TemplateCheckArgs) -> Result<Exit, Failure> {
+    if let Some(path) = arguments.paths.iter().find(|path| !path.exists()) {
+        return Err(Failure::usage(format!("{} does not exist", path.display()), ""));
+    }
+    let (dirs, known, strict) = (template_dirs(setup), known(setup), arguments.strict);
+    let (issues, unreadable) = if arguments.paths.is_empty() {
+        let loaded = load_templates(&dirs, &known, strict);
+        (loaded.library.issues().to_vec(), loaded.unreadable)
+    } else {
+        let paths: Vec<&Path> = arguments.paths.iter().map(PathBuf::as_path).collect();
+        let checked = check_templates(&paths, &dirs, &known, strict);
+        if checked.files == 0 && checked.unreadable.is_empty() {
+            return Err(Failure::usage("no template file was found", "templates end in .xml"));
+        }
+        (checked.issues, checked.unreadable)
+    };
+    let blocked = report(setup, &issues, &unreadable, strict)?;
+    if issues.is_empty() && unreadable.is_empty() && !setup.json {
+        eprintln!("no issues");
+    }
+    Ok(if blocked { Exit::Usage } else { Exit::Complete })
+}
+
+/// Prints every issue; true if one blocks.
+fn report(setup: &Setup, issues: &[Issue], unreadable: &[UnreadableTemplate], strict: bool) -> Result<bool, Failure> {
+    let mut blocked = !unreadable.is_empty();
+    for issue in issues {
+        let mut issue = issue.clone();
+        if issue.blocks(strict) {
+            issue.severity = Severity::Error;
+            blocked = true;
+        }
+        if setup.json {
+            super::print_json(&issue)?;
+        } else {
+            super::print(&harmless(&format!("{issue}\n")))?;
+        }
+    }
+    for file in unreadable {
+        eprintln!("{}", harmless(&format!("{}: {}", file.file, file.reason)));
+    }
+    Ok(blocked)
+}
+
+fn list(setup: &Setup) -> Result<Exit, Failure> {
+    let loaded = load(setup)?;
+    for known in loaded.library.templates() {
+        let template = &known.template;
+        let params: Option<Vec<&str>> =
+            template.params.as_ref().map(|params| params.iter().map(|param| param.name.as_str()).collect());
+        let description = template.body.intent.description.to_string();
+        if setup.json {
+            super::print_json(&json!({
+                "name": template.name, "type": template.body.kind.word(), "params": params, "tags": template.tags,
+                "returns": template.returns, "layer": known.layer.as_str(), "file": template.origin.file,
+                "description": description,
+            }))?;
+            continue;
+        }
+        let form = params.map(|params| format!("({})", params.join(", "))).unwrap_or_default();
+        let (kind, file) = (template.body.kind.word(), harmless(&template.origin.file));
+        super::print(&format!("{}{form}: {kind}, {file}\n  {}\n", template.name, one_line(&description, 300)))?;
+    }
+    for name in loaded.library.unavailable() {
+        eprintln!("{} has errors: `callsheet template check` shows them", one_line(name, 64));
+    }
+    for file in &loaded.unreadable {
+        eprintln!("{}", harmless(&format!("{}: {}", file.file, file.reason)));
+    }
+    let sound = loaded.library.unavailable().is_empty() && loaded.unreadable.is_empty();
+    Ok(if sound { Exit::Complete } else { Exit::Usage })
+}
+
+fn show(setup: &Setup, arguments: &TemplateShowArgs) -> Result<Exit, Failure> {
+    let Some(name) = arguments.name.as_deref() else {
+        heading(setup, "operator")?;
+        for role in Role::ALL {
+            settings_row(setup, "operator", role.words(), context_defaults(role), role != Role::ReducePart)?;
+        }
+        return Ok(Exit::Complete);
+    };
+    let loaded = load(setup)?;
+    let Some(known) = loaded.library.get(name) else { return Err(unknown(&loaded, name)) };
+    if arguments.defaults {
+        return in_force(setup, known).map(|()| Exit::Complete);
+    }
+    if setup.json {
+        super::print_json(&known.template)?;
+    } else {
+        super::print(&harmless(&print_templates([&known.template]).text))?;
+        eprintln!("{}", harmless(&format!("from {} ({})", known.template.origin.file, known.layer.as_str())));
+    }
+    Ok(Exit::Complete)
+}
+
+fn unknown(loaded: &LoadedTemplates, name: &str) -> Failure {
+    if loaded.library.unavailable().contains(name) {
+        let what = format!("the template {} has errors", one_line(name, 64));
+        return Failure::usage(what, "`callsheet template check` shows them");
+    }
+    let names = loaded.library.templates().map(|known| known.template.name.as_str());
+    let near = callsheet_core::reply::near::nearest(name, names, 5).join(", ");
+    Failure::usage(format!("there is no template {}", one_line(name, 64)), format!("nearest: {near}"))
+}
+
+/// One row of the table of context settings (spec 5). The parts of a reduce gather nothing of their own.
+fn settings_row(setup: &Setup, key: &str, name: &str, settings: Settings, gathers: bool) -> Result<(), Failure> {
+    let fresh = if settings.fresh_context { "enabled" } else { "disabled" };
+    let inherit = settings.inherit_context.as_str();
+    let kept = gathers.then_some(settings.accumulate_data);
+    let format = gathers.then(|| settings.accumulation_format.as_str());
+    if setup.json {
+        return super::print_json(&json!({
+            key: name, "inherit_context": inherit, "accumulate_data": kept, "accumulation_format": format,
+            "fresh_context": fresh,
+        }));
+    }
+    let kept = kept.map_or("-".to_owned(), |kept| kept.to_string());
+    row([name, inherit, &kept, format.unwrap_or("-"), fresh])
+}
+
+fn row([name, inherit, kept, format, fresh]: [&str; 5]) -> Result<(), Failure> {
+    let name = one_line(name, 200);
+    super::print(&format!("{name:<26} {inherit:<15} {kept:<15} {format:<19} {fresh}\n"))
+}
+
+fn heading(setup: &Setup, first: &str) -> Result<(), Failure> {
+    let names = [first, "inherit_context", "accumulate_data", "accumulation_format", "fresh_context"];
+    if setup.json { Ok(()) } else { row(names) }
+}
+
+/// The settings of every task of a template.
+fn in_force(setup: &Setup, known: &Loaded) -> Result<(), Failure> {
+    heading(setup, "task")?;
+    let mut open = vec![(known.template.name.clone(), &known.template.body)];
+    while let Some((path, node)) = open.pop() {
+        if !matches!(node.kind.word(), "call" | "cond") {
+            settings_row(setup, "task", &path, node.context.settings, true)?;
+        }
+        let mut children = node.children();
+        children.reverse();
+        let label = |child: &Node| child.id.clone().unwrap_or_else(|| child.kind.word().to_owned());
+        open.extend(children.into_iter().map(|child| (format!("{path}/{}", label(child)), child)));
+    }
+    Ok(())
+}
+
+fn rank(setup: &Setup, text: &str) -> Result<Exit, Failure> {
+    let loaded = load(setup)?;
+    let templates = loaded.library.templates().map(|known| &known.template);
+    let rows = match_templates(templates, &Query::of_text(text));
+    if rows.is_empty() && !setup.json {
+        eprintln!("no template fits; `callsheet template list` lists all");
+    }
+    for row in rows {
+        if setup.json {
+            super::print_json(&row)?;
+            continue;
+        }
+        let terms = row.matched_terms.join(", ");
+        let needs = match row.missing_inputs.as_slice() {
+            [] => String::new(),
+            names => format!("; needs {}", names.join(", ")),
+        };
+        super::print(&harmless(&format!("{:.6} {} ({terms}{needs})\n", row.score, row.template)))?;
+    }
+    Ok(Exit::Complete)
+}

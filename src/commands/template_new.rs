@@ -1,0 +1,72 @@
+//! `template new`: a commented template to begin with.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use callsheet_core::template::{Layer, is_template_name};
+use callsheet_runtime::templates::load_templates;
+
+use crate::cli::{Exit, Failure, OperatorArg, TemplateNewArgs};
+use crate::setup::Setup;
+use crate::term::harmless;
+use crate::wiring::template_dirs;
+
+/// The template that stands for an operator.
+fn skeleton(operator: OperatorArg) -> &'static str {
+    match operator {
+        OperatorArg::Atomic => include_str!("prompts/template_atomic.xml"),
+        OperatorArg::Sequential => include_str!("prompts/template_sequential.xml"),
+        OperatorArg::Reduce => include_str!("prompts/template_reduce.xml"),
+        OperatorArg::Script => include_str!("prompts/template_script.xml"),
+        OperatorArg::DirectorEvaluatorLoop => include_str!("prompts/template_director_evaluator_loop.xml"),
+        OperatorArg::Map => include_str!("prompts/template_map.xml"),
+    }
+}
+
+pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Failure> {
+    let name = arguments.name.as_str();
+    if !is_template_name(name) {
+        let what = format!("\"{name}\" is not a name");
+        return Err(Failure::usage(what, "begin with a letter or _, go on with letters, digits, `_`, `-` and `.`"));
+    }
+    let (layer, folder) = if arguments.user {
+        (Layer::User, setup.folders.config.join("templates"))
+    } else {
+        (Layer::Project, setup.project.join(".callsheet/templates"))
+    };
+    let path = folder.join(format!("{name}.xml"));
+    if fs::symlink_metadata(&path).is_ok() {
+        let what = format!("{} exists", path.display());
+        return Err(Failure::usage(what, "give another name, or edit that file; nothing was written"));
+    }
+    let loaded = load_templates(&template_dirs(setup), &super::template::known(setup), false);
+    let known = loaded.library.get(name).map(|known| (known.layer, known.template.origin.file.clone()));
+    if let Some((_, file)) = known.as_ref().filter(|(other, _)| *other == layer) {
+        let what = format!("{file} holds a template of that name");
+        return Err(Failure::usage(what, "give another name, or edit that file; nothing was written"));
+    }
+    write(&path, &skeleton(arguments.operator).replace("NAME", name)).map_err(|error| {
+        Failure::internal(format!("cannot write {}: {error}", path.display()), "nothing else was done")
+    })?;
+    if setup.json {
+        let same = known.map(|(_, file)| file);
+        let row = serde_json::json!({ "name": name, "path": path.display().to_string(), "same_name": same });
+        return super::print_json(&row).map(|()| Exit::Complete);
+    }
+    super::print(&harmless(&format!("{}\n", path.display())))?;
+    if let Some((other, file)) = known {
+        let verb = if layer > other { "stands in for" } else { "gives way to" };
+        eprintln!("{}", harmless(&format!("note: it {verb} the template of that name in {file}")));
+    }
+    eprintln!("{}", harmless(&format!("edit it, then: callsheet template check {}", path.display())));
+    Ok(Exit::Complete)
+}
+
+/// A file made by somebody else in the meantime is not written over either.
+fn write(path: &Path, text: &str) -> std::io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    OpenOptions::new().write(true).create_new(true).open(path)?.write_all(text.as_bytes())
+}

@@ -1,0 +1,143 @@
+//! `template run` as a user has it: values in, a result out, gates and questions across processes.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod support;
+
+use support::garden::{Garden, json_lines};
+
+const LIBRARY: &str = r#"<templates version="1">
+<task type="sequential" name="who"><description>Find who waters the {{what}}</description><inputs><input name="what"/></inputs>
+<steps><task type="atomic" id="read"><description>Read about the {{what}}</description><instructions>Say who.</instructions>
+<file_paths><path>water.md</path><path>nowhere.md</path></file_paths><allowed_tools/></task>
+<task type="script" id="count"><description>Count the lines</description><command>wc -l water.md</command></task>
+<task type="atomic" id="say"><description>Say: {{steps.read.content}} of {{steps.count.content}}</description>
+<instructions>One line.</instructions><allowed_tools/></task></steps></task></templates>"#;
+
+const SCRIPT: &str = r#"
+[[rule]]
+phase = "execute"
+prompt = "Read about"
+text = "Ana waters the barrels."
+[[rule]]
+phase = "execute"
+prompt = "Say: "
+text = "Ana."
+"#;
+
+fn garden() -> Garden {
+    let garden = Garden::scripted(SCRIPT);
+    garden.write(".callsheet/templates/who.xml", LIBRARY);
+    garden
+}
+
+/// covers: C14, C46, C48, C51
+#[test]
+fn a_process_waits_for_approval_and_the_run_goes_on_in_another_process() {
+    let garden = garden();
+    let ended = garden.expect(3, &["template", "run", "who", "what=barrels"]);
+    assert!(ended.err.contains("waits for approval"), "{}", ended.err);
+    let shown = garden.expect(0, &["show"]);
+    assert!(shown.out.contains("wc") && shown.out.contains("water.md"), "{}", shown.out);
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    assert!(prompt.contains("water.md") && prompt.contains("Read about the barrels"), "{prompt}");
+    garden.expect(0, &["approve"]);
+    let ended = garden.expect(0, &["resume"]);
+    assert_eq!(ended.out.trim(), "Ana.");
+    let result = result_of(&garden);
+    assert_eq!(result["status"], "COMPLETE");
+    assert_eq!(result["notes"]["step_results"].as_array().unwrap().len(), 3);
+    assert_eq!(result["notes"]["metrics"]["calls"], 2, "no finished call was made again");
+}
+
+/// covers: C51
+#[test]
+fn a_denied_process_never_runs() {
+    let garden = garden();
+    garden.expect(3, &["template", "run", "who", "what=barrels"]);
+    garden.expect(0, &["deny", "--because", "not today"]);
+    let ended = garden.expect(5, &["resume"]);
+    assert!(ended.err.contains("denied: not today"), "{}", ended.err);
+    let result = result_of(&garden);
+    assert_eq!(result["error"]["details"]["halt"], "approval_denied");
+    assert_eq!(result["error"]["details"]["failed_step"], 1);
+}
+
+/// covers: C7
+#[test]
+fn a_missing_input_is_told_before_any_call() {
+    let garden = garden();
+    let ended = garden.expect(2, &["template", "run", "who"]);
+    assert!(ended.err.contains("Missing required input: what"), "{}", ended.err);
+    assert!(ended.err.contains("who.xml:2:"), "{}", ended.err);
+    let ended = garden.expect(2, &["template", "run", "nobody"]);
+    assert!(ended.err.contains("there is no template") && ended.err.contains("template list"), "{}", ended.err);
+    let ended = garden.expect(2, &["template", "run", "who", "what:={"]);
+    assert!(ended.err.contains("what:"), "{}", ended.err);
+}
+
+/// covers: C9
+#[test]
+fn values_come_from_text_files_and_json_and_the_result_is_json_where_asked() {
+    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = '[1, 2]'\n");
+    let library = r#"<task type="atomic" name="take"><description>{{a}} {{b.n}} {{c}}</description>
+<instructions>Answer.</instructions><output_format type="json" schema="array"/><allowed_tools/>
+<inputs><input name="a"/><input name="b"/><input name="c"/></inputs></task>"#;
+    garden.write(".callsheet/templates/take.xml", library);
+    garden.write("c.txt", "from a file");
+    let ended = garden.expect(0, &["--json", "template", "run", "take", "a=plain", "b:={\"n\": 7}", "c=@c.txt"]);
+    let last = json_lines(&ended.out).pop().unwrap();
+    assert_eq!(last["task_result"]["parsed_content"], serde_json::json!([1, 2]));
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    assert!(prompt.contains("plain 7 from a file"), "{prompt}");
+}
+
+/// The recorded tree runs, whatever became of the file.
+/// covers: C48
+#[test]
+fn a_template_that_was_edited_meanwhile_does_not_change_the_run() {
+    let garden = garden();
+    garden.expect(3, &["template", "run", "who", "what=barrels"]);
+    garden.write(".callsheet/templates/who.xml", LIBRARY.replace("Say: ", "Shout: "));
+    garden.expect(0, &["approve"]);
+    assert_eq!(garden.expect(0, &["resume"]).out.trim(), "Ana.");
+}
+
+/// A process reads what a model said from a private file and its standard input, sees no secret, and its exit code is
+/// what the evaluator judges.
+/// covers: C25, C26, C27
+#[test]
+fn a_loop_judges_what_a_process_says() {
+    let garden = Garden::scripted(
+        r#"
+[[rule]]
+phase = "execute"
+prompt = "Judge exit 0"
+text = '{"success": true}'
+[[rule]]
+phase = "execute"
+prompt = "Judge exit 1"
+text = '{"success": false, "feedback": "a number"}'
+[[rule]]
+phase = "execute"
+[[rule.reply]]
+text = "a | b"
+[[rule.reply]]
+text = "42"
+"#,
+    );
+    let library = r#"<task type="director_evaluator_loop" name="until"><description>Write a number</description>
+<director><description>Write a number. {{evaluation_feedback}}</description><instructions>Only it.</instructions><allowed_tools/></director>
+<script_execution><command>grep -qx 42 {{files.said}}</command><input_file name="said" from="director_result" suffix=".txt"/></script_execution>
+<evaluator><description>Judge exit {{script_exit_code}}</description><instructions>Say.</instructions><allowed_tools/>
+<output_format type="json" schema="object"/></evaluator></task>"#;
+    garden.write(".callsheet/templates/until.xml", library);
+    let ended = garden.expect(0, &["template", "run", "until", "--approval", "never"]);
+    assert_eq!(ended.out.trim(), "42", "{}", ended.err);
+    assert_eq!(result_of(&garden)["notes"]["iterations_completed"], 2);
+}
+
+fn result_of(garden: &Garden) -> serde_json::Value {
+    let runs = std::fs::read_dir(garden.path(".callsheet/runs")).unwrap();
+    let run = runs.flatten().find(|entry| entry.path().is_dir()).unwrap();
+    serde_json::from_str(&std::fs::read_to_string(run.path().join("result.json")).unwrap()).unwrap()
+}

@@ -48,13 +48,14 @@ fn at_terminal(command: &Command) -> Session {
 #[test]
 fn what_was_typed_before_a_gate_answers_nothing() {
     let writer = std::fs::read_to_string(support::root().join("tests/fixtures/e2e/writer.toml")).unwrap();
-    // Long enough to type in; the plan is under way when the view says so.
-    let script = writer.replacen("phase = \"plan\"", "phase = \"plan\"\ndelay_ms = 1500", 1);
+    // The plan is under way when the view says so, and ends when the answer was typed.
+    let script = writer.replacen("phase = \"plan\"", "phase = \"plan\"\nuntil = \"typed\"", 1);
     let garden = Garden::scripted(&script);
     let before = garden.files();
     let mut terminal = at_terminal(&garden.command(&["run", "bring the notes up to date", "--approval", "before-run"]));
     terminal.expect("now: plan").unwrap();
     terminal.send_line("y").unwrap();
+    std::fs::write(garden.project().with_file_name("typed"), "").unwrap();
     terminal.expect("[y] yes").unwrap();
     terminal.send_line("n").unwrap();
     terminal.expect("Why?").unwrap();

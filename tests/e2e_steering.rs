@@ -300,6 +300,36 @@ fn an_edit_between_rounds_begins_the_next_one() {
     assert!(states(&garden).contains(&"read-plan-1 done".to_owned()), "{:?}", states(&garden));
 }
 
+/// While the run goes on and nothing asks, a person hears once that their edit was seen and when it counts, or what is
+/// wrong with it.
+/// covers: 2.18 edit
+#[test]
+fn an_edit_while_the_run_goes_on_is_told_once() {
+    let garden = Garden::scripted(
+        "[[rule]]\nphase = \"execute\"\nuntil = \"edited\"\ntext = \"## Result summary\\nBlue.\"\n\
+         [default]\ntext = \"## Tasks\"\n",
+    );
+    garden
+        .write("list.md", "## Tasks\n- **What is needed** The colour of the door.\n- **Expected output** One word.\n");
+    let mut terminal = at_terminal(garden.command(&["run", "--sheet", "list.md", "--plain"]));
+    terminal.expect("list: 1 steps, 1 tasks").unwrap();
+    while !garden.path(".callsheet/runs").is_dir() || !sheet_of(&garden).is_file() {
+        std::thread::yield_now();
+    }
+    let line = "- **Expected output** One word.";
+    edit(&garden, &[(line, "- **Expected output** One word.\n- **Skill** swim_in_the_lake")]);
+    let said = terminal.expect("swim_in_the_lake").unwrap();
+    assert!(String::from_utf8_lossy(said.before()).contains("the edited sheet has errors"));
+    let added = "\n### Task section 2\n- **What is needed** The colour of the fence.\n- **Expected output** One word.";
+    edit(&garden, &[("\n- **Skill** swim_in_the_lake", added)]);
+    terminal.expect("the edited sheet was seen; it is taken when a gate asks or the round ends").unwrap();
+    std::fs::write(garden.project().with_file_name("edited"), "").unwrap();
+    let said = rest(&mut terminal);
+    assert_eq!(exit_code(terminal.get_process()), 0, "{said}");
+    assert!(said.contains("1 tasks added") && !said.contains("was seen") && !said.contains("has errors"), "{said}");
+    assert_eq!(states(&garden).len(), 2, "{:?}", states(&garden));
+}
+
 /// covers: task-running, 2.18 edit, 2.10 running
 #[test]
 fn a_task_that_runs_cannot_be_edited() {

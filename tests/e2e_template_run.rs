@@ -136,6 +136,22 @@ text = "42"
     assert_eq!(result_of(&garden)["notes"]["iterations_completed"], 2);
 }
 
+/// A skill is called like a template; its instructions and references reach the model.
+/// covers: C49
+#[test]
+fn a_skill_is_called() {
+    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = 'Ana.'\n");
+    let library = r#"<task type="sequential" name="ask"><description>Ask</description><steps>
+<call template="skill:read_files"><arg name="what_is_needed" value="Who waters?"/><arg name="references">["water.md"]</arg></call>
+</steps></task>"#;
+    garden.write(".callsheet/templates/ask.xml", library);
+    garden.expect(0, &["template", "check"]);
+    let ended = garden.expect(0, &["template", "run", "ask"]);
+    assert_eq!(ended.out.trim(), "Ana.");
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    assert!(prompt.contains("Who waters?") && prompt.contains("### water.md"), "{prompt}");
+}
+
 fn result_of(garden: &Garden) -> serde_json::Value {
     let runs = std::fs::read_dir(garden.path(".callsheet/runs")).unwrap();
     let run = runs.flatten().find(|entry| entry.path().is_dir()).unwrap();

@@ -186,9 +186,13 @@ pub struct PlanArgs {
     #[arg(value_name = "REQUEST")]
     pub request: String,
 
-    /// Where to write the sheet; `-` prints it.
-    #[arg(long, short, value_name = "FILE", default_value = "sheet.md")]
-    pub output: PathBuf,
+    /// Where to write it; `-` prints it. `sheet.md`, or `plan.xml` for a template, if not given.
+    #[arg(long, short, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+
+    /// What to write.
+    #[arg(long = "as", value_enum, value_name = "FORM", default_value = "sheet")]
+    pub form: PlanForm,
 
     /// Write over an existing file.
     #[arg(long)]
@@ -297,6 +301,10 @@ pub struct ShowArgs {
     /// The sheet as it stands.
     #[arg(long, group = "what")]
     pub plan: bool,
+
+    /// The tasks of the sheet, as a sheet or as a template.
+    #[arg(long = "as", value_enum, value_name = "FORM", group = "what")]
+    pub form: Option<PlanForm>,
 }
 
 /// `approve`.
@@ -477,6 +485,15 @@ pub enum ApprovalArg {
     BeforeApply,
     /// Never ask.
     Never,
+}
+
+/// What a plan is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum PlanForm {
+    /// An editable sheet in Markdown.
+    Sheet,
+    /// A template in XML.
+    Template,
 }
 
 /// Policies of spec 2.12 and 2.13.

@@ -6,7 +6,7 @@ mod template_args;
 
 pub use args::{
     ApprovalArg, ApproveArgs, Cli, Command, CompletionsArgs, ContinueArgs, DenyArgs, DropArgs, HeadlessArg, HunksArg,
-    ModelCommand, ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg,
+    ModelCommand, ModelPullArgs, ModelTestArgs, PlanArgs, PlanForm, PromptsCommand, PromptsEjectArgs, RefinePolicyArg,
     ResumeArgs, RetryArgs, RunArgs, RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs,
     WorkArgs,
 };

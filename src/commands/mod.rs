@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod answer;
+mod as_template;
 mod check;
 mod continuation;
 mod doctor;

@@ -1,20 +1,25 @@
-//! `plan`: plan only, and write an editable sheet.
+//! `plan`: plan only, and write an editable sheet, or a template.
 
-use callsheet_runtime::driver::{EntrySpec, begin, plan_only};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use callsheet_runtime::driver::{EntrySpec, Session, begin, plan_only};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Exit, Failure, PlanArgs};
+use crate::cli::{Exit, Failure, PlanArgs, PlanForm};
 use crate::setup::{Setup, config_failure, new_run_id};
 
+use super::as_template::{template_name, template_of};
 use super::drive::{Front, drive_failure, listen_for_interrupt, prepare};
 use super::run::request_text;
 
 pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure> {
-    let to_stdout = arguments.output.as_os_str() == "-";
-    if !to_stdout && arguments.output.exists() && !arguments.force {
+    let output = output(arguments);
+    let to_stdout = output.as_os_str() == "-";
+    if !to_stdout && output.exists() && !arguments.force {
         return Err(Failure::usage(
-            format!("{} exists", arguments.output.display()),
+            format!("{} exists", output.display()),
             "give another name with --output, or --force to write over it",
         ));
     }
@@ -28,7 +33,7 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
     let runtime = super::runtime()?;
     let planned = runtime.block_on(async {
         let id = new_run_id(&store, &prompt, SystemClock.now_ms())?;
-        let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings).await?;
+        let world = prepare(setup, &arguments.work, &front, Arc::clone(&store), &id, &mut settings).await?;
         settings.plan_only = true;
         let session = begin(&world, &id, EntrySpec::Prompt(prompt.clone()), settings)
             .map_err(|fault| drive_failure(&fault, &id))?;
@@ -36,16 +41,27 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
         listen_for_interrupt(stop.clone(), id.clone());
         let planned = plan_only(world, session, stop).await;
         front.close();
-        planned.map_err(|fault| drive_failure(&fault, &id))
+        let planned = planned.map_err(|fault| drive_failure(&fault, &id))?;
+        match planned {
+            Ok(_) if arguments.form == PlanForm::Template => {
+                let (run, _) = Session::view(&store, &id).map_err(|fault| drive_failure(&fault, &id))?;
+                let stem = output.file_stem().filter(|_| !to_stdout).and_then(|stem| stem.to_str()).unwrap_or("plan");
+                Ok(Ok(template_of(&run, &template_name(stem))))
+            }
+            other => Ok(other),
+        }
     })?;
     match planned {
         // A file keeps the sheet as it is; a terminal gets it without escapes.
         Ok(sheet) if to_stdout => super::print(&crate::term::harmless(&sheet)).map(|()| Exit::Complete),
         Ok(sheet) => {
-            std::fs::write(&arguments.output, sheet).map_err(|error| {
-                Failure::internal(format!("{} cannot be written: {error}", arguments.output.display()), "")
-            })?;
-            eprintln!("wrote {0}; edit it, then: callsheet run --sheet {0}", arguments.output.display());
+            std::fs::write(&output, sheet)
+                .map_err(|error| Failure::internal(format!("{} cannot be written: {error}", output.display()), ""))?;
+            let next = match arguments.form {
+                PlanForm::Sheet => "run --sheet",
+                PlanForm::Template => "template check",
+            };
+            eprintln!("wrote {0}; edit it, then: callsheet {next} {0}", output.display());
             Ok(Exit::Complete)
         }
         Err((outcome, message)) => {
@@ -54,4 +70,13 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
             Ok(Exit::from(outcome))
         }
     }
+}
+
+/// Where the plan is written.
+fn output(arguments: &PlanArgs) -> PathBuf {
+    let usual = match arguments.form {
+        PlanForm::Sheet => "sheet.md",
+        PlanForm::Template => "plan.xml",
+    };
+    arguments.output.clone().unwrap_or_else(|| PathBuf::from(usual))
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use callsheet_core::record::{Fact, Gate, GateKind};
+use callsheet_core::reply::Phase;
 use callsheet_core::run::{CallRecord, Run, TaskRun};
 use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, RunId};
@@ -10,10 +11,12 @@ use callsheet_core::view::{Summary, answer, call_words, problem_line, timeline};
 use callsheet_runtime::driver::{PromptRecord, Session, gate_view, open_gate, open_question, sheet_text};
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, Store};
 
-use crate::cli::{Exit, Failure, ShowArgs};
+use crate::cli::{Exit, Failure, PlanForm, ShowArgs};
+use crate::models::configured;
 use crate::setup::{Setup, find_run, store_failure};
 use crate::term::{duration, gate_text, harmless, one_line, outcome_words, state_mark, thousands};
 
+use super::as_template::{template_name, template_of};
 use super::drive::{drive_failure, run_folder};
 
 pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure> {
@@ -32,7 +35,9 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         prompt_text(&request(&store, call(&run, number)?)?)
     } else if arguments.timeline {
         return bars(setup, &facts);
-    } else if arguments.plan {
+    } else if arguments.form == Some(PlanForm::Template) {
+        template_of(&run, &template_name(found.run.as_str()))
+    } else if arguments.plan || arguments.form.is_some() {
         sheet_text(&run)
     } else if setup.json {
         return super::print_json(&serde_json::json!({
@@ -52,7 +57,7 @@ fn events(facts: &[Fact]) -> Result<Exit, Failure> {
 
 fn run_text(run: &Run, id: &RunId, waits: Option<&GateView>) -> String {
     let state = run.outcome().map_or("not finished", outcome_words);
-    let mut text = format!("run {id}: {state}\nrequest: {}\n", one_line(run.prompt(), 300));
+    let mut text = format!("run {id}: {state}\nrequest: {}\n{}", one_line(run.prompt(), 300), models_text(run));
     if !run.goals().text.trim().is_empty() {
         text.push_str(&format!("goals: {}\n", one_line(&run.goals().text, 300)));
     }
@@ -96,6 +101,28 @@ fn run_text(run: &Run, id: &RunId, waits: Option<&GateView>) -> String {
     text
 }
 
+/// The models that answered, each with the phases it answered in if there were several.
+fn models_text(run: &Run) -> String {
+    let mut models: Vec<(&str, Vec<String>)> = Vec::new();
+    for call in run.calls() {
+        let phase = call_words(&call.key).split(' ').next().unwrap_or_default().to_owned();
+        match models.iter_mut().find(|(model, _)| *model == call.model) {
+            Some((_, phases)) if phases.contains(&phase) => {}
+            Some((_, phases)) => phases.push(phase),
+            None => models.push((&call.model, vec![phase])),
+        }
+    }
+    match models.as_slice() {
+        [] => String::new(),
+        [(model, _)] => format!("model: {}\n", one_line(model, 200)),
+        several => {
+            let each =
+                several.iter().map(|(model, phases)| format!("{} ({})", one_line(model, 200), phases.join(", ")));
+            format!("models: {}\n", each.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
 fn gate_name(gate: &Gate) -> String {
     let kind = match gate.kind {
         GateKind::BeforeRun(_) => "before-run",
@@ -108,7 +135,15 @@ fn gate_name(gate: &Gate) -> String {
 /// What the open gate asks, from the record.
 fn waits(setup: &Setup, store: &Arc<dyn Store>, run: &Run) -> Result<Option<GateView>, Failure> {
     let Some(gate) = open_gate(run) else { return Ok(None) };
-    gate_view(&**store, &setup.project, run, &gate).map(Some).map_err(store_failure)
+    let mut view = gate_view(&**store, &setup.project, run, &gate).map_err(store_failure)?;
+    for writer in &mut view.writers {
+        let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
+        let wish = skill.and_then(|skill| skill.model.as_deref());
+        if let Some(model) = configured(&setup.config, Phase::Execute, wish, run.settings().model.as_deref()) {
+            writer.model = model;
+        }
+    }
+    Ok(Some(view))
 }
 
 fn task_line(task: &TaskRun) -> String {

@@ -3,17 +3,21 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::record::Tree;
-use callsheet_core::spec::BlobId;
-use callsheet_core::template::{Library, SchemaChoice, Severity};
+use callsheet_core::skill::{Catalog, SkillContext};
+use callsheet_core::spec::{BlobId, Skill};
+use callsheet_core::template::{Filled, Library, SchemaChoice, Severity, Template, read_text};
 use callsheet_runtime::driver::{EntrySpec, begin};
 use callsheet_runtime::ports::{Clock, SystemClock};
+use callsheet_runtime::skills::load_skills;
 use serde_json::Value;
 
 use crate::cli::{Exit, Failure, TemplateRunArgs};
 use crate::setup::{Setup, civil, config_failure, new_run_id};
 
 use super::drive::{Front, drive_failure, prepare, to_the_end};
+use super::skill::tool_specs;
 use super::template::load;
+use crate::wiring::skill_dirs;
 
 pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Exit, Failure> {
     let mut settings = setup.config.settings().map_err(config_failure)?;
@@ -45,7 +49,10 @@ fn tree(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Tree, Failure> {
     let mut tree = Tree { entry: name.to_owned(), files: arguments.files.clone(), ..Tree::default() };
     let (year, month, day, _) = civil(SystemClock.now_ms());
     tree.date = format!("{year:04}-{month:02}-{day:02}");
-    reach(library, name, &mut tree);
+    let tools = tool_specs();
+    let context = SkillContext { tools: &tools, read_only_sandbox: false };
+    let skills = load_skills(&skill_dirs(setup), context).catalog;
+    reach(library, &skills, name, &mut tree);
     check_strictly(library, &tree, arguments.work.strict)?;
     schemas(&mut tree);
     for value in &arguments.values {
@@ -69,18 +76,39 @@ fn unknown(library: &Library, name: &str) -> Failure {
     Failure::usage(format!("there is no template \"{name}\""), &advice)
 }
 
-/// Adds a template and those it calls, under the names that calls use.
-fn reach(library: &Library, name: &str, tree: &mut Tree) {
+/// Adds a template and the templates and skills it calls, under the names that calls use.
+fn reach(library: &Library, skills: &Catalog, name: &str, tree: &mut Tree) {
     let mut open = vec![name.to_owned()];
     while let Some(name) = open.pop() {
         if tree.templates.contains_key(&name) {
             continue;
         }
-        let Some(loaded) = library.get(&name) else { continue };
-        let called = loaded.template.body.walk().into_iter().filter_map(|node| node.template.clone());
-        open.extend(called);
-        tree.templates.insert(name, loaded.template.clone());
+        let template = match library.get(&name) {
+            Some(loaded) => loaded.template.clone(),
+            None => match skills.get(name.strip_prefix("skill:").unwrap_or(&name)).and_then(skill_call) {
+                Some(template) => template,
+                None => continue,
+            },
+        };
+        open.extend(template.body.walk().into_iter().filter_map(|node| node.template.clone()));
+        tree.templates.insert(name, template);
     }
+}
+
+/// A skill as a template (spec "Templates" 16): its instructions as the system text, its tools, its model.
+fn skill_call(skill: &Skill) -> Option<Template> {
+    let text = include_str!("skill_call.xml");
+    let mut template = read_text("skill_call.xml", text).templates.pop()?;
+    template.name = format!("skill:{}", skill.name);
+    template.body.system = Filled::literal(skill.execution.trim());
+    template.body.tools = Some(skill.policy.tools.clone());
+    template.body.models = skill.policy.model.iter().cloned().collect();
+    if skill.policy.writer.is_some() {
+        template.body.approval.required = Some(true);
+    }
+    template.body.limits.max_turns = skill.policy.limits.max_turns;
+    template.body.limits.timeout_seconds = skill.policy.limits.timeout_seconds;
+    Some(template)
 }
 
 fn check_strictly(library: &Library, tree: &Tree, strict: bool) -> Result<(), Failure> {

@@ -8,4 +8,4 @@ mod source;
 
 pub use choose::{Choice, choose};
 pub use embedded::{PullReport, hub_cache, models_folder, pull_row};
-pub use source::{Models, NoModels, provider_settings};
+pub use source::{Models, NoModels, configured, provider_settings};

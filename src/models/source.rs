@@ -64,6 +64,30 @@ fn unconstrained(config: &Config) -> BTreeSet<String> {
     config.providers().into_iter().filter(|name| told(name) == Some(false)).collect()
 }
 
+/// The name of the model that a phase of a run will be asked of, as far as the configuration tells it without asking a
+/// provider (spec 7.9). `began` is the model the run began with, `wish` that of a skill.
+pub fn configured(config: &Config, phase: Phase, wish: Option<&str>, began: Option<&str>) -> Option<String> {
+    let of_phase = config.values.get(phase_key(phase)).and_then(|value| value.value.as_str());
+    let (wish, of_phase) = if is_forced(config) { (None, None) } else { (wish, of_phase) };
+    wish.or(of_phase).or(began).map(str::to_owned)
+}
+
+/// The chosen model was asked for by flag or environment, which nothing overrules.
+fn is_forced(config: &Config) -> bool {
+    let model = config.values.get("model");
+    model.is_some_and(|value| matches!(value.origin, Origin::Flag(_) | Origin::Environment(_)))
+}
+
+/// The key of `[models]` that a phase goes by: a merge counts as execution, a continuation as a plan.
+fn phase_key(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Plan | Phase::Continue => "models.plan",
+        Phase::Refine => "models.refine",
+        Phase::Execute | Phase::Merge => "models.execute",
+        Phase::Iterate => "models.iterate",
+    }
+}
+
 impl Models {
     /// The models that a configuration and a choice mean. Opens nothing but cassettes.
     ///
@@ -77,18 +101,13 @@ impl Models {
         warn: Box<dyn Fn(&str) + Send + Sync>,
     ) -> Result<Self, Failure> {
         let mut phases = BTreeMap::new();
-        for (phase, key) in [
-            ("plan", "models.plan"),
-            ("refine", "models.refine"),
-            ("execute", "models.execute"),
-            ("iterate", "models.iterate"),
-        ] {
+        for key in [Phase::Plan, Phase::Refine, Phase::Execute, Phase::Iterate].map(phase_key) {
             if let Some(value) = config.values.get(key) {
                 let text = value.value.as_str().unwrap_or_default();
                 let reference = text.parse().map_err(|fault: callsheet_models::config::ModelRefError| {
                     Failure::usage(format!("{}: {fault}", value.origin), "")
                 })?;
-                phases.insert(phase, reference);
+                phases.insert(key, reference);
             }
         }
         let cassette_fault = |fault: callsheet_models::replay::CassetteError| Failure::usage(fault.to_string(), "");
@@ -97,13 +116,9 @@ impl Models {
             (_, Some(folder)) => Tape::Replay(Cassettes::open(folder).map_err(cassette_fault)?),
             _ => Tape::None,
         };
-        let forced = config
-            .values
-            .get("model")
-            .is_some_and(|value| matches!(value.origin, Origin::Flag(_) | Origin::Environment(_)));
         Ok(Self {
             chosen: choice.model.clone(),
-            forced,
+            forced: is_forced(config),
             phases,
             providers: provider_settings(config),
             free: unconstrained(config),
@@ -149,13 +164,7 @@ impl Models {
     }
 
     fn reference(&self, phase: Phase) -> &ModelRef {
-        let name = match phase {
-            Phase::Plan | Phase::Continue => "plan",
-            Phase::Refine => "refine",
-            Phase::Execute | Phase::Merge => "execute",
-            Phase::Iterate => "iterate",
-        };
-        self.phases.get(name).filter(|_| !self.forced).unwrap_or(&self.chosen)
+        self.phases.get(phase_key(phase)).filter(|_| !self.forced).unwrap_or(&self.chosen)
     }
 
     fn keep(&self, reference: ModelRef, model: Arc<dyn Model>) -> Arc<dyn Model> {

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use callsheet_core::template::{
     Bound, Details, Environment, ErrorKind, Expression, Halt, InputFaultDetails, Kind, Reason, Resource, ReturnStatus,
-    SubtaskRequest, TaskError, TaskResult, Template, Trust, Verdict, argument_value, bind_call, missing_before_run,
-    read_output, read_reply, read_text, resolve_task, snake_keys,
+    SubtaskRequest, TaskError, TaskResult, Template, Trust, ValueType, Verdict, argument_value, bind_call,
+    check_returns, missing_before_run, read_output, read_reply, read_text, resolve_task, snake_keys,
 };
 use proptest::prelude::*;
 use sections::fixtures;
@@ -256,6 +256,11 @@ fn c22_undeclared_json_is_a_value() {
             assert_eq!(read(format, reply), (None, false, None), "{reply}");
         }
     }
+    // What a template returns is checked the same way: the value, else the text.
+    assert!(check_returns(Some(&json!({})), "{}", ValueType::Object).is_none());
+    assert!(check_returns(None, "text", ValueType::String).is_none());
+    let failure = check_returns(None, "text", ValueType::Object).unwrap();
+    assert_eq!((failure.expected_type.as_deref(), failure.actual_type.as_deref()), (Some("object"), Some("string")));
 }
 
 /// The table of expressions is long enough, and any text is answered.
@@ -294,6 +299,8 @@ fn c39_xml_in_replies_never_fails() {
         assert!(xml.recovered && !xml.parsed && xml.error.is_none(), "{reply}");
         assert_eq!(xml.warnings.len(), warnings, "{reply} {:?}", xml.warnings);
     }
+    let read = read_reply("{\"status\": \"COMPLETE\", \"content\": \"x\", \"exitCode\": 1, \"exit_code\": 2}", false);
+    assert_eq!(read.conflicts, ["exit_code"]);
     let read = read_reply("<result status=\"COMPLETE\"><content>x</content></result>", false);
     let xml = read.xml.unwrap();
     assert!(xml.parsed && !xml.recovered && read.envelope);

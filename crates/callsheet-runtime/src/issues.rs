@@ -3,6 +3,7 @@
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Severity, Span};
 
 const WORDS: &str = include_str!("prompts/issues.txt");
+const PATHS: &str = include_str!("prompts/paths.txt");
 
 /// Builds an issue from a line of `prompts/issues.txt`.
 pub(crate) struct Finding<'a> {
@@ -44,6 +45,12 @@ impl Finding<'_> {
     }
 }
 
+/// Why a path cannot be read or written, of one key of `prompts/paths.txt`: a clause inside such words.
+pub(crate) fn path_reason(key: &str) -> String {
+    let found = PATHS.lines().filter_map(|line| line.split_once(" = ")).find(|(name, _)| *name == key);
+    found.map_or(key, |(_, text)| text).to_owned()
+}
+
 /// What is wrong and what to do, of one key.
 fn words(key: &str) -> (&'static str, &'static str) {
     WORDS
@@ -80,7 +87,7 @@ pub(crate) fn fill(template: &str, values: &[(&str, &str)]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{WORDS, fill};
+    use super::{PATHS, WORDS, fill, path_reason};
 
     #[test]
     fn every_line_has_a_key_and_both_clauses() {
@@ -89,6 +96,23 @@ mod tests {
             assert!(key.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-'), "{line}");
             let (what, todo) = text.split_once(" | ").expect(line);
             assert!(!what.is_empty() && !todo.is_empty() && !what.ends_with('.') && !todo.ends_with('.'), "{line}");
+        }
+    }
+
+    #[test]
+    fn every_reason_of_a_path_is_given_somewhere_and_is_a_clause() {
+        let sources = ["paths/locate.rs", "paths/read.rs", "references/files.rs", "references/answer.rs"];
+        let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let code: String = sources.iter().map(|file| std::fs::read_to_string(folder.join(file)).unwrap()).collect();
+        for line in PATHS.lines() {
+            let (key, text) = line.split_once(" = ").expect(line);
+            assert!(code.contains(&format!("\"{key}\"")), "{key} is never given");
+            assert!(text.starts_with("it") || text.starts_with("a "), "{line}");
+        }
+        let given: Vec<&str> = code.split("path_reason(\"").skip(1).filter_map(|rest| rest.split('"').next()).collect();
+        assert!(given.len() >= 8);
+        for key in given {
+            assert_ne!(path_reason(key), key, "{key} has no words");
         }
     }
 

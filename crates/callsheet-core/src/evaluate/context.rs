@@ -147,7 +147,7 @@ impl Evaluator<'_> {
             let value = own.name(&input.name)?.value();
             (!value.is_null()).then(|| (input.name.clone(), render(&value)))
         });
-        let paths: Vec<String> = resolved.paths.iter().map(text).collect();
+        let paths: Vec<String> = resolved.paths.iter().flat_map(|path| listed(path.as_str())).collect();
         let explicit = !self.tree.files.is_empty() && node.refs.is_some();
         let source = node.refs.as_ref().map(|refs| refs.source);
         let command = node.refs.as_ref().filter(|_| source == Some(FileSource::Command));
@@ -337,6 +337,14 @@ fn said(result: &TaskResult) -> Map<String, Value> {
         _ => true,
     });
     notes
+}
+
+/// A path that was filled with a list is each of its paths; an empty one is none.
+fn listed(path: &str) -> Vec<String> {
+    if path.trim().is_empty() {
+        return Vec::new();
+    }
+    serde_json::from_str::<Vec<String>>(path).unwrap_or_else(|_| vec![path.to_owned()])
 }
 
 /// The text up to so many bytes, at a character.

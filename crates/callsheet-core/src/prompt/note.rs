@@ -82,6 +82,8 @@ notes! {
     ToolRefused = "tool_refused" ["tool"],
     /// The declared form of a handler's output is JSON; `schema` says which.
     OutputJson = "output_json" ["schema"],
+    /// The output of a call that failed by a defect of a tool; what it was is for people and logs.
+    ToolDefect = "tool_defect" ["tool"],
     /// In place of tool instructions for a skill without tools.
     NoTools = "no_tools" [],
     /// In place of reference contents for a task without references.

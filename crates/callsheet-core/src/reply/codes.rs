@@ -160,9 +160,5 @@ codes! {
         NotYet = "not-yet",
         Binary = "binary",
         FileUnreadable = "file-unreadable",
-        // 7 skills
-        SkillReplaced = "skill-replaced",
-        SkillInvalid = "skill-invalid",
-        ToolOutputError = "tool-output-error",
     }
 }

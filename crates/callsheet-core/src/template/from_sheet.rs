@@ -8,6 +8,8 @@
 //! | a task without one | an atomic task; files it reads are `file_paths`, outputs of tasks are inputs |
 //! | Requires user approval | `requires_approval` |
 
+use std::collections::BTreeSet;
+
 use crate::sheet::link;
 use crate::spec::{PlanPart, Reference, Slug, Target, Task, TaskList};
 
@@ -26,13 +28,13 @@ const ID: usize = 64;
 
 /// Lowers a list to one sequential node. `file` is the sheet as shown to a person.
 pub fn lower_sheet(list: &TaskList, file: &str) -> Node {
-    Lowering { file, lost: Vec::new() }.list(list)
+    Lowering::new(file, list).list(list)
 }
 
 /// A list as a template of that name, which takes the request as a parameter where a task reads it. What XML cannot
 /// say is a comment, and told.
 pub fn sheet_template(name: &str, list: &TaskList) -> Printed {
-    let mut lowering = Lowering { file: name, lost: Vec::new() };
+    let mut lowering = Lowering::new(name, list);
     let mut body = lowering.list(list);
     body.name = Some(name.to_owned());
     let asks = body.walk().iter().any(|node| node.inputs.iter().any(|input| input.name == REQUEST));
@@ -58,10 +60,16 @@ pub fn sheet_template(name: &str, list: &TaskList) -> Printed {
 
 struct Lowering<'a> {
     file: &'a str,
+    /// Tasks of the list; outputs of others are not there when it runs as a template.
+    slugs: BTreeSet<&'a Slug>,
     lost: Vec<String>,
 }
 
-impl Lowering<'_> {
+impl<'a> Lowering<'a> {
+    fn new(file: &'a str, list: &'a TaskList) -> Self {
+        Self { file, slugs: list.tasks().map(|task| &task.slug).collect(), lost: Vec::new() }
+    }
+
     fn origin(&self) -> Origin {
         Origin { file: self.file.to_owned(), front_end: FrontEnd::Sheet, ..Origin::default() }
     }
@@ -144,7 +152,7 @@ impl Lowering<'_> {
                 Target::File { .. } | Target::Directory(_) => {
                     paths.paths.push(Filled::literal(&reference.target.to_string()));
                 }
-                Target::TaskOutput { slug, heading: None } => {
+                Target::TaskOutput { slug, heading: None } if self.slugs.contains(slug) => {
                     let id = id_of(slug);
                     node.inputs.extend(self.input(&id, &format!("steps.{id}.content")));
                 }
@@ -155,7 +163,7 @@ impl Lowering<'_> {
                 _ => self.lose(task, &format!("the reference {}", link(reference))),
             }
         }
-        let mut seen = std::collections::BTreeSet::new();
+        let mut seen = BTreeSet::new();
         node.inputs.retain(|input| seen.insert(input.name.clone()));
         node.refs = (!paths.paths.is_empty()).then_some(paths);
         node

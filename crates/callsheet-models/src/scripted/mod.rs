@@ -20,6 +20,7 @@
 //!
 //! [[rule.reply]]
 //! delay_ms = 20                  # before the first delta
+//! until = "go-on"                # nothing comes before this file is there; relative to the script
 //! text_file = "refined.md"       # relative to the script; instead of `text`
 //! thinking = "hm"
 //! calls = [{ name = "read", arguments = { path = "a.txt" } }]                 # `id` is optional
@@ -61,6 +62,9 @@ use crate::wire::{RawCall, with_ids};
 
 /// Characters of one delta unless the reply says otherwise.
 const CHUNK: usize = 24;
+
+/// How often the file that a reply waits for is looked for.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// A model that follows a script.
 #[derive(Debug)]
@@ -142,6 +146,11 @@ impl Scripted {
         let reply = self.choose(request)?;
         if reply.delay_ms > 0 {
             tokio::time::sleep(Duration::from_millis(reply.delay_ms)).await;
+        }
+        if let Some(file) = &reply.until {
+            while !file.exists() {
+                tokio::time::sleep(LOOK).await;
+            }
         }
         if let Some(fault) = &reply.fault {
             return Err(match fault.kind {

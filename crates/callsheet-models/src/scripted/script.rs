@@ -86,6 +86,7 @@ struct WrittenRule {
     cut: Option<usize>,
     chunk: Option<usize>,
     delay_ms: Option<u64>,
+    until: Option<PathBuf>,
     usage: Option<Usage>,
     fault: Option<Fault>,
 }
@@ -113,6 +114,7 @@ pub(super) struct Reply {
     pub cut: Option<usize>,
     pub chunk: Option<usize>,
     pub delay_ms: u64,
+    pub until: Option<PathBuf>,
     pub usage: Option<Usage>,
     pub fault: Option<Fault>,
 }
@@ -171,6 +173,7 @@ impl TryFrom<WrittenRule> for Rule {
                 cut: written.cut,
                 chunk: written.chunk,
                 delay_ms: written.delay_ms.unwrap_or_default(),
+                until: written.until,
                 usage: written.usage,
                 fault: written.fault,
             });
@@ -191,9 +194,11 @@ impl Script {
         let mut script: Self = toml::from_str(text)
             .map_err(|error| ScriptError::Invalid { name: name.to_owned(), message: error.to_string() })?;
         let replies = script.rule.iter_mut().flat_map(|rule| rule.reply.iter_mut()).chain(script.default.as_mut());
+        let beside = |file: PathBuf| folder.map_or_else(|| file.clone(), |folder| folder.join(&file));
         for reply in replies {
+            reply.until = reply.until.take().map(beside);
             if let Some(file) = &reply.text_file {
-                let path = folder.map_or_else(|| file.clone(), |folder| folder.join(file));
+                let path = beside(file.clone());
                 reply.text = std::fs::read_to_string(&path)
                     .map_err(|error| ScriptError::Unreadable { path: path.clone(), message: error.to_string() })?;
             }

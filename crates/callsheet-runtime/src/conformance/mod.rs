@@ -2,6 +2,13 @@
 //! is a named outcome, never silence.
 
 mod model;
+#[allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "test code that adapters of the outline port run"
+)]
+pub mod outline;
 mod requests;
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code that adapters of the store run")]
 pub mod store;

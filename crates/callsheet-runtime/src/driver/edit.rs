@@ -64,10 +64,7 @@ impl Session {
                 Ok(taken)
             }
             Looked::Broken(hash, lines) => {
-                if self.note_refused(hash) {
-                    world.notice("the edited sheet has errors; the list stays as it was:");
-                    lines.iter().for_each(|line| world.notice(line));
-                }
+                self.tell_broken(world, hash, &lines);
                 Ok(false)
             }
         }
@@ -77,6 +74,36 @@ impl Session {
     pub(super) fn take_settled_edit(&mut self, world: &World) -> Result<bool, DriveFault> {
         let hash = on_disk(world).map(|(hash, _)| hash);
         if self.note_seen(hash) { self.take_edit(world) } else { Ok(false) }
+    }
+
+    /// Tells once, while nothing asks, that an edit was seen and when it is taken, or what is wrong with it. It waits
+    /// for the file to be the same twice, since an editor may be writing it.
+    pub(super) fn tell_of_edit(&mut self, world: &World) -> Result<(), DriveFault> {
+        let found = on_disk(world);
+        if !self.note_seen(found.as_ref().map(|(hash, _)| hash.clone())) {
+            return Ok(());
+        }
+        let Some((hash, bytes)) = found.filter(|(hash, _)| !self.is_stale(hash) && !self.is_told(hash)) else {
+            return Ok(());
+        };
+        match look(world, self.run(), hash.clone(), &bytes)? {
+            Looked::Nothing => {}
+            Looked::Same(hash) => self.note_read(hash),
+            Looked::Edit(_) => {
+                world.notice("the edited sheet was seen; it is taken when a gate asks or the round ends");
+                self.note_told(hash);
+            }
+            Looked::Broken(hash, lines) => self.tell_broken(world, hash, &lines),
+        }
+        Ok(())
+    }
+
+    /// Tells once what is wrong with an edited sheet.
+    fn tell_broken(&mut self, world: &World, hash: BlobId, lines: &[String]) {
+        if self.note_refused(hash) {
+            world.notice("the edited sheet has errors; the list stays as it was:");
+            lines.iter().for_each(|line| world.notice(line));
+        }
     }
 
     /// The edit that is to be recorded right after `event`.

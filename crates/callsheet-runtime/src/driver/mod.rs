@@ -170,6 +170,8 @@ impl Driver {
                     gates::read_letters(&mut self.session, &self.world)?;
                     if self.flying.keys().any(|key| matches!(key, EffectKey::Gate(_))) {
                         self.session.take_settled_edit(&self.world)?;
+                    } else if !self.only_plan {
+                        self.session.tell_of_edit(&self.world)?;
                     }
                     self.session.write_views_beside(&self.world)?;
                 }

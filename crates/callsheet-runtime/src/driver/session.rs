@@ -29,6 +29,8 @@ pub struct Session {
     read_sheets: BTreeSet<BlobId>,
     /// The sheet that was refused last.
     refused_sheet: Option<BlobId>,
+    /// The valid edit that was told last, before it is taken.
+    told_sheet: Option<BlobId>,
     /// The sheet as it was looked at last.
     seen_sheet: Option<BlobId>,
 }
@@ -53,6 +55,7 @@ impl Session {
                 view_writer: None,
                 read_sheets: BTreeSet::new(),
                 refused_sheet: None,
+                told_sheet: None,
                 seen_sheet: None,
             }),
             Err(fault) => {
@@ -236,6 +239,16 @@ impl Session {
     /// Notes a `sheet.md` that was refused. True if it was not refused before.
     pub(super) fn note_refused(&mut self, hash: BlobId) -> bool {
         self.refused_sheet.replace(hash.clone()) != Some(hash)
+    }
+
+    /// Notes that people were told of a `sheet.md` of this content.
+    pub(super) fn note_told(&mut self, hash: BlobId) {
+        self.told_sheet = Some(hash);
+    }
+
+    /// Whether people were told of a `sheet.md` of this content, good or bad.
+    pub(super) fn is_told(&self, hash: &BlobId) -> bool {
+        self.told_sheet.as_ref() == Some(hash) || self.refused_sheet.as_ref() == Some(hash)
     }
 
     /// Notes what `sheet.md` is now. True if it was the same the last time.

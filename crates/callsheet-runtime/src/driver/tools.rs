@@ -44,7 +44,11 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
                 match tool.run(&call.arguments, &context).await {
                     Ok(outcome) => outcome,
                     Err(ToolFault::Cancelled) => return Ok(Landed::Facts(Vec::new())),
-                    Err(ToolFault::Defect(what)) => ToolOutcome::Failed(what),
+                    Err(fault @ ToolFault::Defect(_)) => {
+                        tracing::error!(tool = call.name, %fault, "a tool is broken");
+                        work.world.notice(&format!("{task}: {}: {fault}", call.name));
+                        ToolOutcome::Failed(Note::ToolDefect.fill(&[("tool", &call.name)]))
+                    }
                 }
             }
         };

@@ -4,6 +4,8 @@
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
+use crate::issues::path_reason;
+
 use super::{PathFault, Workspace};
 
 /// A path that was checked. It holds no symbolic link at the time of the check; opening it refuses any that appears
@@ -53,9 +55,9 @@ impl Workspace {
     /// # Errors
     /// `Outside`, `Protected`, `Unwritable`, or `Unreadable`.
     pub fn locate_writable(&self, written: &str) -> Result<Located, PathFault> {
-        let unwritable = |reason: &str| PathFault::Unwritable { path: written.to_owned(), reason: reason.to_owned() };
+        let unwritable = |reason: String| PathFault::Unwritable { path: written.to_owned(), reason };
         if written.contains('\0') {
-            return Err(unwritable("its name holds a NUL character"));
+            return Err(unwritable(path_reason("name-nul")));
         }
         let walked = self.walk(written)?;
         let located = self.place(written, &walked)?;
@@ -66,10 +68,10 @@ impl Workspace {
             return Err(PathFault::Protected(written.to_owned()));
         }
         if let Some(problem) = &walked.problem {
-            return Err(unwritable(problem));
+            return Err(unwritable(problem.clone()));
         }
         if located.relative.as_os_str().is_empty() {
-            return Err(unwritable("it is the project directory itself"));
+            return Err(unwritable(path_reason("project-itself")));
         }
         Ok(located)
     }
@@ -110,13 +112,13 @@ impl Workspace {
             Err(error) => {
                 match error.kind() {
                     ErrorKind::NotFound if next.symlink_metadata().is_ok() => {
-                        walked.problem = Some("it is a symbolic link that leads nowhere".to_owned());
+                        walked.problem = Some(path_reason("broken-link"));
                     }
                     ErrorKind::NotFound => {}
                     ErrorKind::NotADirectory => {
-                        walked.problem = Some("a part of its path is a file".to_owned());
+                        walked.problem = Some(path_reason("part-is-a-file"));
                     }
-                    ErrorKind::InvalidFilename => walked.problem = Some("its name is too long".to_owned()),
+                    ErrorKind::InvalidFilename => walked.problem = Some(path_reason("name-too-long")),
                     _ if self.base_of(&walked.real).is_some() => {
                         let reason = super::read::reason(&error);
                         return Err(PathFault::Unreadable { path: written.to_owned(), reason });
@@ -142,7 +144,7 @@ impl Workspace {
         let relative = full.strip_prefix(&base_path).map_err(|_| outside())?.to_path_buf();
         let shown = if base == 0 { &relative } else { &full };
         let Some(text) = shown.to_str() else {
-            let reason = "its real name is not UTF-8".to_owned();
+            let reason = path_reason("real-name-not-utf8");
             return Err(PathFault::Unreadable { path: written.to_owned(), reason });
         };
         let text = if text.is_empty() { ".".to_owned() } else { text.to_owned() };

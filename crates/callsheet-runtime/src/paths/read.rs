@@ -79,7 +79,7 @@ impl Workspace {
             FileType::RegularFile => EntryKind::File(u64::try_from(stat.st_size).unwrap_or(0)),
             FileType::Directory => EntryKind::Directory,
             FileType::Symlink => {
-                let reason = "it became a symbolic link while it was read".to_owned();
+                let reason = crate::issues::path_reason("became-a-link");
                 return Err(PathFault::Unreadable { path: located.text.clone(), reason });
             }
             _ => EntryKind::Special,

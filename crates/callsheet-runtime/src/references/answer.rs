@@ -3,6 +3,7 @@
 use callsheet_core::reply::{Answer, Answers, Candidates, FileFacts, Lookup};
 use callsheet_core::spec::{Fragment, tokens};
 
+use crate::issues::path_reason;
 use crate::paths::{EntryKind, Located, PathFault, Workspace};
 use crate::ports::Outline;
 
@@ -191,14 +192,13 @@ fn without_slash(path: &str, lookup: &Lookup, workspace: &Workspace) -> Option<S
 
 /// The text of a file: only text that is UTF-8 can be given back unchanged.
 fn content(workspace: &Workspace, located: &Located) -> Result<String, PathFault> {
-    let unreadable =
-        |reason: &str| PathFault::Unreadable { path: located.path().to_owned(), reason: reason.to_owned() };
+    let unreadable = |reason: String| PathFault::Unreadable { path: located.path().to_owned(), reason };
     let read = workspace.read(located, CONTENT_LIMIT)?;
     if read.truncated {
-        return Err(unreadable("it is larger than 16 MiB"));
+        return Err(unreadable(path_reason("too-large")));
     }
     if read.is_binary() {
-        return Err(unreadable("it is a binary file"));
+        return Err(unreadable(path_reason("binary")));
     }
-    String::from_utf8(read.bytes).map_err(|_| unreadable("its text is not UTF-8"))
+    String::from_utf8(read.bytes).map_err(|_| unreadable(path_reason("not-utf8")))
 }

@@ -41,7 +41,7 @@ pub(super) fn read(workspace: &Workspace, located: &Located, lines: Option<(u32,
         EntryKind::Directory => Ok(Content::Directory(workspace.list(located, NAMES)?)),
         EntryKind::Special => Err(PathFault::Unreadable {
             path: located.path().to_owned(),
-            reason: "it is not a regular file".to_owned(),
+            reason: crate::issues::path_reason("not-regular"),
         }),
         EntryKind::File(bytes) if bytes <= WHOLE_LIMIT => small(workspace, located, lines),
         EntryKind::File(_) => {

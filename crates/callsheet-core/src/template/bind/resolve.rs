@@ -1,5 +1,7 @@
 //! Filling texts: one pass, left to right; what is filled in is never looked at again (spec 4).
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 
 use crate::template::check::names::{Found, Use, bound_inside, walk};
@@ -134,13 +136,13 @@ pub fn missing_before_run<'a>(
     templates: &dyn Fn(&str) -> Option<&'a Template>,
 ) -> Vec<Missing> {
     let mut out = Vec::new();
-    let mut seen = std::collections::BTreeSet::new();
-    let mut open = vec![(template, Vec::<String>::new())];
+    let mut seen = BTreeSet::new();
+    let mut open = vec![(template, BTreeSet::<String>::new())];
     while let Some((template, bound)) = open.pop() {
         if !seen.insert(template.name.clone()) {
             continue;
         }
-        let outside = |name: &str| bound.iter().any(|known| known == name) || environment.name(name).is_some();
+        let outside = |name: &str| bound.contains(name) || environment.name(name).is_some();
         for found in walk(template, &outside) {
             let Found::Unknown { path, at, field, task, how } = found else { continue };
             if how == Use::Expression {
@@ -150,15 +152,18 @@ pub fn missing_before_run<'a>(
             let (line, column) = (at.place.line, at.place.column);
             out.push(Missing { name: path.to_string(), field: field.to_owned(), task, file, line, column });
         }
-        for node in template.body.walk() {
-            let Some(called) = node.template.as_deref().and_then(templates) else { continue };
-            // What a standard template gets by name, and what stands around the call, is known there.
-            let mut names = bound.clone();
+        let nodes = template.body.walk();
+        // What a standard template gets by name, and what stands around the call, is known there.
+        let mut around = bound.clone();
+        around.extend(nodes.iter().copied().flat_map(bound_inside));
+        around.extend(template.params.iter().flatten().map(|param| param.name.clone()));
+        for node in nodes {
+            let called = node.template.as_deref().and_then(templates);
+            let Some(called) = called.filter(|called| !seen.contains(&called.name)) else { continue };
+            let mut names = around.clone();
             if let Kind::Call { arguments } = &node.kind {
                 names.extend(arguments.iter().filter_map(|argument| argument.name.clone()));
             }
-            names.extend(template.body.walk().into_iter().flat_map(bound_inside));
-            names.extend(template.params.iter().flatten().map(|param| param.name.clone()));
             open.push((called, names));
         }
     }

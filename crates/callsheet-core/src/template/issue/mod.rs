@@ -4,7 +4,7 @@ mod codes;
 mod report;
 
 pub use codes::{Code, Severity};
-pub(in crate::template) use report::{Draft, Report};
+pub(in crate::template) use report::{Draft, MOST, Report};
 
 use std::fmt;
 

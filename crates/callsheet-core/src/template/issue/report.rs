@@ -5,7 +5,7 @@ use crate::template::place::{Bytes, Lines};
 use super::{Code, Issue, Related};
 
 /// Issues after which a file is given up (spec 3).
-const MOST: usize = 200;
+pub(in crate::template) const MOST: usize = 200;
 
 /// Longest quotation of what was found, in characters.
 const FOUND: usize = 120;

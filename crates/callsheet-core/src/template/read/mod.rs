@@ -11,7 +11,7 @@ mod tasks;
 mod values;
 mod world;
 
-use super::issue::{Code, Draft, Issue, Report, Severity};
+use super::issue::{Code, Draft, Issue, MOST, Report, Severity};
 use super::known::Known;
 use super::place::{Bytes, Lines};
 use super::tree::Template;
@@ -93,8 +93,10 @@ fn read_known(file: &str, text: &str, known: &Known<'_>) -> FileReading {
     let lines = Lines::new(text);
     let mut document = xml::parse(text, Mode::Strict);
     let mut reader = Reader::new(file, text, &lines, known);
-    for fault in std::mem::take(&mut document.faults) {
-        let path = document.root.as_ref().map(|root| path_at(root, fault.opened.unwrap_or(fault.span).start));
+    for (index, fault) in std::mem::take(&mut document.faults).into_iter().enumerate() {
+        // Looking a path up walks the tree; behind the last issue that is told it would be for nothing.
+        let root = document.root.as_ref().filter(|_| index <= MOST);
+        let path = root.map(|root| path_at(root, fault.opened.unwrap_or(fault.span).start));
         reader.fault(fault, &path.unwrap_or_default());
     }
     let (mut templates, mut outermost) = (Vec::new(), Vec::new());

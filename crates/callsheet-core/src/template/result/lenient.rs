@@ -55,6 +55,8 @@ pub struct ReplyReading {
     pub xml: Option<XmlNote>,
     /// The reply was an envelope.
     pub envelope: bool,
+    /// Names given in two spellings with different values; the snake_case one holds. Each is a warning.
+    pub conflicts: Vec<String>,
 }
 
 /// Elements that are looked for in prose.
@@ -180,15 +182,17 @@ fn read_root(root: &Element, text: &str, plain: ReplyReading) -> ReplyReading {
     }
     if name == "notes" {
         let notes = value_of(root).as_object().cloned().unwrap_or_default();
-        return ReplyReading { notes: normal(notes), ..plain };
+        let (notes, conflicts) = normal(notes);
+        return ReplyReading { notes, conflicts, ..plain };
     }
     let mut parsed = Map::new();
     parsed.insert(root.name.clone(), value_of(root));
     ReplyReading { parsed: Some(Value::Object(parsed)), ..plain }
 }
 
-fn normal(notes: Map<String, Value>) -> Map<String, Value> {
-    snake_keys(Value::Object(notes)).0.as_object().cloned().unwrap_or_default()
+fn normal(notes: Map<String, Value>) -> (Map<String, Value>, Vec<String>) {
+    let (value, conflicts) = snake_keys(Value::Object(notes));
+    (value.as_object().cloned().unwrap_or_default(), conflicts)
 }
 
 fn envelope(
@@ -198,17 +202,17 @@ fn envelope(
     notes: Map<String, Value>,
     reason: Option<String>,
 ) -> ReplyReading {
-    let notes = normal(notes);
+    let (notes, conflicts) = normal(notes);
     let word = reason.or_else(|| notes.get("reason").and_then(Value::as_str).map(str::to_owned));
     let known = word.as_deref().and_then(Reason::parse).unwrap_or(Reason::UnexpectedError);
     let reason = (status == ReturnStatus::Failed).then_some(known);
-    ReplyReading { status, content, parsed, notes, reason, xml: None, envelope: true }
+    ReplyReading { status, content, parsed, notes, reason, xml: None, envelope: true, conflicts }
 }
 
 /// An object with `status` and `content` or `notes`.
 fn json_envelope(reply: &str) -> Option<ReplyReading> {
     let value = super::output::json_of(reply)?;
-    let (value, _) = snake_keys(value);
+    let (value, conflicts) = snake_keys(value);
     let status = ReturnStatus::parse(value.get("status")?.as_str()?)?;
     let (content, notes) = (value.get("content"), value.get("notes"));
     if content.is_none() && notes.is_none() {
@@ -223,7 +227,7 @@ fn json_envelope(reply: &str) -> Option<ReplyReading> {
     let parsed = parsed.or(content.filter(|value| value.is_object() || value.is_array())).cloned();
     let notes = notes.and_then(Value::as_object).cloned().unwrap_or_default();
     let reason = value.get("reason").and_then(Value::as_str).map(str::to_owned);
-    Some(envelope(status, text, parsed, notes, reason))
+    Some(ReplyReading { conflicts, ..envelope(status, text, parsed, notes, reason) })
 }
 
 /// Text of an element, with markup inside as it is written.

@@ -1,0 +1,12 @@
+//! The outline without any parser against the suite of its port.
+
+use std::sync::Arc;
+
+use callsheet_runtime::conformance::outline::Trial;
+use callsheet_runtime::ports::NoOutline;
+
+fn trial() -> Trial {
+    Trial { outline: Arc::new(NoOutline), texts: Vec::new() }
+}
+
+callsheet_runtime::outline_conformance!(trial);

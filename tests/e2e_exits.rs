@@ -1,0 +1,74 @@
+//! Ends of a run that no model decides: limits, the last round, a provider that does not answer.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod support;
+
+use support::garden::{Ended, Garden};
+
+/// covers: 2.15 limit_reached, 11.9 exit 6
+#[test]
+fn a_limit_ends_the_run_and_leaves_what_is_pending() {
+    let garden = Garden::with("answer");
+    let ended = garden.expect(6, &["run", "who waters?", "--max-calls", "1"]);
+    assert!(ended.err.contains("max_calls"), "{}", ended.err);
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.contains("[read-water-1] ready"), "{shown}");
+    assert_eq!(garden.count("reply_received"), 1);
+}
+
+/// covers: 2.15 max_rounds, 11.9 exit 6
+#[test]
+fn the_last_round_ends_the_run() {
+    let again = "## Tasks\n- **What is needed** Ask once more.\n- **Expected output** A word.";
+    let garden = Garden::scripted(&format!(
+        "[[rule]]\nphase = \"plan\"\ntext = '''\n## Goals / summary\nAsk.\n{again}\n'''\n\
+         [[rule]]\nphase = \"iterate\"\ntext = '''\n{again}\n'''\n\
+         [[rule]]\nphase = \"execute\"\ntext = '''\n## Result summary\nAsked.\n'''\n"
+    ));
+    let ended = garden.expect(6, &["run", "keep asking", "--max-rounds", "2"]);
+    assert!(garden.run_file("report.md").contains("Max rounds reached."), "{}", ended.err);
+    assert_eq!(garden.facts().iter().filter(|fact| fact["event"] == "run_finished").count(), 2);
+}
+
+/// covers: 2.15 unreachable, 11.9 exit 7, 12.3, 12.4
+#[test]
+fn a_provider_that_does_not_answer_is_told_and_the_run_can_go_on() {
+    let mut garden =
+        Garden::scripted("[default]\nfault = { kind = \"communication\", message = \"connection refused\" }\n");
+    let mut command = garden.command(&["run", "who waters?"]);
+    let ended = Ended::from(command.env("CALLSHEET_COMM_TRIES", "1").output().unwrap());
+    assert_eq!(ended.code, 7, "{}", ended.err);
+    assert!(ended.err.contains("connection refused"), "{}", ended.err);
+    assert_eq!(
+        (garden.count("call_failed"), garden.count("reply_received")),
+        (1, 0),
+        "one attempt, and no content failure"
+    );
+    garden.follow("answer");
+    garden.expect(0, &["resume"]);
+    assert!(garden.run_file("report.md").contains("Ana looks after the barrels."));
+}
+
+/// Which model answered is what the record says, whatever a run began with; a gate names the one that will.
+/// covers: 7.9, 11.3
+#[test]
+fn show_names_the_models_that_answered() {
+    let mut garden = Garden::with("writer");
+    let began = support::root().join("tests/fixtures/e2e/writer.toml");
+    let other = garden.home().with_file_name("other.toml");
+    std::fs::copy(&began, &other).unwrap();
+    std::fs::create_dir_all(garden.home()).unwrap();
+    let config =
+        format!("model = \"scripted:{}\"\n[models]\nexecute = \"scripted:{}\"\n", began.display(), other.display());
+    std::fs::write(garden.home().join("config.toml"), config).unwrap();
+    garden.forget_model();
+    garden.expect(3, &["run", "bring the notes up to date"]);
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.contains(&format!("model: scripted:{}\n", began.display())), "{shown}");
+    assert!(shown.contains(&format!("    model: scripted:{}\n", other.display())), "the gate names who will: {shown}");
+    garden.expect(0, &["approve"]);
+    garden.expect(3, &["resume"]);
+    let shown = garden.expect(0, &["show"]).out;
+    let models = format!("models: scripted:{} (plan), scripted:{} (execute)\n", began.display(), other.display());
+    assert!(shown.contains(&models), "{shown}");
+}

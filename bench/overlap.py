@@ -52,7 +52,8 @@ def one(program):
     before = processor_ms()
     server = Server(STEPS, TASKS, CALL_MS, SLOTS)
     try:
-        with Project(server) as project:
+        # One unit more than the provider has slots, so that a prompt is ready when a slot falls free.
+        with Project(server, jobs=SLOTS + 1) as project:
             process = project.run(program)
             code, seconds = process.wait()
             if code != 0:

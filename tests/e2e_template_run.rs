@@ -99,7 +99,10 @@ fn a_template_that_was_edited_meanwhile_does_not_change_the_run() {
     garden.expect(3, &["template", "run", "who", "what=barrels"]);
     garden.write(".callsheet/templates/who.xml", LIBRARY.replace("Say: ", "Shout: "));
     garden.expect(0, &["approve"]);
-    assert_eq!(garden.expect(0, &["resume"]).out.trim(), "Ana.");
+    let ended = garden.expect(0, &["resume"]);
+    assert_eq!(ended.out.trim(), "Ana.");
+    assert!(ended.err.contains("who.xml was changed since this run began"), "{}", ended.err);
+    assert!(ended.err.contains("warning: who-read: ") && ended.err.contains("nowhere.md"), "{}", ended.err);
 }
 
 /// A process reads what a model said from a private file and its standard input, sees no secret, and its exit code is

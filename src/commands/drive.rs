@@ -228,6 +228,23 @@ fn tree_result(setup: &Setup, run: &Run) -> Option<TaskResult> {
     callsheet_core::evaluate::result_of_run(run, &|blob| store.blob(blob).ok())
 }
 
+/// Warnings of all tasks of the tree, each once, with the task it is of.
+fn tree_warnings(setup: &Setup, run: &Run) -> Vec<String> {
+    let Ok(store) = setup.store() else { return Vec::new() };
+    let mut seen = std::collections::BTreeSet::new();
+    let mut told = Vec::new();
+    for op in run.operators().iter() {
+        let bytes = op.closed.as_ref().and_then(|closed| store.blob(&closed.result).ok());
+        let result = bytes.and_then(|bytes| serde_json::from_slice::<TaskResult>(&bytes).ok()).unwrap_or_default();
+        for warning in result.notes.warnings {
+            if seen.insert(warning.message.clone()) {
+                told.push(format!("{}: {}", op.id, warning.message));
+            }
+        }
+    }
+    told
+}
+
 /// The content on stdout, or the whole result as JSON; everything else on stderr.
 fn tree_words(
     setup: &Setup,
@@ -254,8 +271,8 @@ fn tree_words(
         eprintln!("  {}", term::one_line(&format!("{place}{}", error.message), 600));
         eprintln!("  {}", term::one_line(&error.recovery.advice, 200));
     }
-    for warning in &result.notes.warnings {
-        eprintln!("  warning: {}", term::one_line(&warning.message, 300));
+    for warning in tree_warnings(setup, run) {
+        eprintln!("  warning: {}", term::one_line(&warning, 300));
     }
     eprintln!("files: {}", run_folder(id));
     eprint!("{summary}");

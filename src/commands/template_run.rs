@@ -58,7 +58,7 @@ fn tree(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Tree, Failure> {
     for value in &arguments.values {
         take_value(&mut tree, value)?;
     }
-    sources(&mut tree);
+    sources(&setup.project, &mut tree);
     Ok(tree)
 }
 
@@ -141,10 +141,10 @@ fn schemas(tree: &mut Tree) {
 }
 
 /// Hashes of the files, so that a later resume can tell which were edited.
-fn sources(tree: &mut Tree) {
+fn sources(project: &std::path::Path, tree: &mut Tree) {
     let files = tree.templates.values().map(|template| template.origin.file.clone());
     for file in files.collect::<Vec<_>>() {
-        if let Ok(bytes) = std::fs::read(&file) {
+        if let Ok(bytes) = std::fs::read(project.join(&file)) {
             tree.sources.insert(file, BlobId::of(&bytes));
         }
     }

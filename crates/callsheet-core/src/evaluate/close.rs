@@ -77,7 +77,7 @@ impl Evaluator<'_> {
         let entries = serde_json::to_value(self.step_entries(op, format)).unwrap_or_default();
         let failing = steps.iter().position(|step| step.failed());
         let mut result = match (failing, steps.last()) {
-            (None, Some(last)) => plain(&self.result(last)),
+            (None, Some(last)) => (*self.result(last)).clone(),
             (None, None) => TaskResult::default(),
             (Some(index), _) => {
                 let partial = steps.iter().enumerate().filter(|(_, step)| !step.failed());
@@ -209,7 +209,7 @@ impl Evaluator<'_> {
 
     fn only_child(&self, op: &TaskOp) -> TaskResult {
         let child = self.children(op).into_iter().find(|child| !child.place.is_nested());
-        child.map(|child| plain(&self.result(child))).unwrap_or_default()
+        child.map(|child| (*self.result(child)).clone()).unwrap_or_default()
     }
 
     /// The body's result, checked by `returns` (spec 7.4).
@@ -235,11 +235,6 @@ fn is_recoverable(error: &TaskError) -> bool {
     let reasons = [Reason::OutputFormatFailure, Reason::ToolExecutionError, Reason::LlmError];
     matches!(error.kind, ErrorKind::InvalidOutput { .. })
         || failure::reason(error).is_some_and(|reason| reasons.contains(&reason))
-}
-
-/// A result that passes through: what it used is counted anew.
-fn plain(result: &TaskResult) -> TaskResult {
-    result.clone()
 }
 
 fn lost() -> TaskError {

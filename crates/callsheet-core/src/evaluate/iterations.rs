@@ -136,18 +136,18 @@ impl Evaluator<'_> {
             return self.loop_failed(op, node, "aborted", &warnings, error);
         }
         if success {
-            return self.loop_complete(op, "success", true, &evaluation, &warnings);
+            return self.loop_complete(op, "success", true, &warnings);
         }
         if let Some(condition) = condition {
             let (holds, unknown) = self.condition(op, &condition.test, &evaluation);
             warnings.extend(unknown.iter().map(|name| format!("the condition asks for {name}, which is not known")));
             if holds {
-                return self.loop_complete(op, "condition", false, &evaluation, &warnings);
+                return self.loop_complete(op, "condition", false, &warnings);
             }
         }
         if iteration >= *max_iterations {
             if *on_exhausted_accept {
-                return self.loop_complete(op, "max_iterations", false, &evaluation, &warnings);
+                return self.loop_complete(op, "max_iterations", false, &warnings);
             }
             let words = format!("no success after {iteration} iterations");
             let error = |details| failure::halted(Halt::IterationsExhausted, words.as_str(), details);
@@ -216,14 +216,7 @@ impl Evaluator<'_> {
         result
     }
 
-    fn loop_complete(
-        &self,
-        op: &TaskOp,
-        why: &str,
-        success: bool,
-        _evaluation: &TaskResult,
-        warnings: &[String],
-    ) -> Step {
+    fn loop_complete(&self, op: &TaskOp, why: &str, success: bool, warnings: &[String]) -> Step {
         self.closed(op, self.loop_result(op, why, success, warnings))
     }
 

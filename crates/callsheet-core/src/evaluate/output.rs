@@ -42,7 +42,7 @@ impl Evaluator<'_> {
             let error = failure::with_content(self.leaf_error(op, task), &partial);
             TaskResult { content: partial, ..failed(error) }
         };
-        self.note_sources(op, node, task, &mut result);
+        self.note_sources(op, task, &mut result);
         result
     }
 
@@ -100,7 +100,7 @@ impl Evaluator<'_> {
     }
 
     /// `data_sources` lists every file and input; without words of the model, `data_usage` says the same (spec 6).
-    fn note_sources(&self, op: &TaskOp, node: &Node, task: &TaskRun, result: &mut TaskResult) {
+    fn note_sources(&self, op: &TaskOp, task: &TaskRun, result: &mut TaskResult) {
         let first = self.run.calls().iter().find(|call| call.key.task.as_ref() == Some(&task.task.slug));
         let shown = first.and_then(|call| self.value::<Shown>(&call.prompt)).unwrap_or_default();
         let told = self.told(op).unwrap_or_default();
@@ -136,11 +136,11 @@ impl Evaluator<'_> {
         result.criteria = criteria.map(serde_json::Value::String);
         // Without a policy of its own nothing is tried again; what was tried is told (spec 15).
         if let Some(error) = &mut result.error {
-            self.tell_attempts(op, node, error);
+            self.tell_attempts(op, error);
         }
     }
 
-    fn tell_attempts(&self, op: &TaskOp, _node: &Node, error: &mut TaskError) {
+    fn tell_attempts(&self, op: &TaskOp, error: &mut TaskError) {
         let crate::template::ErrorKind::TaskFailure { details, .. } = &mut error.kind else { return };
         if op.attempts.is_empty() {
             return;

@@ -40,6 +40,7 @@ impl Run {
     fn stop_clocks(&mut self) {
         let now = self.now;
         self.clock.set(false, now);
+        self.operators.stop_clocks(now);
         for task in self.tasks.values_mut() {
             task.clock.set(false, now);
         }

@@ -187,6 +187,7 @@ impl Run {
         let now = self.now;
         let asking = self.plan.admitted || self.iterate.admitted || self.follow.admitted;
         let working = self.tasks.set_clocks(now) || asking;
+        self.set_tree_clocks(now);
         self.clock.set(working && !matches!(self.stage, Stage::Concluded(_)), now);
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use callsheet_core::record::{Entry, Event, Tree};
 use callsheet_core::reply::{Issue, Reading, Severity};
-use callsheet_core::spec::{Goals, RunId, Settings, Slug, Step, Task, TaskList};
+use callsheet_core::run::Run;
+use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskList};
 
 use super::known::SheetReading;
 use super::{DriveFault, Session, World, known};
@@ -138,8 +139,19 @@ pub fn reopen(
     if let Some(changed) = super::told::prompts_changed(world, session.run()) {
         session.record(world, vec![changed])?;
     }
+    tell_of_edited_templates(world, session.run());
     session.rewrite_views(world)?;
     Ok(session)
+}
+
+/// The recorded tree runs; a person hears which of its files are no longer what it was read from.
+fn tell_of_edited_templates(world: &World, run: &Run) {
+    for (file, hash) in run.operators().tree().iter().flat_map(|tree| &tree.sources) {
+        let now = std::fs::read(world.workspace.root().join(file)).map(|bytes| BlobId::of(&bytes));
+        if now.ok().as_ref() != Some(hash) {
+            world.notice(&format!("note: {file} was changed since this run began, which goes on with what it was"));
+        }
+    }
 }
 
 /// What is wrong with skill files, and which skills of the project stand in the place of others.

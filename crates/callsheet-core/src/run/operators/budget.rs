@@ -32,7 +32,37 @@ impl Spent {
     }
 }
 
+impl crate::run::Run {
+    /// The time of a task of the tree passes while a leaf of it holds a slot.
+    pub(in crate::run) fn set_tree_clocks(&mut self, now: u64) {
+        let holding: Vec<usize> = self
+            .tasks
+            .all_holding()
+            .filter(|task| task.holds_slot())
+            .filter_map(|task| self.operators.leaves.get(&task.task.slug))
+            .copied()
+            .collect();
+        let mut running = std::collections::BTreeSet::new();
+        for leaf in holding {
+            let mut at = Some(leaf);
+            while let Some(number) = at.filter(|number| running.insert(*number)) {
+                at = self.operators.list.get(number).and_then(|op| op.parent);
+            }
+        }
+        for (number, op) in self.operators.list.iter_mut().enumerate() {
+            op.clock.set(running.contains(&number), now);
+        }
+    }
+}
+
 impl Operators {
+    /// The time in which no process ran does not count.
+    pub(in crate::run) fn stop_clocks(&mut self, now: u64) {
+        for op in &mut self.list {
+            op.clock.set(false, now);
+        }
+    }
+
     fn each_above(&mut self, leaf: &Slug, mut change: impl FnMut(&mut Spent)) {
         let mut at = self.leaves.get(leaf).copied();
         while let Some(op) = at.and_then(|number| self.list.get_mut(number)) {

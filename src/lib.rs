@@ -5,6 +5,7 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 mod download;
+mod library;
 pub mod models;
 pub mod setup;
 pub mod term;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callsheet_core::spec::RunId;
+use callsheet_runtime::driver::is_inner;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
 use callsheet_store::SqliteStore;
 use serde_json::json;
@@ -120,8 +121,11 @@ pub fn find_run(
 ) -> Result<RunSummary, Failure> {
     let runs = store.runs().map_err(store_failure)?;
     let Some(asked) = asked else {
-        return runs
+        // Runs of templates inside of others come after those that a person began.
+        let (outer, inner): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| !is_inner(&run.run));
+        return outer
             .into_iter()
+            .chain(inner)
             .find(fits)
             .ok_or_else(|| Failure::usage(format!("there is no {which} run here"), "`callsheet runs` lists all runs"));
     };

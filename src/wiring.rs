@@ -5,17 +5,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use callsheet_core::prompt::Environment;
-use callsheet_core::spec::{RunId, Settings};
+use callsheet_core::record::SubtaskTool;
+use callsheet_core::spec::{RunId, Settings, ToolSpec};
 use callsheet_runtime::driver::{ModelSource, PinnedSkills, RefusedConstraints, Snapshots, World};
 use callsheet_runtime::edge::Slots;
+use callsheet_runtime::memory::IndexedMemory;
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{Clock, Fetch, Observer, Outline, Person, Store, SystemClock, Tool};
+use callsheet_runtime::ports::{Clock, Fetch, Index, Observer, Outline, Person, Store, SystemClock, Tool};
 use callsheet_runtime::prompts::{PromptDirs, load_prompts};
-use callsheet_runtime::references::Pages;
+use callsheet_runtime::references::{LargeFiles, Pages};
 use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::skills::SkillDirs;
 use callsheet_runtime::templates::TemplateDirs;
 
+use callsheet_store::SqliteIndex;
 use callsheet_tools::{HttpFetch, HttpSettings};
 
 use crate::cli::Failure;
@@ -63,6 +66,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
     for (file, fault) in &prompts.unknown {
         parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&format!("{}: {fault}", file.display())));
     }
+    let index: Arc<dyn Index> = Arc::new(SqliteIndex::new(&setup.project));
     let fetch: Arc<dyn Fetch> = Arc::new(HttpFetch::new(HttpSettings::default()));
     Ok(World {
         store: parts.store,
@@ -73,6 +77,9 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         models: parts.models,
         tools: callsheet_tools::registry()
             .into_iter()
+            .chain(
+                subtask_tools(setup)?.iter().map(|(name, tool)| callsheet_tools::subtask_tool(name, &tool.description)),
+            )
             .map(|tool: Arc<dyn Tool>| (tool.spec().name.clone(), tool))
             .collect(),
         process_tool: Some(callsheet_tools::script()),
@@ -80,6 +87,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         workspace: Arc::new(workspace),
         outline: outline(),
         refused_constraints: RefusedConstraints::default(),
+        large: LargeFiles::default(),
         pages: Pages::new(Some(Arc::clone(&fetch)), Some(files.clone())),
         fetch: Some(fetch),
         skill_dirs: skill_dirs(setup),
@@ -88,10 +96,45 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         templates: prompts.templates,
         environment: environment(setup),
         current_file,
+        path_command: Some(callsheet_tools::list_paths()),
+        memory: Arc::new(IndexedMemory::new(Arc::clone(&index))),
+        index,
         files,
         read_only_sandbox: false,
+        offer: Some(Arc::new(crate::library::offer(setup)?)),
     })
 }
+
+/// Tools that the configuration registers; their calls are subtasks (spec "Templates" 14).
+///
+/// # Errors
+/// A name that another tool has, or that is none; a tool without a description.
+pub fn subtask_tools(setup: &Setup) -> Result<BTreeMap<String, SubtaskTool>, Failure> {
+    let built_in: Vec<String> = callsheet_tools::registry().iter().map(|tool| tool.spec().name.clone()).collect();
+    let mut tools = BTreeMap::new();
+    for name in setup.config.subtask_tools() {
+        let letters = name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
+        if !letters || name.is_empty() || built_in.contains(&name) || RESERVED.contains(&name.as_str()) {
+            let advice = "a tool's name has letters a-z and _ and is no other tool's";
+            return Err(Failure::usage(format!("subtask_tools.{name} cannot be registered"), advice));
+        }
+        let key = format!("subtask_tools.{name}");
+        let Some(description) = setup.config.text(&format!("{key}.description")) else {
+            return Err(Failure::usage(format!("{key} has no description"), "say what models read of it"));
+        };
+        let template_hints = setup.config.list(&format!("{key}.template_hints"));
+        tools.insert(name, SubtaskTool { description: description.to_owned(), template_hints });
+    }
+    Ok(tools)
+}
+
+/// Specifications of the built-in tools.
+pub fn tool_specs() -> Vec<ToolSpec> {
+    callsheet_tools::registry().iter().map(|tool: &Arc<dyn Tool>| tool.spec().clone()).collect()
+}
+
+/// Names that calls of other kinds have.
+const RESERVED: &[&str] = &["script", callsheet_core::run::SUBTASK_REQUEST];
 
 /// Where skills are looked for.
 pub fn skill_dirs(setup: &Setup) -> SkillDirs {
@@ -103,13 +146,15 @@ pub fn template_dirs(setup: &Setup) -> TemplateDirs {
     TemplateDirs { project: Some(setup.project.clone()), user: Some(setup.folders.config.join("templates")) }
 }
 
+/// Symbols of code files.
 #[cfg(feature = "symbols")]
-fn outline() -> Arc<dyn Outline> {
+pub fn outline() -> Arc<dyn Outline> {
     Arc::new(callsheet_symbols::TreeSitter::default())
 }
 
+/// Symbols of code files: this build knows no language.
 #[cfg(not(feature = "symbols"))]
-fn outline() -> Arc<dyn Outline> {
+pub fn outline() -> Arc<dyn Outline> {
     Arc::new(callsheet_runtime::ports::NoOutline)
 }
 

@@ -164,3 +164,21 @@ fn crate_paths(code: &str) -> Vec<String> {
 fn relative(file: &Path) -> PathBuf {
     file.strip_prefix(root()).unwrap_or(file).to_path_buf()
 }
+
+/// Memory ranks and stores without opening a file: neither its port, nor the lookup, nor the index sees the project. What
+/// it finds is looked at by the driver, on the handler's side. Core touches no world at all, which is a test above.
+/// covers: C50, C44
+#[test]
+fn c50_only_the_handler_opens_task_files() {
+    let memory = [
+        "crates/callsheet-runtime/src/ports/memory.rs",
+        "crates/callsheet-runtime/src/memory/indexed.rs",
+        "crates/callsheet-store/src/index.rs",
+    ];
+    for file in memory {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        for word in ["Workspace", "std::fs", "fs::read", "File::", "tokio::fs", "outline"] {
+            assert!(!text.contains(word), "{file} names {word}");
+        }
+    }
+}

@@ -76,6 +76,64 @@ fn a_part_is_kept_from_another_process_and_undone_byte_for_byte() {
     assert_eq!(garden.files(), before, "not a byte is left of it");
 }
 
+/// covers: 11.4, 3.10, 11.8 an edited hunk from another process
+#[test]
+fn an_edited_hunk_is_given_from_another_process() {
+    let garden = garden();
+    let before = garden.files();
+    garden.expect(3, &RUN);
+    shows(&garden.expect(0, &["show"]), &["--edit 2=FILE"]);
+    let hunk = garden.expect(0, &["show", "--hunk", "4"]).out;
+    assert!(hunk.contains("\n+week 24: Cem\n") && hunk.starts_with("# "), "{hunk}");
+    garden.expect(2, &["show", "--hunk", "5"]);
+    let file = garden.home().with_file_name("hunk.diff");
+    let edit = format!("4={}", file.display());
+    std::fs::write(&file, hunk.replace("+week 24: Cem\n", "+week 24: Ana\n+week 24 b: Cem\n")).unwrap();
+    garden.expect(0, &["approve", "--hunks", "1-3", "--edit", &edit, "--because", "Ana stays"]);
+    assert_eq!(garden.files(), before, "nothing is made before the run goes on");
+    garden.expect(0, &["resume"]);
+    let wanted = rota()
+        .replace("week 3: Ana", "week 3: Ana and Ben")
+        .replace("week 24: Ben\r\n", "week 24: Ana\r\nweek 24 b: Cem\r\n");
+    assert_eq!(garden.read("rota.md"), wanted);
+    assert!(!garden.path("minutes.md").exists());
+    let told = answer_of(&garden)["part"]["refused"]["told"].as_str().unwrap().to_owned();
+    assert!(told.contains("(written in another way by the user)") && told.contains("Ana stays"), "{told}");
+    garden.expect(0, &["undo"]);
+    assert_eq!(garden.files(), before);
+}
+
+/// covers: 11.4 an edited hunk that does not fit
+#[test]
+fn an_edited_hunk_that_does_not_fit_is_refused_at_once() {
+    let garden = garden();
+    let before = garden.files();
+    garden.expect(3, &RUN);
+    let file = garden.home().with_file_name("hunk.diff");
+    let edit = format!("3={}", file.display());
+    let hunk = garden.expect(0, &["show", "--hunk", "3"]).out;
+    for (text, said) in
+        [(hunk.replace("\n week", "\n month"), "hunk 3: line"), ("# nothing\n".to_owned(), "holds nothing of a hunk")]
+    {
+        std::fs::write(&file, text).unwrap();
+        let refused = garden.expect(2, &["approve", "--edit", &edit]);
+        assert!(refused.err.contains(said), "{}", refused.err);
+    }
+    std::fs::write(&file, hunk.replace("Ana and Ben", "Ben and Ana")).unwrap();
+    let twice = garden.expect(2, &["approve", "--edit", &edit, "--edit", &edit]);
+    assert!(twice.err.contains("edited twice"), "{}", twice.err);
+    for wrong in
+        [&["--edit", "3=no such file"][..], &["--edit", "9=x"], &["--edit", "three=x"], &["--edit", &edit, "--all"]]
+    {
+        garden.expect(2, &[&["approve"], wrong].concat());
+    }
+    // What is refused leaves no answer behind, and an edit alone keeps the rest as it is.
+    assert_eq!((garden.files(), garden.count("gate_answered")), (before, 0));
+    garden.expect(0, &["approve", "--edit", &edit]);
+    garden.expect(0, &["resume"]);
+    assert!(garden.read("rota.md").contains("week 3: Ben and Ana") && garden.read("rota.md").contains("week 24: Cem"));
+}
+
 /// covers: 11.4, 2.11
 #[test]
 fn the_iteration_hears_what_was_refused() {

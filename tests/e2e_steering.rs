@@ -154,7 +154,7 @@ fn a_task_that_waits_is_taken_off_the_list() {
     assert!(refused.err.contains("does not come back"), "{}", refused.err);
 }
 
-/// covers: 2.18 edit, 6.4, 11.6, 2.10 dropped
+/// covers: 2.18 edit, 2.18 before resume, 6.4, 11.6, 2.10 dropped
 #[test]
 fn an_edit_before_a_resume_adds_changes_and_removes_tasks() {
     let garden = Garden::with("steered");
@@ -248,7 +248,7 @@ fn a_sheet_of_an_earlier_moment_is_stale_and_not_edited() {
     assert!(garden.facts().iter().any(|fact| fact["event"] == "sheet_rendered"));
 }
 
-/// covers: 2.18 edit, 11.5 edit
+/// covers: 2.18 edit, 2.18 at the gate, 11.5 edit
 #[test]
 fn the_editor_of_a_person_opens_at_the_gate_and_the_gate_asks_again() {
     let garden = Garden::with("steered");
@@ -275,7 +275,7 @@ fn the_editor_of_a_person_opens_at_the_gate_and_the_gate_asks_again() {
     assert!(garden.run_file("sheet.md").contains("swim_in_the_lake"), "nobody's words are lost");
 }
 
-/// covers: 2.18 edit, 2.13
+/// covers: 2.18 edit, 2.18 between rounds, 2.13
 #[test]
 fn an_edit_between_rounds_begins_the_next_one() {
     let garden = Garden::with("question");

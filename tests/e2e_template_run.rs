@@ -155,6 +155,39 @@ fn a_skill_is_called() {
     assert!(prompt.contains("Who waters?") && prompt.contains("### water.md"), "{prompt}");
 }
 
+/// An unlisted tool is neither offered nor run, wrong arguments stop before running, aliases mean the canonical tools.
+/// covers: C45
+#[test]
+fn c45_only_listed_tools_are_offered_and_run() {
+    let garden = Garden::scripted(
+        r#"
+[[rule]]
+phase = "execute"
+[[rule.reply]]
+calls = [{ name = "write_file", arguments = { path = "new.md", content = "x" } }]
+[[rule.reply]]
+calls = [{ name = "read_file", arguments = { path = ["water.md", 3] } }]
+[[rule.reply]]
+calls = [{ name = "file_access", arguments = { path = "water.md" } }]
+[[rule.reply]]
+text = "Done."
+"#,
+    );
+    let library = r#"<task type="atomic" name="read"><description>Read the water plan</description>
+<instructions>Say it.</instructions><allowed_tools><tool>read_file</tool></allowed_tools></task>"#;
+    garden.write(".callsheet/templates/read.xml", library);
+    let ended = garden.expect(0, &["template", "run", "read"]);
+    assert_eq!(ended.out.trim(), "Done.");
+    let finished: Vec<_> = garden.facts().into_iter().filter(|fact| fact["event"] == "tool_finished").collect();
+    assert_eq!(finished.len(), 1, "only the alias of what is listed ran: {finished:?}");
+    assert!(!garden.path("new.md").exists());
+    let asked: Vec<_> = garden.facts().into_iter().filter(|fact| fact["event"] == "calls_asked").collect();
+    assert_eq!(asked.iter().map(|fact| fact["calls"][0]["name"].as_str().unwrap()).collect::<Vec<_>>(), ["read_file"]);
+    assert_eq!(garden.count("reply_refused"), 2);
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    assert!(!prompt.contains("write_file") && !prompt.contains("run_command"), "{prompt}");
+}
+
 fn result_of(garden: &Garden) -> serde_json::Value {
     let runs = std::fs::read_dir(garden.path(".callsheet/runs")).unwrap();
     let run = runs.flatten().find(|entry| entry.path().is_dir()).unwrap();

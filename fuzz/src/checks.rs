@@ -127,7 +127,10 @@ fn list(kind: ReplyKind, text: &str) {
     let mut list = first.value.list.clone();
     list.tasks_mut().for_each(|task| task.calls.clear());
     let rendered = match kind {
-        ReplyKind::Sheet => render_sheet(first.value.prompt.as_deref().unwrap_or(""), &list, &[]),
+        ReplyKind::Sheet => {
+            let prompt = first.value.prompt.as_deref().unwrap_or("");
+            render_sheet(prompt, &list, &first.value.no_longer_relevant, &[])
+        }
         ReplyKind::Plan => render_plan(&list),
         _ => format!("{}{}", render_goals(&list.goals), render_list(&list)),
     };

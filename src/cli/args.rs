@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use super::TemplateCommand;
 
@@ -61,6 +61,8 @@ pub enum Command {
     /// Templates, task trees in XML: check, list, show, find one that fits, begin a new one.
     #[command(subcommand)]
     Template(TemplateCommand),
+    /// Metadata of the project's files, for lookups of fresh context: build, bring up to date, remove.
+    Index(IndexArgs),
     /// Prompt templates: list, copy them to be changed.
     #[command(subcommand)]
     Prompts(PromptsCommand),
@@ -302,6 +304,10 @@ pub struct ShowArgs {
     #[arg(long, group = "what")]
     pub plan: bool,
 
+    /// One hunk of the change that waits, to be edited and given back with `approve --edit N=FILE`.
+    #[arg(long, value_name = "N", group = "what")]
+    pub hunk: Option<u32>,
+
     /// The tasks of the sheet, as a sheet or as a template.
     #[arg(long = "as", value_enum, value_name = "FORM", group = "what")]
     pub form: Option<PlanForm>,
@@ -309,6 +315,7 @@ pub struct ShowArgs {
 
 /// `approve`.
 #[derive(Clone, Debug, Args)]
+#[command(group(ArgGroup::new("part").args(["hunks", "edit"]).multiple(true).conflicts_with_all(["slugs", "all"])))]
 pub struct ApproveArgs {
     /// The run; the newest waiting one if not given.
     #[arg(value_name = "RUN")]
@@ -323,12 +330,38 @@ pub struct ApproveArgs {
     pub all: bool,
 
     /// Keep only these hunks of the change that waits, by the numbers that `show` prints: `1,3` or `2-5`.
-    #[arg(long, value_name = "N,…", conflicts_with_all = ["slugs", "all"])]
+    #[arg(long, value_name = "N,…")]
     pub hunks: Option<HunksArg>,
 
+    /// Keep a hunk as FILE has it, as `show --hunk N` prints it and you edited it; may be given several times. The
+    /// other hunks are kept as they are, or those of `--hunks` alone.
+    #[arg(long, value_name = "N=FILE")]
+    pub edit: Vec<EditArg>,
+
     /// Why the other hunks are refused; the result of the task tells it.
-    #[arg(long, value_name = "TEXT", requires = "hunks")]
+    #[arg(long, value_name = "TEXT", requires = "part")]
     pub because: Option<String>,
+}
+
+/// The number of a hunk and the file that holds it as edited.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditArg {
+    /// The hunk.
+    pub number: u32,
+    /// The file.
+    pub file: PathBuf,
+}
+
+impl std::str::FromStr for EditArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let edit = text.split_once('=').and_then(|(number, file)| {
+            let number = number.trim().parse::<u32>().ok().filter(|number| *number > 0)?;
+            (!file.is_empty()).then(|| Self { number, file: PathBuf::from(file) })
+        });
+        edit.ok_or_else(|| "expected the number of a hunk and a file, such as 2=hunk.diff".to_owned())
+    }
 }
 
 /// Numbers of hunks, as ranges with both ends.
@@ -408,6 +441,26 @@ pub struct SkillCheckArgs {
     /// Files or folders; all skills of the project and the user if none is named.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
+}
+
+/// `index`.
+#[derive(Clone, Debug, Args)]
+pub struct IndexArgs {
+    /// Only files that match; may stand several times. A pattern without `/` holds in every folder.
+    #[arg(long, value_name = "GLOB")]
+    pub include: Vec<String>,
+
+    /// No files that match; may stand several times.
+    #[arg(long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+
+    /// List what is in the index instead of building it.
+    #[arg(long, conflicts_with_all = ["include", "exclude", "remove"])]
+    pub list: bool,
+
+    /// Take these files and folders out of the index; all of it if none is named. No file is touched.
+    #[arg(long, value_name = "PATH", num_args = 0.., conflicts_with_all = ["include", "exclude"])]
+    pub remove: Option<Vec<PathBuf>>,
 }
 
 /// `prompts`.

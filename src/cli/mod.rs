@@ -5,10 +5,10 @@ mod exit;
 mod template_args;
 
 pub use args::{
-    ApprovalArg, ApproveArgs, Cli, Command, CompletionsArgs, ContinueArgs, DenyArgs, DropArgs, HeadlessArg, HunksArg,
-    ModelCommand, ModelPullArgs, ModelTestArgs, PlanArgs, PlanForm, PromptsCommand, PromptsEjectArgs, RefinePolicyArg,
-    ResumeArgs, RetryArgs, RunArgs, RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs,
-    WorkArgs,
+    ApprovalArg, ApproveArgs, Cli, Command, CompletionsArgs, ContinueArgs, DenyArgs, DropArgs, EditArg, HeadlessArg,
+    HunksArg, IndexArgs, ModelCommand, ModelPullArgs, ModelTestArgs, PlanArgs, PlanForm, PromptsCommand,
+    PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RetryArgs, RunArgs, RunNameArgs, ShowArgs, SkillCheckArgs,
+    SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
 };
 pub use exit::{Exit, Failure};
 pub use template_args::{

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
 use callsheet_core::reply::change::{HunkPick, HunkVerdict};
 use callsheet_core::spec::Slug;
-use callsheet_runtime::driver::{Session, gate_view, open_gate};
+use callsheet_runtime::driver::{Session, gate_view, open_gate, part_fault};
 use callsheet_runtime::ports::{Letter, PartAnswer, RunSummary, Store};
 
-use crate::cli::{ApproveArgs, DenyArgs, Exit, Failure, HunksArg, RunNameArgs};
+use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, RunNameArgs};
 use crate::setup::{Setup, find_run, store_failure};
+use crate::term::hunk_of;
 
 use super::drive::drive_failure;
 
@@ -58,8 +59,8 @@ fn chosen(slugs: &[String], offered: &[Slug]) -> Result<Vec<Slug>, Failure> {
 
 pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Failure> {
     let Open { store, run: found, gate, tasks } = open(setup, arguments.run.as_deref())?;
-    if let Some(hunks) = &arguments.hunks {
-        let part = part(setup, &store, &found, &gate, hunks, arguments.because.as_deref())?;
+    if arguments.hunks.is_some() || !arguments.edit.is_empty() {
+        let part = part(setup, &store, &found, &gate, arguments)?;
         return leave(&store, &found, Letter::Part { gate: Some(gate), part });
     }
     let named = chosen(&arguments.slugs, &tasks)?;
@@ -81,14 +82,14 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
     leave(&store, &found, Letter::Answer { gate: Some(gate), answer })
 }
 
-/// The hunks to keep, if the change that waits has them.
+/// The hunks to keep, as they are or as edited, if the change that waits has them. What can be told of them from the
+/// change alone is told here; the run checks what is kept again, whole, when it takes it (spec 11.4).
 fn part(
     setup: &Setup,
     store: &Arc<dyn Store>,
     found: &RunSummary,
     gate: &Gate,
-    hunks: &HunksArg,
-    because: Option<&str>,
+    arguments: &ApproveArgs,
 ) -> Result<PartAnswer, Failure> {
     let look = format!("look: callsheet show {}", found.run);
     let (run, _) = Session::view(store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
@@ -97,13 +98,48 @@ fn part(
     if count == 0 {
         return Err(Failure::usage(format!("run {} waits with no change that has hunks", found.run), look));
     }
-    if let Some((_, last)) = hunks.0.iter().find(|(_, last)| *last > count) {
-        return Err(Failure::usage(format!("there is no hunk {last}; the change has {count}"), look));
+    let named = arguments.hunks.iter().flat_map(|hunks| hunks.0.iter().map(|(_, last)| *last));
+    if let Some(number) = named.chain(arguments.edit.iter().map(|edit| edit.number)).find(|number| *number > count) {
+        return Err(Failure::usage(format!("there is no hunk {number}; the change has {count}"), look));
     }
-    let kept =
-        view.hunks.iter().filter(|hunk| hunks.0.iter().any(|(first, last)| (*first..=*last).contains(&hunk.number)));
-    let picks = kept.map(|hunk| HunkPick { number: hunk.number, verdict: HunkVerdict::Keep }).collect();
-    Ok(PartAnswer { hunks: picks, words: because.unwrap_or_default().to_owned() })
+    let edited = edited(&arguments.edit)?;
+    let kept = |number: u32| match &arguments.hunks {
+        Some(hunks) => hunks.0.iter().any(|(first, last)| (*first..=*last).contains(&number)),
+        None => true,
+    };
+    let verdict = |number: u32| match edited.get(&number) {
+        Some(text) => Some(HunkVerdict::Edited(text.clone())),
+        None => kept(number).then_some(HunkVerdict::Keep),
+    };
+    let picks = view
+        .hunks
+        .iter()
+        .filter_map(|hunk| verdict(hunk.number).map(|verdict| HunkPick { number: hunk.number, verdict }));
+    let part = PartAnswer { hunks: picks.collect(), words: arguments.because.clone().unwrap_or_default() };
+    match part_fault(&**store, &run, gate, &part).map_err(store_failure)? {
+        Some(fault) => Err(Failure::usage(format!("the edited change cannot be made: {fault}"), look)),
+        None => Ok(part),
+    }
+}
+
+/// The texts of edited hunks by number.
+fn edited(edits: &[EditArg]) -> Result<BTreeMap<u32, String>, Failure> {
+    let mut texts = BTreeMap::new();
+    for EditArg { number, file } in edits {
+        let name = file.display();
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| Failure::usage(format!("{name} cannot be read: {error}"), "name a text file"))?;
+        let text = hunk_of(&text).ok_or_else(|| {
+            Failure::usage(
+                format!("{name} holds nothing of a hunk"),
+                format!("to refuse hunk {number}, name the others with --hunks"),
+            )
+        })?;
+        if texts.insert(*number, text).is_some() {
+            return Err(Failure::usage(format!("hunk {number} is edited twice"), "give each hunk one file"));
+        }
+    }
+    Ok(texts)
 }
 
 pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure> {

@@ -63,6 +63,11 @@ impl Front {
         }
     }
 
+    /// Says something to whoever watches.
+    pub fn notice(&self, words: &str) {
+        self.observer.see(&Signal::Notice(words));
+    }
+
     pub fn close(&self) {
         if let Some(live) = &self.live {
             live.close();

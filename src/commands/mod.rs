@@ -6,6 +6,7 @@ mod check;
 mod continuation;
 mod doctor;
 mod drive;
+mod index;
 mod model;
 mod plan;
 mod prompts;
@@ -81,6 +82,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Undo(arguments) => undo::undo(&setup, arguments),
         Command::Skill(command) => skill::skill(&setup, command),
         Command::Template(command) => template::template(&setup, command),
+        Command::Index(arguments) => index::index(&setup, arguments),
         Command::Prompts(command) => prompts::prompts(&setup, command),
         Command::Model(command) => model::model(&setup, command),
         Command::Trust { revoke } => trust::trust(&setup, *revoke),

@@ -24,7 +24,7 @@ pub(super) fn request_text(request: &str) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-fn entry(arguments: &RunArgs) -> Result<EntrySpec, Failure> {
+fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec, Failure> {
     let prompt = arguments.request.as_deref().map(request_text).transpose()?;
     if let Some(file) = &arguments.sheet {
         let text = std::fs::read(file)
@@ -35,16 +35,22 @@ fn entry(arguments: &RunArgs) -> Result<EntrySpec, Failure> {
     if prompt.trim().is_empty() {
         return Err(Failure::usage("the request is empty", "say what is to be done: callsheet run \"…\""));
     }
-    Ok(match &arguments.skill {
-        Some(name) => EntrySpec::Skill { name: name.clone(), prompt },
+    if let Some(name) = &arguments.skill {
+        return Ok(EntrySpec::Skill { name: name.clone(), prompt });
+    }
+    Ok(match super::template_run::automatic(setup, &prompt, arguments.work.strict)? {
+        Some((tree, words)) => {
+            front.notice(&words);
+            EntrySpec::Template { tree: Box::new(tree), prompt }
+        }
         None => EntrySpec::Prompt(prompt),
     })
 }
 
 pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     let mut settings = setup.config.settings().map_err(config_failure)?;
-    let entry = entry(arguments)?;
     let front = Front::new(setup, &arguments.work);
+    let entry = entry(setup, &front, arguments)?;
     if let (true, EntrySpec::Sheet { text, .. }, Some(file)) = (arguments.check, &entry, &arguments.sheet) {
         return super::check::sheet(setup, &front, file, text, &settings);
     }

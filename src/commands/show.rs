@@ -14,7 +14,7 @@ use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, Stor
 use crate::cli::{Exit, Failure, PlanForm, ShowArgs};
 use crate::models::configured;
 use crate::setup::{Setup, find_run, store_failure};
-use crate::term::{duration, gate_text, harmless, one_line, outcome_words, state_mark, thousands};
+use crate::term::{duration, gate_text, harmless, hunk_to_edit, one_line, outcome_words, state_mark, thousands};
 
 use super::as_template::{template_name, template_of};
 use super::drive::{drive_failure, run_folder};
@@ -33,6 +33,8 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         return super::print_json(&request(&store, call(&run, number)?)?).map(|()| Exit::Complete);
     } else if let Some(number) = arguments.prompt {
         prompt_text(&request(&store, call(&run, number)?)?)
+    } else if let Some(number) = arguments.hunk {
+        hunk(waits(setup, &store, &run)?.as_ref(), number, &found.run)?
     } else if arguments.timeline {
         return bars(setup, &facts);
     } else if arguments.form == Some(PlanForm::Template) {
@@ -49,6 +51,14 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         run_text(&run, &found.run, waits(setup, &store, &run)?.as_ref())
     };
     super::print(&harmless(&text)).map(|()| Exit::Complete)
+}
+
+/// One hunk of the change that waits, as a person edits it (spec 11.4).
+fn hunk(waits: Option<&GateView>, number: u32, id: &RunId) -> Result<String, Failure> {
+    let hunk = waits.and_then(|view| view.hunks.iter().find(|hunk| hunk.number == number));
+    hunk.map(hunk_to_edit).ok_or_else(|| {
+        Failure::usage(format!("run {id} waits with no hunk {number}"), format!("look: callsheet show {id}"))
+    })
 }
 
 fn events(facts: &[Fact]) -> Result<Exit, Failure> {
@@ -80,6 +90,9 @@ fn run_text(run: &Run, id: &RunId, waits: Option<&GateView>) -> String {
         text.push_str(&format!("waits at {gate}; answer with callsheet approve {id} or callsheet deny {id}\n"));
         if view.hunks.len() > 1 {
             text.push_str(&format!("or keep a part of it, by number: callsheet approve {id} --hunks 1,3\n"));
+            text.push_str(&format!(
+                "or change one: callsheet show {id} --hunk 2 > FILE, edit it, callsheet approve {id} --edit 2=FILE\n"
+            ));
         }
         text.push_str(&gate_text(view, false));
     }

@@ -1,11 +1,8 @@
 //! `skill list`, `skill show`, `skill check`.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use callsheet_core::skill::{SkillContext, SkillIssue, SkillSeverity};
-use callsheet_core::spec::ToolSpec;
-use callsheet_runtime::ports::Tool;
 use callsheet_runtime::skills::{check_paths, load_skills};
 
 use crate::cli::{Exit, Failure, SkillCheckArgs, SkillCommand, SkillShowArgs};
@@ -13,9 +10,7 @@ use crate::setup::Setup;
 use crate::term::{harmless, one_line};
 use crate::wiring::skill_dirs;
 
-pub(super) fn tool_specs() -> Vec<ToolSpec> {
-    callsheet_tools::registry().iter().map(|tool: &Arc<dyn Tool>| tool.spec().clone()).collect()
-}
+pub(super) use crate::wiring::tool_specs;
 
 pub(super) fn skill(setup: &Setup, command: &SkillCommand) -> Result<Exit, Failure> {
     match command {

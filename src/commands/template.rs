@@ -1,26 +1,18 @@
 //! `template check`, `template list`, `template show`, `template match`.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use callsheet_core::skill::SkillContext;
 use callsheet_core::template::{
-    Issue, Known, Loaded, Node, Query, Role, Settings, Severity, context_defaults, match_templates, print_templates,
+    Issue, Loaded, Node, Query, Role, Settings, Severity, context_defaults, match_templates, print_templates,
 };
-use callsheet_models::config::vendors;
-use callsheet_runtime::skills::load_skills;
 use callsheet_runtime::templates::{LoadedTemplates, UnreadableTemplate, check_templates, load_templates};
 use serde_json::json;
 
 use crate::cli::{Exit, Failure, TemplateCheckArgs, TemplateCommand, TemplateShowArgs};
+use crate::library::{known, load};
 use crate::setup::Setup;
 use crate::term::{harmless, one_line};
-use crate::wiring::{skill_dirs, template_dirs};
-
-use super::skill::tool_specs;
-
-/// Tools that are no adapters of their own.
-const OWN_TOOLS: &[&str] = &["ask_user", "spawn_subtask"];
+use crate::wiring::template_dirs;
 
 pub(super) fn template(setup: &Setup, command: &TemplateCommand) -> Result<Exit, Failure> {
     match command {
@@ -31,37 +23,6 @@ pub(super) fn template(setup: &Setup, command: &TemplateCommand) -> Result<Exit,
         TemplateCommand::Run(arguments) => super::template_run::run(setup, arguments),
         TemplateCommand::New(arguments) => super::template_new::new(setup, arguments),
     }
-}
-
-/// What templates may name: tools, skills, providers and models.
-pub(super) fn known(setup: &Setup) -> Known<'static> {
-    let specs = tool_specs();
-    let skills = load_skills(&skill_dirs(setup), SkillContext { tools: &specs, read_only_sandbox: false });
-    let tools = specs.iter().map(|spec| spec.name.clone()).chain(OWN_TOOLS.iter().map(|name| (*name).to_owned()));
-    let models: BTreeSet<String> = vendors()
-        .iter()
-        .filter_map(|vendor| Some(format!("{}/{}", vendor.name, vendor.default_model.as_deref()?)))
-        .chain(setup.config.text("model").map(str::to_owned))
-        .collect();
-    // Which models a provider serves is only known by asking it, so each may serve more than is listed.
-    let providers: BTreeMap<String, bool> = vendors()
-        .iter()
-        .map(|vendor| vendor.name.clone())
-        .chain(setup.config.providers())
-        .map(|name| (name, true))
-        .collect();
-    Known {
-        models: Some(models),
-        providers: Some(providers),
-        tools: Some(tools.collect()),
-        skills: Some(skills.catalog.skills().map(|skill| skill.name.clone()).collect()),
-        ..Known::default()
-    }
-}
-
-pub(super) fn load(setup: &Setup) -> Result<LoadedTemplates, Failure> {
-    let strict = setup.config.settings().map_err(crate::setup::config_failure)?.strict;
-    Ok(load_templates(&template_dirs(setup), &known(setup), strict))
 }
 
 fn check(setup: &Setup, arguments: &TemplateCheckArgs) -> Result<Exit, Failure> {

@@ -40,7 +40,7 @@ pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Fa
         let what = format!("{} exists", path.display());
         return Err(Failure::usage(what, "give another name, or edit that file; nothing was written"));
     }
-    let loaded = load_templates(&template_dirs(setup), &super::template::known(setup), false);
+    let loaded = load_templates(&template_dirs(setup), &crate::library::known(setup), false);
     let known = loaded.library.get(name).map(|known| (known.layer, known.template.origin.file.clone()));
     if let Some((_, file)) = known.as_ref().filter(|(other, _)| *other == layer) {
         let what = format!("{file} holds a template of that name");

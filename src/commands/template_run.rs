@@ -1,23 +1,17 @@
 //! `template run`: the template and everything it can reach is recorded as a tree, then driven like any other run.
 
-use std::collections::BTreeMap;
-
 use callsheet_core::record::Tree;
-use callsheet_core::skill::{Catalog, SkillContext};
-use callsheet_core::spec::{BlobId, Skill};
-use callsheet_core::template::{Filled, Library, SchemaChoice, Severity, Template, read_text};
+use callsheet_core::skill::Catalog;
+use callsheet_core::template::{Automatic, Library, Severity, Template, choose_automatically};
 use callsheet_runtime::driver::{EntrySpec, begin};
 use callsheet_runtime::ports::{Clock, SystemClock};
-use callsheet_runtime::skills::load_skills;
 use serde_json::Value;
 
 use crate::cli::{Exit, Failure, TemplateRunArgs};
-use crate::setup::{Setup, civil, config_failure, new_run_id};
+use crate::library::{asks_for_subtasks, called_skills, empty_tree, load, reach, schemas, sources, take_all};
+use crate::setup::{Setup, config_failure, new_run_id};
 
 use super::drive::{Front, drive_failure, prepare, to_the_end};
-use super::skill::tool_specs;
-use super::template::load;
-use crate::wiring::skill_dirs;
 
 pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Exit, Failure> {
     let mut settings = setup.config.settings().map_err(config_failure)?;
@@ -40,29 +34,59 @@ pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Exit, Fa
 
 /// The template with all that it calls, and the values that were given.
 fn tree(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Tree, Failure> {
-    let loaded = load(setup)?;
-    let library = &loaded.library;
     let name = arguments.name.strip_prefix("template:").unwrap_or(&arguments.name);
-    if library.get(name).is_none() {
-        return Err(unknown(library, name));
-    }
-    let mut tree = Tree { entry: name.to_owned(), files: arguments.files.clone(), ..Tree::default() };
-    let (year, month, day, _) = civil(SystemClock.now_ms());
-    tree.date = format!("{year:04}-{month:02}-{day:02}");
-    let tools = tool_specs();
-    let context = SkillContext { tools: &tools, read_only_sandbox: false };
-    let skills = load_skills(&skill_dirs(setup), context).catalog;
-    reach(library, &skills, name, &mut tree);
-    check_strictly(library, &tree, arguments.work.strict)?;
-    schemas(&mut tree);
+    let mut tree = tree_of(setup, name, arguments.work.strict)?;
+    tree.files.clone_from(&arguments.files);
     for value in &arguments.values {
         take_value(&mut tree, value)?;
     }
+    Ok(tree)
+}
+
+/// The tree of a template by its name, without values.
+fn tree_of(setup: &Setup, name: &str, strict: bool) -> Result<Tree, Failure> {
+    let loaded = load(setup)?;
+    let (library, skills) = (&loaded.library, called_skills(setup));
+    if library.get(name).is_none() {
+        return Err(unknown(library, &skills, name));
+    }
+    let mut tree = empty_tree(setup)?;
+    name.clone_into(&mut tree.entry);
+    reach(library, &skills, name, &mut tree);
+    check_strictly(library, &tree, strict)?;
+    if asks_for_subtasks(&tree) {
+        // Which of them is only known when a model asks.
+        take_all(setup, library, &skills, &mut tree);
+    }
+    schemas(&mut tree);
     sources(&setup.project, &mut tree);
     Ok(tree)
 }
 
-fn unknown(library: &Library, name: &str) -> Failure {
+/// The template that a request runs instead of planning, if all four conditions hold (spec "Templates" 10), with the
+/// words that show the choice.
+pub(super) fn automatic(setup: &Setup, request: &str, strict: bool) -> Result<Option<(Tree, String)>, Failure> {
+    let loaded = load(setup)?;
+    let templates: Vec<&Template> = loaded.library.templates().map(|known| &known.template).collect();
+    let Ok(Automatic { best, takes_request }) = choose_automatically(&templates, request) else { return Ok(None) };
+    let mut tree = tree_of(setup, &best.template, strict)?;
+    if let Some(input) = takes_request {
+        tree.variables.insert(input, Value::String(request.to_owned()));
+    }
+    let parts = [
+        ("text", best.parts.text),
+        ("hints", best.parts.hints),
+        ("subtype", best.parts.subtype),
+        ("inputs", best.parts.inputs),
+    ];
+    let parts: Vec<String> =
+        parts.iter().filter_map(|(name, value)| value.map(|value| format!("{name} {value:.6}"))).collect();
+    let terms = best.matched_terms.join(", ");
+    let words = format!("template {} (score {:.6}: {}; {terms})", best.template, best.score, parts.join(", "));
+    Ok(Some((tree, words)))
+}
+
+fn unknown(library: &Library, skills: &Catalog, name: &str) -> Failure {
     if library.unavailable().contains(name) {
         return Failure::usage(
             format!("the template \"{name}\" has errors and is not available"),
@@ -70,45 +94,11 @@ fn unknown(library: &Library, name: &str) -> Failure {
         );
     }
     let names = library.templates().map(|loaded| loaded.template.name.as_str());
+    let names = names.chain(skills.skills().map(|skill| skill.name.as_str()));
     let near = callsheet_core::reply::near::nearest(name, names, 5);
     let near = if near.is_empty() { String::new() } else { format!("nearest: {}; ", near.join(", ")) };
     let advice = format!("{near}callsheet template list shows all");
     Failure::usage(format!("there is no template \"{name}\""), &advice)
-}
-
-/// Adds a template and the templates and skills it calls, under the names that calls use.
-fn reach(library: &Library, skills: &Catalog, name: &str, tree: &mut Tree) {
-    let mut open = vec![name.to_owned()];
-    while let Some(name) = open.pop() {
-        if tree.templates.contains_key(&name) {
-            continue;
-        }
-        let template = match library.get(&name) {
-            Some(loaded) => loaded.template.clone(),
-            None => match skills.get(name.strip_prefix("skill:").unwrap_or(&name)).and_then(skill_call) {
-                Some(template) => template,
-                None => continue,
-            },
-        };
-        open.extend(template.body.walk().into_iter().filter_map(|node| node.template.clone()));
-        tree.templates.insert(name, template);
-    }
-}
-
-/// A skill as a template (spec "Templates" 16): its instructions as the system text, its tools, its model.
-fn skill_call(skill: &Skill) -> Option<Template> {
-    let text = include_str!("skill_call.xml");
-    let mut template = read_text("skill_call.xml", text).templates.pop()?;
-    template.name = format!("skill:{}", skill.name);
-    template.body.system = Filled::literal(skill.execution.trim());
-    template.body.tools = Some(skill.policy.tools.clone());
-    template.body.models = skill.policy.model.iter().cloned().collect();
-    if skill.policy.writer.is_some() {
-        template.body.approval.required = Some(true);
-    }
-    template.body.limits.max_turns = skill.policy.limits.max_turns;
-    template.body.limits.timeout_seconds = skill.policy.limits.timeout_seconds;
-    Some(template)
 }
 
 fn check_strictly(library: &Library, tree: &Tree, strict: bool) -> Result<(), Failure> {
@@ -120,34 +110,6 @@ fn check_strictly(library: &Library, tree: &Tree, strict: bool) -> Result<(), Fa
         return Err(Failure::usage(found.join("\n"), "correct them, or leave --strict out"));
     }
     Ok(())
-}
-
-/// `schemas/NAME.json` beside the file of each template that names one.
-fn schemas(tree: &mut Tree) {
-    let mut found = BTreeMap::new();
-    for template in tree.templates.values() {
-        for node in template.body.walk() {
-            let Some(SchemaChoice::Named(name)) = node.output.as_ref().and_then(|output| output.schema.as_ref()) else {
-                continue;
-            };
-            let file = std::path::Path::new(&template.origin.file);
-            let path = file.parent().unwrap_or(std::path::Path::new("")).join(format!("schemas/{name}.json"));
-            if let Ok(text) = std::fs::read_to_string(path) {
-                found.insert(name.clone(), text);
-            }
-        }
-    }
-    tree.schemas = found;
-}
-
-/// Hashes of the files, so that a later resume can tell which were edited.
-fn sources(project: &std::path::Path, tree: &mut Tree) {
-    let files = tree.templates.values().map(|template| template.origin.file.clone());
-    for file in files.collect::<Vec<_>>() {
-        if let Ok(bytes) = std::fs::read(project.join(&file)) {
-            tree.sources.insert(file, BlobId::of(&bytes));
-        }
-    }
 }
 
 /// `k=v`, `k=@file`, `k:=json`; anything else is text for the task.

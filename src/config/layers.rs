@@ -185,6 +185,14 @@ impl Config {
         names
     }
 
+    /// Names of registered tools whose calls are subtasks.
+    pub fn subtask_tools(&self) -> Vec<String> {
+        let parts = self.values.keys().filter_map(|name| name.strip_prefix("subtask_tools.")?.rsplit_once('.'));
+        let mut names: Vec<String> = parts.map(|(name, _)| name.to_owned()).collect();
+        names.dedup();
+        names
+    }
+
     /// One provider's value as JSON.
     pub fn provider(&self, name: &str, part: &str) -> Option<&serde_json::Value> {
         self.values.get(&format!("providers.{name}.{part}")).map(|value| &value.value)

@@ -108,9 +108,11 @@ fn headless_takes_a_word_or_slugs() {
 
 #[test]
 fn every_settings_key_reaches_the_settings() {
-    let defaults = serde_json::to_value(callsheet_core::spec::Settings::default()).unwrap();
+    // What is off is not written, so that old records read as they were written.
+    let settings = callsheet_core::spec::Settings { strict_subtask_context: true, ..Default::default() };
+    let defaults = serde_json::to_value(settings).unwrap();
     for known in KEYS {
-        let elsewhere = ["model", "models.", "providers.", "approval.", "tools."];
+        let elsewhere = ["model", "models.", "providers.", "approval.", "tools.", "subtask_tools."];
         if elsewhere.iter().any(|start| known.name.starts_with(start)) {
             continue;
         }

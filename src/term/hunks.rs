@@ -117,9 +117,7 @@ impl TerminalPerson {
 
     /// The hunk as the person's editor leaves it; inner `None` if they left nothing of it or no editor could be used.
     async fn edited(&self, hunk: &Hunk, cancel: &CancellationToken) -> Option<Option<String>> {
-        // Carriage returns are left to the file: editors take them for a fault.
-        let text = format!("{EDITING}{}", hunk.text.replace("\r\n", "\n"));
-        let file = match temporary(&text) {
+        let file = match temporary(&hunk_to_edit(hunk)) {
             Ok(file) => file,
             Err(error) => {
                 show(&format!("no file to edit can be made: {error}\n"));
@@ -129,11 +127,9 @@ impl TerminalPerson {
         self.open_editor(&file.display().to_string(), cancel).await?;
         let read = std::fs::read_to_string(&file);
         let _gone = std::fs::remove_file(&file);
-        Some(match read {
-            Ok(text) if holds_a_line(&text) => {
-                Some(text.split_inclusive('\n').filter(|line| !line.starts_with('#')).collect())
-            }
-            Ok(_) => {
+        Some(match read.map(|text| hunk_of(&text)) {
+            Ok(Some(text)) => Some(text),
+            Ok(None) => {
                 show("Nothing was left of the hunk; it is as it was.\n");
                 None
             }
@@ -151,6 +147,17 @@ fn told(count: usize, verdicts: &BTreeMap<u32, HunkVerdict>) -> Option<String> {
     let refused = of(|verdict| *verdict == HunkVerdict::Refuse);
     let edited = of(|verdict| matches!(verdict, HunkVerdict::Edited(_)));
     (refused + edited > 0).then(|| format!("{} of {count} hunks kept, {edited} of them edited", count - refused))
+}
+
+/// A hunk as a person edits it, under what can be done with it.
+pub fn hunk_to_edit(hunk: &Hunk) -> String {
+    // Carriage returns are left to the file: editors take them for a fault.
+    format!("{EDITING}{}", hunk.text.replace("\r\n", "\n"))
+}
+
+/// A hunk as a person left it; `None` if nothing of it is there.
+pub fn hunk_of(text: &str) -> Option<String> {
+    holds_a_line(text).then(|| text.split_inclusive('\n').filter(|line| !line.starts_with('#')).collect())
 }
 
 fn holds_a_line(text: &str) -> bool {

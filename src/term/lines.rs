@@ -35,7 +35,9 @@ pub(super) fn event_line(event: &Event) -> Option<String> {
             }
         }),
         Event::ChangesApplied { task, changes, .. } => Some(format!("{task}: changed {} files", changes.files.len())),
-        Event::LimitNear { limit, used, max } => Some(format!("note: {}", limit_words(limit, *used, *max))),
+        Event::LimitNear { task, limit, used, max } => {
+            Some(format!("note: {}", limit_words(task.as_ref(), limit, *used, *max)))
+        }
         Event::RunWaiting { outcome } | Event::RunConcluded { outcome, .. } => Some(outcome_words(*outcome).to_owned()),
         _ => None,
     }

@@ -12,6 +12,7 @@ mod safe;
 mod words;
 
 pub use bar::Bar;
+pub use hunks::{hunk_of, hunk_to_edit};
 pub use json::JsonLines;
 pub use live::LiveView;
 pub use person::{NobodyThere, TerminalPerson, gate_text};

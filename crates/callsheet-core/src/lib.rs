@@ -15,6 +15,8 @@ pub mod reply;
 
 pub mod template;
 
+pub mod memory;
+
 pub mod record;
 
 pub mod adopt;

@@ -18,6 +18,15 @@ use callsheet_core::spec::Settings;
 /// Rows of the table of 10.1, in its order.
 const STARTS: &[&str] = &["loop", "combined", "tool-i", "one", "ref-i", "neither"];
 
+/// Rows of the table of 5.5, in its order.
+const KINDS: &[&str] = &["files", "outputs", "anchors", "http"];
+
+/// Columns of the table of 5.5, in their order.
+const STAGES: &[&str] = &["plan", "refinement", "execution", "results"];
+
+/// Moments at which a person's edit is looked at, in the order of 2.18.
+const EDITS: &[&str] = &["at the gate", "between rounds", "before resume"];
+
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -63,6 +72,15 @@ fn wanted() -> BTreeSet<String> {
     wanted.extend((1..=rows(&spec, "- **2.14 ").len()).map(|row| format!("2.14 row {row}")));
     assert_eq!(rows(&spec, "- **10.1 ").len(), STARTS.len(), "name the rows of 10.1");
     wanted.extend(STARTS.iter().map(|row| format!("10.1 {row}")));
+    let cells = rows(&spec, "- **5.5 ");
+    assert_eq!(cells.len(), KINDS.len(), "name the rows of 5.5");
+    for (row, kind) in cells.iter().zip(KINDS) {
+        assert_eq!(row.matches(" | ").count(), STAGES.len(), "name the columns of 5.5");
+        wanted.extend(STAGES.iter().map(|stage| format!("5.5 {kind} at {stage}")));
+    }
+    let edits = paragraph(&spec, "2.18").to_lowercase();
+    assert!(EDITS.iter().all(|moment| edits.contains(moment)), "name the moments of 2.18");
+    wanted.extend(EDITS.iter().map(|moment| format!("2.18 {moment}")));
     for part in paragraph(&spec, "11.9").split(';') {
         let code = part.trim().split(' ').find(|word| word.parse::<u32>().is_ok()).expect("an exit code");
         wanted.insert(format!("11.9 exit {code}"));

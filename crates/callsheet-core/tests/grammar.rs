@@ -261,7 +261,11 @@ proptest! {
             let path = block.strip_prefix("- **file_path** ").unwrap().lines().next().unwrap();
             let fences = block.lines().filter(|line| line.starts_with("```")).count();
             let known = files.iter().find(|file| file.path == path);
-            if block.contains("\n- **overwrite** true\n") {
+            if block.ends_with("\n- **location** remove") {
+                let whole = block.contains("\n- **complete_file** true\n");
+                prop_assert!(known.is_some_and(|file| file.shown_in_full || !whole));
+                prop_assert_eq!((fences, block.contains("\n- **ast_path** ")), (0, !whole));
+            } else if block.contains("\n- **overwrite** true\n") {
                 prop_assert!(known.is_some_and(|file| file.shown_in_full));
                 prop_assert_eq!(fences, 2);
             } else if block.contains("\n- **complete_file** true\n") {

@@ -2,9 +2,10 @@
 
 mod formats;
 
-use callsheet_core::grammar::Form;
+use callsheet_core::grammar::{EditableFile, Form, write_execution};
+use callsheet_core::reply::task::read_write_execution;
 use callsheet_core::reply::twin::{Twin, read_twin};
-use callsheet_core::reply::{Phase, Severity};
+use callsheet_core::reply::{Phase, ReadContext, Severity};
 use formats::{CONTENT, KINDS, World, full_world, worlds};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -221,5 +222,31 @@ fn outlines_show_every_member() {
         for name in form.names() {
             assert!(outline.get(name).is_some(), "{kind}: {name} in {outline}");
         }
+    }
+}
+
+/// covers: 3.9 removal in a twin
+#[test]
+fn a_change_whose_kind_is_missing_is_the_way_with_most_of_its_members() {
+    let files = [EditableFile { path: "src/net.rs".to_owned(), shown_in_full: true }];
+    let form = write_execution(&files);
+    let read = |change: Value| {
+        let twin = json!({ "summary": "Done.", "changes": [change] }).to_string();
+        read_twin(&twin, &form, Phase::Execute).expect("a twin")
+    };
+    let symbol = |place: &str| json!({ "file_path": "src/net.rs", "symbol": "Net.run", "location": place });
+    let removed = read(symbol("remove"));
+    assert!(removed.text.ends_with("- **ast_path** Net.run\n- **location** remove"), "{}", removed.text);
+    let mut replaced = symbol("replace");
+    // A replacement that lost its text is not taken for a removal.
+    assert!(!read(replaced.clone()).text.contains("remove"));
+    replaced["new"] = json!("fn run() {}");
+    assert!(read(replaced).text.contains("- **location** replace\n```"));
+    let deleted = read(json!({ "file_path": "src/net.rs", "location": "remove" }));
+    assert!(deleted.text.ends_with("- **complete_file** true\n- **location** remove"), "{}", deleted.text);
+    for twin in [removed, deleted] {
+        assert!(twin.issues.is_empty(), "{:?}", twin.issues);
+        let reading = read_write_execution(&twin.text, &ReadContext::default());
+        assert!(!reading.issues.iter().any(|issue| issue.code.as_str() == "address-missing"), "{:?}", reading.issues);
     }
 }

@@ -48,7 +48,10 @@ fn accepted_lists_read_back_from_their_rendering() {
         let mut list = first.value.list.clone();
         list.tasks_mut().for_each(|task| task.calls.clear());
         let rendered = match world.kind {
-            ReplyKind::Sheet => render_sheet(first.value.prompt.as_deref().unwrap_or(""), &list, &[]),
+            ReplyKind::Sheet => {
+                let prompt = first.value.prompt.as_deref().unwrap_or("");
+                render_sheet(prompt, &list, &first.value.no_longer_relevant, &[])
+            }
             _ => render_plan(&list),
         };
         world.context.length_stop = false;
@@ -56,6 +59,9 @@ fn accepted_lists_read_back_from_their_rendering() {
         let again = world.read(&rendered);
         assert_eq!(again.value.list, list, "value of\n{text}\nrendered\n{rendered}");
         assert_eq!(again.value.prompt, first.value.prompt, "prompt of\n{rendered}");
+        if world.kind == ReplyKind::Sheet {
+            assert_eq!(again.value.no_longer_relevant, first.value.no_longer_relevant, "marks of\n{rendered}");
+        }
         assert!(again.repairs.is_empty(), "repairs {:?} in\n{rendered}", again.repairs);
         for issue in &again.issues {
             assert!(first.issues.iter().any(|known| known.code == issue.code), "issue {issue} in\n{rendered}");
@@ -173,7 +179,7 @@ proptest! {
         let mut world = world();
         for sheet in [false, true] {
             world.kind = if sheet { ReplyKind::Sheet } else { ReplyKind::Plan };
-            let text = if sheet { render_sheet(&prompt, &list, &[]) } else { render_plan(&list) };
+            let text = if sheet { render_sheet(&prompt, &list, &[], &[]) } else { render_plan(&list) };
             world.answer(&text);
             let reading = world.read(&text);
             prop_assert_eq!(&reading.value.list, &list, "{}", text);

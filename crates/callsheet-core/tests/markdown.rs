@@ -55,6 +55,19 @@ fn nothing_inside_a_fence_or_list_item_is_a_heading() {
     assert_eq!(headings(&document), [(Some(Heading::Tasks), 0, 1..7)]);
 }
 
+/// covers: 3.1, 4.1 long lines
+#[test]
+fn a_line_of_thousands_of_markers_is_what_it_begins_as() {
+    for unit in ["- ", "1. ", "> ", "## ", "-"] {
+        let long = unit.repeat(3_000);
+        for line in [format!("{long}words"), long] {
+            let (document, _) = read(&format!("## Tasks\n{line}\n\n## Goals\nA\n"));
+            let found: Vec<_> = document.sections.iter().filter_map(|section| section.heading).collect();
+            assert_eq!(found, [Heading::Tasks, Heading::Goals], "{}", line.get(..12).unwrap_or_default());
+        }
+    }
+}
+
 #[test]
 fn odd_headings_are_recognised_with_their_repairs() {
     let (document, notes) = read("**Goals:**\nText\n\nTasks\n-----\n# Task Section 1 ##\n- a\nTask section 2\n- b\n");

@@ -11,7 +11,8 @@ use player::{Player, Script};
 use sections::{check_all, fixtures};
 
 /// Sections: `template` (a library), `run NAME` with lines `k = json`, `reply SLUG` once for each call of that task,
-/// `process SLUG` with a report as JSON, `answer` with the answers to gates in order, `say` of other things.
+/// `process SLUG` with a report as JSON, `answer` with the answers to gates in order, `index PATH` with metadata,
+/// `lookup SLUG` with what a command prints or `fault: WHY`, `say` of other things.
 #[test]
 fn trees_run_as_expected() {
     check_all("operators", |fixture| {
@@ -57,5 +58,97 @@ fn limits_of_trees_are_reached() {
     }
     for limit in [Limit::NoProgress, Limit::MaxTurns, Limit::TaskCalls, Limit::TaskTokens] {
         assert!(reached.contains(&limit), "{limit:?}");
+    }
+}
+
+fn played(name: &str) -> (String, serde_json::Value) {
+    let fixture = fixtures("operators").into_iter().find(|fixture| fixture.name() == name).expect("a fixture");
+    let mut player = Player::new(&Script::read(fixture.inputs()), 0);
+    (player.run_to_the_end(), player.result())
+}
+
+/// covers: C17
+#[test]
+fn c17_a_failed_lookup_is_tried_once_more_and_matching_looks_nothing_up() {
+    let (log, result) = played("lookup_is_repeated");
+    assert_eq!(log.matches("→ look up").count(), 2, "{log}");
+    assert_eq!(result["result"]["status"], "COMPLETE");
+    assert!(log.contains("fresh [[\"/p/honey.md\""), "what the second one found is there: {log}");
+
+    let (log, result) = played("lookup_fails_twice");
+    assert_eq!(log.matches("→ look up").count(), 2, "{log}");
+    let error = &result["result"]["error"];
+    assert_eq!(error["reason"], "context_retrieval_failure");
+    assert_eq!(error["message"], "the index is locked");
+    assert_eq!(error["details"]["partial_context"]["previous_outputs"], serde_json::json!(["a"]));
+    assert!(!log.contains("→ ask top-find") && !log.contains("→ ask top-z"), "{log}");
+
+    let (log, result) = played("matching_looks_nothing_up");
+    assert!(!log.contains("→ look up"), "{log}");
+    assert_eq!(result["result"]["status"], "COMPLETE");
+}
+
+/// With one slot, and a lookup that ends last: everything that does not wait for it is done before.
+/// covers: C44
+#[test]
+fn c44_a_slow_lookup_delays_no_other_task() {
+    let template = r#"<parallel name="all" max_parallel="4"><task id="slow"><description>Read about honey</description>
+<context_management fresh_context="enabled"/></task><task id="one"><description>One</description></task>
+<task id="two"><description>Two</description></task></parallel>"#;
+    let template = format!(
+        "<task type=\"sequential\" name=\"top\"><description>Top</description><steps>{}</steps></task>",
+        template.replace(" name=\"all\"", " id=\"all\"")
+    );
+    let script = Script::read([("template", template.as_str()), ("run top", "jobs = 1")]);
+    let mut player = Player::new(&script, 0);
+    player.slow_lookups = true;
+    let log = player.run_to_the_end();
+    let at = |words: &str| log.find(words).unwrap_or_else(|| panic!("{words}: {log}"));
+    assert!(at("→ ask top-all-one") < at("→ look up") && at("→ ask top-all-two") < at("→ look up"), "{log}");
+    assert!(at("→ look up") < at("→ ask top-all-slow"), "{log}");
+    assert_eq!(player.result()["result"]["status"], "COMPLETE");
+}
+
+/// Counters belong to one handler, what it was opened with stays, and nothing it is told holds an open placeholder.
+/// covers: C50
+#[test]
+fn c50_handlers_share_nothing_and_never_change() {
+    let two = r#"<task type="sequential" name="top"><description>Top</description><steps><parallel id="both">
+<task id="a"><description>A</description><limits max_turns="2"/><allowed_tools><tool>read_file</tool></allowed_tools></task>
+<task id="b"><description>B</description><limits max_turns="2"/><allowed_tools><tool>read_file</tool></allowed_tools></task>
+</parallel></steps></task>"#;
+    let call = r#"call: read_file {"path": "a.md"}"#;
+    let script = Script::read([
+        ("template", two),
+        ("reply top-both-a", call),
+        ("reply top-both-a", "done"),
+        ("reply top-both-b", call),
+        ("reply top-both-b", "done"),
+        ("run top", ""),
+    ]);
+    let mut player = Player::new(&script, 0);
+    let log = player.run_to_the_end();
+    assert_eq!(player.result()["result"]["status"], "COMPLETE", "two turns each are not four of one: {log}");
+    for op in player.run.operators().iter().filter(|op| op.leaf().is_some()) {
+        let task = player.run.task(&op.leaf().unwrap()).unwrap();
+        let turns = player.run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug)).count();
+        assert_eq!(turns, 2, "{}", op.id);
+    }
+    assert!(player.refuses_to_open_again(), "an opened handler is not opened anew");
+
+    for fixture in fixtures("operators") {
+        let script = Script::read(fixture.inputs());
+        let mut player = Player::new(&script, 0);
+        player.run_to_the_end();
+        // What a caller or a model wrote passes through, and `{{{{` is a literal.
+        let of_data = fixture.inputs().any(|(title, body)| match title.starts_with("template") {
+            true => body.contains("{{{{"),
+            false => body.contains("{{"),
+        });
+        for told in player.told_texts() {
+            // Whoever splits a task is told how names are written.
+            let splits = told.starts_with("{\"description\":\"Split a task");
+            assert!(of_data || splits || !told.contains("{{"), "{}: {told}", fixture.name());
+        }
     }
 }

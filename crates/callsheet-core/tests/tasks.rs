@@ -424,7 +424,11 @@ fn check(path: &Path, kind: &str, failures: &mut Vec<String>) {
     let fixture = Fixture::parse(&text);
     let name = path.file_stem().unwrap().to_string_lossy().into_owned();
     let actual = run(kind, &fixture);
-    for code in fixture.list("covers") {
+    // Words that stand between commas name a cell or row.
+    let named = fixture.get("covers").unwrap_or("");
+    let by_comma = named.contains(',');
+    let codes = named.split(|c: char| if by_comma { c == ',' } else { c.is_whitespace() }).map(str::trim);
+    for code in codes.filter(|code| !code.is_empty()) {
         let is_paragraph = code.starts_with(|c: char| c.is_ascii_digit());
         if !is_paragraph && !actual.contains(&format!(" {code}")) {
             failures.push(format!("{kind}/{name}: covers {code}, but the reading does not name it:\n{actual}"));

@@ -226,6 +226,7 @@ fn request(name: &str, seed: u64, tokens: u32, held: bool) -> ModelRequest {
         system: SYSTEM.into(),
         messages: vec![Message::User { text: REQUESTS[index].into() }],
         tools: Vec::new(),
+        native_tools: Vec::new(),
         constraint: held.then(|| Constraint { grammar: Some(form(name).grammar()), ..Constraint::default() }),
         max_output_tokens: tokens,
         temperature: Some(0.7),

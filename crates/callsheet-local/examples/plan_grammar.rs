@@ -35,6 +35,7 @@ fn request(seed: u64, constraint: Option<Grammar>) -> ModelRequest {
         system: SYSTEM.into(),
         messages: vec![Message::User { text: REQUESTS[index].into() }],
         tools: Vec::new(),
+        native_tools: Vec::new(),
         constraint: constraint.map(|grammar| Constraint { grammar: Some(grammar), ..Constraint::default() }),
         max_output_tokens: 1_500,
         temperature: Some(0.7),

@@ -8,7 +8,9 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use callsheet_core::record::{StopReason, Usage};
 use callsheet_core::spec::ToolCall;
-use callsheet_runtime::ports::{DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
+use callsheet_runtime::ports::{
+    DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest, NativeTool,
+};
 use futures_util::StreamExt;
 use genai::adapter::AdapterKind;
 use genai::chat::{
@@ -18,7 +20,7 @@ use genai::chat::{
 use genai::resolver::{AuthData, Endpoint};
 use genai::{Client, ModelIden, ServiceTarget};
 use secrecy::{ExposeSecret, SecretString};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::Prices;
@@ -26,7 +28,8 @@ use crate::fault::{self, Blame};
 use crate::local::priced;
 use crate::tokens;
 use crate::transport::{client, guarded};
-use crate::wire::{self, RawCall, with_ids};
+use crate::wire::names::Names;
+use crate::wire::{self, RawCall, native, with_ids};
 
 /// Conversations whose signatures are remembered; loops are short and few run at once.
 const MAX_SIGNED: usize = 4096;
@@ -40,6 +43,7 @@ pub(crate) struct HostedModel {
     key: Option<SecretString>,
     blame: Blame,
     prices: Prices,
+    native: Vec<NativeTool>,
     client: OnceLock<Client>,
     /// Proofs of thinking that a vendor wants back beside the call they came with, by call id. The canonical reply has
     /// no place for them; after a resume the vendor gets the conversation without them, which it accepts or refuses.
@@ -55,6 +59,8 @@ pub(crate) struct Parts {
     pub key: Option<SecretString>,
     pub blame: Blame,
     pub prices: Prices,
+    /// Tools that its models know by heart.
+    pub native: Vec<NativeTool>,
 }
 
 impl HostedModel {
@@ -69,6 +75,7 @@ impl HostedModel {
             key: parts.key,
             blame: parts.blame,
             prices: parts.prices,
+            native: parts.native,
             client: OnceLock::new(),
             signatures: Mutex::new(BTreeMap::new()),
         })
@@ -95,6 +102,8 @@ impl HostedModel {
     }
 
     async fn send(&self, request: &ModelRequest, deltas: DeltaSink<'_>) -> Result<ModelReply, ModelFault> {
+        let plain = request;
+        let request = &*Names::of(plain).encode(plain);
         let options = self.options(request);
         let stream = self.client()?.exec_chat_stream(self.target(), self.chat_request(request), Some(&options));
         let mut stream = stream.await.map_err(|error| self.fault(&error))?.stream;
@@ -118,7 +127,7 @@ impl HostedModel {
         // Some adapters of the library invent an end when the stream breaks off; only a real one has a reason.
         let broken = || fault::communication(format!("the stream of {} broke off", self.blame.provider));
         let end = end.filter(|end| end.captured_stop_reason.is_some()).ok_or_else(broken)?;
-        Ok(self.reply(request, text, thinking, end))
+        Ok(self.reply(plain, text, thinking, end))
     }
 
     fn reply(&self, request: &ModelRequest, text: String, thinking: String, end: StreamEnd) -> ModelReply {
@@ -144,14 +153,11 @@ impl HostedModel {
     fn take_calls(&self, request: &ModelRequest, end: StreamEnd) -> Vec<ToolCall> {
         let theirs = end.captured_into_tool_calls().unwrap_or_default();
         let signed: Vec<Option<Vec<String>>> = theirs.iter().map(|call| call.thought_signatures.clone()).collect();
-        let raw = theirs.into_iter().map(|call| RawCall {
-            id: call.call_id,
-            name: call.fn_name,
-            arguments: if call.fn_arguments.is_null() {
-                Value::Object(serde_json::Map::new())
-            } else {
-                call.fn_arguments
-            },
+        let raw = theirs.into_iter().map(|call| {
+            let given = Some(call.fn_arguments).filter(|given| !given.is_null());
+            let given = given.unwrap_or_else(|| Value::Object(serde_json::Map::new()));
+            let (name, arguments) = native::canonical(&call.fn_name, &given, &request.native_tools);
+            RawCall { id: call.call_id, name, arguments }
         });
         let calls = with_ids(raw.collect(), request);
         let mut memory = self.signatures.lock().unwrap_or_else(PoisonError::into_inner);
@@ -198,7 +204,10 @@ impl HostedModel {
             flush(&mut results, &mut messages);
             messages.push(match message {
                 Message::User { text } => ChatMessage::user(text.as_str()),
-                Message::Assistant { text, calls } => assistant(text, calls, &memory),
+                Message::Assistant { text, calls } => {
+                    let calls = calls.iter().map(|call| native::native_call(call, &request.native_tools));
+                    assistant(text, &calls.collect::<Vec<_>>(), &memory)
+                }
                 Message::Tool { .. } => continue,
             });
         }
@@ -227,6 +236,9 @@ impl HostedModel {
         // Other vendors cache prefixes unasked. In a conversation the last message is marked instead.
         if self.kind == AdapterKind::Anthropic && request.messages.len() == 1 {
             options = options.with_cache_control(CacheControl::Ephemeral);
+        }
+        if !request.native_tools.is_empty() {
+            options = options.with_extra_body(json!({ "tools": anthropic_tools(request) }));
         }
         if let Some(constraint) = request.constraint.as_ref().filter(|_| self.info.capabilities.json_schema)
             && let Some(schema) = &constraint.json_schema
@@ -293,6 +305,19 @@ impl HostedModel {
     }
 }
 
+/// The tools of a request with native ones. The library knows no native tool but one, so the whole list is ours: native
+/// tools by type and name, the others as the library would write them.
+fn anthropic_tools(request: &ModelRequest) -> Vec<Value> {
+    let native = request.native_tools.iter().map(|tool| json!({"type": tool.kind, "name": tool.name}));
+    let executed = |name: &str| request.native_tools.iter().any(|tool| tool.executes.iter().any(|one| one == name));
+    let others = request
+        .tools
+        .iter()
+        .filter(|tool| !executed(&tool.name))
+        .map(|tool| json!({"name": tool.name, "input_schema": tool.parameters, "description": tool.description}));
+    native.chain(others).collect()
+}
+
 /// Results of one turn belong into one message: some wires want them together.
 fn flush(results: &mut Vec<ContentPart>, messages: &mut Vec<ChatMessage>) {
     if !results.is_empty() {
@@ -333,6 +358,10 @@ fn usage_or_estimate(theirs: Option<&chat::Usage>, request: &ModelRequest, text:
 impl Model for HostedModel {
     fn info(&self) -> &ModelInfo {
         &self.info
+    }
+
+    fn native_tools(&self) -> &[NativeTool] {
+        &self.native
     }
 
     async fn ask(

@@ -14,6 +14,7 @@ use crate::config::Prices;
 use crate::tokens;
 use crate::transport::{Framing, Transport, guarded};
 use crate::wire::llamacpp::PrintGrammar;
+use crate::wire::names::Names;
 use crate::wire::{Decoded, llamacpp, ollama, openai, with_ids};
 
 /// Which of our dialects.
@@ -70,6 +71,8 @@ impl LocalModel {
     }
 
     async fn send(&self, request: &ModelRequest, deltas: DeltaSink<'_>) -> Result<ModelReply, ModelFault> {
+        let plain = request;
+        let request = &*Names::of(plain).encode(plain);
         let decoded = match self.speech {
             Speech::Openai => {
                 let body = Value::Object(openai::encode(&self.model, request));
@@ -83,7 +86,7 @@ impl LocalModel {
             }
             Speech::Ollama => self.send_to_ollama(request, deltas).await?,
         };
-        Ok(self.reply(request, decoded))
+        Ok(self.reply(plain, decoded))
     }
 
     async fn send_to_ollama(&self, request: &ModelRequest, deltas: DeltaSink<'_>) -> Result<Decoded, ModelFault> {

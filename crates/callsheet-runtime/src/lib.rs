@@ -7,6 +7,7 @@ pub mod conformance;
 pub mod driver;
 pub mod edge;
 mod issues;
+pub mod memory;
 pub mod paths;
 pub mod ports;
 pub mod prompts;

@@ -17,7 +17,8 @@ use callsheet_core::spec::{Fragment, PlanPart, Reference, Slug, Target};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Fetch, FetchFault, Outline, OutlineFault, Page};
 use callsheet_runtime::references::{
-    Allowance, Level, Output, Pages, Request, RunTexts, Sources, TaskOutput, Wanted, answer, check, resolve,
+    Allowance, Disk, LargeFiles, Level, Output, Pages, Request, RunTexts, Sources, TaskOutput, Wanted, answer, check,
+    resolve,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -58,6 +59,10 @@ impl RunTexts for Fixture {
     fn plan(&self, part: &PlanPart) -> Option<String> {
         let name = Target::Plan(part.clone()).to_string();
         self.of("plan").find(|(argument, _)| *argument == name).map(|(_, text)| text.to_owned())
+    }
+
+    fn outputs(&self) -> Vec<Slug> {
+        self.of("document").map(|(slug, _)| Slug::new(slug)).collect()
     }
 
     fn output(&self, slug: &Slug) -> Output {
@@ -221,9 +226,9 @@ async fn resolved(fixture: &Fixture, workspace: &Workspace) -> String {
         writer_before: fixture.option("writer").is_some(),
         restricted: &restricted.unwrap_or_default(),
     };
+    let large = LargeFiles::default();
     let sources = Sources {
-        workspace,
-        outline: &Words,
+        disk: Disk { workspace, outline: &Words, large: &large },
         texts: fixture,
         pages: &pages,
         current_file: fixture.option("current"),
@@ -269,7 +274,7 @@ fn answered(fixture: &Fixture, workspace: &Workspace) -> String {
             }
         })
         .collect();
-    let answers = answer(&lookups, workspace, &Words);
+    let answers = answer(&lookups, Disk { workspace, outline: &Words, large: &LargeFiles::default() });
     let shown = |lookup: &Lookup| {
         let line = format!(
             "{}\n  {}\n",

@@ -13,7 +13,7 @@ use callsheet_core::spec::{ApprovalMode, ExecRunId, RepeatClass, Settings, Slug,
 /// More facts than any run of this world needs.
 const MOST_FACTS: usize = 4_000;
 
-type Kept = Result<(), String>;
+pub(crate) type Kept = Result<(), String>;
 
 /// Books over the accepted facts.
 #[derive(Default)]
@@ -29,6 +29,8 @@ pub struct Witness {
     applied: BTreeSet<(Slug, u32)>,
     approved_tasks: BTreeSet<Slug>,
     approved_things: BTreeSet<GateKind>,
+    /// Words of processes that a person agreed to: they hold for the run (spec "Templates" 8).
+    approved_argv: BTreeSet<String>,
     /// What people kept of change sets.
     kept_parts: BTreeMap<GateKind, ChangeSet>,
     all_writers: bool,
@@ -123,7 +125,7 @@ impl Witness {
                     self.starts_anew(&planned.task.slug);
                 }
             }
-            Event::GateAnswered { gate, answer } => self.note_answer(gate, answer),
+            Event::GateAnswered { gate, answer } => self.note_answer(run, gate, answer),
             _ => {}
         }
     }
@@ -155,7 +157,7 @@ impl Witness {
         }
     }
 
-    fn note_answer(&mut self, gate: &Gate, answer: &Answer) {
+    fn note_answer(&mut self, run: &Run, gate: &Gate, answer: &Answer) {
         match &gate.kind {
             GateKind::BeforeRun(slugs) => {
                 self.all_writers |= *answer == Answer::All;
@@ -181,6 +183,9 @@ impl Witness {
                     _ => false,
                 };
                 if approved {
+                    if let GateKind::BeforeCall { task, run: exec, call } = kind {
+                        self.approved_argv.extend(argv(run, task, exec, call));
+                    }
                     self.approved_things.insert(kind.clone());
                 }
             }
@@ -247,6 +252,13 @@ impl Witness {
         {
             return Err(format!("no change before approval: more is made than was kept: {effect:?}"));
         }
+        let known = match effect {
+            EffectKey::Tool { task, run: exec, call } => argv(run, task, exec, call),
+            _ => None,
+        };
+        if known.is_some_and(|argv| self.approved_argv.contains(&argv)) {
+            return Ok(());
+        }
         let agreed = match mode {
             ApprovalMode::Never => true,
             ApprovalMode::BeforeRun => approved || self.approved_things.contains(&thing),
@@ -268,13 +280,18 @@ impl Witness {
         let turns = of_skill.and_then(|limits| limits.max_turns).unwrap_or(limits.max_turns);
         let calls = key.task.as_ref().and_then(|slug| self.task_calls.get(slug)).copied().unwrap_or(0);
         let is_loop = task.is_some_and(|task| task.is_loop()) && key.phase == Phase::Execute;
+        // The last turn of a handler keeps its tools: what it asks for then ends it (spec "Templates" 9).
+        let handler = task.is_some_and(|task| task.is_handler());
         let passed = [
             ("max_calls", self.calls >= limits.max_calls),
             ("max_tokens", limits.max_tokens.is_some_and(|max| self.tokens >= max)),
             ("max_cost_usd", limits.max_cost_usd.is_some_and(|max| self.cost >= max)),
             ("attempts", asked.as_ref().is_some_and(|asked| asked.attempt > self.settings.attempts.max(1))),
             ("max_turns", is_loop && asked.as_ref().is_some_and(|asked| asked.turn > turns.max(1))),
-            ("max_turns", is_loop && asked.is_some_and(|asked| asked.turn == turns && !asked.without_tools)),
+            (
+                "max_turns",
+                is_loop && !handler && asked.is_some_and(|asked| asked.turn == turns && !asked.without_tools),
+            ),
             ("max_calls of the skill", of_skill.and_then(|limits| limits.max_calls).is_some_and(|max| calls >= max)),
             ("max_rounds", run.round() > self.settings.max_rounds),
         ];
@@ -329,11 +346,18 @@ impl Witness {
     }
 }
 
+/// The words of a process of a template.
+pub(crate) fn argv(run: &Run, task: &Slug, exec: &ExecRunId, call: &str) -> Option<String> {
+    let task = run.task(task).filter(|task| task.is_process())?;
+    Some(task.run(exec)?.call(call)?.call.arguments.get("argv")?.to_string())
+}
+
 fn task_of(effect: &EffectKey) -> Option<&Slug> {
     match effect {
         EffectKey::Ask(key) | EffectKey::Read(key) => key.task.as_ref(),
         EffectKey::Check { task, .. }
         | EffectKey::Evaluate { task, .. }
+        | EffectKey::Retrieve { task, .. }
         | EffectKey::Tool { task, .. }
         | EffectKey::Merge { task, .. }
         | EffectKey::Question { task, .. }
@@ -353,7 +377,10 @@ pub fn nothing_owed_is_forgotten(run: &Run) -> Kept {
         Some(Outcome::Complete | Outcome::Incomplete) if pending => {
             Err("nothing owed is forgotten: the run ended with pending tasks".to_owned())
         }
-        Some(Outcome::Complete) if run.tasks().any(|task| task.state.is_problem()) => {
+        // A tree may go on without what failed; its result says so.
+        Some(Outcome::Complete)
+            if run.operators().tree().is_none() && run.tasks().any(|task| task.state.is_problem()) =>
+        {
             Err("nothing owed is forgotten: a complete run has a failed task".to_owned())
         }
         Some(_) => Ok(()),
@@ -370,7 +397,10 @@ pub fn jobs_are_never_exceeded(run: &Run) -> Kept {
     let owed = run.outstanding();
     let people =
         |effect: &&Effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. } | Effect::Conclude(_));
-    let work: Vec<&Effect> = owed.iter().filter(|effect| !people(effect)).collect();
+    // An evaluation is pure and quick, and a lookup delays nobody: they take no slot.
+    let slotless = |effect: &&Effect| matches!(effect, Effect::Evaluate { .. } | Effect::Retrieve { .. });
+    let work = |effect: &&Effect| !people(effect) && !slotless(effect);
+    let work: Vec<&Effect> = owed.iter().filter(work).collect();
     if work.len() > jobs {
         return Err(format!("jobs are never exceeded: {} of {jobs}", work.len()));
     }

@@ -3,8 +3,11 @@
 //! [`checkers`]; a broken one names its seed, and `cargo run -p callsheet-sim -- --seed N` shows its log.
 
 pub mod checkers;
+mod library;
 pub mod random;
 mod shell;
+pub mod tree_checkers;
+mod trees;
 mod world;
 
-pub use shell::{Broken, Report, simulate};
+pub use shell::{Broken, Report, simulate, simulate_tree};

@@ -1,20 +1,26 @@
-//! `callsheet-sim --seeds A..B` or `callsheet-sim --seed N`.
+//! `callsheet-sim [--trees] --seeds A..B` or `callsheet-sim [--trees] --seed N`.
 
 use std::process::ExitCode;
 
 use callsheet_core::record::Fact;
-use callsheet_sim::simulate;
+use callsheet_sim::{Broken, Report, simulate, simulate_tree};
+
+type Simulation = fn(u64) -> Result<Report, Box<Broken>>;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match arguments.as_slice() {
+    let (simulation, arguments): (Simulation, &[&str]) = match arguments.as_slice() {
+        ["--trees", rest @ ..] => (|seed| simulate_tree(seed, None), rest),
+        all => (simulate, all),
+    };
+    match arguments {
         ["--seed", seed] => match seed.parse() {
-            Ok(seed) => one(seed),
+            Ok(seed) => one(simulation, seed),
             Err(_) => usage(),
         },
         ["--seeds", range] => match range.split_once("..").map(|(from, to)| (from.parse(), to.parse())) {
-            Some((Ok(from), Ok(to))) => many(from, to),
+            Some((Ok(from), Ok(to))) => many(simulation, from, to),
             _ => usage(),
         },
         _ => usage(),
@@ -22,7 +28,7 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ExitCode {
-    eprintln!("usage: callsheet-sim --seeds A..B | --seed N");
+    eprintln!("usage: callsheet-sim [--trees] --seeds A..B | --seed N");
     ExitCode::from(2)
 }
 
@@ -35,8 +41,8 @@ fn show(log: &[Fact]) {
     }
 }
 
-fn one(seed: u64) -> ExitCode {
-    match simulate(seed) {
+fn one(simulation: Simulation, seed: u64) -> ExitCode {
+    match simulation(seed) {
         Ok(report) => {
             show(&report.log);
             eprintln!("seed {seed}: {:?} after {} facts", report.run.outcome(), report.log.len());
@@ -50,11 +56,11 @@ fn one(seed: u64) -> ExitCode {
     }
 }
 
-fn many(from: u64, to: u64) -> ExitCode {
+fn many(simulation: Simulation, from: u64, to: u64) -> ExitCode {
     let mut failed = 0_u64;
     let mut facts = 0_usize;
     for seed in from..to {
-        match simulate(seed) {
+        match simulation(seed) {
             Ok(report) => facts += report.log.len(),
             Err(broken) => {
                 failed += 1;

@@ -3,8 +3,10 @@
 
 use callsheet_core::record::{EffectKey, Event, Fact, ListOrigin, Outcome, VERSION};
 use callsheet_core::run::{Effect, Reject, Run, Stage};
+use callsheet_core::template::TaskResult;
 
 use crate::checkers::{self, Witness};
+use crate::tree_checkers::{self, TreeWitness};
 use crate::world::World;
 
 /// Facts after which everybody behaves.
@@ -18,6 +20,8 @@ pub struct Report {
     pub run: Run,
     /// Facts that were refused.
     pub rejects: u64,
+    /// Of a tree: its result.
+    pub result: Option<TaskResult>,
 }
 
 /// A promise that was broken, with the log up to there.
@@ -39,17 +43,33 @@ struct Shell {
     /// Gates and questions that somebody may answer while the run waits.
     resting: Vec<Effect>,
     witness: Witness,
+    tree_witness: TreeWitness,
     now: u64,
     resumes: u32,
     rejects: u64,
 }
 
-/// Runs one seed to its end.
+/// Runs a sheet of a seed to its end.
 ///
 /// # Errors
 /// A promise was broken.
 pub fn simulate(seed: u64) -> Result<Report, Box<Broken>> {
-    let world = World::new(seed);
+    live(World::of_sheets(seed))
+}
+
+/// Runs a task tree of a seed to its end. With an `order` nothing but order and crashes is left to chance: every order must
+/// give the same result.
+///
+/// # Errors
+/// A promise was broken.
+pub fn simulate_tree(seed: u64, order: Option<u64>) -> Result<Report, Box<Broken>> {
+    match World::of_trees(seed, order) {
+        Ok(world) => live(world),
+        Err(promise) => Err(Box::new(Broken { promise, log: Vec::new() })),
+    }
+}
+
+fn live(world: World) -> Result<Report, Box<Broken>> {
     let mut shell = Shell {
         run: Run::new(),
         log: Vec::new(),
@@ -57,13 +77,17 @@ pub fn simulate(seed: u64) -> Result<Report, Box<Broken>> {
         cancelled: Vec::new(),
         resting: Vec::new(),
         witness: Witness::default(),
+        tree_witness: TreeWitness::default(),
         now: 1_000,
         resumes: 0,
         rejects: 0,
         world,
     };
     match shell.live() {
-        Ok(()) => Ok(Report { log: shell.log, run: shell.run, rejects: shell.rejects }),
+        Ok(()) => {
+            let result = shell.world.trees.as_ref().and_then(|trees| trees.result(&shell.run));
+            Ok(Report { log: shell.log, run: shell.run, rejects: shell.rejects, result })
+        }
         Err(promise) => Err(Box::new(Broken { promise, log: shell.log })),
     }
 }
@@ -81,6 +105,9 @@ impl Shell {
             self.drop_vanished(&owed);
             if owed.is_empty() && self.performing.is_empty() {
                 checkers::nothing_owed_is_forgotten(&self.run)?;
+                if let Some(trees) = &self.world.trees {
+                    tree_checkers::the_result_fits_the_outcome(&self.run, trees.result(&self.run).as_ref())?;
+                }
                 if self.stands_still()? {
                     return checkers::replay_equals_live(&self.log, &self.run);
                 }
@@ -109,8 +136,13 @@ impl Shell {
             if self.performing.iter().any(|(performed, _)| *performed == key) {
                 continue;
             }
-            let pure =
-                matches!(effect, Effect::ReadReply(_) | Effect::CheckReferences { .. } | Effect::MergeByCode { .. });
+            let pure = matches!(
+                effect,
+                Effect::ReadReply(_)
+                    | Effect::CheckReferences { .. }
+                    | Effect::MergeByCode { .. }
+                    | Effect::Evaluate { .. }
+            );
             if !pure {
                 if !self.run.is_outstanding(&key) {
                     // A start of this turn moved the list on.
@@ -131,6 +163,9 @@ impl Shell {
         }
         if self.world.random.chance(4) && self.resumes < 6 {
             return self.crash();
+        }
+        if self.world.calm {
+            return Ok(());
         }
         if self.world.random.chance(5) {
             let index = self.world.random.below(self.log.len());
@@ -233,14 +268,15 @@ impl Shell {
         self.raise_limits();
         let settings = self.world.settings.clone();
         let ended = matches!(self.run.stage(), Stage::Concluded(_));
-        let event = if ended && self.world.random.chance(40) {
+        let event = if ended && self.world.trees.is_none() && self.world.random.chance(40) {
             Event::RunContinued { text: "And now?".to_owned(), settings }
         } else {
             Event::RunResumed { settings }
         };
         self.append(event)?.map_err(|reject| format!("a resume is refused: {reject}"))?;
         // What a person changed while nothing ran.
-        if !self.world.tame && self.world.random.chance(40) { self.steer() } else { Ok(()) }
+        let wild = !self.world.tame && !self.world.calm;
+        if wild && self.world.random.chance(40) { self.steer() } else { Ok(()) }
     }
 
     fn raise_limits(&mut self) {
@@ -308,11 +344,13 @@ impl Shell {
         let n = u64::try_from(self.log.len()).unwrap_or(u64::MAX) + 1;
         let fact = Fact { v: VERSION, n, at: self.now, event };
         self.witness.before(&self.run, &fact)?;
+        self.tree_witness.before(&self.run, &fact)?;
         let before = if self.world.random.chance(2) { Some(self.run.clone()) } else { None };
         match self.run.apply(&fact) {
             Ok(()) => {
                 self.log.push(fact);
                 checkers::nothing_is_overlooked(&self.run)?;
+                tree_checkers::writers_never_overlap(&self.run)?;
                 self.witness.after(&self.run, self.log.last())?;
                 Ok(Ok(()))
             }

@@ -14,13 +14,15 @@ use callsheet_core::spec::{
 };
 
 use crate::random::Random;
+use crate::trees::Trees;
 
-const TOOLS: [(&str, ToolEffect, RepeatClass, bool); 6] = [
+const TOOLS: [(&str, ToolEffect, RepeatClass, bool); 7] = [
     ("read_file", ToolEffect::Read, RepeatClass::Read, false),
     ("ask_user", ToolEffect::Read, RepeatClass::Read, false),
     ("write_file", ToolEffect::Write, RepeatClass::Idempotent, false),
     ("run_command", ToolEffect::Execute, RepeatClass::Once, false),
     ("build", ToolEffect::Read, RepeatClass::Idempotent, true),
+    ("script", ToolEffect::Execute, RepeatClass::Once, false),
     // Registered nowhere: counts as `Write`, `Once`.
     ("unknown", ToolEffect::Write, RepeatClass::Once, false),
 ];
@@ -38,24 +40,49 @@ pub struct World {
     calls: u32,
     /// From here on models, tools and people behave, so that the run ends.
     pub tame: bool,
+    /// Whether only order and crashes are left to chance, so that the result may not change.
+    pub calm: bool,
+    /// Of a run of templates.
+    pub trees: Option<Trees>,
 }
 
 impl World {
-    /// The world of a seed.
-    pub fn new(seed: u64) -> Self {
+    /// The world of a sheet.
+    pub fn of_sheets(seed: u64) -> Self {
         let mut random = Random::new(seed);
         let mut tools = BTreeMap::new();
-        for (name, effect, repeat, exclusive) in TOOLS.into_iter().take(5) {
+        for (name, effect, repeat, exclusive) in TOOLS.into_iter().take(6) {
             tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive });
         }
         let settings = settings(&mut random);
         let skills = skills(&mut random);
-        Self { random, settings, tools, skills, names: 0, calls: 0, tame: false }
+        Self { random, settings, tools, skills, names: 0, calls: 0, tame: false, calm: false, trees: None }
+    }
+
+    /// The world of a task tree. `order`: of a calm one, another order of the same events.
+    ///
+    /// # Errors
+    /// The tree has errors.
+    pub fn of_trees(seed: u64, order: Option<u64>) -> Result<Self, String> {
+        let mut world = Self::of_sheets(seed);
+        world.trees = Some(Trees::new(seed, order.is_none())?);
+        if let Some(order) = order {
+            world.calm = true;
+            world.random = Random::new(seed ^ order.wrapping_mul(0x5851_F42D_4C95_7F2D));
+            world.settings = Settings { jobs: world.settings.jobs, ..Settings::default() };
+            // A process that is lost is run again, so that its result does not depend on the crash.
+            let policy = ToolPolicy { effect: ToolEffect::Execute, repeat: RepeatClass::Idempotent, exclusive: false };
+            world.tools.insert("script".to_owned(), policy);
+        }
+        Ok(world)
     }
 
     /// The facts a run begins with; recorded in one batch.
     pub fn begin(&mut self) -> Vec<Event> {
         let (settings, tools, run) = (self.settings.clone(), self.tools.clone(), RunId::new("simulated"));
+        if let Some(trees) = &self.trees {
+            return trees.begin(settings, tools);
+        }
         let prompt = "Explain retries.".to_owned();
         if self.random.chance(50) {
             return vec![Event::RunStarted { run, entry: Entry::Prompt { prompt }, settings, tools }];
@@ -69,7 +96,7 @@ impl World {
     }
 
     fn misbehaves(&mut self, percent: usize) -> bool {
-        !self.tame && self.random.chance(percent)
+        !self.tame && !self.calm && self.random.chance(percent)
     }
 
     /// A list: new tasks, and if a run is given some of its tasks again.
@@ -217,6 +244,15 @@ impl World {
 
     /// What comes of an effect; `None` if nobody is there to answer a gate or a question.
     pub fn perform(&mut self, run: &Run, effect: &Effect) -> Option<Event> {
+        let absent = matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. }) && self.misbehaves(10);
+        if absent {
+            return None;
+        }
+        if self.trees.is_some()
+            && let Some(event) = self.of_tree(run, effect)
+        {
+            return Some(event);
+        }
         Some(match effect {
             Effect::AskModel(asked) => self.reply(asked),
             Effect::ReadReply(asked) => self.read(run, asked),
@@ -236,21 +272,13 @@ impl World {
                 let (task, run, call) = (task.clone(), exec.clone(), call.id.clone());
                 Event::ToolFinished { task, run, call, record, ms: 200 }
             }
-            // Runs of sheets have no task tree.
-            Effect::Evaluate { .. } => return None,
+            // A tree's evaluation that fails is a defect; without its fact the run stalls, which is seen.
+            Effect::Evaluate { .. } | Effect::Retrieve { .. } => return None,
             Effect::MergeByCode { task, n } => {
                 Event::RunsMerged { task: task.clone(), n: *n, result: ResultParts::default() }
             }
-            Effect::AskApproval(gate) => {
-                if self.misbehaves(10) {
-                    return None;
-                }
-                Event::GateAnswered { gate: gate.clone(), answer: self.answer(gate) }
-            }
+            Effect::AskApproval(gate) => Event::GateAnswered { gate: gate.clone(), answer: self.answer(gate) },
             Effect::AskPerson { task, run, call, .. } => {
-                if self.misbehaves(10) {
-                    return None;
-                }
                 let (task, run, call) = (task.clone(), run.clone(), call.clone());
                 Event::QuestionAnswered { task, run, call, output: blob("answer") }
             }
@@ -267,6 +295,31 @@ impl World {
             }
             Effect::Conclude(outcome) => Event::RunConcluded { outcome: *outcome, report: blob("report") },
         })
+    }
+
+    /// What the world of a tree answers in another way.
+    fn of_tree(&mut self, run: &Run, effect: &Effect) -> Option<Event> {
+        let wild = !self.calm && self.misbehaves(10);
+        let trees = self.trees.as_mut()?;
+        match effect {
+            Effect::Evaluate { task, n, moment } => trees.evaluate(run, task, *n, *moment).ok(),
+            Effect::Retrieve { task, n, .. } => Some(trees.look_up(task, *n)),
+            Effect::AskModel(asked) if !wild => Some(trees.reply(asked)),
+            Effect::ReadReply(asked) => Some(trees.read(run, asked)),
+            Effect::RunTool { task, run, call, .. } => {
+                let record = trees.output(task, call);
+                let (task, run, call) = (task.clone(), run.clone(), call.id.clone());
+                Some(Event::ToolFinished { task, run, call, record, ms: 200 })
+            }
+            Effect::AskApproval(gate) if !wild => {
+                Some(Event::GateAnswered { gate: gate.clone(), answer: trees.answer(run, gate) })
+            }
+            Effect::AskPerson { task, run, call, .. } => {
+                let (task, run, call) = (task.clone(), run.clone(), call.clone());
+                Some(Event::QuestionAnswered { task, run, call, output: trees.words() })
+            }
+            _ => None,
+        }
     }
 
     fn reply(&mut self, asked: &Asked) -> Event {

@@ -2,15 +2,17 @@
 //!
 //! [`SqliteStore`] keeps a project's runs in `.callsheet/callsheet.db`: SQLite in WAL mode, one transaction a batch of
 //! facts, any number of reading processes, one writing process a run. [`MemoryStore`] behaves the same and forgets
-//! everything; tests and simulations use it. Both run the conformance suite of `callsheet-runtime`.
+//! everything; tests and simulations use it. [`SqliteIndex`] and [`MemoryIndex`] keep the metadata of the memory system. Both run the conformance suite of `callsheet-runtime`.
 
 mod checkpoint;
 mod fault;
+mod index;
 mod memory;
 mod owner;
 mod schema;
 mod sqlite;
 mod summary;
 
+pub use index::{MemoryIndex, SqliteIndex};
 pub use memory::MemoryStore;
 pub use sqlite::SqliteStore;

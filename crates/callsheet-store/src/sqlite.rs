@@ -47,16 +47,7 @@ impl SqliteStore {
     /// # Errors
     /// `Full` if the disk is, `TooNew` for a file of a later release, else `Broken` with what to do.
     pub fn open(project: &Path) -> Result<Self, StoreFault> {
-        limits::writes_fail_instead_of_killing();
-        let folder = project.join(".callsheet");
-        fs::create_dir_all(&folder).map_err(|error| of_io(&folder, &error))?;
-        ignore_in_git(&folder)?;
-        let path = folder.join("callsheet.db");
-        let mut writer = connect(&path, true)?;
-        migrate(&mut writer).map_err(|fault| match fault {
-            MigrationFault::Sqlite(error) => of_sqlite(&path, &error),
-            MigrationFault::TooNew(fault) => fault,
-        })?;
+        let (path, writer) = open_database(project)?;
         let reader = connect(&path, false)?;
         Ok(Self {
             path,
@@ -173,6 +164,26 @@ impl SqliteStore {
             .map_err(|e| self.fault(&e))?;
         Ok(())
     }
+}
+
+/// Where a project's database is.
+pub(crate) fn database(project: &Path) -> PathBuf {
+    project.join(".callsheet/callsheet.db")
+}
+
+/// Opens the database of a project for writing, creating it if need be, in the newest schema.
+pub(crate) fn open_database(project: &Path) -> Result<(PathBuf, Connection), StoreFault> {
+    limits::writes_fail_instead_of_killing();
+    let folder = project.join(".callsheet");
+    fs::create_dir_all(&folder).map_err(|error| of_io(&folder, &error))?;
+    ignore_in_git(&folder)?;
+    let path = database(project);
+    let mut writer = connect(&path, true)?;
+    migrate(&mut writer).map_err(|fault| match fault {
+        MigrationFault::Sqlite(error) => of_sqlite(&path, &error),
+        MigrationFault::TooNew(fault) => fault,
+    })?;
+    Ok((path, writer))
 }
 
 impl Store for SqliteStore {

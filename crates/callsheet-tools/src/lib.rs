@@ -10,10 +10,12 @@ pub mod ask_user;
 pub mod fetch_url;
 pub mod find_files;
 pub mod list_files;
+pub mod list_paths;
 pub mod read_file;
 pub mod run_command;
 pub mod script;
 pub mod search_text;
+pub mod spawn_subtask;
 pub mod write_file;
 
 use std::sync::Arc;
@@ -28,6 +30,16 @@ pub fn script() -> Arc<dyn Tool> {
     Arc::new(script::Script::new())
 }
 
+/// A tool that a configuration registers: its calls ask for subtasks (spec "Templates" 14).
+pub fn subtask_tool(name: &str, description: &str) -> Arc<dyn Tool> {
+    Arc::new(spawn_subtask::SpawnSubtask::registered(name, description))
+}
+
+/// Prints the paths that `file_paths` by command asks for. It stands beside the registry too.
+pub fn list_paths() -> Arc<dyn Tool> {
+    Arc::new(list_paths::ListPaths::new())
+}
+
 /// All built-in tools, in the order in which a model is shown them.
 pub fn registry() -> Vec<Arc<dyn Tool>> {
     vec![
@@ -39,5 +51,6 @@ pub fn registry() -> Vec<Arc<dyn Tool>> {
         Arc::new(run_command::RunCommand::new()),
         Arc::new(fetch_url::FetchUrl::new()),
         Arc::new(ask_user::AskUser::new()),
+        Arc::new(spawn_subtask::SpawnSubtask::new()),
     ]
 }

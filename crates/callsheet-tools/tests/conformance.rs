@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
 callsheet_runtime::tool_conformance!(trial;
-    read_file list_files find_files search_text write_file run_command fetch_url ask_user);
+    read_file list_files find_files search_text write_file run_command fetch_url ask_user spawn_subtask);
 
 /// One long page under one address; everything else as the real adapter answers.
 struct OnePage(HttpFetch);
@@ -107,7 +107,16 @@ fn trial(name: &str) -> Trial {
 #[test]
 fn the_registry_holds_each_tool_once() {
     let names: Vec<String> = registry().iter().map(|tool| tool.spec().name.clone()).collect();
-    let expected =
-        ["read_file", "list_files", "find_files", "search_text", "write_file", "run_command", "fetch_url", "ask_user"];
+    let expected = [
+        "read_file",
+        "list_files",
+        "find_files",
+        "search_text",
+        "write_file",
+        "run_command",
+        "fetch_url",
+        "ask_user",
+        "spawn_subtask",
+    ];
     assert_eq!(names, expected);
 }

@@ -46,6 +46,10 @@ impl Evaluator<'_> {
         let again = result.error.as_deref().is_some_and(is_recoverable)
             && op.attempt < node.recovery.attempts
             && !self.run.is_spent(op);
+        let splits = || result.error.as_deref().is_some_and(|error| self.reparses(op, node, error));
+        if !again && splits() {
+            return self.ask_for_split(op, node, &result);
+        }
         if !again {
             return self.closed(op, result);
         }
@@ -59,13 +63,6 @@ impl Evaluator<'_> {
             self.keep_text(words)
         });
         Step::Again { result: self.keep(&result), issues }
-    }
-
-    fn keep_text(&self, text: String) -> crate::spec::BlobId {
-        let bytes = text.into_bytes();
-        let id = crate::spec::BlobId::of(&bytes);
-        self.kept.borrow_mut().push(bytes);
-        id
     }
 
     fn sequence_result(&self, op: &TaskOp, node: &Node, total: usize) -> TaskResult {

@@ -4,12 +4,13 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::memory::FileMatch;
 use crate::record::Plan;
 use crate::run::{Place, TaskOp};
 use crate::spec::TokenCount;
 use crate::template::{
     AccumulationFormat, Environment, FileSource, InheritContext, Kind, Missing, Node, OutputFormat, SchemaChoice,
-    TaskResult, render, resolve_task, tokens,
+    TaskResult, render, resolve_task,
 };
 
 use super::Evaluator;
@@ -31,6 +32,13 @@ pub enum Item {
     },
     /// A file by its path.
     File(String),
+    /// What an operator above looked up for all below it.
+    Looked {
+        /// What memory had to say.
+        context: String,
+        /// Files.
+        matches: Vec<FileMatch>,
+    },
 }
 
 /// An output of an earlier child.
@@ -73,6 +81,18 @@ pub struct FileWish {
     /// Files inherited with the frame.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub inherited: Vec<String>,
+    /// Files that the command printed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub printed: Vec<String>,
+    /// Why the command gave nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_error: Option<String>,
+    /// Files found by description.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub described: Vec<FileMatch>,
+    /// Fresh files: its own, and those of the operators whose frame it takes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub related: Vec<FileMatch>,
 }
 
 /// An atomic task without open placeholders: all that its handler is told. Recorded before the first call.
@@ -103,6 +123,12 @@ pub struct HandlerTask {
     pub inputs: Vec<(String, String)>,
     /// Files.
     pub files: FileWish,
+    /// What memory had to say, beside the fresh files.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub related: String,
+    /// What the lookups have to tell.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// Share of the model's window the prompt may fill.
     pub max_context_fraction: Option<f64>,
     /// Its reply is kept as it is.
@@ -141,14 +167,18 @@ impl Evaluator<'_> {
     ) -> Result<HandlerTask, Vec<Missing>> {
         let resolved = resolve_task(node, own, op.id.as_str())?;
         let text = |filled: &crate::template::Resolved| filled.as_str().to_owned();
-        let (inherited, files) = self.inherited(op, node, resolved.description.as_str());
+        let found = self.found(op);
+        let mut frame = self.inherited(op, node);
+        frame.related.extend(found.related);
+        let related = frame.context.into_iter().chain([found.context]).filter(|text| !text.is_empty());
         let (earlier, dropped_entries) = capped(self.earlier_entries(op));
         let inputs = node.inputs.iter().filter_map(|input| {
             let value = own.name(&input.name)?.value();
             (!value.is_null()).then(|| (input.name.clone(), render(&value)))
         });
         let paths: Vec<String> = resolved.paths.iter().flat_map(|path| listed(path.as_str())).collect();
-        let explicit = !self.tree.files.is_empty() && node.refs.is_some();
+        let asked = self.asked_files(op);
+        let explicit = asked.is_some() || (!self.is_spawned(op) && !self.tree.files.is_empty() && node.refs.is_some());
         let source = node.refs.as_ref().map(|refs| refs.source);
         let command = node.refs.as_ref().filter(|_| source == Some(FileSource::Command));
         let output = node.output.clone();
@@ -161,12 +191,12 @@ impl Evaluator<'_> {
             system: text(&resolved.system),
             expected_output: text(&resolved.expected_output),
             criteria: if judged { text(&resolved.criteria) } else { String::new() },
-            inherited,
+            inherited: frame.texts,
             earlier,
             dropped_entries,
             inputs: inputs.collect(),
             files: FileWish {
-                paths: if explicit { self.tree.files.clone() } else { paths },
+                paths: if explicit && asked.is_none() { self.tree.files.clone() } else { paths },
                 explicit,
                 command: command.map(|refs| self.words(&refs.command, own)).unwrap_or_default(),
                 query: if matches!(source, Some(FileSource::Description | FileSource::ContextDescription)) {
@@ -174,11 +204,29 @@ impl Evaluator<'_> {
                 } else {
                     String::new()
                 },
-                inherited: files,
+                inherited: frame.files,
+                printed: found.command,
+                command_error: found.command_error,
+                described: found.described,
+                related: frame.related,
             },
+            related: related.collect::<Vec<_>>().join("\n\n"),
+            warnings: self.lookup_warnings(op, node),
             max_context_fraction: node.limits.max_context_fraction,
             manual_xml: node.manual_xml,
         })
+    }
+
+    /// Paths that the request for a subtask gives its body: they are an explicit request of their own.
+    fn asked_files(&self, op: &TaskOp) -> Option<()> {
+        let above = self.parent(op).filter(|above| above.place.is_subtask() && op.place == Place::Body)?;
+        let (read, _) = self.request_of(above)?;
+        read.request?.file_paths.filter(|paths| !paths.is_empty()).map(drop)
+    }
+
+    /// Part of a subtask: paths given with the run are not for it.
+    pub(super) fn is_spawned(&self, op: &TaskOp) -> bool {
+        op.depth > 0
     }
 
     fn words(&self, command: &crate::template::Command, own: &Environment) -> Vec<String> {
@@ -195,55 +243,58 @@ impl Evaluator<'_> {
         }
     }
 
-    /// What a task takes of its parent's frame: texts, and paths of files.
-    fn inherited(&self, op: &TaskOp, node: &Node, description: &str) -> (Vec<Item>, Vec<String>) {
-        let offered = self.taken(op, node, description);
-        let (mut texts, mut files) = (Vec::new(), Vec::new());
-        for item in offered {
+    /// What a task takes of its parent's frame.
+    fn inherited(&self, op: &TaskOp, node: &Node) -> Frame {
+        let mut frame = Frame::default();
+        for item in self.taken(op, node) {
             match item {
-                Item::File(path) => files.push(path),
-                text @ Item::Text { .. } => texts.push(text),
+                Item::File(path) => frame.files.push(path),
+                Item::Looked { context, matches } => {
+                    frame.context.push(context);
+                    frame.related.extend(matches);
+                }
+                text @ Item::Text { .. } => frame.texts.push(text),
             }
         }
-        (texts, files)
+        frame
     }
 
-    fn taken(&self, op: &TaskOp, node: &Node, description: &str) -> Vec<Item> {
+    fn taken(&self, op: &TaskOp, node: &Node) -> Vec<Item> {
         match node.context.settings.inherit_context {
             InheritContext::None => Vec::new(),
             InheritContext::Full => self.offered(op),
             // With `file_paths` those are the subset (spec 5).
             InheritContext::Subset if node.refs.is_some() => Vec::new(),
             InheritContext::Subset => {
-                let wanted = tokens(description);
-                let mut offered = self.offered(op);
-                offered.retain(|item| {
-                    let words = match item {
-                        Item::Text { title, text } => tokens(&format!("{title} {text}")),
-                        Item::File(path) => tokens(path),
-                    };
-                    words.iter().any(|word| wanted.contains(word))
-                });
-                offered
+                let chosen = self.found(op).items;
+                let offered = self.offered(op).into_iter().enumerate();
+                offered.filter(|(index, _)| chosen.contains(index)).map(|(_, item)| item).collect()
             }
         }
     }
 
     /// The frame that surrounds a task. `call` and `cond` are transparent.
-    fn offered(&self, op: &TaskOp) -> Vec<Item> {
+    pub(super) fn offered(&self, op: &TaskOp) -> Vec<Item> {
         let Some(above) = self.parent(op) else {
             let text = Some(&self.tree.text).filter(|text| !text.is_empty());
             let text = text.map(|text| Item::Text { title: "input".to_owned(), text: text.clone() });
             return text.into_iter().chain(self.tree.files.iter().cloned().map(Item::File)).collect();
         };
         match self.node(above) {
-            Some(node) if !is_transparent(node) => self.taken(above, node, ""),
+            Some(node) if !is_transparent(node) => {
+                let mut frame = self.taken(above, node);
+                let found = self.found(above);
+                if !(found.related.is_empty() && found.context.is_empty()) {
+                    frame.push(Item::Looked { context: found.context, matches: found.related });
+                }
+                frame
+            }
             _ => self.offered(above),
         }
     }
 
     /// Outputs of earlier children that reach a task, outer ones first.
-    fn earlier_entries(&self, op: &TaskOp) -> Vec<Entry> {
+    pub(super) fn earlier_entries(&self, op: &TaskOp) -> Vec<Entry> {
         let refuses =
             |op: &TaskOp| self.node(op).is_some_and(|node| node.context.explicit.accumulate_data == Some(false));
         if refuses(op) {
@@ -252,6 +303,10 @@ impl Evaluator<'_> {
         let mut inner = op;
         let mut found = Vec::new();
         while let Some(above) = self.parent(inner) {
+            if above.place.is_subtask() {
+                inner = above;
+                continue;
+            }
             let Some(node) = self.node(above) else { break };
             if !is_transparent(node) {
                 let settings = node.context.settings;
@@ -305,6 +360,15 @@ impl Evaluator<'_> {
             _ => None,
         }
     }
+}
+
+/// The parts of a frame by kind.
+#[derive(Default)]
+struct Frame {
+    texts: Vec<Item>,
+    files: Vec<String>,
+    context: Vec<String>,
+    related: Vec<FileMatch>,
 }
 
 fn is_transparent(node: &Node) -> bool {

@@ -74,7 +74,7 @@ pub(super) fn exhausted(resource: Resource, used: f64, limit: f64, message: impl
         Resource::Cost => (Blame::User, "raise max_cost_usd"),
     };
     TaskError {
-        kind: ErrorKind::ResourceExhaustion { resource, used, limit, content: None },
+        kind: ErrorKind::ResourceExhaustion { resource, used, limit, content: None, details: None },
         message: message.into(),
         location: None,
         metrics: ResourceMetrics::default(),
@@ -85,7 +85,7 @@ pub(super) fn exhausted(resource: Resource, used: f64, limit: f64, message: impl
 /// A reply with neither text nor tool call.
 pub(super) fn invalid_output(message: impl Into<String>) -> TaskError {
     TaskError {
-        kind: ErrorKind::InvalidOutput { content: None, violations: None },
+        kind: ErrorKind::InvalidOutput { content: None, violations: None, details: None },
         message: message.into(),
         location: None,
         metrics: ResourceMetrics::default(),

@@ -273,7 +273,7 @@ enum Part {
 }
 
 /// Feedback and next input of an evaluation, from its notes, its value or its verdict.
-fn advice(result: &TaskResult) -> (String, String) {
+pub(super) fn advice(result: &TaskResult) -> (String, String) {
     let (_, verdict, _) = judged(result);
     let parsed = result.parsed_content.as_ref();
     let found = |name: &str| {

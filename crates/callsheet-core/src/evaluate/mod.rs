@@ -8,13 +8,19 @@
 mod close;
 mod context;
 mod details;
+mod evaluation;
 mod failure;
+mod graft;
 mod iterations;
 mod names;
 mod open;
 mod output;
 mod process;
+mod reparse;
 mod reply;
+mod request;
+mod seek;
+mod subtask;
 mod usage;
 
 use std::cell::RefCell;
@@ -54,6 +60,10 @@ pub fn evaluate(run: &Run, task: &Slug, moment: Moment, values: Values<'_>) -> R
     let op = run.operators().get(task).ok_or_else(|| format!("there is no task {task}"))?;
     let evaluator = Evaluator { run, tree, values, kept: RefCell::default(), known: RefCell::default() };
     let step = match moment {
+        Moment::Open if op.place.is_subtask() => evaluator.open_subtask(op),
+        Moment::Close if op.place.is_subtask() => evaluator.close_subtask(op),
+        Moment::Judge if op.reparse.is_some() => evaluator.judge_split(op),
+        Moment::Close if op.reparse.is_some() => evaluator.close_regrown(op),
         Moment::Open => evaluator.open(op),
         Moment::Judge => evaluator.judge(op),
         Moment::Close => evaluator.close(op),
@@ -80,6 +90,13 @@ impl<'a> Evaluator<'a> {
     fn keep(&self, value: &impl serde::Serialize) -> BlobId {
         // Values of the record serialise.
         let bytes = serde_json::to_vec(value).unwrap_or_default();
+        let id = BlobId::of(&bytes);
+        self.kept.borrow_mut().push(bytes);
+        id
+    }
+
+    fn keep_text(&self, text: String) -> BlobId {
+        let bytes = text.into_bytes();
         let id = BlobId::of(&bytes);
         self.kept.borrow_mut().push(bytes);
         id
@@ -140,6 +157,11 @@ impl<'a> Evaluator<'a> {
 
     /// A task that comes back with this result.
     fn closed(&self, op: &TaskOp, mut result: TaskResult) -> Step {
+        self.note_lookup(op, &mut result);
+        for near in self.run.limit_uses_of(op).iter().filter(|one| one.is_near()) {
+            // Not how much: of a time that differs from one run to the next.
+            result.notes.warn("limit_near", format!("most of {} ({}) is used", near.limit.name(), near.max));
+        }
         result.notes.metrics = self.metrics(op);
         if let Some(error) = &mut result.error {
             error.metrics = result.notes.metrics;
@@ -150,7 +172,8 @@ impl<'a> Evaluator<'a> {
         };
         // A budget that is spent above ends what it belongs to, whatever would collect the error on the way there.
         let fatal = result.error.is_some() && self.parent(op).is_some_and(|above| self.run.is_spent(above));
-        Step::Closed(Closed { status: result.status, outcome, result: self.keep(&result), fatal })
+        let response = self.response(op, &result);
+        Step::Closed(Closed { status: result.status, outcome, result: self.keep(&result), fatal, response })
     }
 
     fn failed(&self, op: &TaskOp, error: TaskError) -> Step {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::record::Plan;
 use crate::run::{Place, TaskOp};
-use crate::template::{Bound, Datum, Environment, Kind, TaskResult, Trust};
+use crate::template::{Bound, Datum, Environment, Evaluated, InputFault, Kind, TaskResult, Trust, bind_call};
 
 use super::Evaluator;
 
@@ -48,6 +48,7 @@ impl Evaluator<'_> {
         let around = match self.parent(op) {
             None => Arc::new(self.root()),
             Some(above) if op.place == Place::Body => self.called(above),
+            Some(above) if op.place == Place::Split => Arc::new(self.failed_task(above)),
             Some(above) => {
                 let own = Arc::new(self.scope(above).inner(self.names(above).bound));
                 Arc::new(own.inner(self.binds(above, &op.place)))
@@ -56,9 +57,31 @@ impl Evaluator<'_> {
         Arc::new(around.inner(self.given(op)))
     }
 
+    /// What a function template is given by the caller, with its defaults; `None`: the entry is a standard template,
+    /// which sees every variable.
+    ///
+    /// # Errors
+    /// Parameters without a value, values of wrong types.
+    pub(super) fn parameters(&self) -> Option<Result<BTreeMap<String, Bound>, InputFault>> {
+        let template = self.template(&self.tree.entry)?;
+        let params = template.params.as_ref()?;
+        let given = self.tree.variables.iter().filter(|(name, _)| params.iter().any(|param| param.name == **name));
+        let given = given.map(|(name, value)| Evaluated {
+            name: Some(name.clone()),
+            bound: Bound::json(value.clone(), Trust::Caller),
+            literal: value.is_string(),
+        });
+        let root = Arc::new(Environment::root([]));
+        let bound = bind_call(template, given.collect(), &root, &template.origin, &template.name);
+        Some(bound.map(|environment| environment.own().clone()))
+    }
+
     fn root(&self) -> Environment {
         let caller = |value: &Value| Bound::json(value.clone(), Trust::Caller);
         let variables = self.tree.variables.iter().map(|(name, value)| (name.clone(), caller(value)));
+        if let Some(Ok(parameters)) = self.parameters() {
+            return Environment::root(parameters);
+        }
         let request = ("request".to_owned(), caller(&Value::from(self.run.prompt())));
         Environment::root([request].into_iter().chain(variables))
     }
@@ -66,6 +89,10 @@ impl Evaluator<'_> {
     /// The body of a called template: a fresh root for a function template, the caller's chain for a standard one.
     fn called(&self, call: &TaskOp) -> Arc<Environment> {
         let names = self.names(call).bound;
+        if call.place.is_subtask() {
+            // A fresh root with the inputs of the request, whatever its template is (spec 12).
+            return Arc::new(Environment::root(names));
+        }
         let called = self.node(call).and_then(|node| node.template.as_deref()).and_then(|name| self.template(name));
         if called.is_some_and(crate::template::Template::is_function) {
             Arc::new(Environment::root(names))
@@ -75,7 +102,7 @@ impl Evaluator<'_> {
     }
 
     /// The read-only names of every task.
-    fn given(&self, op: &TaskOp) -> [(String, Bound); 2] {
+    pub(super) fn given(&self, op: &TaskOp) -> [(String, Bound); 2] {
         let map = |pairs: [(&str, &str); 2]| {
             let pairs = pairs.map(|(name, text)| (name.to_owned(), Bound::json(text, Trust::Author)));
             Bound { datum: Datum::Map(pairs.into_iter().collect()), trust: Trust::Author }

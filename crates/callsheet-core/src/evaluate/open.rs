@@ -29,6 +29,7 @@ impl Evaluator<'_> {
         };
         match opened {
             Ok(opened) => Step::Opened(Box::new(opened)),
+            Err(Stop::Seeks(step)) => *step,
             Err(Stop::Skipped) => {
                 let mut result = TaskResult::default();
                 result.notes.other.insert("skipped".to_owned(), Value::Bool(true));
@@ -47,7 +48,7 @@ impl Evaluator<'_> {
     fn opened(&self, op: &TaskOp, plan: Plan, names: Option<&Names>) -> Opened {
         let names = names.filter(|names| **names != Names::default()).map(|names| self.keep(names));
         let context = self.node(op).map(|node| node.context.settings).unwrap_or_default();
-        Opened { plan, names, context }
+        Opened { plan, names, context, called: None }
     }
 
     fn open_node(&self, op: &TaskOp, node: &Node) -> Result<Opened, Stop> {
@@ -58,6 +59,9 @@ impl Evaluator<'_> {
         let mut names = Names { bound: self.inputs(op, node, &scope)?.into_iter().collect(), items: Vec::new() };
         let own = scope.inner(names.bound.clone());
         let own = std::sync::Arc::new(own);
+        if let Some(step) = self.seek(op, node, &own)? {
+            return Err(Stop::Seeks(Box::new(step)));
+        }
         let plan = match &node.kind {
             Kind::Atomic => self.handler_plan(op, node, &own)?,
             Kind::Script { script, .. } => self.process_plan(op, script, &own, &node.origin).map_err(Stop::Failed)?,
@@ -100,6 +104,9 @@ impl Evaluator<'_> {
             let error = failure::failure(Reason::TemplateNotFound, "the template is not there", Details::default());
             return Err(Box::new(error));
         };
+        if let Some(Err(fault)) = self.parameters() {
+            return Err(Box::new(fault.into_error()));
+        }
         let top = self.run.operators().top().map(|op| self.scope(op)).unwrap_or_default();
         let missing = missing_before_run(template, &top, &|name| self.template(name));
         if missing.is_empty() { Ok(()) } else { Err(input_fault(missing)) }
@@ -204,7 +211,7 @@ impl Evaluator<'_> {
     }
 
     /// The nearest limit that a task or one above it sets; `max_depth` may only become smaller.
-    fn limit(&self, op: &TaskOp, of: fn(&crate::spec::TaskLimits) -> Option<u32>) -> Option<u32> {
+    pub(super) fn limit(&self, op: &TaskOp, of: fn(&crate::spec::TaskLimits) -> Option<u32>) -> Option<u32> {
         self.run.operators().ancestry(op).filter_map(|above| of(&self.node(above)?.limits)).min()
     }
 
@@ -254,10 +261,13 @@ impl Evaluator<'_> {
     }
 
     /// Without `allowed_tools`: what only reads, and with `effects="write"` what stages changes, too (spec 2.5).
-    fn default_tools(&self, node: &Node) -> Vec<String> {
+    pub(super) fn default_tools(&self, node: &Node) -> Vec<String> {
         let writes = node.approval.effects == Some(crate::template::Effects::Write);
+        // A matching task has no subtasks (spec 5).
+        let asks = node.subtype != "associative_matching";
         let offered = self.run.tools().filter(|(name, policy)| {
             *name != super::process::TOOL
+                && (asks || !self.run.operators().is_subtask_tool(name))
                 && (policy.effect == crate::spec::ToolEffect::Read || (writes && policy.stages_changes()))
         });
         offered.map(|(name, _)| name.to_owned()).collect()
@@ -270,6 +280,8 @@ const REPLY_TOKENS: u32 = 4_096;
 /// Why a task is not opened.
 enum Stop {
     Failed(Box<TaskError>),
+    /// Something is looked up first.
+    Seeks(Box<Step>),
     /// No case of a `cond` holds.
     Skipped,
 }
@@ -280,7 +292,7 @@ impl From<Box<TaskError>> for Stop {
     }
 }
 
-fn unexpected(message: &str) -> Box<TaskError> {
+pub(super) fn unexpected(message: &str) -> Box<TaskError> {
     Box::new(failure::failure(Reason::UnexpectedError, message, Details::default()))
 }
 

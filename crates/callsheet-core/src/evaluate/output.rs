@@ -106,7 +106,8 @@ impl Evaluator<'_> {
         let told = self.told(op).unwrap_or_default();
         let size = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX);
         let source = |kind, name: &str, bytes| DataSource { kind, name: name.to_owned(), bytes, truncated: false };
-        let files = shown.sources.iter().filter(|source| source.kind == DataSourceKind::File).count();
+        let is_file = |source: &&DataSource| matches!(source.kind, DataSourceKind::File | DataSourceKind::Fresh);
+        let files = shown.sources.iter().filter(is_file).count();
         let notes = &mut result.notes;
         notes.data_sources.extend(shown.sources);
         notes
@@ -114,7 +115,7 @@ impl Evaluator<'_> {
             .extend(told.inputs.iter().map(|(name, value)| source(DataSourceKind::Input, name, size(value))));
         notes.data_sources.extend(told.inherited.iter().filter_map(|item| match item {
             super::Item::Text { title, text } => Some(source(DataSourceKind::Inherited, title, size(text))),
-            super::Item::File(_) => None,
+            _ => None,
         }));
         notes.data_sources.extend(told.earlier.iter().map(|entry| {
             let bytes = size(entry.content.as_deref().unwrap_or_default());
@@ -129,7 +130,7 @@ impl Evaluator<'_> {
         }
         notes.context_files_count = u32::try_from(files).unwrap_or(u32::MAX);
         notes.template_used = Some(op.template.clone());
-        for warning in shown.warnings {
+        for warning in told.warnings.into_iter().chain(shown.warnings) {
             notes.warn("context", warning);
         }
         let criteria = Some(told.criteria).filter(|criteria| !criteria.is_empty());

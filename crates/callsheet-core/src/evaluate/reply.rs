@@ -1,7 +1,8 @@
 //! A turn of a handler: tool calls, or a final reply (spec 11, 12, 14).
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::run::SUBTASK_REQUEST;
 use crate::spec::{BlobId, ToolCall};
 use crate::template::{ReturnStatus, read_reply};
 
@@ -17,15 +18,44 @@ pub enum Said {
 /// The tool that asks a person.
 const ASK: &str = "ask_user";
 
+/// What a director asks for instead of a subtask (spec 8).
+pub(super) const EVALUATION_REQUEST: &str = "evaluation_request";
+
+/// The requests of an envelope that says `CONTINUATION`: one, or a list. Without any there is one that lacks
+/// everything, which is refused with what it lacks.
+fn requests(notes: &Map<String, Value>) -> Vec<Value> {
+    let found = notes.get("subtask_requests").or_else(|| notes.get("subtask_request"));
+    if let (None, Some(evaluation)) = (found, notes.get(EVALUATION_REQUEST)) {
+        return vec![serde_json::json!({ EVALUATION_REQUEST: evaluation })];
+    }
+    let found = match found {
+        // In XML a list is an element with children of one name.
+        Some(Value::Object(map)) if map.len() == 1 => map.values().next().filter(|value| !value.is_string()).or(found),
+        _ => found,
+    };
+    match found {
+        Some(Value::Array(list)) if !list.is_empty() => list.clone(),
+        Some(request @ Value::Object(_)) => vec![request.clone()],
+        _ => vec![Value::Object(Map::new())],
+    }
+}
+
 /// Reads a turn. `native` are calls by the provider's tool calling, with arguments that were read already. An envelope
-/// that says `WAITING` asks a person and is a call, too.
+/// that says `WAITING` asks a person and is a call, too, and one that says `CONTINUATION` asks for subtasks.
 pub fn read_turn(text: &str, native: &[ToolCall], taken: &std::collections::BTreeSet<String>, manual: bool) -> Said {
     let mut calls: Vec<ToolCall> = native.to_vec();
     if calls.is_empty() && !manual {
         let reading = read_reply(text, false);
+        if reading.envelope && reading.status == ReturnStatus::Continuation {
+            calls.extend(requests(&reading.notes).into_iter().map(|arguments| ToolCall {
+                name: SUBTASK_REQUEST.to_owned(),
+                id: String::new(),
+                arguments,
+            }));
+        }
         if reading.envelope && reading.status == ReturnStatus::Waiting {
             let question = if reading.content.trim().is_empty() { text } else { reading.content.trim() };
-            let arguments = serde_json::json!({ "question": question });
+            let arguments = serde_json::json!({ "prompt": question });
             calls.push(ToolCall { name: ASK.to_owned(), id: String::new(), arguments });
         }
     }

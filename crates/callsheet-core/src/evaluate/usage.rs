@@ -68,6 +68,9 @@ impl Evaluator<'_> {
             Cause::Configuration => {
                 failure::failure(Reason::ConfigurationError, found.reason.as_str(), Details::default())
             }
+            Cause::Subtask => self
+                .fatal_subtask(op)
+                .unwrap_or_else(|| failure::failure(Reason::SubtaskFailure, found.reason.as_str(), Details::default())),
             Cause::NoProgress => failure::halted(Halt::NoProgress, found.reason.as_str(), Details::default()),
             Cause::Other => failure::failure(Reason::LlmError, found.reason.as_str(), Details::default()),
         }

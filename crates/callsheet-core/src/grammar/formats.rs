@@ -113,7 +113,7 @@ pub fn execution() -> Form {
 
 /// A merge of several runs (spec 3.12): an execution without details files.
 pub fn merge() -> Form {
-    Form { parts: vec![summary(), document()] }
+    Form { parts: vec![summary(12, 600), document()] }
 }
 
 /// One turn of a loop for a model without native tool calling: tool calls, or the result in the form of an execution.
@@ -130,7 +130,7 @@ pub fn loop_turn(tools: &[ToolSpec]) -> Form {
 }
 
 /// A writer's execution. `files` are the existing files it may change, in any of the four ways (spec 3.9); it may also
-/// create files, or say that nothing needs to change (spec 3.11). Nothing is removed by a reply of this form.
+/// create files, delete what was shown in full, take a symbol out, or say that nothing needs to change (spec 3.11).
 pub fn write_execution(files: &[EditableFile]) -> Form {
     let fits = |file: &&EditableFile| {
         let path = file.path.as_str();
@@ -143,6 +143,8 @@ pub fn write_execution(files: &[EditableFile]) -> Form {
     };
     let path = |value: Value| Member::needed("file_path", "\n## Change details\n- **file_path** ", value);
     let fence = |name: &str, lines| Member::needed(name, "", Value::Fence { lines });
+    // A member of the twin, so that nothing is deleted without the word.
+    let remove = |label: &str| Member::needed("location", label, Value::Choice(vec!["remove".to_owned()]));
     let mut ways = Vec::new();
     let (all, whole) = (paths(false), paths(true));
     if !all.is_empty() {
@@ -151,13 +153,17 @@ pub fn write_execution(files: &[EditableFile]) -> Form {
         let last = Member::needed("end_line", "\n- **end_line** ", Value::Number);
         ways.push(("lines".to_owned(), vec![path(Value::Path(all.clone())), first, last, fence("new", 80)]));
         let places = ["replace", "replace-with-comment", "before", "after"].map(str::to_owned).to_vec();
-        let symbol = Member::needed("symbol", "\n- **ast_path** ", Value::Symbol);
+        let symbol = || Member::needed("symbol", "\n- **ast_path** ", Value::Symbol);
         let place = Member::needed("location", "\n- **location** ", Value::Choice(places));
-        ways.push(("symbol".to_owned(), vec![path(Value::Path(all)), symbol, place, fence("new", 80)]));
+        ways.push(("symbol".to_owned(), vec![path(Value::Path(all.clone())), symbol(), place, fence("new", 80)]));
+        ways.push(("remove_symbol".to_owned(), vec![path(Value::Path(all)), symbol(), remove("\n- **location** ")]));
     }
     if !whole.is_empty() {
         let keys = Part::text("\n- **complete_file** true\n- **overwrite** true");
-        ways.push(("whole_file".to_owned(), vec![path(Value::Path(whole)), keys, fence("content", 200)]));
+        ways.push(("whole_file".to_owned(), vec![path(Value::Path(whole.clone())), keys, fence("content", 200)]));
+        // One text as above, since engines that read the longest word do not go back.
+        let gone = remove("\n- **complete_file** true\n- **location** ");
+        ways.push(("delete_file".to_owned(), vec![path(Value::Path(whole)), gone]));
     }
     let keys = Part::text("\n- **complete_file** true");
     ways.push(("new_file".to_owned(), vec![path(Value::NewPath), keys, fence("content", 200)]));
@@ -168,11 +174,12 @@ pub fn write_execution(files: &[EditableFile]) -> Form {
         max: MAX_CHANGES,
         empty: "\n\n**no changes needed**".into(),
     };
-    Form { parts: vec![summary(), changes] }
+    // What was changed is in the changes: a long summary would only use up the tokens they need.
+    Form { parts: vec![summary(4, 300), changes] }
 }
 
-fn summary() -> Part {
-    Member::needed("summary", "## Result summary\n", Value::Block { lines: 12, line: 600 })
+fn summary(lines: u32, line: u32) -> Part {
+    Member::needed("summary", "## Result summary\n", Value::Block { lines, line })
 }
 
 fn document() -> Part {
@@ -186,5 +193,5 @@ fn result() -> Vec<Part> {
     ];
     // Two details files might take the same name, which a grammar cannot see.
     let details = Part::List { name: "details".into(), item: details, min: 0, max: 1, empty: String::new() };
-    vec![summary(), Part::flag("more_work_needed", "\n\n**more work needed**"), document(), details]
+    vec![summary(12, 600), Part::flag("more_work_needed", "\n\n**more work needed**"), document(), details]
 }

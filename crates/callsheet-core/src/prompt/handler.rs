@@ -20,7 +20,7 @@ pub struct HandlerPrompt {
     pub inherited: Vec<(String, String)>,
     /// Outputs of earlier tasks, one a line or block.
     pub earlier: String,
-    /// Material that was looked up.
+    /// Material that was looked up; it stands in a fence.
     pub related: String,
     /// Inputs with their values.
     pub inputs: Vec<(String, String)>,
@@ -51,7 +51,8 @@ impl HandlerPrompt {
         };
         fill.titled("inherited_context", "Inherited context", &quoted(&self.inherited));
         fill.titled("previous_outputs", "Previous outputs", &self.earlier);
-        fill.titled("related_material", "Related material", &self.related);
+        let related = if self.related.is_empty() { String::new() } else { crate::sheet::fence("text", &self.related) };
+        fill.titled("related_material", "Related material", related.trim_end());
         fill.titled("inputs", "Inputs", &quoted(&self.inputs));
         fill.titled("task", "Task", &self.task);
         fill.titled("expected_output", "Expected output", &self.expected);

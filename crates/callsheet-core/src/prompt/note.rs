@@ -82,6 +82,52 @@ notes! {
     ToolRefused = "tool_refused" ["tool"],
     /// The declared form of a handler's output is JSON; `schema` says which.
     OutputJson = "output_json" ["schema"],
+    /// A request for a subtask lacks a field (spec "Templates" 12).
+    SubtaskMissing = "subtask_missing" ["field"],
+    /// A field of a request for a subtask has a wrong type.
+    SubtaskValue = "subtask_value" ["field", "found", "expected"],
+    /// A request for a subtask names no operator.
+    SubtaskType = "subtask_type" ["found", "types"],
+    /// A request for a subtask wants to nest deeper than it may.
+    SubtaskMaxDepth = "subtask_max_depth" ["found", "limit"],
+    /// A hint of a request that leads nowhere.
+    SubtaskHint = "subtask_hint" ["hint"],
+    /// A tool of a request that is not known.
+    SubtaskTool = "subtask_tool" ["tool"],
+    /// Settings of a request that exclude each other.
+    SubtaskContext = "subtask_context" [],
+    /// Inputs of a request that the chosen template does not take.
+    SubtaskInputs = "subtask_inputs" ["template", "fault"],
+    /// A request of a task whose tools hold none that asks for subtasks.
+    SubtaskForbidden = "subtask_forbidden" [],
+    /// A request that names a template which is not there.
+    SubtaskUnknown = "subtask_unknown" ["name", "near"],
+    /// A request for an operator other than atomic that names no template.
+    SubtaskUnnamed = "subtask_unnamed" ["type", "near"],
+    /// The message of a refused request; `faults` are all that is wrong, one a line.
+    SubtaskRefused = "subtask_refused" ["faults"],
+    /// The message of a subtask that failed.
+    SubtaskFailed = "subtask_failed" ["message"],
+    /// The message of a request below the last depth.
+    SubtaskTooDeep = "subtask_too_deep" ["limit"],
+    /// The message of a request that repeats a task above it.
+    SubtaskCycle = "subtask_cycle" ["task"],
+    /// The message that answers a reply with `CONTINUATION`.
+    SubtaskResult = "subtask_result" ["result"],
+    /// The answer to a split that holds no task tree (spec "Templates" 11).
+    ReparseNoXml = "reparse_no_xml" [],
+    /// An operator that a split may not use.
+    ReparseOperator = "reparse_operator" ["operator"],
+    /// A part of a split with wider effects than the failed task.
+    ReparseWrites = "reparse_writes" ["operator"],
+    /// A part of a split with wider tools than the failed task.
+    ReparseTool = "reparse_tool" ["tool"],
+    /// A name that nothing binds in a split.
+    ReparseUnknown = "reparse_unknown" ["name"],
+    /// A request for an evaluation of another task (spec "Templates" 8).
+    EvaluationOutside = "evaluation_outside" [],
+    /// Behind the catalog: templates whose words are those of the request (spec "Templates" 10).
+    TemplateSuggestions = "template_suggestions" ["names"],
     /// The output of a call that failed by a defect of a tool; what it was is for people and logs.
     ToolDefect = "tool_defect" ["tool"],
     /// In place of tool instructions for a skill without tools.

@@ -9,7 +9,7 @@ use crate::spec::{BlobId, ExecRunId, RunId, Settings, Slug, ToolCall};
 
 use super::{
     Answer, CallFault, CallKey, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, PromptFile, ReferenceStage,
-    ResultParts, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
+    ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
 };
 
 /// Where an adopted list came from.
@@ -282,14 +282,31 @@ pub enum Event {
         /// What it gave.
         step: Step,
     },
+    /// Context of a task of the tree was looked up (spec "Templates" 5, 13).
+    ContextRetrieved {
+        /// Task.
+        task: Slug,
+        /// Number of the lookup, as in the effect. Written as `number`: `n` is the fact's own.
+        #[serde(rename = "number")]
+        n: u32,
+        /// What came of it.
+        retrieval: Retrieval,
+        /// The index was searched and holds nothing: told once a run.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        empty_index: bool,
+    },
     /// Prompt templates are used for the first time in this run, or with another text than before (spec 8.1). Recorded
     /// before the calls that use them; a resume records those that changed.
     PromptsUsed {
         /// Where each came from and the hash of its text, by key.
         prompts: BTreeMap<String, PromptFile>,
     },
-    /// Most of a limit of the run is used. Recorded once for each limit and bound, so that viewers tell it once.
+    /// Most of a limit of the run, or of a task of its tree, is used. Recorded once for each limit and bound, so that
+    /// viewers tell it once.
     LimitNear {
+        /// The task of the tree; `None`: the run.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        task: Option<Slug>,
         /// The limit, by the name a person sets it by.
         limit: String,
         /// Used, in the unit of the limit (seconds for times).

@@ -36,6 +36,19 @@ pub struct Tree {
     pub sources: BTreeMap<String, BlobId>,
     /// The date of the run, `YYYY-MM-DD`.
     pub date: String,
+    /// Registered tools that ask for a subtask, by name (spec 12, 14).
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub subtask_tools: BTreeMap<String, SubtaskTool>,
+}
+
+/// A registered tool whose calls become requests for a subtask (spec 14).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SubtaskTool {
+    /// What a model reads of it.
+    pub description: String,
+    /// Templates or tags that its subtasks are matched with.
+    pub template_hints: Vec<String>,
 }
 
 /// What a task became when it was opened: its inputs are bound, its texts filled.
@@ -48,6 +61,9 @@ pub struct Opened {
     pub names: Option<BlobId>,
     /// Its context settings in force.
     pub context: Settings,
+    /// The template that runs below it, as the request for it changed it; `None`: what the tree says (spec 12).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub called: Option<Box<Template>>,
 }
 
 /// What an opened task goes through.
@@ -108,12 +124,35 @@ pub struct Closed {
     /// It fails whatever is above it: a budget of an ancestor is spent, or a person stopped it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub fatal: bool,
+    /// Of a subtask: what the model that asked for it is told (spec 12).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub response: Option<BlobId>,
+}
+
+/// How looking for the context of a task came out.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Retrieval {
+    /// What was found, as JSON.
+    Found(BlobId),
+    /// The lookup failed.
+    Failed {
+        /// Why.
+        message: String,
+        /// What was found all the same, as JSON.
+        partial: BlobId,
+    },
 }
 
 /// What an evaluation gave.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
+    /// Before the task can be opened something is to be found for it: the request as JSON (spec 5, assembly).
+    Seeks {
+        /// The request.
+        request: BlobId,
+    },
     /// The task is opened.
     Opened(Box<Opened>),
     /// A loop goes on with another iteration.
@@ -125,6 +164,18 @@ pub enum Step {
         /// What the new handler is told of the earlier error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         issues: Option<BlobId>,
+    },
+    /// The failed handler's task is to be split by a model (spec 11).
+    Reparse {
+        /// The result of the failed attempt, as JSON.
+        result: BlobId,
+        /// The template that asks for the split.
+        ask: Box<Template>,
+    },
+    /// The split was checked and runs in the place of the failed task.
+    Regrown {
+        /// What runs.
+        called: Box<Template>,
     },
     /// The task has come back.
     Closed(Closed),

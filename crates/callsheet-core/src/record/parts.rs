@@ -64,6 +64,13 @@ pub enum EffectKey {
         /// Counts the evaluations of this task over the whole log.
         n: u32,
     },
+    /// Looking up the context of a task of a tree.
+    Retrieve {
+        /// Task.
+        task: Slug,
+        /// Counts the lookups of this task over the whole log.
+        n: u32,
+    },
     /// A gate.
     Gate(Gate),
     /// A question of a tool to a person.
@@ -473,4 +480,12 @@ pub enum ToolRecord {
     Changes(ChangeSet),
     /// A question to a person; the answer becomes the output.
     Question(String),
+    /// The result of the whole task: the call ran a template in a run of its own (spec "Templates" 16).
+    Result {
+        /// Document and summary.
+        result: Box<ResultParts>,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed: Option<String>,
+    },
 }

@@ -130,8 +130,8 @@ pub struct ReadContext {
     pub current: Option<Task>,
     /// `http(s)` references may be used.
     pub allow_http: bool,
-    /// A current file is set.
-    pub has_current_file: bool,
+    /// Path of the file the person has open.
+    pub current_file: Option<String>,
     /// Per-prompt token budget for `over-budget` (spec 5.8).
     pub prompt_budget: u32,
     /// Per-reference token budget.

@@ -41,15 +41,26 @@ pub enum ProblemKind<'a> {
     },
 }
 
-/// How far a limit of the run is used, for telling at the warning threshold.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// How far a limit of the run, or of one task of its tree, is used, for telling at the warning threshold.
+#[derive(Clone, Debug, PartialEq)]
 pub struct LimitUse {
+    /// The task of the tree whose limit it is; `None`: the run's.
+    pub task: Option<Slug>,
     /// Which.
     pub limit: Limit,
     /// Used, in the unit of the limit (seconds for times).
     pub used: f64,
     /// The limit.
     pub max: f64,
+    /// The share of it from which on it is told.
+    pub threshold: f64,
+}
+
+impl LimitUse {
+    /// Whether so much of it is used that it is told.
+    pub fn is_near(&self) -> bool {
+        self.used > 0.0 && self.used >= self.max * self.threshold
+    }
 }
 
 impl Run {

@@ -1,7 +1,7 @@
 //! What a run owes the world, derived from its state alone.
 
 use crate::record::{CallKey, ChangeSet, EffectKey, Gate, Outcome, ReferenceStage};
-use crate::spec::{ExecRunId, Slug, ToolCall};
+use crate::spec::{BlobId, ExecRunId, Slug, ToolCall};
 
 /// A model call to make, with what the driver cannot read off the run's state by its key.
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +63,15 @@ pub enum Effect {
         /// What is asked.
         moment: super::Moment,
     },
+    /// Look up the context of a task of the tree; record `ContextRetrieved`. Holds no slot: it delays no other task.
+    Retrieve {
+        /// Task.
+        task: Slug,
+        /// Counts the lookups of this task.
+        n: u32,
+        /// The request, as JSON.
+        request: BlobId,
+    },
     /// Ask a person at a gate; record `GateAnswered`, or `RunWaiting` when nobody can be asked.
     AskApproval(Gate),
     /// Put a tool's question to a person; record `QuestionAnswered`, or `RunWaiting`.
@@ -114,6 +123,7 @@ impl Effect {
             }
             Self::MergeByCode { task, n } => EffectKey::Merge { task: task.clone(), n: *n },
             Self::Evaluate { task, n, .. } => EffectKey::Evaluate { task: task.clone(), n: *n },
+            Self::Retrieve { task, n, .. } => EffectKey::Retrieve { task: task.clone(), n: *n },
             Self::AskApproval(gate) => EffectKey::Gate(gate.clone()),
             Self::AskPerson { task, run, call, .. } => {
                 EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }

@@ -1,7 +1,7 @@
 //! Execution of a task (spec 10): building its runs, ending them, merging them.
 
 use crate::record::{CallKey, EffectKey, ResultParts};
-use crate::spec::{ExecRunId, MergePolicy, Reference, Slug, ToolCall};
+use crate::spec::{ExecRunId, MergePolicy, Reference, SkillMode, Slug, ToolCall};
 
 use super::{Attempts, ExecRun, Failure, Merge, Reject, Run, RunInput, State, TaskRun, ToolRun, limits};
 
@@ -225,6 +225,13 @@ fn plan_runs(task: &TaskRun) -> Vec<PlannedRun> {
         all().into_iter().partition(|reference| reference.target.is_shared());
     if task.is_loop() {
         return vec![(ExecRunId::new("loop"), all(), Vec::new())];
+    }
+    let template = task.skill.as_ref().filter(|skill| skill.mode == SkillMode::Template);
+    if let Some(name) = template.and_then(|skill| skill.tools.first()).filter(|_| calls.is_empty()) {
+        // Without required inputs there is nothing to refine, and no call yet.
+        let arguments = serde_json::Value::Object(serde_json::Map::new());
+        let call = ToolCall { name: name.clone(), id: format!("{name}-1"), arguments };
+        return vec![(ExecRunId::new("tool-1"), all(), vec![call])];
     }
     if !calls.is_empty() && !combined {
         let runs = calls.iter().enumerate();

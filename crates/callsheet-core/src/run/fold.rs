@@ -7,6 +7,16 @@ use super::{Failure, Reject, Run, Stage, State};
 
 impl Run {
     pub(super) fn fold(&mut self, event: &Event, at: u64) -> Result<(), Reject> {
+        let steers = matches!(
+            event,
+            Event::RunContinued { .. }
+                | Event::TaskRetried { .. }
+                | Event::TaskDropped { .. }
+                | Event::ListAdopted { .. }
+        );
+        if steers && self.operators.tree().is_some() {
+            return Err(Reject::RunsTemplate);
+        }
         if let Some(folded) = self.fold_at_any_stage(event, at) {
             return folded;
         }
@@ -47,12 +57,15 @@ impl Run {
             }
             Event::TreeAdopted { tree } => self.tree_adopted(tree),
             Event::Evaluated { task, n, step } => self.tree_evaluated(task, *n, step),
+            Event::ContextRetrieved { task, n, retrieval, empty_index } => {
+                self.context_retrieved(task, *n, retrieval, *empty_index)
+            }
             Event::PromptsUsed { prompts } => {
                 self.told.used(prompts);
                 Ok(())
             }
-            Event::LimitNear { limit, max, .. } => {
-                self.told.near(limit, *max);
+            Event::LimitNear { task, limit, max, .. } => {
+                self.told.near(task.as_ref(), limit, *max);
                 Ok(())
             }
             Event::CancelRequested => self.cancel(),

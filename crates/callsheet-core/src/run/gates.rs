@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::record::{Answer, ChangeSet, EffectKey, Gate, GateKind, Outcome, RefusedPart, Verdict};
-use crate::spec::{ApprovalMode, Slug, ToolEffect};
+use crate::spec::{ApprovalMode, ExecRunId, Slug, ToolEffect};
 
 use super::steps::Advance;
 use super::task::{SetKey, SetStage};
@@ -70,15 +70,23 @@ impl Run {
             if self.in_flight.contains(&key) {
                 continue;
             }
-            let n = self.next_gate();
+            let agreed = self.argv_of(&slug, &run, &id).is_some_and(|argv| self.approved_argv.contains(&argv));
+            let state = if agreed { ToolState::Approved } else { ToolState::Gated(self.next_gate()) };
             if let Some(call) =
                 self.tasks.get_mut(&slug).and_then(|task| task.run_mut(&run)).and_then(|run| run.call_mut(&id))
             {
-                call.state = ToolState::Gated(n);
+                call.state = state;
                 moved = true;
             }
         }
         moved
+    }
+
+    /// The words of a process of a template: an approval holds for the same ones in the whole run (spec "Templates" 8).
+    fn argv_of(&self, task: &Slug, run: &ExecRunId, call: &str) -> Option<String> {
+        let task = self.tasks.get(task).filter(|task| task.is_process())?;
+        let argv = task.run(run)?.call(call)?.call.arguments.get("argv")?;
+        Some(argv.to_string())
     }
 
     /// A call whose tool does not only read, unless it only stages a change set, which has a gate of its own.
@@ -136,6 +144,9 @@ impl Run {
             }
             GateKind::BeforeCall { task, run, call } => {
                 let verdict = single(gate, task, answer)?;
+                if verdict.is_ok() {
+                    self.approved_argv.extend(self.argv_of(task, run, call));
+                }
                 let open = self.tasks.get_mut(task).and_then(|task| task.run_mut(run));
                 match (verdict, open.and_then(|run| run.call_mut(call))) {
                     (Ok(()), Some(call)) => call.state = ToolState::Approved,

@@ -217,8 +217,12 @@ pub(super) fn task_timeout_ms(run: &Run, task: &TaskRun) -> u64 {
     u64::from(own.unwrap_or(run.settings.limits.timeout_seconds)).saturating_mul(1_000)
 }
 
+/// A process ends itself at its time, tells what it said, and is killed 5 s later if it does not (spec "Templates" 8).
+const PROCESS_GRACE_MS: u64 = 15_000;
+
 pub(super) fn task_time_is_over(run: &Run, task: &TaskRun) -> bool {
-    task.clock.spent_ms(run.now) >= task_timeout_ms(run, task)
+    let grace = if task.is_process() { PROCESS_GRACE_MS } else { 0 };
+    task.clock.spent_ms(run.now) >= task_timeout_ms(run, task).saturating_add(grace)
 }
 
 /// Milliseconds that an effect may take: what is left of the task's time and of the run's. The plan and iteration
@@ -250,27 +254,49 @@ pub(super) fn turn(exec: &ExecRun) -> u32 {
     u32::try_from(exec.turns.len()).unwrap_or(u32::MAX).saturating_add(1)
 }
 
-/// Whether so much of a limit is used that viewers are told.
-pub(super) fn is_near(run: &Run, one: &LimitUse) -> bool {
-    one.used > 0.0 && one.used >= one.max * run.settings.limits.warning_threshold
-}
-
 /// How far the limits of the run are used.
 pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
     let limits = &run.settings.limits;
-    let mut uses =
-        vec![LimitUse { limit: Limit::MaxCalls, used: f64::from(run.totals.calls), max: f64::from(limits.max_calls) }];
-    // Counts stay far below 2^53, where this would lose precision.
-    #[allow(clippy::cast_precision_loss)]
-    let number = |value: u64| value as f64;
+    let one = |limit, used, max| LimitUse { task: None, limit, used, max, threshold: limits.warning_threshold };
+    let mut uses = vec![one(Limit::MaxCalls, f64::from(run.totals.calls), f64::from(limits.max_calls))];
     if let Some(max) = limits.max_tokens {
-        uses.push(LimitUse { limit: Limit::MaxTokens, used: number(run.totals.tokens()), max: number(max) });
+        uses.push(one(Limit::MaxTokens, number(run.totals.tokens()), number(max)));
     }
     if let Some(max) = limits.max_cost_usd {
-        uses.push(LimitUse { limit: Limit::MaxCost, used: run.totals.cost_usd, max });
+        uses.push(one(Limit::MaxCost, run.totals.cost_usd, max));
     }
     if let Some(max) = limits.run_timeout_seconds {
-        uses.push(LimitUse { limit: Limit::RunTimeout, used: number(run.busy_ms()) / 1_000.0, max: number(max) });
+        uses.push(one(Limit::RunTimeout, number(run.busy_ms()) / 1_000.0, number(max)));
     }
     uses
+}
+
+/// How far the limits of one task of the tree are used: those it sets itself, and the turns of a handler.
+pub(super) fn uses_of(run: &Run, op: &super::TaskOp) -> Vec<LimitUse> {
+    let Some(node) = run.operators.tree().and_then(|tree| run.operators.node(tree, op)) else { return Vec::new() };
+    let limits = &node.limits;
+    let threshold = limits.warning_threshold.unwrap_or(run.settings.limits.warning_threshold);
+    let mut uses = Vec::new();
+    let mut put = |limit, used, max: Option<f64>| {
+        uses.extend(max.map(|max| LimitUse { task: Some(op.id.clone()), limit, used, max, threshold }));
+    };
+    put(Limit::TaskCalls, f64::from(op.spent.calls), limits.max_calls.map(f64::from));
+    put(Limit::TaskTokens, number(op.spent.tokens()), limits.max_tokens.map(number));
+    put(Limit::MaxCost, op.spent.cost_usd, limits.max_cost_usd);
+    let seconds = number(op.clock.spent_ms(run.now)) / 1_000.0;
+    put(Limit::TaskTimeout, seconds, limits.timeout_seconds.map(f64::from));
+    let leaf = op.leaf().and_then(|slug| run.task(&slug)).filter(|task| task.is_handler());
+    if let Some(task) = leaf {
+        let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
+        let turns = task.runs.iter().map(|exec| exec.turns.len()).max().unwrap_or(0);
+        let max = own.unwrap_or(run.settings.limits.max_turns);
+        put(Limit::MaxTurns, f64::from(u32::try_from(turns).unwrap_or(u32::MAX)), Some(f64::from(max)));
+    }
+    uses
+}
+
+/// Counts stay far below 2^53, where this would lose precision.
+#[allow(clippy::cast_precision_loss)]
+fn number(value: u64) -> f64 {
+    value as f64
 }

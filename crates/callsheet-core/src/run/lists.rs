@@ -61,6 +61,9 @@ impl Run {
             let goals = Goals { text: list.goals.text.clone(), ..list.goals };
             self.former_goals.push(std::mem::replace(&mut self.goals, goals));
         }
+        // The sheet shows every mark, so a person takes one back by deleting it.
+        self.no_longer_relevant.clear();
+        self.mark_irrelevant(list);
         self.replace_tasks(list, issues, true)?;
         self.pass = Pass::default();
         self.unblock(true);
@@ -100,6 +103,14 @@ impl Run {
         self.goals = goals;
         self.list_adopted = true;
         self.remarks.clone_from(&list.remarks);
+        if *origin == ListOrigin::Host {
+            self.no_longer_relevant.clear();
+        }
+        self.mark_irrelevant(list);
+    }
+
+    /// What was marked as no longer relevant (spec 5.10): a reply only adds marks.
+    fn mark_irrelevant(&mut self, list: &ListAdopted) {
         for link in &list.no_longer_relevant {
             if !self.no_longer_relevant.contains(link) {
                 self.no_longer_relevant.push(link.clone());

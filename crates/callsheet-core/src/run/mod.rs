@@ -63,7 +63,7 @@ pub use access::{LimitUse, Problem, ProblemKind};
 pub use attempts::Attempts;
 pub use effect::{Asked, Effect};
 pub use limits::Limit;
-pub use operators::{Moment, OpState, Operators, Place, Spent, TaskOp, Work};
+pub use operators::{Moment, OpState, Operators, Place, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, Spent, TaskOp, Work};
 pub use reject::Reject;
 pub use state::{Stage, State, Stopwatch};
 pub use task::{
@@ -109,6 +109,8 @@ pub struct Run {
     operators: Operators,
     before_run: Option<Gate>,
     writer_approval: bool,
+    /// Words of processes that a person approved.
+    approved_argv: BTreeSet<String>,
     gates: u32,
     sets: BTreeMap<SetKey, PendingSet>,
     plan: Attempts,

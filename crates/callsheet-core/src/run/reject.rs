@@ -38,6 +38,9 @@ pub enum Reject {
     /// The stage of the run takes no edit.
     #[error("the run takes no edit now")]
     NotEditable,
+    /// A run of a template follows its recorded tree: it has no sheet to edit, to take tasks off or to follow up.
+    #[error("a run of a template takes no edit, retry, drop or follow-up; run the template again")]
+    RunsTemplate,
     /// Changes of the task are being written; nothing starts anew before they are on disk or refused.
     #[error("changes of {0} are being applied")]
     Applying(Slug),

@@ -36,6 +36,8 @@ pub enum Cause {
     Configuration,
     /// Equal turns in a row (spec "Templates" 9).
     NoProgress,
+    /// A subtask that failed because a budget above it is spent (spec "Templates" 12).
+    Subtask,
 }
 
 /// A reference check that is owed.

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use crate::record::PromptFile;
+use crate::spec::Slug;
 
 use super::{LimitUse, Run, Stage, limits};
 
@@ -13,7 +14,7 @@ pub(super) struct Told {
     /// Prompt files by key.
     prompts: BTreeMap<String, PromptFile>,
     /// Limits by name, with the bound they had.
-    limits: BTreeMap<String, f64>,
+    limits: BTreeMap<(Option<Slug>, String), f64>,
 }
 
 impl Told {
@@ -21,8 +22,8 @@ impl Told {
         self.prompts.extend(prompts.iter().map(|(key, file)| (key.clone(), file.clone())));
     }
 
-    pub fn near(&mut self, limit: &str, max: f64) {
-        self.limits.insert(limit.to_owned(), max);
+    pub fn near(&mut self, task: Option<&Slug>, limit: &str, max: f64) {
+        self.limits.insert((task.cloned(), limit.to_owned()), max);
     }
 }
 
@@ -32,14 +33,24 @@ impl Run {
         &self.told.prompts
     }
 
-    /// Limits of the run that are used up to the warning threshold and that nobody was told of. One that was raised
+    /// Limits of the run, and of the open tasks of its tree (spec "Templates" 9), that are used up to the warning threshold and that nobody was told of. One that was raised
     /// since is told again when the new bound is near.
     pub fn limits_near(&self) -> Vec<LimitUse> {
         if matches!(self.stage, Stage::Empty | Stage::Concluded(_)) {
             return Vec::new();
         }
-        let mut near = limits::uses(self);
-        near.retain(|one| limits::is_near(self, one) && self.told.limits.get(one.limit.name()) != Some(&one.max));
+        let open = self.operators.iter().filter(|op| op.opened.is_some() && op.closed.is_none());
+        let mut near: Vec<LimitUse> =
+            limits::uses(self).into_iter().chain(open.flat_map(|op| limits::uses_of(self, op))).collect();
+        near.retain(|one| {
+            let key = (one.task.clone(), one.limit.name().to_owned());
+            one.is_near() && self.told.limits.get(&key) != Some(&one.max)
+        });
         near
+    }
+
+    /// How far the limits of a task of the tree are used.
+    pub fn limit_uses_of(&self, op: &super::TaskOp) -> Vec<LimitUse> {
+        limits::uses_of(self, op)
     }
 }

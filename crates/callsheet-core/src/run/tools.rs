@@ -1,6 +1,6 @@
 //! Facts about tool calls, questions and change sets (spec 3.10, 10.4).
 
-use crate::record::{ChangeSet, EffectKey, ToolRecord};
+use crate::record::{ChangeSet, EffectKey, ResultParts, ToolRecord};
 use crate::reply::Issue;
 use crate::spec::{BlobId, ExecRunId, Slug, ToolEffect};
 
@@ -32,6 +32,11 @@ impl Run {
                 ToolState::Done(ToolOutput::Text { blob: blob.clone(), error: *error })
             }
             ToolRecord::Question(question) => ToolState::Asking(question.clone()),
+            ToolRecord::Result { result, failed } => {
+                self.whole_result(task, run, result, failed.as_deref());
+                let blob = result.document.clone().unwrap_or_else(|| BlobId::of(b""));
+                ToolState::Done(ToolOutput::Text { blob, error: failed.is_some() })
+            }
             ToolRecord::Changes(changes) => {
                 let source = SetSource::Call(call.to_owned());
                 ToolState::Staged(self.stage_changes(task, run, source, changes.clone()))
@@ -42,6 +47,23 @@ impl Run {
             tool.ms = tool.ms.saturating_add(ms);
         }
         Ok(())
+    }
+
+    /// The call was the whole work of its run: there is nothing to interpret.
+    fn whole_result(&mut self, task: &Slug, run: &ExecRunId, result: &ResultParts, failed: Option<&str>) {
+        let world = self.world;
+        let Some(exec) = self.tasks.get_mut(task).and_then(|task| task.run_mut(run)) else { return };
+        match failed {
+            Some(reason) => {
+                exec.failure = Some(Failure { reason: reason.to_owned(), ..Failure::default() });
+            }
+            None => {
+                exec.result = Some(result.clone());
+                exec.finished = true;
+                exec.finished_world = world;
+            }
+        }
+        exec.attempts.close();
     }
 
     /// Open questions: task, run, call.

@@ -44,7 +44,7 @@ impl<'a> Unit<'a> {
 pub(super) struct Owing {
     /// Work, and whether it is in flight.
     pub work: Vec<(Effect, bool)>,
-    /// A gate or a question waits.
+    /// A gate or a question waits, or a subtask runs.
     pub person: bool,
 }
 
@@ -238,6 +238,7 @@ impl Run {
             }
             Stage::Prepare | Stage::Pass | Stage::Operate | Stage::Iterate | Stage::Continue => {
                 let mut desk = Desk::new(self);
+                desk.effects.extend(self.retrievals());
                 for effect in self.evaluations() {
                     if !desk.has_slot() {
                         break;
@@ -286,7 +287,8 @@ impl Run {
         let check = (passing && task.check.is_some()).then_some(Unit::Check(task));
         let refines = task.state == State::Refining && (passing || task.refine.admitted);
         let refine = refines.then_some(Unit::Refine(task));
-        let executes = passing && task.is_executing();
+        // A follow-up, or other settings, may have taken back the approval it began with.
+        let executes = passing && task.is_executing() && self.is_approved(task);
         let runs = task.runs.iter().filter(move |run| executes && !run.is_ended());
         let merge = task.merge.iter().filter(move |_| executes);
         let executions = runs.map(|run| Unit::Execute(task, run)).chain(merge.map(|merge| Unit::Merge(task, merge)));
@@ -386,6 +388,8 @@ impl Run {
             owing.work.push(self.ask_or_read(Phase::Execute, Some(task), Some(run), &run.attempts));
             return owing;
         }
+        // Subtasks are tasks of their own; the conversation waits for them without a slot.
+        owing.person |= self.is_waiting_for_subtasks(run);
         for call in self.callable(run) {
             match call.state {
                 ToolState::Gated(_) | ToolState::Asking(_) => owing.person = true,
@@ -408,7 +412,8 @@ impl Run {
     /// Calls of a run that may be made now: in order, calls that only read beside each other, any other alone.
     pub(super) fn callable<'a>(&self, run: &'a ExecRun) -> Vec<&'a ToolRun> {
         let mut callable = Vec::new();
-        for call in run.calls.iter().filter(|call| call.output().is_none()) {
+        let asked = run.calls.iter().filter(|call| call.output().is_none());
+        for call in asked.filter(|call| !self.operators.is_subtask_tool(&call.call.name)) {
             if self.policy(&call.call.name).effect == ToolEffect::Read {
                 callable.push(call);
                 continue;
@@ -419,6 +424,11 @@ impl Run {
             break;
         }
         callable
+    }
+
+    fn is_waiting_for_subtasks(&self, run: &ExecRun) -> bool {
+        let mut open = run.calls.iter().filter(|call| call.output().is_none());
+        open.any(|call| self.operators.is_subtask_tool(&call.call.name))
     }
 
     /// What is known of a tool (spec 11.1).

@@ -1,5 +1,7 @@
 //! Link targets (spec 5.1-5.3): text to [`Target`] with all aliases, and back. What exists is checked elsewhere.
 
+use std::collections::BTreeSet;
+
 use crate::spec::{Fragment, PlanPart, Reference, Target};
 
 use super::names::{heading_key, slug_of};
@@ -48,6 +50,12 @@ pub fn link_target(target: &Target) -> String {
         Target::Http(url) => url.replace(' ', "%20").replace('(', "%28").replace(')', "%29"),
         other => other.to_string(),
     }
+}
+
+/// Whether what a reference means was listed as no longer relevant, itself or as a part of what was (spec 5.10).
+pub fn is_restricted(target: &Target, listed: &BTreeSet<String>) -> bool {
+    let holds = |target: &Target| listed.contains(&link_target(target));
+    holds(target) || target.whole().is_some_and(|whole| holds(&whole))
 }
 
 /// A reference as a Markdown link.

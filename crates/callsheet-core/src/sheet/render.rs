@@ -1,10 +1,10 @@
 //! Tasks, lists and saved sheets as Markdown (spec 3.4, 9). Law of spec 4.1: reading a rendering gives the same value
 //! back without repairs, so every value that could be misread stands in a fence that it cannot close.
 
-use crate::spec::{Goals, Task, TaskList};
+use crate::spec::{Goals, Reference, Task, TaskList};
 
 use super::fence::fence;
-use super::reference::link;
+use super::reference::{link, parse_target};
 
 /// Tokens of an `Output` line (spec 9).
 const OUTPUT_TOKENS: usize = 400;
@@ -94,13 +94,26 @@ pub fn render_plan(list: &TaskList) -> String {
     format!("{}{}", render_goals(&list.goals), render_list(list))
 }
 
-/// The saved sheet (spec 3.4): prompt first, finished tasks with their summaries last.
-pub fn render_sheet(prompt: &str, list: &TaskList, completed: &[(&Task, &str)]) -> String {
+/// The saved sheet (spec 3.4): prompt first, then the plan, what is no longer relevant (canonical targets, spec 5.10),
+/// and finished tasks with their summaries last.
+pub fn render_sheet(
+    prompt: &str,
+    list: &TaskList,
+    no_longer_relevant: &[String],
+    completed: &[(&Task, &str)],
+) -> String {
     let mut out = String::new();
     if !prompt.is_empty() {
         out.push_str(&format!("## Original prompt\n{}\n\n", fence("text", prompt)));
     }
     out.push_str(&render_plan(list));
+    if !no_longer_relevant.is_empty() {
+        out.push_str("## No longer relevant\n");
+        for target in no_longer_relevant.iter().filter_map(|text| parse_target(text).ok()) {
+            out.push_str(&format!("- {}\n", link(&Reference { title: String::new(), target })));
+        }
+        out.push('\n');
+    }
     if !completed.is_empty() {
         out.push_str("## Completed tasks\n");
         for (task, summary) in completed {

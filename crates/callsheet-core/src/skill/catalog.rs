@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::spec::{Skill, SkillSource};
+use crate::spec::{Skill, SkillMode, SkillSource};
 
 use super::issue::{SkillIssue, SkillSeverity};
 use super::suggest::{fold, suggest};
@@ -78,6 +78,27 @@ impl Catalog {
         }
         catalog.look_alikes(&mut issues);
         (catalog, issues)
+    }
+
+    /// Templates among the skills; of equal names the template is taken, and told (T519).
+    pub fn with_templates(mut self, templates: Vec<Skill>) -> (Self, Vec<SkillIssue>) {
+        let mut issues = Vec::new();
+        for template in templates {
+            if let Some(skill) = self.skills.get(&template.name) {
+                issues.push(issue(
+                    SkillSeverity::Notice,
+                    &template.source,
+                    format!("T519: the template \"{}\" replaces the skill in {}", template.name, skill.source.path),
+                    "`skill:NAME` and `template:NAME` say which is meant",
+                ));
+                let source = skill.source.clone();
+                let own = Skill { name: format!("skill:{}", skill.name), ..skill.clone() };
+                self.replaced.entry(template.name.clone()).or_default().push(source);
+                self.skills.insert(own.name.clone(), own);
+            }
+            self.skills.insert(template.name.clone(), template);
+        }
+        (self, issues)
     }
 
     /// Warns of names that a reader of replies cannot tell apart (repair `skill-near`).
@@ -158,13 +179,18 @@ impl Catalog {
         lines.extend(skills.map(|skill| CatalogLine {
             name: &skill.name,
             description: &skill.description,
-            tools: &skill.policy.tools,
+            // The tool of a template is the template.
+            tools: if is_template(skill) { &[] } else { &skill.policy.tools },
             writes: skill.policy.writer.is_some(),
-            template: false,
+            template: is_template(skill),
         }));
         lines.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
         render_lines(&lines)
     }
+}
+
+fn is_template(skill: &Skill) -> bool {
+    skill.policy.mode == SkillMode::Template
 }
 
 /// Lines of a catalog, in the order given, joined by line feeds.

@@ -121,6 +121,18 @@ impl Target {
         }
     }
 
+    /// What this is a part of: the file of a fragment, the output that a section or a details file belongs to.
+    pub fn whole(&self) -> Option<Self> {
+        match self {
+            Self::CurrentFile(Some(_)) => Some(Self::CurrentFile(None)),
+            Self::File { path, fragment: Some(_) } => Some(Self::File { path: path.clone(), fragment: None }),
+            Self::TaskOutput { slug, heading: Some(_) } | Self::TaskDetail { slug, .. } => {
+                Some(Self::TaskOutput { slug: slug.clone(), heading: None })
+            }
+            _ => None,
+        }
+    }
+
     /// Shared references never form an execution run of their own (spec 10.2).
     pub fn is_shared(&self) -> bool {
         matches!(self, Self::ProjectDescription | Self::Plan(_) | Self::PromptHeading(_))

@@ -177,6 +177,9 @@ pub struct Settings {
     pub skills: Vec<String>,
     /// Warnings of model replies and checked files count as errors (spec 4.8).
     pub strict: bool,
+    /// Subtasks of templates inherit nothing unless their request says so (spec "Templates" 5).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub strict_subtask_context: bool,
     /// Token budgets.
     pub budget: Budget,
     /// Limits.
@@ -205,6 +208,7 @@ impl Default for Settings {
             read_roots: Vec::new(),
             skills: Vec::new(),
             strict: false,
+            strict_subtask_context: false,
             budget: Budget::default(),
             limits: Limits::default(),
             plan_only: false,

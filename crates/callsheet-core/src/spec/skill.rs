@@ -17,6 +17,8 @@ pub enum SkillMode {
     Handler,
     /// A process; no model is asked.
     Process,
+    /// A template, run as a whole with the arguments of its call (spec "Templates" 16).
+    Template,
 }
 
 /// Limits a skill sets for its own tasks (spec 7.3); `None` takes the run's.

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::record::{CallKey, EffectKey, Event, Fact};
 use crate::reply::Phase;
+use crate::spec::Slug;
 
 /// One piece of work: from its start to its result, milliseconds from the first fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -32,8 +33,8 @@ pub fn timeline(facts: &[Fact]) -> Vec<Bar> {
             ended(&fact.event).and_then(|key| open.remove(&key)).and_then(|index| bars.get_mut(index))
         {
             bar.to = Some(at);
-        } else if let Event::LimitNear { limit, used, max } = &fact.event {
-            bars.push(Bar { what: limit_words(limit, *used, *max), from: at, to: Some(at) });
+        } else if let Event::LimitNear { task, limit, used, max } = &fact.event {
+            bars.push(Bar { what: limit_words(task.as_ref(), limit, *used, *max), from: at, to: Some(at) });
         }
     }
     bars
@@ -52,6 +53,7 @@ fn ended(event: &Event) -> Option<EffectKey> {
         Event::ChangesApplied { task, run, set, .. } | Event::ChangesRejected { task, run, set, .. } => {
             EffectKey::Apply { task: task.clone(), run: run.clone(), set: *set }
         }
+        Event::ContextRetrieved { task, n, .. } => EffectKey::Retrieve { task: task.clone(), n: *n },
         Event::ChangesRolledBack { task, run, set } => {
             EffectKey::RollBack { task: task.clone(), run: run.clone(), set: *set }
         }
@@ -67,6 +69,7 @@ fn words(effect: &EffectKey) -> String {
         EffectKey::Tool { task, call, .. } => format!("tool {call} of {task}"),
         EffectKey::Merge { task, .. } => format!("merge {task}"),
         EffectKey::Evaluate { task, .. } => format!("evaluate {task}"),
+        EffectKey::Retrieve { task, .. } => format!("look up context of {task}"),
         EffectKey::Gate(gate) => format!("gate {}", gate.n),
         EffectKey::Question { task, .. } => format!("question of {task}"),
         EffectKey::Apply { task, .. } => format!("apply {task}"),
@@ -75,13 +78,14 @@ fn words(effect: &EffectKey) -> String {
     }
 }
 
-/// A limit that is nearly used up, in words: `limit max_calls: 8 of 10 used`.
-pub fn limit_words(limit: &str, used: f64, max: f64) -> String {
+/// A limit that is nearly used up, in words: `limit max_calls: 8 of 10 used`, `limit max_turns of review: 4 of 5 used`.
+pub fn limit_words(task: Option<&Slug>, limit: &str, used: f64, max: f64) -> String {
     let number = |value: f64| {
         let text = format!("{value:.4}");
         text.trim_end_matches('0').trim_end_matches('.').to_owned()
     };
-    format!("limit {limit}: {} of {} used", number(used), number(max))
+    let of = task.map(|task| format!(" of {task}")).unwrap_or_default();
+    format!("limit {limit}{of}: {} of {} used", number(used), number(max))
 }
 
 /// A call in words: `plan`, `refine find-code-1`, `execute find-code-1 (tool-2)`.

@@ -1,15 +1,17 @@
 //! A shell without a world: performs what a run of a tree owes on scripted replies, by pure functions only.
+#![allow(dead_code, reason = "each test file uses its part")]
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
 use callsheet_core::evaluate::{Said, evaluate, read_turn, result_of_run};
+use callsheet_core::memory::{Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
-    Answer, CallFault, CallKey, ChangeSet, EffectKey, Entry, Event, Fact, ResultParts, StopReason, ToolPolicy,
-    ToolRecord, Tree, Usage, VERSION,
+    Answer, CallFault, CallKey, ChangeSet, EffectKey, Entry, Event, Fact, Plan, ResultParts, Retrieval, StopReason,
+    ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
 use callsheet_core::reply::Phase;
-use callsheet_core::run::{Asked, Effect, Run, State};
+use callsheet_core::run::{Asked, Effect, Run, State, ToolOutput};
 use callsheet_core::spec::{BlobId, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
 use callsheet_core::template::{Severity, TaskResult, read_text};
 use serde_json::{Value, json};
@@ -21,6 +23,8 @@ pub struct Script {
     settings: Settings,
     replies: BTreeMap<String, VecDeque<String>>,
     processes: BTreeMap<String, VecDeque<String>>,
+    lookups: BTreeMap<String, VecDeque<String>>,
+    index: Vec<(String, String)>,
     answers: VecDeque<String>,
 }
 
@@ -58,6 +62,8 @@ impl Script {
                 }
                 "reply" => script.replies.entry(name.to_owned()).or_default().push_back(body.trim_end().to_owned()),
                 "process" => script.processes.entry(name.to_owned()).or_default().push_back(body.trim().to_owned()),
+                "lookup" => script.lookups.entry(name.to_owned()).or_default().push_back(body.trim().to_owned()),
+                "index" => script.index.push((name.to_owned(), body.to_owned())),
                 "answer" => script.answers.push_back(body.trim().to_owned()),
                 other => panic!("section {other}"),
             }
@@ -70,6 +76,13 @@ impl Script {
 pub struct Player {
     pub run: Run,
     pub crash_after: Option<usize>,
+    /// Lookups take longer than everything else.
+    pub slow_lookups: bool,
+    /// Milliseconds after which a person answers a question.
+    pub person_takes_ms: u64,
+    /// The most tasks that could change something and worked at one time.
+    pub most_writers: usize,
+    late: u64,
     script: Script,
     log: Vec<Fact>,
     blobs: BTreeMap<BlobId, Vec<u8>>,
@@ -85,6 +98,10 @@ impl Player {
         Self {
             run: Run::new(),
             crash_after: None,
+            slow_lookups: false,
+            person_takes_ms: 0,
+            most_writers: 0,
+            late: 0,
             script: script.clone(),
             log: Vec::new(),
             blobs: BTreeMap::new(),
@@ -105,6 +122,31 @@ impl Player {
         self.received.iter().filter(again).collect()
     }
 
+    /// What every handler was told, as recorded.
+    pub fn told_texts(&self) -> Vec<String> {
+        let plans = self.run.operators().iter().filter_map(|op| match &op.opened.as_ref()?.plan {
+            Plan::Handler(plan) => Some(String::from_utf8_lossy(&self.blobs[&plan.task]).into_owned()),
+            _ => None,
+        });
+        plans.collect()
+    }
+
+    /// A fact that opens a task a second time, with anything, is not taken.
+    pub fn refuses_to_open_again(&self) -> bool {
+        let again = self.log.iter().filter(|fact| {
+            matches!(&fact.event, Event::Evaluated { step: callsheet_core::record::Step::Opened(_), .. })
+        });
+        again.into_iter().all(|fact| {
+            // Before the run concluded, everything but the conclusion has happened.
+            let mut run = Run::new();
+            for earlier in self.log.iter().take_while(|earlier| !matches!(earlier.event, Event::RunConcluded { .. })) {
+                run.apply(earlier).unwrap();
+            }
+            let n = u64::try_from(self.log.len()).unwrap();
+            run.apply(&Fact { n, at: fact.at.max(n), ..fact.clone() }).is_err()
+        })
+    }
+
     /// The result without what depends on time.
     pub fn result(&self) -> Value {
         let result = result_of_run(&self.run, &|id| self.blobs.get(id).cloned());
@@ -113,13 +155,28 @@ impl Player {
         json!({ "outcome": self.run.outcome().map(|outcome| format!("{outcome:?}")), "result": value })
     }
 
-    pub fn run_to_the_end(&mut self) -> String {
+    /// Plays until a task has answered so often.
+    pub fn run_to_the_turn(&mut self, task: &str, turns: usize) {
+        self.begin();
+        while self.received.iter().filter(|key| key.task.as_ref().is_some_and(|slug| slug.as_str() == task)).count()
+            < turns
+        {
+            let owed = self.run.outstanding();
+            self.perform(&owed[0]);
+        }
+        // The last one is read, too.
+        let owed = self.run.outstanding();
+        self.perform(&owed[0]);
+    }
+
+    fn begin(&mut self) {
         let policy = |effect, repeat| ToolPolicy { effect, repeat, exclusive: false };
         let tools = BTreeMap::from([
             ("read_file".to_owned(), policy(ToolEffect::Read, RepeatClass::Read)),
             ("ask_user".to_owned(), policy(ToolEffect::Read, RepeatClass::Read)),
             ("write_file".to_owned(), policy(ToolEffect::Write, RepeatClass::Idempotent)),
             ("script".to_owned(), policy(ToolEffect::Execute, RepeatClass::Once)),
+            ("spawn_subtask".to_owned(), policy(ToolEffect::Read, RepeatClass::Read)),
         ]);
         let name = self.script.tree.entry.clone();
         let entry = Entry::Template { name: name.clone(), prompt: format!("run {name}") };
@@ -127,6 +184,10 @@ impl Player {
         let tree = Box::new(self.script.tree.clone());
         self.happens(Event::RunStarted { run: RunId::new("r"), entry, settings, tools });
         self.happens(Event::TreeAdopted { tree });
+    }
+
+    pub fn run_to_the_end(&mut self) -> String {
+        self.begin();
         for _ in 0..10_000 {
             if self.crash_after == Some(self.log.len()) {
                 self.crash();
@@ -136,7 +197,8 @@ impl Player {
                 break;
             }
             let index = usize::try_from(self.next()).unwrap() % owed.len();
-            self.perform(&owed[index]);
+            let quick = owed.iter().find(|effect| self.slow_lookups && !matches!(effect, Effect::Retrieve { .. }));
+            self.perform(&quick.unwrap_or(&owed[index]).clone());
         }
         if std::mem::take(&mut self.crash_after).is_some() {
             // The kill came later than the run.
@@ -164,10 +226,10 @@ impl Player {
         self.happens(Event::RunResumed { settings: self.script.settings.clone() });
     }
 
-    fn happens(&mut self, event: Event) {
+    pub fn happens(&mut self, event: Event) {
         let n = u64::try_from(self.log.len()).unwrap() + 1;
         // A slow world lets a second pass with each fact.
-        let at = if self.script.tree.variables.contains_key("slow") { n * 1_000 } else { n };
+        let at = if self.script.tree.variables.contains_key("slow") { n * 1_000 + self.late } else { n };
         let fact = Fact { v: VERSION, n, at, event };
         let text = serde_json::to_string(&fact).unwrap();
         let read: Fact = serde_json::from_str(&text).unwrap();
@@ -175,6 +237,11 @@ impl Player {
         self.run.apply(&fact).unwrap_or_else(|reject| panic!("{reject}: {text}"));
         assert!(self.run.is_settled(), "after {text}");
         self.log.push(fact);
+        let writers = self
+            .run
+            .tasks()
+            .filter(|task| task.state == State::Running && (task.writer.is_some() || task.is_process()));
+        self.most_writers = self.most_writers.max(writers.count());
     }
 
     fn keep(&mut self, bytes: Vec<u8>) -> BlobId {
@@ -240,8 +307,14 @@ impl Player {
                 let words = self.script.answers.pop_front().unwrap_or_else(|| "forty".to_owned());
                 self.tell(effect.key(), &format!("→ asks: {question} {words}"));
                 let output = self.keep(words.into_bytes());
+                self.late += self.person_takes_ms;
                 let (task, run, call) = (task.clone(), run.clone(), call.clone());
                 self.happens(Event::QuestionAnswered { task, run, call, output });
+            }
+            Effect::Retrieve { task, n, request } => {
+                self.starts(effect);
+                let (retrieval, empty_index) = self.look_up(task, *n, request);
+                self.happens(Event::ContextRetrieved { task: task.clone(), n: *n, retrieval, empty_index });
             }
             Effect::Conclude(outcome) => {
                 let report = self.keep(Vec::new());
@@ -251,6 +324,36 @@ impl Player {
         }
     }
 
+    /// A lookup as scripted (`fault: …`, or paths of a command), else by rule in the index of the fixture.
+    fn look_up(&mut self, task: &Slug, n: u32, request: &BlobId) -> (Retrieval, bool) {
+        let request: SeekRequest = serde_json::from_slice(&self.blobs[request]).unwrap();
+        let line = format!("→ look up for {task}: {}", serde_json::to_string(&request).unwrap());
+        self.tell(EffectKey::Retrieve { task: task.clone(), n }, &line);
+        let mut found = Found::default();
+        // A lookup may be repeated after a crash, so the number says which answer is meant.
+        let at = usize::try_from(n).unwrap() - 1;
+        let said = self.script.lookups.get(task.as_str()).and_then(|said| said.get(at)).cloned();
+        if let Some(message) = said.as_deref().and_then(|said| said.strip_prefix("fault:")) {
+            let partial = self.keep(serde_json::to_vec(&found).unwrap());
+            return (Retrieval::Failed { message: message.trim().to_owned(), partial }, false);
+        }
+        if !request.command.is_empty() {
+            found.command = said.unwrap_or_default().lines().map(str::to_owned).collect();
+        }
+        let mut empty = false;
+        if let Some(query) = &request.described {
+            let answer = relevant_context(query, &self.script.index);
+            found.described = answer.matches;
+            empty |= answer.empty_index;
+        }
+        if let Some(query) = &request.related {
+            let answer = relevant_context(query, &self.script.index);
+            (found.related, found.items) = (answer.matches, answer.items);
+            empty |= answer.empty_index;
+        }
+        (Retrieval::Found(self.keep(serde_json::to_vec(&found).unwrap())), empty)
+    }
+
     fn reply(&mut self, asked: &Asked) {
         let key = asked.key.clone();
         assert_eq!(key.phase, Phase::Execute);
@@ -258,7 +361,11 @@ impl Player {
         let turn = self.received.iter().filter(|other| other.task == key.task).count();
         self.tell(EffectKey::Ask(key.clone()), &self.prompt_line(&task));
         *self.asked.entry(key.clone()).or_insert(0) += 1;
+        // `*` replies for every task that has none of its own, with its depth filled in.
+        let depth = self.run.operators().of_leaf(&task).map_or(0, |op| op.depth).to_string();
+        let any = |turn: usize| self.script.replies.get("*")?.get(turn).map(|text| text.replace("{depth}", &depth));
         let given = self.script.replies.get(task.as_str()).and_then(|replies| replies.get(turn)).cloned();
+        let given = given.or_else(|| any(turn));
         let text = given.unwrap_or_else(|| format!("done {task}"));
         if let Some(fault) = text.strip_prefix("fault:") {
             let fault = match fault.trim() {
@@ -286,10 +393,7 @@ impl Player {
     /// What the handler is told, in one line.
     fn prompt_line(&self, task: &Slug) -> String {
         let op = self.run.operators().of_leaf(task).expect("a leaf");
-        let Some(callsheet_core::record::Plan::Handler(plan)) = op.opened.as_ref().map(|opened| &opened.plan) else {
-            panic!("a handler");
-        };
-        let told: Value = serde_json::from_slice(&self.blobs[&plan.task]).unwrap();
+        let told = self.told(task);
         let mut line = format!("→ ask {task}: {}", told["description"].as_str().unwrap());
         if told["instructions"] != told["description"] {
             let _ = write!(line, " | {}", told["instructions"].as_str().unwrap());
@@ -312,10 +416,43 @@ impl Player {
         if told["files"]["paths"] != json!([]) {
             let _ = write!(line, " | files {}", told["files"]["paths"]);
         }
+        for (name, word) in [("printed", "printed"), ("described", "described"), ("related", "fresh")] {
+            if let Some(found) = told["files"].get(name) {
+                let _ = write!(line, " | {word} {found}");
+            }
+        }
         if let Some(issues) = &op.issues {
             let _ = write!(line, " | issues {}", String::from_utf8_lossy(&self.blobs[issues]));
         }
+        for answer in self.answers(task) {
+            let _ = write!(line, " | {answer}");
+        }
         line.replace('\n', "⏎")
+    }
+
+    fn told(&self, task: &Slug) -> Value {
+        let op = self.run.operators().of_leaf(task).expect("a leaf");
+        let Some(callsheet_core::record::Plan::Handler(plan)) = op.opened.as_ref().map(|opened| &opened.plan) else {
+            panic!("a handler");
+        };
+        serde_json::from_slice(&self.blobs[&plan.task]).unwrap()
+    }
+
+    /// What the subtasks of the last turn gave, in the order of their calls.
+    fn answers(&self, task: &Slug) -> Vec<String> {
+        let exec = &self.run.task(task).unwrap().runs[0];
+        let Some(turn) = exec.turns.last() else { return Vec::new() };
+        let calls = turn.calls.iter().map(|id| exec.call(id).unwrap());
+        let asked = calls.filter(|call| self.run.operators().is_subtask_tool(&call.call.name));
+        asked
+            .map(|call| {
+                let Some(ToolOutput::Text { blob, error }) = call.output() else { panic!("{call:?}") };
+                let mut value: Value = serde_json::from_slice(&self.blobs[blob]).unwrap();
+                trim(&mut value);
+                let word = if *error { "error" } else { "result" };
+                format!("{word} of {}: {value}", call.call.id)
+            })
+            .collect()
     }
 
     fn read(&mut self, asked: &Asked) {
@@ -323,18 +460,21 @@ impl Player {
         let record = self.run.call_record(&key).expect("recorded");
         let reply: Value = serde_json::from_slice(&self.blobs[&record.reply]).unwrap();
         let text = reply["text"].as_str().unwrap().to_owned();
-        let (text, native) = match text.split_once("call: ") {
-            Some((text, call)) => {
-                let (name, arguments) = call.split_once(' ').unwrap_or((call, "{}"));
+        let mut parts = text.split("call: ");
+        let said = parts.next().unwrap_or_default().to_owned();
+        let native: Vec<ToolCall> = parts
+            .map(|call| {
+                let (name, arguments) = call.trim().split_once(' ').unwrap_or((call, "{}"));
                 let arguments: Value = serde_json::from_str(arguments).unwrap();
-                (text.to_owned(), vec![ToolCall { name: name.to_owned(), id: String::new(), arguments }])
-            }
-            None => (text, Vec::new()),
-        };
+                ToolCall { name: name.to_owned(), id: String::new(), arguments }
+            })
+            .collect();
+        let text = if native.is_empty() { text } else { said };
         let task = self.run.task(key.task.as_ref().unwrap()).unwrap();
         assert!(task.state != State::Done);
         let taken = task.runs.iter().flat_map(|run| &run.calls).map(|call| call.call.id.clone()).collect();
-        match read_turn(&text, &native, &taken, false) {
+        let manual = self.told(key.task.as_ref().unwrap())["manual_xml"] == json!(true);
+        match read_turn(&text, &native, &taken, manual) {
             Said::Calls(calls, said) => {
                 let said = Some(said);
                 self.happens(Event::CallsAsked { key, calls, said, repairs: Vec::new(), issues: Vec::new() });

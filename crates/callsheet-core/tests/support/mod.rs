@@ -106,7 +106,10 @@ impl World {
                 "http" => context.allow_http = true,
                 "length-stop" => context.length_stop = true,
                 "strict" => context.strict = true,
-                "current-file" => context.has_current_file = true,
+                "current-file" => {
+                    context.current_file = Some("open.rs".to_owned());
+                    self.add_file("open.rs");
+                }
                 "never-refine" => context.refine = callsheet_core::spec::Policy::Never,
                 other => panic!("flag {other}"),
             },

@@ -73,6 +73,7 @@ pub fn describe(effect: &Effect) -> String {
         Effect::RunTool { task, run, call, .. } => format!("run {} as {} of {task} {run}", call.name, call.id),
         Effect::MergeByCode { task, .. } => format!("merge {task} by code"),
         Effect::Evaluate { task, .. } => format!("evaluate {task}"),
+        Effect::Retrieve { task, .. } => format!("look up context of {task}"),
         Effect::AskApproval(asking) => gate(asking),
         Effect::AskPerson { task, question, .. } => format!("ask the person for {task}: {question}"),
         Effect::ApplyChanges { task, set, .. } => format!("apply changes {set} of {task}"),

@@ -40,6 +40,7 @@ fn request(text: &str, max_output_tokens: u32) -> ModelRequest {
         system: "You answer briefly.".into(),
         messages: vec![Message::User { text: text.into() }],
         tools: Vec::new(),
+        native_tools: Vec::new(),
         constraint: None,
         max_output_tokens,
         temperature: None,

@@ -149,6 +149,7 @@ fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Re
         key: key(provider, environment)?,
         blame: blame(provider, model),
         prices: provider.prices,
+        native: super::vendors::native_tools(provider, model),
     };
     let built = HostedModel::new(parts);
     let missing = || BuildError::NoAdapter { provider: provider.name.clone(), adapter };

@@ -2,6 +2,7 @@
 
 use std::sync::LazyLock;
 
+use callsheet_runtime::ports::NativeTool;
 use serde::Deserialize;
 
 use super::{Constrain, Dialect};
@@ -34,6 +35,12 @@ pub struct Vendor {
     /// Runs on the user's machine.
     #[serde(default)]
     pub local: bool,
+    /// Tools that its models know by heart, as executors of canonical ones (spec "Templates" 14).
+    #[serde(default)]
+    pub native_tools: Vec<NativeTool>,
+    /// Beginnings of the names of models that know none of them.
+    #[serde(default)]
+    pub native_tools_not_for: Vec<String>,
 }
 
 fn yes() -> bool {
@@ -53,6 +60,14 @@ static VENDORS: LazyLock<Vec<Vendor>> = LazyLock::new(|| {
 /// All rows, in the order of preference for automatic choice.
 pub fn vendors() -> &'static [Vendor] {
     &VENDORS
+}
+
+/// The native tools of a model: those of its provider's row, or of the row its dialect is named after.
+#[cfg(feature = "hosted")]
+pub(super) fn native_tools(provider: &super::Provider, model: &str) -> Vec<NativeTool> {
+    let row = vendors().iter().find(|vendor| vendor.name == provider.name).or_else(|| of_dialect(provider.dialect));
+    let row = row.filter(|row| !row.native_tools_not_for.iter().any(|beginning| model.starts_with(beginning.as_str())));
+    row.map(|row| row.native_tools.clone()).unwrap_or_default()
 }
 
 /// The vendor a dialect is named after, for providers under a name of their own. OpenAI chat has none: whoever speaks

@@ -1,6 +1,9 @@
 //! Pure dialects: a canonical request into JSON, the frames of a stream into a canonical reply. No I/O.
 
 pub mod llamacpp;
+pub(crate) mod names;
+#[cfg(feature = "hosted")]
+pub(crate) mod native;
 pub mod ollama;
 pub mod openai;
 
@@ -137,7 +140,7 @@ pub(crate) fn without_bounds(schema: &Value) -> Value {
 }
 
 /// Gives every call an id that no earlier call of the conversation has: `<name>-<n>` where the server gave none or one
-/// that is taken.
+/// that is taken. Names become canonical again.
 pub(crate) fn with_ids(calls: Vec<RawCall>, request: &ModelRequest) -> Vec<ToolCall> {
     let mut taken: Vec<String> = Vec::new();
     for message in &request.messages {
@@ -145,8 +148,10 @@ pub(crate) fn with_ids(calls: Vec<RawCall>, request: &ModelRequest) -> Vec<ToolC
             taken.extend(calls.iter().map(|call| call.id.clone()));
         }
     }
+    let names = names::Names::of(request);
     let mut named = Vec::with_capacity(calls.len());
     for call in calls {
+        let call = RawCall { name: names.canonical(call.name), ..call };
         let mut id = call.id;
         let mut n = 1_u32;
         while id.is_empty() || taken.contains(&id) {

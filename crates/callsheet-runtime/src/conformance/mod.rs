@@ -1,6 +1,8 @@
 //! Conformance suites: what every adapter of a port must do, checked the same way for each. A check that cannot be made
 //! is a named outcome, never silence.
 
+#[allow(clippy::unwrap_used, reason = "test code that adapters of the index run")]
+pub mod index;
 mod model;
 #[allow(
     clippy::unwrap_used,

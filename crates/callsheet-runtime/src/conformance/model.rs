@@ -4,6 +4,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use callsheet_core::record::StopReason;
+use callsheet_core::reply::task::read_merge;
+use callsheet_core::reply::twin::read_twin;
+use callsheet_core::reply::{Phase, ReadContext};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -31,6 +34,8 @@ pub enum Scene {
     Results,
     /// Answers in JSON.
     Schema,
+    /// Answers with the JSON twin of a reply.
+    Twin,
     /// Answers by a grammar.
     Grammar,
     /// Refuses the key.
@@ -53,13 +58,14 @@ pub enum Scene {
 
 impl Scene {
     /// All scenes.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Text,
         Self::Length,
         Self::Slow,
         Self::Tool,
         Self::Results,
         Self::Schema,
+        Self::Twin,
         Self::Grammar,
         Self::Refused,
         Self::UnknownModel,
@@ -80,6 +86,7 @@ impl Scene {
             Self::Tool => "tool",
             Self::Results => "results",
             Self::Schema => "schema",
+            Self::Twin => "twin",
             Self::Grammar => "grammar",
             Self::Refused => "refused",
             Self::UnknownModel => "unknown-model",
@@ -128,6 +135,7 @@ pub async fn check_model(subject: &dyn Subject) -> Vec<Finding> {
     add("tool-call", with_ability(subject, Scene::Tool, tool).await);
     add("several-tool-results", with_ability(subject, Scene::Results, results).await);
     add("schema", with_ability(subject, Scene::Schema, schema).await);
+    add("twin", with_ability(subject, Scene::Twin, twin).await);
     add("grammar", with_ability(subject, Scene::Grammar, grammar).await);
     for (check, scene) in [
         ("fault-of-a-refused-key", Scene::Refused),
@@ -166,7 +174,7 @@ where
     let can = model.info().capabilities;
     let able = match scene {
         Scene::Tool | Scene::Results => can.tools,
-        Scene::Schema => can.json_schema,
+        Scene::Schema | Scene::Twin => can.json_schema,
         Scene::Grammar => can.grammar,
         _ => true,
     };
@@ -262,6 +270,19 @@ async fn schema(model: Arc<dyn Model>) -> Verdict {
     demand(matches!(colour, Some("red" | "green" | "yellow")), || format!("{value}"))?;
     demand(value.get("letters").is_some_and(Value::is_i64), || format!("{value}"))?;
     demand(value.as_object().is_some_and(|map| map.len() == 2), || format!("{value}"))
+}
+
+/// A whole reply under the schema of its form must become Markdown that the reader accepts.
+async fn twin(model: Arc<dyn Model>) -> Verdict {
+    let reply = replied(&model, &requests::twin()).await?;
+    if reply.stop == StopReason::Length {
+        return demand(reply.text.starts_with('{'), || format!("{:?}", reply.text));
+    }
+    let twin = read_twin(&reply.text, &requests::twin_form(), Phase::Merge);
+    let twin = twin.ok_or_else(|| format!("no twin: {:?}", reply.text))?;
+    demand(twin.issues.is_empty() && twin.repairs.is_empty(), || format!("{:?} {:?}", twin.issues, twin.repairs))?;
+    let reading = read_merge(&twin.text, &ReadContext::default());
+    demand(reading.is_accepted(), || format!("{:?}\n{}", reading.issues, twin.text))
 }
 
 async fn grammar(model: Arc<dyn Model>) -> Verdict {

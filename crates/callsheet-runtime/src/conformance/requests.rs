@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use callsheet_core::grammar::{Expr, Grammar};
+use callsheet_core::grammar::{self, Expr, Form, Grammar};
 use callsheet_core::spec::{RepeatClass, ToolCall, ToolEffect, ToolSpec};
 use serde_json::{Value, json};
 
@@ -17,6 +17,7 @@ fn request(label: &str, text: &str, max_output_tokens: u32) -> ModelRequest {
         system: include_str!("../../prompts/conformance/system.md").trim_end().to_owned(),
         messages: vec![Message::User { text: text.trim_end().to_owned() }],
         tools: Vec::new(),
+        native_tools: Vec::new(),
         constraint: None,
         max_output_tokens,
         temperature: Some(0.0),
@@ -65,6 +66,19 @@ pub(super) fn results() -> ModelRequest {
 pub(super) fn schema() -> ModelRequest {
     let mut request = request("schema", include_str!("../../prompts/conformance/schema.md"), 64);
     request.constraint = Some(Constraint { json_schema: Some(tomato_schema()), ..Constraint::default() });
+    request
+}
+
+/// The form of the reply to [`twin`]: a merge, the shortest of all.
+pub(super) fn twin_form() -> Form {
+    grammar::merge()
+}
+
+/// A question whose whole reply is asked for as its JSON twin.
+pub(super) fn twin() -> ModelRequest {
+    let mut request = request("twin", include_str!("../../prompts/conformance/twin.md"), 200);
+    let form = twin_form();
+    request.constraint = Some(Constraint { json_schema: Some(form.schema()), form: Some(form), grammar: None });
     request
 }
 

@@ -69,7 +69,11 @@ async fn call(
     if let Some(freed) = prompt.freed().filter(|_| constraint::may_blame(&fault)) {
         let left = asked.deadline_ms.saturating_sub(world.clock.now_ms().saturating_sub(begun));
         if let Ok(reply) = once(work, &asked.key, &freed.request, model, left, max_bytes).await {
-            if world.refused_constraints.add(&model.info().id) {
+            // A schema that an author declared says nothing of our own forms.
+            let own = prompt.request.constraint.as_ref().is_some_and(|one| one.grammar.is_some() || one.form.is_some());
+            if !own {
+                world.notice(&format!("{} does not take the declared schema: {fault}", model.info().id));
+            } else if world.refused_constraints.add(&model.info().id) {
                 world.notice(&format!("{} takes no constraint on replies: {fault}", model.info().id));
             }
             return received(world, asked, &freed, &reply, begun, sent.sends.saturating_add(1));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::grammar::Form;
 use callsheet_core::prompt::{
-    ContinuationPrompt, ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, MergePrompt, PlanPrompt,
+    ContinuationPrompt, ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, MergePrompt, Note, PlanPrompt,
     RefinementPrompt, Rendered, Retry,
 };
 use callsheet_core::reply::Phase;
@@ -14,7 +14,7 @@ use callsheet_core::spec::{BlobId, Skill, TokenCount, ToolSpec};
 use callsheet_core::template::DataSource;
 use serde::{Deserialize, Serialize};
 
-use crate::ports::{Capabilities, Message, Model, ModelFault, ModelInfo, ModelRequest};
+use crate::ports::{Capabilities, Constraint, Message, Model, ModelFault, ModelInfo, ModelRequest, NativeTool};
 use crate::references::{Allowance, Level, Request, Resolved, Wanted, resolve};
 
 use super::constraint::Notation;
@@ -115,7 +115,11 @@ enum Job {
         prompt: Box<HandlerPrompt>,
         later: Vec<Message>,
         tools: Vec<ToolSpec>,
+        /// Tools the model knows by heart, in place of some of these.
+        native: Vec<NativeTool>,
         sources: Sources,
+        /// What holds its reply to the declared output.
+        declared: Option<Constraint>,
     },
 }
 
@@ -167,15 +171,17 @@ fn handler_parts(
     let text_tools = if capabilities.tools { Vec::new() } else { offered.clone() };
     let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
     let exec = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
-    let handler::Told { prompt, wanted, fraction, sources } = handler::told(world, run, task, &text_tools)?;
+    let handler::Told { prompt, wanted, fraction, sources, declared } = handler::told(world, run, task, &text_tools)?;
     let window = model.info().window.unwrap_or(handler::UNKNOWN_WINDOW);
     let fraction = fraction.unwrap_or(run.settings().limits.max_context_fraction);
     Ok(Parts {
         job: Job::Handler {
             prompt: Box::new(prompt),
             later: conversation::later(world, run, task, exec, asked)?,
+            native: native_tools(model, &offered),
             tools: offered,
             sources,
+            declared: declared.and_then(|schema| constraint::declared(model.info(), schema)),
         },
         label: callsheet_core::view::call_words(&asked.key),
         restricted: BTreeSet::new(),
@@ -191,6 +197,12 @@ fn handler_parts(
         description: String::new(),
         max_prompt: Some(share(window, fraction)),
     })
+}
+
+/// The native tools of a model that stand for nothing but what is offered (spec "Templates" 14).
+fn native_tools(model: &dyn Model, offered: &[ToolSpec]) -> Vec<NativeTool> {
+    let is_offered = |name: &String| offered.iter().any(|tool| tool.name == *name);
+    model.native_tools().iter().filter(|tool| tool.executes.iter().all(is_offered)).cloned().collect()
 }
 
 /// Hard cap of a reply. A quarter of a small window is left to it; a long or unknown window takes thinking models.
@@ -250,8 +262,14 @@ fn retry(world: &World, run: &Run, asked: &Asked) -> Result<Option<Retry>, Drive
 
 fn plan(world: &World, run: &Run, asked: &Asked, window: Option<u32>, held: bool) -> Result<Job, DriveFault> {
     let loaded = world.skills(run.settings());
+    let suggested = world.offer.as_ref().map(|offer| offer.suggestions(run.prompt())).unwrap_or_default();
+    let mut skill_catalog = loaded.catalog.render();
+    if !suggested.is_empty() {
+        let names = suggested.join(", ");
+        skill_catalog.push_str(&format!("\n\n{}", Note::TemplateSuggestions.fill(&[("names", &names)])));
+    }
     let prompt = PlanPrompt {
-        skill_catalog: loaded.catalog.render(),
+        skill_catalog,
         environment: world.environment.clone(),
         project_description: String::new(),
         current_file: known::current_file(world),
@@ -324,8 +342,11 @@ fn execute(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) 
         (false, Some(attempts)) => known::issues_text(&attempts.issues),
         _ => String::new(),
     };
-    let outputs =
-        if exec.is_loop { String::new() } else { conversation::fixed_outputs(world, task, exec, asked.budget_scale)? };
+    let outputs = if exec.is_loop {
+        String::new()
+    } else {
+        conversation::fixed_outputs(world, run, task, exec, asked.budget_scale)?
+    };
     let prompt = ExecutionPrompt {
         kind,
         environment: world.environment.clone(),
@@ -457,9 +478,20 @@ impl Parts {
 
     fn request(&mut self, rendered: Rendered, resolved: &Resolved) -> ModelRequest {
         // Before the tools are taken: a turn that offers them natively is not constrained.
-        let constraint = self.form(resolved).and_then(|form| self.notation.constraint(form));
+        let mut constraint = self.form(resolved).and_then(|form| self.notation.constraint(form));
+        // A handler that may call tools, or ask, has more to say than its declared output.
+        if let Job::Handler { declared, tools, .. } = &mut self.job
+            && tools.is_empty()
+        {
+            constraint = declared.take();
+        }
         let mut messages = vec![Message::User { text: rendered.user }];
-        let mut tools = Vec::new();
+        let (mut tools, mut native_tools) = (Vec::new(), Vec::new());
+        if let Job::Handler { native, .. } = &mut self.job
+            && self.capabilities.tools
+        {
+            native_tools = std::mem::take(native);
+        }
         if let Job::Execute { later, tools: offered, .. } | Job::Handler { later, tools: offered, .. } = &mut self.job {
             messages.append(later);
             if self.capabilities.tools {
@@ -476,6 +508,7 @@ impl Parts {
             system: rendered.system,
             messages,
             tools,
+            native_tools,
             constraint,
             max_output_tokens: self.output_tokens,
             temperature: None,

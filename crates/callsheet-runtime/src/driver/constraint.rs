@@ -8,6 +8,7 @@ use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::sheet::{self, fence};
 use callsheet_core::spec::{Reference, Target, ToolSpec, tokens};
 use ignore::WalkBuilder;
+use serde_json::Value;
 
 use crate::ports::{Constraint, ModelFault, ModelInfo};
 use crate::references::Resolved;
@@ -48,6 +49,15 @@ impl Notation {
             Self::Free => None,
         }
     }
+}
+
+/// The constraint of a reply whose JSON an author declared (spec "Templates" 7.5). Who takes grammars takes every schema;
+/// of the others most take objects only.
+pub(super) fn declared(model: &ModelInfo, schema: Value) -> Option<Constraint> {
+    let can = model.capabilities;
+    let object = schema.get("type").and_then(Value::as_str) == Some("object");
+    let taken = can.json_schema && (can.grammar || object);
+    taken.then(|| Constraint { json_schema: Some(schema), ..Constraint::default() })
 }
 
 /// What a prompt says of a twin that it asks for.

@@ -2,7 +2,7 @@
 //! conversation (spec 10.4, 10.7).
 
 use callsheet_core::prompt::Note;
-use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput, ToolRun};
+use callsheet_core::run::{Asked, ExecRun, Run, SUBTASK_REQUEST, TaskRun, ToolOutput, ToolRun};
 use callsheet_core::sheet::fence;
 use callsheet_core::spec::BlobId;
 
@@ -21,7 +21,13 @@ struct Shown {
 }
 
 /// `## Tool Calls`, then one `### Tool output <id>` per call, each in a typed fence.
-pub(super) fn fixed_outputs(world: &World, task: &TaskRun, exec: &ExecRun, scale: f64) -> Result<String, DriveFault> {
+pub(super) fn fixed_outputs(
+    world: &World,
+    run: &Run,
+    task: &TaskRun,
+    exec: &ExecRun,
+    scale: f64,
+) -> Result<String, DriveFault> {
     if exec.calls.is_empty() {
         return Ok(String::new());
     }
@@ -31,7 +37,7 @@ pub(super) fn fixed_outputs(world: &World, task: &TaskRun, exec: &ExecRun, scale
         text.push_str(&format!("\n{}\n", fence("json", &json).trim_end()));
     }
     for call in &exec.calls {
-        let shown = shown(world, task, exec, call, scale)?;
+        let shown = shown(world, run, task, exec, call, scale)?;
         text.push_str(&format!("\n### Tool output {}\n\n{}\n", call.call.id, fence("text", &shown.text).trim_end()));
     }
     Ok(text)
@@ -53,9 +59,15 @@ pub(super) fn later(
             None => String::new(),
         };
         let calls: Vec<&ToolRun> = turn.calls.iter().filter_map(|id| exec.call(id)).collect();
+        if calls.first().is_some_and(|call| call.call.name == SUBTASK_REQUEST) {
+            // The reply was an envelope, so there is no call whose output this could be (spec "Templates" 12).
+            messages.push(Message::Assistant { text, calls: Vec::new() });
+            messages.push(Message::User { text: subtask_results(world, &calls)? });
+            continue;
+        }
         messages.push(Message::Assistant { text, calls: calls.iter().map(|call| call.call.clone()).collect() });
         for call in calls {
-            let Shown { text, error } = shown(world, task, exec, call, asked.budget_scale)?;
+            let Shown { text, error } = shown(world, run, task, exec, call, asked.budget_scale)?;
             messages.push(Message::Tool { id: call.call.id.clone(), name: call.call.name.clone(), text, error });
         }
     }
@@ -73,9 +85,28 @@ pub(super) fn later(
     Ok(messages)
 }
 
-fn shown(world: &World, task: &TaskRun, exec: &ExecRun, call: &ToolRun, scale: f64) -> Result<Shown, DriveFault> {
+/// Results of the subtasks of an envelope, in the order of its requests.
+fn subtask_results(world: &World, calls: &[&ToolRun]) -> Result<String, DriveFault> {
+    let mut texts = Vec::new();
+    for call in calls {
+        let Some(ToolOutput::Text { blob, .. }) = call.output() else { continue };
+        let result = fence("json", &world.text(blob)?);
+        texts.push(Note::SubtaskResult.fill(&[("result", result.trim_end())]));
+    }
+    Ok(texts.join("\n\n"))
+}
+
+fn shown(
+    world: &World,
+    run: &Run,
+    task: &TaskRun,
+    exec: &ExecRun,
+    call: &ToolRun,
+    scale: f64,
+) -> Result<Shown, DriveFault> {
     let limit = task.skill.as_ref().and_then(|skill| skill.limits.tool_output_tokens).unwrap_or(TOOL_OUTPUT_TOKENS);
-    let limit = scaled(limit, scale);
+    // The result of a subtask has a cap of its own, and is told as it was recorded.
+    let limit = if run.operators().is_subtask_tool(&call.call.name) { u32::MAX } else { scaled(limit, scale) };
     let plain = |text: String| Shown { text, error: false };
     Ok(match call.output() {
         None => plain(String::new()),
@@ -88,7 +119,7 @@ fn shown(world: &World, task: &TaskRun, exec: &ExecRun, call: &ToolRun, scale: f
         Some(ToolOutput::Applied { set }) => plain(applied(world, task, *set)?),
         Some(ToolOutput::Rejected(issues)) => Shown { text: known::issues_text(issues), error: true },
         Some(ToolOutput::Repeated { of }) => {
-            let earlier = exec.call(of).map(|call| shown(world, task, exec, call, scale)).transpose()?;
+            let earlier = exec.call(of).map(|call| shown(world, run, task, exec, call, scale)).transpose()?;
             let text = earlier.map(|earlier| earlier.text).unwrap_or_default();
             plain(format!("{}\n{text}", Note::RepeatedCall.fill(&[("id", of)])))
         }

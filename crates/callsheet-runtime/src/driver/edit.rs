@@ -205,7 +205,9 @@ fn says_the_same(run: &Run, list: &ListAdopted) -> bool {
     let steps: Vec<Vec<&Slug>> = steps.filter(|step| !step.is_empty()).collect();
     let listed: Vec<Vec<&Slug>> =
         list.steps.iter().map(|step| step.iter().map(|planned| &planned.task.slug).collect()).collect();
-    list.goals == *run.goals() && steps == listed && list.steps.iter().flatten().all(|planned| planned.unchanged)
+    let same_plan = list.goals == *run.goals() && steps == listed;
+    let same_marks = list.no_longer_relevant == run.no_longer_relevant();
+    same_plan && same_marks && list.steps.iter().flatten().all(|planned| planned.unchanged)
 }
 
 /// `FILE:LINE:COLUMN: error CODE: words`. The column is that of the item the issue is about, else of the first word.
@@ -239,7 +241,8 @@ pub(super) fn difference(before: &Run, after: &Run) -> String {
             Some(_) => {}
         }
     }
-    format!("the sheet was edited: {added} tasks added, {changed} changed, {removed} removed")
+    let marks = if before.no_longer_relevant() == after.no_longer_relevant() { "" } else { ", other marks" };
+    format!("the sheet was edited: {added} tasks added, {changed} changed, {removed} removed{marks}")
 }
 
 #[cfg(test)]

@@ -8,7 +8,9 @@ use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run, TaskRun};
 use callsheet_core::spec::{ExecRunId, Headless, Slug};
 
-use crate::ports::{GateAnswer, GateView, Letter, QuestionAnswer, QuestionView, Store, StoreFault, WriterView};
+use crate::ports::{
+    GateAnswer, GateView, Letter, PartAnswer, QuestionAnswer, QuestionView, Store, StoreFault, WriterView,
+};
 
 use super::parts::{self, Part};
 use super::work::{Landed, Outcome, Work};
@@ -68,6 +70,15 @@ async fn asked(
 fn tell_invalid(world: &World, lines: &[String]) {
     world.notice("what was kept of the changes cannot be made; nothing is changed, and the gate still waits:");
     lines.iter().for_each(|line| world.notice(line));
+}
+
+/// Why the verdicts of an answer hunk by hunk cannot be taken, as far as the change that waits tells it by itself. What
+/// is kept is checked whole when the run takes the answer (spec 11.4).
+///
+/// # Errors
+/// What the store says.
+pub fn part_fault(store: &dyn Store, run: &Run, gate: &Gate, part: &PartAnswer) -> Result<Option<String>, StoreFault> {
+    pending(run, gate).map_or(Ok(None), |changes| parts::fault(store, changes, part))
 }
 
 /// The change set that a gate shows.

@@ -4,15 +4,18 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::evaluate::{HandlerTask, Item, Said, read_turn};
+use callsheet_core::memory::FileMatch;
 use callsheet_core::prompt::{HandlerPrompt, Note};
 use callsheet_core::record::{Event, Plan, ResultParts};
 use callsheet_core::reply::task::{TurnInput, read_loop_turn};
 use callsheet_core::reply::{Answer, Lookup, LoopTurn, ReadContext, Severity};
 use callsheet_core::run::{Asked, Run, TaskOp, TaskRun};
 use callsheet_core::spec::{Reference, Target, ToolSpec};
-use callsheet_core::template::{DataSource, DataSourceKind, OutputType};
+use callsheet_core::template::{DataSource, DataSourceKind, OutputType, SchemaChoice};
 use serde::Deserialize;
+use serde_json::{Value, json};
 
+use crate::paths::printable;
 use crate::ports::ModelReply;
 use crate::references::{Allowance, Resolved, Wanted, answer};
 use crate::skills::reader_skill;
@@ -24,6 +27,8 @@ const FILE_TOKENS: u32 = 25_600;
 const FILES_TOKENS: u32 = 65_536;
 /// Window of a model that does not tell (spec 9).
 pub(super) const UNKNOWN_WINDOW: u32 = 8_192;
+/// Where files come from, the strongest first (spec 5).
+const STRENGTH: [&str; 4] = ["explicit_request", "template_literal", "template_command", "automatic_lookup"];
 /// Characters that make a path a pattern.
 const PATTERN: [char; 2] = ['*', '?'];
 
@@ -33,11 +38,18 @@ pub(super) struct Told {
     pub wanted: Vec<Wanted>,
     pub fraction: Option<f64>,
     pub sources: Sources,
+    /// JSON Schema of the declared output.
+    pub declared: Option<Value>,
 }
 
 /// Where the files of a prompt come from, for the notes of the result.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sources {
+    /// Words of spec 5 with the paths that stand for each, the strongest first.
+    given: Vec<(&'static str, BTreeSet<String>)>,
+    /// The command that names files failed.
+    command_failed: bool,
+    /// What gave the first file.
     pub word: &'static str,
     pub warnings: Vec<String>,
 }
@@ -48,12 +60,17 @@ fn op_of<'a>(run: &'a Run, task: &TaskRun) -> Result<&'a TaskOp, DriveFault> {
     op.ok_or_else(|| DriveFault::defect("a handler without a task of the tree"))
 }
 
-pub(super) fn told(world: &World, run: &Run, task: &TaskRun, text_tools: &[ToolSpec]) -> Result<Told, DriveFault> {
-    let op = op_of(run, task)?;
-    let Some(Plan::Handler(plan)) = op.opened.as_ref().map(|opened| &opened.plan) else {
+/// What a handler is told, as recorded.
+fn handler_task(world: &World, run: &Run, task: &TaskRun) -> Result<HandlerTask, DriveFault> {
+    let Some(Plan::Handler(plan)) = op_of(run, task)?.opened.as_ref().map(|opened| &opened.plan) else {
         return Err(DriveFault::defect("a handler that was never opened"));
     };
-    let told: HandlerTask = serde_json::from_slice(&world.store.blob(&plan.task)?).map_err(DriveFault::defect)?;
+    serde_json::from_slice(&world.store.blob(&plan.task)?).map_err(DriveFault::defect)
+}
+
+pub(super) fn told(world: &World, run: &Run, task: &TaskRun, text_tools: &[ToolSpec]) -> Result<Told, DriveFault> {
+    let op = op_of(run, task)?;
+    let told = handler_task(world, run, task)?;
     let issues = match &op.issues {
         Some(blob) => world.text(blob)?,
         None => String::new(),
@@ -65,13 +82,15 @@ pub(super) fn told(world: &World, run: &Run, task: &TaskRun, text_tools: &[ToolS
         let instructions = callsheet_core::prompt::tool_instructions(text_tools);
         Note::LoopTextTools.fill(&[("tools", &instructions)])
     };
-    Ok(Told { prompt: prompt(&told, tools, issues), wanted, fraction: told.max_context_fraction, sources })
+    let declared = declared(&told);
+    let fraction = told.max_context_fraction;
+    Ok(Told { prompt: prompt(&told, tools, issues), wanted, fraction, sources, declared })
 }
 
 fn prompt(told: &HandlerTask, tools: String, issues: String) -> HandlerPrompt {
     let inherited = told.inherited.iter().filter_map(|item| match item {
         Item::Text { title, text } => Some((title.clone(), text.clone())),
-        Item::File(_) => None,
+        Item::File(_) | Item::Looked { .. } => None,
     });
     let earlier = told.earlier.iter().map(|entry| serde_json::to_string(entry).unwrap_or_default());
     let mut expected = told.expected_output.clone();
@@ -89,13 +108,27 @@ fn prompt(told: &HandlerTask, tools: String, issues: String) -> HandlerPrompt {
         files: String::new(),
         inherited: inherited.collect(),
         earlier: earlier.collect::<Vec<_>>().join("\n"),
-        related: String::new(),
+        related: related(told),
         inputs: told.inputs.clone(),
         task,
         expected,
         output_format: output_format(told),
         issues,
     }
+}
+
+/// What was looked up: the fresh files with the reason of each, and what memory had to say. All of it is material.
+fn related(told: &HandlerTask) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for FileMatch(path, why) in told.files.related.iter().chain(&told.files.described) {
+        let path = printable(path);
+        lines.push(match why {
+            Some(why) => format!("{path}: {}", printable(why)),
+            None => path,
+        });
+    }
+    let said = [lines.join("\n"), told.related.trim().to_owned()];
+    said.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
 /// The declared contract (spec 7.5).
@@ -105,23 +138,73 @@ fn output_format(told: &HandlerTask) -> String {
     };
     let schema = match (&told.schema, &output.schema) {
         (Some(schema), _) => format!("```json\n{schema}\n```"),
-        (None, Some(callsheet_core::template::SchemaChoice::Type(kind))) => kind.as_str().to_owned(),
+        (None, Some(SchemaChoice::Type(kind))) => kind.as_str().to_owned(),
         _ => String::new(),
     };
     Note::OutputJson.fill(&[("schema", &schema)])
 }
 
+/// The declared contract as a JSON Schema, for providers that hold a reply to one (spec 7.5). `None`: any text or any JSON
+/// will do.
+fn declared(told: &HandlerTask) -> Option<Value> {
+    let output = told.output.as_ref().filter(|output| output.form == OutputType::Json)?;
+    match (&told.schema, &output.schema) {
+        (Some(schema), _) => Some(schema.clone()),
+        (None, Some(SchemaChoice::Type(kind))) => match kind.as_str() {
+            "object" => Some(json!({ "type": "object" })),
+            "array" | "[]" => Some(json!({ "type": "array" })),
+            "string[]" => Some(json!({ "type": "array", "items": { "type": "string" } })),
+            "number" => Some(json!({ "type": "number" })),
+            "boolean" => Some(json!({ "type": "boolean" })),
+            "string" => Some(json!({ "type": "string" })),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
 /// References of the files a handler wants, patterns expanded. What is not there is a warning (spec 5).
 fn files(world: &World, told: &HandlerTask) -> (Vec<Wanted>, Sources) {
     let wish = &told.files;
-    let mut sources = Sources::default();
-    let mut paths: Vec<String> = Vec::new();
-    for path in &wish.paths {
+    let mut sources = Sources { command_failed: wish.command_error.is_some(), ..Sources::default() };
+    let found = |matches: &[FileMatch]| matches.iter().map(|found| found.0.clone()).collect::<Vec<String>>();
+    let own = expanded(world, &wish.paths, &mut sources.warnings);
+    let asked = if wish.explicit { "explicit_request" } else { "template_literal" };
+    let given = [
+        (asked, own),
+        ("template_command", wish.printed.clone()),
+        ("explicit_request", wish.inherited.clone()),
+        ("automatic_lookup", found(&wish.related)),
+        ("deferred_lookup", found(&wish.described)),
+    ];
+    sources.warnings.extend(wish.command_error.clone());
+    let mut seen = BTreeSet::new();
+    let mut wanted = Vec::new();
+    for (word, paths) in given {
+        let mut targets = BTreeSet::new();
+        for path in paths {
+            let real = world.workspace.locate(&path).map_or_else(|_| path.clone(), |located| located.path().to_owned());
+            let target = Target::File { path: path.clone(), fragment: None };
+            targets.extend([target.to_string(), Target::File { path: real.clone(), fragment: None }.to_string()]);
+            if seen.insert(real) {
+                wanted.push(Wanted { reference: Reference { title: String::new(), target }, carried: false });
+            }
+        }
+        sources.given.push((word, targets));
+    }
+    let strength = |word: &str| STRENGTH.iter().position(|known| *known == word).unwrap_or(STRENGTH.len());
+    sources.given.sort_by_key(|(word, _)| strength(word));
+    (wanted, sources)
+}
+
+fn expanded(world: &World, wished: &[String], warnings: &mut Vec<String>) -> Vec<String> {
+    let mut paths = Vec::new();
+    for path in wished {
         if !path.contains(PATTERN) {
             paths.push(path.clone());
             continue;
         }
-        let found = answer(&[Lookup::Glob(path.clone())], &world.workspace, &*world.outline);
+        let found = answer(&[Lookup::Glob(path.clone())], world.disk());
         let before = paths.len();
         for (_, answer) in found {
             if let Answer::Matches(matched) = answer {
@@ -129,28 +212,10 @@ fn files(world: &World, told: &HandlerTask) -> (Vec<Wanted>, Sources) {
             }
         }
         if paths.len() == before {
-            sources.warnings.push(format!("no file matches {path}"));
+            warnings.push(format!("no file matches {path}"));
         }
     }
-    let own = paths.len();
-    paths.extend(wish.inherited.iter().cloned());
-    if !wish.command.is_empty() {
-        sources.warnings.push("a command that names files is not run by this version".to_owned());
-    }
-    sources.word = match (own > 0 || !wish.paths.is_empty(), wish.explicit, !wish.command.is_empty()) {
-        (true, true, _) => "explicit_request",
-        (true, false, _) => "template_literal",
-        (false, _, true) => "template_command_error",
-        (false, _, false) if !wish.inherited.is_empty() => "explicit_request",
-        _ => "none",
-    };
-    let mut seen = BTreeSet::new();
-    paths.retain(|path| seen.insert(path.clone()));
-    let wanted = paths.into_iter().map(|path| Wanted {
-        reference: Reference { title: String::new(), target: Target::File { path, fragment: None } },
-        carried: false,
-    });
-    (wanted.collect(), sources)
+    paths
 }
 
 /// The budget of a handler's files.
@@ -164,11 +229,21 @@ pub(super) fn shown(resolved: &Resolved, sources: &mut Sources) -> Vec<DataSourc
     for issue in &resolved.issues {
         sources.warnings.push(issue.what.clone());
     }
-    if resolved.blocks.is_empty() && !matches!(sources.word, "none" | "template_command_error") {
-        sources.word = "resolution_failed";
-    }
+    let gave = |targets: &BTreeSet<String>| resolved.blocks.iter().any(|block| targets.contains(&block.target));
+    let strongest = sources.given.iter().find(|(_, targets)| gave(targets)).map(|(word, _)| *word);
+    let wished = sources.given.iter().any(|(_, targets)| !targets.is_empty()) || !sources.warnings.is_empty();
+    sources.word = match strongest {
+        Some(word) => word,
+        None if sources.command_failed => "template_command_error",
+        None if wished => "resolution_failed",
+        None => "none",
+    };
+    let is_looked_up = |target: &String| {
+        let of = sources.given.iter().find(|(_, targets)| targets.contains(target));
+        of.is_some_and(|(word, _)| matches!(*word, "automatic_lookup" | "deferred_lookup"))
+    };
     let source = |block: &crate::references::Block| DataSource {
-        kind: DataSourceKind::File,
+        kind: if is_looked_up(&block.target) { DataSourceKind::Fresh } else { DataSourceKind::File },
         name: block.target.clone(),
         bytes: u64::try_from(block.text.len()).unwrap_or(u64::MAX),
         truncated: !block.whole,
@@ -192,6 +267,7 @@ struct Offered {
 /// Reads a turn: calls, or the final reply, which is kept as it came.
 pub(super) fn read(
     world: &World,
+    run: &Run,
     asked: &Asked,
     task: &TaskRun,
     reply: &ModelReply,
@@ -203,6 +279,13 @@ pub(super) fn read(
     let mut skill = reader_skill();
     skill.policy = policy;
     let has_tools = !skill.policy.tools.is_empty();
+    // A request for a subtask is checked as a whole when it is opened, where its faults cost no call.
+    for tool in &mut context.tools {
+        if run.operators().is_subtask_tool(&tool.name) {
+            let parameters = serde_json::json!({ "type": "object" });
+            *tool = std::sync::Arc::new(ToolSpec { parameters, ..(**tool).clone() });
+        }
+    }
     context.catalog = vec![skill.clone()];
     if let Some(current) = &mut context.current {
         current.skill = Some(skill.name.clone());
@@ -226,7 +309,7 @@ pub(super) fn read(
             (repairs, issues) = (reading.repairs, reading.issues);
         }
     }
-    Ok(match read_turn(&reply.text, &calls, &taken, false) {
+    Ok(match read_turn(&reply.text, &calls, &taken, handler_task(world, run, task)?.manual_xml) {
         Said::Calls(calls, said) => Event::CallsAsked { key, calls, said: Some(said), repairs, issues },
         Said::Final => {
             let document = world.store.stage_blob(reply.text.clone().into_bytes());

@@ -116,7 +116,11 @@ pub(super) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
 /// Done tasks for the iteration prompt, each under its heading (spec 9.2).
 pub(super) fn completed_outputs(run: &Run) -> String {
     let blocks = run.done().enumerate().map(|(index, task)| {
-        let output = task.result.as_ref().map(|result| result.summary.as_str());
+        let target = Target::TaskOutput { slug: task.task.slug.clone(), heading: None }.to_string();
+        let left_out = run.no_longer_relevant().contains(&target);
+        let stub = left_out.then(|| Note::RestrictedOutput.fill(&[("reference", &target)]));
+        let summary = task.result.as_ref().map(|result| result.summary.as_str());
+        let output = stub.as_deref().map(str::trim).or(summary);
         format!("### Completed task output {}\n\n{}", index + 1, sheet::render_task(&task.task, TaskForm::List, output))
     });
     blocks.collect::<Vec<_>>().join("\n\n")
@@ -153,7 +157,7 @@ pub fn sheet_text(run: &Run) -> String {
     let summary = |task: &'_ TaskRun| task.result.as_ref().map(|result| result.summary.clone()).unwrap_or_default();
     let done: Vec<(&Task, String)> = run.done().map(|task| (&task.task, summary(task))).collect();
     let done: Vec<(&Task, &str)> = done.iter().map(|(task, summary)| (*task, summary.as_str())).collect();
-    sheet::render_sheet(run.prompt(), &list, &done)
+    sheet::render_sheet(run.prompt(), &list, run.no_longer_relevant(), &done)
 }
 
 /// Failures with their issues, denials with the person's words, blocks with their cause (spec 2.9).
@@ -255,7 +259,7 @@ pub(super) fn context(world: &World, run: &Run, settings: &Settings, catalog: Ve
         taken: run.taken().cloned().collect(),
         prompts: run.prompts().into_iter().map(str::to_owned).collect(),
         allow_http: settings.allow_http,
-        has_current_file: world.current_file.is_some(),
+        current_file: world.current_file.clone(),
         prompt_budget: prompt_budget(world, settings),
         reference_budget: settings.budget.reference,
         refine: settings.refine,
@@ -284,7 +288,7 @@ pub(super) fn read_with<T>(
         if reading.wanted.is_empty() {
             break;
         }
-        context.answers.extend(references::answer(&reading.wanted, &world.workspace, &*world.outline));
+        context.answers.extend(references::answer(&reading.wanted, world.disk()));
         reading = read(text, context);
     }
     reading
@@ -297,6 +301,8 @@ pub struct SheetReading {
     pub list: Reading<TaskList>,
     /// Its own `Original prompt`.
     pub prompt: Option<String>,
+    /// What the person marked as no longer relevant (spec 5.10).
+    pub no_longer_relevant: Vec<String>,
 }
 
 /// Reads a sheet file.
@@ -305,7 +311,8 @@ pub(super) fn read_sheet(world: &World, text: &str, settings: &Settings) -> Shee
     let mut context = context(world, &Run::new(), settings, loaded.catalog.skills().cloned().collect());
     let reading = read_with(world, text, &mut context, reply::read_sheet);
     let Reading { value, repairs, issues, wanted } = reading;
-    SheetReading { list: Reading { value: value.list, repairs, issues, wanted }, prompt: value.prompt }
+    let list = Reading { value: value.list, repairs, issues, wanted };
+    SheetReading { list, prompt: value.prompt, no_longer_relevant: value.no_longer_relevant }
 }
 
 /// The fact of a list that the host read or made.
@@ -313,12 +320,13 @@ pub(super) fn adopt_host_list(
     world: &World,
     run: &Run,
     settings: &Settings,
-    reading: Reading<TaskList>,
+    sheet: SheetReading,
 ) -> Result<Event, DriveFault> {
+    let reading = sheet.list;
     let mut list = reading.value;
     // A sheet or one skill counts as complete unless it says that it continues (spec 2.2).
     list.goals.plan_complete = !list.goals.plan_continues;
-    let reply = ListReply { list, ..ListReply::default() };
+    let reply = ListReply { list, no_longer_relevant: sheet.no_longer_relevant, ..ListReply::default() };
     let loaded = world.skills(settings);
     let list = adopt(world, run, reply, &loaded, false)?;
     Ok(Event::ListAdopted { origin: ListOrigin::Host, list, repairs: reading.repairs, issues: reading.issues })
@@ -364,6 +372,7 @@ pub(super) struct Texts {
     goals: String,
     sections: Vec<String>,
     outputs: BTreeMap<Slug, Known>,
+    done: Vec<Slug>,
     store: Arc<dyn Store>,
 }
 
@@ -397,6 +406,7 @@ impl Texts {
             goals: run.goals().text.clone(),
             sections,
             outputs,
+            done: run.done().map(|task| task.task.slug.clone()).collect(),
             store: Arc::clone(&world.store),
         }
     }
@@ -404,8 +414,7 @@ impl Texts {
     /// Where references get their contents from.
     pub fn sources<'a>(&'a self, world: &'a World, allow_http: bool) -> Sources<'a> {
         Sources {
-            workspace: &world.workspace,
-            outline: &*world.outline,
+            disk: world.disk(),
             texts: self,
             pages: &world.pages,
             current_file: world.current_file.as_deref(),
@@ -425,6 +434,10 @@ impl RunTexts for Texts {
             PlanPart::Goals => Some(self.goals.clone()),
             PlanPart::Section(number) => self.sections.get(usize::try_from(*number).ok()?.checked_sub(1)?).cloned(),
         }
+    }
+
+    fn outputs(&self) -> Vec<Slug> {
+        self.done.clone()
     }
 
     fn output(&self, slug: &Slug) -> Output {

@@ -38,6 +38,12 @@ fn edits(store: &dyn Store, changes: &ChangeSet) -> Result<Option<Vec<FileEdit>>
     Ok(Some(edits))
 }
 
+/// Why verdicts do not fit the hunks of a set.
+pub(super) fn fault(store: &dyn Store, changes: &ChangeSet, part: &PartAnswer) -> Result<Option<String>, StoreFault> {
+    let edits = edits(store, changes)?;
+    Ok(edits.and_then(|edits| change::pick(&edits, &part.hunks).err()).map(|fault| fault.to_string()))
+}
+
 /// Makes an answer of verdicts on the hunks of a set that waits.
 pub(super) fn answer(world: &World, changes: &ChangeSet, part: &PartAnswer) -> Result<Part, DriveFault> {
     let Some(edits) = edits(&*world.store, changes)? else {

@@ -146,7 +146,7 @@ impl Input<'_> {
         let exec = exec.ok_or_else(|| DriveFault::defect("a reply of an unknown execution run"))?;
         let mut context = self.task_context()?;
         if task.is_handler() {
-            return handler::read(self.world, self.asked, task, &self.reply, &self.prompt, context);
+            return handler::read(self.world, self.run, self.asked, task, &self.reply, &self.prompt, context);
         }
         if exec.is_loop {
             return self.turn(task, exec, context);
@@ -303,7 +303,7 @@ pub(super) fn stage(
     let mut lookups: Vec<Lookup> = changes.iter().map(|change| Lookup::Content(change.path.clone())).collect();
     let named = changes.iter().filter(|change| change::names_symbol(change));
     lookups.extend(named.map(|change| Lookup::Symbols(change.path.clone())));
-    let answers = references::answer(&lookups, &world.workspace, &*world.outline);
+    let answers = references::answer(&lookups, world.disk());
     let mut files = change::Files::new();
     let mut outlines = change::Outlines::new();
     let mut in_full = shown.in_full.clone();

@@ -1,5 +1,6 @@
 //! How a run begins and is taken up again.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use callsheet_core::record::{Entry, Event, Tree};
@@ -55,20 +56,21 @@ pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Setting
             (Entry::Prompt { prompt }, None)
         }
         EntrySpec::Sheet { text, prompt } => {
-            let SheetReading { list, prompt: original } = check_sheet(world, &text, &settings);
-            let errors: Vec<String> = errors(&list.issues).map(Issue::to_string).collect();
+            let mut sheet = check_sheet(world, &text, &settings);
+            let errors: Vec<String> = errors(&sheet.list.issues).map(Issue::to_string).collect();
             if !errors.is_empty() {
                 return Err(DriveFault::Invalid(errors.join("\n")));
             }
-            let prompt = prompt.filter(|prompt| !prompt.trim().is_empty()).or(original);
-            let prompt = prompt.unwrap_or_else(|| list.value.goals.text.clone());
-            (Entry::Sheet { prompt }, Some(list))
+            let prompt = prompt.filter(|prompt| !prompt.trim().is_empty()).or(sheet.prompt.take());
+            let prompt = prompt.unwrap_or_else(|| sheet.list.value.goals.text.clone());
+            (Entry::Sheet { prompt }, Some(sheet))
         }
         EntrySpec::Skill { name, prompt } => {
             refuse_empty(&prompt)?;
             let list = one_task(world, &name, &prompt, &settings)?;
-            let reading = Reading { value: list, repairs: Vec::new(), issues: Vec::new(), wanted: Vec::new() };
-            (Entry::Skill { prompt }, Some(reading))
+            let list = Reading { value: list, repairs: Vec::new(), issues: Vec::new(), wanted: Vec::new() };
+            let sheet = SheetReading { list, prompt: None, no_longer_relevant: Vec::new() };
+            (Entry::Skill { prompt }, Some(sheet))
         }
     };
     tell_of_skills(world, &settings);
@@ -77,12 +79,12 @@ pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Setting
         return Err(DriveFault::Invalid(format!("there is a run {id} already")));
     }
     world.files.create().map_err(|fault| DriveFault::Invalid(fault.to_string()))?;
-    let tools = world.tool_policies();
+    let tools = if tree_adopted.is_some() { world.tool_policies() } else { world.call_policies() };
     // Both in one append: a run of a sheet without its list would owe nothing.
     let mut events = Vec::new();
     events.extend(tree_adopted);
-    if let Some(reading) = list {
-        events.push(known::adopt_host_list(world, session.run(), &settings, reading)?);
+    if let Some(sheet) = list {
+        events.push(known::adopt_host_list(world, session.run(), &settings, sheet)?);
     }
     events.insert(0, Event::RunStarted { run: id.clone(), entry, settings, tools });
     session.record(world, events)?;
@@ -146,12 +148,28 @@ pub fn reopen(
 
 /// The recorded tree runs; a person hears which of its files are no longer what it was read from.
 fn tell_of_edited_templates(world: &World, run: &Run) {
-    for (file, hash) in run.operators().tree().iter().flat_map(|tree| &tree.sources) {
+    let Some(tree) = run.operators().tree() else { return };
+    let used = used_files(run, tree);
+    for (file, hash) in tree.sources.iter().filter(|(file, _)| used.contains(file.as_str())) {
         let now = std::fs::read(world.workspace.root().join(file)).map(|bytes| BlobId::of(&bytes));
         if now.ok().as_ref() != Some(hash) {
             world.notice(&format!("note: {file} was changed since this run began, which goes on with what it was"));
         }
     }
+}
+
+/// Files of the templates that the run began with, and of those that its subtasks ran.
+fn used_files<'a>(run: &'a Run, tree: &'a Tree) -> BTreeSet<&'a str> {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut open: Vec<&str> = run.operators().iter().map(|op| op.template.as_str()).collect();
+    open.push(&tree.entry);
+    let mut files = BTreeSet::new();
+    while let Some(name) = open.pop() {
+        let Some(template) = tree.templates.get(name).filter(|_| seen.insert(name)) else { continue };
+        files.insert(template.origin.file.as_str());
+        open.extend(template.body.walk().into_iter().filter_map(|node| node.template.as_deref()));
+    }
+    files
 }
 
 /// What is wrong with skill files, and which skills of the project stand in the place of others.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use callsheet_core::prompt::PromptKey;
 use callsheet_core::record::{Event, PromptFile};
 use callsheet_core::reply::Phase;
-use callsheet_core::run::{Asked, Effect, Run};
+use callsheet_core::run::{Asked, Effect, LimitUse, Run};
 
 use super::World;
 
@@ -63,5 +63,9 @@ pub(super) fn prompts_changed(world: &World, run: &Run) -> Option<Event> {
 /// Limits to tell of.
 pub(super) fn limits_near(run: &Run) -> Vec<Event> {
     let near = run.limits_near().into_iter();
-    near.map(|one| Event::LimitNear { limit: one.limit.name().to_owned(), used: one.used, max: one.max }).collect()
+    let event = |one: LimitUse| {
+        let limit = one.limit.name().to_owned();
+        Event::LimitNear { task: one.task, limit, used: one.used, max: one.max }
+    };
+    near.map(event).collect()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Event, ToolRecord};
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::spec::{ExecRunId, Slug, ToolCall};
+use callsheet_core::spec::{ExecRunId, SkillMode, Slug, ToolCall};
 
 use crate::ports::{ToolContext, ToolFault, ToolOutcome};
 
@@ -18,6 +18,11 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
     let Some(owner) = run.task(task) else {
         return ready(Err(DriveFault::defect("a tool call of an unknown task")));
     };
+    if owner.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Template)
+        && let Some(outcome) = super::template::run(&work, run, owner, exec, &call)
+    {
+        return outcome;
+    }
     let shown = read::shown(&work.world, run, task, exec);
     let refusal = refusal(&work, owner, &call);
     let tool = match &work.world.process_tool {

@@ -8,7 +8,7 @@ use callsheet_core::record::{EffectKey, Event};
 use callsheet_core::run::{Effect, Run};
 use tokio_util::sync::CancellationToken;
 
-use super::{DriveFault, World, ask, changes, gates, tools};
+use super::{DriveFault, World, ask, changes, gates, retrieve, tools};
 
 pub(super) struct Done {
     pub key: EffectKey,
@@ -52,6 +52,7 @@ impl Work {
             Effect::RunTool { task, run: exec, call, deadline_ms } => {
                 tools::run(self, run, &task, &exec, call, deadline_ms)
             }
+            Effect::Retrieve { task, n, request } => retrieve::retrieve(self, task, n, &request),
             Effect::AskApproval(gate) => gates::approve(self, run, gate),
             Effect::AskPerson { task, run: exec, call, question } => gates::question(self, task, exec, call, question),
             Effect::ApplyChanges { task, run: exec, set, changes } => {

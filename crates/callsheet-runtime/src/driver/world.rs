@@ -14,10 +14,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::edge::Slots;
 use crate::paths::Workspace;
-use crate::ports::{Clock, Fetch, Observer, Outline, Person, Signal, Store, StoreFault, Tool};
-use crate::references::Pages;
+use crate::ports::{Clock, Fetch, Index, Memory, Observer, Outline, Person, Signal, Store, StoreFault, Tool};
+use crate::references::{Disk, LargeFiles, Pages};
 use crate::runfiles::RunFiles;
 use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
+use crate::templates::TemplateOffer;
 
 use super::{DriveFault, ModelSource, Snapshots};
 
@@ -76,6 +77,8 @@ pub struct World {
     pub workspace: Arc<Workspace>,
     /// Symbols of code files.
     pub outline: Arc<dyn Outline>,
+    /// Large files that were read already.
+    pub large: LargeFiles,
     /// Network access, if there is any.
     pub fetch: Option<Arc<dyn Fetch>>,
     /// Pages of the run.
@@ -96,21 +99,72 @@ pub struct World {
     pub current_file: Option<CurrentFile>,
     /// Starts the processes of templates; no model is offered it.
     pub process_tool: Option<Arc<dyn Tool>>,
+    /// Prints paths for `file_paths` by command; no model is offered it.
+    pub path_command: Option<Arc<dyn Tool>>,
+    /// Lookups.
+    pub memory: Arc<dyn Memory>,
+    /// The index behind the lookups, to tell of entries that are out of date.
+    pub index: Arc<dyn Index>,
     /// The run directory.
     pub files: RunFiles,
     /// Commands run in a sandbox that cannot write.
     pub read_only_sandbox: bool,
+    /// Templates offered beside the skills (spec "Templates" 16).
+    pub offer: Option<Arc<TemplateOffer>>,
 }
 
 impl World {
+    /// The project on disk, as references see it.
+    pub fn disk(&self) -> Disk<'_> {
+        Disk { workspace: &self.workspace, outline: &*self.outline, large: &self.large }
+    }
+
     /// Tells a person something in one line.
     pub fn notice(&self, text: &str) {
         self.observer.see(&Signal::Notice(text));
     }
 
-    /// Specifications of all registered tools, by name.
+    /// The same world for another run, with files and viewers of its own.
+    pub fn of_run(&self, files: RunFiles, observer: Arc<dyn Observer>) -> Self {
+        Self {
+            store: Arc::clone(&self.store),
+            clock: Arc::clone(&self.clock),
+            person: Arc::clone(&self.person),
+            observer,
+            models: Arc::clone(&self.models),
+            slots: self.slots.clone(),
+            tools: self.tools.clone(),
+            disabled_tools: self.disabled_tools.clone(),
+            workspace: Arc::clone(&self.workspace),
+            outline: Arc::clone(&self.outline),
+            large: LargeFiles::default(),
+            fetch: self.fetch.clone(),
+            pages: Pages::new(self.fetch.clone(), Some(files.clone())),
+            skill_dirs: self.skill_dirs.clone(),
+            pinned_skills: PinnedSkills::default(),
+            refused_constraints: RefusedConstraints::default(),
+            snapshots: Snapshots::default(),
+            templates: self.templates.clone(),
+            environment: self.environment.clone(),
+            current_file: self.current_file.clone(),
+            process_tool: self.process_tool.clone(),
+            path_command: self.path_command.clone(),
+            memory: Arc::clone(&self.memory),
+            index: Arc::clone(&self.index),
+            files,
+            read_only_sandbox: self.read_only_sandbox,
+            offer: self.offer.clone(),
+        }
+    }
+
+    /// Specifications of all registered tools, and of the calls of templates.
     pub fn tool_specs(&self) -> Vec<ToolSpec> {
-        self.tools.values().map(|tool| tool.spec().clone()).collect()
+        let templates = self.offer.iter().flat_map(|offer| offer.specs.iter().cloned());
+        self.tools.values().map(|tool| tool.spec().clone()).chain(templates).collect()
+    }
+
+    fn template_spec(&self, name: &str) -> Option<ToolSpec> {
+        self.offer.as_ref()?.spec(name).cloned()
     }
 
     /// Specifications of the tools in `names` that are registered and switched on, in that order.
@@ -118,8 +172,10 @@ impl World {
         names
             .iter()
             .filter(|name| !self.disabled_tools.contains(*name))
-            .filter_map(|name| self.tools.get(name))
-            .map(|tool| tool.spec().clone())
+            .filter_map(|name| {
+                let tool = self.tools.get(name).map(|tool| tool.spec().clone());
+                tool.or_else(|| self.template_spec(name))
+            })
             .collect()
     }
 
@@ -129,11 +185,24 @@ impl World {
         tools.map(|tool| (tool.spec().name.clone(), ToolPolicy::from(tool.spec()))).collect()
     }
 
+    /// The same for a run of a sheet, whose tasks may call templates.
+    pub fn call_policies(&self) -> BTreeMap<String, ToolPolicy> {
+        let templates = self.offer.iter().flat_map(|offer| &offer.specs);
+        let templates = templates.map(|spec| (spec.name.clone(), ToolPolicy::from(spec)));
+        // A template never stands in the place of a tool.
+        templates.chain(self.tool_policies()).collect()
+    }
+
     /// The skills on disk now, restricted to those the run offers. Issues of skill files are told.
     pub fn skills(&self, settings: &Settings) -> LoadedSkills {
         let specs = self.tool_specs();
         let context = SkillContext { tools: &specs, read_only_sandbox: self.read_only_sandbox };
         let mut loaded = load_skills(&self.skill_dirs, context);
+        if let Some(offer) = &self.offer {
+            let (catalog, issues) = std::mem::take(&mut loaded.catalog).with_templates(offer.skills.clone());
+            loaded.catalog = catalog;
+            loaded.issues.extend(issues);
+        }
         if !settings.skills.is_empty() {
             let (catalog, issues) = std::mem::take(&mut loaded.catalog).restrict(&settings.skills);
             loaded.catalog = catalog;

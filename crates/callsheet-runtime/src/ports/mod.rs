@@ -3,6 +3,7 @@
 
 mod clock;
 mod fetch;
+mod memory;
 mod model;
 mod observer;
 mod outline;
@@ -12,7 +13,11 @@ mod tool;
 
 pub use clock::{Clock, SystemClock};
 pub use fetch::{Fetch, FetchFault, Page};
-pub use model::{Capabilities, Constraint, DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
+pub use memory::{Index, IndexEntry, IndexFault, IndexMode, Memory, MemoryFault, check_entries};
+pub use model::{
+    Capabilities, Constraint, DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest,
+    NativeNotation, NativeTool,
+};
 pub use observer::{Observer, Signal};
 pub use outline::{NoOutline, Outline, OutlineFault};
 pub use person::{GateAnswer, GateView, PartAnswer, Person, QuestionAnswer, QuestionView, WriterView};

@@ -39,6 +39,30 @@ pub struct ModelInfo {
     pub capabilities: Capabilities,
 }
 
+/// How the calls of a native tool are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NativeNotation {
+    /// `view`, `create`, `str_replace`, `insert`.
+    TextEditor,
+    /// A line for the shell.
+    Bash,
+}
+
+/// A tool that a vendor's models know by heart. It is only another name of canonical ones: calls of it become theirs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NativeTool {
+    /// Type, as the vendor writes it.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Name, as the vendor writes it.
+    pub name: String,
+    /// How its calls are written.
+    pub notation: NativeNotation,
+    /// Canonical tools whose calls it stands for. It is offered only with all of them.
+    pub executes: Vec<String>,
+}
+
 /// One message of a request, after the system text.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
@@ -94,6 +118,9 @@ pub struct ModelRequest {
     /// Tools offered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<ToolSpec>,
+    /// Native tools that stand for some of `tools`. An adapter that knows none sends the schemas of all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub native_tools: Vec<NativeTool>,
     /// Form of the reply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraint: Option<Constraint>,
@@ -181,6 +208,11 @@ pub trait Model: Send + Sync {
         deltas: DeltaSink<'_>,
         cancel: &CancellationToken,
     ) -> Result<ModelReply, ModelFault>;
+
+    /// Tools that this model knows by heart.
+    fn native_tools(&self) -> &[NativeTool] {
+        &[]
+    }
 
     /// The provider's own token count of a text, if it is cheap to have.
     fn count_tokens(&self, _text: &str) -> Option<u32> {

@@ -8,6 +8,7 @@ use crate::paths::{EntryKind, Located, PathFault, Workspace};
 use crate::ports::Outline;
 
 use super::files::{self, Content, TextFile};
+use super::large::LargeFiles;
 use super::parts::{Part, part_of};
 use super::project::Project;
 use super::render::listing_text;
@@ -21,12 +22,9 @@ const CONTENT_LIMIT: usize = 16 * 1024 * 1024;
 ///
 /// `Path` is answered for reading: a protected file has facts like any other. `Content` is answered for writing:
 /// `Protected` and `Outside` (the project root alone counts) come before whether the file exists.
-pub fn answer<'a>(
-    lookups: impl IntoIterator<Item = &'a Lookup>,
-    workspace: &Workspace,
-    outline: &dyn Outline,
-) -> Answers {
-    let disk = Disk { workspace, outline, project: Project::new(workspace) };
+pub fn answer<'a>(lookups: impl IntoIterator<Item = &'a Lookup>, disk: Disk<'_>) -> Answers {
+    let workspace = disk.workspace;
+    let disk = Asked { disk, project: Project::new(workspace) };
     let mut answers = Answers::new();
     for lookup in lookups {
         let answer = disk.one(lookup);
@@ -73,18 +71,29 @@ fn candidates(answer: &Answer) -> Vec<String> {
     }
 }
 
-/// The project as it is now.
-struct Disk<'a> {
-    workspace: &'a Workspace,
-    outline: &'a dyn Outline,
+/// The project on disk, and what is known of its files.
+#[derive(Clone, Copy)]
+pub struct Disk<'a> {
+    /// The confined project.
+    pub workspace: &'a Workspace,
+    /// Symbols of code files.
+    pub outline: &'a dyn Outline,
+    /// Large files that were read already.
+    pub large: &'a LargeFiles,
+}
+
+/// The project as it is now, walked at most once.
+struct Asked<'a> {
+    disk: Disk<'a>,
     project: Project<'a>,
 }
 
-impl Disk<'_> {
+impl Asked<'_> {
     fn one(&self, lookup: &Lookup) -> Answer {
         match lookup {
             Lookup::Path { path, fragment } => {
-                let found = self.workspace.locate(path).and_then(|located| self.facts(&located, fragment.as_ref()));
+                let found =
+                    self.disk.workspace.locate(path).and_then(|located| self.facts(&located, fragment.as_ref()));
                 found.map_or_else(|fault| self.refusal(&fault, lookup, path), Answer::File)
             }
             Lookup::Glob(pattern) => Answer::Matches(self.project.matches(pattern)),
@@ -92,20 +101,20 @@ impl Disk<'_> {
                 self.content(path).map_or_else(|fault| self.refusal(&fault, lookup, path), Answer::Content)
             }
             Lookup::Symbols(path) => match self.content(path) {
-                Ok(text) => self.outline.outline(path, &text).map_or(Answer::NoSymbols, Answer::Symbols),
+                Ok(text) => self.disk.outline.outline(path, &text).map_or(Answer::NoSymbols, Answer::Symbols),
                 Err(fault) => self.refusal(&fault, lookup, path),
             },
         }
     }
 
     fn refusal(&self, fault: &PathFault, lookup: &Lookup, path: &str) -> Answer {
-        let without_slash = || without_slash(path, lookup, self.workspace);
+        let without_slash = || without_slash(path, lookup, self.disk.workspace);
         match fault {
             PathFault::Missing(_) => {
                 Answer::Missing(Candidates { without_slash: without_slash(), near: self.project.near(path) })
             }
             // A path that exists elsewhere was meant as it is written: nothing in the project stands for it.
-            PathFault::Outside(_) if self.workspace.exists_outside(path) => Answer::Outside(Candidates::default()),
+            PathFault::Outside(_) if self.disk.workspace.exists_outside(path) => Answer::Outside(Candidates::default()),
             PathFault::Outside(_) => {
                 let found = Candidates {
                     without_slash: without_slash(),
@@ -123,7 +132,7 @@ impl Disk<'_> {
 
     /// The text of a file as changes are composed from it.
     fn content(&self, path: &str) -> Result<String, PathFault> {
-        self.workspace.locate_writable(path).and_then(|located| content(self.workspace, &located))
+        self.disk.workspace.locate_writable(path).and_then(|located| content(self.disk.workspace, &located))
     }
 
     /// Facts of what exists.
@@ -134,7 +143,7 @@ impl Disk<'_> {
             Some(Fragment::Lines { first, last }) => (Some((*first, *last)), None),
             Some(Fragment::Anchor(anchor)) => (None, Some(anchor)),
         };
-        Ok(match files::read(self.workspace, located, lines)? {
+        Ok(match files::read(self.disk.workspace, self.disk.large, located, lines)? {
             Content::Directory(listing) => FileFacts {
                 path,
                 directory: true,
@@ -160,7 +169,7 @@ impl Disk<'_> {
     }
 
     fn anchor_facts(&self, facts: &mut FileFacts, text: &TextFile, anchor: &str) {
-        let part = match part_of(&facts.path, text, anchor, self.outline) {
+        let part = match part_of(&facts.path, text, anchor, self.disk.outline) {
             None => {
                 facts.symbols_unsupported = true;
                 return;

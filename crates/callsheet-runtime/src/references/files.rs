@@ -8,6 +8,7 @@ use callsheet_core::spec::{BlobHasher, BlobId, TokenCount};
 
 use crate::paths::{BINARY_PROBE, EntryKind, Listing, Located, PathFault, Workspace, reason};
 
+use super::large::LargeFiles;
 /// Files up to this size are read whole; of larger ones only the ends are kept.
 const WHOLE_LIMIT: u64 = 4 * 1024 * 1024;
 
@@ -36,7 +37,12 @@ pub(super) struct TextFile {
 }
 
 /// Reads what a located path holds; `lines` limits a text to a range. Bytes that are not UTF-8 are replaced.
-pub(super) fn read(workspace: &Workspace, located: &Located, lines: Option<(u32, u32)>) -> Result<Content, PathFault> {
+pub(super) fn read(
+    workspace: &Workspace,
+    large: &LargeFiles,
+    located: &Located,
+    lines: Option<(u32, u32)>,
+) -> Result<Content, PathFault> {
     match workspace.kind(located)? {
         EntryKind::Directory => Ok(Content::Directory(workspace.list(located, NAMES)?)),
         EntryKind::Special => Err(PathFault::Unreadable {
@@ -45,8 +51,8 @@ pub(super) fn read(workspace: &Workspace, located: &Located, lines: Option<(u32,
         }),
         EntryKind::File(bytes) if bytes <= WHOLE_LIMIT => small(workspace, located, lines),
         EntryKind::File(_) => {
-            let file = workspace.open(located)?;
-            let scanned = scan(file, lines.unwrap_or((1, u32::MAX)));
+            let window = lines.unwrap_or((1, u32::MAX));
+            let scanned = large.content(workspace.open(located)?, window, |file| scan(file, window));
             scanned.map_err(|error| PathFault::Unreadable { path: located.path().to_owned(), reason: reason(&error) })
         }
     }

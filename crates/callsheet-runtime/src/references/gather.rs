@@ -11,11 +11,15 @@ use crate::ports::Page;
 
 use super::files::{self, Content, TextFile};
 use super::language::{is_markdown, language};
+use super::large::LargeFiles;
 use super::parts::{Part, part_of};
 use super::project::{CANDIDATES, Project};
 use super::render::{anchors, binary_text, listing_text, section, without_restricted};
 use super::resolve::{Level, Request, Sources};
 use super::sources::{Output, TaskOutput};
+
+/// Most task sections that are looked at for candidates.
+const SECTIONS: u32 = 100;
 
 /// How much of a piece a preview shows (spec 5.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +42,8 @@ pub(super) struct Piece {
     pub(super) extent: Extent,
     /// The project file it is from, with the hash of all of it.
     pub(super) file: Option<(String, BlobId)>,
+    /// Sections that are no longer relevant were left out.
+    pub(super) shortened: bool,
 }
 
 /// Looks references up for one request.
@@ -59,7 +65,7 @@ impl<'a> Gatherer<'a> {
         sources: &'a Sources<'a>,
         refused_pages: &'a std::collections::BTreeMap<String, (IssueCode, &'static str, String)>,
     ) -> Self {
-        let project = Project::new(sources.workspace);
+        let project = Project::new(sources.disk.workspace);
         Self { request, sources, project, refused_pages, issues: Vec::new() }
     }
 
@@ -85,7 +91,7 @@ impl<'a> Gatherer<'a> {
     }
 
     fn description(&mut self, link: &str) -> Found {
-        let located = description_file(self.sources.workspace)?;
+        let located = description_file(self.sources.disk.workspace)?;
         self.located(link, &located, None)
     }
 
@@ -95,11 +101,23 @@ impl<'a> Gatherer<'a> {
             _ => self.sources.texts.plan(part),
         };
         let Some(text) = text else {
-            self.error(IssueCode::ReferenceInvalid, "plan-missing", link, &[], Vec::new());
+            let parts = self.plan_parts();
+            let allowed = nearest(link, parts.iter().map(String::as_str), CANDIDATES);
+            self.error(IssueCode::ReferenceInvalid, "plan-missing", link, &[], allowed);
             return None;
         };
         let language = if *part == PlanPart::OriginalPrompt { "text" } else { "markdown" };
         Some(Piece::of(link, language, Excerpt::whole(text), Extent::Whole))
+    }
+
+    /// The parts of the plan that there are.
+    fn plan_parts(&self) -> Vec<String> {
+        let sections = (1..=SECTIONS).map(PlanPart::Section).take_while(|part| self.sources.texts.plan(part).is_some());
+        [PlanPart::OriginalPrompt, PlanPart::Goals]
+            .into_iter()
+            .chain(sections)
+            .map(|part| Target::Plan(part).to_string())
+            .collect()
     }
 
     fn prompt_heading(&mut self, link: &str, anchor: &str) -> Found {
@@ -121,13 +139,21 @@ impl<'a> Gatherer<'a> {
             Output::Done(output) => return Some(output),
             Output::NotYet => {
                 let values = [("slug", slug.as_str())];
-                self.error(IssueCode::ReferenceOrder, "not-done", link, &values, Vec::new());
+                let allowed = self.outputs_near(link);
+                self.error(IssueCode::ReferenceOrder, "not-done", link, &values, allowed);
             }
             Output::Unknown => {
-                self.error(IssueCode::ReferenceInvalid, "output-missing", link, &[], Vec::new());
+                let allowed = self.outputs_near(link);
+                self.error(IssueCode::ReferenceInvalid, "output-missing", link, &[], allowed);
             }
         }
         None
+    }
+
+    /// Outputs that there are, nearest first.
+    fn outputs_near(&self, link: &str) -> Vec<String> {
+        let known: Vec<String> = self.sources.texts.outputs().iter().map(|slug| format!("#{slug}-results")).collect();
+        nearest(link, known.iter().map(String::as_str), CANDIDATES)
     }
 
     fn output(&mut self, link: &str, slug: &Slug, heading: Option<&str>) -> Found {
@@ -193,7 +219,7 @@ impl<'a> Gatherer<'a> {
     }
 
     fn file(&mut self, link: &str, path: &str, fragment: Option<&Fragment>) -> Found {
-        match self.sources.workspace.locate(path) {
+        match self.sources.disk.workspace.locate(path) {
             Ok(located) => self.located(link, &located, fragment),
             Err(fault) => {
                 self.path_issue(&fault, link, path);
@@ -208,7 +234,7 @@ impl<'a> Gatherer<'a> {
             _ => None,
         };
         let path = located.path().to_owned();
-        match files::read(self.sources.workspace, located, lines) {
+        match files::read(self.sources.disk.workspace, self.sources.disk.large, located, lines) {
             Err(fault) => {
                 self.path_issue(&fault, link, &path);
                 None
@@ -228,9 +254,15 @@ impl<'a> Gatherer<'a> {
     fn text(&mut self, link: &str, path: &str, text: TextFile, fragment: Option<&Fragment>) -> Found {
         let file = Some((path.to_owned(), text.hash.clone()));
         let piece = |identity: String, excerpt: Excerpt, extent: Extent| {
-            Some(Piece { identity, language: language(path), excerpt, extent, file: file.clone() })
+            Some(Piece { identity, language: language(path), excerpt, extent, file: file.clone(), shortened: false })
         };
         match fragment {
+            None if is_markdown(path) && text.complete => {
+                let shown = without_restricted(&text.excerpt.head, |anchor| format!("{path}#{anchor}"));
+                let shortened = shown != text.excerpt.head;
+                let found = piece(path.to_owned(), Excerpt::whole(shown), Extent::Whole);
+                found.map(|piece| Piece { shortened, ..piece })
+            }
             None => piece(path.to_owned(), text.excerpt, Extent::Whole),
             Some(Fragment::Lines { first, .. }) if *first > text.excerpt.total => {
                 let lines = text.excerpt.total.to_string();
@@ -240,7 +272,7 @@ impl<'a> Gatherer<'a> {
             Some(Fragment::Lines { first, last }) => {
                 piece(format!("{path}#L{first}-L{last}"), text.excerpt, Extent::Part)
             }
-            Some(Fragment::Anchor(anchor)) => match part_of(path, &text, anchor, self.sources.outline) {
+            Some(Fragment::Anchor(anchor)) => match part_of(path, &text, anchor, self.sources.disk.outline) {
                 Some(Part::Lines { first, last }) => {
                     let excerpt = Excerpt::lines(&text.excerpt.head, first, last);
                     piece(format!("{path}#L{first}-L{last}"), excerpt, Extent::Part)
@@ -273,7 +305,9 @@ impl<'a> Gatherer<'a> {
                 self.missing(IssueCode::FileMissing, "file-missing", link, &[], near);
             }
             PathFault::Outside(_) => {
-                self.error(IssueCode::OutsideProject, "outside-project", link, &[], Vec::new());
+                // What is absolute may be meant from the root of the project.
+                let near = if path.starts_with('/') { self.project.near(path) } else { Vec::new() };
+                self.error(IssueCode::OutsideProject, "outside-project", link, &[], near);
             }
             PathFault::Protected(_) => {
                 self.error(IssueCode::ProtectedPath, "protected-path", link, &[], Vec::new());
@@ -323,7 +357,7 @@ impl<'a> Gatherer<'a> {
 
 impl Piece {
     fn of(identity: &str, language: &'static str, excerpt: Excerpt, extent: Extent) -> Self {
-        Self { identity: identity.to_owned(), language, excerpt, extent, file: None }
+        Self { identity: identity.to_owned(), language, excerpt, extent, file: None, shortened: false }
     }
 }
 
@@ -339,7 +373,7 @@ fn page_language(media_type: &str) -> &'static str {
 /// The project's description (spec 5.1): `AGENTS.md`, else a `README`, else empty. Large ones are cut like any other
 /// reference by who shows them.
 pub fn project_description(workspace: &Workspace) -> Option<Excerpt> {
-    match files::read(workspace, &description_file(workspace)?, None) {
+    match files::read(workspace, &LargeFiles::default(), &description_file(workspace)?, None) {
         Ok(Content::Text(text)) => Some(text.excerpt),
         _ => None,
     }

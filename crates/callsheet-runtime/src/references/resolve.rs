@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::prompt::{Shown, cut, preview};
 use callsheet_core::reply::{Issue, IssueCode};
-use callsheet_core::sheet::link_target;
+use callsheet_core::sheet::is_restricted;
 use callsheet_core::spec::{BlobId, Reference, Target};
 use tokio_util::sync::CancellationToken;
 
-use crate::paths::Workspace;
-use crate::ports::{FetchFault, Outline};
+use crate::ports::FetchFault;
 
+use super::answer::Disk;
 use super::gather::{Extent, Gatherer, Piece};
 use super::pages::Pages;
 use super::render::{block_of, restricted_text};
@@ -60,7 +60,7 @@ pub struct Request<'a> {
 
 impl Request<'_> {
     fn is_restricted(&self, target: &Target) -> bool {
-        self.restricted.contains(&link_target(target))
+        is_restricted(target, self.restricted)
     }
 }
 
@@ -68,9 +68,7 @@ impl Request<'_> {
 #[derive(Clone, Copy)]
 pub struct Sources<'a> {
     /// The project.
-    pub workspace: &'a Workspace,
-    /// Symbols of code files.
-    pub outline: &'a dyn Outline,
+    pub disk: Disk<'a>,
     /// The run's own texts.
     pub texts: &'a (dyn RunTexts + Sync),
     /// Pages of the run.
@@ -242,7 +240,7 @@ impl Resolved {
             (Level::Preview, Extent::Part) => preview(&piece.excerpt, PREVIEW_PART, allowance),
         };
         if let Some((path, hash)) = &piece.file {
-            self.shown(path, hash, whole && piece.excerpt.is_whole_text());
+            self.shown(path, hash, whole && !piece.shortened && piece.excerpt.is_whole_text());
         }
         if text.trim().is_empty() {
             return;

@@ -34,6 +34,9 @@ pub trait RunTexts {
     /// A part of the plan as Markdown: goals, or a task section in COARSE form.
     fn plan(&self, part: &PlanPart) -> Option<String>;
 
+    /// Slugs of the tasks that have an output.
+    fn outputs(&self) -> Vec<Slug>;
+
     /// The output of a task.
     fn output(&self, slug: &Slug) -> Output;
 

@@ -7,7 +7,7 @@ use callsheet_core::reply::{Answer, Lookup};
 use callsheet_core::spec::{Fragment, PlanPart, Reference, RunId, Slug, Target, tokens};
 use tokio_util::sync::CancellationToken;
 
-use super::{Allowance, Level, Output, Pages, Request, RunTexts, Sources, Wanted, answer, resolve};
+use super::{Allowance, Disk, LargeFiles, Level, Output, Pages, Request, RunTexts, Sources, Wanted, answer, resolve};
 use crate::ports::{Fetch, FetchFault, NoOutline, Page};
 use crate::runfiles::RunFiles;
 use crate::testing::Project;
@@ -23,6 +23,10 @@ impl RunTexts for Nothing {
         None
     }
 
+    fn outputs(&self) -> Vec<Slug> {
+        Vec::new()
+    }
+
     fn output(&self, _slug: &Slug) -> Output {
         Output::Unknown
     }
@@ -33,6 +37,10 @@ impl RunTexts for Nothing {
 }
 
 async fn shown(project: &Project, path: &str, fragment: Option<Fragment>) -> super::Resolved {
+    shown_from(project, &LargeFiles::default(), path, fragment).await
+}
+
+async fn shown_from(project: &Project, large: &LargeFiles, path: &str, fragment: Option<Fragment>) -> super::Resolved {
     let target = Target::File { path: path.to_owned(), fragment };
     let request = Request {
         references: &[Wanted { reference: Reference { title: String::new(), target }, carried: false }],
@@ -44,8 +52,7 @@ async fn shown(project: &Project, path: &str, fragment: Option<Fragment>) -> sup
     };
     let pages = Pages::new(None, None);
     let sources = Sources {
-        workspace: &project.workspace,
-        outline: &NoOutline,
+        disk: Disk { workspace: &project.workspace, outline: &NoOutline, large },
         texts: &Nothing,
         pages: &pages,
         current_file: None,
@@ -93,12 +100,38 @@ async fn a_huge_file_is_shown_by_its_ends_and_its_lines() {
         Lookup::Content("larger.txt".to_owned()),
     ];
     std::fs::File::create(project.path("larger.txt")).unwrap().set_len(17 << 20).unwrap();
-    let answers = answer(&lookups, &project.workspace, &NoOutline);
+    let answers =
+        answer(&lookups, Disk { workspace: &project.workspace, outline: &NoOutline, large: &LargeFiles::default() });
     let Answer::File(facts) = &answers[&lookups[0]] else { panic!("{answers:?}") };
     assert_eq!((facts.lines, facts.bytes, facts.tokens), (count, text.len() as u64, tokens(&text)));
     let Answer::File(facts) = &answers[&lookups[1]] else { panic!("{answers:?}") };
     assert_eq!(facts.tokens, tokens("line 2 with some text to make it as long as fifty\n".repeat(2).as_str()));
     assert_eq!(answers[&lookups[2]], Answer::Unreadable("it is larger than 16 MiB".to_owned()));
+}
+
+/// covers: 5.8 huge files are read once
+#[tokio::test]
+async fn a_huge_file_is_read_and_hashed_once_while_it_stays_as_it_is() {
+    let project = Project::with(&[]);
+    std::fs::write(project.path("huge.txt"), "a line of some length\n".repeat(300_000)).unwrap();
+    let large = LargeFiles::trusting();
+    let lookups = [Lookup::Path { path: "huge.txt".to_owned(), fragment: None }];
+    let disk = Disk { workspace: &project.workspace, outline: &NoOutline, large: &large };
+    let facts = answer(&lookups, disk);
+    let first = shown_from(&project, &large, "huge.txt", None).await;
+    let second = shown_from(&project, &large, "huge.txt", None).await;
+    assert_eq!((large.scans(), &first), (1, &second));
+    assert_eq!(answer(&lookups, disk), facts);
+    shown_from(&project, &large, "huge.txt", Some(Fragment::Lines { first: 5, last: 6 })).await;
+    assert_eq!(large.scans(), 2, "other lines are another content");
+    std::fs::write(project.path("huge.txt"), "another line, as it is\n".repeat(300_000)).unwrap();
+    let third = shown_from(&project, &large, "huge.txt", None).await;
+    assert!(third.text().contains("another line") && large.scans() == 3);
+    let wary = LargeFiles::default();
+    for _ in 0..2 {
+        shown_from(&project, &wary, "huge.txt", None).await;
+    }
+    assert_eq!(wary.scans(), 2, "what was written just now may change again unseen");
 }
 
 #[tokio::test]

@@ -1,12 +1,16 @@
 //! Template files of all layers: the project's, the user's, the built-in ones (spec "Templates" 2.1). Reading is
 //! confined: a link that leads out of its folder is not followed.
 
+mod skills;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::template::{Issue, Known, Layer, Library, TemplateFile};
+
+pub use skills::TemplateOffer;
 
 /// Largest template or schema file, bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -19,7 +23,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("bundled: changelog.xml", include_str!("../../../../templates/changelog.xml")),
     ("bundled: default_atomic.xml", include_str!("../../../../templates/default_atomic.xml")),
     ("bundled: extract_data.xml", include_str!("../../../../templates/extract_data.xml")),
-    ("bundled: review_change.xml", include_str!("../../../../templates/review_change.xml")),
+    ("bundled: review_diff.xml", include_str!("../../../../templates/review_diff.xml")),
     ("bundled: summarise_files.xml", include_str!("../../../../templates/summarise_files.xml")),
     ("bundled: tests_until_green.xml", include_str!("../../../../templates/tests_until_green.xml")),
     ("bundled: triage.xml", include_str!("../../../../templates/triage.xml")),

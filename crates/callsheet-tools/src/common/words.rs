@@ -8,10 +8,12 @@ const WORDS: &[&str] = &[
     include_str!("../prompts/fetch_url.txt"),
     include_str!("../prompts/find_files.txt"),
     include_str!("../prompts/list_files.txt"),
+    include_str!("../prompts/list_paths.txt"),
     include_str!("../prompts/read_file.txt"),
     include_str!("../prompts/run_command.txt"),
     include_str!("../prompts/script.txt"),
     include_str!("../prompts/search_text.txt"),
+    include_str!("../prompts/spawn_subtask.txt"),
     include_str!("../prompts/write_file.txt"),
 ];
 

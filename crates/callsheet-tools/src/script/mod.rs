@@ -104,7 +104,7 @@ fn filled(word: &str, files: &[(String, String)]) -> String {
     files.iter().fold(word.to_owned(), place)
 }
 
-fn inherited(inherit: Inherit) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
+pub(crate) fn inherited(inherit: Inherit) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
     let all = std::env::vars_os();
     match inherit {
         Inherit::None => Vec::new(),
@@ -118,7 +118,7 @@ fn inherited(inherit: Inherit) -> Vec<(std::ffi::OsString, std::ffi::OsString)> 
     }
 }
 
-fn report(ended: &Ended) -> Result<ToolOutcome, Stop> {
+pub(crate) fn report(ended: &Ended) -> Result<ToolOutcome, Stop> {
     let report = ProcessReport {
         stdout: ended.stdout.clone(),
         stderr: ended.stderr.clone(),

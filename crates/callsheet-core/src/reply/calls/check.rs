@@ -9,6 +9,7 @@ use crate::reply::json::{Mend, read_document};
 use crate::reply::near::{folded, within};
 use crate::reply::words::clause;
 use crate::reply::{Issue, IssueCode, Notes, ReadContext, RepairCode, Span};
+use crate::skill::canonical_tools;
 use crate::spec::{ToolCall, ToolSpec};
 
 use super::arguments::{Fitted, Schema};
@@ -66,6 +67,16 @@ pub fn resolve_tool<'a>(written: &str, rules: &'a CallRules<'_>) -> Result<&'a T
     }
     if rules.spec(written).is_some() {
         return Err(IssueCode::ToolNotAllowed);
+    }
+    // An alias means what of it is allowed, if that is one tool (spec of templates, 14).
+    let meant = canonical_tools(written);
+    if meant.iter().any(|name| name != written && rules.spec(name).is_some()) {
+        match meant.iter().filter(|name| rules.is_allowed(name)).collect::<Vec<_>>().as_slice() {
+            [] => return Err(IssueCode::ToolNotAllowed),
+            [name] if rules.context.disabled_tools.contains(*name) => return Err(IssueCode::ToolDisabled),
+            [name] => return rules.spec(name).ok_or(IssueCode::ToolUnknown),
+            _ => {}
+        }
     }
     let wanted = folded(written);
     let same = |name: &&String| folded(name) == wanted;

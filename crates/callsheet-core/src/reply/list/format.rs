@@ -39,7 +39,14 @@ pub const COMPLETE: &str = "plan complete";
 /// Marker of a sheet that does (spec 2.2).
 pub const CONTINUES: &str = "plan continues";
 
-/// A plan or a sheet file (spec 3.4). `Issues with the tasks` comes with a retried plan.
+/// A sheet file (spec 3.4): a plan in which the person may mark what is no longer relevant (spec 5.10).
+pub const SHEET: Format = Format {
+    rules: &[PROMPT, GOALS, TASKS, SECTION, ISSUES, RELEVANT, COMPLETED, GENERAL],
+    markers: MARKERS,
+    plain_titles: true,
+};
+
+/// A plan (spec 3.4). `Issues with the tasks` comes with a retried one.
 pub const PLAN: Format = Format {
     rules: &[PROMPT, GOALS, TASKS, SECTION, ISSUES, COMPLETED, GENERAL],
     markers: MARKERS,

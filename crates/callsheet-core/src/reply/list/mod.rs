@@ -17,7 +17,7 @@ use crate::sheet::{link_target, parse_target};
 use crate::spec::{Goals, TaskList};
 
 use collect::{Collected, collect};
-pub use format::{ITERATION, PLAN, TASK_LABELS, label};
+pub use format::{ITERATION, PLAN, SHEET, TASK_LABELS, label};
 
 /// Which list is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,7 +98,11 @@ pub fn lookups(kind: super::ReplyKind, text: &str, context: &ReadContext) -> Vec
 
 fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Notes) {
     let mut notes = Notes::new(kind.phase(), context.strict);
-    let format = if kind.may_be_empty() { &ITERATION } else { &PLAN };
+    let format = match kind {
+        Kind::Plan => &PLAN,
+        Kind::Sheet => &SHEET,
+        Kind::Iteration | Kind::Continuation => &ITERATION,
+    };
     let prepare = Prepare { copies: &context.prompts, length_stop: context.length_stop, by_hand: kind == Kind::Sheet };
     let document = Document::read(text, format, prepare, &mut notes);
     if document.is_empty() {
@@ -211,7 +215,7 @@ fn targets(text: &str) -> Vec<String> {
     for link in written_links(text) {
         if let Ok(target) = parse_target(&link.target) {
             let target = link_target(&target);
-            if !found.contains(&target) && !link.target.contains(' ') {
+            if !found.contains(&target) && (link.linked || !link.target.contains(' ')) {
                 found.push(target);
             }
         }

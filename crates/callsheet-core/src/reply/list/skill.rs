@@ -58,6 +58,9 @@ fn fit<'a>(value: &str, context: &'a ReadContext, notes: &Notes) -> Fit<'a> {
     if names(context).any(|name| name == value) {
         return Fit::Exact;
     }
+    if let Some(name) = prefixed(value, context) {
+        return Fit::Near(name);
+    }
     if !notes.may_compare(context.catalog.len()) {
         return Fit::Unknown;
     }
@@ -86,6 +89,18 @@ fn fit<'a>(value: &str, context: &'a ReadContext, notes: &Notes) -> Fit<'a> {
         [name] => Fit::Near(name),
         _ => Fit::Unknown,
     }
+}
+
+/// `skill:NAME` or `template:NAME` where the catalog has one of that kind (spec "Templates" 16).
+fn prefixed<'a>(value: &str, context: &'a ReadContext) -> Option<&'a str> {
+    let (kind, name) = value.split_once(':')?;
+    let template = match kind.trim() {
+        "template" => true,
+        "skill" => false,
+        _ => return None,
+    };
+    let fits = |skill: &&Skill| skill.name == name.trim() && (skill.policy.mode == SkillMode::Template) == template;
+    context.catalog.iter().find(fits).map(|skill| skill.name.as_str())
 }
 
 /// Two edits; fewer for names so short that two edits make another word of them.

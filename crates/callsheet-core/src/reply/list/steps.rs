@@ -180,7 +180,9 @@ fn references(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<St
             let skill = context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
             scope.own = Some(at);
             scope.step = u32::try_from(number).unwrap_or(u32::MAX);
-            scope.one_run = draft.task.approval || skill.is_some_and(|skill| one_run(&skill.policy));
+            // Every call brings all references (spec 10.1).
+            let called = draft.task.approval || !draft.task.calls.is_empty();
+            scope.one_run = called || skill.is_some_and(|skill| one_run(&skill.policy));
             notes.set_section(Some(&draft.section));
             notes.set_task(Some(&draft.task.name));
             for (value, line) in &draft.references {

@@ -106,10 +106,19 @@ impl Format {
         if key.is_empty() || key.len() > 100 {
             return Matched::None;
         }
+        // What is near is looked for only if nothing is equal, since it costs far more.
+        match self.best(|rule| equal(rule, &key)) {
+            Matched::None => self.best(|rule| near(rule, &key)),
+            found => found,
+        }
+    }
+
+    /// The rule that fits best.
+    fn best(&self, fit: impl Fn(&'static Rule) -> Option<Match>) -> Matched {
         let mut best: Option<Match> = None;
         let mut tie = false;
         for rule in self.rules {
-            let Some(found) = fit(rule, &key) else { continue };
+            let Some(found) = fit(rule) else { continue };
             match &best {
                 Some(other) if other.fit < found.fit => {}
                 Some(other) if other.fit == found.fit => tie |= other.rule.heading != found.rule.heading,
@@ -145,24 +154,41 @@ impl Format {
     }
 }
 
-fn fit(rule: &'static Rule, key: &str) -> Option<Match> {
-    let (base, number) = if rule.numbered { split_number(key) } else { (key, None) };
-    let of = |fit| Some(Match { rule, fit, number });
+/// A rule whose title or synonym has this key.
+fn equal(rule: &'static Rule, key: &str) -> Option<Match> {
+    let (base, number) = base_of(rule, key);
     if has_key(rule.title, base) {
-        return of(Fit::Canonical);
+        return Some(Match { rule, fit: Fit::Canonical, number });
     }
-    let usable = rule.heading != Heading::TaskSection || number.is_some();
-    if usable && rule.synonyms.iter().any(|title| has_key(title, base)) {
-        return of(Fit::Synonym);
-    }
+    let synonym = usable(rule, number) && rule.synonyms.iter().any(|title| has_key(title, base));
+    synonym.then_some(Match { rule, fit: Fit::Synonym, number })
+}
+
+/// A rule whose title or synonym is at most two edits away, both of 6 or more letters.
+fn near(rule: &'static Rule, key: &str) -> Option<Match> {
+    let (base, number) = base_of(rule, key);
     let letters = |text: &str| text.bytes().filter(u8::is_ascii_alphabetic).count();
     let own = letters(base);
     let near = |title: &str| {
+        // A key is as long as its title, but for the two characters that `/` and a space add to one.
+        if base.len() > title.len() + 2 || title.len() > base.len() + 2 + 2 {
+            return false;
+        }
         let other = letters(title);
-        other >= 6 && own >= 6 && own.abs_diff(other) <= 2 && within(base, &heading_key(title), 2)
+        other >= 6 && own.abs_diff(other) <= 2 && within(base, &heading_key(title), 2)
     };
-    (near(rule.title) || usable && rule.synonyms.iter().any(|title| near(title))).then_some(())?;
-    of(Fit::Near)
+    let found = own >= 6 && (near(rule.title) || usable(rule, number) && rule.synonyms.iter().any(|title| near(title)));
+    found.then_some(Match { rule, fit: Fit::Near, number })
+}
+
+/// A key without the number that its rule allows, and that number.
+fn base_of<'a>(rule: &Rule, key: &'a str) -> (&'a str, Option<u32>) {
+    if rule.numbered { split_number(key) } else { (key, None) }
+}
+
+/// A synonym of `Task section` counts only with a number.
+fn usable(rule: &Rule, number: Option<u32>) -> bool {
+    rule.heading != Heading::TaskSection || number.is_some()
 }
 
 /// Whether `key` is the heading key of an ASCII title, without writing that key down.

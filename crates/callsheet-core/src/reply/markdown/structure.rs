@@ -56,20 +56,40 @@ pub fn scan(lines: &[Line], hidden: &[bool]) -> (Vec<Raw>, Vec<usize>) {
     (headings, rules)
 }
 
-/// The text with hidden lines blank and no HTML blocks, in which headings would not be seen, and its line starts.
+/// Bytes of a line that can say what it is: markers of blocks stand at its beginning. A line of thousands of markers
+/// would open as many containers.
+const TELLING: usize = 1_000;
+
+/// The beginning of a line that tells what it is.
+fn telling(line: &str) -> &str {
+    let mut end = TELLING.min(line.len());
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    line.get(..end).unwrap_or_default()
+}
+
+/// The beginnings of the lines, hidden ones blank and without HTML blocks, in which headings would not be seen; and
+/// where each line starts.
 fn masked(lines: &[Line], hidden: &[bool]) -> (String, Vec<usize>) {
     let mut text = String::new();
     let mut starts = Vec::with_capacity(lines.len());
     for (line, hide) in lines.iter().zip(hidden) {
         starts.push(text.len());
         if !hide {
-            let body = line.text.trim_start();
+            let shown = telling(&line.text);
+            let body = shown.trim_start();
             if let Some(rest) = body.strip_prefix('<') {
-                text.push_str(line.text.get(..line.text.len() - body.len()).unwrap_or_default());
+                text.push_str(shown.get(..shown.len() - body.len()).unwrap_or_default());
                 text.push('x');
                 text.push_str(rest);
             } else {
-                text.push_str(&line.text);
+                text.push_str(shown);
+            }
+            // What begins like a rule and goes on with words is none.
+            let rest = line.text.get(shown.len()..).unwrap_or_default();
+            if !rest.trim_matches(|c: char| c.is_whitespace() || "-*_=".contains(c)).is_empty() {
+                text.push('x');
             }
         }
         text.push('\n');

@@ -1,8 +1,8 @@
 //! Checking references at plan and refinement (spec 5.2-5.5, 5.8).
 
 use crate::reply::{Answer, IssueCode, Lookup, Notes, ReadContext, RepairCode, Span};
-use crate::sheet::reference::{TargetFault, link_target, parse_target};
-use crate::spec::{PlanPart, Reference, Target};
+use crate::sheet::reference::{TargetFault, is_restricted, link_target, parse_target};
+use crate::spec::{Fragment, PlanPart, Reference, Target};
 
 use super::links::{WrittenLink, written_links};
 use super::scope::Scope;
@@ -82,7 +82,7 @@ pub fn check_links(
         let mut checking = Checking { scope, context, notes, span: at, raw: &link.raw };
         if let Some((target, tokens)) = check_written(&link.target, link.linked, &mut checking) {
             let canonical = link_target(&target);
-            if context.restricted.contains(&canonical) {
+            if is_restricted(&target, &context.restricted) {
                 let issue = checking.issue(IssueCode::ReferenceRestricted, "", &[]);
                 checking.notes.push(issue.warning());
             }
@@ -180,12 +180,7 @@ const KINDS: &[&str] = &[
 fn check_kind(target: Target, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
     match target {
         Target::ProjectDescription => Some((target, 0)),
-        Target::CurrentFile(_) if checking.context.has_current_file => Some((target, 0)),
-        Target::CurrentFile(_) => {
-            let issue = checking.issue(IssueCode::NoCurrentFile, "", &[]).warning();
-            checking.notes.push(issue);
-            None
-        }
+        Target::CurrentFile(fragment) => current_file(fragment, checking),
         Target::Plan(PlanPart::Section(number)) if number == 0 || number > checking.scope.sections => {
             let count =
                 if checking.notes.may_compare(checking.scope.sections as usize) { checking.scope.sections } else { 0 };
@@ -204,6 +199,19 @@ fn check_kind(target: Target, checking: &mut Checking<'_>) -> Option<(Target, u3
         }
         Target::File { path, fragment } => paths::check(path, fragment, false, checking),
         Target::Directory(path) => paths::check(path, None, true, checking),
+    }
+}
+
+/// The open file is checked like any other, and stays named by what it is to the person.
+fn current_file(fragment: Option<Fragment>, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
+    let Some(path) = checking.context.current_file.clone() else {
+        let issue = checking.issue(IssueCode::NoCurrentFile, "", &[]).warning();
+        checking.notes.push(issue);
+        return None;
+    };
+    match paths::check(path, fragment, false, checking)? {
+        (Target::File { fragment, .. }, tokens) => Some((Target::CurrentFile(fragment), tokens)),
+        (_, tokens) => Some((Target::CurrentFile(None), tokens)),
     }
 }
 

@@ -69,6 +69,9 @@ fn file(facts: FileFacts, fragment: Option<Fragment>, checking: &mut Checking<'_
 fn lines(first: u32, last: u32, facts: &FileFacts, checking: &mut Checking<'_>) -> Option<(Fragment, bool)> {
     // A binary file has no lines that anybody could count.
     if !facts.binary && first > facts.lines {
+        if not_yet(checking) {
+            return Some((Fragment::Lines { first, last }, false));
+        }
         let issue = checking.issue(IssueCode::LinesOutOfRange, "", &[("lines", &facts.lines.to_string())]);
         checking.notes.push(issue);
         return None;
@@ -92,12 +95,17 @@ fn anchor(text: String, facts: &FileFacts, checking: &mut Checking<'_>) -> Optio
         return None;
     }
     let lower = text.to_lowercase();
-    let near: Vec<&String> = anchors.iter().filter(|known| within(&known.to_lowercase(), &lower, 2)).collect();
+    // A writer may make a part with a similar name.
+    let edits = if checking.scope.writer_before() { 0 } else { 2 };
+    let near: Vec<&String> = anchors.iter().filter(|known| within(&known.to_lowercase(), &lower, edits)).collect();
     if let [only] = near.as_slice() {
         let part = Fragment::Anchor((*only).clone());
         let target = Target::File { path: facts.path.clone(), fragment: Some(part.clone()) };
         checking.repaired(RepairCode::SlugNear, &target);
         return Some(part);
+    }
+    if not_yet(checking) {
+        return Some(Fragment::Anchor(text));
     }
     let code = if is_markdown(&facts.path) { IssueCode::AnchorMissing } else { IssueCode::SymbolNotFound };
     checking.refuse(code, "file", &text, anchors.iter().map(String::as_str));
@@ -125,14 +133,22 @@ fn missing(
     {
         return mended(only.clone(), fragment, RepairCode::PathNear, checking);
     }
-    if waits {
-        let issue = checking.issue(IssueCode::NotYet, "", &[]).warning();
-        checking.notes.push(issue);
+    if not_yet(checking) {
         let target = if directory { Target::Directory(path) } else { Target::File { path, fragment } };
         return Some((target, 0));
     }
     checking.refuse(IssueCode::FileMissing, "", &path, candidates.near.iter().map(String::as_str));
     None
+}
+
+/// Warns of what an earlier writer has still to make, if there is one (spec 5.5).
+fn not_yet(checking: &mut Checking<'_>) -> bool {
+    let waits = checking.scope.writer_before();
+    if waits {
+        let issue = checking.issue(IssueCode::NotYet, "", &[]).warning();
+        checking.notes.push(issue);
+    }
+    waits
 }
 
 /// A different spelling of the same file, rather than a file still to be made with a similar name.

@@ -34,6 +34,11 @@ pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Targ
             return None;
         }
         Found::Tie | Found::None => {
+            // A heading of the request may end like the name of an output.
+            let key = format!("{slug}-results");
+            if checking.raw.contains('#') && checking.scope.prompt_headings(checking.context).contains(&key) {
+                return Some((Target::PromptHeading(key), 0));
+            }
             missing(&slug, checking);
             return None;
         }

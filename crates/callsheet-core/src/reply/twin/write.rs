@@ -75,17 +75,19 @@ impl Writer<'_> {
         }
     }
 
-    /// The group that `kind` names, or the only one whose members are all there.
+    /// The group that `kind` names, or the only one whose members are all there; one with more of them goes before one
+    /// with fewer.
     fn one_of(&mut self, ways: &[(String, Vec<Part>)], object: &Object) {
         let kind = object.get("kind").and_then(Json::as_str).unwrap_or_default();
-        let needed = |parts: &[Part]| {
-            parts.iter().all(|part| match part {
-                Part::Member(Member { needed: true, name, .. }) => object.contains_key(name),
-                Part::Calls { .. } => part.name().is_some_and(|name| object.contains_key(name)),
-                _ => true,
-            })
+        let needed = |part: &Part| match part {
+            Part::Member(Member { needed: true, name, .. }) => Some(object.contains_key(name)),
+            Part::Calls { .. } => Some(part.name().is_some_and(|name| object.contains_key(name))),
+            _ => None,
         };
-        let mut fitting = ways.iter().filter(|(_, parts)| needed(parts));
+        let count = |parts: &[Part]| parts.iter().filter_map(needed).count();
+        let fits = |parts: &[Part]| parts.iter().filter_map(needed).all(|there| there);
+        let most = ways.iter().filter(|(_, parts)| fits(parts)).map(|(_, parts)| count(parts)).max();
+        let mut fitting = ways.iter().filter(|(_, parts)| fits(parts) && Some(count(parts)) == most);
         let only = fitting.next().filter(|_| fitting.next().is_none());
         match ways.iter().find(|(name, _)| name == kind).or(only) {
             Some((_, parts)) => self.group(parts, object, Some("kind")),

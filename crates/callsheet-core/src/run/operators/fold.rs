@@ -7,7 +7,7 @@ use crate::spec::{BlobId, Slug};
 use crate::template::Node;
 
 use super::place::slug_of;
-use super::{Moment, OpState, Place, TaskOp, Work};
+use super::{Moment, OpState, Place, Reparse, TaskOp, Work};
 use crate::run::{Reject, Run, Stage, Stopwatch};
 
 impl Run {
@@ -32,9 +32,12 @@ impl Run {
         let (template, depth) = match parent.and_then(|number| self.operators.at(number)) {
             None => (tree.entry.clone(), 0),
             Some(above) if place == Place::Body => {
-                let called = self.operators.node(&tree, above).and_then(|node| node.template.clone());
-                (called.unwrap_or_default(), above.depth)
+                let recorded = above.opened.as_ref().and_then(|opened| opened.called.as_ref());
+                let recorded = recorded.map(|template| template.name.clone());
+                let called = || self.operators.node(&tree, above).and_then(|node| node.template.clone());
+                (recorded.or_else(called).unwrap_or_default(), above.depth)
             }
+            Some(above) if place.is_subtask() => (above.template.clone(), above.depth.saturating_add(1)),
             Some(above) => (above.template.clone(), above.depth),
         };
         let number = self.operators.list.len();
@@ -57,6 +60,10 @@ impl Run {
             depth,
             state: OpState::Gathering,
             evaluations: 0,
+            seeks: None,
+            lookups: 0,
+            retrieval: None,
+            tells_empty_index: false,
             opened: None,
             closed: None,
             children: Vec::new(),
@@ -64,6 +71,7 @@ impl Run {
             attempt: 1,
             attempts: Vec::new(),
             issues: None,
+            reparse: None,
             spent: super::Spent::default(),
             clock: Stopwatch::default(),
         });
@@ -86,9 +94,9 @@ impl Run {
             return Err(Reject::Concluding);
         }
         let fits = match step {
-            Step::Opened(_) => due == Moment::Open,
-            Step::GoesOn => due == Moment::Judge,
-            Step::Again { .. } => due == Moment::Close,
+            Step::Opened(_) | Step::Seeks { .. } => due == Moment::Open,
+            Step::GoesOn | Step::Regrown { .. } => due == Moment::Judge,
+            Step::Again { .. } | Step::Reparse { .. } => due == Moment::Close,
             Step::Closed(_) => true,
         };
         if !fits {
@@ -96,15 +104,29 @@ impl Run {
         }
         match step {
             Step::Opened(opened) => self.op_opened(number, opened),
+            Step::Seeks { request } => self.op_seeks(number, request),
             Step::GoesOn => self.change_op(number, |op| {
                 op.iteration = op.iteration.saturating_add(1);
                 op.state = OpState::Open;
             }),
             Step::Again { result, issues } => self.op_again(number, result, issues.clone()),
-            Step::Closed(closed) => self.change_op(number, |op| {
-                op.closed = Some(closed.clone());
-                op.state = OpState::Closed;
+            Step::Reparse { result, ask } => self.change_op(number, |op| {
+                op.reparse = Some(Reparse { first: result.clone(), ask: (**ask).clone(), grown: None });
+                op.state = OpState::Open;
             }),
+            Step::Regrown { called } => self.change_op(number, |op| {
+                if let Some(reparse) = &mut op.reparse {
+                    reparse.grown = Some((**called).clone());
+                }
+                op.state = OpState::Open;
+            }),
+            Step::Closed(closed) => {
+                self.change_op(number, |op| {
+                    op.closed = Some(closed.clone());
+                    op.state = OpState::Closed;
+                });
+                self.answer_call(number, closed);
+            }
         }
         Ok(())
     }

@@ -9,6 +9,9 @@
 //! A leaf (a handler or a process) is a `TaskRun` like a task of a sheet, so units, slots, gates, limits, tool calls,
 //! resume and views are the same code.
 //!
+//! What a model asks for at run time, a subtask, is no node of the recorded tree: the template that runs is recorded when
+//! the request is opened (`subtask`).
+//!
 //! A new operator: a variant of `template::Kind`, a file here with its `next`, a line in [`next`], its names and its
 //! result in `evaluate`.
 
@@ -20,20 +23,24 @@ mod leaf;
 mod place;
 mod pool;
 mod reduce;
+mod reparse;
+mod seek;
 mod sequence;
 mod settle;
+mod subtask;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::record::{Closed, Opened, Plan, Tree};
+use crate::record::{Closed, Opened, Plan, Retrieval, Tree};
 use crate::spec::{BlobId, Slug};
-use crate::template::{Kind, Node, Script};
+use crate::template::{Kind, Node, Script, Template};
 
 use super::Stopwatch;
 
 pub use budget::Spent;
 pub use place::Place;
+pub use subtask::{SPAWN_SUBTASK, SUBTASK_REQUEST};
 
 /// Which evaluation is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +60,23 @@ pub enum OpState {
     Gathering,
     /// An evaluation is owed.
     Due(Moment),
+    /// Its context is looked up; then it is opened.
+    Seeking,
     /// Its children, or its leaf, run.
     Open,
     /// It has come back.
     Closed,
+}
+
+/// A failed task that a model splits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reparse {
+    /// The result of the failed handler, as JSON.
+    pub first: BlobId,
+    /// Asks for the split.
+    pub ask: Template,
+    /// What runs in its place, once the split was checked.
+    pub grown: Option<Template>,
 }
 
 /// One execution of one node.
@@ -76,6 +96,14 @@ pub struct TaskOp {
     pub state: OpState,
     /// Evaluations so far.
     pub evaluations: u32,
+    /// What is looked up for it.
+    pub seeks: Option<BlobId>,
+    /// Lookups so far, over the whole log.
+    pub lookups: u32,
+    /// What was found for it.
+    pub retrieval: Option<Retrieval>,
+    /// It is the first of the run that found the index empty.
+    pub tells_empty_index: bool,
     /// What it became when it was opened.
     pub opened: Option<Opened>,
     /// How it came back.
@@ -90,6 +118,8 @@ pub struct TaskOp {
     pub attempts: Vec<BlobId>,
     /// What the next handler is told of the last error.
     pub issues: Option<BlobId>,
+    /// Its failed task is split by a model (spec 11).
+    pub reparse: Option<Reparse>,
     /// What it and all below it spent.
     pub spent: Spent,
     /// Time in which something of it held a slot.
@@ -126,6 +156,8 @@ pub struct Operators {
     numbers: BTreeMap<Slug, usize>,
     /// Leaves by their tasks.
     leaves: BTreeMap<Slug, usize>,
+    /// Somebody was told that the index is empty.
+    empty_index_told: bool,
 }
 
 impl Operators {
@@ -174,13 +206,20 @@ impl Operators {
         self.children(op).find(|child| child.place == *place)
     }
 
-    /// Its place in the recorded tree. `None` for a recorded tree that does not hold it, which is a defect.
-    pub fn work<'t>(&self, tree: &'t Tree, op: &TaskOp) -> Option<Work<'t>> {
+    /// Its place in the recorded tree. `None` for a subtask, which has no node of its own, only a body; otherwise for a
+    /// recorded tree that does not hold it, which is a defect.
+    pub fn work<'t>(&'t self, tree: &'t Tree, op: &TaskOp) -> Option<Work<'t>> {
         let Some(parent) = op.parent.and_then(|number| self.at(number)) else {
             return Some(Work::Node(&tree.templates.get(&tree.entry)?.body));
         };
         if op.place == Place::Body {
-            return Some(Work::Node(&tree.templates.get(&op.template)?.body));
+            let called = parent.opened.as_ref().and_then(|opened| opened.called.as_deref());
+            return Some(Work::Node(&called.or_else(|| tree.templates.get(&op.template))?.body));
+        }
+        match (&op.place, &parent.reparse) {
+            (Place::Split, Some(reparse)) => return Some(Work::Node(&reparse.ask.body)),
+            (Place::Regrown, Some(reparse)) => return Some(Work::Node(&reparse.grown.as_ref()?.body)),
+            _ => {}
         }
         match self.work(tree, parent)? {
             Work::Node(node) => op.place.below(node),
@@ -189,7 +228,7 @@ impl Operators {
     }
 
     /// Its node; `None` for the script of a loop.
-    pub fn node<'t>(&self, tree: &'t Tree, op: &TaskOp) -> Option<&'t Node> {
+    pub fn node<'t>(&'t self, tree: &'t Tree, op: &TaskOp) -> Option<&'t Node> {
         match self.work(tree, op)? {
             Work::Node(node) => Some(node),
             Work::Script(_) => None,
@@ -255,6 +294,10 @@ fn next(view: View<'_>, node: &Node, opened: &Opened) -> Move {
         // A plan that does not fit its node is a defect of the evaluation; closing it tells so.
         _ => Move::Owe(Moment::Close),
     }
+}
+
+fn index_of(index: u32) -> Option<usize> {
+    usize::try_from(index).ok()
 }
 
 fn count_of(count: u32) -> usize {

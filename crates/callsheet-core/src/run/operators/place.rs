@@ -62,12 +62,28 @@ pub enum Place {
     },
     /// The body of a called template.
     Body,
+    /// The handler that is asked to split its parent's failed task.
+    Split,
+    /// What that gave, in the place of its failed parent.
+    Regrown,
+    /// A subtask that a call of its parent's handler asks for.
+    Subtask {
+        /// Which handler of the parent, from 1.
+        attempt: u32,
+        /// Which of its calls.
+        call: u32,
+    },
 }
 
 impl Place {
     /// Nested in an input or argument: it runs before its parent is opened.
     pub fn is_nested(&self) -> bool {
         matches!(self, Self::Input { .. } | Self::Argument { .. })
+    }
+
+    /// A subtask.
+    pub fn is_subtask(&self) -> bool {
+        matches!(self, Self::Subtask { .. })
     }
 
     /// The part of the tree at this place below `node`.
@@ -119,6 +135,9 @@ impl Place {
             Self::Evaluator { iteration } => format!("evaluator-{iteration}"),
             Self::Branch { case: Some(case) } => format!("case-{}", case + 1),
             Self::Branch { case: None } => "else".to_owned(),
+            Self::Split => "split".to_owned(),
+            Self::Regrown => "regrown".to_owned(),
+            Self::Subtask { call, .. } => format!("sub-{}", call + 1),
         }
     }
 }

@@ -60,7 +60,7 @@ impl Run {
     fn next_of(&self, tree: &Arc<Tree>, op: &TaskOp) -> Move {
         let node = self.operators.node(tree, op);
         match op.state {
-            OpState::Due(_) | OpState::Closed => Move::Wait,
+            OpState::Due(_) | OpState::Seeking | OpState::Closed => Move::Wait,
             OpState::Gathering => {
                 let wanted = node.map(Operators::nested).unwrap_or_default();
                 let opened: Vec<_> = self.operators.children(op).collect();
@@ -69,18 +69,36 @@ impl Run {
                 }
                 if opened.iter().all(|child| child.closed.is_some()) { Move::Owe(Moment::Open) } else { Move::Wait }
             }
+            OpState::Open if op.reparse.is_some() => match &op.reparse {
+                Some(reparse) => super::reparse::next(self.view(op, &|_| false), reparse),
+                None => Move::Wait,
+            },
             OpState::Open => match (op.leaf(), &op.opened, node) {
-                (Some(leaf), ..) => {
-                    let ended = self.tasks.get(&leaf).is_some_and(|task| task.state.is_ended());
-                    if ended && !self.is_cancelled(&leaf) { Move::Owe(Moment::Close) } else { Move::Wait }
-                }
+                (Some(leaf), ..) => self.next_of_leaf(op, &leaf),
+                (None, Some(_), None) if op.place.is_subtask() => super::branch::body(self.view(op, &|_| false)),
                 (None, Some(opened), Some(node)) => {
                     let writes = |tool: &str| self.policy(tool).effect != ToolEffect::Read;
-                    super::next(View { operators: &self.operators, op, writes: &writes }, node, opened)
+                    super::next(self.view(op, &writes), node, opened)
                 }
                 _ => Move::Owe(Moment::Close),
             },
         }
+    }
+
+    fn view<'a>(&'a self, op: &'a TaskOp, writes: &'a dyn Fn(&str) -> bool) -> View<'a> {
+        View { operators: &self.operators, op, writes }
+    }
+
+    /// A leaf whose work is over is closed; one whose handler asks for subtasks opens them. Subtasks that still run when
+    /// their handler has ended come back first.
+    fn next_of_leaf(&self, op: &TaskOp, leaf: &Slug) -> Move {
+        let Some(task) = self.tasks.get(leaf) else { return Move::Wait };
+        if !task.state.is_ended() {
+            let wanted = self.subtasks_asked(op, task);
+            return if wanted.is_empty() { Move::Wait } else { Move::Open(wanted) };
+        }
+        let waits = self.operators.children(op).any(|child| child.place.is_subtask() && child.closed.is_none());
+        if waits || self.is_cancelled(leaf) { Move::Wait } else { Move::Owe(Moment::Close) }
     }
 
     fn is_cancelled(&self, leaf: &Slug) -> bool {

@@ -347,6 +347,9 @@ pub enum ErrorKind {
         /// What there was.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         content: Option<String>,
+        /// What was tried after it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        details: Option<Box<Details>>,
     },
     /// The task failed.
     TaskFailure {
@@ -370,6 +373,9 @@ pub enum ErrorKind {
         /// What it breaks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         violations: Option<Vec<String>>,
+        /// What was tried after it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        details: Option<Box<Details>>,
     },
     /// A document given to us has faults.
     ValidationError {

@@ -136,6 +136,12 @@ fn find(reply: &str) -> Option<Found> {
     fenced(reply).or_else(|| in_prose(reply))
 }
 
+/// The XML of a reply as it stands there, found as in [`read_reply`]; `None`: there is none.
+pub fn found_xml(reply: &str) -> Option<&str> {
+    let found = find(reply)?;
+    reply.get(found.start..found.end).map(str::trim).filter(|text| text.starts_with('<'))
+}
+
 fn fenced(reply: &str) -> Option<Found> {
     let mut at = 0;
     let mut open: Option<usize> = None;

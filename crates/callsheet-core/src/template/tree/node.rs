@@ -138,6 +138,34 @@ impl Node {
         out
     }
 
+    /// The same, to be changed.
+    pub fn children_mut(&mut self) -> Vec<&mut Node> {
+        let mut out: Vec<&mut Self> = Vec::new();
+        out.extend(self.inputs.iter_mut().filter_map(|input| match &mut input.source {
+            InputSource::Operator(node) => Some(&mut **node),
+            _ => None,
+        }));
+        match &mut self.kind {
+            Kind::Atomic | Kind::Script { .. } | Kind::Phase(_) => {}
+            Kind::Sequential { steps, .. } => out.extend(steps),
+            Kind::Reduce { inner, reduction, .. } => out.extend([&mut **inner, &mut **reduction]),
+            Kind::DirectorEvaluatorLoop { director, evaluator, .. } => out.extend([&mut **director, &mut **evaluator]),
+            Kind::Map { body, .. } => out.push(body),
+            Kind::Call { arguments } => {
+                out.extend(arguments.iter_mut().filter_map(|argument| match &mut argument.value {
+                    ArgumentValue::Operator(node) => Some(&mut **node),
+                    _ => None,
+                }))
+            }
+            Kind::Cond { cases, otherwise } => {
+                out.extend(cases.iter_mut().map(|case| &mut case.body));
+                out.extend(otherwise.as_deref_mut());
+            }
+            Kind::Parallel { children, .. } => out.extend(children),
+        }
+        out
+    }
+
     /// This node and all below it, in document order.
     pub fn walk(&self) -> Vec<&Node> {
         let mut out = Vec::new();

@@ -1,0 +1,276 @@
+//! Reparse (spec 11): a model is asked once to split an atomic task that ran out of turns, window or reply, or that
+//! gave nothing. Its answer is checked like a template file, may do no more than the failed task could, and runs in its
+//! place.
+
+use serde_json::Value;
+
+use crate::prompt::Note;
+use crate::record::Step;
+use crate::run::{Place, TaskOp};
+use crate::template::{
+    Bound, Details, Effects, Environment, ErrorKind, Kind, Known, Layer, Library, Node, Reason, Resource, ReturnStatus,
+    Severity, TaskError, TaskResult, Template, TemplateFile, Trust, found_xml, missing_before_run, print_templates,
+    read_text,
+};
+
+use super::context::cut;
+use super::{Evaluator, failure};
+
+/// The template that asks for a split.
+const ASK: &str = include_str!("../../prompts/reparse.xml");
+/// The file that a split is read as.
+const FILE: &str = "reparse";
+/// Splits inside of splits.
+const DEEP: usize = 2;
+/// Calls that must be left: one for the split and two for what it gives.
+const CALLS: u32 = 3;
+/// Most bytes of a partial content that is shown.
+const CONTENT: usize = 32_768;
+
+/// What became of a split that was not run, or failed.
+struct Try {
+    error: Box<TaskError>,
+}
+
+impl Evaluator<'_> {
+    /// Whether the failure of a handler is split by a model.
+    pub(super) fn reparses(&self, op: &TaskOp, node: &Node, error: &TaskError) -> bool {
+        let fits = match &error.kind {
+            ErrorKind::ResourceExhaustion { resource, .. } => {
+                matches!(resource, Resource::Turns | Resource::Context | Resource::Output)
+            }
+            ErrorKind::InvalidOutput { .. } => true,
+            _ => false,
+        };
+        let switched_off = node.manual_xml || node.disable_reparsing || !node.recovery.reparse;
+        let matching = node.subtype == "associative_matching";
+        let above = self.run.operators().ancestry(op).filter(|above| above.place == Place::Regrown).count();
+        fits && !switched_off && !matching && above < DEEP && !self.run.is_spent(op) && self.calls_left(op) >= CALLS
+    }
+
+    /// Model calls that the task may still make.
+    fn calls_left(&self, op: &TaskOp) -> u32 {
+        let of_run = self.run.settings().limits.max_calls.saturating_sub(self.run.totals().calls);
+        let above = self.run.operators().ancestry(op).filter_map(|above| {
+            let most = self.node(above)?.limits.max_calls?;
+            Some(most.saturating_sub(above.spent.calls))
+        });
+        above.min().map_or(of_run, |left| left.min(of_run))
+    }
+
+    pub(super) fn ask_for_split(&self, op: &TaskOp, node: &Node, result: &TaskResult) -> Step {
+        let Some(mut ask) = read_text("reparse.xml", ASK).templates.pop() else {
+            return self.closed(op, result.clone());
+        };
+        ask.body.models.clone_from(&node.models);
+        ask.body.providers.clone_from(&node.providers);
+        Step::Reparse { result: self.keep(result), ask: Box::new(ask) }
+    }
+
+    /// What the handler of the split is given: the task, its error and what there was.
+    pub(super) fn failed_task(&self, op: &TaskOp) -> Environment {
+        let text = self.failed_words(op);
+        Environment::root([("failed_task".to_owned(), Bound::json(text, Trust::Model))])
+    }
+
+    fn failed_words(&self, op: &TaskOp) -> String {
+        let told = self.told(op).unwrap_or_default();
+        let first = self.first_result(op);
+        let mut out = String::from("<failed_task>\n");
+        let mut line = |name: &str, text: &str| {
+            if !text.trim().is_empty() {
+                out.push_str(&format!("<{name}>{}</{name}>\n", escaped(text.trim())));
+            }
+        };
+        line("description", &told.description);
+        if told.instructions != told.description {
+            line("instructions", &told.instructions);
+        }
+        line("expected_output", &told.expected_output);
+        for (name, value) in &told.inputs {
+            line("input", &format!("{name} = {value}"));
+        }
+        if let Some(error) = &first.error {
+            line("error", &error.message);
+        }
+        line("content", cut(&first.content, CONTENT).0);
+        line("tools", &self.tools_of(op).join(", "));
+        for template in self.callable().filter(|template| template.name != op.template) {
+            let params = template.params.iter().flatten().map(|param| param.name.as_str());
+            let inputs = template.body.inputs.iter().map(|input| input.name.as_str());
+            let names: Vec<&str> = params.chain(inputs).collect();
+            let description = super::open::one_line(&template.body.intent.description.to_string(), 200);
+            line("template", &format!("{} ({}): {description}", template.name, names.join(", ")));
+        }
+        out.push_str("</failed_task>");
+        out
+    }
+
+    /// Templates a split may call.
+    fn callable(&self) -> impl Iterator<Item = &Template> {
+        self.tree.templates.values().filter(|template| !template.name.starts_with("skill:"))
+    }
+
+    fn tools_of(&self, op: &TaskOp) -> Vec<String> {
+        let policy = self.leaf(op).and_then(|leaf| leaf.skill.as_ref());
+        policy.map(|policy| policy.tools.clone()).unwrap_or_default()
+    }
+
+    fn first_result(&self, op: &TaskOp) -> TaskResult {
+        let first = op.reparse.as_ref().and_then(|reparse| self.value::<TaskResult>(&reparse.first));
+        first.unwrap_or_default()
+    }
+
+    /// The answer to the split: it runs, or the task comes back with its first error.
+    pub(super) fn judge_split(&self, op: &TaskOp) -> Step {
+        let split = self.run.operators().child(op, &Place::Split).map(|split| self.result(split)).unwrap_or_default();
+        if let Some(error) = super::open::failed(&split) {
+            return self.first_error(op, &Try { error });
+        }
+        match self.checked_split(op, &split.content) {
+            Ok(template) => Step::Regrown { called: Box::new(template) },
+            Err(violations) => {
+                let message = violations.first().cloned().unwrap_or_default();
+                let details = Details { violations: Some(violations), ..Details::default() };
+                let error = Box::new(failure::failure(Reason::XmlValidationFailure, message, details));
+                self.first_error(op, &Try { error })
+            }
+        }
+    }
+
+    /// The result of what ran in the place of the failed task.
+    pub(super) fn close_regrown(&self, op: &TaskOp) -> Step {
+        let grown = self.run.operators().child(op, &Place::Regrown).map(|grown| self.result(grown));
+        let mut result = grown.map(|grown| (*grown).clone()).unwrap_or_default();
+        match super::open::failed(&result) {
+            Some(error) => self.first_error(op, &Try { error }),
+            None => {
+                result.notes.other.insert("reparsed".to_owned(), Value::Bool(true));
+                self.closed(op, result)
+            }
+        }
+    }
+
+    fn first_error(&self, op: &TaskOp, tried: &Try) -> Step {
+        let mut first = self.first_result(op);
+        if let Some(error) = &mut first.error {
+            let tried = serde_json::json!({ "reparse": tried.error });
+            if let ErrorKind::ResourceExhaustion { details, .. }
+            | ErrorKind::InvalidOutput { details, .. }
+            | ErrorKind::TaskFailure { details, .. } = &mut error.kind
+            {
+                details.get_or_insert_default().recovery_attempts.get_or_insert_default().push(tried);
+            }
+        }
+        first.status = ReturnStatus::Failed;
+        self.closed(op, first)
+    }
+
+    /// The tree of an answer, checked in full (spec 3, 11).
+    fn checked_split(&self, op: &TaskOp, reply: &str) -> Result<Template, Vec<String>> {
+        let xml = found_xml(reply).ok_or_else(|| vec![Note::ReparseNoXml.text().to_owned()])?;
+        let name = self.free_name();
+        let text = format!("<templates><template name=\"{name}\">{xml}</template></templates>");
+        let rest = print_templates(self.tree.templates.values()).text;
+        let file = |layer, file: &str, text: &str| TemplateFile {
+            layer,
+            file: file.to_owned(),
+            bytes: text.as_bytes().to_vec(),
+        };
+        let files = [file(Layer::Project, FILE, &text), file(Layer::BuiltIn, "library", &rest)];
+        let tools = self.run.tools().map(|(name, _)| name.to_owned());
+        let skills = self.tree.templates.keys().filter_map(|name| name.strip_prefix("skill:")).map(str::to_owned);
+        let schema = |_: &str, name: &str| self.schema(name);
+        let known = Known {
+            tools: Some(tools.collect()),
+            skills: Some(skills.collect()),
+            schema: Some(&schema),
+            ..Known::default()
+        };
+        let library = Library::load(&files, &known, false);
+        let wrong: Vec<String> = library
+            .issues()
+            .iter()
+            .filter(|issue| issue.file == FILE && issue.severity == Severity::Error)
+            .map(ToString::to_string)
+            .collect();
+        if !wrong.is_empty() {
+            return Err(wrong);
+        }
+        let mut template = library.get(&name).map(|loaded| loaded.template.clone()).ok_or_else(Vec::new)?;
+        let mut refused = Vec::new();
+        let tools = self.tools_of(op);
+        let writes = self.node(op).map(|node| node.effects(&|tool| self.writes(tool))) == Some(Effects::Write);
+        narrow(&mut template.body, &tools);
+        self.check_narrow(&template.body, &tools, writes, true, &mut refused);
+        for called in self.reached(&template) {
+            self.check_narrow(&called.body, &tools, writes, false, &mut refused);
+        }
+        let scope = std::sync::Arc::new(self.scope(op)).inner(self.names(op).bound);
+        let missing = missing_before_run(&template, &scope, &|name| self.template(name));
+        refused.extend(missing.into_iter().map(|missing| Note::ReparseUnknown.fill(&[("name", &missing.name)])));
+        if refused.is_empty() { Ok(template) } else { Err(refused) }
+    }
+
+    fn free_name(&self) -> String {
+        let numbered = (1_u32..).map(|number| format!("regrown-{number}"));
+        numbered.into_iter().find(|name| !self.tree.templates.contains_key(name)).unwrap_or_default()
+    }
+
+    /// Templates that a tree calls, directly or not.
+    fn reached(&self, template: &Template) -> Vec<&Template> {
+        let mut found: Vec<&Template> = Vec::new();
+        let called = |node: &Node| node.template.clone();
+        let mut open: Vec<String> = template.body.walk().into_iter().filter_map(called).collect();
+        while let Some(name) = open.pop() {
+            let Some(next) = self.template(&name) else { continue };
+            if found.iter().all(|known| known.name != next.name) {
+                open.extend(next.body.walk().into_iter().filter_map(called));
+                found.push(next);
+            }
+        }
+        found
+    }
+
+    /// Operators, effects and tools that go further than the failed task. `own`: the answer itself, not what it calls.
+    fn check_narrow(&self, body: &Node, tools: &[String], writes: bool, own: bool, refused: &mut Vec<String>) {
+        for node in body.walk() {
+            let word = node.kind.word();
+            let plain = matches!(
+                node.kind,
+                Kind::Atomic | Kind::Sequential { .. } | Kind::Reduce { .. } | Kind::Map { .. } | Kind::Call { .. }
+            );
+            let runs = match &node.kind {
+                Kind::Script { .. } => true,
+                Kind::DirectorEvaluatorLoop { script, .. } => script.is_some(),
+                _ => false,
+            };
+            if (own && !plain) || runs {
+                refused.push(Note::ReparseOperator.fill(&[("operator", word)]));
+            }
+            if !writes && node.effects(&|tool| self.writes(tool)) == Effects::Write {
+                refused.push(Note::ReparseWrites.fill(&[("operator", word)]));
+            }
+            if matches!(node.kind, Kind::Atomic) {
+                let wanted = node.tools.clone().unwrap_or_else(|| self.default_tools(node));
+                let wider = wanted.into_iter().filter(|tool| !tools.contains(tool));
+                refused.extend(wider.map(|tool| Note::ReparseTool.fill(&[("tool", &tool)])));
+            }
+        }
+    }
+}
+
+/// Where no tools are named, those of the failed task are meant.
+fn narrow(node: &mut Node, tools: &[String]) {
+    if matches!(node.kind, Kind::Atomic) && node.tools.is_none() {
+        node.tools = Some(tools.to_vec());
+    }
+    for child in node.children_mut() {
+        narrow(child, tools);
+    }
+}
+
+/// Text between tags.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;")
+}

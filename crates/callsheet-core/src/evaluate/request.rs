@@ -1,0 +1,150 @@
+//! The shape of a request for a subtask (spec 6, 12): everything that is wrong with it at once, in words for the model
+//! that sent it.
+
+use serde_json::{Map, Value};
+
+use crate::prompt::Note;
+use crate::template::{SubtaskRequest, SubtaskType, ValueType, snake_keys, type_word};
+
+/// Operators that may be asked for.
+const TYPES: &[(&str, SubtaskType)] = &[
+    ("atomic", SubtaskType::Atomic),
+    ("sequential", SubtaskType::Sequential),
+    ("reduce", SubtaskType::Reduce),
+    ("script", SubtaskType::Script),
+    ("director_evaluator_loop", SubtaskType::DirectorEvaluatorLoop),
+];
+
+/// Fields that are lists of strings.
+const LISTS: &[&str] = &["template_hints", "file_paths", "tools"];
+/// Fields that are texts.
+const TEXTS: &[&str] = &["name", "subtype", "expected_output"];
+
+/// A request as far as it can be read, and its faults.
+#[derive(Debug, Default)]
+pub(super) struct ReadRequest {
+    /// `None`: too much of it is wrong.
+    pub request: Option<SubtaskRequest>,
+    /// What is wrong, for the model.
+    pub faults: Vec<String>,
+}
+
+/// Reads the arguments of a call, or the notes of an envelope, where everything may be a text.
+pub(super) fn read_request(arguments: &Value) -> ReadRequest {
+    let (value, _) = snake_keys(arguments.clone());
+    let Value::Object(mut fields) = value else {
+        let found = type_word(&value);
+        return ReadRequest { request: None, faults: vec![wrong("request", found, ValueType::Object.as_str())] };
+    };
+    fields.retain(|_, value| !value.is_null());
+    let mut faults = Vec::new();
+    kind(&fields, &mut faults);
+    required_text(&fields, "description", &mut faults);
+    inputs(&mut fields, &mut faults);
+    for field in TEXTS {
+        text(&mut fields, field, &mut faults);
+    }
+    for field in LISTS {
+        list(&mut fields, field, &mut faults);
+    }
+    depth(&mut fields, &mut faults);
+    settings(&mut fields, &mut faults);
+    let request = if faults.is_empty() { serde_json::from_value(Value::Object(fields)).ok() } else { None };
+    ReadRequest { request, faults }
+}
+
+pub(super) fn wrong(field: &str, found: &str, expected: &str) -> String {
+    Note::SubtaskValue.fill(&[("field", field), ("found", found), ("expected", expected)])
+}
+
+pub(super) fn missing(field: &str) -> String {
+    Note::SubtaskMissing.fill(&[("field", field)])
+}
+
+fn kind(fields: &Map<String, Value>, faults: &mut Vec<String>) {
+    match fields.get("type") {
+        None => faults.push(missing("type")),
+        Some(Value::String(word)) if TYPES.iter().any(|(name, _)| name == word) => {}
+        Some(other) => {
+            let found = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
+            let types: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
+            faults.push(Note::SubtaskType.fill(&[("found", &found), ("types", &types.join(", "))]));
+        }
+    }
+}
+
+fn required_text(fields: &Map<String, Value>, field: &str, faults: &mut Vec<String>) {
+    match fields.get(field) {
+        Some(Value::String(text)) if !text.trim().is_empty() => {}
+        None | Some(Value::String(_)) => faults.push(missing(field)),
+        Some(other) => faults.push(wrong(field, type_word(other), ValueType::String.as_str())),
+    }
+}
+
+/// XML writes no inputs as an empty text.
+fn inputs(fields: &mut Map<String, Value>, faults: &mut Vec<String>) {
+    match fields.get("inputs") {
+        None => faults.push(missing("inputs")),
+        Some(Value::Object(_)) => {}
+        Some(Value::String(text)) if text.trim().is_empty() => {
+            fields.insert("inputs".to_owned(), Value::Object(Map::new()));
+        }
+        Some(other) => faults.push(wrong("inputs", type_word(other), ValueType::Object.as_str())),
+    }
+}
+
+fn text(fields: &mut Map<String, Value>, field: &str, faults: &mut Vec<String>) {
+    match fields.get(field) {
+        None => {}
+        Some(Value::String(text)) if text.trim().is_empty() => drop(fields.remove(field)),
+        Some(Value::String(_)) => {}
+        Some(other) => faults.push(wrong(field, type_word(other), ValueType::String.as_str())),
+    }
+}
+
+/// One text alone is a list of it; an element whose children are the list is that list.
+fn list(fields: &mut Map<String, Value>, field: &str, faults: &mut Vec<String>) {
+    let Some(value) = fields.remove(field) else { return };
+    let unwrapped = match value {
+        Value::Object(map) if map.len() == 1 => map.into_iter().next().map(|(_, value)| value).unwrap_or_default(),
+        other => other,
+    };
+    let found = match unwrapped {
+        Value::String(text) if text.trim().is_empty() => return,
+        text @ Value::String(_) => Value::Array(vec![text]),
+        other => other,
+    };
+    if ValueType::StringArray.holds(&found) {
+        fields.insert(field.to_owned(), found);
+    } else {
+        faults.push(wrong(field, type_word(&found), ValueType::StringArray.as_str()));
+    }
+}
+
+fn depth(fields: &mut Map<String, Value>, faults: &mut Vec<String>) {
+    let Some(value) = fields.get("max_depth") else { return };
+    let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+    match number.and_then(|number| u32::try_from(number).ok()) {
+        Some(number) => drop(fields.insert("max_depth".to_owned(), Value::from(number))),
+        None => faults.push(wrong("max_depth", &value.to_string(), ValueType::Number.as_str())),
+    }
+}
+
+fn settings(fields: &mut Map<String, Value>, faults: &mut Vec<String>) {
+    let Some(value) = fields.get_mut("context_management") else { return };
+    if serde_json::from_value::<crate::template::PartialContext>(value.clone()).is_err() {
+        let found = value.to_string();
+        faults.push(wrong("context_management", &found, ValueType::Object.as_str()));
+    }
+}
+
+/// Tools that the subtask may use, as far as the request says.
+pub(super) fn wanted_tools(request: &SubtaskRequest) -> Option<Vec<String>> {
+    let list = request.other.get("tools")?.as_array()?;
+    Some(list.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+}
+
+/// The word of an operator.
+pub(super) fn type_name(kind: SubtaskType) -> &'static str {
+    TYPES.iter().find(|(_, known)| *known == kind).map_or("atomic", |(name, _)| name)
+}

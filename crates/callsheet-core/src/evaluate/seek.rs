@@ -1,0 +1,178 @@
+//! What is looked up for a task before it is opened (spec 5, assembly; 13). Only the evaluator asks for context, so a
+//! lookup never causes another one.
+
+use serde_json::{Value, json};
+
+use crate::memory::{ContextItem, ContextQuery, Found, SeekRequest};
+use crate::record::{Retrieval, Step};
+use crate::run::TaskOp;
+use crate::template::{
+    Details, Environment, FileSource, InheritContext, InputFaultDetails, Kind, Node, Reason, ResolvedTask, TaskError,
+    TaskResult, render, resolve_command, resolve_task,
+};
+
+use super::context::Item;
+use super::open::input_fault;
+use super::{Evaluator, failure};
+
+/// A task that matches never looks anything up (spec 5, recursion guard).
+const MATCHING: &str = "associative_matching";
+
+/// Words for a person.
+const EMPTY_INDEX: &str = "the index of this project is empty: `callsheet index` builds it";
+const NO_LOOKUP: &str = "a task that matches looks nothing up";
+
+impl Evaluator<'_> {
+    /// What is to be found first; `None`: nothing, or it was found.
+    ///
+    /// # Errors
+    /// Names without a value, a lookup that failed twice.
+    pub(super) fn seek(&self, op: &TaskOp, node: &Node, own: &Environment) -> Result<Option<Step>, Box<TaskError>> {
+        match &op.retrieval {
+            Some(Retrieval::Found(_)) => return Ok(None),
+            Some(Retrieval::Failed { message, partial }) => return Err(self.retrieval_failure(op, message, partial)),
+            None => {}
+        }
+        if !looks_up(node) {
+            return Ok(None);
+        }
+        let resolved = match (resolve_task(node, own, op.id.as_str()), &node.kind) {
+            (Ok(resolved), _) => resolved,
+            (Err(missing), Kind::Atomic) => return Err(input_fault(missing)),
+            // Its children say themselves what they miss.
+            (Err(_), _) => ResolvedTask::default(),
+        };
+        let mut request = SeekRequest::default();
+        let fresh = node.context.settings.fresh_context;
+        let chooses = node.context.settings.inherit_context == InheritContext::Subset && node.refs.is_none();
+        let offered = if chooses { self.offered(op) } else { Vec::new() };
+        if fresh || !offered.is_empty() {
+            let items = offered.iter().map(context_item).collect();
+            request.related = Some(self.query(op, node, own, &resolved, items, fresh));
+        }
+        if let Some(refs) =
+            node.refs.as_ref().filter(|_| (self.is_spawned(op) || self.tree.files.is_empty()) && is_atomic(node))
+        {
+            match refs.source {
+                FileSource::Literal => {}
+                FileSource::Command => {
+                    let words = resolve_command(&refs.command, own, &node.origin, op.id.as_str());
+                    let words = words.map_err(|fault: InputFaultDetails| Box::new(fault.into_error()))?;
+                    request.command = words.iter().map(|word| word.as_str().to_owned()).collect();
+                }
+                FileSource::Description | FileSource::ContextDescription => {
+                    let query = self.query(op, node, own, &resolved, Vec::new(), true);
+                    let description = Some(resolved.query.as_str().to_owned());
+                    request.described = Some(ContextQuery { description, ..query });
+                }
+            }
+        }
+        let wanted = request != SeekRequest::default();
+        Ok(wanted.then(|| Step::Seeks { request: self.keep(&request) }))
+    }
+
+    fn query(
+        &self,
+        op: &TaskOp,
+        node: &Node,
+        own: &Environment,
+        resolved: &ResolvedTask,
+        inherited_context: Vec<ContextItem>,
+        search_index: bool,
+    ) -> ContextQuery {
+        let (description, instructions) = (resolved.description.as_str(), resolved.instructions.as_str());
+        let more = if instructions == description { "" } else { instructions };
+        let inputs = node.inputs.iter().filter(|input| input.matched).filter_map(|input| {
+            let value = own.name(&input.name)?.value();
+            (!value.is_null()).then(|| (input.name.clone(), render(&value)))
+        });
+        let outputs = self.earlier_entries(op).into_iter().map(|entry| {
+            let summary = entry.notes.get("summary").and_then(Value::as_str).map(str::to_owned);
+            entry.content.or(summary).unwrap_or_default()
+        });
+        ContextQuery {
+            task_text: format!("{description}\n{more}").trim().to_owned(),
+            inherited_context,
+            previous_outputs: outputs.filter(|output| !output.is_empty()).collect(),
+            inputs: inputs.collect(),
+            description: None,
+            search_index,
+        }
+    }
+
+    /// With the context there is all the same: what it inherits, and what other lookups found.
+    fn retrieval_failure(&self, op: &TaskOp, message: &str, partial: &crate::spec::BlobId) -> Box<TaskError> {
+        let request = op.seeks.as_ref().and_then(|request| self.value::<SeekRequest>(request)).unwrap_or_default();
+        let items = request.related.unwrap_or_default().inherited_context;
+        let partial = json!({
+            "found": self.value::<Value>(partial).unwrap_or_default(),
+            "inherited": items.into_iter().map(|item| item.name).collect::<Vec<_>>(),
+            "previous_outputs": self.earlier_entries(op).into_iter().map(|entry| entry.id).collect::<Vec<_>>(),
+        });
+        let details = Details { partial_context: Some(partial), ..Details::default() };
+        Box::new(failure::failure(Reason::ContextRetrievalFailure, message, details))
+    }
+
+    /// What was found for a task.
+    pub(super) fn found(&self, op: &TaskOp) -> Found {
+        match &op.retrieval {
+            Some(Retrieval::Found(found)) => self.value(found).unwrap_or_default(),
+            _ => Found::default(),
+        }
+    }
+
+    /// What its lookup has to tell.
+    pub(super) fn lookup_warnings(&self, op: &TaskOp, node: &Node) -> Vec<String> {
+        let mut warnings = self.found(op).warnings;
+        if op.tells_empty_index {
+            warnings.push(EMPTY_INDEX.to_owned());
+        }
+        let described = node.refs.as_ref().is_some_and(|refs| is_lookup(refs.source));
+        if node.subtype == MATCHING && described {
+            warnings.push(NO_LOOKUP.to_owned());
+        }
+        warnings
+    }
+
+    /// Notes of an operator with children: those of a handler come with what it was told.
+    pub(super) fn note_lookup(&self, op: &TaskOp, result: &mut TaskResult) {
+        if let Some(node) = self.node(op).filter(|node| !is_atomic(node)) {
+            for warning in self.lookup_warnings(op, node) {
+                result.notes.warn("context", warning);
+            }
+        }
+    }
+}
+
+fn is_atomic(node: &Node) -> bool {
+    matches!(node.kind, Kind::Atomic)
+}
+
+fn is_lookup(source: FileSource) -> bool {
+    matches!(source, FileSource::Description | FileSource::ContextDescription)
+}
+
+/// Processes are told nothing, `call` and `cond` are transparent.
+fn looks_up(node: &Node) -> bool {
+    let told = matches!(
+        node.kind,
+        Kind::Atomic
+            | Kind::Sequential { .. }
+            | Kind::Parallel { .. }
+            | Kind::Map { .. }
+            | Kind::Reduce { .. }
+            | Kind::DirectorEvaluatorLoop { .. }
+    );
+    told && node.subtype != MATCHING
+}
+
+fn context_item(item: &Item) -> ContextItem {
+    match item {
+        Item::Text { title, text } => ContextItem { name: title.clone(), text: text.clone() },
+        Item::File(path) => ContextItem { name: path.clone(), text: String::new() },
+        Item::Looked { context, matches } => {
+            let paths = matches.iter().map(|found| found.0.as_str()).collect::<Vec<_>>().join(" ");
+            ContextItem { name: String::new(), text: format!("{context} {paths}") }
+        }
+    }
+}

@@ -1,0 +1,403 @@
+//! Subtasks (spec 12): a request is checked, its template chosen among those of the recorded tree, and its inputs bound
+//! in a root of their own; what comes back is what the model that asked is told.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::prompt::Note;
+use crate::record::{Opened, Plan, Step};
+use crate::run::{Place, SPAWN_SUBTASK, SUBTASK_REQUEST, TaskOp};
+use crate::spec::{BlobId, ToolCall};
+use crate::template::{
+    Bound, Choice, Details, Environment, ErrorKind, Evaluated, Halt, Match, Origin, PartialContext, Reason,
+    ReturnStatus, SubtaskRequest, TaskError, TaskResult, Template, Trust, Yielded, bind_call, choose_for_subtask,
+    missing_before_run, tokens,
+};
+
+use super::context::cut;
+use super::evaluation::{default_evaluator, fit, into_evaluation, read_evaluation};
+use super::graft::{self, DEFAULT_TEMPLATE};
+use super::request::{ReadRequest, read_request, type_name, wanted_tools};
+use super::{Evaluator, Names, failure};
+
+/// Most bytes of a content that is told to the model that asked for it (spec 12).
+const CONTENT: usize = 32_768;
+
+/// Why a request is not run.
+struct Refusal {
+    error: Box<TaskError>,
+    request: Option<Box<SubtaskRequest>>,
+}
+
+impl Evaluator<'_> {
+    /// Opens what a call asks for, or refuses it without a model call.
+    pub(super) fn open_subtask(&self, op: &TaskOp) -> Step {
+        match self.accepted(op) {
+            Ok(opened) => Step::Opened(Box::new(opened)),
+            Err(Refusal { error, request }) => self.refused(op, *error, request.map(|request| *request), None),
+        }
+    }
+
+    /// The result of its body; a failure is told as that of a subtask.
+    pub(super) fn close_subtask(&self, op: &TaskOp) -> Step {
+        let body = self.children(op).into_iter().find(|child| child.place == Place::Body);
+        let mut result = body.map(|body| (*self.result(body)).clone()).unwrap_or_default();
+        let request = self.request_of(op).and_then(|(request, _)| request.request);
+        match super::open::failed(&result) {
+            Some(error) => {
+                result.error = None;
+                self.refused(op, *error, request, Some(result))
+            }
+            None => {
+                if self.asks_for_evaluation(op) {
+                    into_evaluation(&mut result);
+                }
+                if request.and_then(|request| self.yielded(op, &request)).is_some() {
+                    result.notes.warn("T511", crate::template::Code::T511.rule());
+                }
+                self.closed(op, result)
+            }
+        }
+    }
+
+    fn refused(
+        &self,
+        op: &TaskOp,
+        error: TaskError,
+        request: Option<SubtaskRequest>,
+        partial: Option<TaskResult>,
+    ) -> Step {
+        let started = partial.is_some();
+        let message =
+            if started { Note::SubtaskFailed.fill(&[("message", &error.message)]) } else { error.message.clone() };
+        let content = partial.as_ref().map(|result| result.content.clone()).unwrap_or_default();
+        let details = Details {
+            subtask_request: request.map(Box::new),
+            subtask_error: Some(Box::new(error)),
+            nesting_depth: Some(op.depth),
+            partial_output: partial.filter(|result| !result.content.is_empty()).map(|result| Box::new(capped(result))),
+            ..Details::default()
+        };
+        let error = failure::failure(Reason::SubtaskFailure, message, details);
+        let status = ReturnStatus::Failed;
+        self.closed(op, TaskResult { status, content, error: Some(Box::new(error)), ..TaskResult::default() })
+    }
+
+    /// What the model that asked is told of a subtask that came back: its whole result, but what it used.
+    pub(super) fn response(&self, op: &TaskOp, result: &TaskResult) -> Option<BlobId> {
+        if !op.place.is_subtask() {
+            return None;
+        }
+        let mut value = serde_json::to_value(capped(result.clone())).unwrap_or_default();
+        without_metrics(&mut value);
+        Some(self.keep_text(value.to_string()))
+    }
+
+    /// The error of a budget above a subtask, which ends the task that asked for it.
+    pub(super) fn fatal_subtask(&self, op: &TaskOp) -> Option<TaskError> {
+        let fatal = |child: &&TaskOp| child.closed.as_ref().is_some_and(|closed| closed.fatal);
+        let child = self.children(op).into_iter().filter(|child| child.place.is_subtask()).find(fatal)?;
+        match &self.result(child).error.as_ref()?.kind {
+            ErrorKind::TaskFailure { details: Some(details), .. } => details.subtask_error.as_deref().cloned(),
+            _ => None,
+        }
+    }
+
+    /// The call that asked for a subtask.
+    fn call_of(&self, op: &TaskOp) -> Option<&ToolCall> {
+        let Place::Subtask { call, .. } = op.place else { return None };
+        let run = self.leaf(self.parent(op)?)?.runs.first()?;
+        Some(&run.calls.get(usize::try_from(call).ok()?)?.call)
+    }
+
+    fn asks_for_evaluation(&self, op: &TaskOp) -> bool {
+        self.call_of(op).is_some_and(|call| {
+            call.name == SUBTASK_REQUEST && call.arguments.get(super::reply::EVALUATION_REQUEST).is_some()
+        })
+    }
+
+    /// The request of a subtask and the name of the tool it came by.
+    pub(super) fn request_of(&self, op: &TaskOp) -> Option<(ReadRequest, &str)> {
+        let call = self.call_of(op)?;
+        let by_director = self.parent(op).is_some_and(|parent| matches!(parent.place, Place::Director { .. }));
+        if let Some(read) = read_evaluation(&call.arguments, by_director).filter(|_| call.name == SUBTASK_REQUEST) {
+            return Some((read, &call.name));
+        }
+        let Some(tool) = self.tree.subtask_tools.get(&call.name) else {
+            return Some((read_request(&call.arguments), &call.name));
+        };
+        // A registered tool says what kind of task it is; its own arguments are the rest.
+        let mut arguments = call.arguments.clone();
+        if let Value::Object(fields) = &mut arguments {
+            fields.insert("type".to_owned(), Value::from("atomic"));
+            fields.entry("inputs").or_insert_with(|| Value::Object(Map::new()));
+            fields.entry("description").or_insert_with(|| Value::from(tool.description.trim()));
+            fields.remove("template_hints");
+        }
+        let mut read = read_request(&arguments);
+        if let Some(request) = &mut read.request {
+            request.template_hints.clone_from(&tool.template_hints);
+        }
+        Some((read, &call.name))
+    }
+
+    fn accepted(&self, op: &TaskOp) -> Result<Opened, Refusal> {
+        let Some((ReadRequest { request, mut faults }, tool)) = self.request_of(op) else {
+            let error = super::open::unexpected("the call of a subtask is not recorded");
+            return Err(Refusal { error, request: None });
+        };
+        let refuse = |error| Refusal { error, request: request.clone().map(Box::new) };
+        let most = self.max_depth(op);
+        if op.depth > most {
+            let words = Note::SubtaskTooDeep.fill(&[("limit", &most.to_string())]);
+            return Err(refuse(Box::new(failure::halted(Halt::MaxDepth, words, Details::default()))));
+        }
+        let offered = if tool == SUBTASK_REQUEST { SPAWN_SUBTASK } else { tool };
+        let may_ask = self.parent(op).and_then(|parent| self.leaf(parent)).and_then(|leaf| leaf.skill.as_ref());
+        if !may_ask.is_some_and(|policy| policy.tools.iter().any(|tool| tool == offered)) {
+            faults.push(Note::SubtaskForbidden.text().to_owned());
+        }
+        let Some(mut request) = request.clone() else { return Err(refuse(input_error(&faults, None))) };
+        self.check_known(&request, tool, most, &mut faults);
+        let evaluates = self.asks_for_evaluation(op);
+        let chosen = self.chosen(&request);
+        let mut template = chosen.map_err(|error| match faults.is_empty() {
+            true => refuse(error),
+            false => {
+                faults.push(error.message);
+                refuse(input_error(&faults, None))
+            }
+        })?;
+        if evaluates {
+            if template.name == DEFAULT_TEMPLATE {
+                template = default_evaluator().unwrap_or(template);
+            }
+            fit(&mut request.inputs, &template);
+        }
+        let tools = self.default_tools(&template.body);
+        let template = match graft::graft(&template, &request, self.run.settings().strict_subtask_context, &tools) {
+            Ok((template, _)) => template,
+            Err(_) => {
+                faults.push(Note::SubtaskContext.text().to_owned());
+                template
+            }
+        };
+        let names = self.bind(op, &template, &request);
+        match names {
+            Ok(names) if faults.is_empty() => {
+                self.check_cycle(op, &template, &request).map_err(refuse)?;
+                let context = template.body.context.settings;
+                let names = (!names.is_empty()).then(|| self.keep(&Names { bound: names, items: Vec::new() }));
+                Ok(Opened { plan: Plan::Children, names, context, called: Some(Box::new(template)) })
+            }
+            Ok(_) => Err(refuse(input_error(&faults, None))),
+            Err(error) => {
+                let values = [("template", template.name.as_str()), ("fault", error.message.as_str())];
+                faults.push(Note::SubtaskInputs.fill(&values));
+                Err(refuse(input_error(&faults, Some(error))))
+            }
+        }
+    }
+
+    /// The last depth a subtask may have: the least of what is set above it (spec 9).
+    fn max_depth(&self, op: &TaskOp) -> u32 {
+        self.limit(op, |limits| limits.max_depth).unwrap_or(self.run.settings().limits.max_depth)
+    }
+
+    /// Hints, tools and depth of a request whose shape is right.
+    fn check_known(&self, request: &SubtaskRequest, tool: &str, most: u32, faults: &mut Vec<String>) {
+        if let Some(wanted) = request.max_depth.filter(|wanted| *wanted > most) {
+            let (found, limit) = (wanted.to_string(), most.to_string());
+            faults.push(Note::SubtaskMaxDepth.fill(&[("found", &found), ("limit", &limit)]));
+        }
+        // Hints of a registered tool are the configuration's, not the model's.
+        if !self.tree.subtask_tools.contains_key(tool) {
+            let known = self.hints_known();
+            for hint in &request.template_hints {
+                let word = hint.trim().to_lowercase();
+                if !known.contains(word.strip_prefix("template:").unwrap_or(&word)) {
+                    faults.push(Note::SubtaskHint.fill(&[("hint", hint)]));
+                }
+            }
+        }
+        for tool in wanted_tools(request).into_iter().flatten() {
+            if !self.run.tools().any(|(name, _)| name == tool) && !self.run.operators().is_subtask_tool(&tool) {
+                faults.push(Note::SubtaskTool.fill(&[("tool", &tool)]));
+            }
+        }
+    }
+
+    /// Names, words of names, and tags, in lower case.
+    fn hints_known(&self) -> BTreeSet<String> {
+        let each = self.tree.templates.values().flat_map(|template| {
+            let words = tokens(&template.name);
+            let tags = template.tags.iter().map(|tag| tag.to_lowercase());
+            words.into_iter().chain(tags).chain([template.name.to_lowercase()])
+        });
+        each.collect()
+    }
+
+    fn chosen(&self, request: &SubtaskRequest) -> Result<Template, Box<TaskError>> {
+        let named = |template: &&Template| request.name.as_ref() == Some(&template.name);
+        let offered: Vec<&Template> = self
+            .tree
+            .templates
+            .values()
+            .filter(|template| named(template) || !template.name.starts_with("skill:"))
+            .filter(|template| named(template) || template.name != DEFAULT_TEMPLATE)
+            .collect();
+        let found = |name: &str| offered.iter().find(|template| template.name == name).map(|found| (*found).clone());
+        let (name, rows) = match choose_for_subtask(&offered, request) {
+            Choice::Named(name) => (name, Vec::new()),
+            Choice::Matched(best) => (best.template, Vec::new()),
+            Choice::Default => (DEFAULT_TEMPLATE.to_owned(), Vec::new()),
+            Choice::NotFound(rows) => (String::new(), rows),
+        };
+        if name == DEFAULT_TEMPLATE {
+            let own = self.tree.templates.get(DEFAULT_TEMPLATE).cloned();
+            return Ok(own.unwrap_or_else(graft::default_atomic));
+        }
+        found(&name).ok_or_else(|| not_found(request, &rows))
+    }
+
+    /// A root with the inputs and nothing else; all names its tree lacks are told before any call.
+    fn bind(
+        &self,
+        op: &TaskOp,
+        template: &Template,
+        request: &SubtaskRequest,
+    ) -> Result<BTreeMap<String, Bound>, Box<TaskError>> {
+        let origin = Origin { file: template.origin.file.clone(), ..Origin::default() };
+        let given = graft::arguments(template, request).into_iter().map(|(name, value)| Evaluated {
+            name: Some(name),
+            literal: value.is_string(),
+            bound: Bound::json(value, Trust::Model),
+        });
+        let root = Arc::new(Environment::root([]));
+        let environment = bind_call(template, given.collect(), &root, &origin, op.id.as_str());
+        let environment = environment.map_err(|fault| Box::new(fault.into_error()))?;
+        let root = Environment::root(environment.own().clone().into_iter().chain(self.given(op)));
+        let missing = missing_before_run(template, &root, &|name| self.template(name));
+        if !missing.is_empty() {
+            return Err(super::open::input_fault(missing));
+        }
+        Ok(environment.own().clone())
+    }
+
+    /// An equal request above, or the same template with the same inputs (spec 12).
+    fn check_cycle(&self, op: &TaskOp, template: &Template, request: &SubtaskRequest) -> Result<(), Box<TaskError>> {
+        let own = identity(request, &template.name);
+        let inputs = Value::Object(request.inputs.clone());
+        let named = template.name != DEFAULT_TEMPLATE && !request.inputs.is_empty();
+        let operators = self.run.operators();
+        for above in operators.ancestry(op).skip(1) {
+            let (equal, same) = match &above.place {
+                Place::Subtask { .. } => {
+                    let asked = self.request_of(above).and_then(|(read, _)| read.request);
+                    let ran = above.opened.as_ref().and_then(|opened| opened.called.as_ref());
+                    let Some((asked, ran)) = asked.zip(ran) else { continue };
+                    let same = ran.name == template.name && Value::Object(asked.inputs.clone()) == inputs;
+                    (identity(&asked, &ran.name) == own, same)
+                }
+                Place::Top => {
+                    let given: Map<String, Value> = self.tree.variables.clone().into_iter().collect();
+                    (false, above.template == template.name && Value::Object(given) == inputs)
+                }
+                Place::Body => {
+                    let call = self.parent(above).filter(|call| !call.place.is_subtask());
+                    let names = call.map(|call| self.names(call).bound).unwrap_or_default();
+                    let given: Map<String, Value> =
+                        names.into_iter().map(|(name, bound)| (name, bound.value())).collect();
+                    (false, above.template == template.name && Value::Object(given) == inputs)
+                }
+                _ => continue,
+            };
+            if equal || (named && same) {
+                let words = Note::SubtaskCycle.fill(&[("task", above.id.as_str())]);
+                return Err(Box::new(failure::halted(Halt::Cycle, words, Details::default())));
+            }
+        }
+        Ok(())
+    }
+
+    /// What of the settings gave way to the request (T511).
+    fn yielded(&self, op: &TaskOp, request: &SubtaskRequest) -> Option<Yielded> {
+        request.context_management.filter(|settings| *settings != PartialContext::default())?;
+        let called = op.opened.as_ref()?.called.as_ref()?;
+        let known = self.tree.templates.get(&called.name).cloned();
+        let template = known.or_else(|| default_evaluator().filter(|own| own.name == called.name));
+        let template = template.unwrap_or_else(graft::default_atomic);
+        graft::graft(&template, request, false, &[]).ok()?.1
+    }
+}
+
+/// What makes two requests the same.
+fn identity(request: &SubtaskRequest, template: &str) -> BlobId {
+    let description = request.description.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
+    let subtype = request.subtype.as_deref().unwrap_or("subtask");
+    let inputs = sorted(&Value::Object(request.inputs.clone()));
+    let parts = (type_name(request.kind), subtype, template, description, inputs);
+    BlobId::of(&serde_json::to_vec(&parts).unwrap_or_default())
+}
+
+/// Canonical JSON: keys in order. The depth is bounded by the reader.
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let ordered: BTreeMap<&String, Value> = map.iter().map(|(key, value)| (key, sorted(value))).collect();
+            ordered.into_iter().map(|(key, value)| (key.clone(), value)).collect()
+        }
+        Value::Array(list) => list.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
+/// All that is wrong with a request, as one error.
+fn input_error(faults: &[String], of_inputs: Option<Box<TaskError>>) -> Box<TaskError> {
+    let list: String = faults.iter().map(|fault| format!("- {fault}\n")).collect();
+    let message = Note::SubtaskRefused.fill(&[("faults", list.trim_end())]);
+    let mut details = Details::default();
+    if let Some(error) = of_inputs
+        && let ErrorKind::TaskFailure { details: Some(found), .. } = error.kind
+    {
+        details = *found;
+    }
+    details.violations = Some(faults.to_vec());
+    Box::new(failure::failure(Reason::InputValidationFailure, message, details))
+}
+
+fn not_found(request: &SubtaskRequest, rows: &[Match]) -> Box<TaskError> {
+    let near: Vec<&str> = rows.iter().map(|row| row.template.as_str()).collect();
+    let near = if near.is_empty() { "-".to_owned() } else { near.join(", ") };
+    let message = match &request.name {
+        Some(name) => Note::SubtaskUnknown.fill(&[("name", name), ("near", &near)]),
+        None => Note::SubtaskUnnamed.fill(&[("type", type_name(request.kind)), ("near", &near)]),
+    };
+    Box::new(failure::failure(Reason::TemplateNotFound, message, Details::default()))
+}
+
+/// The content cut at a character, flagged; a value that is as large is left out.
+fn capped(mut result: TaskResult) -> TaskResult {
+    let (kept, truncated) = cut(&result.content, CONTENT);
+    if truncated {
+        let whole = result.content.len();
+        result.content = kept.to_owned();
+        result.notes.other.insert("truncated".to_owned(), Value::Bool(true));
+        result.notes.other.insert("original_bytes".to_owned(), Value::from(whole));
+        result.parsed_content = None;
+    }
+    result
+}
+
+fn without_metrics(value: &mut Value) {
+    let mut open = vec![value];
+    while let Some(value) = open.pop() {
+        if let Value::Object(map) = value {
+            map.remove("metrics");
+            let nested = ["notes", "error", "details", "subtask_error", "partial_output"];
+            open.extend(map.iter_mut().filter(|(key, _)| nested.contains(&key.as_str())).map(|(_, value)| value));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Subtasks (spec 12): calls of a handler that are tasks of the tree. Each is a child of the handler's operator with one
+//! child of its own, the body of the template that was chosen for it. When it comes back its call has an output, so the
+//! conversation goes on where it was; requests of one turn run beside each other and are answered in their order.
+
+use crate::record::Closed;
+use crate::run::{Cause, Failure, Run, TaskRun, ToolOutput, ToolState};
+use crate::template::ReturnStatus;
+
+use super::{Operators, Place, TaskOp, leaf};
+
+/// The tool by which a model asks for a subtask.
+pub const SPAWN_SUBTASK: &str = "spawn_subtask";
+/// The call that a reply with `CONTINUATION` stands for. No model is offered it, and its output is no tool's.
+pub const SUBTASK_REQUEST: &str = "subtask_request";
+
+impl Operators {
+    /// Whether calls of a tool become subtasks.
+    pub fn is_subtask_tool(&self, tool: &str) -> bool {
+        let Some(tree) = &self.tree else { return false };
+        matches!(tool, SPAWN_SUBTASK | SUBTASK_REQUEST) || tree.subtask_tools.contains_key(tool)
+    }
+}
+
+impl Run {
+    /// Calls of a handler that are not opened yet.
+    pub(super) fn subtasks_asked(&self, op: &TaskOp, task: &TaskRun) -> Vec<Place> {
+        if !task.is_handler() || !task.is_executing() {
+            return Vec::new();
+        }
+        let calls = task.runs.iter().filter(|run| !run.is_ended()).flat_map(|run| (0..).zip(&run.calls));
+        calls
+            .filter(|(_, call)| call.output().is_none() && self.operators.is_subtask_tool(&call.call.name))
+            .map(|(call, _)| Place::Subtask { attempt: op.attempt, call })
+            .filter(|place| self.operators.child(op, place).is_none())
+            .collect()
+    }
+
+    /// A subtask came back: its result is the output of the call that asked for it. One that failed because a budget
+    /// above it is spent ends the handler.
+    pub(super) fn answer_call(&mut self, number: usize, closed: &Closed) {
+        let Some(op) = self.operators.at(number) else { return };
+        let Place::Subtask { attempt, call } = op.place else { return };
+        let Some(slug) =
+            op.parent.and_then(|above| self.operators.at(above)).map(|above| leaf::slug(&above.id, attempt))
+        else {
+            return;
+        };
+        let Some(run) = self.tasks.get_mut(&slug).and_then(|task| task.runs.first_mut()) else { return };
+        if closed.fatal && !run.is_ended() {
+            run.failure = Some(Failure { cause: Cause::Subtask, ..Failure::default() });
+            run.attempts.close();
+        }
+        let error = closed.status != ReturnStatus::Complete;
+        let blob = closed.response.clone().unwrap_or_else(|| closed.result.clone());
+        if let Some(call) = super::index_of(call).and_then(|index| run.calls.get_mut(index)) {
+            call.state = ToolState::Done(ToolOutput::Text { blob, error });
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Tools that a vendor's models know by heart, as other names of the canonical ones (spec "Templates" 14): what comes
+//! in that notation becomes a canonical call, so one executor, one confinement and one approval stand behind both; what
+//! goes out is written back. Pure.
+
+use callsheet_core::spec::ToolCall;
+use callsheet_runtime::ports::{NativeNotation, NativeTool};
+use serde_json::{Map, Value, json};
+
+/// The canonical call that a native one means; the call itself if it means none.
+pub(crate) fn canonical(name: &str, arguments: &Value, native: &[NativeTool]) -> (String, Value) {
+    let meant = native.iter().find(|tool| tool.name == name).and_then(|tool| match tool.notation {
+        NativeNotation::TextEditor => of_editor(arguments),
+        NativeNotation::Bash => of_bash(arguments),
+    });
+    meant.unwrap_or_else(|| (name.to_owned(), arguments.clone()))
+}
+
+fn of_editor(arguments: &Value) -> Option<(String, Value)> {
+    let text = |key: &str| arguments.get(key).and_then(Value::as_str);
+    let path = text("path")?;
+    Some(match text("command")? {
+        "view" => {
+            let mut read = Map::from_iter([("path".to_owned(), json!(path))]);
+            let range = arguments.get("view_range").and_then(Value::as_array);
+            if let Some([first, last]) = range.map(Vec::as_slice) {
+                read.insert("start_line".to_owned(), first.clone());
+                // -1 stands for the end of the file.
+                if last.as_i64().is_some_and(|last| last > 0) {
+                    read.insert("end_line".to_owned(), last.clone());
+                }
+            }
+            ("read_file".to_owned(), Value::Object(read))
+        }
+        "create" => {
+            let content = text("file_text").unwrap_or_default();
+            ("write_file".to_owned(), json!({"path": path, "content": content, "overwrite": true}))
+        }
+        "str_replace" => {
+            let (old, new) = (text("old_str")?, text("new_str").unwrap_or_default());
+            ("write_file".to_owned(), json!({"path": path, "old_text": old, "new_text": new}))
+        }
+        "insert" => {
+            let after = arguments.get("insert_line").and_then(Value::as_u64)?;
+            let new = text("insert_text").or_else(|| text("new_str"))?;
+            // Lines from the one behind it to the one before that: nothing is replaced.
+            let first = after.saturating_add(1);
+            ("write_file".to_owned(), json!({"path": path, "start_line": first, "end_line": after, "new_text": new}))
+        }
+        _ => return None,
+    })
+}
+
+fn of_bash(arguments: &Value) -> Option<(String, Value)> {
+    let command = arguments.get("command").and_then(Value::as_str)?;
+    Some(("run_command".to_owned(), json!({"shell": true, "command": command})))
+}
+
+/// A canonical call as the model knows it: the notation it made it in.
+pub(crate) fn native_call(call: &ToolCall, native: &[NativeTool]) -> ToolCall {
+    let tool = native.iter().find(|tool| tool.executes.contains(&call.name));
+    let written = tool.and_then(|tool| {
+        let arguments = match tool.notation {
+            NativeNotation::TextEditor => to_editor(call),
+            NativeNotation::Bash => to_bash(call),
+        };
+        Some(ToolCall { name: tool.name.clone(), id: call.id.clone(), arguments: arguments? })
+    });
+    written.unwrap_or_else(|| call.clone())
+}
+
+fn to_editor(call: &ToolCall) -> Option<Value> {
+    let given = &call.arguments;
+    let path = given.get("path")?;
+    if call.name == "read_file" {
+        let mut view = json!({"command": "view", "path": path});
+        if let (Some(first), Some(members)) = (given.get("start_line"), view.as_object_mut()) {
+            let last = given.get("end_line").cloned().unwrap_or_else(|| json!(-1));
+            members.insert("view_range".to_owned(), json!([first, last]));
+        }
+        return Some(view);
+    }
+    if let Some(content) = given.get("content") {
+        return Some(json!({"command": "create", "path": path, "file_text": content}));
+    }
+    let new = given.get("new_text")?;
+    if let Some(old) = given.get("old_text") {
+        return Some(json!({"command": "str_replace", "path": path, "old_str": old, "new_str": new}));
+    }
+    let (first, last) = (given.get("start_line")?.as_u64()?, given.get("end_line")?.as_u64()?);
+    (first == last.saturating_add(1))
+        .then(|| json!({"command": "insert", "path": path, "insert_line": last, "insert_text": new}))
+}
+
+fn to_bash(call: &ToolCall) -> Option<Value> {
+    call.arguments.get("command").map(|command| json!({"command": command}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tools() -> Vec<NativeTool> {
+        crate::config::vendors().iter().find(|row| row.name == "anthropic").unwrap().native_tools.clone()
+    }
+
+    /// covers: templates 14, C45
+    #[test]
+    fn every_native_call_is_a_canonical_one_and_back() {
+        let editor = "str_replace_based_edit_tool";
+        let pairs = [
+            (editor, json!({"command": "view", "path": "a"}), "read_file", json!({"path": "a"})),
+            (
+                editor,
+                json!({"command": "view", "path": "a", "view_range": [2, 5]}),
+                "read_file",
+                json!({"path": "a", "start_line": 2, "end_line": 5}),
+            ),
+            (
+                editor,
+                json!({"command": "view", "path": "a", "view_range": [2, -1]}),
+                "read_file",
+                json!({"path": "a", "start_line": 2}),
+            ),
+            (
+                editor,
+                json!({"command": "create", "path": "a", "file_text": "x\n"}),
+                "write_file",
+                json!({"path": "a", "content": "x\n", "overwrite": true}),
+            ),
+            (
+                editor,
+                json!({"command": "str_replace", "path": "a", "old_str": "x", "new_str": ""}),
+                "write_file",
+                json!({"path": "a", "old_text": "x", "new_text": ""}),
+            ),
+            (
+                editor,
+                json!({"command": "insert", "path": "a", "insert_line": 0, "insert_text": "x"}),
+                "write_file",
+                json!({"path": "a", "start_line": 1, "end_line": 0, "new_text": "x"}),
+            ),
+            ("bash", json!({"command": "ls"}), "run_command", json!({"shell": true, "command": "ls"})),
+        ];
+        let tools = tools();
+        for (name, arguments, wanted, given) in pairs {
+            let (found, meant) = canonical(name, &arguments, &tools);
+            assert_eq!((found.as_str(), &meant), (wanted, &given), "{arguments}");
+            let call = ToolCall { name: found, id: "1".to_owned(), arguments: meant };
+            let back = native_call(&call, &tools);
+            assert_eq!((back.name.as_str(), back.arguments), (name, arguments));
+        }
+    }
+
+    /// What means nothing goes on as it came, to be refused in words for the model.
+    /// covers: templates 14
+    #[test]
+    fn what_is_no_native_call_stays_as_it_is() {
+        let tools = tools();
+        for arguments in
+            [json!({"restart": true}), json!(null), json!("ls"), json!({"command": "undo_edit", "path": "a"})]
+        {
+            for name in ["bash", "str_replace_based_edit_tool", "other"] {
+                let (found, kept) = canonical(name, &arguments, &tools);
+                if found != "run_command" {
+                    assert_eq!((found.as_str(), &kept), (name, &arguments));
+                }
+            }
+        }
+        let argv = ToolCall { name: "run_command".to_owned(), id: String::new(), arguments: json!({"argv": ["ls"]}) };
+        assert_eq!(native_call(&argv, &tools), argv);
+    }
+}

@@ -1,0 +1,127 @@
+//! Building the index of a project: a walk that honours ignore files, each file read once, a metadata text by rule.
+
+use std::path::Path;
+
+use callsheet_core::memory::{Facts, identifiers_of, metadata};
+use callsheet_core::spec::BlobId;
+use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
+
+use crate::paths::{EntryKind, Workspace, walker};
+use crate::ports::{IndexEntry, Outline};
+use crate::references::language;
+
+use super::git::last_commits;
+
+/// Larger files are left out (spec 13).
+const LARGEST: u64 = 1024 * 1024;
+
+/// What is to be indexed.
+#[derive(Clone, Copy)]
+pub struct BuildRequest<'a> {
+    /// The project.
+    pub workspace: &'a Workspace,
+    /// Names that a file defines.
+    pub outline: &'a dyn Outline,
+    /// Only files that match one of these, if there are any.
+    pub include: &'a [String],
+    /// No files that match one of these.
+    pub exclude: &'a [String],
+}
+
+/// What was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Built {
+    /// Entries by path.
+    pub entries: Vec<IndexEntry>,
+    /// Files that are binary.
+    pub binary: usize,
+    /// Files that are too large.
+    pub too_large: usize,
+    /// Files that could not be read, or whose names are no text.
+    pub unreadable: usize,
+}
+
+/// Reads the files of a project.
+///
+/// # Errors
+/// A pattern that is none, in words.
+pub fn build_index(request: BuildRequest<'_>) -> Result<Built, String> {
+    let root = request.workspace.root();
+    let (include, exclude) = (patterns(request.include)?, patterns(request.exclude)?);
+    let commits = last_commits(root);
+    let mut built = Built::default();
+    for entry in walker(root).sort_by_file_name(Ord::cmp).build().flatten() {
+        if entry.file_type().is_none_or(|kind| !kind.is_file()) {
+            continue;
+        }
+        let Some(path) = entry.path().strip_prefix(root).ok().and_then(Path::to_str) else {
+            built.unreadable += 1;
+            continue;
+        };
+        if (!request.include.is_empty() && !include.is_match(path)) || exclude.is_match(path) {
+            continue;
+        }
+        let commit = commits.get(path).map(String::as_str);
+        match read(request, path) {
+            Read::Text(bytes) => built.entries.push(entry_of(request, path, &bytes, commit)),
+            Read::Binary => built.binary += 1,
+            Read::TooLarge => built.too_large += 1,
+            Read::Unreadable => built.unreadable += 1,
+        }
+    }
+    built.entries.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(built)
+}
+
+/// Whether a file still is what the index knows of it. `None`: it is not there, or cannot be read.
+pub fn is_current(workspace: &Workspace, entry: &IndexEntry) -> Option<bool> {
+    let located = workspace.locate(&entry.path).ok()?;
+    let EntryKind::File(size) = workspace.kind(&located).ok()? else { return None };
+    if size != entry.size {
+        return Some(false);
+    }
+    let bytes = workspace.read(&located, usize::try_from(LARGEST).unwrap_or(usize::MAX)).ok()?;
+    Some(BlobId::of(&bytes.bytes) == entry.hash)
+}
+
+enum Read {
+    Text(Vec<u8>),
+    Binary,
+    TooLarge,
+    Unreadable,
+}
+
+fn read(request: BuildRequest<'_>, path: &str) -> Read {
+    let Ok(located) = request.workspace.locate(path) else { return Read::Unreadable };
+    match request.workspace.kind(&located) {
+        Ok(EntryKind::File(size)) if size > LARGEST => return Read::TooLarge,
+        Ok(EntryKind::File(_)) => {}
+        _ => return Read::Unreadable,
+    }
+    match request.workspace.read(&located, usize::try_from(LARGEST).unwrap_or(usize::MAX)) {
+        Ok(read) if read.truncated => Read::TooLarge,
+        Ok(read) if read.is_binary() => Read::Binary,
+        Ok(read) => Read::Text(read.bytes),
+        Err(_) => Read::Unreadable,
+    }
+}
+
+fn entry_of(request: BuildRequest<'_>, path: &str, bytes: &[u8], last_commit: Option<&str>) -> IndexEntry {
+    let (size, hash) = (u64::try_from(bytes.len()).unwrap_or(u64::MAX), BlobId::of(bytes));
+    let text = String::from_utf8_lossy(bytes);
+    let symbols = request.outline.outline(path, &text).unwrap_or_default();
+    let facts =
+        Facts { path, kind: language(path), size, text: &text, identifiers: &identifiers_of(&symbols), last_commit };
+    IndexEntry { path: request.workspace.root().join(path).display().to_string(), text: metadata(&facts), size, hash }
+}
+
+fn patterns(globs: &[String]) -> Result<GlobSet, String> {
+    let mut set = GlobSetBuilder::new();
+    for glob in globs {
+        // A pattern without a slash holds in every folder, as in ignore files.
+        let anywhere = if glob.contains('/') { glob.trim_start_matches("./").to_owned() } else { format!("**/{glob}") };
+        let glob = GlobBuilder::new(&anywhere).literal_separator(true).build();
+        set.add(glob.map_err(|error| error.to_string())?);
+    }
+    set.build().map_err(|error| error.to_string())
+}

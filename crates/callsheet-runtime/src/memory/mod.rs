@@ -1,0 +1,9 @@
+//! The memory system in the shell (spec "Templates" 13): lookups in a stored index, and building it. The handler side
+//! reads files; memory stores what was read off them and never opens one.
+
+mod build;
+mod git;
+mod indexed;
+
+pub use build::{BuildRequest, Built, build_index, is_current};
+pub use indexed::IndexedMemory;

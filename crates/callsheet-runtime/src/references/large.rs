@@ -1,0 +1,101 @@
+//! Large files, read and hashed once for a run as long as they stay as they are.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use super::files::Content;
+
+/// Most contents that are kept; each holds the two ends of a file at most.
+const MOST: usize = 8;
+
+/// A file changed less than this ago may change again without its times showing it.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// Contents by file and window of lines.
+type Kept = BTreeMap<(Stamp, (u32, u32)), Content>;
+
+/// What large files held when they were read. Only what a file's identity, size and times vouch for is given again.
+#[derive(Debug)]
+pub struct LargeFiles {
+    kept: Mutex<Kept>,
+    settled: Duration,
+    scans: AtomicU64,
+}
+
+/// What tells that a file is the same, with the same content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Default for LargeFiles {
+    fn default() -> Self {
+        Self { kept: Mutex::default(), settled: SETTLED, scans: AtomicU64::new(0) }
+    }
+}
+
+impl LargeFiles {
+    /// Trusts times at once, for tests that cannot wait.
+    #[cfg(test)]
+    pub(crate) fn trusting() -> Self {
+        Self { settled: Duration::ZERO, ..Self::default() }
+    }
+
+    /// How often a file was read.
+    #[cfg(test)]
+    pub(crate) fn scans(&self) -> u64 {
+        self.scans.load(Ordering::Relaxed)
+    }
+
+    /// The content of an open file for a window of lines: as kept, or as `scan` finds it now.
+    pub(super) fn content(
+        &self,
+        file: File,
+        window: (u32, u32),
+        scan: impl FnOnce(File) -> io::Result<Content>,
+    ) -> io::Result<Content> {
+        let again = file.try_clone()?;
+        let stamp = Stamp::of(&file)?;
+        if let Some(known) = self.kept.lock().unwrap_or_else(PoisonError::into_inner).get(&(stamp, window)) {
+            return Ok(known.clone());
+        }
+        self.scans.fetch_add(1, Ordering::Relaxed);
+        let content = scan(file)?;
+        if Stamp::of(&again)? == stamp && stamp.is_settled(self.settled) {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            if kept.len() >= MOST {
+                kept.clear();
+            }
+            kept.insert((stamp, window), content.clone());
+        }
+        Ok(content)
+    }
+}
+
+impl Stamp {
+    fn of(file: &File) -> io::Result<Self> {
+        let about = file.metadata()?;
+        Ok(Self {
+            device: about.dev(),
+            inode: about.ino(),
+            bytes: about.size(),
+            modified: (about.mtime(), about.mtime_nsec()),
+            changed: (about.ctime(), about.ctime_nsec()),
+        })
+    }
+
+    fn is_settled(&self, by: Duration) -> bool {
+        let seconds = u64::try_from(self.changed.0.max(self.modified.0)).unwrap_or(0);
+        let last = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        SystemTime::now().duration_since(last).is_ok_and(|since| since >= by)
+    }
+}

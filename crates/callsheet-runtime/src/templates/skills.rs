@@ -1,0 +1,166 @@
+//! Templates as skills (spec "Templates" 16): what a planner reads of one, and what a refinement gives it.
+
+use callsheet_core::record::Tree;
+use callsheet_core::run::SPAWN_SUBTASK;
+use callsheet_core::spec::{
+    RepeatClass, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, ToolEffect, ToolSpec,
+};
+use callsheet_core::template::{InputSource, Node, Query, Template, ValueType, match_templates, print_templates};
+use serde_json::{Map, Value, json};
+
+/// What a model reads when it refines a call of a template.
+const REFINEMENT: &str = include_str!("../../prompts/template_skill.md");
+
+/// Templates of a project as they are offered beside its skills.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TemplateOffer {
+    /// Every template with all that it calls; a run of one begins with a copy.
+    pub tree: Tree,
+    /// One skill a template.
+    pub skills: Vec<Skill>,
+    /// What a call of one takes, by name.
+    pub specs: Vec<ToolSpec>,
+}
+
+impl TemplateOffer {
+    /// The templates of a library in `tree`; `writes` knows which tools write. Those that only others call, and those
+    /// whose names are tools, are left out.
+    pub fn new(tree: Tree, writes: &dyn Fn(&str) -> bool) -> Self {
+        let offered = |template: &&Template| {
+            let name = template.name.as_str();
+            let inner = matches!(template.body.subtype.as_str(), "director" | "evaluator" | "associative_matching");
+            !name.contains(':') && !inner && !matches!(name, "default_atomic" | SPAWN_SUBTASK)
+        };
+        let templates: Vec<&Template> = tree.templates.values().filter(offered).collect();
+        let writer = |template: &Template| is_writer(template, &tree, writes);
+        let skills = templates.iter().map(|template| skill(template, writer(template))).collect();
+        let specs = templates.iter().map(|template| spec(template)).collect();
+        Self { skills, specs, tree }
+    }
+
+    /// Candidates for a request that no template takes by itself (spec "Templates" 10), the best first.
+    pub fn suggestions(&self, request: &str) -> Vec<String> {
+        let offered = self.tree.templates.values().filter(|template| self.spec(&template.name).is_some());
+        match_templates(offered, &Query::of_text(request)).into_iter().map(|row| row.template).collect()
+    }
+
+    /// What a call of a template takes.
+    pub fn spec(&self, name: &str) -> Option<&ToolSpec> {
+        self.specs.iter().find(|spec| spec.name == name)
+    }
+}
+
+/// Whether a task of the template, or of one it calls, waits for approval.
+fn is_writer(template: &Template, tree: &Tree, writes: &dyn Fn(&str) -> bool) -> bool {
+    let mut seen: Vec<&str> = vec![&template.name];
+    let mut open: Vec<&Node> = template.body.walk();
+    while let Some(node) = open.pop() {
+        if node.requires_approval(writes) {
+            return true;
+        }
+        let called = node.template.as_deref().and_then(|name| tree.templates.get(name));
+        if let Some(called) = called.filter(|called| !seen.contains(&called.name.as_str())) {
+            seen.push(&called.name);
+            open.extend(called.body.walk());
+        }
+    }
+    false
+}
+
+fn skill(template: &Template, writes: bool) -> Skill {
+    let source = SkillSource { layer: SkillLayer::Project, path: template.origin.file.clone() };
+    let inputs = inputs(template);
+    let lines = inputs.iter().map(|input| {
+        let needed = if input.required { "" } else { "?" };
+        let meaning = if input.meaning.is_empty() { String::new() } else { format!(": {}", input.meaning) };
+        format!("- {}{needed} ({}){meaning}", input.name, input.kind.as_str())
+    });
+    let input_requirements = lines.collect::<Vec<_>>().join("\n");
+    let needs_arguments = inputs.iter().any(|input| input.required);
+    let names: Vec<String> = inputs
+        .iter()
+        .map(|input| if input.required { input.name.to_owned() } else { format!("{}?", input.name) })
+        .collect();
+    let description = template.body.intent.description.to_string();
+    let description = if names.is_empty() { description } else { format!("{description} ({})", names.join(", ")) };
+    Skill {
+        name: template.name.clone(),
+        description,
+        form: SkillForm::SingleFile,
+        source,
+        refinement: REFINEMENT.replace("{name}", &template.name).replace("{inputs}", &input_requirements),
+        execution: template.body.intent.description.to_string(),
+        input_requirements,
+        policy: SkillPolicy {
+            tools: vec![template.name.clone()],
+            mode: SkillMode::Template,
+            writer: writes.then(|| template.name.clone()),
+            needs_arguments,
+            ..SkillPolicy::default()
+        },
+        text: print_templates([template]).text,
+    }
+}
+
+struct Wanted<'a> {
+    name: &'a str,
+    kind: ValueType,
+    required: bool,
+    meaning: &'a str,
+}
+
+/// Parameters of a function template, inputs that a standard one takes of its caller.
+fn inputs(template: &Template) -> Vec<Wanted<'_>> {
+    if let Some(params) = &template.params {
+        let wanted = params.iter().map(|param| Wanted {
+            name: &param.name,
+            kind: param.kind,
+            required: param.required && param.default.is_none(),
+            meaning: param.meaning.trim(),
+        });
+        return wanted.collect();
+    }
+    let of_caller = template.body.inputs.iter().filter(|input| matches!(input.source, InputSource::Caller));
+    let wanted = of_caller.map(|input| Wanted {
+        name: &input.name,
+        kind: ValueType::Any,
+        required: input.required && input.default.is_none(),
+        meaning: "",
+    });
+    wanted.collect()
+}
+
+/// The arguments of a call; values of other types are refused before anything runs.
+fn spec(template: &Template) -> ToolSpec {
+    let inputs = inputs(template);
+    let properties: Map<String, Value> = inputs
+        .iter()
+        .map(|input| {
+            let mut property = schema_of(input.kind);
+            if let (Value::Object(property), false) = (&mut property, input.meaning.is_empty()) {
+                property.insert("description".to_owned(), Value::from(input.meaning));
+            }
+            (input.name.to_owned(), property)
+        })
+        .collect();
+    let required: Vec<&str> = inputs.iter().filter(|input| input.required).map(|input| input.name).collect();
+    ToolSpec {
+        name: template.name.clone(),
+        description: template.body.intent.description.to_string(),
+        parameters: json!({
+            "type": "object", "properties": properties, "required": required, "additionalProperties": false,
+        }),
+        // What it does to the world waits at gates of its own.
+        effect: ToolEffect::Read,
+        repeat: RepeatClass::Idempotent,
+        exclusive: false,
+    }
+}
+
+fn schema_of(kind: ValueType) -> Value {
+    match kind {
+        ValueType::Any => json!({}),
+        ValueType::StringArray => json!({ "type": "array", "items": { "type": "string" } }),
+        other => json!({ "type": other.as_str() }),
+    }
+}

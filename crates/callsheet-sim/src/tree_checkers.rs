@@ -1,0 +1,114 @@
+//! The promises of task trees (spec "Templates" 8, 9), each a function with its name, with books of their own.
+
+use std::collections::BTreeMap;
+
+use callsheet_core::record::{EffectKey, Event, Fact, Outcome};
+use callsheet_core::run::{OpState, Run, Stage, State};
+use callsheet_core::spec::Slug;
+use callsheet_core::template::{ReturnStatus, TaskResult};
+
+use crate::checkers::Kept;
+
+/// Books over what the tasks of a tree spent.
+#[derive(Default)]
+pub struct TreeWitness {
+    calls: BTreeMap<Slug, u32>,
+    tokens: BTreeMap<Slug, u64>,
+}
+
+impl TreeWitness {
+    /// Sees a fact before it is applied.
+    ///
+    /// # Errors
+    /// A limit of a task or of one above it is about to be passed.
+    pub fn before(&mut self, run: &Run, fact: &Fact) -> Kept {
+        match &fact.event {
+            Event::Started { effect: EffectKey::Ask(key) } => {
+                let effect = EffectKey::Ask(key.clone());
+                if run.is_in_flight(&effect) || !run.is_outstanding(&effect) {
+                    return Ok(());
+                }
+                let Some(task) = &key.task else { return Ok(()) };
+                self.no_budget_is_passed(run, task)?;
+                self.charge(run, task, 1, 0);
+            }
+            Event::ReplyReceived { key, usage, .. } if run.is_in_flight(&EffectKey::Ask(key.clone())) => {
+                let Some(task) = &key.task else { return Ok(()) };
+                self.charge(run, task, 0, usage.input + usage.output);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn charge(&mut self, run: &Run, task: &Slug, calls: u32, tokens: u64) {
+        let operators = run.operators();
+        let Some(op) = operators.of_leaf(task) else { return };
+        for above in operators.ancestry(op) {
+            *self.calls.entry(above.id.clone()).or_default() += calls;
+            *self.tokens.entry(above.id.clone()).or_default() += tokens;
+        }
+    }
+
+    /// Calls and tokens of a task and of every one above it stay within their limits (spec 9, budget tree).
+    fn no_budget_is_passed(&self, run: &Run, task: &Slug) -> Kept {
+        let operators = run.operators();
+        let (Some(op), Some(tree)) = (operators.of_leaf(task), operators.tree()) else { return Ok(()) };
+        for above in operators.ancestry(op) {
+            let Some(node) = operators.node(tree, above) else { continue };
+            let calls = self.calls.get(&above.id).copied().unwrap_or(0);
+            let tokens = self.tokens.get(&above.id).copied().unwrap_or(0);
+            if node.limits.max_calls.is_some_and(|most| calls >= most) {
+                return Err(format!("no budget is passed: a call of {task} above the calls of {}", above.id));
+            }
+            if node.limits.max_tokens.is_some_and(|most| tokens >= most) {
+                return Err(format!("no budget is passed: a call of {task} above the tokens of {}", above.id));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Of tasks that can change something at most one works (spec 8).
+///
+/// # Errors
+/// Two do.
+pub fn writers_never_overlap(run: &Run) -> Kept {
+    if run.operators().tree().is_none() {
+        return Ok(());
+    }
+    let working =
+        run.tasks().filter(|task| task.state == State::Running && (task.writer.is_some() || task.is_process()));
+    let working: Vec<&str> = working.map(|task| task.task.slug.as_str()).collect();
+    if working.len() > 1 { Err(format!("writers never overlap: {}", working.join(", "))) } else { Ok(()) }
+}
+
+/// A run of a tree that came to its end has a result that says the same as its outcome (spec 6), and nothing of it is open.
+///
+/// # Errors
+/// It has not.
+pub fn the_result_fits_the_outcome(run: &Run, result: Option<&TaskResult>) -> Kept {
+    let Stage::Concluded(outcome) = run.stage() else { return Ok(()) };
+    // A person or the world broke it off.
+    if matches!(outcome, Outcome::Cancelled | Outcome::Unreachable | Outcome::Misconfigured) {
+        return Ok(());
+    }
+    // A limit of the run leaves it as it is: with a higher one it goes on.
+    if outcome == Outcome::LimitReached && result.is_none() {
+        return Ok(());
+    }
+    let Some(result) = result else { return Err(format!("the result fits the outcome: none with {outcome:?}")) };
+    if (outcome == Outcome::Complete) != (result.status == ReturnStatus::Complete) {
+        return Err(format!("the result fits the outcome: {:?} with {outcome:?}", result.status));
+    }
+    if result.status == ReturnStatus::Failed && result.error.is_none() {
+        return Err("the result fits the outcome: it failed without an error".to_owned());
+    }
+    let open = run.operators().iter().find(|op| op.state != OpState::Closed);
+    match open {
+        Some(op) if outcome == Outcome::Complete => {
+            Err(format!("the result fits the outcome: {} is open at the end", op.id))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,188 @@
+//! What the world of a task tree answers: models, processes and people, each a function of the seed and of what was asked, so
+//! that another order of events or a crash gets the same answers.
+
+use std::collections::BTreeMap;
+
+use callsheet_core::evaluate::{Said, evaluate, read_turn, result_of_run};
+use callsheet_core::record::{
+    Answer, CallFault, Entry, Event, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
+};
+use callsheet_core::run::{Asked, Moment, Run};
+use callsheet_core::spec::{BlobId, RunId, Settings, Slug, ToolCall};
+use callsheet_core::template::{Severity, TaskResult, read_text};
+use serde_json::{Value, json};
+
+use crate::library::Library;
+use crate::random::Random;
+
+/// The world of a tree.
+pub struct Trees {
+    seed: u64,
+    tree: Tree,
+    blobs: BTreeMap<BlobId, Vec<u8>>,
+}
+
+impl Trees {
+    /// A tree of a seed. `limited`: its tasks have limits at random.
+    ///
+    /// # Errors
+    /// The library that was made up has errors.
+    pub fn new(seed: u64, limited: bool) -> Result<Self, String> {
+        let mut random = Random::new(seed);
+        let text = Library::text(&mut random, limited);
+        let reading = read_text("made-up.xml", &text);
+        let mut errors = reading.issues.iter().filter(|(_, issue)| issue.severity == Severity::Error);
+        if let Some((_, error)) = errors.next() {
+            return Err(format!("the made-up library has an error: {error}\n{text}"));
+        }
+        let mut tree = Tree { entry: "top".to_owned(), date: "2026-01-02".to_owned(), ..Tree::default() };
+        tree.templates = reading.templates.into_iter().map(|template| (template.name.clone(), template)).collect();
+        let list: Vec<usize> = (0..random.below(4)).collect();
+        tree.variables.insert("list".to_owned(), json!(list));
+        tree.variables.insert("flag".to_owned(), json!(random.chance(50)));
+        tree.variables.insert("request".to_owned(), json!(if random.chance(50) { "go" } else { "stay" }));
+        Ok(Self { seed, tree, blobs: BTreeMap::new() })
+    }
+
+    /// The facts a run of it begins with.
+    pub fn begin(&self, settings: Settings, tools: BTreeMap<String, callsheet_core::record::ToolPolicy>) -> Vec<Event> {
+        let entry = Entry::Template { name: self.tree.entry.clone(), prompt: "go".to_owned() };
+        let run = RunId::new("simulated");
+        vec![
+            Event::RunStarted { run, entry, settings, tools },
+            Event::TreeAdopted { tree: Box::new(self.tree.clone()) },
+        ]
+    }
+
+    /// The result of a run of it.
+    pub fn result(&self, run: &Run) -> Option<TaskResult> {
+        result_of_run(run, &|id| self.blobs.get(id).cloned())
+    }
+
+    fn keep(&mut self, bytes: Vec<u8>) -> BlobId {
+        let id = BlobId::of(&bytes);
+        self.blobs.insert(id.clone(), bytes);
+        id
+    }
+
+    /// Randomness that belongs to one question only.
+    fn of(&self, what: &str, number: u32) -> Random {
+        let mixed = what
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+        Random::new(self.seed ^ mixed ^ u64::from(number).wrapping_mul(0x9E37_79B9))
+    }
+
+    /// The evaluator's work.
+    ///
+    /// # Errors
+    /// It cannot do it, which is a defect.
+    pub fn evaluate(&mut self, run: &Run, task: &Slug, n: u32, moment: Moment) -> Result<Event, String> {
+        let evaluation = evaluate(run, task, moment, &|id| self.blobs.get(id).cloned())?;
+        for bytes in evaluation.blobs {
+            self.keep(bytes);
+        }
+        Ok(Event::Evaluated { task: task.clone(), n, step: evaluation.step })
+    }
+
+    /// What a handler's model answers.
+    pub fn reply(&mut self, asked: &Asked) -> Event {
+        let key = asked.key.clone();
+        let task = key.task.clone().unwrap_or_else(|| Slug::new("none"));
+        let mut random = self.of(task.as_str(), asked.turn.wrapping_mul(16).wrapping_add(asked.attempt));
+        let roll = random.below(100);
+        if roll < 4 {
+            let faults = [CallFault::ContextOverflow, CallFault::Timeout, CallFault::Configuration];
+            let fault = random.pick(&faults).cloned().unwrap_or(CallFault::Timeout);
+            return Event::CallFailed { key, fault, sends: 1, message: "it failed".to_owned() };
+        }
+        let call = |name: &str| json!([{ "name": name, "id": "", "arguments": { "path": "a.txt" } }]);
+        let reply = match roll {
+            4..=8 => json!({ "text": "" }),
+            9..=13 => json!({ "text": "<result status=\"FAILED\"><content>It cannot be done</content></result>" }),
+            14..=17 => json!({ "text": "<result status=\"WAITING\"><content>Which one?</content></result>" }),
+            18..=29 => json!({ "text": "I look", "calls": call("read_file") }),
+            30..=33 => json!({ "text": "", "calls": call("write_file") }),
+            34..=50 => json!({ "text": "{\"success\": true, \"feedback\": \"good\"}" }),
+            51..=65 => json!({ "text": "{\"success\": false, \"feedback\": \"not yet\"}" }),
+            66..=68 => json!({ "text": "{\"verdict\": \"abort\", \"reason\": \"enough\"}" }),
+            _ => json!({ "text": format!("done {task} {}", asked.turn) }),
+        };
+        let stop = if random.chance(4) { StopReason::Length } else { StopReason::End };
+        let (prompt, reply) = (self.keep(b"{}".to_vec()), self.keep(reply.to_string().into_bytes()));
+        let usage = Usage { input: 100, output: 10, cached: 0, cost_usd: Some(0.01) };
+        let model = "test/model".to_owned();
+        Event::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends: 1, stop }
+    }
+
+    /// Reads what it answered.
+    pub fn read(&mut self, run: &Run, asked: &Asked) -> Event {
+        let (key, repairs, issues) = (asked.key.clone(), Vec::new(), Vec::new());
+        let reply = run.call_record(&key).and_then(|call| self.blobs.get(&call.reply));
+        let reply: Value = reply.and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
+        let text = reply.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let calls: Vec<ToolCall> =
+            reply.get("calls").and_then(|calls| serde_json::from_value(calls.clone()).ok()).unwrap_or_default();
+        let task = key.task.as_ref().and_then(|slug| run.task(slug));
+        let taken = task.iter().flat_map(|task| &task.runs).flat_map(|run| &run.calls);
+        let taken = taken.map(|call| call.call.id.clone()).collect();
+        match read_turn(&text, &calls, &taken, false) {
+            Said::Calls(calls, said) => Event::CallsAsked { key, calls, said: Some(said), repairs, issues },
+            Said::Final => {
+                let document = Some(self.keep(text.into_bytes()));
+                Event::RunFinished { key, result: ResultParts { document, ..ResultParts::default() }, repairs, issues }
+            }
+        }
+    }
+
+    /// What a tool gives; a process gives a report.
+    pub fn output(&mut self, task: &Slug, call: &ToolCall) -> ToolRecord {
+        let mut random = self.of(task.as_str(), 7);
+        if call.name == "ask_user" {
+            return ToolRecord::Question("Which?".to_owned());
+        }
+        if call.name != "script" {
+            let blob = self.keep(b"lines of a file".to_vec());
+            return ToolRecord::Output { blob, error: random.chance(20) };
+        }
+        if random.chance(5) {
+            let blob = self.keep(b"it cannot be started".to_vec());
+            return ToolRecord::Output { blob, error: true };
+        }
+        let code = i32::from(random.chance(30));
+        let report = json!({ "stdout": "output", "stderr": "", "exit_code": code, "timed_out": random.chance(5) });
+        let blob = self.keep(report.to_string().into_bytes());
+        ToolRecord::Output { blob, error: false }
+    }
+
+    /// What memory finds: nothing, or a fault.
+    pub fn look_up(&mut self, task: &Slug, n: u32) -> Event {
+        let found = self.keep(b"{}".to_vec());
+        let retrieval = if self.of(task.as_str(), n.wrapping_add(1_000)).chance(15) {
+            Retrieval::Failed { message: "the index is locked".to_owned(), partial: found }
+        } else {
+            Retrieval::Found(found)
+        };
+        Event::ContextRetrieved { task: task.clone(), n, retrieval, empty_index: true }
+    }
+
+    /// What a person says to a question.
+    pub fn words(&mut self) -> BlobId {
+        self.keep(b"the second one".to_vec())
+    }
+
+    /// What a person says at a gate: to the same words of a process always the same, since one approval holds for all.
+    pub fn answer(&self, run: &Run, gate: &Gate) -> Answer {
+        let argv = match &gate.kind {
+            GateKind::BeforeCall { task, run: exec, call } => crate::checkers::argv(run, task, exec, call),
+            _ => None,
+        };
+        let task = match &gate.kind {
+            GateKind::BeforeRun(tasks) => tasks.first(),
+            GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => Some(task),
+        };
+        let about = argv.as_deref().or(task.map(Slug::as_str)).unwrap_or_default();
+        let mut random = self.of(about, 11);
+        if random.chance(10) { Answer::Deny { words: "not now".to_owned() } } else { Answer::Listed }
+    }
+}

@@ -1,0 +1,68 @@
+//! `list_paths`: `file_paths` by command (spec "Templates" 5, 14). No shell, nothing can be written, nothing is started
+//! but the one program. No model is offered it.
+
+mod allowed;
+
+use async_trait::async_trait;
+use callsheet_core::spec::ToolSpec;
+use callsheet_core::template::Inherit;
+use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::process::Command;
+
+use crate::common::{Stop, arguments, reading_tool, settle};
+use crate::run_command::process::{self, Bounds, NotRun};
+use crate::run_command::reason;
+use crate::script::{inherited, report};
+
+use self::allowed::{GIT_VARIABLES, Refused, allowed};
+
+reading_tool!(ListPaths, "list_paths");
+
+#[derive(Deserialize)]
+struct Arguments {
+    argv: Vec<String>,
+}
+
+#[async_trait]
+impl Tool for ListPaths {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    async fn run(&self, given: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
+        if context.cancel.is_cancelled() {
+            return Err(ToolFault::Cancelled);
+        }
+        settle(run(given, context).await)
+    }
+}
+
+async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> {
+    let wanted: Arguments = arguments(given)?;
+    let argv = allowed(&wanted.argv).map_err(|refused| match refused {
+        Refused::Program(program) => Stop::failed("paths-program", &[("program", &program)]),
+        Refused::Word(word) => Stop::failed("paths-word", &[("word", &word)]),
+    })?;
+    let Some((program, rest)) = argv.split_first() else { return Err(Stop::failed("paths-program", &[])) };
+    let mut command = Command::new(program);
+    command.args(rest).current_dir(context.workspace.root()).env_clear().envs(inherited(Inherit::Safe));
+    if program == "git" {
+        command.envs(GIT_VARIABLES);
+    }
+    let bounds = Bounds {
+        timeout: context.timeout,
+        cap: context.max_output_bytes,
+        cancel: &context.cancel,
+        writable: vec!["/dev/null".into()],
+        stdin: None,
+    };
+    match process::run(command, bounds).await {
+        Ok(ended) => report(&ended),
+        Err(NotRun::Fault(fault)) => Err(Stop::Fault(fault)),
+        Err(NotRun::Start(error)) => {
+            Err(Stop::failed("command-not-started", &[("program", program), ("reason", &reason(&error))]))
+        }
+    }
+}

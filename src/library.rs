@@ -1,0 +1,158 @@
+//! The templates of a project: read, checked, and put together with all that they call.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callsheet_core::record::Tree;
+use callsheet_core::run::SPAWN_SUBTASK;
+use callsheet_core::skill::{Catalog, SkillContext};
+use callsheet_core::spec::{BlobId, Skill, ToolEffect};
+use callsheet_core::template::{Filled, Kind, Known, Library, Node, SchemaChoice, Template, read_text};
+use callsheet_models::config::vendors;
+use callsheet_runtime::ports::{Clock, SystemClock};
+use callsheet_runtime::skills::load_skills;
+use callsheet_runtime::templates::{LoadedTemplates, TemplateOffer, load_templates};
+
+use crate::cli::Failure;
+use crate::setup::{Setup, civil};
+use crate::wiring::{skill_dirs, subtask_tools, template_dirs, tool_specs};
+
+/// What templates may name: tools, skills, providers and models.
+pub fn known(setup: &Setup) -> Known<'static> {
+    let specs = tool_specs();
+    let skills = load_skills(&skill_dirs(setup), SkillContext { tools: &specs, read_only_sandbox: false });
+    let tools = specs.iter().map(|spec| spec.name.clone()).chain(setup.config.subtask_tools());
+    let models: BTreeSet<String> = vendors()
+        .iter()
+        .filter_map(|vendor| Some(format!("{}/{}", vendor.name, vendor.default_model.as_deref()?)))
+        .chain(setup.config.text("model").map(str::to_owned))
+        .collect();
+    // Which models a provider serves is only known by asking it, so each may serve more than is listed.
+    let providers: BTreeMap<String, bool> = vendors()
+        .iter()
+        .map(|vendor| vendor.name.clone())
+        .chain(setup.config.providers())
+        .map(|name| (name, true))
+        .collect();
+    Known {
+        models: Some(models),
+        providers: Some(providers),
+        tools: Some(tools.collect()),
+        skills: Some(skills.catalog.skills().map(|skill| skill.name.clone()).collect()),
+        ..Known::default()
+    }
+}
+
+pub fn load(setup: &Setup) -> Result<LoadedTemplates, Failure> {
+    let strict = setup.config.settings().map_err(crate::setup::config_failure)?.strict;
+    Ok(load_templates(&template_dirs(setup), &known(setup), strict))
+}
+
+/// Skills as templates call them.
+pub fn called_skills(setup: &Setup) -> Catalog {
+    let tools = tool_specs();
+    load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false }).catalog
+}
+
+/// A tree without an entry, for today and with the tools that ask for subtasks.
+///
+/// # Errors
+/// A tool that cannot be registered.
+pub fn empty_tree(setup: &Setup) -> Result<Tree, Failure> {
+    let (year, month, day, _) = civil(SystemClock.now_ms());
+    let date = format!("{year:04}-{month:02}-{day:02}");
+    Ok(Tree { date, subtask_tools: subtask_tools(setup)?, ..Tree::default() })
+}
+
+/// Every template of the library with all that it calls.
+pub fn take_all(setup: &Setup, library: &Library, skills: &Catalog, tree: &mut Tree) {
+    for loaded in library.templates() {
+        reach(library, skills, &loaded.template.name, tree);
+    }
+    schemas(tree);
+    sources(&setup.project, tree);
+}
+
+/// The templates that are offered to planners beside the skills.
+///
+/// # Errors
+/// A tool that cannot be registered, or a configuration that cannot be read.
+pub fn offer(setup: &Setup) -> Result<TemplateOffer, Failure> {
+    let loaded = load(setup)?;
+    let mut tree = empty_tree(setup)?;
+    take_all(setup, &loaded.library, &called_skills(setup), &mut tree);
+    let tools = tool_specs();
+    let writes = |name: &str| tools.iter().all(|tool| tool.name != name || tool.effect != ToolEffect::Read);
+    Ok(TemplateOffer::new(tree, &writes))
+}
+
+/// Adds a template and the templates and skills it calls, under the names that calls use.
+pub fn reach(library: &Library, skills: &Catalog, name: &str, tree: &mut Tree) {
+    let mut open = vec![name.to_owned()];
+    while let Some(name) = open.pop() {
+        if tree.templates.contains_key(&name) {
+            continue;
+        }
+        let template = match library.get(&name) {
+            Some(loaded) => loaded.template.clone(),
+            None => match skills.get(name.strip_prefix("skill:").unwrap_or(&name)).and_then(skill_call) {
+                Some(template) => template,
+                None => continue,
+            },
+        };
+        open.extend(template.body.walk().into_iter().filter_map(|node| node.template.clone()));
+        tree.templates.insert(name, template);
+    }
+}
+
+/// Whether a task of the tree may ask for a subtask: tools that do are allowed where no others are named.
+pub fn asks_for_subtasks(tree: &Tree) -> bool {
+    let asks = |tool: &String| tool == SPAWN_SUBTASK || tree.subtask_tools.contains_key(tool);
+    let may_ask = |node: &Node| {
+        matches!(node.kind, Kind::Atomic) && node.tools.as_ref().is_none_or(|tools| tools.iter().any(asks))
+    };
+    tree.templates.values().flat_map(|template| template.body.walk()).any(may_ask)
+}
+
+/// A skill as a template (spec "Templates" 16): its instructions as the system text, its tools, its model.
+fn skill_call(skill: &Skill) -> Option<Template> {
+    let text = include_str!("commands/skill_call.xml");
+    let mut template = read_text("skill_call.xml", text).templates.pop()?;
+    template.name = format!("skill:{}", skill.name);
+    template.body.system = Filled::literal(skill.execution.trim());
+    template.body.tools = Some(skill.policy.tools.clone());
+    template.body.models = skill.policy.model.iter().cloned().collect();
+    if skill.policy.writer.is_some() {
+        template.body.approval.required = Some(true);
+    }
+    template.body.limits.max_turns = skill.policy.limits.max_turns;
+    template.body.limits.timeout_seconds = skill.policy.limits.timeout_seconds;
+    Some(template)
+}
+
+/// `schemas/NAME.json` beside the file of each template that names one.
+pub fn schemas(tree: &mut Tree) {
+    let mut found = BTreeMap::new();
+    for template in tree.templates.values() {
+        for node in template.body.walk() {
+            let Some(SchemaChoice::Named(name)) = node.output.as_ref().and_then(|output| output.schema.as_ref()) else {
+                continue;
+            };
+            let file = std::path::Path::new(&template.origin.file);
+            let path = file.parent().unwrap_or(std::path::Path::new("")).join(format!("schemas/{name}.json"));
+            if let Ok(text) = std::fs::read_to_string(path) {
+                found.insert(name.clone(), text);
+            }
+        }
+    }
+    tree.schemas = found;
+}
+
+/// Hashes of the files, so that a later resume can tell which were edited.
+pub fn sources(project: &std::path::Path, tree: &mut Tree) {
+    let files = tree.templates.values().map(|template| template.origin.file.clone());
+    for file in files.collect::<Vec<_>>() {
+        if let Ok(bytes) = std::fs::read(project.join(&file)) {
+            tree.sources.insert(file, BlobId::of(&bytes));
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Acceptance checks of templates that need real processes (spec "Templates" 17).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::disallowed_methods, reason = "tests")]
+
+mod support;
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use serde_json::Value;
+use support::garden::Garden;
+
+fn result_of(garden: &Garden) -> Value {
+    serde_json::from_str(&garden.run_file("result.json")).unwrap()
+}
+
+fn process(attributes: &str, argv: &str, rest: &str) -> String {
+    format!(
+        "<task type=\"script\" name=\"act\"{attributes}><description>Act</description><command>{argv}</command>{rest}</task>"
+    )
+}
+
+/// A process that does not end takes its children with it, a stream without end is cut, and secrets are not handed on.
+/// covers: C26
+#[test]
+fn c26_processes_are_bounded() {
+    let garden = Garden::scripted("");
+    let act = |template: String| garden.write(".callsheet/templates/act.xml", template);
+    garden.write("spawn.sh", "sleep 300 &\necho $! > child\necho begun\nwait\n");
+    act(process("", "sh spawn.sh", "<timeout>1</timeout>"));
+    garden.expect(6, &["template", "run", "act", "--approval", "never"]);
+    let child = garden.read("child");
+    let alive = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
+    // What is left of it, if anything, is an entry that nobody has collected yet.
+    let alive = alive.is_ok_and(|stat| stat.rsplit(')').next().is_some_and(|rest| !rest.trim().starts_with('Z')));
+    assert!(!alive, "the grandchild lives on");
+    let error = &result_of(&garden)["error"];
+    assert_eq!(error["reason"], "execution_timeout");
+    assert_eq!(error["details"]["script_stdout"], "begun\n");
+
+    act(process(" effects=\"read\"", "yes", "<timeout>1</timeout>"));
+    garden.expect(6, &["template", "run", "act", "--approval", "never"]);
+    let details = &result_of(&garden)["error"]["details"];
+    assert_eq!(details["truncated"], true);
+    assert!(details["script_stdout"].as_str().unwrap().len() <= 262_144 + 100, "with a word on what was left out");
+    act(process(" effects=\"read\"", "seq 1 100000", ""));
+    garden.expect(0, &["template", "run", "act", "--approval", "never"]);
+    let result = result_of(&garden);
+    assert!(result["content"].as_str().unwrap().len() <= 262_144 + 100);
+    assert_eq!(result["notes"]["warnings"][0]["code"], "output_truncated");
+
+    act(process(
+        " effects=\"read\"",
+        "env",
+        "<environment inherit=\"safe\"><var name=\"GIVEN\">it</var></environment>",
+    ));
+    let mut command = garden.command(&["template", "run", "act", "--approval", "never"]);
+    let ended = command.env("A_SECRET_TOKEN", "s3cr3t").output().unwrap();
+    assert!(ended.status.success());
+    let content = result_of(&garden)["content"].as_str().unwrap().to_owned();
+    assert!(content.contains("GIVEN=it") && content.contains("PATH="), "{content}");
+    assert!(!content.contains("s3cr3t"), "{content}");
+}
+
+const ASKS: &str =
+    r#"<task name="ask"><description>Ask who waters</description><instructions>Ask.</instructions></task>"#;
+
+/// A question waits while no process runs; the answer goes back to the model. With nobody to ask the model is told so.
+/// covers: C46
+#[test]
+fn c46_a_question_survives_the_process() {
+    let script = r#"
+[[rule]]
+phase = "execute"
+prompt = "Ask who waters"
+text = '<result status="WAITING"><content>Who waters?</content></result>'
+"#;
+    let mut garden = Garden::scripted(script);
+    garden.write(".callsheet/templates/ask.xml", ASKS);
+    garden.expect(3, &["template", "run", "ask"]);
+    assert_eq!(garden.count("reply_received"), 1);
+    garden.follow_text("[[rule]]\nphase = \"execute\"\ntext = \"It is settled.\"\n");
+    let ended = garden.expect(0, &["resume", "--answer", "Ana does"]);
+    assert_eq!(ended.out.trim(), "It is settled.");
+    assert_eq!(result_of(&garden)["status"], "COMPLETE");
+    let prompt = garden.expect(0, &["show", "--prompt", "2"]).out;
+    assert!(prompt.contains("Ana does"), "the answer reaches the model: {prompt}");
+    assert_eq!(garden.count("reply_received"), 2, "nothing was asked twice");
+}
+
+const WORK: &str = r#"<task type="sequential" name="work"><description>Work</description><steps>
+<parallel id="both" max_parallel="2"><task id="a"><description>Do a</description><instructions>Briefly.</instructions><allowed_tools/></task>
+<task id="b"><description>Do b</description><instructions>Briefly.</instructions><allowed_tools/></task></parallel>
+<task type="map" id="each" items="list" max_parallel="2"><description>Each</description><body>
+<task><description>Look at {{item}}</description><instructions>Briefly.</instructions><allowed_tools/></task></body></task>
+<task type="reduce" id="sum" items="list"><description>Sum</description><initial_value>none</initial_value>
+<inner_task><description>Weigh {{current_data}}</description><instructions>Briefly.</instructions><allowed_tools/></inner_task>
+<reduction_task><description>Add to {{accumulator}}</description><instructions>Briefly.</instructions><allowed_tools/></reduction_task></task>
+</steps></task>"#;
+
+/// Real processes, killed after every few facts and taken up again: the same result, and no reply is paid twice.
+/// covers: C48
+#[test]
+fn c48_killed_processes_come_to_the_same_result() {
+    let garden = |moment: Option<usize>| {
+        let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Done.\"\n");
+        garden.write(".callsheet/templates/work.xml", WORK);
+        let arguments = ["template", "run", "work", "list:=[1,2]", "--approval", "never", "--json"];
+        let mut command = garden.command(&arguments);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut facts = lines.map_while(Result::ok).filter(|line| line.contains("\"event\":"));
+        let seen = facts.by_ref().take(moment.unwrap_or(usize::MAX)).count();
+        let finished = moment.is_none_or(|moment| seen < moment);
+        if !finished {
+            child.kill().unwrap();
+        }
+        child.wait().unwrap();
+        if !finished {
+            garden.expect(0, &["resume", "--approval", "never"]);
+        }
+        (garden, finished)
+    };
+    let (whole, _) = garden(None);
+    let mut expected = result_of(&whole);
+    without_metrics(&mut expected);
+    let replies = whole.count("reply_received");
+    let facts = whole.facts().len();
+    assert!(facts > 30, "{facts} facts");
+    for moment in (1..facts).step_by(facts / 9) {
+        let (killed, _) = garden(Some(moment));
+        let mut result = result_of(&killed);
+        without_metrics(&mut result);
+        assert_eq!(result, expected, "killed after {moment} facts");
+        assert_eq!(killed.count("reply_received"), replies, "killed after {moment} facts");
+    }
+}
+
+fn without_metrics(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.remove("metrics");
+            map.values_mut().for_each(without_metrics);
+        }
+        Value::Array(list) => list.iter_mut().for_each(without_metrics),
+        _ => {}
+    }
+}

@@ -1,0 +1,139 @@
+//! Templates where a request or a sheet meets them: chosen for a request, suggested to the planner, called as a skill,
+//! and asking for subtasks through the whole binary.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod support;
+
+use support::garden::Garden;
+
+const REPORT: &str = r#"<template name="water_report" params="question:string" AUTO><task type="atomic">
+<description>Report who waters the barrels of the garden</description><instructions>Answer: {{question}}</instructions>
+<expected_output>Two paragraphs.</expected_output><allowed_tools/></task></template>"#;
+
+const SCRIPT: &str = r#"
+[[rule]]
+phase = "plan"
+text = '''
+## Goals / summary
+Say who waters.
+**plan complete**
+## Tasks
+### Task section 1
+- **Name** Report 1
+- **What is needed** Who waters the barrels.
+- **Skill** water_report
+- **References** none
+- **Expected output** A name.
+'''
+
+[[rule]]
+phase = "refine"
+text = '''
+## Task
+- **What is needed** Who waters the barrels.
+## Tool Calls
+```json
+{"name": "water_report", "arguments": {"question": "Who waters the barrels?"}}
+```
+'''
+
+[[rule]]
+phase = "execute"
+prompt = "Report who waters"
+text = '''
+Ana waters them.
+
+On Mondays it is Bo.
+'''
+"#;
+
+fn garden(auto: &str) -> Garden {
+    let garden = Garden::scripted(SCRIPT);
+    garden.write(".callsheet/templates/water.xml", REPORT.replace("AUTO", auto));
+    garden
+}
+
+const REQUEST: &str = "Report who waters the barrels of the garden";
+
+/// covers: C38
+#[test]
+fn c38_a_request_runs_a_template_only_if_it_may_and_the_choice_is_shown() {
+    let ended = garden("auto_select=\"true\"").expect(0, &["run", REQUEST]);
+    assert!(ended.err.contains("template water_report (score ") && ended.err.contains("text "), "{}", ended.err);
+    assert!(ended.out.contains("Ana waters them."), "{}", ended.out);
+    let garden = garden("");
+    let ended = garden.expect(0, &["run", REQUEST]);
+    assert!(!ended.err.contains("template water_report (score "), "{}", ended.err);
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    assert!(prompt.contains("may fit this request, best first: water_report"), "{prompt}");
+    assert!(
+        prompt.contains("- **water_report** Report who waters the barrels of the garden (question) (template)"),
+        "{prompt}"
+    );
+    // What nobody knows is answered with what there is, templates and skills alike.
+    let ended = garden.expect(2, &["template", "run", "water_reprot"]);
+    assert!(ended.err.contains("water_report"), "{}", ended.err);
+    let ended = garden.expect(2, &["run", "--skill", "water_reprot", "who waters"]);
+    assert!(ended.err.contains("water_report"), "{}", ended.err);
+}
+
+/// covers: C49
+#[test]
+fn c49_a_template_is_a_skill_of_a_sheet() {
+    let garden = garden("");
+    let ended = garden.expect(0, &["run", "who waters?"]);
+    assert!(ended.out.contains("Ana waters them."), "the summary is the first paragraph: {}", ended.out);
+    let finished = garden
+        .facts()
+        .into_iter()
+        .find(|fact| fact["event"] == "tool_finished" || fact.to_string().contains("tool_finished"));
+    let finished = finished.expect("the call").to_string();
+    assert!(finished.contains("\"summary\":\"Ana waters them.\""), "{finished}");
+    // The arguments are bound before any call: a bad one is told to the refinement, which may mend it.
+    let asked = garden.asked();
+    assert_eq!(asked.iter().filter(|line| line.contains("refine")).count(), 1, "{asked:?}");
+}
+
+/// covers: C49
+#[test]
+fn c49_of_equal_names_the_template_wins_and_is_told() {
+    let garden = garden("");
+    garden.write(
+        ".callsheet/skills/water_report.md",
+        "---\nname: water_report\ndescription: Look who waters.\n---\nRead.\n---\nAnswer from the files.\n",
+    );
+    let ended = garden.expect(0, &["run", "who waters?"]);
+    assert!(ended.err.contains("T519") && ended.err.contains("water_report"), "{}", ended.err);
+    assert!(ended.out.contains("Ana waters them."), "{}", ended.out);
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    assert!(prompt.contains("- **skill:water_report** Look who waters."), "{prompt}");
+}
+
+/// covers: C42, C43
+#[test]
+fn c42_a_subtask_answers_the_reply_that_asked_for_it() {
+    let garden = Garden::scripted(
+        r#"
+[[rule]]
+phase = "execute"
+prompt = "Lead the watering"
+[[rule.reply]]
+text = '''{"status": "CONTINUATION", "content": "first", "notes": {"subtask_request": {"type": "atomic", "description": "Count the barrels", "inputs": {"where": "yard"}}}}'''
+[[rule.reply]]
+text = "There are four."
+
+[[rule]]
+phase = "execute"
+prompt = "Count the barrels"
+text = "four"
+"#,
+    );
+    garden.write(
+        ".callsheet/templates/lead.xml",
+        "<task type=\"atomic\" name=\"lead\"><description>Lead the watering</description></task>",
+    );
+    let ended = garden.expect(0, &["template", "run", "lead"]);
+    assert!(ended.out.contains("There are four."), "{}", ended.out);
+    let last = garden.expect(0, &["show", "--prompt", "3"]).out;
+    assert!(last.contains("## Subtask result") && last.contains("four"), "{last}");
+}

@@ -30,7 +30,11 @@ pub fn parse_target(written: &str) -> Result<Target, TargetFault> {
         return Ok(target);
     }
     if let Some(anchor) = text.strip_prefix('#') {
-        return Ok(bare_anchor(&decode(anchor)));
+        return match bare_anchor(&decode(anchor)) {
+            // Of `##` or `#!` nothing is left that a heading could be called.
+            Target::PromptHeading(key) if key.is_empty() => Err(TargetFault::Empty),
+            target => Ok(target),
+        };
     }
     if let Some((scheme, rest)) = scheme(text) {
         return schemed(text, &scheme, rest);

@@ -93,7 +93,7 @@ fn keyword(text: &str) -> Option<Target> {
 /// `#x`: a section of the plan, a task's output, or else a heading of the prompt.
 fn bare_anchor(anchor: &str) -> Target {
     let key = anchor.trim();
-    if let Some(part) = plan_part(key).filter(|_| !key.contains(' ')) {
+    if let Some(part) = plan_part(key) {
         return Target::Plan(part);
     }
     match key.strip_suffix("-results") {

@@ -96,7 +96,7 @@ fn name(raw: &RawTask) -> Option<String> {
     let written = raw.all(label::NAME).map(|label| label.value.as_str()).find(|value| says_something(value));
     let text = written.or(raw.hint.as_deref())?;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = line.trim_matches(|c: char| matches!(c, '*' | '`' | '_')).to_owned();
+    let line = line.trim_matches(|c: char| matches!(c, '*' | '`' | '_' | ' ')).to_owned();
     (!line.is_empty()).then_some(line)
 }
 

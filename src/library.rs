@@ -63,6 +63,22 @@ pub fn empty_tree(setup: &Setup) -> Result<Tree, Failure> {
     Ok(Tree { date, subtask_tools: subtask_tools(setup)?, ..Tree::default() })
 }
 
+/// The template by which a model chooses among files that were looked up (spec "Templates" 13), if one is configured.
+///
+/// # Errors
+/// It is not there, or it is not made for that.
+pub fn take_matcher(setup: &Setup, library: &Library, skills: &Catalog, tree: &mut Tree) -> Result<(), Failure> {
+    let Some(name) = setup.config.text("memory.matcher").filter(|name| !name.is_empty()) else { return Ok(()) };
+    let fits = library.get(name).is_some_and(|loaded| loaded.template.body.subtype == "associative_matching");
+    if !fits {
+        let what = format!("memory.matcher: there is no template `{name}` of the subtype associative_matching");
+        return Err(Failure::usage(what, "`match_files` is bundled; without the setting all files that fit are taken"));
+    }
+    reach(library, skills, name, tree);
+    tree.matcher = Some(name.to_owned());
+    Ok(())
+}
+
 /// Every template of the library with all that it calls.
 pub fn take_all(setup: &Setup, library: &Library, skills: &Catalog, tree: &mut Tree) {
     for loaded in library.templates() {
@@ -79,7 +95,9 @@ pub fn take_all(setup: &Setup, library: &Library, skills: &Catalog, tree: &mut T
 pub fn offer(setup: &Setup) -> Result<TemplateOffer, Failure> {
     let loaded = load(setup)?;
     let mut tree = empty_tree(setup)?;
-    take_all(setup, &loaded.library, &called_skills(setup), &mut tree);
+    let skills = called_skills(setup);
+    take_all(setup, &loaded.library, &skills, &mut tree);
+    take_matcher(setup, &loaded.library, &skills, &mut tree)?;
     let tools = tool_specs();
     let writes = |name: &str| tools.iter().all(|tool| tool.name != name || tool.effect != ToolEffect::Read);
     Ok(TemplateOffer::new(tree, &writes))

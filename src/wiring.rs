@@ -82,7 +82,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
             )
             .map(|tool: Arc<dyn Tool>| (tool.spec().name.clone(), tool))
             .collect(),
-        process_tool: Some(callsheet_tools::script()),
+        process_tools: callsheet_tools::scripts(),
         disabled_tools: setup.config.list("tools.disabled").into_iter().collect(),
         workspace: Arc::new(workspace),
         outline: outline(),
@@ -134,7 +134,8 @@ pub fn tool_specs() -> Vec<ToolSpec> {
 }
 
 /// Names that calls of other kinds have.
-const RESERVED: &[&str] = &["script", callsheet_core::run::SUBTASK_REQUEST];
+const RESERVED: &[&str] =
+    &[callsheet_core::evaluate::SCRIPT, callsheet_core::evaluate::SCRIPT_READ, callsheet_core::run::SUBTASK_REQUEST];
 
 /// Where skills are looked for.
 pub fn skill_dirs(setup: &Setup) -> SkillDirs {

@@ -194,6 +194,36 @@ fn c44_the_index_is_built_refreshed_and_never_trusted_for_content() {
     garden.expect(2, &["index", "--include", "a{"]);
 }
 
+/// A model chooses among what a lookup found; a name that was not offered is told and never taken for another file.
+/// covers: C44, templates 13
+#[test]
+fn a_model_chooses_among_the_files_that_were_found() {
+    let described =
+        "<file_paths source=\"description\"><description>honey and candles of wax</description></file_paths>";
+    let mut garden = garden(&[("described", described)]);
+    garden.expect(0, &["index"]);
+    let config = |text: &str| garden.write(".callsheet/config.toml", text);
+    config("[memory]\nmatcher = \"default_atomic\"\n");
+    let ended = garden.expect(2, &["template", "run", "described"]);
+    assert!(ended.err.contains("memory.matcher") && ended.err.contains("match_files"), "{}", ended.err);
+    config("[memory]\nmatcher = \"match_files\"\n");
+    let chosen = r#"[{"path": "notes/wax.md", "score": 2}, {"path": "wax.md", "relevance": "A base name."}]"#;
+    let choosing = "[[rule]]\nphase = \"execute\"\nprompt = \"Choose those that one must read\"\n";
+    garden.follow_text(&format!("{choosing}text = '{chosen}'\n{SAYS}"));
+    let seen = run(&garden, &["described"]);
+    assert!(seen.prompt.contains("Headings: Honey") && seen.prompt.contains("notes/wax.md"), "{}", seen.prompt);
+    assert!(!seen.prompt.contains("gives honey"), "memory has no content: {}", seen.prompt);
+    assert!(seen.warnings().contains("wax.md was chosen and is not among"), "{}", seen.warnings());
+    let prompt = garden.expect(0, &["show", "--prompt", "2"]).out;
+    assert!(prompt.contains("### notes/wax.md") && !prompt.contains("### notes/honey.md"), "{prompt}");
+    // A reply that is no list is tried once more and then told as what it is.
+    garden.follow_text(&format!("{choosing}text = 'Both of them.'\n{SAYS}"));
+    let ended = garden.expect(5, &["--json", "template", "run", "described"]);
+    let result = json_lines(&ended.out).pop().unwrap();
+    assert_eq!(result["task_result"]["error"]["reason"], "context_parsing_failure", "{result}");
+    assert_eq!(garden.count("reply_received"), 2);
+}
+
 /// Compares with a file of `tests/fixtures/templates`, or writes it with `UPDATE_EXPECT=1`.
 fn check_bytes(name: &str, actual: &str) {
     let path = support::root().join("tests/fixtures/templates").join(name);

@@ -61,6 +61,81 @@ fn c26_processes_are_bounded() {
     assert!(!content.contains("s3cr3t"), "{content}");
 }
 
+/// A script with `effects="read"` is not asked for, and cannot write; where the system cannot hold it to that, it asks.
+/// covers: templates 2.2
+#[test]
+fn a_script_that_only_reads_runs_unasked() {
+    let garden = Garden::scripted("");
+    let act = |template: String| garden.write(".callsheet/templates/act.xml", template);
+    act(process(" effects=\"read\"", "sh try.sh", ""));
+    garden.write("try.sh", "echo looked; echo changed > changed.txt");
+    let held = garden.call(&["doctor"]).out.contains("run unasked");
+    if !held {
+        garden.expect(3, &["template", "run", "act"]);
+        return;
+    }
+    garden.expect(5, &["template", "run", "act"]);
+    let result = result_of(&garden);
+    assert_eq!(result["error"]["details"]["script_stdout"], "looked\n", "{result}");
+    assert!(!garden.path("changed.txt").exists());
+    act(process(" effects=\"read\" requires_approval=\"true\"", "sh try.sh", ""));
+    garden.expect(3, &["template", "run", "act"]);
+}
+
+/// Models of a task in their order: one that cannot be used is told, one that cannot be reached is followed by the next.
+/// covers: templates 2.2
+#[test]
+fn a_task_falls_back_to_its_next_model() {
+    let garden = Garden::bare();
+    let away = "fault = { kind = \"communication\", message = \"nobody is there\" }\n";
+    garden.write("away.toml", format!("[default]\n{away}"));
+    garden.write("back.toml", "[default]\ntext = \"said by the other\"\n");
+    garden.write("chosen.toml", "[default]\ntext = \"said by the chosen one\"\n");
+    let of = |name: &str| format!("scripted:{}", garden.path(name).display());
+    garden.write(
+        ".callsheet/templates/ask.xml",
+        format!(
+            "<task name=\"ask\"><description>Ask</description><allowed_tools/><model>scripted:gone.toml, {}, {}</model></task>",
+            of("away.toml"),
+            of("back.toml")
+        ),
+    );
+    let config = garden.home().join("config.toml");
+    std::fs::create_dir_all(garden.home()).unwrap();
+    std::fs::write(config, format!("model = \"{}\"\ncomm_tries = 1\n", of("chosen.toml"))).unwrap();
+    let ended = garden.expect(0, &["template", "run", "ask"]);
+    assert_eq!(ended.out.trim(), "said by the other", "{}", ended.err);
+    assert!(ended.err.contains("gone.toml") && ended.err.contains("cannot be used"), "{}", ended.err);
+    assert!(ended.err.contains("nobody is there; asking"), "{}", ended.err);
+    let last = garden.facts().into_iter().rfind(|fact| fact["event"] == "reply_received");
+    let told = garden.expect(0, &["show", "--call", "1"]).out;
+    assert!(told.contains("back.toml") && told.contains("2 sends"), "{told}\n{last:?}");
+    // What is said on the command line overrules what a template asks for.
+    let ended = garden.expect(0, &["template", "run", "ask", "--model", &of("chosen.toml")]);
+    assert_eq!(ended.out.trim(), "said by the chosen one");
+}
+
+/// A run that a provider's absence ended goes on where it was; what was answered is not asked again.
+/// covers: templates 15
+#[test]
+fn a_template_run_goes_on_after_an_outage() {
+    let mut garden = Garden::scripted(
+        "[[rule]]\nphase = \"execute\"\nprompt = \"Do b\"\n\
+         fault = { kind = \"communication\", message = \"nobody is there\" }\n\
+         [[rule]]\nphase = \"execute\"\ntext = \"Done.\"\n",
+    );
+    garden.write(".callsheet/templates/work.xml", WORK);
+    garden.write(".callsheet/config.toml", "comm_tries = 1\n");
+    let ended = garden.expect(7, &["template", "run", "work", "list:=[1,2]"]);
+    assert!(ended.err.contains("go on: callsheet resume"), "{}", ended.err);
+    assert_eq!(garden.count("reply_received"), 1);
+    garden.follow_text("[[rule]]\nphase = \"execute\"\ntext = \"Done.\"\n");
+    let ended = garden.expect(0, &["resume"]);
+    assert_eq!(ended.out.trim(), "Done.");
+    assert_eq!(result_of(&garden)["status"], "COMPLETE");
+    assert_eq!(garden.count("reply_received"), 8, "each task was answered once");
+}
+
 const ASKS: &str =
     r#"<task name="ask"><description>Ask who waters</description><instructions>Ask.</instructions></task>"#;
 

@@ -83,6 +83,8 @@ fn c49_a_template_is_a_skill_of_a_sheet() {
     let garden = garden("");
     let ended = garden.expect(0, &["run", "who waters?"]);
     assert!(ended.out.contains("Ana waters them."), "the summary is the first paragraph: {}", ended.out);
+    // The plan, the refinement and the call of the template's own run, which the run that called it pays for.
+    assert!(ended.err.contains("- calls: 3,"), "{}", ended.err);
     let finished = garden
         .facts()
         .into_iter()

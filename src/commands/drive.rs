@@ -281,7 +281,7 @@ fn tree_words(
     }
     eprintln!("files: {}", run_folder(id));
     eprint!("{summary}");
-    if matches!(outcome, Outcome::Cancelled) {
+    if matches!(outcome, Outcome::Cancelled | Outcome::Unreachable) {
         eprintln!("go on: callsheet resume {id}");
     }
     if run.tasks().any(|task| !task.applied.is_empty()) {

@@ -8,7 +8,9 @@ use callsheet_runtime::ports::{Clock, SystemClock};
 use serde_json::Value;
 
 use crate::cli::{Exit, Failure, TemplateRunArgs};
-use crate::library::{asks_for_subtasks, called_skills, empty_tree, load, reach, schemas, sources, take_all};
+use crate::library::{
+    asks_for_subtasks, called_skills, empty_tree, load, reach, schemas, sources, take_all, take_matcher,
+};
 use crate::setup::{Setup, config_failure, new_run_id};
 
 use super::drive::{Front, drive_failure, prepare, to_the_end};
@@ -53,6 +55,7 @@ fn tree_of(setup: &Setup, name: &str, strict: bool) -> Result<Tree, Failure> {
     let mut tree = empty_tree(setup)?;
     name.clone_into(&mut tree.entry);
     reach(library, &skills, name, &mut tree);
+    take_matcher(setup, library, &skills, &mut tree)?;
     check_strictly(library, &tree, strict)?;
     if asks_for_subtasks(&tree) {
         // Which of them is only known when a model asks.

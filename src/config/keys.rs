@@ -80,6 +80,7 @@ pub const KEYS: &[Key] = &[
     open("strict_subtask_context", Kind::Flag, "subtasks of templates inherit nothing of their own accord"),
     guarded("subtask_tools.*.description", Kind::Text, "what models read of a tool whose calls are subtasks"),
     guarded("subtask_tools.*.template_hints", Kind::List, "names or tags of templates that its subtasks use"),
+    open("memory.matcher", Kind::Text, "template by which a model chooses among files that were looked up"),
     open("tools.disabled", Kind::List, "tools that are switched off"),
     open("budget.reference", Kind::Count, "tokens of one reference at execution"),
     open("budget.prompt", Kind::Count, "tokens of all references of one prompt"),

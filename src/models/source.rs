@@ -182,6 +182,24 @@ impl Models {
         Arc::clone(built.entry(reference).or_insert(model))
     }
 
+    /// The model that a skill or a template asks for, unless nothing may overrule the chosen one. What cannot be used is
+    /// told once.
+    fn granted(&self, wish: &str) -> Option<Arc<dyn Model>> {
+        if self.forced {
+            return None;
+        }
+        let reference = wish.parse::<ModelRef>().map_err(|fault| fault.to_string());
+        match reference.and_then(|reference| self.get(&reference).map_err(|fault| fault.to_string())) {
+            Ok(model) => Some(model),
+            Err(why) => {
+                if self.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(wish.to_owned()) {
+                    (self.warn)(&format!("the model {wish} that a skill or a template asks for cannot be used: {why}"));
+                }
+                None
+            }
+        }
+    }
+
     fn get(&self, reference: &ModelRef) -> Result<Arc<dyn Model>, ModelFault> {
         if let Some(model) = self.built.lock().unwrap_or_else(PoisonError::into_inner).get(reference) {
             return Ok(Arc::clone(model));
@@ -207,22 +225,30 @@ impl ModelSource for NoModels {
     fn model(&self, _: Phase, _: Option<&str>) -> Result<Arc<dyn Model>, ModelFault> {
         Err(ModelFault::Configuration { message: "no model was chosen".to_owned() })
     }
+
+    fn models(&self, phase: Phase, _: &[&str]) -> Result<Vec<Arc<dyn Model>>, ModelFault> {
+        self.model(phase, None).map(|model| vec![model])
+    }
 }
 
 impl ModelSource for Models {
     fn model(&self, phase: Phase, wish: Option<&str>) -> Result<Arc<dyn Model>, ModelFault> {
-        if let (false, Some(text)) = (self.forced, wish) {
-            let granted = text.parse::<ModelRef>().map_err(|fault| fault.to_string());
-            match granted.and_then(|reference| self.get(&reference).map_err(|fault| fault.to_string())) {
-                Ok(model) => return Ok(model),
-                Err(why) => {
-                    let first = self.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned());
-                    if first {
-                        (self.warn)(&format!("the model {text} that a skill asks for cannot be used: {why}"));
-                    }
-                }
+        match wish.and_then(|wish| self.granted(wish)) {
+            Some(model) => Ok(model),
+            None => self.get(self.reference(phase)),
+        }
+    }
+
+    fn models(&self, phase: Phase, wishes: &[&str]) -> Result<Vec<Arc<dyn Model>>, ModelFault> {
+        let mut models: Vec<Arc<dyn Model>> = Vec::new();
+        for model in wishes.iter().filter_map(|wish| self.granted(wish)) {
+            if models.iter().all(|known| known.info().id != model.info().id) {
+                models.push(model);
             }
         }
-        self.get(self.reference(phase))
+        if models.is_empty() {
+            models.push(self.get(self.reference(phase))?);
+        }
+        Ok(models)
     }
 }

@@ -22,13 +22,13 @@ const LABELS: &[LabelRule] = &[
     LabelRule { name: "References", synonyms: &[] },
 ];
 
-fn read(text: &str) -> (Document, Notes) {
+fn read(text: &str) -> (Document<'_>, Notes) {
     let mut notes = Notes::new(Phase::Plan, false);
     let document = Document::read(text, &FORMAT, Prepare::default(), &mut notes);
     (document, notes)
 }
 
-fn headings(document: &Document) -> Vec<(Option<Heading>, usize, std::ops::Range<usize>)> {
+fn headings(document: &Document<'_>) -> Vec<(Option<Heading>, usize, std::ops::Range<usize>)> {
     document.sections.iter().map(|section| (section.heading, section.line, section.body.clone())).collect()
 }
 
@@ -61,7 +61,8 @@ fn a_line_of_thousands_of_markers_is_what_it_begins_as() {
     for unit in ["- ", "1. ", "> ", "## ", "-"] {
         let long = unit.repeat(3_000);
         for line in [format!("{long}words"), long] {
-            let (document, _) = read(&format!("## Tasks\n{line}\n\n## Goals\nA\n"));
+            let text = format!("## Tasks\n{line}\n\n## Goals\nA\n");
+            let (document, _) = read(&text);
             let found: Vec<_> = document.sections.iter().filter_map(|section| section.heading).collect();
             assert_eq!(found, [Heading::Tasks, Heading::Goals], "{}", line.get(..12).unwrap_or_default());
         }
@@ -123,7 +124,8 @@ fn large_odd_texts_are_read() {
         "1. a: b\n",
         "- a\n  ",
     ] {
-        let (document, _) = read(&part.repeat(200_000 / part.len()));
+        let text = part.repeat(200_000 / part.len());
+        let (document, _) = read(&text);
         document.pieces(0..document.len(), LABELS);
     }
 }
@@ -189,7 +191,8 @@ proptest! {
             Just("é"), Just("[a](b)"), Just("1."), Just("---"), Just("\t"), Just("*"),
         ], 0..60)
     ) {
-        let (document, _) = read(&parts.concat());
+        let text = parts.concat();
+        let (document, _) = read(&text);
         document.pieces(0..document.len(), LABELS);
     }
 }

@@ -206,7 +206,11 @@ impl World {
             Lookup::Path { path, fragment } => self.path(path, fragment.as_ref()),
             Lookup::Content(path) => match self.files.get(path) {
                 Some((text, _)) => Answer::Content(text.clone()),
-                None => Answer::Missing(Candidates::default()),
+                None => {
+                    // The project is below `/project`.
+                    let without_slash = path.strip_prefix("/project/").map(str::to_owned);
+                    Answer::Missing(Candidates { without_slash, near: Vec::new() })
+                }
             },
             Lookup::Glob(_) => Answer::Matches(Vec::new()),
             Lookup::Symbols(path) => self.symbols.get(path).cloned().map_or(Answer::NoSymbols, Answer::Symbols),
@@ -265,7 +269,10 @@ fn symbol(line: &str, text: &str) -> Symbol {
 
 fn context(fixture: &Fixture, world: &World) -> ReadContext {
     let disabled: BTreeSet<String> = fixture.list("disabled").into_iter().collect();
-    let current = task("Find Code 1", Some("find_code"));
+    let mut current = task("Find Code 1", Some("find_code"));
+    if let Some(need) = fixture.get("need") {
+        need.clone_into(&mut current.need);
+    }
     let mut context = ReadContext {
         catalog: vec![skill(fixture)],
         tools: tools().into_iter().filter(|tool| !disabled.contains(&tool.name)).map(Arc::new).collect(),

@@ -351,6 +351,7 @@ impl Shell {
                 self.log.push(fact);
                 checkers::nothing_is_overlooked(&self.run)?;
                 tree_checkers::writers_never_overlap(&self.run)?;
+                tree_checkers::subtasks_are_bounded(&self.run)?;
                 self.witness.after(&self.run, self.log.last())?;
                 Ok(Ok(()))
             }

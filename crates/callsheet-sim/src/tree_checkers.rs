@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::record::{EffectKey, Event, Fact, Outcome};
-use callsheet_core::run::{OpState, Run, Stage, State};
+use callsheet_core::run::{Effect, OpState, Run, Stage, State};
 use callsheet_core::spec::Slug;
 use callsheet_core::template::{ReturnStatus, TaskResult};
 
@@ -77,10 +77,32 @@ pub fn writers_never_overlap(run: &Run) -> Kept {
     if run.operators().tree().is_none() {
         return Ok(());
     }
-    let working =
-        run.tasks().filter(|task| task.state == State::Running && (task.writer.is_some() || task.is_process()));
+    let working = run.tasks().filter(|task| task.state == State::Running && run.can_write(task));
     let working: Vec<&str> = working.map(|task| task.task.slug.as_str()).collect();
     if working.len() > 1 { Err(format!("writers never overlap: {}", working.join(", "))) } else { Ok(()) }
+}
+
+/// Subtasks nest no deeper than the setting allows, and a task that waits for them holds no slot (spec 9, 12).
+///
+/// # Errors
+/// One is deeper, or the handler of one is asked meanwhile.
+pub fn subtasks_are_bounded(run: &Run) -> Kept {
+    let operators = run.operators();
+    let most = run.settings().limits.max_depth;
+    if let Some(deep) = operators.iter().find(|op| op.depth > most) {
+        return Err(format!("subtasks are bounded: {} at depth {}", deep.id, deep.depth));
+    }
+    for op in operators.iter() {
+        let waits = operators.children(op).any(|child| child.place.is_subtask() && child.closed.is_none());
+        let Some(leaf) = op.leaf().filter(|_| waits) else { continue };
+        let owed = run.outstanding();
+        let asked =
+            |effect: &Effect| matches!(effect, Effect::AskModel(asked) if asked.key.task.as_ref() == Some(&leaf));
+        if owed.iter().any(asked) {
+            return Err(format!("subtasks are bounded: {leaf} is asked while it waits for a subtask"));
+        }
+    }
+    Ok(())
 }
 
 /// A run of a tree that came to its end has a result that says the same as its outcome (spec 6), and nothing of it is open.

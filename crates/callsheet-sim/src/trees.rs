@@ -3,17 +3,44 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::evaluate::{Said, evaluate, read_turn, result_of_run};
+use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ, Said, evaluate, read_turn, result_of_run};
 use callsheet_core::record::{
     Answer, CallFault, Entry, Event, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
 };
-use callsheet_core::run::{Asked, Moment, Run};
+use callsheet_core::run::{Asked, Moment, Run, SPAWN_SUBTASK};
 use callsheet_core::spec::{BlobId, RunId, Settings, Slug, ToolCall};
 use callsheet_core::template::{Severity, TaskResult, read_text};
 use serde_json::{Value, json};
 
 use crate::library::Library;
 use crate::random::Random;
+
+const MATCHER: &str = "choose_files";
+/// Put at the end of a made-up library.
+const MATCHING: &str = include_str!("matching.xml");
+
+/// A reply that asks for subtasks: by calls beside each other, some of which cannot be, or by its status.
+fn asks_for_subtasks(random: &mut Random) -> Value {
+    let request = |random: &mut Random| match random.below(5) {
+        0 => json!({ "type": "map", "description": "No template has it" }),
+        1 => json!({ "type": "atomic", "description": "Look", "max_depth": 1 + random.below(3) }),
+        2 => json!({ "type": "atomic", "name": "fn_0", "description": "Call it", "inputs": { "x": "given" } }),
+        _ => json!({ "type": "atomic", "description": "Look", "inputs": { "at": "a.txt" } }),
+    };
+    if random.chance(30) {
+        let envelope =
+            json!({ "status": "CONTINUATION", "content": "", "notes": { "subtask_request": request(random) } });
+        return json!({ "text": envelope.to_string() });
+    }
+    let mut calls = Vec::new();
+    for _ in 0..=random.below(3) {
+        calls.push(json!({ "name": SPAWN_SUBTASK, "id": "", "arguments": request(random) }));
+    }
+    if random.chance(30) {
+        calls.push(json!({ "name": "read_file", "id": "", "arguments": { "path": "a.txt" } }));
+    }
+    json!({ "text": "I ask", "calls": calls })
+}
 
 /// The world of a tree.
 pub struct Trees {
@@ -29,7 +56,7 @@ impl Trees {
     /// The library that was made up has errors.
     pub fn new(seed: u64, limited: bool) -> Result<Self, String> {
         let mut random = Random::new(seed);
-        let text = Library::text(&mut random, limited);
+        let text = Library::text(&mut random, limited).replace("</templates>", MATCHING);
         let reading = read_text("made-up.xml", &text);
         let mut errors = reading.issues.iter().filter(|(_, issue)| issue.severity == Severity::Error);
         if let Some((_, error)) = errors.next() {
@@ -37,6 +64,7 @@ impl Trees {
         }
         let mut tree = Tree { entry: "top".to_owned(), date: "2026-01-02".to_owned(), ..Tree::default() };
         tree.templates = reading.templates.into_iter().map(|template| (template.name.clone(), template)).collect();
+        tree.matcher = random.chance(30).then(|| MATCHER.to_owned());
         let list: Vec<usize> = (0..random.below(4)).collect();
         tree.variables.insert("list".to_owned(), json!(list));
         tree.variables.insert("flag".to_owned(), json!(random.chance(50)));
@@ -92,7 +120,8 @@ impl Trees {
         let mut random = self.of(task.as_str(), asked.turn.wrapping_mul(16).wrapping_add(asked.attempt));
         let roll = random.below(100);
         if roll < 4 {
-            let faults = [CallFault::ContextOverflow, CallFault::Timeout, CallFault::Configuration];
+            let faults =
+                [CallFault::ContextOverflow, CallFault::Timeout, CallFault::Configuration, CallFault::Communication];
             let fault = random.pick(&faults).cloned().unwrap_or(CallFault::Timeout);
             return Event::CallFailed { key, fault, sends: 1, message: "it failed".to_owned() };
         }
@@ -106,6 +135,8 @@ impl Trees {
             34..=50 => json!({ "text": "{\"success\": true, \"feedback\": \"good\"}" }),
             51..=65 => json!({ "text": "{\"success\": false, \"feedback\": \"not yet\"}" }),
             66..=68 => json!({ "text": "{\"verdict\": \"abort\", \"reason\": \"enough\"}" }),
+            69..=78 => asks_for_subtasks(&mut random),
+            79..=84 => json!({ "text": "[{\"path\": \"b.txt\", \"score\": 1}, {\"path\": \"c.txt\"}]" }),
             _ => json!({ "text": format!("done {task} {}", asked.turn) }),
         };
         let stop = if random.chance(4) { StopReason::Length } else { StopReason::End };
@@ -141,7 +172,7 @@ impl Trees {
         if call.name == "ask_user" {
             return ToolRecord::Question("Which?".to_owned());
         }
-        if call.name != "script" {
+        if call.name != SCRIPT && call.name != SCRIPT_READ {
             let blob = self.keep(b"lines of a file".to_vec());
             return ToolRecord::Output { blob, error: random.chance(20) };
         }
@@ -157,7 +188,9 @@ impl Trees {
 
     /// What memory finds: nothing, or a fault.
     pub fn look_up(&mut self, task: &Slug, n: u32) -> Event {
-        let found = self.keep(b"{}".to_vec());
+        let some = br#"{"related":[["a.txt","words"],["b.txt",null]]}"#;
+        let found = if self.of(task.as_str(), n.wrapping_add(2_000)).chance(40) { some.as_slice() } else { b"{}" };
+        let found = self.keep(found.to_vec());
         let retrieval = if self.of(task.as_str(), n.wrapping_add(1_000)).chance(15) {
             Retrieval::Failed { message: "the index is locked".to_owned(), partial: found }
         } else {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
 use callsheet_core::record::{
     Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted, ListOrigin, Outcome,
     PlannedTask, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
-use callsheet_core::run::{Asked, Effect, Run, State};
+use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State};
 use callsheet_core::spec::{
     ApprovalMode, BlobId, MergePolicy, Policy, Reference, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug,
     Target, Task, ToolCall, ToolEffect,
@@ -66,13 +67,18 @@ impl World {
     pub fn of_trees(seed: u64, order: Option<u64>) -> Result<Self, String> {
         let mut world = Self::of_sheets(seed);
         world.trees = Some(Trees::new(seed, order.is_none())?);
+        let spawns = ToolPolicy { effect: ToolEffect::Read, repeat: RepeatClass::Read, exclusive: false };
+        world.tools.insert(SPAWN_SUBTASK.to_owned(), spawns);
+        if world.random.chance(70) {
+            world.tools.insert(SCRIPT_READ.to_owned(), spawns);
+        }
         if let Some(order) = order {
             world.calm = true;
             world.random = Random::new(seed ^ order.wrapping_mul(0x5851_F42D_4C95_7F2D));
             world.settings = Settings { jobs: world.settings.jobs, ..Settings::default() };
             // A process that is lost is run again, so that its result does not depend on the crash.
             let policy = ToolPolicy { effect: ToolEffect::Execute, repeat: RepeatClass::Idempotent, exclusive: false };
-            world.tools.insert("script".to_owned(), policy);
+            world.tools.insert(SCRIPT.to_owned(), policy);
         }
         Ok(world)
     }

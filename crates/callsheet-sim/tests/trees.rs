@@ -18,10 +18,12 @@ fn played(seed: u64, order: Option<u64>) -> Report {
 
 fn kind(plan: &Plan, place: &Place) -> &'static str {
     match plan {
+        Plan::Handler(_) if *place == Place::Match => "matching",
         Plan::Handler(_) => "handler",
         Plan::Process { .. } => "process",
         Plan::Items { .. } => "items",
         Plan::Branch { .. } => "branch",
+        Plan::Children if place.is_subtask() => "subtask",
         Plan::Children if *place == Place::Body => "body",
         Plan::Children => "children",
     }
@@ -56,7 +58,7 @@ fn random_trees_keep_every_promise() {
     {
         assert!(limits.contains(&limit), "no seed reaches {limit:?}: {limits:?}");
     }
-    for wanted in ["handler", "process", "items", "branch", "body", "children"] {
+    for wanted in ["handler", "matching", "process", "items", "branch", "body", "subtask", "children"] {
         assert!(kinds.contains(wanted), "no seed has {wanted}");
     }
 }

@@ -25,9 +25,12 @@ use callsheet_runtime::ports::Tool;
 pub use fetch_url::http::{HttpFetch, HttpSettings, Lookup};
 pub use run_command::sandbox::{Enforcement, SandboxStatus, sandbox_status};
 
-/// The tool that starts the processes of templates. It stands beside the registry: no model is offered it.
-pub fn script() -> Arc<dyn Tool> {
-    Arc::new(script::Script::new())
+/// The tools that start the processes of templates: any, and, where the system can hold them to it, those that only
+/// read. They stand beside the registry: no model is offered them.
+pub fn scripts() -> Vec<Arc<dyn Tool>> {
+    let reading = script::Script::reading().map(|tool| Arc::new(tool) as Arc<dyn Tool>);
+    let any: Arc<dyn Tool> = Arc::new(script::Script::new());
+    std::iter::once(any).chain(reading).collect()
 }
 
 /// A tool that a configuration registers: its calls ask for subtasks (spec "Templates" 14).

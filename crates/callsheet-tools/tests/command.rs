@@ -11,6 +11,7 @@ use std::time::Duration;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use callsheet_tools::run_command::RunCommand;
+use callsheet_tools::script::Script;
 use callsheet_tools::{Enforcement, sandbox_status};
 use rustix::process::{Pid, test_kill_process};
 use serde_json::json;
@@ -135,6 +136,38 @@ async fn a_flood_is_drained_counted_and_bounded() {
     assert!(text.len() < 11_000, "{} bytes", text.len());
     assert!(text.contains("[29990000 bytes left out]"));
     assert!(text.ends_with("--- stderr\nthe end"), "both streams are read at once");
+}
+
+/// A script with `effects="read"` changes nothing but a temporary folder of its own and connects to nothing.
+/// covers: templates 2.2
+#[tokio::test]
+async fn a_script_that_only_reads_is_held_to_it() {
+    let Some(script) = Script::reading() else {
+        assert_ne!(sandbox_status().writes, Enforcement::Full, "this system can hold it");
+        println!("skipped: this system cannot hold a script to reading");
+        return;
+    };
+    let project = TempDir::new().unwrap();
+    std::fs::write(project.path().join("kept.txt"), "as it was").unwrap();
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let line = format!(
+        "cat kept.txt; echo in > in.txt; echo more >> kept.txt; rm kept.txt; mv kept.txt moved.txt; truncate -s 0 kept.txt; \
+         mkdir made; ln -s kept.txt link; echo tmp > /tmp/callsheet-test-$$; \
+         t=\"$(mktemp)\" && echo own > \"$t\" && cat \"$t\"; echo null > /dev/null && echo nothing; \
+         bash -c 'echo > /dev/tcp/127.0.0.1/{}' && echo connected",
+        server.local_addr().unwrap().port()
+    );
+    let request = json!({"argv": ["sh", "-c", line], "inherit": "safe"});
+    let ToolOutcome::Output(report) = script.run(&request, &context(&project)).await.unwrap() else {
+        panic!("it was not started")
+    };
+    let report: serde_json::Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["stdout"], "as it wasown\nnothing\n", "{report}");
+    let left: Vec<_> = std::fs::read_dir(project.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["kept.txt"]);
+    assert_eq!(std::fs::read_to_string(project.path().join("kept.txt")).unwrap(), "as it was");
+    let told = &sandbox_status().text;
+    assert!(told.contains("run unasked"), "{told}");
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Milliseconds that reading takes for each family of hostile replies, at four sizes: `just bench-read [WORD...]`.
-//! Linear reading doubles from column to column. Only families whose name holds one of the words are read.
+//! Linear reading doubles from column to column. Only families whose name holds one of the words are read. For a profiler
+//! `--one NAME` reads the family of exactly this name once, at 1 MB; `--at BYTES` at another size.
 #![allow(
     clippy::disallowed_types,
     clippy::disallowed_macros,
@@ -42,7 +43,27 @@ impl Clock {
     }
 }
 
+/// The value behind an option of the command line.
+fn option(name: &str) -> Option<String> {
+    std::env::args().skip_while(|word| word != name).nth(1)
+}
+
+/// Reads one family once, so that a profiler sees nothing else.
+fn read_one(name: &str) {
+    let bytes = option("--at").and_then(|bytes| bytes.parse().ok()).unwrap_or(1024 * 1024);
+    for family in families().iter().filter(|family| family.name == name) {
+        let text = family.text(bytes);
+        let mut context = world();
+        settle(family.kind, &text, &mut context);
+        let (repairs, issues) = read(family.kind, &text, &context);
+        println!("{name}: {repairs} repairs, {issues} issues");
+    }
+}
+
 fn main() {
+    if let Some(name) = option("--one") {
+        return read_one(&name);
+    }
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
     println!("{:28} {:>8} {:>8} {:>8} {:>8}   repairs, issues", "ms at MB", 0.25, 0.5, 1, 2);
     for family in families() {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::prompt::Note;
 use crate::record::Step;
 use crate::run::{Place, TaskOp, Work};
 use crate::template::{
@@ -53,15 +54,8 @@ impl Evaluator<'_> {
         if !again {
             return self.closed(op, result);
         }
-        let issues = result.error.as_ref().filter(|_| node.recovery.feed_issues).map(|error| {
-            let mut words = error.message.clone();
-            if let ErrorKind::TaskFailure { details: Some(details), .. } = &error.kind {
-                for violation in details.violations.iter().flatten() {
-                    words.push_str(&format!("\n- {violation}"));
-                }
-            }
-            self.keep_text(words)
-        });
+        let error = result.error.as_ref().filter(|_| node.recovery.feed_issues);
+        let issues = error.map(|error| self.keep_text(told_of(error)));
         Step::Again { result: self.keep(&result), issues }
     }
 
@@ -226,6 +220,31 @@ impl Evaluator<'_> {
         result
     }
 }
+
+/// What the next handler is told of an error (spec 15).
+fn told_of(error: &TaskError) -> String {
+    if matches!(error.kind, ErrorKind::InvalidOutput { .. }) {
+        return Note::AttemptEmpty.text().to_owned();
+    }
+    let details = match &error.kind {
+        ErrorKind::TaskFailure { reason: Reason::OutputFormatFailure, details, .. } => details.as_deref(),
+        _ => None,
+    };
+    let Some(details) = details else {
+        return Note::AttemptFailed.fill(&[("message", &super::open::one_line(&error.message, TOLD))]);
+    };
+    let mut words = match (&details.expected_type, &details.actual_type) {
+        (Some(expected), Some(actual)) => Note::AttemptType.fill(&[("expected", expected), ("actual", actual)]),
+        _ => Note::AttemptFormat.text().to_owned(),
+    };
+    for violation in details.violations.iter().flatten() {
+        words.push_str(&format!("\n- {violation}"));
+    }
+    words
+}
+
+/// Longest message of a provider or a tool that a model is told, in characters.
+const TOLD: usize = 300;
 
 /// Another handler may be tried after these (spec 15).
 fn is_recoverable(error: &TaskError) -> bool {

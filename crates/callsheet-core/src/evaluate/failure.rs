@@ -20,7 +20,7 @@ fn advice(reason: Reason) -> (Blame, bool, &'static str) {
         Reason::UnexpectedError => (Blame::Callsheet, false, "look at the log of the run"),
         Reason::TemplateNotFound => (Blame::User, false, "name a template that exists"),
         Reason::ToolExecutionError => (Blame::Tool, true, "see what the tool said"),
-        Reason::LlmError => (Blame::Provider, true, "see whether the provider answers, then run it again"),
+        Reason::LlmError => (Blame::Provider, true, "see whether the provider answers, then resume the run"),
         Reason::ConfigurationError => (Blame::User, false, "check provider, model and key"),
     }
 }

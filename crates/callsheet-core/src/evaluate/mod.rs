@@ -5,6 +5,7 @@
 //! What a task of the tree is told is a [`HandlerTask`]. Only this module makes one, of `Resolved` texts, so no open
 //! placeholder of an author reaches a model.
 
+mod choose;
 mod close;
 mod context;
 mod details;
@@ -36,7 +37,7 @@ use crate::template::{Node, ReturnStatus, TaskError, TaskResult, Template};
 
 pub use context::{Entry, FileWish, HandlerTask, Item};
 pub use names::Names;
-pub use process::{ProcessFile, ProcessReport, ProcessRequest};
+pub use process::{ProcessFile, ProcessReport, ProcessRequest, SCRIPT, SCRIPT_READ};
 pub use reply::{Said, read_turn};
 
 /// Gives a blob by its hash.

@@ -48,6 +48,7 @@ impl Evaluator<'_> {
         let around = match self.parent(op) {
             None => Arc::new(self.root()),
             Some(above) if op.place == Place::Body => self.called(above),
+            Some(above) if op.place == Place::Match => Arc::new(self.candidates(above)),
             Some(above) if op.place == Place::Split => Arc::new(self.failed_task(above)),
             Some(above) => {
                 let own = Arc::new(self.scope(above).inner(self.names(above).bound));

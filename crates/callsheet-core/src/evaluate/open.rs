@@ -7,9 +7,11 @@ use crate::run::{Place, TaskOp, Work};
 use crate::spec::{SkillLimits, SkillMode, SkillPolicy, Task};
 use crate::template::{
     Bound, Details, Environment, Evaluated, Halt, InputFaultDetails, InputSource, Kind, Missing, Node, Reason,
-    ReturnStatus, TaskError, TaskResult, Trust, argument_value, bind_call, bind_inputs, missing_before_run, type_word,
+    ReturnStatus, TaskError, TaskResult, Trust, argument_value, bind_call, bind_inputs, missing_before_run,
+    names_its_provider, type_word,
 };
 
+use super::process::{SCRIPT, SCRIPT_READ};
 use super::{Evaluator, Names, failure};
 
 /// Longest title of a task for a person, in characters.
@@ -21,8 +23,9 @@ impl Evaluator<'_> {
             Some(Work::Node(node)) => self.open_node(op, node),
             Some(Work::Script(script)) => {
                 let own = self.scope(op);
+                // The script of a loop has no switches of its own: it is asked for.
                 let origin = self.parent(op).and_then(|above| self.node(above)).map(|node| node.origin.clone());
-                let plan = self.process_plan(op, script, &own, &origin.unwrap_or_default());
+                let plan = self.process_plan(op, script, &own, &origin.unwrap_or_default(), SCRIPT);
                 plan.map(|plan| self.opened(op, plan, None)).map_err(Stop::Failed)
             }
             None => Err(Stop::Failed(unexpected("the recorded tree does not hold this task"))),
@@ -64,7 +67,10 @@ impl Evaluator<'_> {
         }
         let plan = match &node.kind {
             Kind::Atomic => self.handler_plan(op, node, &own)?,
-            Kind::Script { script, .. } => self.process_plan(op, script, &own, &node.origin).map_err(Stop::Failed)?,
+            Kind::Script { script, .. } => {
+                let tool = self.process_tool(node);
+                self.process_plan(op, script, &own, &node.origin, tool).map_err(Stop::Failed)?
+            }
             Kind::Sequential { .. } | Kind::Parallel { .. } | Kind::DirectorEvaluatorLoop { .. } => Plan::Children,
             Kind::Map { items, .. } => {
                 names.items = self.elements(node, &own, items)?;
@@ -241,13 +247,11 @@ impl Evaluator<'_> {
     fn handler_policy(&self, node: &Node, writer: Option<String>) -> SkillPolicy {
         let limits = &node.limits;
         let defaults = crate::spec::Limits::of_templates();
-        let model = node.models.first().map(|model| match node.providers.first() {
-            Some(provider) if !model.contains('/') => format!("{provider}/{model}"),
-            _ => model.clone(),
-        });
+        let mut models = node.models.iter().flat_map(|model| models_of(model, &node.providers));
         SkillPolicy {
             tools: node.tools.clone().unwrap_or_else(|| self.default_tools(node)),
-            model,
+            model: models.next(),
+            fallbacks: models.collect(),
             mode: SkillMode::Handler,
             limits: SkillLimits {
                 max_turns: Some(limits.max_turns.unwrap_or(defaults.max_turns)),
@@ -266,13 +270,24 @@ impl Evaluator<'_> {
         // A matching task has no subtasks (spec 5).
         let asks = node.subtype != "associative_matching";
         let offered = self.run.tools().filter(|(name, policy)| {
-            *name != super::process::TOOL
+            !PROCESSES.contains(name)
                 && (asks || !self.run.operators().is_subtask_tool(name))
                 && (policy.effect == crate::spec::ToolEffect::Read || (writes && policy.stages_changes()))
         });
         offered.map(|(name, _)| name.to_owned()).collect()
     }
 }
+
+/// The full names of a model: one that names its provider is itself, another is looked for with each provider.
+fn models_of(model: &str, providers: &[String]) -> Vec<String> {
+    if names_its_provider(model) || providers.is_empty() {
+        return vec![model.to_owned()];
+    }
+    providers.iter().map(|provider| format!("{provider}/{model}")).collect()
+}
+
+/// Tools that no model is offered.
+const PROCESSES: [&str; 2] = [SCRIPT, SCRIPT_READ];
 
 /// Tokens that a reply is taken to have for what a call reserves.
 const REPLY_TOKENS: u32 = 4_096;

@@ -4,9 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::Plan;
 use crate::run::{State, TaskOp, ToolOutput};
-use crate::spec::ToolCall;
+use crate::spec::{ToolCall, ToolEffect};
 use crate::template::{
-    Bound, Datum, Details, Environment, Inherit, Missing, Origin, Reason, ReturnStatus, Script, Stdin, TaskError,
+    Bound, Datum, Details, Environment, Inherit, Missing, Node, Origin, Reason, ReturnStatus, Script, Stdin, TaskError,
     TaskResult, Trust, render, resolve_command, resolve_text,
 };
 
@@ -14,7 +14,11 @@ use super::open::{input_fault, one_line};
 use super::{Evaluator, failure};
 
 /// The tool that starts processes of templates. No model is offered it.
-pub(super) const TOOL: &str = "script";
+pub const SCRIPT: &str = "script";
+
+/// The tool that starts those with `effects="read"`, where the system can hold them to it (spec 2.2). Elsewhere they are
+/// asked for like the others.
+pub const SCRIPT_READ: &str = "script_read";
 
 /// Longest title in characters.
 const TITLE: usize = 120;
@@ -69,12 +73,20 @@ pub struct ProcessReport {
 }
 
 impl Evaluator<'_> {
+    /// The tool that starts the process of a task: the reading one if nobody has to be asked for it.
+    pub(super) fn process_tool(&self, node: &Node) -> &'static str {
+        let asked = node.requires_approval(&|tool| self.writes(tool));
+        let held = self.run.tools().any(|(name, policy)| name == SCRIPT_READ && policy.effect == ToolEffect::Read);
+        if held && !asked { SCRIPT_READ } else { SCRIPT }
+    }
+
     pub(super) fn process_plan(
         &self,
         op: &TaskOp,
         script: &Script,
         own: &Environment,
         origin: &Origin,
+        tool: &str,
     ) -> Result<Plan, Box<TaskError>> {
         let task = op.id.as_str();
         let mut missing: Vec<Missing> = Vec::new();
@@ -120,7 +132,7 @@ impl Evaluator<'_> {
         let title = one_line(&argv.join(" ").replace('\0', ""), TITLE);
         let request = ProcessRequest { argv, stdin, files, inherit: script.inherit, variables };
         let arguments = serde_json::to_value(&request).unwrap_or_default();
-        let call = ToolCall { name: TOOL.to_owned(), id: "script-1".to_owned(), arguments };
+        let call = ToolCall { name: tool.to_owned(), id: "script-1".to_owned(), arguments };
         Ok(Plan::Process { call, timeout_seconds: script.timeout, title })
     }
 

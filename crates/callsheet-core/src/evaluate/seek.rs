@@ -29,7 +29,10 @@ impl Evaluator<'_> {
     /// Names without a value, a lookup that failed twice.
     pub(super) fn seek(&self, op: &TaskOp, node: &Node, own: &Environment) -> Result<Option<Step>, Box<TaskError>> {
         match &op.retrieval {
-            Some(Retrieval::Found(_)) => return Ok(None),
+            Some(Retrieval::Found(_)) => {
+                self.check_choice(op)?;
+                return Ok(self.wants_choice(op).then_some(Step::Matches));
+            }
             Some(Retrieval::Failed { message, partial }) => return Err(self.retrieval_failure(op, message, partial)),
             None => {}
         }
@@ -68,6 +71,7 @@ impl Evaluator<'_> {
             }
         }
         let wanted = request != SeekRequest::default();
+        request.about = wanted && self.tree.matcher.is_some();
         Ok(wanted.then(|| Step::Seeks { request: self.keep(&request) }))
     }
 
@@ -102,19 +106,30 @@ impl Evaluator<'_> {
 
     /// With the context there is all the same: what it inherits, and what other lookups found.
     fn retrieval_failure(&self, op: &TaskOp, message: &str, partial: &crate::spec::BlobId) -> Box<TaskError> {
-        let request = op.seeks.as_ref().and_then(|request| self.value::<SeekRequest>(request)).unwrap_or_default();
-        let items = request.related.unwrap_or_default().inherited_context;
-        let partial = json!({
-            "found": self.value::<Value>(partial).unwrap_or_default(),
-            "inherited": items.into_iter().map(|item| item.name).collect::<Vec<_>>(),
-            "previous_outputs": self.earlier_entries(op).into_iter().map(|entry| entry.id).collect::<Vec<_>>(),
-        });
+        let partial = self.with_frame(op, self.value::<Value>(partial).unwrap_or_default());
         let details = Details { partial_context: Some(partial), ..Details::default() };
         Box::new(failure::failure(Reason::ContextRetrievalFailure, message, details))
     }
 
-    /// What was found for a task.
-    pub(super) fn found(&self, op: &TaskOp) -> Found {
+    /// What there is of the context of a task whose lookup failed.
+    pub(super) fn with_frame(&self, op: &TaskOp, found: Value) -> Value {
+        let request = op.seeks.as_ref().and_then(|request| self.value::<SeekRequest>(request)).unwrap_or_default();
+        let items = request.related.unwrap_or_default().inherited_context;
+        json!({
+            "found": found,
+            "inherited": items.into_iter().map(|item| item.name).collect::<Vec<_>>(),
+            "previous_outputs": self.earlier_entries(op).into_iter().map(|entry| entry.id).collect::<Vec<_>>(),
+        })
+    }
+
+    /// What was looked for.
+    pub(super) fn sought(&self, op: &TaskOp) -> Option<ContextQuery> {
+        let request = self.value::<SeekRequest>(op.seeks.as_ref()?)?;
+        request.described.or(request.related)
+    }
+
+    /// Everything that was found for a task.
+    pub(super) fn everything_found(&self, op: &TaskOp) -> Found {
         match &op.retrieval {
             Some(Retrieval::Found(found)) => self.value(found).unwrap_or_default(),
             _ => Found::default(),

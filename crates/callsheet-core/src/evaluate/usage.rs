@@ -1,6 +1,9 @@
 //! What a task used, and why a leaf failed (spec 6, 9).
 
+use serde_json::Value;
+
 use crate::run::{Cause, Limit, State, TaskOp, TaskRun};
+use crate::spec::BlobId;
 use crate::template::{Details, Halt, Reason, Resource, ResourceMetrics, TaskError};
 
 use super::{Evaluator, failure};
@@ -30,9 +33,18 @@ impl Evaluator<'_> {
             let calls = || self.run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug));
             metrics.context.peak_usage = calls().map(|call| call.usage.input).max().unwrap_or(0);
             metrics.context.used = calls().next_back().map_or(0, |call| call.usage.input);
-            metrics.output.bytes = calls().map(|call| self.text(&call.reply).len() as u64).max().unwrap_or(0);
+            metrics.output.bytes = calls().map(|call| self.said_bytes(&call.reply)).max().unwrap_or(0);
         }
         metrics
+    }
+
+    /// Bytes of a recorded reply that the model wrote: its text and its calls.
+    fn said_bytes(&self, reply: &BlobId) -> u64 {
+        let reply = self.value::<Value>(reply).unwrap_or_default();
+        let text = reply.get("text").and_then(Value::as_str).map_or(0, str::len);
+        let calls = reply.get("calls").and_then(Value::as_array).into_iter().flatten();
+        let arguments = calls.filter_map(|call| call.get("arguments")).map(|given| given.to_string().len());
+        u64::try_from(text.saturating_add(arguments.sum())).unwrap_or(u64::MAX)
     }
 
     /// Assistant messages of a handler.

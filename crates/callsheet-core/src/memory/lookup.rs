@@ -75,6 +75,9 @@ pub struct SeekRequest {
     /// The lookup of fresh context, and the choice among inherited items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub related: Option<ContextQuery>,
+    /// Whether what is known of each file is wanted too, for a model that chooses among them.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub about: bool,
 }
 
 /// What was found for a task. Paths are as the project names them.
@@ -93,6 +96,9 @@ pub struct Found {
     /// Fresh files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub related: Vec<FileMatch>,
+    /// Metadata of these files, by path, if they were wanted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub about: Vec<(String, String)>,
     /// What memory had to say.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub context: String,

@@ -48,6 +48,14 @@ notes! {
     JsonTwin = "json_twin" ["outline"],
     /// How tools are called where the provider has no tool calling (spec 10.7); `tools` are their instructions.
     LoopTextTools = "loop_text_tools" ["tools"],
+    /// A handler of a template before this one replied with nothing (spec "Templates" 15).
+    AttemptEmpty = "attempt_empty" [],
+    /// The result of a handler before this one is of another type than is declared.
+    AttemptType = "attempt_type" ["expected", "actual"],
+    /// The result of a handler before this one is not what is declared; what is wrong stands below.
+    AttemptFormat = "attempt_format" [],
+    /// A handler before this one failed; `message` is one line of a provider or a tool.
+    AttemptFailed = "attempt_failed" ["message"],
     /// Before the stored output of a call that was made before (spec 10.7); `id` is the earlier call.
     RepeatedCall = "repeated_call" ["id"],
     /// The output of a call that was started and never seen to finish (spec 2.18).

@@ -9,8 +9,8 @@ pub use event::{Event, ListOrigin};
 pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Step, SubtaskTool, Tree};
 pub use parts::{
     Answer, CallFault, CallKey, CallNo, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate, GateKind,
-    ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart, ResultParts, StopReason, ToolPolicy,
-    ToolRecord, Usage, Verdict,
+    ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason,
+    ToolPolicy, ToolRecord, Usage, Verdict,
 };
 
 use serde::{Deserialize, Serialize};

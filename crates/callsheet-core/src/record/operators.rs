@@ -39,6 +39,9 @@ pub struct Tree {
     /// Registered tools that ask for a subtask, by name (spec 12, 14).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub subtask_tools: BTreeMap<String, SubtaskTool>,
+    /// The template by which a model chooses among the files that a lookup found (spec 13); `None`: all are taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub matcher: Option<String>,
 }
 
 /// A registered tool whose calls become requests for a subtask (spec 14).
@@ -153,6 +156,8 @@ pub enum Step {
         /// The request.
         request: BlobId,
     },
+    /// A model is to choose among what was found, before the task is opened (spec 13).
+    Matches,
     /// The task is opened.
     Opened(Box<Opened>),
     /// A loop goes on with another iteration.

@@ -487,5 +487,20 @@ pub enum ToolRecord {
         /// Why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed: Option<String>,
+        /// What that run cost; the calling run pays for it.
+        #[serde(default)]
+        spent: Spending,
     },
+}
+
+/// What a run inside a call cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Spending {
+    /// Model calls started.
+    pub calls: u32,
+    /// Of these, calls that gave no reply.
+    pub failed_calls: u32,
+    /// Tokens and cost of all of them.
+    pub usage: Usage,
 }

@@ -79,6 +79,7 @@ codes! {
         CallDeduplicated = "call-deduplicated",
         CallIdSet = "call-id-set",
         ChangeKey = "change-key",
+        WholeFileImplied = "whole-file-implied",
         ExcerptWhitespace = "excerpt-whitespace",
         FilenameFlattened = "filename-flattened",
     }
@@ -114,6 +115,7 @@ codes! {
         ToolNotAllowed = "tool-not-allowed",
         ToolDisabled = "tool-disabled",
         ToolArguments = "tool-arguments",
+        CallPathMissing = "call-path-missing",
         NoInput = "no-input",
         SkillChange = "skill-change",
         // 3.8 execution, 3.12 merge

@@ -141,26 +141,40 @@ impl Issue {
         self
     }
 
+    /// It is one of very many and only counted: it has no words, and takes none.
+    pub(super) fn is_counted(&self) -> bool {
+        self.what.is_empty()
+    }
+
     /// Names the label or key.
     pub fn key(mut self, key: &str) -> Self {
-        self.place.key = Some(key.to_owned());
+        if !self.is_counted() {
+            self.place.key = Some(key.to_owned());
+        }
         self
     }
 
     /// Names the call, change or link.
     pub fn item(mut self, item: &str) -> Self {
-        self.place.item = Some(item.to_owned());
+        if !self.is_counted() {
+            self.place.item = Some(item.to_owned());
+        }
         self
     }
 
     /// Names the task.
     pub fn task(mut self, task: &str) -> Self {
-        self.place.task = Some(task.to_owned());
+        if !self.is_counted() {
+            self.place.task = Some(task.to_owned());
+        }
         self
     }
 
     /// Lists what is allowed: all values up to 30, else the five nearest to `wanted` and the count.
     pub fn allowed<'a>(mut self, wanted: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
+        if self.is_counted() {
+            return self;
+        }
         let values: Vec<&str> = values.into_iter().collect();
         self.allowed = if values.len() <= ALLOWED {
             values.into_iter().map(str::to_owned).collect()
@@ -174,7 +188,10 @@ impl Issue {
 
     /// Quotes the raw block, cut to 2,000 characters.
     pub fn raw(mut self, raw: &str) -> Self {
-        self.raw = Some(raw.chars().take(RAW).collect());
+        if !self.is_counted() {
+            let end = raw.char_indices().nth(RAW).map_or(raw.len(), |(at, _)| at);
+            self.raw = Some(raw.get(..end).unwrap_or(raw).to_owned());
+        }
         self
     }
 }

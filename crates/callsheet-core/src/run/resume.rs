@@ -16,9 +16,10 @@ impl Run {
         for attempts in self.all_attempts() {
             attempts.admitted = false;
         }
+        let unreached = self.reopen_after_outage();
         let slugs: Vec<Slug> = self.tasks.keys().cloned().collect();
         for slug in &slugs {
-            self.resume_task(slug);
+            self.resume_task(slug, unreached.contains(slug));
         }
         self.unblock(false);
         // A later list may have left out what comes back.
@@ -84,14 +85,14 @@ impl Run {
         [&mut self.plan, &mut self.iterate, &mut self.follow].into_iter().chain(tasks)
     }
 
-    fn resume_task(&mut self, slug: &Slug) {
+    /// `unreached`: it is a leaf of a task tree that an outage ended. The result of another is made of its failure.
+    fn resume_task(&mut self, slug: &Slug, unreached: bool) {
         let Some(task) = self.tasks.get_mut(slug) else { return };
         let unreachable = task.failure.as_ref().is_some_and(|failure| failure.communication);
         let to = match task.state {
             State::Refining | State::Cancelled => State::Planned,
             State::Running => State::Ready,
-            // The result of a leaf of a task tree is made of its failure.
-            State::Failed if unreachable && !task.is_handler() => State::Planned,
+            State::Failed if unreached || unreachable && !task.is_handler() => State::Planned,
             _ => {
                 task.checked = None;
                 return;

@@ -32,7 +32,10 @@ impl Run {
                 ToolState::Done(ToolOutput::Text { blob: blob.clone(), error: *error })
             }
             ToolRecord::Question(question) => ToolState::Asking(question.clone()),
-            ToolRecord::Result { result, failed } => {
+            ToolRecord::Result { result, failed, spent } => {
+                self.totals.calls = self.totals.calls.saturating_add(spent.calls);
+                self.totals.failed_calls = self.totals.failed_calls.saturating_add(spent.failed_calls);
+                self.totals.add(&spent.usage);
                 self.whole_result(task, run, result, failed.as_deref());
                 let blob = result.document.clone().unwrap_or_else(|| BlobId::of(b""));
                 ToolState::Done(ToolOutput::Text { blob, error: failed.is_some() })

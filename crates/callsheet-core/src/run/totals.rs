@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{CallKey, CallNo, StopReason, Usage};
+use crate::record::{CallKey, CallNo, Spending, StopReason, Usage};
 use crate::reply::{Issue, Repair};
 use crate::spec::{BlobId, Slug, ToolEffect};
 
@@ -64,6 +64,14 @@ impl Totals {
     /// Input and output tokens.
     pub fn tokens(&self) -> u64 {
         self.input.saturating_add(self.output)
+    }
+
+    /// The whole of a run, as what a call of another run cost.
+    pub fn spending(&self) -> Spending {
+        let (calls, failed_calls) = (self.calls, self.failed_calls);
+        let cost_usd = (self.cost_usd > 0.0).then_some(self.cost_usd);
+        let usage = Usage { input: self.input, output: self.output, cached: self.cached, cost_usd };
+        Spending { calls, failed_calls, usage }
     }
 
     pub(super) fn add(&mut self, usage: &Usage) {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::spec::{Slug, Task, TaskList};
 
-use super::names::{default_name_from, free_name_from, slug_of};
+use super::names::{default_name_from, free_name_from, is_taken, slug_of};
 
 /// What filling did to a task's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,13 +46,16 @@ pub fn fill_names(list: &mut TaskList, open: &[&Task], taken: &BTreeSet<Slug>) -
     let mut next: BTreeMap<String, u32> = BTreeMap::new();
     for ((task, claim), change) in tasks.iter_mut().zip(&claimed).zip(&mut changes) {
         if claim.is_none() && !task.name.is_empty() {
-            let from = next.entry(format!("{} ()", task.name)).or_insert(2);
-            let (name, slug) = free_name_from(&task.name, &used, from);
-            if name != task.name {
-                *change = NameChange::Numbered;
+            let mut slug = slug_of(&task.name);
+            if is_taken(&slug, &used) {
+                let from = next.entry(format!("{} ()", task.name)).or_insert(2);
+                let (name, free) = free_name_from(&task.name, &used, from);
+                if name != task.name {
+                    *change = NameChange::Numbered;
+                }
+                (task.name, slug) = (name, free);
             }
             used.insert(slug.clone());
-            task.name = name;
             task.slug = slug;
         }
     }
@@ -70,7 +73,7 @@ pub fn fill_names(list: &mut TaskList, open: &[&Task], taken: &BTreeSet<Slug>) -
 }
 
 fn by_name(task: &Task, open: &[&Task]) -> Option<usize> {
-    if task.name.is_empty() {
+    if task.name.is_empty() || open.is_empty() {
         return None;
     }
     let slug = slug_of(&task.name);

@@ -32,15 +32,23 @@ const RESERVED: &[&str] = &[
 /// The heading key of spec 3.1: lowercased, each run outside `[a-z0-9]` one `-`, edges trimmed.
 pub fn heading_key(title: &str) -> String {
     let mut key = String::with_capacity(title.len());
-    for c in title.chars().flat_map(char::to_lowercase) {
+    let mut gap = false;
+    let mut take = |c: char| {
         if c.is_ascii_lowercase() || c.is_ascii_digit() {
+            if std::mem::take(&mut gap) && !key.is_empty() {
+                key.push('-');
+            }
             key.push(c);
-        } else if !key.is_empty() && !key.ends_with('-') {
-            key.push('-');
+        } else {
+            gap = true;
         }
-    }
-    while key.ends_with('-') {
-        key.pop();
+    };
+    for c in title.chars() {
+        if c.is_ascii() {
+            take(c.to_ascii_lowercase());
+        } else {
+            c.to_lowercase().for_each(&mut take);
+        }
     }
     key
 }
@@ -94,10 +102,27 @@ pub fn free_name(name: &str, taken: &BTreeSet<Slug>) -> (String, Slug) {
 /// The same, beginning at a number below which all are known to be taken.
 pub(super) fn free_name_from(name: &str, taken: &BTreeSet<Slug>, from: &mut u32) -> (String, Slug) {
     let slug = slug_of(name);
-    if !taken.contains(&slug) && !is_reserved(&slug, taken) {
+    if !is_taken(&slug, taken) {
         return (name.to_owned(), slug);
     }
+    // A long name may have its number already, which the cut slug lost.
+    if let Some(number) = number_at_end(name) {
+        let slug = numbered_slug(name, number);
+        if !is_taken(&slug, taken) {
+            return (name.to_owned(), slug);
+        }
+    }
     first_free(taken, from, |n| format!("{name} ({n})"))
+}
+
+/// The number of `NAME (2)`.
+fn number_at_end(name: &str) -> Option<u32> {
+    name.strip_suffix(')')?.rsplit_once(" (")?.1.parse().ok()
+}
+
+/// Whether no task may be given this slug.
+pub(super) fn is_taken(slug: &Slug, taken: &BTreeSet<Slug>) -> bool {
+    taken.contains(slug) || is_reserved(slug, taken)
 }
 
 /// The first numbered name with a free slug. A slug that is cut loses its number, so the stem is shortened then.
@@ -107,7 +132,7 @@ fn first_free(taken: &BTreeSet<Slug>, from: &mut u32, name: impl Fn(u32) -> Stri
         *from = number.saturating_add(1);
         let candidate = name(number);
         let slug = numbered_slug(&candidate, number);
-        if (!taken.contains(&slug) && !is_reserved(&slug, taken)) || number == u32::MAX {
+        if !is_taken(&slug, taken) || number == u32::MAX {
             return (candidate, slug);
         }
     }
@@ -115,6 +140,10 @@ fn first_free(taken: &BTreeSet<Slug>, from: &mut u32, name: impl Fn(u32) -> Stri
 
 fn numbered_slug(name: &str, number: u32) -> Slug {
     let slug = slug_of(name);
+    // A key that is not cut is no longer than its name, but for the few letters that become two.
+    if name.is_ascii() && name.len() <= LONGEST {
+        return slug;
+    }
     let tail = format!("-{number}");
     if heading_key(name).len() <= LONGEST || slug.as_str().ends_with(&tail) {
         return slug;

@@ -1,5 +1,6 @@
 //! Link targets (spec 5.1-5.3): text to [`Target`] with all aliases, and back. What exists is checked elsewhere.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use crate::spec::{Fragment, PlanPart, Reference, Target};
@@ -58,6 +59,9 @@ pub fn link_target(target: &Target) -> String {
 
 /// Whether what a reference means was listed as no longer relevant, itself or as a part of what was (spec 5.10).
 pub fn is_restricted(target: &Target, listed: &BTreeSet<String>) -> bool {
+    if listed.is_empty() {
+        return false;
+    }
     let holds = |target: &Target| listed.contains(&link_target(target));
     holds(target) || target.whole().is_some_and(|whole| holds(&whole))
 }
@@ -80,14 +84,14 @@ fn keyword(text: &str) -> Option<Target> {
         Some((head, fragment)) => (head, Some(fragment)),
         None => (bare, None),
     };
-    match head.to_ascii_lowercase().as_str() {
-        "project_description" | "project-description" if fragment.is_none() => Some(Target::ProjectDescription),
-        "current_file" | "current-file" => match fragment.map(fragment_of).transpose() {
-            Ok(part) => Some(Target::CurrentFile(part)),
-            Err(_) => None,
-        },
-        _ => None,
+    let is = |names: [&str; 2]| names.iter().any(|name| head.eq_ignore_ascii_case(name));
+    if fragment.is_none() && is(["project_description", "project-description"]) {
+        return Some(Target::ProjectDescription);
     }
+    if is(["current_file", "current-file"]) {
+        return fragment.map(fragment_of).transpose().ok().map(Target::CurrentFile);
+    }
+    None
 }
 
 /// `#x`: a section of the plan, a task's output, or else a heading of the prompt.
@@ -186,6 +190,9 @@ fn path(written: &str) -> Result<Target, TargetFault> {
 
 /// Without `.` components and doubled separators; a leading `/` stays.
 fn normal(path: &str) -> String {
+    if !path.split('/').any(|part| part.is_empty() || part == ".") {
+        return path.to_owned();
+    }
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
     let joined = parts.join("/");
     if path.starts_with('/') { format!("/{joined}") } else { joined }
@@ -197,7 +204,7 @@ fn is_glob(path: &str) -> bool {
             .and_then(|(_, rest)| rest.split_once(close))
             .is_some_and(|(inner, _)| needs.is_empty() || inner.contains(needs))
     };
-    path.contains(['*', '?']) || between('[', ']', "") || between('{', '}', ",")
+    path.bytes().any(|byte| matches!(byte, b'*' | b'?')) || between('[', ']', "") || between('{', '}', ",")
 }
 
 /// A fragment as written behind `#` (spec 5.3).
@@ -225,7 +232,10 @@ fn line_range(text: &str) -> Option<(u32, u32)> {
 }
 
 /// Percent-decoded once; what is not valid stays as written.
-fn decode(text: &str) -> String {
+fn decode(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -242,10 +252,13 @@ fn decode(text: &str) -> String {
             }
         }
     }
-    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
+    String::from_utf8(out).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 
 fn encode(text: &str) -> String {
+    if text.is_ascii() && !text.bytes().any(|byte| b" ()<>*?[]{}%#\\\"`\n\t".contains(&byte)) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -253,7 +266,9 @@ fn encode(text: &str) -> String {
             | '\t' => {
                 out.push_str(&format!("%{:02X}", u32::from(c)));
             }
-            c => out.push(c),
+            c if c.is_ascii() || c.is_alphanumeric() => out.push(c),
+            // Reading straightens quotes and blanks that are no plain ones; a target holds them all the same.
+            c => c.encode_utf8(&mut [0; 4]).bytes().for_each(|byte| out.push_str(&format!("%{byte:02X}"))),
         }
     }
     out

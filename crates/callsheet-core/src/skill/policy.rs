@@ -52,6 +52,7 @@ pub(super) fn derive(header: &Header, form: SkillForm, text: &str, context: Skil
         hash: Some(BlobId::of(text.as_bytes())),
         tools: header.tools.clone(),
         model: header.model.clone(),
+        fallbacks: Vec::new(),
         execute_combined: header.execute_combined,
         mode,
         refine: header.refine,

@@ -54,6 +54,9 @@ pub struct SkillPolicy {
     pub tools: Vec<String>,
     /// `PROVIDER/MODEL` the skill asks for.
     pub model: Option<String>,
+    /// Models for when that one cannot be used or reached, in their order (spec "Templates" 1, 2).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallbacks: Vec<String>,
     /// One execution run with all tool outputs instead of one per call (spec 10.1).
     pub execute_combined: bool,
     /// Execution mode.

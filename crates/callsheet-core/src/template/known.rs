@@ -22,6 +22,14 @@ pub struct Known<'a> {
     pub exists: Option<&'a dyn Fn(&str) -> bool>,
 }
 
+/// Beginnings of names of models that no provider serves: a file of weights, a script.
+const LOCAL: [&str; 2] = ["embedded:", "scripted:"];
+
+/// Whether the name of a model says where it is served; another is looked for with each provider.
+pub fn names_its_provider(model: &str) -> bool {
+    model.contains('/') || LOCAL.iter().any(|local| model.starts_with(local))
+}
+
 /// What is known of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::template) enum ModelFact {
@@ -37,6 +45,9 @@ impl Known<'_> {
         let models = self.models.as_ref()?;
         if models.contains(id) {
             return Some(ModelFact::Listed);
+        }
+        if LOCAL.iter().any(|local| id.starts_with(local)) {
+            return Some(ModelFact::Open);
         }
         let providers = self.providers.iter().flatten();
         let own = id.split_once('/').and_then(|(prefix, _)| self.providers.as_ref()?.get(prefix).copied());

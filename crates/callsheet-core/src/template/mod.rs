@@ -28,7 +28,7 @@ pub use choose::{Automatic, Choice, choose_automatically, choose_for_subtask};
 pub use from_sheet::{lower_sheet, sheet_template};
 pub use grammar::{issue_schema, json_schema, xml_schema};
 pub use issue::{Code, Issue, Related, Severity};
-pub use known::{FindSchema, Known};
+pub use known::{FindSchema, Known, names_its_provider};
 pub use matching::{Match, Parts, Query, match_templates, tokens};
 pub use place::{Bytes, Lines, Place, Spot};
 pub use print::{Printed, print_templates};

@@ -2,7 +2,8 @@
 //!
 //! `fixtures/book/<phase>/<request>.case` holds header lines `key: value`, an empty line, and the list of the run in the
 //! form of a sheet. Keys: `world`, `part` (`seen` or `held-out`), `request`, `skill` (one a line, in place of the
-//! bundled ones), `done`, `failed`, `current` (slugs of the list), `shown` (paths), `taken` (ids of earlier calls).
+//! bundled ones), `done`, `failed`, `current` (slugs of the list), `shown` (paths), `written`
+//! (paths of new files of earlier tasks), `taken` (ids of earlier calls).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -52,7 +53,8 @@ impl Case {
             header,
             sheet: sheet.to_owned(),
         };
-        let world = World::load(case.get("world").next().expect("world"));
+        let mut world = World::load(case.get("world").next().expect("world"));
+        case.get("written").for_each(|path| world.add(path));
         let held_out = case.get("part").next() == Some("held-out");
         let taken_ids = case.get("taken").map(str::to_owned).collect();
         (case.world, case.held_out, case.taken_ids) = (world, held_out, taken_ids);
@@ -73,6 +75,7 @@ impl Case {
         let mut catalog: Vec<Skill> = self.get("skill").map(named_skill).collect();
         if catalog.is_empty() {
             catalog = bundled(&tools);
+            catalog.extend(templates());
         }
         catalog.sort_by(|a, b| a.name.cmp(&b.name));
         let mut context = ReadContext {
@@ -151,6 +154,23 @@ fn bundled(tools: &[ToolSpec]) -> Vec<Skill> {
             read_skill(&SkillFile { form: SkillForm::SingleFile, stem, source, text }, context)
                 .0
                 .expect("a sound skill")
+        })
+        .collect()
+}
+
+/// The bundled templates, which stand in the catalog beside the skills.
+fn templates() -> Vec<Skill> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../templates");
+    let files = fs::read_dir(folder).expect("templates").map(|entry| entry.expect("entry").path());
+    files
+        .filter(|path| path.extension().is_some_and(|ending| ending == "xml"))
+        .map(|path| path.file_stem().and_then(|stem| stem.to_str()).expect("a name").to_owned())
+        .filter(|name| !matches!(name.as_str(), "default_atomic" | "match_files"))
+        .map(|name| {
+            let mut skill = named_skill(&name);
+            skill.policy.mode = SkillMode::Template;
+            skill.policy.tools = vec![name];
+            skill
         })
         .collect()
 }

@@ -12,6 +12,8 @@ use callsheet_core::spec::{Fragment, tokens};
 /// The files of a project, by path.
 #[derive(Clone, Debug, Default)]
 pub struct World {
+    /// Where the prompts say that the project is.
+    root: String,
     files: BTreeMap<String, String>,
     folders: BTreeSet<String>,
 }
@@ -20,7 +22,7 @@ impl World {
     /// Loads `fixtures/book/world/NAME`.
     pub fn load(name: &str) -> Self {
         let root = super::folder().join("world").join(name);
-        let mut world = Self::default();
+        let mut world = Self { root: format!("/srv/{name}"), ..Self::default() };
         world.walk(&root, "");
         assert!(!world.files.is_empty(), "no project {name}");
         world
@@ -39,6 +41,11 @@ impl World {
         }
     }
 
+    /// A file that an earlier task wrote.
+    pub fn add(&mut self, path: &str) {
+        self.files.insert(path.to_owned(), String::new());
+    }
+
     /// The text of a file.
     pub fn text(&self, path: &str) -> Option<&str> {
         self.files.get(path).map(String::as_str)
@@ -47,6 +54,17 @@ impl World {
     /// What the shell answers.
     pub fn answer(&self, lookup: &Lookup) -> Answer {
         match lookup {
+            Lookup::Path { path, fragment } if self.inside(path).is_some() => {
+                match self.path(self.inside(path).unwrap_or_default(), fragment.as_ref()) {
+                    Answer::Missing(_) => Answer::Missing(Candidates::default()),
+                    found => found,
+                }
+            }
+            Lookup::Content(path) if self.inside(path).is_some() => {
+                let path = self.inside(path).unwrap_or_default();
+                let found = self.missing(&format!("/{path}"), true);
+                self.text(path).map_or(found, |text| Answer::Content(text.to_owned()))
+            }
             Lookup::Path { path, fragment } => self.path(path, fragment.as_ref()),
             Lookup::Content(path) => match plain(path).and_then(|path| self.text(&path).map(str::to_owned)) {
                 Some(text) if !path.starts_with('/') => Answer::Content(text),
@@ -58,6 +76,12 @@ impl World {
             }
             Lookup::Symbols(_) => Answer::NoSymbols,
         }
+    }
+
+    /// The path in the project of one that is written from the root.
+    fn inside<'a>(&self, path: &'a str) -> Option<&'a str> {
+        let rest = path.strip_prefix(&self.root)?;
+        if rest.is_empty() { Some(".") } else { rest.strip_prefix('/') }
     }
 
     fn path(&self, path: &str, fragment: Option<&Fragment>) -> Answer {

@@ -337,5 +337,6 @@ pub const CONTENT: &[&str] = &[
     "stale-lines",
     "link-broken",
     "self-link",
+    "call-path-missing",
     "reference-restricted",
 ];

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
 use callsheet_core::evaluate::{Said, evaluate, read_turn, result_of_run};
-use callsheet_core::memory::{Found, SeekRequest, relevant_context};
+use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
     Answer, CallFault, CallKey, ChangeSet, EffectKey, Entry, Event, Fact, Plan, ResultParts, Retrieval, StopReason,
     ToolPolicy, ToolRecord, Tree, Usage, VERSION,
@@ -26,6 +26,8 @@ pub struct Script {
     lookups: BTreeMap<String, VecDeque<String>>,
     index: Vec<(String, String)>,
     answers: VecDeque<String>,
+    /// How often the run is taken up again after it has ended.
+    resumes: usize,
 }
 
 impl Script {
@@ -54,6 +56,7 @@ impl Script {
                         let value: Value = serde_json::from_str(value.trim()).expect("JSON");
                         match key.trim() {
                             "files" => script.tree.files = serde_json::from_value(value).expect("paths"),
+                            "matcher" => script.tree.matcher = value.as_str().map(str::to_owned),
                             "text" => script.tree.text = value.as_str().expect("text").to_owned(),
                             "jobs" => script.settings.jobs = u32::try_from(value.as_u64().unwrap()).unwrap(),
                             key => drop(script.tree.variables.insert(key.to_owned(), value)),
@@ -64,6 +67,7 @@ impl Script {
                 "process" => script.processes.entry(name.to_owned()).or_default().push_back(body.trim().to_owned()),
                 "lookup" => script.lookups.entry(name.to_owned()).or_default().push_back(body.trim().to_owned()),
                 "index" => script.index.push((name.to_owned(), body.to_owned())),
+                "resume" => script.resumes += 1,
                 "answer" => script.answers.push_back(body.trim().to_owned()),
                 other => panic!("section {other}"),
             }
@@ -171,13 +175,17 @@ impl Player {
 
     fn begin(&mut self) {
         let policy = |effect, repeat| ToolPolicy { effect, repeat, exclusive: false };
-        let tools = BTreeMap::from([
+        let mut tools = BTreeMap::from([
             ("read_file".to_owned(), policy(ToolEffect::Read, RepeatClass::Read)),
             ("ask_user".to_owned(), policy(ToolEffect::Read, RepeatClass::Read)),
             ("write_file".to_owned(), policy(ToolEffect::Write, RepeatClass::Idempotent)),
             ("script".to_owned(), policy(ToolEffect::Execute, RepeatClass::Once)),
+            ("script_read".to_owned(), policy(ToolEffect::Read, RepeatClass::Read)),
             ("spawn_subtask".to_owned(), policy(ToolEffect::Read, RepeatClass::Read)),
         ]);
+        if self.script.tree.variables.contains_key("without_sandbox") {
+            tools.remove("script_read");
+        }
         let name = self.script.tree.entry.clone();
         let entry = Entry::Template { name: name.clone(), prompt: format!("run {name}") };
         let settings = self.script.settings.clone();
@@ -193,6 +201,12 @@ impl Player {
                 self.crash();
             }
             let owed = self.run.outstanding();
+            if let Some(outcome) = self.run.outcome().filter(|_| self.script.resumes > 0) {
+                self.script.resumes -= 1;
+                let _ = writeln!(self.out, "→ ended {outcome:?}, taken up again");
+                self.happens(Event::RunResumed { settings: self.script.settings.clone() });
+                continue;
+            }
             if self.run.outcome().is_some() || owed.is_empty() {
                 break;
             }
@@ -237,10 +251,7 @@ impl Player {
         self.run.apply(&fact).unwrap_or_else(|reject| panic!("{reject}: {text}"));
         assert!(self.run.is_settled(), "after {text}");
         self.log.push(fact);
-        let writers = self
-            .run
-            .tasks()
-            .filter(|task| task.state == State::Running && (task.writer.is_some() || task.is_process()));
+        let writers = self.run.tasks().filter(|task| task.state == State::Running && self.run.can_write(task));
         self.most_writers = self.most_writers.max(writers.count());
     }
 
@@ -279,7 +290,11 @@ impl Player {
             }
             Effect::ReadReply(asked) => self.read(asked),
             Effect::RunTool { task, run, call, .. } => {
-                let shown = if call.name == "script" { call.arguments["argv"].clone() } else { call.arguments.clone() };
+                let shown = if call.name.starts_with("script") {
+                    call.arguments["argv"].clone()
+                } else {
+                    call.arguments.clone()
+                };
                 self.tell(effect.key(), &format!("→ {} of {task}: {shown}", call.name));
                 self.starts(effect);
                 let given = self.script.processes.get_mut(task.as_str()).and_then(VecDeque::pop_front);
@@ -351,6 +366,10 @@ impl Player {
             (found.related, found.items) = (answer.matches, answer.items);
             empty |= answer.empty_index;
         }
+        if request.about {
+            let of = |file: &FileMatch| self.script.index.iter().find(|(path, _)| *path == file.0).cloned();
+            found.about = found.described.iter().chain(&found.related).filter_map(of).collect();
+        }
         (Retrieval::Found(self.keep(serde_json::to_vec(&found).unwrap())), empty)
     }
 
@@ -367,6 +386,12 @@ impl Player {
         let given = self.script.replies.get(task.as_str()).and_then(|replies| replies.get(turn)).cloned();
         let given = given.or_else(|| any(turn));
         let text = given.unwrap_or_else(|| format!("done {task}"));
+        // Before the first resume no provider is there.
+        let text = match text.strip_prefix("away, then:") {
+            Some(_) if self.script.resumes > 0 => "fault: communication".to_owned(),
+            Some(text) => text.trim().to_owned(),
+            None => text,
+        };
         if let Some(fault) = text.strip_prefix("fault:") {
             let fault = match fault.trim() {
                 "communication" => CallFault::Communication,

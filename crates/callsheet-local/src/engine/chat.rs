@@ -73,10 +73,10 @@ fn turns(request: &ModelRequest) -> Vec<(&'static str, String)> {
     turns
 }
 
-/// Calls in the wire format of spec 3.7, which is what such a model writes itself.
+/// Calls in the wire format of spec 3.7, which is what such a model writes itself: what it wrote is not said twice.
 fn with_calls(text: &str, calls: &[ToolCall]) -> String {
     let mut out = text.trim_end().to_owned();
-    if calls.is_empty() {
+    if calls.is_empty() || out.to_lowercase().contains("## tool calls") {
         return out;
     }
     out.push_str(if out.is_empty() { "## Tool Calls" } else { "\n## Tool Calls" });

@@ -199,6 +199,15 @@ fn calls_of_an_earlier_turn_are_shown_in_the_wire_format() {
     let text = String::from_utf8(loaded.model.vocab().detokenize(&tokens, false, true)).unwrap();
     let shown = "## Tool Calls\n```json\n{\"name\":\"now\",\"id\":\"now-1\",\"arguments\":{}}\n```";
     assert!(text.contains(shown) && text.contains("noon\n\nSo?"), "{text}");
+    // A model without tool calling wrote them into its text.
+    if let Some(Message::Assistant { text, .. }) =
+        request.messages.iter_mut().find(|one| matches!(one, Message::Assistant { .. }))
+    {
+        *text = format!("I look.\n{shown}");
+    }
+    let tokens = chat::tokens(&loaded.model, &request).unwrap();
+    let text = String::from_utf8(loaded.model.vocab().detokenize(&tokens, false, true)).unwrap();
+    assert_eq!(text.matches("## Tool Calls").count(), 1, "{text}");
 }
 
 #[test]

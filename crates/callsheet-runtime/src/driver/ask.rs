@@ -1,6 +1,7 @@
 //! One model call: the prompt is put together, a slot taken, the request sent with the retries of spec 12.1, and the
 //! reply recorded before anything acts on it.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,35 +11,70 @@ use callsheet_core::run::{Asked, Run};
 use crate::edge::{Patience, jitter, send};
 use crate::ports::{Model, ModelFault, ModelReply, ModelRequest, Signal};
 
-use super::assemble::{self, PromptRecord};
+use super::assemble::{self, Parts, PromptRecord};
 use super::work::{Landed, Outcome, Work, ready};
 use super::{DriveFault, World, constraint};
 
 pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
     let wish = asked.key.task.as_ref().and_then(|slug| run.task(slug)).and_then(|task| task.skill.as_ref());
-    let model = match work.world.models.model(asked.key.phase, wish.and_then(|skill| skill.model.as_deref())) {
-        Ok(model) => model,
+    let wishes: Vec<&str> =
+        wish.iter().flat_map(|skill| skill.model.iter().chain(&skill.fallbacks)).map(String::as_str).collect();
+    let models = match work.world.models.models(asked.key.phase, &wishes) {
+        Ok(models) => models,
         Err(fault) => return ready(Ok(vec![failed(asked.key, &fault, 0)])),
     };
-    let parts = match assemble::gather(&work.world, run, &asked, &*model) {
-        Ok(parts) => parts,
+    // What a prompt holds depends on the window and the abilities of the model that reads it.
+    let prepared = models.into_iter().map(|model| Ok((assemble::gather(&work.world, run, &asked, &*model)?, model)));
+    let prepared: VecDeque<(Parts, Arc<dyn Model>)> = match prepared.collect::<Result<_, DriveFault>>() {
+        Ok(prepared) => prepared,
         Err(fault) => return ready(Err(fault)),
     };
     let patience = Patience { sends: run.settings().comm_tries.max(1), ..Patience::default() };
     let max_bytes = run.settings().limits.max_output_bytes;
     let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
     Box::pin(async move {
-        let prompt = match parts.render(&work).await {
-            Ok(prompt) => prompt,
-            Err(fault) => return Ok(Landed::Facts(vec![failed(asked.key, &fault, 0)])),
-        };
-        let Some(slot) = work.world.slots.acquire(&model.info().provider, &work.cancel).await else {
-            return Ok(Landed::Facts(vec![failed(asked.key, &ModelFault::Cancelled, 0)]));
-        };
-        let event = call(&work, &asked, &prompt, &model, &patience, max_bytes).await;
-        drop(slot);
-        event.map(|event| Landed::Facts(vec![event]))
+        let event = first_that_answers(&work, &asked, prepared, &patience, max_bytes).await?;
+        Ok(Landed::Facts(vec![event]))
     })
+}
+
+/// Asks the models in their order until one of them can be used and reached; the last one's failure is that of the call.
+async fn first_that_answers(
+    work: &Work,
+    asked: &Asked,
+    mut prepared: VecDeque<(Parts, Arc<dyn Model>)>,
+    patience: &Patience,
+    max_bytes: usize,
+) -> Result<Event, DriveFault> {
+    let mut asked = asked.clone();
+    let (mut sends_before, deadline_ms, begun) = (0_u32, asked.deadline_ms, work.world.clock.now_ms());
+    let mut event = failed(asked.key.clone(), &ModelFault::Cancelled, 0);
+    while let Some((parts, model)) = prepared.pop_front() {
+        asked.deadline_ms = deadline_ms.saturating_sub(work.world.clock.now_ms().saturating_sub(begun));
+        event = match parts.render(work).await {
+            Ok(prompt) => match work.world.slots.acquire(&model.info().provider, &work.cancel).await {
+                Some(_slot) => call(work, &asked, &prompt, &model, patience, max_bytes).await?,
+                None => failed(asked.key.clone(), &ModelFault::Cancelled, 0),
+            },
+            Err(fault) => failed(asked.key.clone(), &fault, 0),
+        };
+        if let Event::CallFailed { sends, .. } | Event::ReplyReceived { sends, .. } = &mut event {
+            *sends = sends.saturating_add(sends_before);
+            sends_before = *sends;
+        }
+        match (&event, prepared.front()) {
+            (Event::CallFailed { fault, message, .. }, Some((_, next))) if is_of_the_model(fault) => {
+                work.world.notice(&format!("{}: {message}; asking {}", model.info().id, next.info().id));
+            }
+            _ => break,
+        }
+    }
+    Ok(event)
+}
+
+/// Another model may be asked after it.
+fn is_of_the_model(fault: &CallFault) -> bool {
+    matches!(fault, CallFault::Communication | CallFault::Configuration)
 }
 
 /// Sends with patience. The time of the call covers all sends.

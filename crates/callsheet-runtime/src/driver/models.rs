@@ -13,4 +13,10 @@ pub trait ModelSource: Send + Sync {
     /// # Errors
     /// `ModelFault::Configuration` with advice if there is none.
     fn model(&self, phase: Phase, wish: Option<&str>) -> Result<Arc<dyn Model>, ModelFault>;
+
+    /// Those of `wishes` that can be used, in their order; the model of the phase if there is none.
+    ///
+    /// # Errors
+    /// `ModelFault::Configuration` with advice if there is no model at all.
+    fn models(&self, phase: Phase, wishes: &[&str]) -> Result<Vec<Arc<dyn Model>>, ModelFault>;
 }

@@ -2,7 +2,7 @@
 //! is found is looked at here, on the handler's side: memory never opens a file, and no entry of it is trusted for what
 //! a file holds.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -63,6 +63,7 @@ struct Sought {
 
 async fn seek(work: &Work, request: SeekRequest) -> Result<Sought, DriveFault> {
     let mut sought = Sought::default();
+    let mut about: BTreeMap<String, String> = BTreeMap::new();
     if !request.command.is_empty() {
         match printed(work, &request.command).await? {
             Ok((paths, warnings)) => {
@@ -76,7 +77,9 @@ async fn seek(work: &Work, request: SeekRequest) -> Result<Sought, DriveFault> {
         match look_up(work, query).await {
             Ok(answer) => {
                 sought.empty_index |= answer.empty_index;
-                sought.found.described = known_files(work, answer, &mut sought.found.warnings).await?.0;
+                let files = known_files(work, answer, &mut sought.found.warnings).await?;
+                sought.found.described = files.kept;
+                about.extend(files.about);
             }
             Err(fault) => sought.fault = Some(fault),
         }
@@ -86,11 +89,15 @@ async fn seek(work: &Work, request: SeekRequest) -> Result<Sought, DriveFault> {
             Ok(answer) => {
                 sought.empty_index |= answer.empty_index;
                 sought.found.items = answer.items.clone();
-                let (files, context) = known_files(work, answer, &mut sought.found.warnings).await?;
-                (sought.found.related, sought.found.context) = (files, context);
+                let files = known_files(work, answer, &mut sought.found.warnings).await?;
+                (sought.found.related, sought.found.context) = (files.kept, files.context);
+                about.extend(files.about);
             }
             Err(fault) => sought.fault = Some(fault),
         }
+    }
+    if request.about {
+        sought.found.about = about.into_iter().collect();
     }
     Ok(sought)
 }
@@ -103,35 +110,41 @@ async fn look_up(work: &Work, query: ContextQuery) -> Result<RelevantContext, Me
     }
 }
 
+/// Matches that hold.
+#[derive(Default)]
+struct Files {
+    kept: Vec<FileMatch>,
+    /// Metadata by path.
+    about: Vec<(String, String)>,
+    context: String,
+}
+
 /// The matches as the project names them. One that is not in the index is dropped: a base name never stands for
 /// another file. One whose file is gone or lies outside is dropped, one whose file changed is kept; each is told.
-async fn known_files(
-    work: &Work,
-    answer: RelevantContext,
-    warnings: &mut Vec<String>,
-) -> Result<(Vec<FileMatch>, String), DriveFault> {
+async fn known_files(work: &Work, answer: RelevantContext, warnings: &mut Vec<String>) -> Result<Files, DriveFault> {
     let world = Arc::clone(&work.world);
     let looked = tokio::task::spawn_blocking(move || {
         let mut told = answer.warnings;
-        let mut kept = Vec::new();
+        let mut files = Files { context: answer.context, ..Files::default() };
         for FileMatch(path, why) in answer.matches {
             match look_at(&world, &path) {
-                Ok((shown, warning)) => {
+                Ok((shown, about, warning)) => {
                     told.extend(warning);
-                    kept.push(FileMatch(shown, why));
+                    files.about.push((shown.clone(), about));
+                    files.kept.push(FileMatch(shown, why));
                 }
                 Err(warning) => told.push(warning),
             }
         }
-        (kept, answer.context, told)
+        (files, told)
     });
-    let (kept, context, told) = looked.await.map_err(DriveFault::defect)?;
+    let (files, told) = looked.await.map_err(DriveFault::defect)?;
     warnings.extend(told);
-    Ok((kept, context))
+    Ok(files)
 }
 
-/// The path of an indexed file in the project, with what is to be told of it; or why it is dropped.
-fn look_at(world: &World, path: &str) -> Result<(String, Option<String>), String> {
+/// The path of an indexed file in the project, its metadata, and what is to be told of it; or why it is dropped.
+fn look_at(world: &World, path: &str) -> Result<(String, String, Option<String>), String> {
     let entry = match world.index.entry(path) {
         Ok(Some(entry)) => entry,
         Ok(None) => return Err(format!("{path} is not in the index and was left out")),
@@ -141,10 +154,10 @@ fn look_at(world: &World, path: &str) -> Result<(String, Option<String>), String
     let located = world.workspace.locate(path).map_err(|fault| format!("the index is out of date: {fault}"))?;
     let shown = located.path().to_owned();
     match is_current(&world.workspace, &entry) {
-        Some(true) => Ok((shown, None)),
+        Some(true) => Ok((shown, entry.text, None)),
         Some(false) => {
             let warning = format!("{shown} was changed since it was indexed: `callsheet index` brings it up to date");
-            Ok((shown, Some(warning)))
+            Ok((shown, entry.text, Some(warning)))
         }
         None => Err(format!("the index is out of date: {shown} cannot be read")),
     }

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use callsheet_core::evaluate::result_of_run;
-use callsheet_core::record::{Entry, Event, Outcome as RunOutcome, ResultParts, ToolRecord, Tree};
+use callsheet_core::record::{Entry, Event, Outcome as RunOutcome, ResultParts, Spending, ToolRecord, Tree};
 use callsheet_core::reply::task::document_headings;
 use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::spec::{BlobId, ExecRunId, RunId, Settings, Target, ToolCall, tokens};
@@ -52,7 +52,7 @@ pub(super) fn run(work: &Work, run: &Run, owner: &TaskRun, exec: &ExecRunId, cal
     let tree = match bound(&offer.tree, owner, call) {
         Ok(tree) => tree,
         Err(reason) => {
-            let Landed::Facts(events) = landed(failed(reason), 0) else { return None };
+            let Landed::Facts(events) = landed(failed(reason, Spending::default()), 0) else { return None };
             return Some(ready(Ok(events)));
         }
     };
@@ -143,26 +143,26 @@ async fn inside(
     let is_template = |run: &Run| matches!(run.entry(), Some(Entry::Template { .. }));
     if let Some(done) = known.as_ref().filter(|run| is_template(run) && run.outcome() == Some(RunOutcome::Complete)) {
         // An earlier process finished it and did not come to say so.
-        return recorded(&*store, result_of_run(done, &values), &inner);
+        return recorded(&*store, result_of_run(done, &values), done, &inner);
     }
     let session = match known.filter(|run| run.id().is_some()) {
         Some(_) => reopen(&world, &inner, TakeUp::Resume, |_| settings)?,
         None => begin(&world, &inner, EntrySpec::Template { tree, prompt }, settings)?,
     };
     let (_, run) = drive_and_look(world, session, stop).await?;
-    recorded(&*store, result_of_run(&run, &values), &inner)
+    recorded(&*store, result_of_run(&run, &values), &run, &inner)
 }
 
 /// Document and summary of a result (spec 16).
-fn recorded(store: &dyn Store, result: Option<TaskResult>, inner: &RunId) -> Result<ToolRecord, DriveFault> {
+fn recorded(store: &dyn Store, result: Option<TaskResult>, run: &Run, inner: &RunId) -> Result<ToolRecord, DriveFault> {
+    let spent = run.totals().spending();
     let Some(result) = result else {
-        return Ok(failed(format!(
-            "the run {inner} of the template has not ended; `callsheet resume {inner}` goes on"
-        )));
+        let reason = format!("the run {inner} of the template has not ended; `callsheet resume {inner}` goes on");
+        return Ok(failed(reason, spent));
     };
     if result.status != ReturnStatus::Complete {
         let message = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
-        return Ok(failed(message));
+        return Ok(failed(message, spent));
     }
     let summary = result.notes.summary.clone().filter(|summary| !summary.trim().is_empty());
     let summary = summary.unwrap_or_else(|| first_paragraph(&result.content));
@@ -173,11 +173,11 @@ fn recorded(store: &dyn Store, result: Option<TaskResult>, inner: &RunId) -> Res
         document: Some(store.stage_blob(result.content.into_bytes())),
         ..ResultParts::default()
     };
-    Ok(ToolRecord::Result { result: Box::new(parts), failed: None })
+    Ok(ToolRecord::Result { result: Box::new(parts), failed: None, spent })
 }
 
-fn failed(reason: String) -> ToolRecord {
-    ToolRecord::Result { result: Box::default(), failed: Some(reason) }
+fn failed(reason: String, spent: Spending) -> ToolRecord {
+    ToolRecord::Result { result: Box::default(), failed: Some(reason), spent }
 }
 
 fn first_paragraph(text: &str) -> String {

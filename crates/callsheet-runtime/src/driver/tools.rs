@@ -8,7 +8,7 @@ use callsheet_core::record::{Event, ToolRecord};
 use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::spec::{ExecRunId, SkillMode, Slug, ToolCall};
 
-use crate::ports::{ToolContext, ToolFault, ToolOutcome};
+use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 
 use super::work::{Landed, Outcome, Work, ready};
 use super::{DriveFault, read};
@@ -25,10 +25,7 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
     }
     let shown = read::shown(&work.world, run, task, exec);
     let refusal = refusal(&work, owner, &call);
-    let tool = match &work.world.process_tool {
-        Some(tool) if owner.is_process() && tool.spec().name == call.name => Some(Arc::clone(tool)),
-        _ => work.world.tools.get(&call.name).map(Arc::clone),
-    };
+    let tool = tool_of(&work, owner, &call);
     let limit = usize::try_from(run.settings().limits.max_output_bytes).unwrap_or(usize::MAX);
     let skill_dir = work.world.skill_dir(owner);
     let (task, exec) = (task.clone(), exec.clone());
@@ -73,11 +70,16 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
     })
 }
 
+/// The tool of a call: a process has its own.
+fn tool_of(work: &Work, owner: &TaskRun, call: &ToolCall) -> Option<Arc<dyn Tool>> {
+    let process = work.world.process_tools.iter().find(|tool| owner.is_process() && tool.spec().name == call.name);
+    process.or_else(|| work.world.tools.get(&call.name)).map(Arc::clone)
+}
+
 /// Why a call is refused at dispatch, in words for the model.
 fn refusal(work: &Work, owner: &TaskRun, call: &ToolCall) -> Option<String> {
     let allowed = owner.skill.as_ref().is_some_and(|skill| skill.tools.contains(&call.name));
     let disabled = work.world.disabled_tools.contains(&call.name);
-    let process = work.world.process_tool.as_ref().filter(|_| owner.is_process());
-    let known = work.world.tools.contains_key(&call.name) || process.is_some_and(|tool| tool.spec().name == call.name);
+    let known = tool_of(work, owner, call).is_some();
     (!allowed || disabled || !known).then(|| Note::ToolRefused.fill(&[("tool", &call.name)]))
 }

@@ -97,8 +97,8 @@ pub struct World {
     pub environment: Environment,
     /// The file a person has open.
     pub current_file: Option<CurrentFile>,
-    /// Starts the processes of templates; no model is offered it.
-    pub process_tool: Option<Arc<dyn Tool>>,
+    /// Start the processes of templates; no model is offered them.
+    pub process_tools: Vec<Arc<dyn Tool>>,
     /// Prints paths for `file_paths` by command; no model is offered it.
     pub path_command: Option<Arc<dyn Tool>>,
     /// Lookups.
@@ -147,7 +147,7 @@ impl World {
             templates: self.templates.clone(),
             environment: self.environment.clone(),
             current_file: self.current_file.clone(),
-            process_tool: self.process_tool.clone(),
+            process_tools: self.process_tools.clone(),
             path_command: self.path_command.clone(),
             memory: Arc::clone(&self.memory),
             index: Arc::clone(&self.index),
@@ -181,7 +181,7 @@ impl World {
 
     /// What the machine must know of the tools.
     pub fn tool_policies(&self) -> BTreeMap<String, ToolPolicy> {
-        let tools = self.tools.values().chain(&self.process_tool);
+        let tools = self.tools.values().chain(&self.process_tools);
         tools.map(|tool| (tool.spec().name.clone(), ToolPolicy::from(tool.spec()))).collect()
     }
 

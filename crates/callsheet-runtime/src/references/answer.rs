@@ -1,5 +1,7 @@
 //! Answering what reading must know of the project (the `Lookup` and `Answer` of core).
 
+use std::path::Path;
+
 use callsheet_core::reply::{Answer, Answers, Candidates, FileFacts, Lookup};
 use callsheet_core::spec::{Fragment, tokens};
 
@@ -190,6 +192,9 @@ impl Asked<'_> {
 fn without_slash(path: &str, lookup: &Lookup, workspace: &Workspace) -> Option<String> {
     let stripped = path.strip_prefix('/')?.trim_start_matches('/');
     if matches!(lookup, Lookup::Content(_)) {
+        // The whole path of a new file of the project means its path in the project.
+        let inside = Path::new(path).strip_prefix(workspace.root()).ok().and_then(Path::to_str);
+        let stripped = inside.filter(|inside| !inside.is_empty()).unwrap_or(stripped);
         let located = workspace.locate_writable(stripped).ok()?;
         let parent = stripped.trim_end_matches('/').rsplit_once('/').map_or(".", |(parent, _)| parent);
         let parent = workspace.locate(parent).ok()?;

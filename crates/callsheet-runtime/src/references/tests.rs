@@ -243,3 +243,21 @@ proptest::proptest! {
         proptest::prop_assert_eq!(plain(&code), plain(&content));
     }
 }
+
+/// covers: 4.4 path-leading-slash
+#[test]
+fn the_whole_path_of_a_new_file_means_its_path_in_the_project() {
+    let project = Project::with(&[("docs/a.md", "A.\n")]);
+    let root = project.workspace.root().to_string_lossy().into_owned();
+    let inside = |path: &str| {
+        let lookup = Lookup::Content(format!("{root}/{path}"));
+        let disk = Disk { workspace: &project.workspace, outline: &NoOutline, large: &LargeFiles::default() };
+        match answer(std::slice::from_ref(&lookup), disk).remove(&lookup) {
+            Some(Answer::Missing(found)) => found.without_slash,
+            found => panic!("{path}: {found:?}"),
+        }
+    };
+    assert_eq!(inside("docs/new.md").as_deref(), Some("docs/new.md"));
+    assert_eq!(inside("new.md").as_deref(), Some("new.md"));
+    assert_eq!(inside("nowhere/new.md"), None, "its folder is not there");
+}

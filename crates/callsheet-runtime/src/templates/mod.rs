@@ -23,6 +23,7 @@ const BUILT_IN: &[(&str, &str)] = &[
     ("bundled: changelog.xml", include_str!("../../../../templates/changelog.xml")),
     ("bundled: default_atomic.xml", include_str!("../../../../templates/default_atomic.xml")),
     ("bundled: extract_data.xml", include_str!("../../../../templates/extract_data.xml")),
+    ("bundled: match_files.xml", include_str!("../../../../templates/match_files.xml")),
     ("bundled: review_diff.xml", include_str!("../../../../templates/review_diff.xml")),
     ("bundled: summarise_files.xml", include_str!("../../../../templates/summarise_files.xml")),
     ("bundled: tests_until_green.xml", include_str!("../../../../templates/tests_until_green.xml")),

@@ -14,6 +14,7 @@ use tokio::process::Command;
 use crate::common::{Stop, arguments, reading_tool, settle};
 use crate::run_command::process::{self, Bounds, NotRun};
 use crate::run_command::reason;
+use crate::run_command::sandbox::Confined;
 use crate::script::{inherited, report};
 
 use self::allowed::{GIT_VARIABLES, Refused, allowed};
@@ -55,7 +56,7 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
         timeout: context.timeout,
         cap: context.max_output_bytes,
         cancel: &context.cancel,
-        writable: vec!["/dev/null".into()],
+        confined: Confined::reading(None),
         stdin: None,
     };
     match process::run(command, bounds).await {

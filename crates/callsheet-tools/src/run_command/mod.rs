@@ -15,6 +15,7 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use self::process::{Bounds, End, Ended, NotRun};
+use self::sandbox::Confined;
 use crate::common::place::readable;
 use crate::common::words::say;
 use crate::common::{Stop, Ticket, arguments, settle, spec};
@@ -87,7 +88,7 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
         timeout,
         cap: context.max_output_bytes,
         cancel: &context.cancel,
-        writable: sandbox::writable(context.workspace.root()),
+        confined: Confined::to(context.workspace.root()),
         stdin: None,
     };
     match process::run(command, bounds).await {

@@ -1,7 +1,6 @@
 //! One process and all it starts: a group of its own, ended as a whole.
 
 use std::io;
-use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -14,7 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::sandbox;
+use super::sandbox::{self, Confined};
 use super::stream::Stream;
 
 /// Time between asking a group to end and ending it.
@@ -49,8 +48,8 @@ pub(crate) struct Bounds<'a> {
     /// Bytes kept of each stream.
     pub cap: usize,
     pub cancel: &'a CancellationToken,
-    /// Where it may write.
-    pub writable: Vec<PathBuf>,
+    /// What it may change.
+    pub confined: Confined,
     /// What it reads; `None`: nothing.
     pub stdin: Option<Vec<u8>>,
 }
@@ -68,7 +67,7 @@ pub(crate) async fn run(mut command: Command, bounds: Bounds<'_>) -> Result<Ende
     let stdin = if bounds.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     let started = Instant::now();
-    let Started { group, mut child } = spawn(command, bounds.writable).await?;
+    let Started { group, mut child } = spawn(command, bounds.confined).await?;
     let (stdout, stderr) = (Stream::new(bounds.cap), Stream::new(bounds.cap));
     let mut drains = JoinSet::new();
     if let (Some(mut sink), Some(bytes)) = (child.stdin.take(), bounds.stdin) {
@@ -103,14 +102,14 @@ struct Started {
 }
 
 /// Starts the command from a thread that is restricted first.
-async fn spawn(mut command: Command, writable: Vec<PathBuf>) -> Result<Started, NotRun> {
+async fn spawn(mut command: Command, confined: Confined) -> Result<Started, NotRun> {
     let (sender, receiver) = oneshot::channel();
     let runtime = Handle::current();
     std::thread::Builder::new()
         .name("sandbox".to_owned())
         .spawn(move || {
             let _entered = runtime.enter();
-            sandbox::restrict(&writable);
+            sandbox::restrict(&confined);
             let started = command.spawn().map(|child| Started { group: Group::of(&child), child });
             let _unclaimed = sender.send(started);
         })

@@ -1,4 +1,5 @@
-//! The sandbox of commands: writes only to the project, the temporary folder and `/dev/null`.
+//! The sandbox of commands: writes only to the project, the temporary folder and `/dev/null`; of those that only read,
+//! writes to a folder of their own and no connections.
 //!
 //! Landlock restricts a thread and whatever it starts. A command is therefore started from a thread of its own, which
 //! is restricted first and ends right after. Nothing has to happen between fork and exec, and no other thread of this
@@ -31,9 +32,8 @@ pub struct SandboxStatus {
 pub fn sandbox_status() -> &'static SandboxStatus {
     static STATUS: OnceLock<SandboxStatus> = OnceLock::new();
     STATUS.get_or_init(|| {
-        let writes = std::thread::spawn(|| system::restrict(&writable(Path::new("/nonexistent"))))
-            .join()
-            .unwrap_or(Enforcement::None);
+        let probe = || system::restrict(&Confined::to(Path::new("/nonexistent")));
+        let writes = std::thread::spawn(probe).join().unwrap_or(Enforcement::None);
         let temporary = std::env::temp_dir();
         let writing = match writes {
             Enforcement::Full => {
@@ -48,36 +48,79 @@ pub fn sandbox_status() -> &'static SandboxStatus {
                 "This system has no Landlock: commands can write wherever you can. Approve them one by one.".to_owned()
             }
         };
-        SandboxStatus { writes, text: format!("{writing} Reading files and the network are not restricted.") }
+        let reading = if can_only_read() {
+            "Scripts with effects=\"read\" can write nowhere and connect to nothing by TCP, and run unasked."
+        } else {
+            "Scripts with effects=\"read\" are asked for like those that write."
+        };
+        let text = format!("{writing} {reading} Reading files and, of other commands, the network are not restricted.");
+        SandboxStatus { writes, text }
     })
 }
 
-/// What a command may write to.
-pub(crate) fn writable(project: &Path) -> Vec<PathBuf> {
-    vec![project.to_path_buf(), std::env::temp_dir(), PathBuf::from("/dev/null")]
+/// Whether a command can be kept from changing any file. Probed with what must hold: an old kernel that lets files be
+/// cut or moved is not enough.
+pub(crate) fn can_only_read() -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    *CAN.get_or_init(|| std::thread::spawn(system::forbid_writing).join().unwrap_or(false))
 }
 
-/// Restricts the calling thread, and all it starts, to writing below `places`.
-pub(super) fn restrict(places: &[PathBuf]) -> Enforcement {
-    system::restrict(places)
+/// What a command may do besides reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Confined {
+    /// Where it may write.
+    writable: Vec<PathBuf>,
+    /// Whether it may connect and listen by TCP.
+    connects: bool,
+}
+
+impl Confined {
+    /// It may change the project and temporary files.
+    pub(crate) fn to(project: &Path) -> Self {
+        let writable = vec![project.to_path_buf(), std::env::temp_dir(), PathBuf::from(NULL)];
+        Self { writable, connects: true }
+    }
+
+    /// It may change nothing but its own temporary folder.
+    pub(crate) fn reading(own: Option<&Path>) -> Self {
+        let writable = own.into_iter().map(Path::to_path_buf).chain([PathBuf::from(NULL)]).collect();
+        Self { writable, connects: false }
+    }
+}
+
+const NULL: &str = "/dev/null";
+
+/// Restricts the calling thread, and all it starts.
+pub(super) fn restrict(confined: &Confined) -> Enforcement {
+    system::restrict(confined)
 }
 
 #[cfg(target_os = "linux")]
 mod system {
-    use std::path::PathBuf;
-
     use landlock::{
-        ABI, AccessFs, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError, RulesetStatus,
-        Scope, path_beneath_rules,
+        ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
+        RulesetError, RulesetStatus, Scope, path_beneath_rules,
     };
 
-    use super::Enforcement;
+    use super::{Confined, Enforcement};
 
     /// The newest rights that were tried with this code. Older kernels enforce what they know of them.
     const RIGHTS: ABI = ABI::V6;
 
-    pub(super) fn restrict(places: &[PathBuf]) -> Enforcement {
-        match try_restrict(places) {
+    /// The first rights without which files can still be moved or cut.
+    const NO_WRITING: ABI = ABI::V3;
+
+    pub(super) fn forbid_writing() -> bool {
+        let forbidden = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(AccessFs::from_write(NO_WRITING))
+            .and_then(Ruleset::create)
+            .and_then(|ruleset| ruleset.restrict_self());
+        forbidden.is_ok_and(|status| status.ruleset == RulesetStatus::FullyEnforced)
+    }
+
+    pub(super) fn restrict(confined: &Confined) -> Enforcement {
+        match try_restrict(confined) {
             Ok(RulesetStatus::FullyEnforced) => Enforcement::Full,
             Ok(RulesetStatus::PartiallyEnforced) => Enforcement::Partial,
             Ok(RulesetStatus::NotEnforced) => Enforcement::None,
@@ -88,27 +131,30 @@ mod system {
         }
     }
 
-    fn try_restrict(places: &[PathBuf]) -> Result<RulesetStatus, RulesetError> {
+    fn try_restrict(confined: &Confined) -> Result<RulesetStatus, RulesetError> {
         let write = AccessFs::from_write(RIGHTS);
-        let status = Ruleset::default()
+        let mut ruleset = Ruleset::default()
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(write)?
             // A command has no business ending processes that it did not start.
-            .scope(Scope::Signal)?
-            .create()?
-            .add_rules(path_beneath_rules(places, write))?
-            .restrict_self()?;
-        Ok(status.ruleset)
+            .scope(Scope::Signal)?;
+        if !confined.connects {
+            ruleset = ruleset.handle_access(AccessNet::from_all(RIGHTS))?;
+        }
+        let rules = path_beneath_rules(&confined.writable, write);
+        Ok(ruleset.create()?.add_rules(rules)?.restrict_self()?.ruleset)
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use std::path::PathBuf;
+    use super::{Confined, Enforcement};
 
-    use super::Enforcement;
+    pub(super) fn forbid_writing() -> bool {
+        false
+    }
 
-    pub(super) fn restrict(_places: &[PathBuf]) -> Enforcement {
+    pub(super) fn restrict(_confined: &Confined) -> Enforcement {
         Enforcement::None
     }
 }

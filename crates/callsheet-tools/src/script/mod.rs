@@ -1,10 +1,11 @@
 //! `script`: the processes of templates (spec "Templates" 8). No model is offered it; what starts is what an author wrote.
+//! `script_read` starts those with `effects="read"`, in a sandbox in which they can change nothing (spec "Templates" 2.2).
 
 use std::io::Write as _;
 use std::path::Path;
 
 use async_trait::async_trait;
-use callsheet_core::evaluate::{ProcessFile, ProcessReport, ProcessRequest};
+use callsheet_core::evaluate::{ProcessFile, ProcessReport, ProcessRequest, SCRIPT, SCRIPT_READ};
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_core::template::Inherit;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
@@ -14,7 +15,8 @@ use tokio::process::Command;
 use crate::common::words::say;
 use crate::common::{Stop, arguments, settle, spec};
 use crate::run_command::process::{self, Bounds, End, Ended, NotRun};
-use crate::run_command::{reason, sandbox};
+use crate::run_command::reason;
+use crate::run_command::sandbox::{self, Confined};
 
 /// Variables of the environment that a process sees unless its author wants others.
 const SAFE: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TERM", "TMPDIR"];
@@ -22,15 +24,25 @@ const SAFE_BEGINNING: &str = "LC_";
 
 /// The tool.
 #[derive(Debug)]
-pub struct Script(ToolSpec);
+pub struct Script {
+    spec: ToolSpec,
+    reads: bool,
+}
 
 impl Script {
-    /// The tool.
+    /// Processes that may change the project.
     pub fn new() -> Self {
         let classes = (ToolEffect::Execute, RepeatClass::Once);
-        let mut spec = spec("script", include_str!("description.md"), include_str!("schema.json"), classes);
+        let mut spec = spec(SCRIPT, include_str!("description.md"), include_str!("schema.json"), classes);
         spec.exclusive = true;
-        Self(spec)
+        Self { spec, reads: false }
+    }
+
+    /// Processes that only read. `None` where the system cannot hold them to it.
+    pub fn reading() -> Option<Self> {
+        let classes = (ToolEffect::Read, RepeatClass::Read);
+        let spec = spec(SCRIPT_READ, include_str!("description.md"), include_str!("schema.json"), classes);
+        sandbox::can_only_read().then_some(Self { spec, reads: true })
     }
 }
 
@@ -43,18 +55,18 @@ impl Default for Script {
 #[async_trait]
 impl Tool for Script {
     fn spec(&self) -> &ToolSpec {
-        &self.0
+        &self.spec
     }
 
     async fn run(&self, given: &Value, context: &ToolContext) -> Result<ToolOutcome, ToolFault> {
         if context.cancel.is_cancelled() {
             return Err(ToolFault::Cancelled);
         }
-        settle(run(given, context).await)
+        settle(run(given, context, self.reads).await)
     }
 }
 
-async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> {
+async fn run(given: &Value, context: &ToolContext, reads: bool) -> Result<ToolOutcome, Stop> {
     let request: ProcessRequest = arguments(given)?;
     let folder = tempfile::Builder::new().prefix("callsheet-").tempdir().map_err(|error| not_written(&error))?;
     let files = written(folder.path(), &request.files).map_err(|error| not_written(&error))?;
@@ -64,12 +76,19 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
     };
     let mut command = Command::new(program);
     command.args(rest).current_dir(context.workspace.root()).env_clear().envs(inherited(request.inherit));
+    let confined = if reads {
+        // Whoever wants a temporary file finds the one folder that takes it.
+        command.env("TMPDIR", folder.path());
+        Confined::reading(Some(folder.path()))
+    } else {
+        Confined::to(context.workspace.root())
+    };
     command.envs(request.variables);
     let bounds = Bounds {
         timeout: context.timeout,
         cap: context.max_output_bytes,
         cancel: &context.cancel,
-        writable: sandbox::writable(context.workspace.root()),
+        confined,
         stdin: request.stdin.map(String::into_bytes),
     };
     match process::run(command, bounds).await {

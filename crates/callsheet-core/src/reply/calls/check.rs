@@ -1,5 +1,6 @@
 //! Checking calls: the tool's name against the allow-list (spec 7.10), arguments against its schema, ids and repeats.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -53,6 +54,37 @@ impl Tools for CallRules<'_> {
 
     fn names(&self) -> Vec<String> {
         self.allowed.iter().filter(|name| self.spec(name).is_some()).cloned().collect()
+    }
+}
+
+/// The tools of some rules, which remember what keys were asked for: the same keys come in every call.
+pub(super) struct KnownTools<'a> {
+    rules: &'a CallRules<'a>,
+    keys: RefCell<BTreeMap<String, bool>>,
+}
+
+impl<'a> KnownTools<'a> {
+    pub(super) fn of(rules: &'a CallRules<'a>) -> Self {
+        Self { rules, keys: RefCell::default() }
+    }
+}
+
+impl Tools for KnownTools<'_> {
+    fn is_tool(&self, key: &str) -> bool {
+        if let Some(known) = self.keys.borrow().get(key) {
+            return *known;
+        }
+        let is_tool = self.rules.is_tool(key);
+        self.keys.borrow_mut().insert(key.to_owned(), is_tool);
+        is_tool
+    }
+
+    fn declares(&self, tool: &str, arguments: &Map<String, Value>) -> bool {
+        self.rules.declares(tool, arguments)
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.rules.names()
     }
 }
 
@@ -136,11 +168,13 @@ enum Refusal {
 pub(super) struct Checker<'a> {
     rules: &'a CallRules<'a>,
     schemas: BTreeMap<String, Schema>,
+    /// What written names mean, since the same come again and again.
+    tools: BTreeMap<String, Result<&'a ToolSpec, IssueCode>>,
 }
 
 impl<'a> Checker<'a> {
     pub(super) fn new(rules: &'a CallRules<'a>) -> Self {
-        Self { rules, schemas: BTreeMap::new() }
+        Self { rules, schemas: BTreeMap::new(), tools: BTreeMap::new() }
     }
 
     pub(super) fn check(&mut self, raw: RawCall, notes: &mut Notes) -> Option<Checked> {
@@ -185,12 +219,24 @@ impl<'a> Checker<'a> {
         Some(accept(fit, &reading.name, span, notes))
     }
 
+    fn tool(&mut self, written: &str) -> Result<&'a ToolSpec, IssueCode> {
+        if let Some(known) = self.tools.get(written) {
+            return *known;
+        }
+        let tool = resolve_tool(written, self.rules);
+        self.tools.insert(written.to_owned(), tool);
+        tool
+    }
+
     /// Whether tool and arguments of a reading hold.
     fn fit(&mut self, call: &Shaped) -> Result<Fit, Refusal> {
-        let tool = resolve_tool(&call.name, self.rules).map_err(Refusal::Tool)?;
+        let tool = self.tool(&call.name).map_err(Refusal::Tool)?;
         let (arguments, mends) =
             object(call.arguments.clone()).map_err(|(code, why)| Refusal::Object(code, tool.name.clone(), why))?;
-        let schema = self.schemas.entry(tool.name.clone()).or_insert_with(|| Schema::of(&tool.parameters));
+        if !self.schemas.contains_key(&tool.name) {
+            self.schemas.insert(tool.name.clone(), Schema::of(&tool.parameters));
+        }
+        let Some(schema) = self.schemas.get(&tool.name) else { return Err(Refusal::Tool(IssueCode::ToolUnknown)) };
         let (arguments, coerced) = match schema.fit(arguments) {
             Fitted::Valid(arguments) => (arguments, None),
             Fitted::Coerced { arguments, before, after, count } => (arguments, Some((before, after, count))),
@@ -265,10 +311,12 @@ pub(super) fn settle(checked: Vec<Checked>, taken: &BTreeSet<String>, notes: &mu
     for call in checked {
         let id = call.id.as_ref().and_then(Value::as_str).unwrap_or("").to_owned();
         let spec = ToolCall { name: call.name, id, arguments: call.arguments };
-        if seen.insert(super::canonical(&spec)) {
-            unique.push((spec, call.span));
+        let canonical = super::canonical(&spec);
+        if seen.contains(&canonical) {
+            notes.repair(RepairCode::CallDeduplicated, call.span, &canonical, "");
         } else {
-            notes.repair(RepairCode::CallDeduplicated, call.span, &super::canonical(&spec), "");
+            seen.insert(canonical);
+            unique.push((spec, call.span));
         }
     }
     // Ids that may stay are taken first, so that a filled one never displaces a written one.

@@ -10,8 +10,6 @@ mod source;
 pub use check::{CallRules, check_native, resolve_tool};
 pub use source::{BlockForm, CallBlock};
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
 
 use crate::spec::ToolCall;
@@ -22,10 +20,11 @@ use super::{IssueCode, Notes, Severity};
 /// the raw block it concerns.
 pub fn read_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Notes) -> Vec<ToolCall> {
     let mut checker = check::Checker::new(rules);
+    let tools = check::KnownTools::of(rules);
     let mut calls = Vec::new();
     for block in blocks {
         let mut inner = notes.fork();
-        let found = source::raw_calls(block, rules, &mut inner);
+        let found = source::raw_calls(block, &tools, &mut inner);
         let count = found.calls.len();
         let checked: Vec<_> = found.calls.into_iter().filter_map(|raw| checker.check(raw, &mut inner)).collect();
         match found.unless {
@@ -42,14 +41,14 @@ pub fn read_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Notes
 /// Reads the calls that a plan carries for a task. A bad call costs nothing but a refinement: it becomes the warning
 /// `call-dropped`, and none of the task's calls is kept, so that the task is refined (spec 3.4).
 pub fn read_plan_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Notes) -> Vec<ToolCall> {
+    if blocks.is_empty() {
+        return Vec::new();
+    }
     let mut inner = Notes::new(notes.phase(), false);
     let calls = read_calls(blocks, rules, &mut inner);
-    for repair in inner.repairs() {
-        notes.repair(repair.code, repair.span, &repair.before, &repair.after);
-    }
-    let mut dropped = false;
+    notes.repeat(&inner, |_| true);
+    let dropped = inner.errors() > 0;
     for issue in inner.issues().iter().filter(|issue| issue.severity == Severity::Error) {
-        dropped = true;
         let facts = [("reason", issue.what.as_str())];
         let mut warning = notes.issue(IssueCode::CallDropped, "", issue.place.span, &facts).warning();
         warning.place.item.clone_from(&issue.place.item);
@@ -61,7 +60,9 @@ pub fn read_plan_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut 
 
 /// Name and arguments in a form that is equal for equal calls whatever the order of keys (spec 10.7).
 pub fn canonical(call: &ToolCall) -> String {
-    let mut text = format!("{} ", call.name);
+    let mut text = String::with_capacity(call.name.len() + 64);
+    text.push_str(&call.name);
+    text.push(' ');
     write_sorted(&call.arguments, &mut text);
     text
 }
@@ -71,12 +72,13 @@ fn write_sorted(value: &Value, out: &mut String) {
     match value {
         Value::Object(map) => {
             out.push('{');
-            let keys: BTreeSet<&String> = map.keys().collect();
+            let mut keys: Vec<&String> = map.keys().collect();
+            keys.sort_unstable();
             for (index, key) in keys.into_iter().enumerate() {
                 if index > 0 {
                     out.push(',');
                 }
-                out.push_str(&Value::from(key.as_str()).to_string());
+                write_text(key, out);
                 out.push(':');
                 if let Some(item) = map.get(key) {
                     write_sorted(item, out);
@@ -94,6 +96,18 @@ fn write_sorted(value: &Value, out: &mut String) {
             }
             out.push(']');
         }
+        Value::String(text) => write_text(text, out),
         other => out.push_str(&other.to_string()),
     }
+}
+
+/// A JSON string; most need no escapes.
+fn write_text(text: &str, out: &mut String) {
+    if text.bytes().any(|byte| matches!(byte, b'"' | b'\\' | 0..0x20)) {
+        out.push_str(&Value::from(text).to_string());
+        return;
+    }
+    out.push('"');
+    out.push_str(text);
+    out.push('"');
 }

@@ -11,8 +11,7 @@ use crate::reply::{Issue, IssueCode, Notes, RepairCode, Span};
 
 use crate::reply::words::clause;
 
-use super::check::CallRules;
-use super::shape::{Read, Shaped, calls_of};
+use super::shape::{Read, Shaped, Tools, calls_of};
 
 /// How a block of calls is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,9 +57,10 @@ pub(super) struct Found {
 }
 
 /// The calls of a block in any shape, unchecked.
-pub(super) fn raw_calls(block: &CallBlock, rules: &CallRules<'_>, notes: &mut Notes) -> Found {
-    let mut finder = Finder { block, rules, notes, newlines: newlines(&block.text), calls: Vec::new(), unless: None };
-    let tagged = ["<tool_call>", "<function=", "</tool_call>"].iter().any(|tag| block.text.contains(tag));
+pub(super) fn raw_calls(block: &CallBlock, tools: &dyn Tools, notes: &mut Notes) -> Found {
+    let mut finder = Finder { block, tools, notes, newlines: newlines(&block.text), calls: Vec::new(), unless: None };
+    let tagged = block.text.contains('<')
+        && ["<tool_call>", "<function=", "</tool_call>"].iter().any(|tag| block.text.contains(tag));
     match &block.form {
         BlockForm::Fence { .. } if !tagged => finder.fence(),
         _ => finder.scan(),
@@ -74,7 +74,7 @@ fn newlines(text: &str) -> Vec<usize> {
 
 struct Finder<'a, 'b> {
     block: &'a CallBlock,
-    rules: &'a CallRules<'a>,
+    tools: &'a dyn Tools,
     notes: &'b mut Notes,
     newlines: Vec<usize>,
     calls: Vec<RawCall>,
@@ -133,7 +133,7 @@ impl Finder<'_, '_> {
     }
 
     fn is_call(&self, value: &Value) -> bool {
-        calls_of(value.clone(), self.rules)
+        calls_of(value.clone(), self.tools)
             .is_ok_and(|calls| !calls.is_empty() && !calls.iter().any(|call| self.is_content(call)))
     }
 
@@ -188,7 +188,7 @@ impl Finder<'_, '_> {
         let (start, end) = (found.start, found.end);
         let span = self.span(start, end);
         let raw: Rc<str> = self.raw(start, end).into();
-        match calls_of(found.value, self.rules) {
+        match calls_of(found.value, self.tools) {
             Ok(shaped) if shaped.iter().any(|call| self.is_content(call)) => {}
             Ok(shaped) => {
                 let plain: Vec<&Shaped> = shaped
@@ -202,7 +202,7 @@ impl Finder<'_, '_> {
                 let odd = reshaped || shaped.len() != 1 || plain.iter().any(|call| call.reshaped);
                 if odd && (plain.len() == shaped.len() || shaped.len() > 1) {
                     let names: Vec<&str> = plain.iter().map(|call| call.name.as_str()).take(8).collect();
-                    self.notes.repair(RepairCode::JsonShape, span, &raw, &names.join(", "));
+                    self.notes.repair(RepairCode::JsonShape, span, &raw, names.join(", "));
                 }
                 self.calls.extend(shaped.into_iter().map(|call| RawCall { call, span, raw: raw.clone() }));
             }
@@ -323,6 +323,9 @@ impl Finder<'_, '_> {
 
 /// As much of a text as an issue may quote.
 pub(super) fn cut(text: &str) -> &str {
+    if text.len() <= RAW {
+        return text;
+    }
     text.char_indices().nth(RAW).map_or(text, |(at, _)| text.get(..at).unwrap_or(text))
 }
 

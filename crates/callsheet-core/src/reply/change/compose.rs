@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use crate::reply::words::clause;
-use crate::reply::{Change, ChangeWay, Issue, IssueCode, Location, Notes, Phase, Reading, RepairCode, Severity};
+use crate::reply::{Change, ChangeWay, Issue, IssueCode, Location, Notes, Phase, Reading, RepairCode};
 use crate::sheet::{Symbol, SymbolMatch, find_symbol};
 use crate::spec::BlobId;
 
@@ -32,7 +32,7 @@ pub fn compose(
     shown: Shown<'_>,
     notes: &mut Notes,
 ) -> Vec<FileEdit> {
-    let errors_before = notes.issues().iter().filter(|issue| issue.severity == Severity::Error).count();
+    let errors_before = notes.errors();
     let mut by_path: BTreeMap<&str, Vec<(usize, &Change)>> = BTreeMap::new();
     for (index, change) in changes.iter().enumerate() {
         by_path.entry(&change.path).or_default().push((index, change));
@@ -46,8 +46,7 @@ pub fn compose(
             edits.push(edit);
         }
     }
-    let errors = notes.issues().iter().filter(|issue| issue.severity == Severity::Error).count();
-    if errors > errors_before { Vec::new() } else { edits }
+    if notes.errors() > errors_before { Vec::new() } else { edits }
 }
 
 /// Why a change is refused; boxed, since an issue is large beside what it stands in for.
@@ -109,7 +108,8 @@ impl FileChanges<'_> {
     fn issue(&self, index: usize, change: &Change, code: IssueCode, variant: &str, facts: &[(&str, &str)]) -> Issue {
         let mut all = vec![("path", self.path)];
         all.extend_from_slice(facts);
-        self.notes.issue(code, variant, change.span, &all).item(&format!("change {}", index + 1))
+        let issue = self.notes.issue(code, variant, change.span, &all);
+        if issue.is_counted() { issue } else { issue.item(&format!("change {}", index + 1)) }
     }
 
     fn refuse(&mut self, index: usize, change: &Change, code: IssueCode, variant: &str, facts: &[(&str, &str)]) {
@@ -159,7 +159,7 @@ impl FileChanges<'_> {
         before: &str,
         views: &Views<'_>,
     ) -> Result<Option<Splice>, Refused> {
-        let (lines, eol) = (&views.lines, ending(before));
+        let (lines, eol) = (&views.lines, views.eol);
         let (range, new) = match &change.way {
             ChangeWay::Excerpt { old, new } => self.excerpt(index, change, before, views, old, new)?,
             ChangeWay::Lines { first, last, new } => {
@@ -205,13 +205,13 @@ impl FileChanges<'_> {
         if without_final(old).trim().is_empty() {
             return Err(Box::new(self.issue(index, change, IssueCode::AddressMissing, "empty-old", &[])));
         }
-        match excerpt::find(views, old, new) {
+        match views.find(old, new) {
             Found::Once { range, new, mended } => {
                 if mended {
                     let found = before.get(range.clone()).unwrap_or("");
                     self.notes.repair(RepairCode::ExcerptWhitespace, change.span, old, found);
                 }
-                let new = with_ending(&new, ending(before));
+                let new = with_ending(&new, views.eol);
                 let starts_line = range.start == 0 || before.as_bytes().get(range.start - 1) == Some(&b'\n');
                 let rest = before.get(range.end..).unwrap_or("");
                 let ends_line = rest.is_empty() || rest.starts_with('\n') || rest.starts_with("\r\n");
@@ -227,9 +227,9 @@ impl FileChanges<'_> {
                 Err(Box::new(self.issue(index, change, IssueCode::ExcerptAmbiguous, "", &[("lines", &at)]).raw(old)))
             }
             Found::Nowhere => {
-                let affordable = self.notes.may_compare(lines.count());
-                let near = if affordable { excerpt::nearest_lines(lines, old, 3) } else { Vec::new() };
                 let mut issue = self.issue(index, change, IssueCode::ExcerptNotFound, "", &[]).raw(old);
+                let affordable = !issue.is_counted() && self.notes.may_compare(lines.count());
+                let near = if affordable { excerpt::nearest_lines(lines, old, 3) } else { Vec::new() };
                 if !near.is_empty() {
                     issue.what = clause("nearest", &[("what", &issue.what), ("lines", &near.join("; "))]);
                 }
@@ -255,9 +255,9 @@ impl FileChanges<'_> {
             [heading] => Ok((*heading).clone()),
             [] => {
                 let keys = all.iter().map(|heading| heading.anchor.as_str());
-                let affordable = self.notes.may_compare(all.len());
-                let near = if affordable { crate::reply::near::nearest(wanted, keys, 5) } else { Vec::new() };
                 let issue = self.issue(index, change, IssueCode::SymbolNotFound, "change", &[("symbol", wanted)]);
+                let affordable = !issue.is_counted() && self.notes.may_compare(all.len());
+                let near = if affordable { crate::reply::near::nearest(wanted, keys, 5) } else { Vec::new() };
                 Err(Box::new(Issue { allowed: near, ..issue }))
             }
             several => {

@@ -1,12 +1,12 @@
 //! Finding the old text of an exact-excerpt change (spec 3.9; repair `excerpt-whitespace` of 4.4).
 
-use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::cell::{OnceCell, RefCell};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use crate::reply::words::clause;
 
-use super::text::{Lines, without_final};
+use super::text::{Lines, ending, without_final};
 
 /// Matches listed in an issue; more are counted as one "and more".
 const LISTED: usize = 50;
@@ -17,7 +17,11 @@ const CANDIDATES: usize = 1_000;
 /// A file as the excerpts of a set are looked for in it; what several of them need is made once.
 pub(super) struct Views<'a> {
     pub lines: Lines<'a>,
+    /// The line ending that most of its lines have.
+    pub eol: &'static str,
     text: &'a str,
+    /// What was found for an old and a new text, since models repeat themselves.
+    found: RefCell<BTreeMap<(String, String), Found>>,
     trailing: OnceCell<Joined>,
     trimmed: OnceCell<Joined>,
 }
@@ -30,7 +34,20 @@ struct Joined {
 
 impl<'a> Views<'a> {
     pub(super) fn of(text: &'a str) -> Self {
-        Self { lines: Lines::of(text), text, trailing: OnceCell::new(), trimmed: OnceCell::new() }
+        Self {
+            lines: Lines::of(text),
+            eol: ending(text),
+            text,
+            found: RefCell::default(),
+            trailing: OnceCell::new(),
+            trimmed: OnceCell::new(),
+        }
+    }
+
+    /// Where an excerpt stands and what takes its place, looked for once.
+    pub(super) fn find(&self, old: &str, new: &str) -> Found {
+        let key = (old.to_owned(), new.to_owned());
+        self.found.borrow_mut().entry(key).or_insert_with(|| find(self, old, new)).clone()
     }
 }
 
@@ -48,7 +65,7 @@ impl Joined {
 }
 
 /// What was found.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// Once; with a repair if `mended`.
     Once {
@@ -67,7 +84,7 @@ pub(super) enum Found {
 
 /// Finds `old` in `text`: exactly, else by whole lines with trailing blanks and line endings ignored, else under one
 /// uniform indent shift, which then applies to `new` too. Each way counts only if it gives one match.
-pub(super) fn find(views: &Views<'_>, old: &str, new: &str) -> Found {
+fn find(views: &Views<'_>, old: &str, new: &str) -> Found {
     let (text, lines) = (views.text, &views.lines);
     let (old, new) = (without_final(old), without_final(new));
     let exact = occurrences(text, old, LISTED);

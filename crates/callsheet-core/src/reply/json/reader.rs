@@ -1,6 +1,8 @@
 //! Recursive descent with a depth cap. Strings and numbers are decoded by `serde_json`, so a valid token means
 //! exactly what it means there.
 
+use std::cell::OnceCell;
+
 use serde_json::{Map, Number, Value};
 
 use crate::reply::RepairCode;
@@ -58,8 +60,9 @@ struct Reader<'a> {
     depth: usize,
     mends: Vec<Mend>,
     kinds: Vec<&'static str>,
-    last_smart_close: Option<usize>,
-    last_comment_close: Option<usize>,
+    /// Looked for once, when it is asked for.
+    last_smart_close: OnceCell<Option<usize>>,
+    last_comment_close: OnceCell<Option<usize>>,
 }
 
 impl<'a> Reader<'a> {
@@ -70,8 +73,8 @@ impl<'a> Reader<'a> {
             depth: 0,
             mends: Vec::new(),
             kinds: Vec::new(),
-            last_smart_close: text.rfind('\u{201d}'),
-            last_comment_close: text.rfind("*/"),
+            last_smart_close: OnceCell::new(),
+            last_comment_close: OnceCell::new(),
         }
     }
 
@@ -126,7 +129,8 @@ impl<'a> Reader<'a> {
                     self.mend("comment", at, "// comment", "");
                 }
                 '/' if self.rest().starts_with("/*") => {
-                    if self.last_comment_close.is_none_or(|close| close < self.pos + 2) {
+                    let last = *self.last_comment_close.get_or_init(|| self.text.rfind("*/"));
+                    if last.is_none_or(|close| close < self.pos + 2) {
                         return;
                     }
                     let Some(length) = self.rest().find("*/") else { return };
@@ -309,6 +313,10 @@ impl<'a> Reader<'a> {
 
     fn string(&mut self) -> Result<String, Fault> {
         let start = self.pos;
+        if let Some(plain) = self.rest().strip_prefix('"').and_then(plain_string) {
+            self.pos += plain.len() + 2;
+            return Ok(plain.to_owned());
+        }
         let open = self.bump().unwrap_or('"');
         let close = self.closing(open);
         // Built as a strict JSON string and decoded by serde_json, so that escapes mean what they mean there.
@@ -360,17 +368,25 @@ impl<'a> Reader<'a> {
         self.mend("raw control", at, "raw line break or tab in a string", escape);
     }
 
+    fn has_smart_close(&self) -> bool {
+        self.last_smart_close.get_or_init(|| self.text.rfind('\u{201d}')).is_some_and(|at| at >= self.pos)
+    }
+
     /// The quote that ends a string. A smart quote ends at its partner if the text still has one, else at a plain one.
     fn closing(&self, open: char) -> char {
         match open {
-            '\u{201c}' | '\u{201d}' | '\u{201e}' if self.last_smart_close.is_some_and(|at| at >= self.pos) => {
-                '\u{201d}'
-            }
+            '\u{201c}' | '\u{201d}' | '\u{201e}' if self.has_smart_close() => '\u{201d}',
             '\u{2018}' | '\u{2019}' => '\u{2019}',
             '\'' => '\'',
             _ => '"',
         }
     }
+}
+
+/// A text up to its closing quote, if nothing in it is escaped or must be.
+fn plain_string(text: &str) -> Option<&str> {
+    let end = text.bytes().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20))?;
+    text.get(..end).filter(|_| text.as_bytes().get(end) == Some(&b'"'))
 }
 
 fn is_quote(c: char) -> bool {

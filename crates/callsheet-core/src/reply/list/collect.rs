@@ -56,7 +56,7 @@ pub fn collect(document: &Document, kind: Kind, notes: &mut Notes) -> Collected 
 const LISTS: usize = 8;
 
 struct Collector<'a> {
-    document: &'a Document,
+    document: &'a Document<'a>,
     kind: Kind,
     out: Collected,
 }
@@ -175,7 +175,7 @@ impl Collector<'_> {
         }
         for task in tasks(pieces, notes) {
             let title = format!("Task section {}", run.steps.len() + 1);
-            notes.repair(RepairCode::SectionImplied, Span::line(task.span.first), "", &format!("### {title}"));
+            notes.repair(RepairCode::SectionImplied, Span::line(task.span.first), "", format_args!("### {title}"));
             run.steps.push(RawStep { title, tasks: vec![task] });
         }
         if run.steps.is_empty() {

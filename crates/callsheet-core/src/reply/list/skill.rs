@@ -65,14 +65,17 @@ fn fit<'a>(value: &str, context: &'a ReadContext, notes: &Notes) -> Fit<'a> {
         return Fit::Unknown;
     }
     let wanted = folded(value);
-    let mut same = names(context).filter(|name| folded(name) == wanted);
+    let known: Vec<(&str, String)> = names(context).map(|name| (name, folded(name))).collect();
+    let mut same = known.iter().filter(|(_, name)| *name == wanted);
     match (same.next(), same.next()) {
-        (Some(name), None) => return Fit::Near(name),
+        (Some((name, _)), None) => return Fit::Near(name),
         (Some(_), Some(_)) => return Fit::Unknown,
         _ => {}
     }
     let padded = format!(" {wanted} ");
-    let named: Vec<&str> = names(context).filter(|name| padded.contains(&format!(" {} ", folded(name)))).collect();
+    // A name of more letters is not among these words.
+    let named = known.iter().filter(|(_, name)| name.len() <= wanted.len() && padded.contains(&format!(" {name} ")));
+    let named: Vec<&str> = named.map(|(name, _)| *name).collect();
     let separate =
         value.contains([',', ';', '/', '+', '\n', '&']) || padded.contains(" and ") || padded.contains(" or ");
     if named.len() > 1 {
@@ -84,7 +87,8 @@ fn fit<'a>(value: &str, context: &'a ReadContext, notes: &Notes) -> Fit<'a> {
     {
         return Fit::Near(name);
     }
-    let close: Vec<&str> = names(context).filter(|name| within(&folded(name), &wanted, limit(name))).collect();
+    let close = known.iter().filter(|(name, folded)| within(folded, &wanted, limit(name)));
+    let close: Vec<&str> = close.map(|(name, _)| *name).collect();
     match close.as_slice() {
         [name] => Fit::Near(name),
         _ => Fit::Unknown,
@@ -133,18 +137,18 @@ impl Choice<'_> {
     pub fn question(&self, links: &[&str], need: &str, expected: &str, context: &ReadContext, notes: &mut Notes) {
         let named = self.skill.and_then(|name| context.catalog.iter().find(|skill| skill.name == name));
         let Some(skill) = named else { return };
-        let facts = [("skill", skill.name.as_str()), ("file", file_of(expected).unwrap_or_default())];
-        let reads_nothing = links.iter().all(|value| is_none(value));
+        let reads_nothing = || links.iter().all(|value| is_none(value));
         let others = |wanted: fn(&Skill) -> bool| {
             context.catalog.iter().filter(move |skill| wanted(skill)).map(|skill| skill.name.as_str())
         };
         let issue = |variant| {
+            let facts = [("skill", skill.name.as_str()), ("file", file_of(expected).unwrap_or_default())];
             notes.issue(IssueCode::SkillUnlikely, variant, self.span, &facts).warning().key(super::label::SKILL)
         };
-        let found = if skill.policy.tools.is_empty() && !skill.input_requirements.trim().is_empty() && reads_nothing {
+        let found = if skill.policy.tools.is_empty() && !skill.input_requirements.trim().is_empty() && reads_nothing() {
             issue("").allowed("", others(|skill| skill.policy.needs_arguments || skill.policy.mode == SkillMode::Loop))
-        } else if let Some(file) = file_of(expected)
-            && skill.policy.writer.is_none()
+        } else if skill.policy.writer.is_none()
+            && let Some(file) = file_of(expected)
             && !links.iter().any(|value| value.contains(file))
             && need.contains(file)
         {
@@ -160,7 +164,8 @@ impl Choice<'_> {
 fn file_of(expected: &str) -> Option<&str> {
     const LEADING: [&str; 7] = ["the", "a", "an", "new", "file", "document", "complete"];
     let mut words = expected.split_whitespace().map(|word| word.trim_matches(['`', '*', '"', ',', ':', '(', ')']));
-    let word = words.find(|word| !LEADING.contains(&word.to_lowercase().as_str()))?.trim_end_matches('.');
+    let word =
+        words.find(|word| !LEADING.iter().any(|leading| leading.eq_ignore_ascii_case(word)))?.trim_end_matches('.');
     let (stem, ending) = word.rsplit_once('.')?;
     let path = |c: char| c.is_alphanumeric() || matches!(c, '/' | '-' | '_' | '.');
     let is_path = !stem.is_empty() && word.chars().all(path) && ending.chars().count() <= 5;

@@ -19,15 +19,19 @@ pub type Steps = Vec<Vec<Draft>>;
 pub fn settle(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<Step>, Vec<Span>) {
     let mut steps = steps;
     names(&mut steps, context, notes);
-    let steps = split(steps, context, notes);
+    // Most lists need no scope to split steps, and some none at all.
+    if steps.iter().any(|step| step.len() > 1 && step.iter().any(|draft| !draft.references.is_empty())) {
+        steps = split(steps, context, notes);
+    }
     references(steps, context, notes)
 }
 
 /// Fills names and marks the tasks whose written name several have.
 fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Notes) {
     let mut list = TaskList::default();
-    for step in steps.iter() {
-        list.steps.push(Step { tasks: step.iter().map(|draft| draft.task.clone()).collect() });
+    for step in steps.iter_mut() {
+        list.steps
+            .push(Step { tasks: step.iter_mut().map(|draft| std::mem::replace(&mut draft.task, no_task())).collect() });
     }
     let written: Vec<Option<Slug>> =
         list.tasks().map(|task| (!task.name.is_empty()).then(|| slug_of(&task.name))).collect();
@@ -38,29 +42,49 @@ fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Notes) {
         *counts.entry(slug).or_default() += 1;
     }
     let twice = |slug: &Slug| counts.get(slug).is_some_and(|count| *count > 1);
-    let repeated: Vec<Option<Slug>> = written.iter().map(|slug| slug.clone().filter(twice)).collect();
+    let repeated: Vec<Option<Slug>> =
+        written.iter().map(|slug| slug.as_ref().filter(|slug| twice(slug)).cloned()).collect();
     let drafts = steps.iter_mut().flatten().zip(repeated);
-    for (((draft, repeated), task), change) in drafts.zip(list.tasks()).zip(changes) {
+    let tasks = list.steps.into_iter().flat_map(|step| step.tasks);
+    for ((draft, repeated), (task, change)) in drafts.zip(tasks.zip(changes)) {
         draft.repeated = repeated;
-        let before = draft.task.name.clone();
-        draft.task = task.clone();
+        draft.task = task;
+        let name = draft.task.name.as_str();
         match change {
-            NameChange::Kept => {}
+            NameChange::Kept => continue,
             NameChange::Filled => {
-                notes.set_task(Some(&task.name));
-                notes.repair(RepairCode::NameFilled, Span::line(draft.span.first), "", &task.name);
+                notes.set_task(Some(name));
+                notes.repair(RepairCode::NameFilled, Span::line(draft.span.first), "", name);
             }
             NameChange::Numbered => {
-                notes.set_task(Some(&task.name));
-                notes.repair(RepairCode::NameDeduplicated, draft.name_span, &before, &task.name);
+                // The number stands behind the written name.
+                let before = name.rsplit_once(" (").map_or(name, |(before, _)| before);
+                notes.set_task(Some(name));
+                notes.repair(RepairCode::NameDeduplicated, draft.name_span, before, name);
             }
         }
         notes.set_task(None);
     }
-    let mut named: Vec<(Span, String)> =
-        steps.iter().flatten().map(|draft| (draft.span, draft.task.name.clone())).collect();
-    named.sort();
+    let mut named: Vec<(Span, &str)> =
+        steps.iter().flatten().map(|draft| (draft.span, draft.task.name.as_str())).collect();
+    named.sort_unstable();
     notes.name_tasks(&named);
+}
+
+/// Stands in a draft while its task is elsewhere.
+fn no_task() -> Task {
+    Task {
+        name: String::new(),
+        slug: Slug::new(""),
+        aliases: Vec::new(),
+        need: String::new(),
+        skill: None,
+        references: Vec::new(),
+        expected: String::new(),
+        approval: false,
+        calls: Vec::new(),
+        extra: String::new(),
+    }
 }
 
 /// What tasks of the list and finished tasks outside it give to references.
@@ -100,6 +124,10 @@ fn split(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
     for step in steps {
         let range = first..first + step.len();
         first = range.end;
+        if step.len() == 1 {
+            out.push(step);
+            continue;
+        }
         let depths = depths(&step, range, &scope, notes);
         let deepest = depths.iter().flatten().copied().max().unwrap_or(0);
         // A cycle is left as it stands; checking the references reports it.
@@ -109,7 +137,7 @@ fn split(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
         }
         let span = step.iter().map(|draft| draft.span).reduce(Span::to).unwrap_or_default();
         let before = step.first().map(|draft| draft.section.clone()).unwrap_or_default();
-        notes.repair(RepairCode::StepSplit, span, &before, &format!("{} steps", deepest + 1));
+        notes.repair(RepairCode::StepSplit, span, &before, format_args!("{} steps", deepest + 1));
         let mut parts: Vec<Vec<Draft>> = (0..=deepest).map(|_| Vec::new()).collect();
         for (draft, depth) in step.into_iter().zip(depths) {
             if let Some(part) = parts.get_mut(depth.unwrap_or(0)) {
@@ -170,7 +198,9 @@ fn by_depth(needs: &[Vec<usize>]) -> Vec<Option<usize>> {
 
 fn references(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<Step>, Vec<Span>) {
     let sections = u32::try_from(steps.len()).unwrap_or(u32::MAX);
-    let mut scope = Scope::of_sheet(producers(&steps, context), sections);
+    let refers = steps.iter().flatten().any(|draft| !draft.references.is_empty());
+    let producers = if refers { producers(&steps, context) } else { Vec::new() };
+    let mut scope = Scope::of_sheet(producers, sections);
     let mut out = Vec::new();
     let mut spans = Vec::new();
     let mut at = 0;

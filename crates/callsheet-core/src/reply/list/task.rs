@@ -134,7 +134,7 @@ fn expected(raw: &RawTask, kind: Kind, context: &ReadContext, name: Option<&str>
         return (label.value.clone(), marks);
     }
     if let Some(label) = output.filter(|_| !marks) {
-        notes.repair(RepairCode::LabelName, label.span, &label.written, &format!("- **{}**", label::EXPECTED));
+        notes.repair(RepairCode::LabelName, label.span, &label.written, format_args!("- **{}**", label::EXPECTED));
         return (label.value.clone(), false);
     }
     if !marks {

@@ -81,8 +81,8 @@ impl Section {
 
 /// A prepared text.
 #[derive(Clone, Debug)]
-pub struct Document {
-    pub(super) lines: Vec<Line>,
+pub struct Document<'a> {
+    pub(super) lines: Vec<Line<'a>>,
     pub(super) kinds: Vec<Kind>,
     /// Fences in order.
     pub fences: Vec<Fence>,
@@ -97,9 +97,9 @@ pub struct Document {
     format: Format,
 }
 
-impl Document {
+impl<'a> Document<'a> {
     /// Prepares a text and finds the sections of `format`, noting repairs on the way.
-    pub fn read(source: &str, format: &Format, prepare: Prepare<'_>, notes: &mut Notes) -> Self {
+    pub fn read(source: &'a str, format: &Format, prepare: Prepare<'_>, notes: &mut Notes) -> Self {
         let (mut lines, cut) = text::lines(source);
         if cut {
             let span = Span { first: 1, last: number(lines.len().saturating_sub(1)) };
@@ -111,11 +111,11 @@ impl Document {
             thinking.push_str(&thinking::remove(&mut lines, format, notes));
             ended |= !prepare.by_hand && turn_end::cut(&mut lines, notes);
         }
-        plain_starts(&mut lines, notes);
+        if !source.is_ascii() {
+            plain_starts(&mut lines, notes);
+        }
         let mut hidden = copies(&lines, format, prepare.copies);
-        let shown: Vec<Line> =
-            lines.iter().zip(&hidden).map(|(line, hide)| if *hide { Line::default() } else { line.clone() }).collect();
-        let fences = fence::find(&shown);
+        let fences = fence::find(&lines, &hidden);
         close_last(&fences, prepare.length_stop && !ended, notes);
         let mut kinds = kinds(&lines, &hidden, &fences, format);
         for (hide, kind) in hidden.iter_mut().zip(&kinds) {
@@ -139,7 +139,12 @@ impl Document {
 
     /// Whether nothing but blanks is left.
     pub fn is_empty(&self) -> bool {
-        self.lines.iter().all(|line| line.text.trim().is_empty())
+        self.lines.iter().all(|line| text::is_blank(&line.text))
+    }
+
+    /// A line, by its 0-based number.
+    pub fn line(&self, at: usize) -> &str {
+        self.lines.get(at).map_or("", |line| &*line.text)
     }
 
     /// Sections of one heading.
@@ -150,24 +155,30 @@ impl Document {
     /// Text of some lines, trimmed of blank lines, without marker lines, lines taken away, and thematic breaks at the
     /// edges. Headings and fences inside are kept as written.
     pub fn text(&self, range: Range<usize>) -> String {
-        let at_edge = |at: &usize| {
-            let kind = self.kinds.get(*at).copied().unwrap_or(Kind::Blank);
-            let blank = self.lines.get(*at).is_none_or(|line| line.text.trim().is_empty());
-            matches!(kind, Kind::Blank | Kind::Marker(_) | Kind::Rule) || (blank && !matches!(kind, Kind::Fence(_)))
-        };
-        let first = range.clone().find(|at| !at_edge(at)).unwrap_or(range.end);
-        let last = range.clone().rev().find(|at| !at_edge(at)).map_or(first, |at| at + 1);
-        let kept = (first..last).filter_map(|at| {
-            let line = self.lines.get(at)?;
-            let marker = matches!(self.kinds.get(at), Some(Kind::Marker(_)));
-            (!line.removed && !marker).then(|| line.text.trim_end())
-        });
-        kept.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+        let first = range.clone().find(|at| !self.is_at_edge(*at)).unwrap_or(range.end);
+        let last = range.clone().rev().find(|at| !self.is_at_edge(*at)).map_or(first, |at| at + 1);
+        let mut text = String::new();
+        for at in first..last {
+            let Some(line) = self.lines.get(at).filter(|line| !line.removed) else { continue };
+            if !matches!(self.kinds.get(at), Some(Kind::Marker(_))) {
+                text.push_str(line.text.trim_end());
+                text.push('\n');
+            }
+        }
+        text.truncate(text.trim_end().len());
+        text
+    }
+
+    /// Adds one line as [`Document::text`] gives it.
+    pub fn push_text(&self, at: usize, out: &mut String) {
+        if let Some(line) = self.lines.get(at).filter(|line| !line.removed && !self.is_at_edge(at)) {
+            out.push_str(line.text.trim_end());
+        }
     }
 
     /// The whole text as the model gave it, without reasoning and wrapper.
     pub fn whole(&self) -> String {
-        let kept: Vec<&str> = self.lines.iter().filter(|line| !line.removed).map(|line| line.text.as_str()).collect();
+        let kept: Vec<&str> = self.lines.iter().filter(|line| !line.removed).map(|line| &*line.text).collect();
         kept.join("\n").trim_matches('\n').to_owned()
     }
 
@@ -197,14 +208,24 @@ impl Document {
 
     /// Whether some line of the range has text outside markers and thematic breaks.
     pub fn has_text(&self, range: Range<usize>) -> bool {
-        !self.text(range).is_empty()
+        let first = range.clone().find(|at| !self.is_at_edge(*at));
+        // Nearly always the first line that may count says something.
+        let says = |at: usize| self.lines.get(at).is_some_and(|line| !line.removed && !text::is_blank(&line.text));
+        first.is_some_and(|at| says(at) || !self.text(range).is_empty())
+    }
+
+    /// Whether a line is left out at the beginning and the end of a text.
+    fn is_at_edge(&self, at: usize) -> bool {
+        let kind = self.kinds.get(at).copied().unwrap_or(Kind::Blank);
+        let blank = || self.lines.get(at).is_none_or(|line| text::is_blank(&line.text));
+        matches!(kind, Kind::Blank | Kind::Marker(_) | Kind::Rule) || (!matches!(kind, Kind::Fence(_)) && blank())
     }
 
     /// Notes `prose-trimmed` for a range that holds text.
     pub fn trim_prose(&self, range: Range<usize>, notes: &mut Notes) {
-        let text = self.text(range.clone());
-        if !text.is_empty() {
-            let first = range.clone().find(|at| self.lines.get(*at).is_some_and(|line| !line.text.trim().is_empty()));
+        if self.has_text(range.clone()) {
+            let text = if notes.is_full(RepairCode::ProseTrimmed) { String::new() } else { self.text(range.clone()) };
+            let first = range.clone().find(|at| self.lines.get(*at).is_some_and(|line| !text::is_blank(&line.text)));
             notes.repair(RepairCode::ProseTrimmed, self.span(first.unwrap_or(range.start)..range.end), &text, "");
         }
     }
@@ -231,14 +252,14 @@ fn set(kinds: &mut [Kind], at: usize, kind: Kind) {
 }
 
 /// Odd characters before heading, list and emphasis marks would hide the mark.
-fn plain_starts(lines: &mut [Line], notes: &mut Notes) {
+fn plain_starts(lines: &mut [Line<'_>], notes: &mut Notes) {
     let mut tracker = fence::Tracker::default();
     for (at, line) in lines.iter_mut().enumerate() {
         if tracker.next(&line.text) == fence::Part::Outside
             && let Some(plain) = text::plain_start(&line.text)
         {
             notes.repair(RepairCode::QuotesStraightened, Span::line(number(at)), &line.text, &plain);
-            line.text = plain;
+            line.text = plain.into();
         }
     }
 }
@@ -250,7 +271,7 @@ fn close_last(fences: &[Fence], length_stop: bool, notes: &mut Notes) {
 }
 
 /// Lines that are an exact copy of a user text under an `Original prompt` heading.
-fn copies(lines: &[Line], format: &Format, texts: &[String]) -> Vec<bool> {
+fn copies(lines: &[Line<'_>], format: &Format, texts: &[String]) -> Vec<bool> {
     let mut hidden: Vec<bool> = vec![false; lines.len()];
     let knows_prompt = format.rules.iter().any(|rule| rule.heading == Heading::OriginalPrompt);
     if !knows_prompt || texts.iter().all(|text| text.trim().is_empty()) {
@@ -264,7 +285,9 @@ fn copies(lines: &[Line], format: &Format, texts: &[String]) -> Vec<bool> {
         .map(|text| text.lines().map(str::trim_end).collect())
         .collect();
     for (at, line) in lines.iter().enumerate() {
-        let marked = line.text.trim_start().starts_with(['#', '*', '_']);
+        let first = line.text.bytes().find(|byte| !matches!(byte, b' ' | b'\t'));
+        let may = first.is_some_and(|byte| !byte.is_ascii() || byte.is_ascii_control() || b"#*_".contains(&byte));
+        let marked = may && line.text.trim_start().starts_with(['#', '*', '_']);
         if hidden.get(at) == Some(&true) || !marked || heading_key(clean(line.text.trim())) != title {
             continue;
         }
@@ -278,19 +301,19 @@ fn copies(lines: &[Line], format: &Format, texts: &[String]) -> Vec<bool> {
 }
 
 /// How many of the lines are a copy of the text's lines; `None` if they are none.
-fn copied_lines(lines: &[Line], wanted: &[&str]) -> Option<usize> {
+fn copied_lines(lines: &[Line<'_>], wanted: &[&str]) -> Option<usize> {
     let copied = wanted.len() <= lines.len() && wanted.iter().zip(lines).all(|(a, b)| *a == b.text.trim_end());
     copied.then_some(wanted.len())
 }
 
-fn kinds(lines: &[Line], hidden: &[bool], fences: &[Fence], format: &Format) -> Vec<Kind> {
+fn kinds(lines: &[Line<'_>], hidden: &[bool], fences: &[Fence], format: &Format) -> Vec<Kind> {
     let mut kinds: Vec<Kind> = lines
         .iter()
         .zip(hidden)
         .map(|(line, hide)| {
             if *hide || line.removed {
                 Kind::Hidden
-            } else if line.text.trim().is_empty() {
+            } else if text::is_blank(&line.text) {
                 Kind::Blank
             } else {
                 marker_of(&line.text, format).map_or(Kind::Text, Kind::Marker)
@@ -325,12 +348,17 @@ pub(in crate::reply) fn marker_of(line: &str, format: &Format) -> Option<usize> 
 
 /// Recognised titles that CommonMark takes for text: bold alone on a line, number signs without a space, and, where
 /// the format says so, a canonical title alone.
-fn title_lines(lines: &[Line], kinds: &[Kind], format: &Format, known: &[Raw]) -> Vec<Raw> {
-    let taken: BTreeSet<usize> = known.iter().flat_map(|raw| raw.line..=raw.last).collect();
+fn title_lines<'l>(lines: &'l [Line<'_>], kinds: &[Kind], format: &Format, known: &[Raw<'_>]) -> Vec<Raw<'l>> {
+    // Headings come in line order, so one walk passes them all.
+    let mut known = known.iter().peekable();
     let mut found = Vec::new();
-    for (at, line) in lines.iter().enumerate() {
-        let first = line.text.chars().next().unwrap_or(' ');
-        if kinds.get(at) != Some(&Kind::Text) || taken.contains(&at) || first.is_whitespace() || line.text.len() > 200 {
+    let mut last: Option<(&str, Matched)> = None;
+    for (at, (line, kind)) in lines.iter().zip(kinds).enumerate() {
+        if *kind != Kind::Text || line.text.len() > 200 || !may_begin_title(&line.text, format) {
+            continue;
+        }
+        while known.next_if(|raw| raw.last < at).is_some() {}
+        if known.peek().is_some_and(|raw| raw.line <= at) {
             continue;
         }
         let plain = straighten(&line.text);
@@ -339,14 +367,28 @@ fn title_lines(lines: &[Line], kinds: &[Kind], format: &Format, known: &[Raw]) -
         if !bold && !signs && !may_be_title(&plain, format) {
             continue;
         }
-        let Matched::One(matched) = format.find(clean(&plain)) else { continue };
+        let known = last.filter(|(text, _)| *text == line.text).map(|(_, matched)| matched);
+        let matched = known.unwrap_or_else(|| format.find(clean(&plain)));
+        last = Some((&*line.text, matched));
+        let Matched::One(matched) = matched else { continue };
         if bold || signs || format.plain_titles && is_plain_title(&plain, &matched) {
             let level = if signs { plain.chars().take_while(|c| *c == '#').count() } else { 0 };
             let level = u8::try_from(level).unwrap_or(6).min(6);
-            found.push(Raw { line: at, last: at, level, text: line.text.clone(), form: Form::Line });
+            found.push(Raw { line: at, last: at, level, text: &line.text, form: Form::Line });
         }
     }
     found
+}
+
+/// The cheapest look at a line: its first byte.
+fn may_begin_title(line: &str, format: &Format) -> bool {
+    let Some(first) = line.bytes().next() else { return false };
+    let begins = |title: &str| title.bytes().next().is_some_and(|letter| letter.eq_ignore_ascii_case(&first));
+    match first {
+        b'#' | b'*' | b'_' => true,
+        _ if first.is_ascii() => format.plain_titles && format.rules.iter().any(|rule| begins(rule.title)),
+        _ => !line.starts_with(char::is_whitespace),
+    }
 }
 
 /// Cheap first look at a line of text.
@@ -367,8 +409,18 @@ fn is_plain_title(line: &str, matched: &Match) -> bool {
     title.to_lowercase() == wanted && (several || line.ends_with(':'))
 }
 
-fn sections(raw: &[Raw], kinds: &mut [Kind], format: &Format, notes: &mut Notes) -> Vec<Section> {
-    let matches: Vec<Matched> = raw.iter().map(|heading| format.find(clean(&heading.text))).collect();
+fn sections(raw: &[Raw<'_>], kinds: &mut [Kind], format: &Format, notes: &mut Notes) -> Vec<Section> {
+    // A model in a loop writes one heading again and again.
+    let mut last: Option<(&str, Matched)> = None;
+    let mut matches: Vec<Matched> = Vec::with_capacity(raw.len());
+    for heading in raw {
+        let matched = match last {
+            Some((text, matched)) if text == heading.text => matched,
+            _ => format.find(clean(heading.text)),
+        };
+        last = Some((heading.text, matched));
+        matches.push(matched);
+    }
     let canonical: BTreeSet<Heading> = matches
         .iter()
         .filter_map(|matched| match matched {
@@ -380,7 +432,7 @@ fn sections(raw: &[Raw], kinds: &mut [Kind], format: &Format, notes: &mut Notes)
     for (heading, matched) in raw.iter().zip(&matches) {
         let span = Span { first: number(heading.line), last: number(heading.last) };
         if matches!(matched, Matched::Two) {
-            let title = clean(&heading.text);
+            let title = clean(heading.text);
             notes.push(notes.issue(IssueCode::DuplicateSection, "two-titles", span, &[("title", title)]));
         }
         let found = match matched {
@@ -405,12 +457,12 @@ fn sections(raw: &[Raw], kinds: &mut [Kind], format: &Format, notes: &mut Notes)
     sections
 }
 
-fn section(heading: &Raw, found: Option<&Match>) -> Section {
+fn section(heading: &Raw<'_>, found: Option<&Match>) -> Section {
     let canonical = found.map_or(0, |found| found.rule.level);
     Section {
         heading: found.map(|found| found.rule.heading),
         number: found.and_then(|found| found.number),
-        title: straighten(clean(&heading.text)).into_owned(),
+        title: straighten(clean(heading.text)).into_owned(),
         level: heading.level.max(canonical),
         fit: found.map(|found| found.fit),
         line: heading.line,
@@ -425,7 +477,7 @@ fn end_last(sections: &mut [Section], at: usize) {
 }
 
 /// A heading that is not recognised: content of a section that is less deep, else the end of it.
-fn ordinary(heading: &Raw, sections: &mut Vec<Section>, kinds: &mut [Kind]) {
+fn ordinary(heading: &Raw<'_>, sections: &mut Vec<Section>, kinds: &mut [Kind]) {
     let one_line = heading.last <= heading.line + 1;
     let short = heading.text.chars().count() <= 60 && !heading.text.ends_with(['.', '!', '?', ',', ';']);
     let counts = match heading.form {
@@ -451,22 +503,20 @@ fn ordinary(heading: &Raw, sections: &mut Vec<Section>, kinds: &mut [Kind]) {
     }
 }
 
-fn note_heading(heading: &Raw, found: &Match, span: Span, notes: &mut Notes) {
+fn note_heading(heading: &Raw<'_>, found: &Match, span: Span, notes: &mut Notes) {
     let rule: &Rule = found.rule;
-    let title = match found.number {
-        Some(number) => format!("{} {number}", rule.title),
-        None => rule.title.to_owned(),
-    };
-    let after = format!("{} {title}", "#".repeat(usize::from(rule.level)));
-    let straight = straighten(&heading.text);
+    let straight = straighten(heading.text);
     if straight != heading.text {
-        notes.repair(RepairCode::QuotesStraightened, span, &heading.text, &straight);
+        notes.repair(RepairCode::QuotesStraightened, span, heading.text, &straight);
     }
     let written = clean(&straight);
+    let signs = "######".get(..usize::from(rule.level)).unwrap_or_default();
+    let number = found.number.map(|number| format!(" {number}")).unwrap_or_default();
+    let after = format_args!("{signs} {}{number}", rule.title);
     if heading.form != Form::Atx || heading.level != rule.level || straight.trim_start_matches('#').trim() != written {
-        notes.repair(RepairCode::HeadingLevel, span, &heading.text, &after);
+        notes.repair(RepairCode::HeadingLevel, span, heading.text, after);
     }
-    if written != title {
-        notes.repair(RepairCode::HeadingName, span, &heading.text, &after);
+    if written.strip_prefix(rule.title) != Some(&number) {
+        notes.repair(RepairCode::HeadingName, span, heading.text, after);
     }
 }

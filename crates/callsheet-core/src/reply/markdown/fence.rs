@@ -3,7 +3,7 @@
 
 use crate::reply::Span;
 
-use super::text::{Line, dedent, indent};
+use super::text::{Line, dedent, indent, is_blank};
 
 /// A fenced block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,8 +35,9 @@ pub struct Mark<'a> {
 
 /// The fence mark of a line, if it has one.
 pub fn mark(line: &str) -> Option<Mark<'_>> {
+    let sign = line.bytes().find(|byte| !matches!(byte, b' ' | b'\t')).filter(|byte| matches!(byte, b'`' | b'~'))?;
+    let sign = char::from(sign);
     let start = line.trim_start_matches([' ', '\t']);
-    let sign = start.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let info = start.trim_start_matches(sign);
     let count = start.len() - info.len();
     let info = info.trim();
@@ -87,7 +88,7 @@ impl Tracker {
     }
 
     fn follow_list(&mut self, line: &str) {
-        if line.trim().is_empty() {
+        if is_blank(line) {
             return;
         }
         if let Some(marker) = super::label::marker(line) {
@@ -98,13 +99,14 @@ impl Tracker {
     }
 }
 
-/// All fences of the lines, in order.
-pub fn find(lines: &[Line]) -> Vec<Fence> {
+/// All fences of the lines, in order; `hidden` ones are blank.
+pub fn find(lines: &[Line<'_>], hidden: &[bool]) -> Vec<Fence> {
     let mut fences: Vec<Fence> = Vec::new();
     let mut tracker = Tracker::default();
-    for (at, line) in lines.iter().enumerate() {
+    for (at, (line, hide)) in lines.iter().zip(hidden).enumerate() {
         let number = u32::try_from(at + 1).unwrap_or(u32::MAX);
-        match tracker.next(&line.text) {
+        let text = if *hide { "" } else { &*line.text };
+        match tracker.next(text) {
             Part::Outside => {}
             Part::Open(mark) => fences.push(Fence {
                 lang: mark.info.split_whitespace().next().unwrap_or("").trim_matches(['{', '}', '.']).to_lowercase(),
@@ -119,7 +121,7 @@ pub fn find(lines: &[Line]) -> Vec<Fence> {
                     if part == Part::Close {
                         fence.closed = true;
                     } else {
-                        fence.content.push_str(dedent(&line.text, fence.indent));
+                        fence.content.push_str(dedent(text, fence.indent));
                         fence.content.push('\n');
                     }
                 }

@@ -106,9 +106,10 @@ impl Format {
         if key.is_empty() || key.len() > 100 {
             return Matched::None;
         }
+        let key = Key::of(&key);
         // What is near is looked for only if nothing is equal, since it costs far more.
         match self.best(|rule| equal(rule, &key)) {
-            Matched::None => self.best(|rule| near(rule, &key)),
+            Matched::None if key.letters >= SHORTEST => self.best(|rule| near(rule, &key)),
             found => found,
         }
     }
@@ -154,9 +155,37 @@ impl Format {
     }
 }
 
+/// Letters of the shortest title that may be near another.
+const SHORTEST: usize = 6;
+
+/// A written key, and the same before its first number. Words behind the number are dropped.
+struct Key<'a> {
+    whole: &'a str,
+    base: &'a str,
+    number: Option<u32>,
+    /// Letters of the whole key.
+    letters: usize,
+}
+
+impl<'a> Key<'a> {
+    fn of(whole: &'a str) -> Self {
+        let (base, number) = split_number(whole);
+        Self { whole, base, number, letters: letters(whole) }
+    }
+
+    /// The key without the number that a rule allows, and that number.
+    fn of_rule(&self, rule: &Rule) -> (&'a str, Option<u32>) {
+        if rule.numbered { (self.base, self.number) } else { (self.whole, None) }
+    }
+}
+
+fn letters(text: &str) -> usize {
+    text.bytes().filter(u8::is_ascii_alphabetic).count()
+}
+
 /// A rule whose title or synonym has this key.
-fn equal(rule: &'static Rule, key: &str) -> Option<Match> {
-    let (base, number) = base_of(rule, key);
+fn equal(rule: &'static Rule, key: &Key<'_>) -> Option<Match> {
+    let (base, number) = key.of_rule(rule);
     if has_key(rule.title, base) {
         return Some(Match { rule, fit: Fit::Canonical, number });
     }
@@ -165,9 +194,8 @@ fn equal(rule: &'static Rule, key: &str) -> Option<Match> {
 }
 
 /// A rule whose title or synonym is at most two edits away, both of 6 or more letters.
-fn near(rule: &'static Rule, key: &str) -> Option<Match> {
-    let (base, number) = base_of(rule, key);
-    let letters = |text: &str| text.bytes().filter(u8::is_ascii_alphabetic).count();
+fn near(rule: &'static Rule, key: &Key<'_>) -> Option<Match> {
+    let (base, number) = key.of_rule(rule);
     let own = letters(base);
     let near = |title: &str| {
         // A key is as long as its title, but for the two characters that `/` and a space add to one.
@@ -175,15 +203,11 @@ fn near(rule: &'static Rule, key: &str) -> Option<Match> {
             return false;
         }
         let other = letters(title);
-        other >= 6 && own.abs_diff(other) <= 2 && within(base, &heading_key(title), 2)
+        other >= SHORTEST && own.abs_diff(other) <= 2 && within(base, &heading_key(title), 2)
     };
-    let found = own >= 6 && (near(rule.title) || usable(rule, number) && rule.synonyms.iter().any(|title| near(title)));
+    let found =
+        own >= SHORTEST && (near(rule.title) || usable(rule, number) && rule.synonyms.iter().any(|title| near(title)));
     found.then_some(Match { rule, fit: Fit::Near, number })
-}
-
-/// A key without the number that its rule allows, and that number.
-fn base_of<'a>(rule: &Rule, key: &'a str) -> (&'a str, Option<u32>) {
-    if rule.numbered { split_number(key) } else { (key, None) }
 }
 
 /// A synonym of `Task section` counts only with a number.
@@ -213,6 +237,7 @@ fn split_number(key: &str) -> (&str, Option<u32>) {
     let mut at = 0;
     for word in key.split('-') {
         if at > 0
+            && word.starts_with(|c: char| c.is_ascii_digit())
             && let Ok(number) = word.parse()
         {
             return (key.get(..at - 1).unwrap_or(key), Some(number));

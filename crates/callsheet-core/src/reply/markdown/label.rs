@@ -1,6 +1,8 @@
 //! Labels of list items (spec 3.2): canonical `- **Label** value`, and what is read as that (`label-form`,
 //! `label-name`, `list-marker`).
 
+use std::borrow::Cow;
+
 use crate::reply::RepairCode;
 use crate::reply::near::folded;
 
@@ -52,8 +54,13 @@ pub struct Marker<'a> {
 
 /// The list marker of a line: `-`, `*`, `+`, a bullet sign, `1.`, `1)`, each with an optional check box.
 pub fn marker(line: &str) -> Option<Marker<'_>> {
+    // The first byte of nearly every line of prose tells that there is none.
+    let blanks = line.bytes().position(|byte| !matches!(byte, b' ' | b'\t'))?;
+    if line.as_bytes().get(blanks).is_some_and(|byte| byte.is_ascii() && !b"-*+[0123456789".contains(byte)) {
+        return None;
+    }
     let columns = indent(line);
-    let body = line.trim_start_matches([' ', '\t']);
+    let body = line.get(blanks..)?;
     let sign = body.chars().next()?;
     let after = if matches!(sign, '-' | '*' | '+' | '•' | '–' | '‣' | '◦') {
         body.get(sign.len_utf8()..)?
@@ -91,11 +98,11 @@ pub fn item_text(line: &str) -> Option<&str> {
 
 /// A line with a label.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LabelLine {
+pub struct LabelLine<'a> {
     /// Which label.
     pub label: Label,
     /// As written, without markup.
-    pub written: String,
+    pub written: Cow<'a, str>,
     /// Columns before the marker or label.
     pub indent: usize,
     /// Column where the content of the item starts.
@@ -103,7 +110,7 @@ pub struct LabelLine {
     /// A list marker was there.
     pub marked: bool,
     /// Text behind the label, trimmed.
-    pub value: String,
+    pub value: &'a str,
     /// Liberties taken.
     pub repairs: Vec<RepairCode>,
 }
@@ -116,7 +123,7 @@ enum Form {
 }
 
 /// The label of a line, if it has one. Known labels may stand without marker and markup; others need both.
-pub fn label_line(line: &str, rules: &'static [LabelRule]) -> Option<LabelLine> {
+pub fn label_line<'a>(line: &'a str, rules: &'static [LabelRule]) -> Option<LabelLine<'a>> {
     let found = marker(line);
     let columns = indent(line);
     let body = found.map_or_else(|| dedent(line, columns).trim(), |marker| marker.rest);
@@ -139,13 +146,20 @@ pub fn label_line(line: &str, rules: &'static [LabelRule]) -> Option<LabelLine> 
     }
     Some(LabelLine {
         label,
-        written: straight.trim().to_owned(),
+        written: trimmed(straight),
         indent: found.map_or(columns, |marker| marker.indent),
         content: found.map_or(columns + 1, |marker| marker.content),
         marked: found.is_some(),
-        value: value.trim().to_owned(),
+        value: value.trim(),
         repairs,
     })
+}
+
+fn trimmed(text: Cow<'_, str>) -> Cow<'_, str> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
+        Cow::Owned(text) => Cow::Owned(text.trim().to_owned()),
+    }
 }
 
 type Parsed<'a> = (Label, &'a str, &'a str, Form);
@@ -191,14 +205,17 @@ fn plain<'a>(body: &'a str, rules: &'static [LabelRule], marked: bool) -> Option
         let value = value.trim_start().trim_start_matches("**");
         return Some((Label::Known(known), head.trim(), value, Form::Other));
     }
+    // The other forms need a list item.
+    if !marked {
+        return None;
+    }
     if let Some((head, value)) = body.split_once(" - ")
-        && marked
         && head.len() <= LONGEST
         && let Some(known) = known(head.trim(), rules)
     {
         return Some((Label::Known(known), head.trim(), value, Form::Other));
     }
-    for rule in rules.iter().filter(|rule| marked && rule.name.contains(' ')) {
+    for rule in rules.iter().filter(|rule| rule.name.contains(' ')) {
         if let Some(head) = body.get(..rule.name.len())
             && head.eq_ignore_ascii_case(rule.name)
             && let Some(tail) = body.get(rule.name.len()..)
@@ -209,8 +226,8 @@ fn plain<'a>(body: &'a str, rules: &'static [LabelRule], marked: bool) -> Option
     }
     // One word is a label only if what follows cannot be the rest of a sentence.
     let (head, value) =
-        body.split_once(' ').filter(|(_, value)| marked && !value.trim().contains(' ') || value.starts_with('['))?;
-    let rule = rules.iter().find(|rule| marked && rule.name == head && !value.trim().is_empty())?;
+        body.split_once(' ').filter(|(_, value)| !value.trim().contains(' ') || value.starts_with('['))?;
+    let rule = rules.iter().find(|rule| rule.name == head && !value.trim().is_empty())?;
     Some((Label::Known(rule.name), head, value.trim(), Form::Other))
 }
 
@@ -234,10 +251,21 @@ fn known(written: &str, rules: &'static [LabelRule]) -> Option<&'static str> {
     if written.len() > LONGEST {
         return None;
     }
-    let wanted = folded(&straighten(written));
-    let first = wanted.chars().next()?;
+    if let Some(rule) = rules.iter().find(|rule| rule.name == written) {
+        return Some(rule.name);
+    }
     // Comparing the first letter spares nearly all of the work for text that is no label.
-    let is = |name: &str| name.starts_with(|c: char| c.to_ascii_lowercase() == first) && folded(name) == wanted;
+    let straight = straighten(written);
+    let first = straight.chars().find(|c| c.is_alphanumeric())?.to_lowercase().next()?;
+    let begins = |name: &str| match name.bytes().next() {
+        Some(letter) if letter.is_ascii() => char::from(letter.to_ascii_lowercase()) == first,
+        _ => name.starts_with(first),
+    };
+    if !rules.iter().any(|rule| begins(rule.name) || rule.synonyms.iter().any(|synonym| begins(synonym))) {
+        return None;
+    }
+    let wanted = folded(&straight);
+    let is = |name: &str| begins(name) && folded(name) == wanted;
     let canonical = rules.iter().find(|rule| is(rule.name));
     if let Some(rule) = canonical {
         return Some(rule.name);

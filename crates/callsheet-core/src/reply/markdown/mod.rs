@@ -23,5 +23,5 @@ pub use heading::{Format, Heading, Rule};
 pub(in crate::reply) use label::label_line;
 pub use label::{Label, LabelRule, item_text};
 pub use pieces::{Labelled, Piece, PieceKind};
-pub(in crate::reply) use text::plain_start;
 pub use text::{MAX_REPLY_BYTES, from_bytes, odd_places, straighten};
+pub(in crate::reply) use text::{is_blank, plain_start};

@@ -38,7 +38,7 @@ impl Labelled {
     pub fn note(&self, notes: &mut Notes) {
         for code in &self.repairs {
             let name = self.label.as_str();
-            notes.repair(*code, Span::line(self.span.first), &self.written, &format!("- **{name}**"));
+            notes.repair(*code, Span::line(self.span.first), &self.written, format_args!("- **{name}**"));
         }
     }
 
@@ -79,7 +79,7 @@ pub struct Piece {
     pub after_blank: bool,
 }
 
-impl Document {
+impl Document<'_> {
     /// The pieces of some lines. Notes nothing: call [`Labelled::note`] for the labels that are used.
     pub fn pieces(&self, range: Range<usize>, rules: &'static [LabelRule]) -> Vec<Piece> {
         let mut builder = Builder { document: self, rules, pieces: Vec::new(), open: None, blank: false, outer: None };
@@ -92,12 +92,12 @@ impl Document {
 }
 
 /// A label whose value is still growing.
-struct Open {
-    line: LabelLine,
-    written: String,
+struct Open<'a> {
+    line: LabelLine<'a>,
+    written: &'a str,
     first: usize,
     last: usize,
-    lines: Vec<String>,
+    lines: Vec<&'a str>,
     fences: Vec<usize>,
     after_blank: bool,
     nested: bool,
@@ -105,19 +105,19 @@ struct Open {
 }
 
 struct Builder<'a> {
-    document: &'a Document,
+    document: &'a Document<'a>,
     rules: &'static [LabelRule],
     pieces: Vec<Piece>,
-    open: Option<Open>,
+    open: Option<Open<'a>>,
     blank: bool,
     /// Content column of the unlabelled item or label that later labels may nest under.
     outer: Option<usize>,
 }
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
     fn take(&mut self, at: usize) {
         let kind = self.document.kinds.get(at).copied().unwrap_or(Kind::Hidden);
-        let text = self.document.lines.get(at).map_or("", |line| line.text.as_str());
+        let text = self.document.lines.get(at).map_or("", |line| &*line.text);
         match kind {
             Kind::Blank => self.blank = true,
             Kind::Hidden => {}
@@ -135,7 +135,7 @@ impl Builder<'_> {
         }
     }
 
-    fn text(&mut self, at: usize, text: &str) {
+    fn text(&mut self, at: usize, text: &'a str) {
         let columns = indent(text);
         if let Some(line) = label_line(text, self.rules)
             && self.starts_label(&line)
@@ -146,10 +146,10 @@ impl Builder<'_> {
         if self.continues(text, columns) {
             let Some(open) = &mut self.open else { return };
             if self.blank {
-                open.lines.push(String::new());
+                open.lines.push("");
                 self.blank = false;
             }
-            open.lines.push(dedent(text, open.line.content).trim_end().to_owned());
+            open.lines.push(dedent(text, open.line.content).trim_end());
             open.last = at;
             return;
         }
@@ -165,7 +165,7 @@ impl Builder<'_> {
 
     /// A label inside the value of another label counts only where lists nest keys: under a name, an unknown label or
     /// the first label of its list, and only if it is known.
-    fn starts_label(&self, line: &LabelLine) -> bool {
+    fn starts_label(&self, line: &LabelLine<'_>) -> bool {
         let known = matches!(line.label, Label::Known(_));
         match &self.open {
             None => known || line.marked,
@@ -193,7 +193,7 @@ impl Builder<'_> {
         marker(text).is_none() || empty
     }
 
-    fn label(&mut self, at: usize, text: &str, line: LabelLine) {
+    fn label(&mut self, at: usize, text: &'a str, line: LabelLine<'a>) {
         let after_blank = self.blank;
         let before = self.open.as_ref().map(|open| (open.line.indent, open.line.content, open.nested));
         let nested = match before {
@@ -210,7 +210,7 @@ impl Builder<'_> {
         let head = head && !(nested && before.is_some());
         self.close();
         self.open = Some(Open {
-            written: text.trim().to_owned(),
+            written: text.trim(),
             first: at,
             last: at,
             lines: Vec::new(),
@@ -229,14 +229,14 @@ impl Builder<'_> {
         match &mut self.open {
             Some(open) if depth > open.line.indent => {
                 if self.blank {
-                    open.lines.push(String::new());
+                    open.lines.push("");
                     self.blank = false;
                 }
                 if starts {
                     open.fences.push(index);
                 }
-                let text = self.document.lines.get(at).map_or("", |line| line.text.as_str());
-                open.lines.push(dedent(text, open.line.content).to_owned());
+                let text = self.document.lines.get(at).map_or("", |line| &*line.text);
+                open.lines.push(dedent(text, open.line.content));
                 open.last = at;
             }
             _ => {
@@ -278,7 +278,7 @@ impl Builder<'_> {
         let value_line = span.first.saturating_add(before).min(span.last);
         let labelled = Labelled {
             label: open.line.label,
-            written: open.written,
+            written: open.written.to_owned(),
             value,
             span,
             value_line,
@@ -297,7 +297,7 @@ impl Builder<'_> {
     }
 
     /// The value, and how many lines stand before it.
-    fn value(&self, open: &Open) -> (String, u32) {
+    fn value(&self, open: &Open<'_>) -> (String, u32) {
         if open.line.value.is_empty()
             && let [index] = open.fences.as_slice()
             && let Some(fence) = self.document.fences.get(*index)
@@ -306,7 +306,10 @@ impl Builder<'_> {
         {
             return (fence.content.strip_suffix('\n').unwrap_or(&fence.content).to_owned(), 2);
         }
-        let mut value = open.line.value.clone();
+        if open.lines.is_empty() {
+            return (open.line.value.to_owned(), 0);
+        }
+        let mut value = open.line.value.to_owned();
         for line in &open.lines {
             value.push('\n');
             value.push_str(line);

@@ -12,26 +12,57 @@ pub fn from_bytes(bytes: &[u8]) -> Cow<'_, str> {
 }
 
 /// One line of the text while it is prepared.
+///
+/// Nearly all lines stay as they are, so a line is a part of the text and costs no copy.
 #[derive(Clone, Debug, Default)]
-pub struct Line {
+pub struct Line<'a> {
     /// Content without line end.
-    pub text: String,
+    pub text: Cow<'a, str>,
     /// Taken away by a repair: not part of any value.
     pub removed: bool,
 }
 
+impl<'a> Line<'a> {
+    /// A line as it is now.
+    pub fn of(text: impl Into<Cow<'a, str>>) -> Self {
+        Self { text: text.into(), removed: false }
+    }
+
+    /// A line that was taken away.
+    pub fn gone() -> Self {
+        Self { text: Cow::Borrowed(""), removed: true }
+    }
+}
+
 /// Lines of a text that is at most the largest reply, and whether it was cut.
-pub fn lines(text: &str) -> (Vec<Line>, bool) {
+pub fn lines(text: &str) -> (Vec<Line<'_>>, bool) {
     let mut end = text.len().min(MAX_REPLY_BYTES);
     while !text.is_char_boundary(end) {
         end -= 1;
     }
     let kept = text.get(..end).unwrap_or_default();
     let kept = kept.strip_prefix('\u{feff}').unwrap_or(kept);
-    let unified = kept.replace("\r\n", "\n").replace('\r', "\n");
-    let unified = unified.strip_suffix('\n').unwrap_or(&unified);
-    let lines = unified.split('\n').map(|line| Line { text: line.to_owned(), removed: false }).collect();
+    let mut lines = Vec::with_capacity(kept.bytes().filter(|byte| matches!(byte, b'\n' | b'\r')).count() + 1);
+    let mut rest = kept;
+    // Line ends are `\n`, `\r\n` and `\r`; the last one ends the last line and begins none.
+    while let Some(at) = rest.bytes().position(|byte| matches!(byte, b'\n' | b'\r')) {
+        let (line, tail) = rest.split_at(at);
+        lines.push(Line::of(line));
+        rest = tail.strip_prefix("\r\n").or_else(|| tail.get(1..)).unwrap_or_default();
+    }
+    if !rest.is_empty() || lines.is_empty() {
+        lines.push(Line::of(rest));
+    }
     (lines, end < text.len())
+}
+
+/// Whether a text is empty or nothing but blanks. The first byte of nearly every line tells.
+pub fn is_blank(text: &str) -> bool {
+    match text.bytes().find(|byte| !matches!(byte, b' ' | b'\t')) {
+        None => true,
+        Some(byte) if byte.is_ascii() && !byte.is_ascii_whitespace() && byte != 0x0b => false,
+        Some(_) => text.trim().is_empty(),
+    }
 }
 
 fn is_zero_width(c: char) -> bool {
@@ -97,10 +128,10 @@ pub fn plain_start(line: &str) -> Option<String> {
 /// Columns of blanks at the beginning of a line, a tab to the next multiple of four.
 pub fn indent(line: &str) -> usize {
     let mut columns = 0;
-    for c in line.chars() {
-        match c {
-            ' ' => columns += 1,
-            '\t' => columns += 4 - columns % 4,
+    for byte in line.bytes() {
+        match byte {
+            b' ' => columns += 1,
+            b'\t' => columns += 4 - columns % 4,
             _ => break,
         }
     }

@@ -1,10 +1,13 @@
 //! `thinking-removed` (spec 4.4): reasoning blocks outside fences are taken away and kept aside.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
 use crate::reply::{Notes, RepairCode, Span};
 
 use super::fence::{Part, Tracker};
 use super::heading::Format;
-use super::text::Line;
+use super::text::{Line, is_blank};
 
 const TAGS: [(&str, &str); 4] = [
     ("<think>", "</think>"),
@@ -14,33 +17,58 @@ const TAGS: [(&str, &str); 4] = [
 ];
 
 /// Takes reasoning out of the lines and returns it. Lines that become empty are marked removed.
-pub fn remove(lines: &mut [Line], format: &Format, notes: &mut Notes) -> String {
+pub fn remove<'a>(lines: &mut [Line<'a>], format: &Format, notes: &mut Notes) -> String {
     let mut thinking = String::new();
     if !lines.iter().any(|line| line.text.contains('<')) {
         return thinking;
     }
-    let original: Vec<String> = lines.iter().map(|line| line.text.clone()).collect();
+    let original: Vec<Cow<'a, str>> = lines.iter().map(|line| line.text.clone()).collect();
     drop_unopened(lines, &original, format, &mut thinking, notes);
     let mut tracker = Tracker::default();
+    let last = last_closing(&original);
     let mut open: Option<(&str, usize)> = None;
+    let mut ends_at = 0;
     for (at, line) in lines.iter_mut().enumerate() {
+        // Inside a block that never closes; what follows it may open another one.
+        if at < ends_at {
+            thinking.push_str(&line.text);
+            thinking.push('\n');
+            line.removed |= !line.text.trim().is_empty();
+            line.text = Cow::Borrowed("");
+            continue;
+        }
         if open.is_none() && tracker.next(&line.text) != Part::Outside {
             continue;
         }
         if open.is_none() && !line.text.contains('<') {
             continue;
         }
-        let had_text = !line.text.trim().is_empty();
+        let had_text = !is_blank(&line.text);
         let kept = take(&line.text, at, &mut open, &mut thinking, notes);
         if kept != line.text {
             line.removed |= had_text && kept.trim().is_empty();
-            line.text = kept;
+            line.text = kept.into();
+        }
+        if let Some((close, start)) = open
+            && last.get(close).is_none_or(|last| *last <= at)
+        {
+            ends_at = end_at_heading(&original, start, format);
+            notes.repair(RepairCode::ThinkingRemoved, span(start, ends_at.saturating_sub(1)), "unclosed", "");
+            open = None;
+            tracker = Tracker::default();
         }
     }
-    if let Some((_, start)) = open {
-        close_at_heading(lines, &original, start, format, notes);
-    }
     thinking
+}
+
+/// The last line that holds each closing tag. A block without one behind it never closes, which is known without
+/// looking through all the rest for each.
+fn last_closing(original: &[Cow<'_, str>]) -> BTreeMap<&'static str, usize> {
+    let mut last = BTreeMap::new();
+    for (at, text) in original.iter().enumerate().filter(|(_, text)| text.contains("</")) {
+        last.extend(TAGS.iter().filter(|(_, close)| split_ignoring_case(text, close).is_some()).map(|(_, c)| (*c, at)));
+    }
+    last
 }
 
 /// The part of one line outside reasoning; opens and closes blocks as it goes.
@@ -78,58 +106,68 @@ fn take(
     }
 }
 
-/// A block that never closes ends before the first recognised heading; without one it takes all the rest. The line it
-/// opens on has lost it already.
-fn close_at_heading(lines: &mut [Line], original: &[String], start: usize, format: &Format, notes: &mut Notes) {
+/// Where a block that never closes ends: before the first recognised heading; without one it takes all the rest.
+fn end_at_heading(original: &[Cow<'_, str>], start: usize, format: &Format) -> usize {
     let next = original.iter().enumerate().skip(start + 1).find(|(_, text)| format.is_title_line(text));
-    let end = next.map_or(original.len(), |(at, _)| at);
-    for (line, text) in lines.iter_mut().zip(original).skip(end) {
-        *line = Line { text: text.clone(), removed: false };
-    }
-    notes.repair(RepairCode::ThinkingRemoved, span(start, end.saturating_sub(1)), "unclosed", "");
+    next.map_or(original.len(), |(at, _)| at)
 }
 
 /// A closing tag without an opening one: providers that put the opening tag into the prompt send this. Everything
 /// before it is reasoning if a recognised heading follows.
-fn drop_unopened(lines: &mut [Line], original: &[String], format: &Format, thinking: &mut String, notes: &mut Notes) {
-    let Some((at, after)) = first_unopened(original) else { return };
-    let follows = original.iter().skip(at + 1).any(|text| format.is_title_line(text)) || format.is_title_line(&after);
-    if !follows {
-        return;
-    }
+fn drop_unopened<'a>(
+    lines: &mut [Line<'a>],
+    original: &[Cow<'a, str>],
+    format: &Format,
+    thinking: &mut String,
+    notes: &mut Notes,
+) {
+    let Some((at, after)) = last_unopened(original, format) else { return };
     for (line, text) in lines.iter_mut().zip(original).take(at + 1) {
         thinking.push_str(text);
         thinking.push('\n');
-        *line = Line { text: String::new(), removed: true };
+        *line = Line::gone();
     }
     if let Some(line) = lines.get_mut(at).filter(|_| !after.trim().is_empty()) {
-        *line = Line { text: after, removed: false };
+        *line = Line::of(after);
     }
     notes.repair(RepairCode::ThinkingRemoved, span(0, at), "unopened", "");
 }
 
-fn first_unopened(original: &[String]) -> Option<(usize, String)> {
+/// The last closing tag in front of every opening one that a recognised heading follows, by line, with what stands behind
+/// it. Of several the last counts: what is left of the text would be read like that, too.
+fn last_unopened(original: &[Cow<'_, str>], format: &Format) -> Option<(usize, String)> {
     let mut tracker = Tracker::default();
+    let mut last_title = None;
+    let mut found = None;
     for (at, text) in original.iter().enumerate() {
-        if tracker.next(text) != Part::Outside {
-            continue;
-        }
-        if !text.contains('<') {
+        if tracker.next(text) != Part::Outside || !text.contains('<') {
             continue;
         }
         let opens = split_opening(text).map(|(before, ..)| before.len());
-        for (_, close) in TAGS {
-            if let Some((before, after)) = split_ignoring_case(text, close)
-                && opens.is_none_or(|open| before.len() < open)
-            {
-                return Some((at, after.to_owned()));
+        if let Some(after) = text.get(..opens.unwrap_or(text.len())).and_then(end_of_closing) {
+            let after = text.get(after..).unwrap_or_default();
+            let title = *last_title.get_or_insert_with(|| original.iter().rposition(|text| format.is_title_line(text)));
+            if title.is_none_or(|title| title <= at) && !format.is_title_line(after) {
+                break;
             }
+            found = Some((at, after.to_owned()));
+            tracker = Tracker::default();
+            tracker.next(after);
         }
         if opens.is_some() {
-            return None;
+            break;
         }
     }
-    None
+    found
+}
+
+/// Where the last closing tag of a text ends.
+fn end_of_closing(text: &str) -> Option<usize> {
+    text.rmatch_indices('<').find_map(|(at, _)| {
+        let rest = text.get(at..)?;
+        let (_, close) = TAGS.into_iter().find(|(_, close)| begins(rest, close))?;
+        Some(at + close.len())
+    })
 }
 
 /// Splits at the first opening tag of any kind, in any case; gives the tag that closes it. One look at the text.

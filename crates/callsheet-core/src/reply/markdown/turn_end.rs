@@ -4,7 +4,7 @@
 use crate::reply::{Notes, RepairCode, Span};
 
 use super::fence::{Part, Tracker};
-use super::text::Line;
+use super::text::{Line, is_blank};
 
 /// Marks that end a turn or begin the next one, as the chat forms of open models write them.
 const MARKS: [&str; 18] = [
@@ -37,27 +37,27 @@ const ROLES: [&str; 4] = ["assistant", "model", "user", "system"];
 
 /// Takes away marks in front of the reply, and everything from the first mark on that stands behind some text, outside code, at
 /// the beginning or the end of a line. Says whether the reply ended at one.
-pub fn cut(lines: &mut [Line], notes: &mut Notes) -> bool {
+pub fn cut(lines: &mut [Line<'_>], notes: &mut Notes) -> bool {
     let Some((at, kept)) = begin(lines, notes).map(|at| (at, String::new())).or_else(|| find(lines)) else {
         return false;
     };
     let span = Span { first: number(at), last: number(lines.len().saturating_sub(1)) };
-    let rest = lines.get(at..).unwrap_or_default().iter().map(|line| line.text.as_str());
+    let rest = lines.get(at..).unwrap_or_default().iter().map(|line| &*line.text);
     let dropped = rest.take(8).collect::<Vec<_>>().join("\n");
     notes.repair(RepairCode::ExampleDropped, span, dropped.get(kept.len()..).unwrap_or_default(), "");
     for line in lines.iter_mut().skip(at) {
-        *line = Line { text: String::new(), removed: true };
+        *line = Line::gone();
     }
     if let Some(line) = lines.get_mut(at).filter(|_| !kept.trim().is_empty()) {
-        *line = Line { text: kept, removed: false };
+        *line = Line::of(kept);
     }
     true
 }
 
 /// Takes marks in front of the reply away. Gives the line where, with nothing said yet, the turn of somebody else begins.
-fn begin(lines: &mut [Line], notes: &mut Notes) -> Option<usize> {
+fn begin(lines: &mut [Line<'_>], notes: &mut Notes) -> Option<usize> {
     for (at, line) in lines.iter_mut().enumerate() {
-        if line.text.trim().is_empty() {
+        if is_blank(&line.text) {
             continue;
         }
         let (said, role) = behind_marks(&line.text);
@@ -71,7 +71,7 @@ fn begin(lines: &mut [Line], notes: &mut Notes) -> Option<usize> {
         notes.repair(RepairCode::ExampleDropped, Span::line(number(at)), marks.trim(), "");
         let said = said.to_owned();
         let says_something = !said.is_empty();
-        *line = Line { text: said, removed: !says_something };
+        *line = Line { text: said.into(), removed: !says_something };
         if says_something {
             return None;
         }
@@ -102,19 +102,23 @@ fn behind_marks(line: &str) -> (&str, Option<&'static str>) {
 }
 
 /// The line of the mark, and what stands before it there.
-fn find(lines: &[Line]) -> Option<(usize, String)> {
+fn find(lines: &[Line<'_>]) -> Option<(usize, String)> {
+    // Every mark begins with the same sign, which most replies do not have at all.
+    if !lines.iter().any(|line| line.text.contains('<')) {
+        return None;
+    }
     let mut tracker = Tracker::default();
     let (mut says_something, mut strikes) = (false, false);
     for (at, line) in lines.iter().enumerate() {
         let outside = tracker.next(&line.text) == Part::Outside;
-        let text = line.text.as_str();
+        let text = &*line.text;
         if outside && text.contains('<') {
             if let Some(kept) = before_mark(text, says_something, strikes) {
                 return Some((at, kept.to_owned()));
             }
             strikes = strikes || text.contains(STRIKE_START);
         }
-        says_something = says_something || !text.trim().is_empty();
+        says_something = says_something || !is_blank(text);
     }
     None
 }
@@ -164,9 +168,9 @@ mod tests {
 
     /// What stands before the mark of a reply; `None` if it does not end at one.
     fn kept(text: &str) -> Option<String> {
-        let mut lines: Vec<Line> = text.lines().map(|line| Line { text: line.to_owned(), removed: false }).collect();
+        let mut lines: Vec<Line<'_>> = text.lines().map(Line::of).collect();
         let cut = cut(&mut lines, &mut Notes::new(crate::reply::Phase::Execute, false));
-        let left = lines.iter().filter(|line| !line.removed).map(|line| line.text.as_str());
+        let left = lines.iter().filter(|line| !line.removed).map(|line| &*line.text);
         cut.then(|| left.collect::<Vec<_>>().join("\n"))
     }
 

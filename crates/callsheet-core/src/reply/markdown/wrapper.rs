@@ -7,16 +7,16 @@ use super::heading::Format;
 use super::text::Line;
 
 /// Takes the wrapper's marks away if recognised headings stand inside one wrapper and none outside it.
-pub fn remove(lines: &mut [Line], format: &Format, notes: &mut Notes) -> bool {
-    if has_title_outside(lines, format) {
-        return false;
-    }
+pub fn remove(lines: &mut [Line<'_>], format: &Format, notes: &mut Notes) -> bool {
     let Some((first, open)) = lines.iter().enumerate().find_map(|(at, line)| wrapper(&line.text).map(|m| (at, m)))
     else {
         return false;
     };
+    if has_title_outside(lines, format) {
+        return false;
+    }
     let (sign, count) = (open.sign, open.count);
-    let before = lines.get(first).map(|line| line.text.clone()).unwrap_or_default();
+    let before = lines.get(first).map(|line| line.text.to_string()).unwrap_or_default();
     let last = closing(lines, first, sign, count);
     let end = last.unwrap_or(lines.len());
     let inside = lines.get(first + 1..end).unwrap_or_default();
@@ -25,7 +25,7 @@ pub fn remove(lines: &mut [Line], format: &Format, notes: &mut Notes) -> bool {
     }
     for at in [Some(first), last].into_iter().flatten() {
         if let Some(line) = lines.get_mut(at) {
-            *line = Line { text: String::new(), removed: true };
+            *line = Line::gone();
         }
     }
     let number = |at: usize| u32::try_from(at + 1).unwrap_or(u32::MAX);
@@ -38,14 +38,14 @@ fn wrapper(line: &str) -> Option<Mark<'_>> {
     mark(line).filter(|mark| matches!(mark.info.to_lowercase().as_str(), "" | "md" | "markdown" | "text" | "txt"))
 }
 
-fn has_title_outside(lines: &[Line], format: &Format) -> bool {
+fn has_title_outside(lines: &[Line<'_>], format: &Format) -> bool {
     let mut tracker = Tracker::default();
     lines.iter().any(|line| tracker.next(&line.text) == Part::Outside && format.is_title_line(&line.text))
 }
 
 /// The wrapper's closing line. Fences with a language inside it nest; the last possible mark closes the wrapper when
 /// only blank lines follow it.
-fn closing(lines: &[Line], first: usize, sign: char, count: usize) -> Option<usize> {
+fn closing(lines: &[Line<'_>], first: usize, sign: char, count: usize) -> Option<usize> {
     let mut depth = 1_usize;
     for (at, line) in lines.iter().enumerate().skip(first + 1) {
         let Some(mark) = mark(&line.text).filter(|mark| mark.sign == sign && mark.count >= count) else { continue };

@@ -18,6 +18,8 @@ pub(super) struct Checking<'a> {
     pub span: Span,
     /// The link as written.
     pub raw: &'a str,
+    /// A repair of its target was recorded.
+    pub mended: bool,
 }
 
 impl Checking<'_> {
@@ -52,7 +54,8 @@ impl Checking<'_> {
 
     /// Records a repair of the target.
     pub fn repaired(&mut self, code: RepairCode, target: &Target) {
-        self.notes.repair(code, self.span, self.raw, &link_target(target));
+        self.mended = true;
+        self.notes.repair(code, self.span, self.raw, link_target(target));
     }
 }
 
@@ -77,11 +80,10 @@ pub fn check_links(
         let at = Span::line(first.saturating_add(u32::try_from(link.line).unwrap_or(u32::MAX)));
         span = Some(span.map_or(at, |span| span.to(at)));
         for code in &link.repairs {
-            notes.repair(*code, at, &link.raw, &format!("[{}]({})", link.title, link.target));
+            notes.repair(*code, at, &link.raw, format_args!("[{}]({})", link.title, link.target));
         }
-        let mut checking = Checking { scope, context, notes, span: at, raw: &link.raw };
-        if let Some((target, tokens)) = check_written(&link.target, link.linked, &mut checking) {
-            let canonical = link_target(&target);
+        let mut checking = Checking { scope, context, notes, span: at, raw: &link.raw, mended: false };
+        if let Some((target, canonical, tokens)) = check_written(&link.target, link.linked, &mut checking) {
             if is_restricted(&target, &context.restricted) {
                 let issue = checking.issue(IssueCode::ReferenceRestricted, "", &[]);
                 checking.notes.push(issue.warning());
@@ -104,11 +106,12 @@ pub fn check_target(
     context: &ReadContext,
     notes: &mut Notes,
 ) -> Option<Target> {
-    let mut checking = Checking { scope, context, notes, span, raw: written };
-    check_written(written, true, &mut checking).map(|(target, _)| target)
+    let mut checking = Checking { scope, context, notes, span, raw: written, mended: false };
+    check_written(written, true, &mut checking).map(|(target, ..)| target)
 }
 
-fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
+/// The target, how it is written, and its tokens.
+fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Option<(Target, String, u32)> {
     // Words that are no path, and a link that is cut off, are quoted back as they stand, not looked for on disk.
     if !linked && (written.contains(' ') || checking.raw.contains("](")) {
         checking.refuse(IssueCode::ReferenceInvalid, "words", written, []);
@@ -123,18 +126,10 @@ fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Op
     };
     let (checked, tokens) = check_kind(target, checking)?;
     let canonical = link_target(&checked);
-    let noted = checking.notes.repairs().iter().rev().take(4).any(|repair| {
-        repair.span == checking.span
-            && repair.before == crate::reply::excerpt(checking.raw)
-            && matches!(
-                repair.code,
-                RepairCode::PathLeadingSlash | RepairCode::PathNear | RepairCode::SlugNear | RepairCode::LinesClamped
-            )
-    });
-    if canonical != written && !noted && !same_address(&checked, written) {
+    if canonical != written && !checking.mended && !same_address(&checked, written) {
         checking.repaired(RepairCode::ReferenceAlias, &checked);
     }
-    Some((checked, tokens))
+    Some((checked, canonical, tokens))
 }
 
 /// Differences of encoding alone are no alias.

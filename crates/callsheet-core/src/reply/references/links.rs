@@ -1,8 +1,6 @@
 //! The links of a `References` value (spec 3.3): Markdown links, and what is read as one (`reference-bare`,
 //! `link-unwrapped`, `quotes-straightened`).
 
-use std::collections::BTreeMap;
-
 use crate::reply::RepairCode;
 use crate::reply::markdown::{odd_places, straighten};
 use crate::reply::near::folded;
@@ -33,7 +31,9 @@ const NONE: &[&str] =
 
 /// Whether a value says that there is no reference.
 pub fn is_none(value: &str) -> bool {
-    NONE.contains(&folded(value).as_str())
+    // A value with more letters than any of these is none of them, however long it is.
+    let long = value.chars().filter(|c| c.is_alphanumeric()).nth(16).is_some();
+    !long && NONE.contains(&folded(value).as_str())
 }
 
 /// The links of a value, in order.
@@ -106,7 +106,7 @@ fn line_links(line: &str, at: usize, links: &mut Vec<WrittenLink>) -> bool {
 fn push_bare(word: &str, at: usize, links: &mut Vec<WrittenLink>) {
     let target = word.trim_matches(|c: char| matches!(c, '`' | '*' | '"' | '\'' | '<' | '>' | '(' | ')' | '[' | ']'));
     let target = target.trim_end_matches(['.', ',', ':', ';', '!']);
-    if target.is_empty() || matches!(target.to_ascii_lowercase().as_str(), "and" | "or" | "&" | "-" | "–" | "—") {
+    if target.is_empty() || ["and", "or", "&", "-", "–", "—"].iter().any(|word| target.eq_ignore_ascii_case(word)) {
         return;
     }
     if let Some(last) = links.last_mut()
@@ -149,8 +149,8 @@ fn bare_word(text: &str) -> (&str, &str) {
     let end = text
         .char_indices()
         .find(|(at, c)| {
-            let tail = text.get(at + c.len_utf8()..).unwrap_or_default();
-            c.is_whitespace() || matches!(c, ',' | ';') && (tail.is_empty() || tail.starts_with(char::is_whitespace))
+            let ends = |tail: &str| tail.is_empty() || tail.starts_with(char::is_whitespace);
+            c.is_whitespace() || matches!(c, ',' | ';') && text.get(at + 1..).is_none_or(ends)
         })
         .map_or(text.len(), |(at, _)| at);
     text.split_at_checked(end).unwrap_or((text, ""))
@@ -159,12 +159,13 @@ fn bare_word(text: &str) -> (&str, &str) {
 /// The brackets of a line and where each is closed, found in one walk.
 struct Brackets<'a> {
     line: &'a str,
-    pairs: BTreeMap<usize, usize>,
+    /// How far behind each opening bracket it is closed; 0 for all other bytes.
+    lengths: Vec<u16>,
 }
 
 impl<'a> Brackets<'a> {
     fn of(line: &'a str) -> Self {
-        let mut pairs = BTreeMap::new();
+        let mut lengths = vec![0; line.len()];
         let (mut square, mut round) = (Vec::new(), Vec::new());
         let mut escaped = false;
         for (at, sign) in line.bytes().enumerate() {
@@ -183,19 +184,23 @@ impl<'a> Brackets<'a> {
                 _ => None,
             };
             escaped = !escaped && sign == b'\\';
-            if let Some(open) = open.filter(|open| at - open <= LONGEST) {
-                pairs.insert(open, at);
+            if let Some((length, slot)) = open
+                .filter(|open| at - open <= LONGEST)
+                .and_then(|open| Some((u16::try_from(at - open).ok()?, lengths.get_mut(open)?)))
+            {
+                *slot = length;
             }
         }
-        Self { line, pairs }
+        Self { line, lengths }
     }
 
     /// The text between the bracket with which `text`, a tail of the line, begins and the one that closes it, and the
     /// text behind.
     fn split(&self, text: &'a str, open: char) -> Option<(&'a str, &'a str)> {
         let start = self.line.len().checked_sub(text.len())?;
-        let end = text.starts_with(open).then(|| self.pairs.get(&start))??;
-        Some((self.line.get(start + 1..*end)?, self.line.get(end + 1..)?))
+        let length = text.starts_with(open).then(|| self.lengths.get(start).copied())?.filter(|length| *length > 0)?;
+        let end = start + usize::from(length);
+        Some((self.line.get(start + 1..end)?, self.line.get(end + 1..)?))
     }
 }
 
@@ -235,6 +240,9 @@ fn unwrap_target(written: &str) -> (String, bool) {
 }
 
 fn unescape(text: &str) -> String {
+    if !text.contains('\\') {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
     while let Some(c) = letters.next() {

@@ -14,22 +14,27 @@ pub(super) fn check(
     directory: bool,
     checking: &mut Checking<'_>,
 ) -> Option<(Target, u32)> {
-    let lookup = Lookup::Path { path: path.clone(), fragment: fragment.clone() };
-    let answer = checking.notes.answer(checking.context, lookup).cloned();
+    let context = checking.context;
+    let lookup = Lookup::Path { path, fragment };
+    let answer = context.answers.get(&lookup);
+    if answer.is_none() {
+        checking.notes.answer(context, lookup.clone());
+    }
+    let Lookup::Path { path, fragment } = lookup else { return None };
     match answer {
         None => {
             checking.refuse(IssueCode::LookupMissing, "", &path, []);
             None
         }
         Some(Answer::File(facts)) => file(facts, fragment, checking),
-        Some(Answer::Missing(candidates)) => missing(path, fragment, directory, &candidates, checking),
+        Some(Answer::Missing(candidates)) => missing(path, fragment, directory, candidates, checking),
         Some(Answer::Outside(candidates)) => {
             let near: Vec<&str> = candidates.without_slash.iter().chain(&candidates.near).map(String::as_str).collect();
             checking.refuse(IssueCode::OutsideProject, "", &path, near);
             None
         }
         Some(Answer::Unreadable(reason)) => {
-            let issue = checking.issue(IssueCode::FileUnreadable, "", &[("reason", &reason)]);
+            let issue = checking.issue(IssueCode::FileUnreadable, "", &[("reason", reason)]);
             checking.notes.push(issue);
             None
         }
@@ -39,13 +44,13 @@ pub(super) fn check(
     }
 }
 
-fn file(facts: FileFacts, fragment: Option<Fragment>, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
+fn file(facts: &FileFacts, fragment: Option<Fragment>, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
     if facts.directory {
         if fragment.is_some() {
             checking.refuse(IssueCode::AnchorMissing, "directory", &facts.path, []);
             return None;
         }
-        return Some((Target::Directory(facts.path), facts.tokens));
+        return Some((Target::Directory(facts.path.clone()), facts.tokens));
     }
     if facts.binary {
         let issue = checking.issue(IssueCode::Binary, "", &[]).warning();
@@ -53,13 +58,13 @@ fn file(facts: FileFacts, fragment: Option<Fragment>, checking: &mut Checking<'_
     }
     let (fragment, clamped) = match fragment {
         Some(Fragment::Lines { first, last }) => {
-            let (part, clamped) = lines(first, last, &facts, checking)?;
+            let (part, clamped) = lines(first, last, facts, checking)?;
             (Some(part), clamped)
         }
-        Some(Fragment::Anchor(text)) => (Some(anchor(text, &facts, checking)?), false),
+        Some(Fragment::Anchor(text)) => (Some(anchor(text, facts, checking)?), false),
         None => (None, false),
     };
-    let target = Target::File { path: facts.path, fragment };
+    let target = Target::File { path: facts.path.clone(), fragment };
     if clamped {
         checking.repaired(RepairCode::LinesClamped, &target);
     }
@@ -166,7 +171,7 @@ fn mended(
     checking: &mut Checking<'_>,
 ) -> Option<(Target, u32)> {
     let lookup = Lookup::Path { path: path.clone(), fragment: fragment.clone() };
-    let answer = checking.notes.answer(checking.context, lookup).cloned();
+    let answer = checking.notes.answer(checking.context, lookup);
     let (target, tokens) = match (answer, &fragment) {
         (Some(Answer::File(facts)), _) => file(facts, fragment, checking)?,
         (_, None) => (Target::File { path, fragment: None }, 0),

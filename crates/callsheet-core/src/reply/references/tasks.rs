@@ -109,9 +109,13 @@ pub(super) fn check_heading(key: &str, checking: &mut Checking<'_>) -> Option<(T
         ([], Found::Near(_)) => check(Target::TaskOutput { slug, heading: None }, checking),
         _ => {
             let mut usable = checking.usable();
-            usable.extend(headings.iter().map(|heading| format!("#{heading}")));
-            let wanted = format!("#{key}");
-            checking.refuse(IssueCode::AnchorMissing, "", &wanted, usable.iter().map(String::as_str));
+            let mut issue = checking.issue(IssueCode::AnchorMissing, "", &[]);
+            // Put together only where they are compared and shown.
+            if checking.notes.may_compare(usable.len() + headings.len()) {
+                usable.extend(headings.iter().map(|heading| format!("#{heading}")));
+                issue = issue.allowed(&format!("#{key}"), usable.iter().map(String::as_str));
+            }
+            checking.notes.push(issue);
             None
         }
     }
@@ -156,13 +160,15 @@ fn find(slug: &Slug, scope: &Scope, notes: &Notes) -> Found {
 
 /// Within two edits, but never from one number to another: `read-docs-2` is not `read-docs-1` written wrong.
 fn near_slug(a: &str, b: &str) -> bool {
-    let split = |text: &str| -> (String, String) {
+    let split = |text: &str| -> (usize, usize) {
         let stem = text.trim_end_matches(|c: char| c.is_ascii_digit());
-        (stem.trim_end_matches('-').to_owned(), text.get(stem.len()..).unwrap_or_default().to_owned())
+        (stem.trim_end_matches('-').len(), stem.len())
     };
-    let ((stem_a, number_a), (stem_b, number_b)) = (split(a), split(b));
+    let ((stem_a, digits_a), (stem_b, digits_b)) = (split(a), split(b));
+    let (number_a, number_b) = (a.get(digits_a..).unwrap_or_default(), b.get(digits_b..).unwrap_or_default());
     let numbers = number_a == number_b || number_a.is_empty() || number_b.is_empty();
-    numbers && stem_a.len() >= 4 && within(&stem_a, &stem_b, 2)
+    let (stem_a, stem_b) = (a.get(..stem_a).unwrap_or_default(), b.get(..stem_b).unwrap_or_default());
+    numbers && stem_a.len() >= 4 && within(stem_a, stem_b, 2)
 }
 
 /// The list's number of a task where the per-skill number belongs: `#write-docs-3` for the third task of the list, if

@@ -1,13 +1,15 @@
 //! What execution, writer, merge and final loop replies share: summary, markers, details files (spec 3.8, 4.4).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::reply::blank::is_copied_form;
 use crate::reply::markdown::{Document, Format, Heading, PieceKind, Prepare, Section};
+use crate::reply::near::folded;
 use crate::reply::{DetailFile, Execution, IssueCode, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::heading_key;
 
 use super::formats::{self, Blocks, DETAIL_LABELS, MORE_WORK};
+use super::links;
 
 /// Longest reply without headings that is its own summary, characters (spec 4.4 `summary-bare`).
 const BARE: usize = 1_200;
@@ -22,10 +24,11 @@ pub(super) struct Parts {
 }
 
 /// Prepares a reply with the headings it really uses.
-pub(super) fn prepare(text: &str, parts: Parts, context: &ReadContext, notes: &mut Notes) -> Document {
+pub(super) fn prepare<'a>(text: &'a str, parts: Parts, context: &ReadContext, notes: &mut Notes) -> Document<'a> {
     let prepare = Prepare { copies: &[], length_stop: context.length_stop, ..Prepare::default() };
-    let mut scratch = Notes::new(notes.phase(), false);
-    let widest = formats::execution(parts.details, if parts.changes { Blocks::Synonym } else { Blocks::None }, true);
+    let mut scratch = notes.fork();
+    let loosest = if parts.changes { Blocks::Synonym } else { Blocks::None };
+    let widest = formats::execution(parts.details, loosest, parts.changes);
     let probe = Document::read(text, &widest, prepare, &mut scratch);
     let details = probe.all(Heading::Details).any(|section| has_label(&probe, section, DETAIL_LABELS, "Filename"));
     let changes = probe.all(Heading::ChangeDetails).fold(Blocks::None, |blocks, section| {
@@ -37,8 +40,22 @@ pub(super) fn prepare(text: &str, parts: Parts, context: &ReadContext, notes: &m
             _ => blocks,
         }
     });
+    if (details, changes) == (parts.details, loosest) || has_plain_form(&probe, &scratch) {
+        notes.absorb(scratch);
+        return probe;
+    }
     let format: Format = formats::execution(details, changes, parts.changes);
     Document::read(text, &format, prepare, notes)
+}
+
+/// Whether a narrower format finds the same: no heading of a block, no tie and nothing taken away that a heading bounds.
+fn has_plain_form(document: &Document<'_>, notes: &Notes) -> bool {
+    let blocks = [Heading::Details, Heading::ChangeDetails];
+    document.fences.is_empty()
+        && notes.issues().is_empty()
+        && !notes.has_repair(RepairCode::ThinkingRemoved)
+        && !notes.has_repair(RepairCode::ReplyUnfenced)
+        && document.sections.iter().all(|section| section.heading.is_none_or(|heading| !blocks.contains(&heading)))
 }
 
 fn has_label(
@@ -98,17 +115,17 @@ pub(super) fn ends_in_change(document: &Document) -> bool {
 }
 
 /// Summary, markers and details files of a prepared reply.
-pub(super) fn read(document: &Document, parts: Parts, notes: &mut Notes) -> Execution {
+pub(super) fn read(document: &Document, parts: Parts, context: &ReadContext, notes: &mut Notes) -> Execution {
     let mut execution = Execution { document: document.whole(), ..Execution::default() };
     execution.more_work = document.take_marker(MORE_WORK, 0..document.len(), notes);
-    execution.summary = summary(document, notes);
+    execution.summary = summary(document, context, notes);
     if parts.details {
-        execution.details = details(document, notes);
+        execution.details = details(document, context, notes);
     }
     execution
 }
 
-fn summary(document: &Document, notes: &mut Notes) -> String {
+fn summary(document: &Document, context: &ReadContext, notes: &mut Notes) -> String {
     let found: Vec<&Section> = document.all(Heading::ResultSummary).collect();
     notes.set_section(Some("Result summary"));
     let text = match found.as_slice() {
@@ -120,7 +137,7 @@ fn summary(document: &Document, notes: &mut Notes) -> String {
             }
             text
         }
-        [] => bare_summary(document, notes),
+        [] => bare_summary(document, context, notes),
         [first, second, ..] => {
             let lines = format!("{} and {}", first.heading_span().first, second.heading_span().first);
             let facts = [("title", "Result summary"), ("lines", lines.as_str())];
@@ -150,21 +167,73 @@ fn body_end(document: &Document, section: &Section) -> usize {
     end
 }
 
-fn bare_summary(document: &Document, notes: &mut Notes) -> String {
-    let all = 0..document.len();
-    let headed = !document.sections.is_empty()
+fn bare_summary(document: &Document, context: &ReadContext, notes: &mut Notes) -> String {
+    let only_details = document.sections.iter().all(|section| section.heading == Some(Heading::Details));
+    let end = document.sections.first().map_or(document.len(), |section| section.line);
+    let all = 0..end;
+    let headed = !only_details
         || begins_with_fenced_headings(document)
         || document.pieces(all.clone(), &[]).iter().any(|piece| matches!(piece.kind, PieceKind::Heading(..)));
     let text = document.text(all.clone());
     let span = document.span(all);
     let long = text.chars().count() > BARE;
-    if headed || long || text.is_empty() || is_copied_form(&text) {
+    if headed || long || !is_answer(&text, context) || is_copied_form(&text) {
         let variant = if long && !headed { "long" } else { "" };
-        notes.push(notes.issue(IssueCode::SummaryMissing, variant, span, &[]));
+        notes.push(notes.issue(IssueCode::SummaryMissing, variant, document.span(0..document.len()), &[]));
         return String::new();
     }
     notes.repair(RepairCode::SummaryBare, span, &text, "## Result summary");
     text
+}
+
+/// Whether words without a heading can be the answer: prose that has a word of the task, and neither talks of the form nor
+/// goes round in circles. A tiny model writes everything else there is (spec 4.4 `summary-bare`).
+fn is_answer(text: &str, context: &ReadContext) -> bool {
+    const FORM: &str = "result summary";
+    const TIMES: usize = 3;
+    let prose: Vec<String> = outside_comments(&links::outside_fences(text));
+    let words = prose.iter().flat_map(|line| line.split_whitespace());
+    let said = words.filter(|word| word.chars().any(char::is_alphanumeric)).take(2).count();
+    if said < 2 || text.to_lowercase().contains(FORM) || !has_word_of_task(text, context) {
+        return false;
+    }
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let sentences = prose.iter().flat_map(|line| line.split_inclusive(". ")).map(folded);
+    // A short one, such as `yes` in a list, may come again.
+    sentences.filter(|sentence| sentence.split(' ').count() > 2).all(|sentence| {
+        let count = seen.entry(sentence).or_default();
+        *count += 1;
+        *count < TIMES
+    })
+}
+
+/// Whether a text and the task it answers have a word in common, endings left aside. A short answer need not, and in other
+/// scripts and languages nothing follows from it.
+fn has_word_of_task(text: &str, context: &ReadContext) -> bool {
+    const BEGINNING: usize = 4;
+    const MANY: usize = 4;
+    let Some(task) = context.current.as_ref().filter(|_| text.is_ascii()) else { return true };
+    let words = |text: &str| -> BTreeSet<String> {
+        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() >= BEGINNING);
+        words.map(|word| word.to_lowercase().chars().take(BEGINNING).collect()).collect()
+    };
+    let own = words(text);
+    if own.len() < MANY || !task.need.is_ascii() {
+        return true;
+    }
+    [&task.need, &task.expected].into_iter().chain(&context.prompts).any(|asked| !words(asked).is_disjoint(&own))
+}
+
+fn outside_comments(lines: &[(u32, String)]) -> Vec<String> {
+    let text = lines.iter().map(|(_, line)| line.as_str()).collect::<Vec<_>>().join("\n");
+    let mut kept = String::new();
+    let mut rest = text.as_str();
+    while let Some((before, comment)) = rest.split_once("<!--") {
+        kept.push_str(before);
+        rest = comment.split_once("-->").map_or("", |(_, after)| after);
+    }
+    kept.push_str(rest);
+    kept.lines().map(str::to_owned).collect()
 }
 
 /// A reply in a fence of its own, without a heading that is known, and words behind it (spec 4.4 `reply-unfenced`).
@@ -177,7 +246,7 @@ fn begins_with_fenced_headings(document: &Document) -> bool {
     !document.has_text(0..before) && fence.content.lines().any(heading)
 }
 
-fn details(document: &Document, notes: &mut Notes) -> Vec<DetailFile> {
+fn details(document: &Document, context: &ReadContext, notes: &mut Notes) -> Vec<DetailFile> {
     let mut files: Vec<DetailFile> = Vec::new();
     let mut names = BTreeSet::new();
     for section in document.all(Heading::Details) {
@@ -197,7 +266,7 @@ fn details(document: &Document, notes: &mut Notes) -> Vec<DetailFile> {
             };
             match piece.kind {
                 PieceKind::Label(labelled) if labelled.known() == Some("Filename") => {
-                    incomplete(open.take(), notes);
+                    incomplete(open.take(), context, notes);
                     labelled.note(notes);
                     let name = labelled.value.lines().next().unwrap_or("").to_owned();
                     match labelled.fences.first() {
@@ -209,16 +278,21 @@ fn details(document: &Document, notes: &mut Notes) -> Vec<DetailFile> {
                 _ => {}
             }
         }
-        incomplete(open.take(), notes);
+        incomplete(open.take(), context, notes);
     }
     notes.set_section(None);
     files
 }
 
-fn incomplete(open: Option<(String, Span)>, notes: &mut Notes) {
-    if let Some((name, span)) = open {
-        notes.push(notes.issue(IssueCode::DetailsIncomplete, "", span, &[("name", &name)]).key("Filename"));
-    }
+/// A file without content. One that the project has is the source of what is said, not a file to hand over: its block is
+/// ordinary content, and the issue a warning.
+fn incomplete(open: Option<(String, Span)>, context: &ReadContext, notes: &mut Notes) {
+    let Some((name, span)) = open else { return };
+    let path = name.trim().trim_matches(['`', '*', '"']).trim();
+    let is_source = !path.is_empty() && links::is_known(path, span, context, notes);
+    let variant = if is_source { "source" } else { "" };
+    let issue = notes.issue(IssueCode::DetailsIncomplete, variant, span, &[("name", &name)]).key("Filename");
+    notes.push(if is_source { issue.warning() } else { issue });
 }
 
 /// A file name of one component (repair `filename-flattened`), or the issue `filename-invalid`.

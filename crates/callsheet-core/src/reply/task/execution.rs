@@ -53,8 +53,8 @@ pub(super) fn writer(text: &str, context: &ReadContext, notes: &mut Notes) -> Wr
     let cut = context.length_stop && !document.ended;
     let mut written = Written::default();
     if body::has_text(&document, notes) {
-        let mut execution = body::read(&document, parts, notes);
-        let (changes, blocks) = write::changes(&document, tail, notes);
+        let mut execution = body::read(&document, parts, context, notes);
+        let (changes, blocks) = write::changes(&document, tail, context, notes);
         let end = tail.map_or(document.span(0..document.len()).last, |tail| tail.last);
         let in_change = tail.is_some() || body::ends_in_change(&document);
         if cut {
@@ -83,7 +83,7 @@ fn plain(text: &str, parts: Parts, context: &ReadContext, notes: &mut Notes) -> 
     if !body::has_reply(&document, context, notes) {
         return Execution::default();
     }
-    let execution = body::read(&document, parts, notes);
+    let execution = body::read(&document, parts, context, notes);
     links::check(&document, &execution, context, notes);
     execution
 }

@@ -117,15 +117,26 @@ pub(super) fn check(document: &Document, execution: &Execution, context: &ReadCo
 }
 
 fn against_world(link: &FoundLink, span: Span, scope: &Scope, context: &ReadContext, notes: &mut Notes) {
+    if let Some(why) = fault(&link.target, span, scope, context, notes) {
+        broken(link, &why, span, notes);
+    }
+}
+
+/// Why a target leads nowhere; asks what must be known of it.
+fn fault(target: &str, span: Span, scope: &Scope, context: &ReadContext, notes: &mut Notes) -> Option<String> {
     let mut scratch = Notes::new(notes.phase(), false);
-    check_target(&link.target, span, scope, context, &mut scratch);
+    check_target(target, span, scope, context, &mut scratch);
     let error = scratch.issues().iter().find(|issue| issue.severity == Severity::Error).map(|issue| issue.what.clone());
     for lookup in scratch.wanted() {
         notes.answer(context, lookup);
     }
-    if let Some(why) = error {
-        broken(link, &why, span, notes);
-    }
+    error
+}
+
+/// Whether a path names a file of the project.
+pub(super) fn is_known(path: &str, span: Span, context: &ReadContext, notes: &mut Notes) -> bool {
+    let is_file = matches!(parse_target(path), Ok(Target::File { .. }));
+    is_file && fault(path, span, &Scope::of_current(context), context, notes).is_none()
 }
 
 fn broken(link: &FoundLink, why: &str, span: Span, notes: &mut Notes) {
@@ -152,20 +163,22 @@ fn all_anchors(document: &str) -> BTreeSet<String> {
 fn document_links(document: &Document) -> Vec<FoundLink> {
     let mut fences = document.fences.iter().peekable();
     let mut lines: Vec<(u32, String)> = Vec::new();
+    // Each of them is looked at, so that more than are looked at are not needed.
     for at in 0..document.len() {
+        if lines.len() >= PLACES {
+            break;
+        }
         let line = u32::try_from(at + 1).unwrap_or(u32::MAX);
         while fences.next_if(|fence| fence.span.last < line).is_some() {}
-        if fences.peek().is_none_or(|fence| line < fence.span.first) {
-            let text = document.text(at..at + 1);
-            if text.contains("](") {
-                lines.push((line, text));
-            }
+        let outside = fences.peek().is_none_or(|fence| line < fence.span.first);
+        if outside && document.line(at).contains("](") {
+            lines.push((line, document.text(at..at + 1)));
         }
     }
     links_in(lines.iter().map(|(line, text)| (*line, text.as_str())))
 }
 
-fn outside_fences(text: &str) -> Vec<(u32, String)> {
+pub(super) fn outside_fences(text: &str) -> Vec<(u32, String)> {
     let mut open: Option<char> = None;
     let mut lines = Vec::new();
     for (at, line) in text.lines().enumerate() {

@@ -24,7 +24,7 @@ use std::ops::Range;
 use crate::spec::SkillPolicy;
 
 use super::calls::{BlockForm, CallBlock};
-use super::markdown::{Document, Format};
+use super::markdown::{Document, Format, is_blank};
 use super::{Lookup, Phase, ReadContext, ReplyKind};
 
 /// What must be known to read a reply about a task and is not among `context.answers` yet. It is the reading itself, run for its
@@ -55,13 +55,15 @@ fn skill_policy(context: &ReadContext) -> Option<&SkillPolicy> {
 /// The fences of some lines, and the text between them as bare blocks, in order.
 fn call_blocks(document: &Document, range: Range<usize>) -> Vec<CallBlock> {
     let mut blocks = Vec::new();
-    let mut bare: Vec<String> = Vec::new();
+    // Lines between fences, each behind a line end.
+    let mut bare = String::new();
     let mut bare_line = 0;
     let mut at = range.start;
     let line_of = |at: usize| u32::try_from(at + 1).unwrap_or(u32::MAX);
-    let close = |bare: &mut Vec<String>, line: u32, blocks: &mut Vec<CallBlock>| {
-        let text = std::mem::take(bare).join("\n");
-        if !text.trim().is_empty() {
+    let close = |bare: &mut String, line: u32, blocks: &mut Vec<CallBlock>| {
+        let mut text = std::mem::take(bare);
+        if !is_blank(&text) {
+            text.remove(0);
             blocks.push(CallBlock { text, form: BlockForm::Bare, line, lenient: false });
         }
     };
@@ -79,7 +81,8 @@ fn call_blocks(document: &Document, range: Range<usize>) -> Vec<CallBlock> {
         if bare.is_empty() {
             bare_line = line_of(at);
         }
-        bare.push(document.text(at..at + 1));
+        bare.push('\n');
+        document.push_text(at, &mut bare);
         at += 1;
     }
     close(&mut bare, bare_line, &mut blocks);

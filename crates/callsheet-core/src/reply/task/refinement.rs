@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use serde_json::Value;
+
 use crate::reply::blank::is_copied_form;
 use crate::reply::calls::{BlockForm, CallBlock, CallRules, read_calls};
 use crate::reply::list::TASK_LABELS;
 use crate::reply::markdown::{Document, Heading, Labelled, Piece, PieceKind, Prepare, Section};
 use crate::reply::near::folded;
 use crate::reply::references::{Scope, check_value, is_none};
-use crate::reply::{Issue, IssueCode, Notes, Phase, ReadContext, Reading, Refinement, RepairCode, Severity, Span};
-use crate::spec::Reference;
+use crate::reply::{Answer, IssueCode, Lookup, Notes, Phase, ReadContext, Reading, Refinement, RepairCode, Span};
+use crate::spec::{Reference, ToolEffect};
 
 use super::formats::REFINEMENT;
 use super::{body, call_blocks, execution, skill_policy};
@@ -46,7 +48,7 @@ pub(super) fn read(text: &str, context: &ReadContext, notes: &mut Notes) -> Refi
 }
 
 struct Reader<'a> {
-    document: &'a Document,
+    document: &'a Document<'a>,
     context: &'a ReadContext,
     value: Refinement,
     /// Blocks inside the task section that may be calls.
@@ -238,12 +240,34 @@ impl Reader<'_> {
         let taken = BTreeSet::new();
         let rules = CallRules { allowed, context: self.context, taken_ids: &taken };
         self.value.calls = read_calls(&blocks, &rules, notes);
+        let span =
+            sections.first().map_or_else(|| self.document.span(0..self.document.len()), |section| section.span());
+        self.paths(span, notes);
         self.references(notes);
         notes.set_section(Some("Task"));
-        if policy.is_some_and(|policy| policy.needs_arguments) && errors(notes.issues()) == 0 {
+        if policy.is_some_and(|policy| policy.needs_arguments) && notes.errors() == 0 {
             self.input(notes);
         }
         notes.set_section(None);
+    }
+
+    /// A call that looks in an invented folder finds nothing, and nobody asks again before the task is done (spec 3.7). What
+    /// a task or the request names may come yet.
+    fn paths(&mut self, span: Span, notes: &mut Notes) {
+        let context = self.context;
+        let reads = |name: &str| context.tools.iter().any(|tool| tool.name == name && tool.effect == ToolEffect::Read);
+        let mut invented = Vec::new();
+        for call in self.value.calls.iter().filter(|call| reads(&call.name)) {
+            let Some(path) = call.arguments.get("path").and_then(Value::as_str) else { continue };
+            let lookup = Lookup::Path { path: path.to_owned(), fragment: None };
+            let is_missing = matches!(notes.answer(context, lookup), Some(Answer::Missing(_) | Answer::Outside(_)));
+            if is_missing && !is_named(path, context) {
+                let facts = [("tool", call.name.as_str()), ("path", path)];
+                notes.push(notes.issue(IssueCode::CallPathMissing, "", span, &facts).item(&call.id));
+                invented.push(call.id.clone());
+            }
+        }
+        self.value.calls.retain(|call| !invented.contains(&call.id));
     }
 
     /// A skill whose tools need arguments must get a call, or at least something to read.
@@ -263,8 +287,11 @@ impl Reader<'_> {
     }
 }
 
-fn errors(issues: &[Issue]) -> usize {
-    issues.iter().filter(|issue| issue.severity == Severity::Error).count()
+/// Whether the request or a task of the list says a path.
+fn is_named(path: &str, context: &ReadContext) -> bool {
+    let tasks = context.tasks.iter().map(|known| &known.task).chain(context.current.as_ref());
+    let texts = tasks.flat_map(|task| [&task.need, &task.expected]);
+    texts.chain(&context.prompts).any(|text| text.contains(path.trim_matches('/')))
 }
 
 fn before_fence(value: &str) -> String {

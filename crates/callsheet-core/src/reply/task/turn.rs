@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::reply::calls::{BlockForm, CallBlock, CallRules, check_native, read_calls};
 use crate::reply::markdown::{Document, Heading, Prepare, Section};
-use crate::reply::{Issue, LoopTurn, Notes, Phase, ReadContext, Reading, RepairCode, Severity};
+use crate::reply::{LoopTurn, Notes, Phase, ReadContext, Reading, RepairCode};
 use crate::spec::ToolCall;
 
 use super::{call_blocks, execution, formats, skill_policy};
@@ -25,7 +25,7 @@ pub fn read_loop_turn(text: &str, input: TurnInput<'_>, context: &ReadContext) -
     if input.tools_offered {
         let mut notes = execution::notes(Phase::Execute, context);
         let calls = calls(text, input, context, &mut notes);
-        let failed = notes.issues().iter().any(|issue: &Issue| issue.severity == Severity::Error);
+        let failed = notes.errors() > 0;
         if failed || !calls.is_empty() {
             return notes.finish(LoopTurn::Calls(calls));
         }
@@ -49,16 +49,12 @@ fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut No
     let sections: Vec<&Section> = document.all(Heading::ToolCalls).collect();
     if sections.is_empty() {
         let calls = loose_calls(&document, &rules, context, notes);
-        let ended =
-            scratch.repairs().iter().filter(|repair| !calls.is_empty() && repair.code == RepairCode::ExampleDropped);
-        for repair in ended {
-            notes.repair(repair.code, repair.span, &repair.before, &repair.after);
+        if !calls.is_empty() {
+            notes.repeat(&scratch, |code| code == RepairCode::ExampleDropped);
         }
         return calls;
     }
     // Calls decide over a result in the same turn: it was written before their output was known.
-    let mut inner = Notes::new(Phase::Execute, false);
-    let document = Document::read(text, &formats::LOOP, prepare, &mut inner);
     let mut blocks = Vec::new();
     for section in document.all(Heading::ToolCalls) {
         blocks.extend(call_blocks(&document, section.body.clone()));
@@ -66,9 +62,7 @@ fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut No
     if blocks.is_empty() {
         return Vec::new();
     }
-    for repair in inner.repairs() {
-        notes.repair(repair.code, repair.span, &repair.before, &repair.after);
-    }
+    notes.repeat(&scratch, |_| true);
     document.trim_prose(document.preamble.clone(), notes);
     for section in document.sections.iter().filter(|section| section.heading != Some(Heading::ToolCalls)) {
         document.trim_prose(section.line..section.body.end, notes);
@@ -80,7 +74,12 @@ fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut No
 }
 
 /// Calls without the heading: tags, or a reply without result whose JSON is a call.
-fn loose_calls(document: &Document, rules: &CallRules<'_>, context: &ReadContext, notes: &mut Notes) -> Vec<ToolCall> {
+fn loose_calls(
+    document: &Document<'_>,
+    rules: &CallRules<'_>,
+    context: &ReadContext,
+    notes: &mut Notes,
+) -> Vec<ToolCall> {
     let whole = 0..document.len();
     let has_result = document.all(Heading::ResultSummary).next().is_some();
     let mut blocks = call_blocks(document, whole);

@@ -2,8 +2,9 @@
 
 use crate::reply::change::{self, ChangeBlock, ChangeFence, ChangeKey, FileEdit, Files, Outlines, Shown};
 use crate::reply::markdown::{Document, Heading, Label, PieceKind, Section};
+use crate::reply::near::folded;
 use crate::reply::{
-    Answer, Candidates, Change, ChangeWay, Execution, IssueCode, Lookup, Notes, ReadContext, RepairCode, Severity, Span,
+    Answer, Candidates, Change, ChangeWay, Execution, IssueCode, Lookup, Notes, ReadContext, RepairCode, Span,
 };
 
 use crate::reply::words::clause;
@@ -13,14 +14,20 @@ use super::formats::{CHANGE_LABELS, NO_CHANGES};
 use super::tail::Tail;
 
 /// The changes of a prepared reply, as written.
-pub(super) fn changes(document: &Document, tail: Option<&Tail>, notes: &mut Notes) -> (Vec<Change>, usize) {
+pub(super) fn changes(
+    document: &Document,
+    tail: Option<&Tail>,
+    context: &ReadContext,
+    notes: &mut Notes,
+) -> (Vec<Change>, usize) {
     let sections: Vec<&Section> =
         document.all(Heading::ChangeDetails).filter(|section| is_change(document, section)).collect();
     let mut changes = Vec::new();
     for (index, section) in sections.iter().enumerate() {
         notes.set_section(Some("Change details"));
         let last = index + 1 == sections.len();
-        let block = block(document, section, index + 1, tail.filter(|_| last), notes);
+        let mut block = block(document, section, index + 1, tail.filter(|_| last), notes);
+        imply_whole(&mut block, context, notes);
         changes.extend(change::read_change(&block, notes));
     }
     notes.set_section(None);
@@ -87,6 +94,66 @@ fn fence(document: &Document, index: usize) -> Option<ChangeFence> {
     Some(ChangeFence { content: fence.content.clone(), span: fence.span, closed: fence.closed })
 }
 
+/// Repair `whole-file-implied` (spec 4.4): one text and no address can only be the whole of a file, if the task asks for a new
+/// file of that name, or if every line of a file that was shown stands in it.
+fn imply_whole(block: &mut ChangeBlock, context: &ReadContext, notes: &mut Notes) {
+    let key = |key: &ChangeKey| folded(&key.label);
+    let is_path = |key: &&ChangeKey| change::is_path_key(&key.label);
+    let says_whole = block.keys.iter().any(|one| key(one) == "complete file");
+    // `location replace` and `overwrite` say nothing of which part.
+    let no_address = block.keys.iter().all(|one| match key(one).as_str() {
+        "location" => folded(&one.value) == "replace",
+        "complete file" => !matches!(folded(&one.value).as_str(), "false" | "no" | "0"),
+        label => label == "overwrite" && one.value.trim() != "false" || change::is_path_key(label),
+    });
+    let paths: Vec<&ChangeKey> = block.keys.iter().filter(is_path).collect();
+    let ([one], [fence], None, true) = (paths.as_slice(), block.fences.as_slice(), &block.tail, no_address) else {
+        return;
+    };
+    let path = one.value.trim().trim_matches('`').trim().to_owned();
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let (span, written) = (one.span, &fence.content);
+    if !fence.closed || written.trim().is_empty() {
+        return;
+    }
+    let implied: &[&str] = match notes.answer(context, path_lookup(&path)) {
+        Some(Answer::Missing(other)) if !says_whole && other.near.is_empty() && is_asked_for(name, context) => {
+            &["complete_file"]
+        }
+        Some(Answer::File(facts)) if keeps_all(&facts.path, written, context, notes) => &["complete_file", "overwrite"],
+        _ => return,
+    };
+    if implied.iter().all(|name| block.keys.iter().any(|one| key(one) == folded(name))) {
+        return;
+    }
+    notes.repair(RepairCode::WholeFileImplied, block.span, "", format!("- **{}** true", implied.join("**, **")));
+    block.keys.retain(|key| change::is_path_key(&key.label));
+    let keys = implied.iter().map(|name| ChangeKey { label: (*name).into(), value: "true".into(), span });
+    block.keys.extend(keys);
+}
+
+/// Whether a text holds every line of a file that was shown in full, in order, and more: nothing of it is lost. The file itself
+/// is no change.
+fn keeps_all(path: &str, written: &str, context: &ReadContext, notes: &mut Notes) -> bool {
+    if !context.shown_in_full.contains_key(path) {
+        return false;
+    }
+    let Some(Answer::Content(old)) = notes.answer(context, Lookup::Content(path.to_owned())) else { return false };
+    let mut new = written.lines().map(str::trim_end);
+    let adds = written.lines().count() > old.lines().count();
+    adds && !old.trim().is_empty() && old.lines().map(str::trim_end).all(|line| new.any(|other| other == line))
+}
+
+/// Whether the current task names a file, with or without its folders.
+fn is_asked_for(name: &str, context: &ReadContext) -> bool {
+    let Some(task) = context.current.as_ref().filter(|_| name.contains('.')) else { return false };
+    let is_end = |c: char| {
+        c.is_whitespace() || matches!(c, '/' | '`' | '"' | '\'' | '(' | ')' | '[' | ']' | '*' | ',' | ':' | ';')
+    };
+    let words = [&task.need, &task.expected].into_iter().flat_map(|text| text.split(is_end));
+    words.map(|word| word.trim_end_matches('.')).any(|word| word == name)
+}
+
 /// The part of a value before a fence that stands inside the list item.
 fn before_fence(value: &str) -> String {
     let lines = value.lines().take_while(|line| {
@@ -124,7 +191,7 @@ pub(super) fn resolve(changes: &mut [Change], context: &ReadContext, notes: &mut
     for (index, change) in changes.iter_mut().enumerate() {
         clean &= place(change, index, &mut files, context, notes) && outline(change, &mut outlines, context, notes);
     }
-    let refused = notes.issues().iter().any(|issue| issue.severity == Severity::Error);
+    let refused = notes.errors() > 0;
     let shown = Shown { in_full: &context.shown_in_full, in_part: &context.shown_in_part };
     let edits = if clean { change::compose(changes, &files, &outlines, shown, notes) } else { Vec::new() };
     notes.set_section(None);
@@ -138,7 +205,9 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
         let facts = [("path", written.as_str()), ("why", why)];
         let item = format!("change {}", index + 1);
         let mut issue = notes.issue(code, variant, span, &facts).item(&item).key("file_path");
-        issue.allowed = other.near.iter().take(5).cloned().collect();
+        if !issue.is_counted() {
+            issue.allowed = other.near.iter().take(5).cloned().collect();
+        }
         notes.push(issue);
         false
     };
@@ -155,7 +224,10 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
         Some(Answer::Missing(other)) => match only(other, near_fits(&change.way)) {
             Some((code, path)) => moved(change, code, path, notes),
             None if matches!(change.way, ChangeWay::Whole { .. }) && !written.starts_with('/') => return true,
-            None => return refuse(IssueCode::FileMissing, "change", "", other, notes),
+            None => match new_in_project(change, context, notes) {
+                Some(path) => moved(change, RepairCode::PathLeadingSlash, path, notes),
+                None => return refuse(IssueCode::FileMissing, "change", "", other, notes),
+            },
         },
         Some(Answer::Outside(other)) => match &other.without_slash {
             Some(path) => moved(change, RepairCode::PathLeadingSlash, path.clone(), notes),
@@ -169,7 +241,10 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
     }
     match notes.answer(context, Lookup::Content(change.path.clone())) {
         Some(Answer::Content(text)) => {
-            files.insert(change.path.clone(), text.clone());
+            // Many changes of one file are usual, and the file is large beside them.
+            if !files.contains_key(&change.path) {
+                files.insert(change.path.clone(), text.clone());
+            }
             true
         }
         Some(Answer::Missing(_)) => true,
@@ -194,6 +269,17 @@ fn outline(change: &Change, outlines: &mut Outlines, context: &ReadContext, note
         }
     }
     true
+}
+
+/// Where in the project a new file goes that is written from the root, if its folder is there.
+fn new_in_project(change: &Change, context: &ReadContext, notes: &mut Notes) -> Option<String> {
+    if !matches!(change.way, ChangeWay::Whole { .. }) || !change.path.starts_with('/') {
+        return None;
+    }
+    match notes.answer(context, Lookup::Content(change.path.clone())) {
+        Some(Answer::Missing(other)) => other.without_slash.clone(),
+        _ => None,
+    }
 }
 
 fn moved(change: &mut Change, code: RepairCode, path: String, notes: &mut Notes) {

@@ -37,6 +37,7 @@ impl Run {
                 let called = || self.operators.node(&tree, above).and_then(|node| node.template.clone());
                 (recorded.or_else(called).unwrap_or_default(), above.depth)
             }
+            Some(above) if place == Place::Match => (tree.matcher.clone().unwrap_or_default(), above.depth),
             Some(above) if place.is_subtask() => (above.template.clone(), above.depth.saturating_add(1)),
             Some(above) => (above.template.clone(), above.depth),
         };
@@ -94,7 +95,7 @@ impl Run {
             return Err(Reject::Concluding);
         }
         let fits = match step {
-            Step::Opened(_) | Step::Seeks { .. } => due == Moment::Open,
+            Step::Opened(_) | Step::Seeks { .. } | Step::Matches => due == Moment::Open,
             Step::GoesOn | Step::Regrown { .. } => due == Moment::Judge,
             Step::Again { .. } | Step::Reparse { .. } => due == Moment::Close,
             Step::Closed(_) => true,
@@ -105,6 +106,7 @@ impl Run {
         match step {
             Step::Opened(opened) => self.op_opened(number, opened),
             Step::Seeks { request } => self.op_seeks(number, request),
+            Step::Matches => self.change_op(number, |op| op.state = OpState::Matching),
             Step::GoesOn => self.change_op(number, |op| {
                 op.iteration = op.iteration.saturating_add(1);
                 op.state = OpState::Open;

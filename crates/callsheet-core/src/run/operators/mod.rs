@@ -23,6 +23,7 @@ mod leaf;
 mod place;
 mod pool;
 mod reduce;
+mod reopen;
 mod reparse;
 mod seek;
 mod sequence;
@@ -62,6 +63,8 @@ pub enum OpState {
     Due(Moment),
     /// Its context is looked up; then it is opened.
     Seeking,
+    /// A model chooses among the files that were found; then it is opened.
+    Matching,
     /// Its children, or its leaf, run.
     Open,
     /// It has come back.
@@ -215,6 +218,9 @@ impl Operators {
         if op.place == Place::Body {
             let called = parent.opened.as_ref().and_then(|opened| opened.called.as_deref());
             return Some(Work::Node(&called.or_else(|| tree.templates.get(&op.template))?.body));
+        }
+        if op.place == Place::Match {
+            return Some(Work::Node(&tree.templates.get(tree.matcher.as_ref()?)?.body));
         }
         match (&op.place, &parent.reparse) {
             (Place::Split, Some(reparse)) => return Some(Work::Node(&reparse.ask.body)),

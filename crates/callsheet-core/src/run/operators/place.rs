@@ -62,6 +62,8 @@ pub enum Place {
     },
     /// The body of a called template.
     Body,
+    /// The task by which a model chooses among the files that were found for its parent.
+    Match,
     /// The handler that is asked to split its parent's failed task.
     Split,
     /// What that gave, in the place of its failed parent.
@@ -76,9 +78,9 @@ pub enum Place {
 }
 
 impl Place {
-    /// Nested in an input or argument: it runs before its parent is opened.
+    /// Nested in an input or argument, or choosing files: it runs before its parent is opened.
     pub fn is_nested(&self) -> bool {
-        matches!(self, Self::Input { .. } | Self::Argument { .. })
+        matches!(self, Self::Input { .. } | Self::Argument { .. } | Self::Match)
     }
 
     /// A subtask.
@@ -135,6 +137,7 @@ impl Place {
             Self::Evaluator { iteration } => format!("evaluator-{iteration}"),
             Self::Branch { case: Some(case) } => format!("case-{}", case + 1),
             Self::Branch { case: None } => "else".to_owned(),
+            Self::Match => "match".to_owned(),
             Self::Split => "split".to_owned(),
             Self::Regrown => "regrown".to_owned(),
             Self::Subtask { call, .. } => format!("sub-{}", call + 1),

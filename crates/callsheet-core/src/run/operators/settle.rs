@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::record::Tree;
 use crate::spec::{Slug, ToolEffect};
 
-use super::{Moment, Move, OpState, Operators, TaskOp, View};
+use super::{Moment, Move, OpState, Operators, Place, TaskOp, View};
 use crate::run::{Effect, Reject, Run, Stage, TaskRun};
 
 impl Run {
@@ -61,6 +61,11 @@ impl Run {
         let node = self.operators.node(tree, op);
         match op.state {
             OpState::Due(_) | OpState::Seeking | OpState::Closed => Move::Wait,
+            OpState::Matching => match self.operators.child(op, &Place::Match) {
+                None => Move::Open(vec![Place::Match]),
+                Some(child) if child.closed.is_some() => Move::Owe(Moment::Open),
+                Some(_) => Move::Wait,
+            },
             OpState::Gathering => {
                 let wanted = node.map(Operators::nested).unwrap_or_default();
                 let opened: Vec<_> = self.operators.children(op).collect();
@@ -114,14 +119,19 @@ impl Run {
         })
     }
 
+    /// A writer, or a process whose tool does not only read.
+    pub fn can_write(&self, task: &TaskRun) -> bool {
+        let mut tools = task.skill.iter().flat_map(|skill| &skill.tools);
+        task.writer.is_some() || task.is_process() && tools.any(|tool| self.policy(tool).effect != ToolEffect::Read)
+    }
+
     /// In a tree a writer runs beside no other writer (spec 8).
     pub(in crate::run) fn writes_alone(&self, task: &TaskRun) -> bool {
-        let writes = |task: &TaskRun| task.writer.is_some() || task.is_process();
-        if self.stage != Stage::Operate || !writes(task) {
+        if self.stage != Stage::Operate || !self.can_write(task) {
             return true;
         }
         !self.tasks.listed().any(|other| {
-            other.task.slug != task.task.slug && writes(other) && other.executing && !other.state.is_ended()
+            other.task.slug != task.task.slug && self.can_write(other) && other.executing && !other.state.is_ended()
         })
     }
 }

@@ -96,13 +96,16 @@ fn keyword(text: &str) -> Option<Target> {
 
 /// `#x`: a section of the plan, a task's output, or else a heading of the prompt.
 fn bare_anchor(anchor: &str) -> Target {
-    let key = anchor.trim();
-    if let Some(part) = plan_part(key) {
+    if let Some(part) = plan_part(anchor) {
         return Target::Plan(part);
     }
-    match key.strip_suffix("-results") {
-        Some(slug) if !slug.is_empty() => Target::TaskOutput { slug: slug_of(slug), heading: None },
-        _ => Target::PromptHeading(heading_key(key)),
+    // The key is what is written; it must mean then what the words mean now.
+    let key = heading_key(anchor);
+    match (key.as_str(), key.strip_suffix("-results")) {
+        ("project-description", _) => Target::ProjectDescription,
+        ("current-file", _) => Target::CurrentFile(None),
+        (_, Some(slug)) if !slug.is_empty() => Target::TaskOutput { slug: slug_of(slug), heading: None },
+        _ => Target::PromptHeading(key),
     }
 }
 

@@ -180,8 +180,10 @@ fn extra(raw: &RawTask, notes: &mut Notes) -> String {
         let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let value = fold(&label.value);
         let value = value.trim_start_matches(|c: char| matches!(c, ':' | '-' | '–' | '—') || c.is_whitespace());
+        // Marks at its edges would join those around it when it is written.
         let name = fold(label.label.as_str());
-        if value.is_empty() {
+        let name = name.trim_matches(|c: char| "*_` ".contains(c)).to_owned();
+        if value.is_empty() || name.is_empty() {
             notes.repair(RepairCode::KeyDropped, label.span, &label.written, "");
             continue;
         }

@@ -14,5 +14,5 @@ pub use fence::{block, fence};
 pub use merge::{RunText, merge_runs};
 pub use names::{heading_key, slug_of};
 pub use reference::{is_restricted, link, link_target, parse_target};
-pub use render::{TaskForm, render_goals, render_list, render_plan, render_sheet, render_task};
+pub use render::{TaskForm, has_reasoning_tag, render_goals, render_list, render_plan, render_sheet, render_task};
 pub use symbols::{Symbol, SymbolKind, SymbolMatch, find_symbol, is_symbol_suffix};

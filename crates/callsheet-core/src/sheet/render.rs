@@ -257,7 +257,8 @@ fn starts_label(text: &str) -> bool {
         || LABEL_WORDS.iter().any(|label| label.len() >= 4 && word.starts_with(label) && body.contains(['_', '-']))
 }
 
-fn has_reasoning_tag(text: &str) -> bool {
+/// Whether a text holds a tag that reading takes for the edge of reasoning, outside fences.
+pub fn has_reasoning_tag(text: &str) -> bool {
     if !text.contains('<') {
         return false;
     }

@@ -5,6 +5,7 @@ use crate::reply::markdown::{Document, Labelled};
 use crate::reply::near::folded;
 use crate::reply::references::is_none;
 use crate::reply::{IssueCode, Notes, ReadContext, RepairCode, Span};
+use crate::sheet::has_reasoning_tag;
 use crate::spec::{Slug, Task};
 
 use super::format::label;
@@ -183,7 +184,8 @@ fn extra(raw: &RawTask, notes: &mut Notes) -> String {
         // Marks at its edges would join those around it when it is written.
         let name = fold(label.label.as_str());
         let name = name.trim_matches(|c: char| "*_` ".contains(c)).to_owned();
-        if value.is_empty() || name.is_empty() {
+        // One line cannot hold a tag of reasoning so that it reads back.
+        if value.is_empty() || name.is_empty() || has_reasoning_tag(value) || has_reasoning_tag(&name) {
             notes.repair(RepairCode::KeyDropped, label.span, &label.written, "");
             continue;
         }

@@ -133,6 +133,10 @@ pub fn find_run(
     if found.is_empty() {
         found = runs.into_iter().filter(|run| run.run.as_str().starts_with(asked)).collect();
     }
+    if found.len() > 1 && found.iter().any(|run| !is_inner(&run.run)) {
+        // The name of a run inside another begins with that of the other.
+        found.retain(|run| !is_inner(&run.run));
+    }
     match found.len() {
         1 => Ok(found.remove(0)),
         0 => Err(Failure::usage(format!("there is no run {asked}"), "`callsheet runs` lists all runs")),

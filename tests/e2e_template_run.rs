@@ -193,3 +193,37 @@ fn result_of(garden: &Garden) -> serde_json::Value {
     let run = runs.flatten().find(|entry| entry.path().is_dir()).unwrap();
     serde_json::from_str(&std::fs::read_to_string(run.path().join("result.json")).unwrap()).unwrap()
 }
+
+/// The provider answered, so nothing is unreachable: what it said cannot be used.
+///
+/// covers: C18
+#[test]
+fn a_model_that_never_calls_a_tool_rightly_is_no_outage() {
+    let script = "[[rule]]\nphase = \"execute\"\ncalls = [{ name = \"read_file\", arguments = { nonsense = 1 } }]\n";
+    let garden = Garden::scripted(script);
+    let one = "<task type=\"atomic\" name=\"one\"><description>Look</description><allowed_tools><tool>read_file</tool></allowed_tools></task>";
+    garden.write(".callsheet/templates/one.xml", one);
+    let ended = garden.expect(5, &["template", "run", "one"]);
+    assert!(ended.err.contains("no valid reply after 5 tries"), "{}", ended.err);
+    let result = result_of(&garden);
+    assert_eq!(result["error"]["type"], "INVALID_OUTPUT");
+    assert_eq!(result["error"]["recovery"]["blame"], "model");
+}
+
+/// covers: C25
+#[test]
+fn the_last_words_of_a_failed_script_are_shown() {
+    let garden = Garden::scripted(SCRIPT);
+    garden.write(
+        ".callsheet/templates/bad.xml",
+        "<templates version=\"1\"><task type=\"script\" name=\"bad\"><description>Fail</description>
+<command>ls nowhere-at-all</command></task>
+<task type=\"map\" name=\"each\" items=\"list\"><description>Each</description><inputs><input name=\"list\"/></inputs>
+<body><task type=\"script\"><description>Fail</description><command>ls {{item}}</command></task></body></task></templates>",
+    );
+    for arguments in [&["bad"][..], &["each", "list:=[\"nowhere-at-all\"]"]] {
+        let command = [&["template", "run", "--approval", "never"], arguments].concat();
+        let ended = garden.expect(5, &command);
+        assert!(ended.err.contains("exit code 2\n  | ls: cannot access 'nowhere-at-all'"), "{}", ended.err);
+    }
+}

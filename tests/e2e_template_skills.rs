@@ -139,3 +139,126 @@ text = "four"
     let last = garden.expect(0, &["show", "--prompt", "3"]).out;
     assert!(last.contains("## Subtask result") && last.contains("four"), "{last}");
 }
+
+const COUNT: &str = r#"<template name="water_report" params="question:string"><task type="sequential">
+<description>Report who waters the barrels of the garden</description><steps>
+<task type="atomic" id="who"><description>Say who: {{question}}</description><instructions>One line.</instructions><allowed_tools/></task>
+<task type="script" id="count"><description>Count the lines</description><command>wc -l water.md</command></task>
+<task type="atomic" id="sum"><description>Sum up: {{steps.who.content}}</description><instructions>One line.</instructions><allowed_tools/></task>
+</steps></task></template>"#;
+
+const COUNTED: &str = "
+[[rule]]
+phase = \"execute\"
+prompt = \"Say who\"
+text = \"Ana waters.\"
+
+[[rule]]
+phase = \"execute\"
+prompt = \"Sum up\"
+text = \"Ana waters all of them.\"
+";
+
+/// covers: C49, C48
+#[test]
+fn c49_a_sheet_waits_for_a_template_that_waits_for_a_person() {
+    let garden = Garden::scripted(&format!("{SCRIPT}{COUNTED}"));
+    garden.write(".callsheet/templates/water.xml", COUNT);
+    // The template runs a process: the task is a writer, and waits to begin.
+    let ended = garden.expect(3, &["run", "who waters?"]);
+    let outer = ended.err.split("callsheet resume ").nth(1).expect("how to go on").trim().to_owned();
+    let outer = outer.lines().next().unwrap();
+    garden.expect(0, &["approve"]);
+    // Inside it the process waits, and nobody is there.
+    let ended = garden.expect(3, &["resume"]);
+    assert!(ended.err.contains(&format!("then: callsheet resume {outer}")), "{}", ended.err);
+    let shown = garden.expect(0, &["show", outer]).out;
+    assert!(shown.contains("report-1 waits in its run") && shown.contains("wc"), "{shown}");
+    // Another look changes nothing, and asks no model.
+    let asked = garden.asked().len();
+    garden.expect(3, &["resume"]);
+    assert_eq!(garden.asked().len(), asked);
+    let told = garden.expect(0, &["approve", outer]);
+    assert!(
+        told.err.contains("--report-1-") && told.err.contains(&format!("callsheet resume {outer}\n")),
+        "{}",
+        told.err
+    );
+    let ended = garden.expect(0, &["resume"]);
+    assert!(ended.out.contains("Ana waters all of them."), "{}", ended.out);
+    // The plan, the refinement, and two calls of the template, each paid for once.
+    assert!(ended.err.contains("- calls: 4,"), "{}", ended.err);
+    // The name of the outer run begins that of the inner one, and still names it.
+    garden.expect(0, &["show", outer.get(..outer.len() - 2).unwrap()]);
+}
+
+/// covers: C49
+#[test]
+fn c49_a_denial_inside_a_template_fails_the_task_of_the_sheet() {
+    let garden = Garden::scripted(&format!("{SCRIPT}{COUNTED}"));
+    garden.write(".callsheet/templates/water.xml", COUNT);
+    garden.expect(3, &["run", "--approval", "before-apply", "--iterate", "never", "who waters?"]);
+    garden.expect(0, &["deny", "--because", "not today"]);
+    let ended = garden.expect(5, &["resume"]);
+    assert!(ended.err.contains("Report 1 failed: denied: not today"), "{}", ended.err);
+}
+
+const ASKING: &str = r#"<template name="water_report" params="question:string"><task type="atomic">
+<description>Answer a person: {{question}}</description><instructions>Ask first.</instructions>
+<allowed_tools><tool>ask_user</tool></allowed_tools></task></template>"#;
+
+const ASKED: &str = r#"
+[[rule]]
+phase = "execute"
+prompt = "In the yard"
+text = "Ana waters the one in the yard."
+
+[[rule]]
+phase = "execute"
+prompt = "Answer a person"
+calls = [{ name = "ask_user", arguments = { prompt = "Which barrel?" } }]
+"#;
+
+/// covers: C49
+#[test]
+fn c49_a_question_inside_a_template_is_answered_through_the_sheet() {
+    let garden = Garden::scripted(&format!("{SCRIPT}{ASKED}"));
+    garden.write(".callsheet/templates/water.xml", ASKING);
+    let ended = garden.expect(3, &["run", "who waters?"]);
+    assert!(ended.err.contains("answer: callsheet resume ") && ended.err.contains("--answer"), "{}", ended.err);
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.contains("Which barrel?"), "{shown}");
+    let ended = garden.expect(0, &["resume", "--answer", "In the yard."]);
+    assert!(ended.out.contains("Ana waters the one in the yard."), "{}", ended.out);
+    assert_eq!(garden.asked().iter().filter(|line| line.contains("plan")).count(), 1, "{:?}", garden.asked());
+}
+
+const WRITING: &str = r#"<template name="water_report" params="question:string"><task type="atomic">
+<description>Write who waters: {{question}}</description><instructions>Write the file.</instructions>
+<allowed_tools effects="write"><tool>write_file</tool></allowed_tools></task></template>"#;
+
+const WRITTEN: &str = r#"
+[[rule]]
+phase = "execute"
+prompt = "Write who waters"
+[[rule.reply]]
+calls = [{ name = "write_file", arguments = { path = "who.md", content = "Ana.\n" } }]
+[[rule.reply]]
+text = "It is written."
+"#;
+
+/// covers: C49
+#[test]
+fn c49_an_undo_takes_back_what_a_template_inside_a_sheet_changed() {
+    let garden = Garden::scripted(&format!("{SCRIPT}{WRITTEN}"));
+    garden.write(".callsheet/templates/water.xml", WRITING);
+    let before = garden.files();
+    let ended = garden.expect(0, &["run", "--approval", "never", "who waters?"]);
+    assert_eq!(garden.read("who.md"), "Ana.\n");
+    assert!(ended.err.contains("take the changes back: callsheet undo "), "{}", ended.err);
+    let undone = garden.expect(0, &["undo"]);
+    assert!(undone.err.contains("deleted who.md"), "{}", undone.err);
+    assert_eq!(garden.files(), before);
+    let again = garden.expect(0, &["undo"]);
+    assert!(again.err.contains("has no changes to take back"), "{}", again.err);
+}

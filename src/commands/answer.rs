@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
 use callsheet_core::reply::change::{HunkPick, HunkVerdict};
 use callsheet_core::spec::Slug;
-use callsheet_runtime::driver::{Session, gate_view, open_gate, part_fault};
+use callsheet_runtime::driver::{Session, gate_view, open_gate, outer_of, part_fault};
 use callsheet_runtime::ports::{Letter, PartAnswer, RunSummary, Store};
 
 use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, RunNameArgs};
@@ -14,6 +14,7 @@ use crate::setup::{Setup, find_run, store_failure};
 use crate::term::hunk_of;
 
 use super::drive::drive_failure;
+use super::inside::asking_run;
 
 fn waits(run: &RunSummary) -> bool {
     run.owner.is_some() || run.outcome == Some(Outcome::ApprovalRequired)
@@ -32,12 +33,14 @@ fn open(setup: &Setup, run: Option<&str>) -> Result<Open, Failure> {
     let store = setup.own_store()?;
     let found = find_run(&store, run, waits, "waiting")?;
     let (folded, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    let (asking, folded) = asking_run(&store, &found.run, folded, Outcome::ApprovalRequired)?;
     let gate = open_gate(&folded).ok_or_else(|| {
         Failure::usage(
             format!("run {} waits for no approval", found.run),
             format!("look: callsheet show {}", found.run),
         )
     })?;
+    let found = if asking == found.run { found } else { find_run(&store, Some(asking.as_str()), |_| true, "")? };
     let tasks = match &gate.kind {
         GateKind::BeforeRun(tasks) => tasks.clone(),
         GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => vec![task.clone()],
@@ -165,7 +168,7 @@ fn leave(store: &Arc<dyn Store>, found: &RunSummary, letter: Letter) -> Result<E
     store.post(&found.run, &letter).map_err(store_failure)?;
     match &found.owner {
         Some(owner) => eprintln!("told {} ({owner})", found.run),
-        None => eprintln!("noted for {0}; go on with: callsheet resume {0}", found.run),
+        None => eprintln!("noted for {}; go on with: callsheet resume {}", found.run, outer_of(&found.run)),
     }
     Ok(Exit::Complete)
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Settings};
-use callsheet_core::template::TaskResult;
+use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
 use callsheet_core::view::{Summary, answer, problem_line};
 use callsheet_models::config::ProcessEnvironment;
-use callsheet_runtime::driver::{DriveFault, Session, World, drive_and_look};
+use callsheet_runtime::driver::{DriveFault, Session, World, changed_inside, drive_and_look};
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +18,9 @@ use crate::models::{Choice, Models, NoModels, choose};
 use crate::setup::{Setup, store_failure};
 use crate::term::{self, JsonLines, LiveView, NobodyThere, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, world};
+
+/// Lines of a failed script that are shown.
+const SCRIPT_LINES: usize = 10;
 
 /// Somebody who watches and somebody who is asked, as the terminal allows.
 pub(super) struct Front {
@@ -221,7 +224,8 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
         }
         _ => {}
     }
-    if run.tasks().any(|task| !task.applied.is_empty()) {
+    let inside = changed_inside(&setup.store()?, id).map_err(|fault| drive_failure(&fault, id))?;
+    if inside || run.tasks().any(|task| !task.applied.is_empty()) {
         eprintln!("take the changes back: callsheet undo {id}");
     }
     Ok(())
@@ -250,6 +254,22 @@ fn tree_warnings(setup: &Setup, run: &Run) -> Vec<String> {
     told
 }
 
+/// What the failed script complained, or printed; of several the first.
+fn said_by_script(error: &TaskError) -> Option<&str> {
+    let ErrorKind::TaskFailure { details: Some(details), .. } = &error.kind else { return None };
+    let own = [&details.script_stderr, &details.script_stdout].into_iter().flatten();
+    let own = own.map(String::as_str).find(|text| !text.trim().is_empty());
+    let inner = || details.errors.iter().flatten().map(|item| &*item.error);
+    own.or_else(|| inner().chain(details.subtask_error.as_deref()).find_map(said_by_script))
+}
+
+/// The end of what a script said: that is where it says why.
+fn last_lines(text: &str) -> impl Iterator<Item = &str> {
+    let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+    let cut = lines.len().saturating_sub(SCRIPT_LINES);
+    lines.into_iter().skip(cut)
+}
+
 /// The content on stdout, or the whole result as JSON; everything else on stderr.
 fn tree_words(
     setup: &Setup,
@@ -274,6 +294,9 @@ fn tree_words(
         let place = error.location.as_ref();
         let place = place.map(|at| format!("{}:{}:{}: {}: ", at.file, at.line, at.column, at.task)).unwrap_or_default();
         eprintln!("  {}", term::one_line(&format!("{place}{}", error.message), 600));
+        for line in last_lines(said_by_script(error).unwrap_or_default()) {
+            eprintln!("  | {}", term::one_line(line, 300));
+        }
         eprintln!("  {}", term::one_line(&error.recovery.advice, 200));
     }
     for warning in tree_warnings(setup, run) {

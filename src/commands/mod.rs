@@ -7,6 +7,7 @@ mod continuation;
 mod doctor;
 mod drive;
 mod index;
+mod inside;
 mod model;
 mod plan;
 mod prompts;

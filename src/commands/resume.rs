@@ -13,6 +13,8 @@ use callsheet_runtime::runfiles::RunFiles;
 use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
 use crate::setup::{Setup, config_failure, find_run, store_failure};
 
+use super::inside::asking_run;
+
 use super::drive::{Front, drive_failure, prepare, to_the_end};
 
 pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Failure> {
@@ -31,7 +33,8 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
         return Ok(Exit::Complete);
     }
     if let Some(text) = &arguments.answer {
-        store.post(&found.run, &Letter::Reply { text: text.clone() }).map_err(store_failure)?;
+        let (asking, _) = asking_run(&store, &found.run, run.clone(), Outcome::InputRequired)?;
+        store.post(&asking, &Letter::Reply { text: text.clone() }).map_err(store_failure)?;
     }
     take_up(setup, &arguments.work, store, &found.run, run, TakeUp::Resume)
 }

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::{Fact, Gate, GateKind};
+use callsheet_core::record::{Fact, Gate, GateKind, Outcome};
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{CallRecord, Run, TaskRun};
 use callsheet_core::sheet;
-use callsheet_core::spec::{BlobId, RunId};
+use callsheet_core::spec::{BlobId, RunId, Slug};
 use callsheet_core::view::{Summary, answer, call_words, problem_line, timeline};
 use callsheet_runtime::driver::{PromptRecord, Session, gate_view, open_gate, open_question, sheet_text};
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, Store};
@@ -18,6 +18,7 @@ use crate::term::{duration, gate_text, harmless, hunk_to_edit, one_line, outcome
 
 use super::as_template::{template_name, template_of};
 use super::drive::{drive_failure, run_folder};
+use super::inside::asking_run;
 
 pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
@@ -34,7 +35,7 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if let Some(number) = arguments.prompt {
         prompt_text(&request(&store, call(&run, number)?)?)
     } else if let Some(number) = arguments.hunk {
-        hunk(waits(setup, &store, &run)?.as_ref(), number, &found.run)?
+        hunk(waits(setup, &store, &found.run, &run)?.as_ref(), number, &found.run)?
     } else if arguments.timeline {
         return bars(setup, &facts);
     } else if arguments.form == Some(PlanForm::Template) {
@@ -44,11 +45,13 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if setup.json {
         return super::print_json(&serde_json::json!({
             "run": found.run, "outcome": run.outcome(), "answer": answer(&run), "summary": Summary::of(&run),
-            "waits": waits(setup, &store, &run)?,
+            "waits": waits(setup, &store, &found.run, &run)?,
         }))
         .map(|()| Exit::Complete);
     } else {
-        run_text(&run, &found.run, waits(setup, &store, &run)?.as_ref())
+        let gate = waits(setup, &store, &found.run, &run)?;
+        let (_, asking) = asking_run(&store, &found.run, run.clone(), Outcome::InputRequired)?;
+        run_text(&run, &found.run, gate.as_ref(), open_question(&asking))
     };
     super::print(&harmless(&text)).map(|()| Exit::Complete)
 }
@@ -65,7 +68,7 @@ fn events(facts: &[Fact]) -> Result<Exit, Failure> {
     facts.iter().try_for_each(super::print_json).map(|()| Exit::Complete)
 }
 
-fn run_text(run: &Run, id: &RunId, waits: Option<&GateView>) -> String {
+fn run_text(run: &Run, id: &RunId, waits: Option<&GateView>, question: Option<(Slug, String)>) -> String {
     let state = run.outcome().map_or("not finished", outcome_words);
     let mut text = format!("run {id}: {state}\nrequest: {}\n{}", one_line(run.prompt(), 300), models_text(run));
     if !run.goals().text.trim().is_empty() {
@@ -85,6 +88,9 @@ fn run_text(run: &Run, id: &RunId, waits: Option<&GateView>) -> String {
     for problem in run.all_problems() {
         text.push_str(&format!("problem: {}\n", one_line(&problem_line(run, &problem), 400)));
     }
+    for paused in run.paused_calls() {
+        text.push_str(&format!("{} waits in its run {}: {}\n", paused.task, paused.run, outcome_words(paused.outcome)));
+    }
     if let Some(view) = waits {
         let gate = gate_name(&view.gate);
         text.push_str(&format!("waits at {gate}; answer with callsheet approve {id} or callsheet deny {id}\n"));
@@ -96,7 +102,7 @@ fn run_text(run: &Run, id: &RunId, waits: Option<&GateView>) -> String {
         }
         text.push_str(&gate_text(view, false));
     }
-    if let Some((task, question)) = open_question(run) {
+    if let Some((task, question)) = question {
         let question = one_line(&question, 600);
         text.push_str(&format!("{task} asks: {question}\nanswer with callsheet resume {id} --answer \"…\"\n"));
     }
@@ -145,10 +151,11 @@ fn gate_name(gate: &Gate) -> String {
     format!("gate {} ({kind})", gate.n)
 }
 
-/// What the open gate asks, from the record.
-fn waits(setup: &Setup, store: &Arc<dyn Store>, run: &Run) -> Result<Option<GateView>, Failure> {
-    let Some(gate) = open_gate(run) else { return Ok(None) };
-    let mut view = gate_view(&**store, &setup.project, run, &gate).map_err(store_failure)?;
+/// What the open gate asks, of the run or of one inside it, from the record.
+fn waits(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result<Option<GateView>, Failure> {
+    let (_, run) = asking_run(store, id, run.clone(), Outcome::ApprovalRequired)?;
+    let Some(gate) = open_gate(&run) else { return Ok(None) };
+    let mut view = gate_view(&**store, &setup.project, &run, &gate).map_err(store_failure)?;
     for writer in &mut view.writers {
         let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
         let wish = skill.and_then(|skill| skill.model.as_deref());

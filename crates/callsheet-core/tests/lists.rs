@@ -62,6 +62,7 @@ const CODES: &[&str] = &[
     "list-marker",
     "list-shape",
     "list-split",
+    "lists-joined",
     "key-dropped",
     "name-filled",
     "name-deduplicated",

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::record::{
-    Answer, CallKey, ChangeSet, EffectKey, Event, Fact, Gate, GateKind, ListOrigin, Outcome, ResultParts, Verdict,
+    Answer, CallKey, ChangeSet, EffectKey, Event, Fact, Gate, GateKind, ListOrigin, Outcome, ResultParts, Spending,
+    ToolRecord, Verdict,
 };
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run, Stage, State};
-use callsheet_core::spec::{ApprovalMode, ExecRunId, RepeatClass, Settings, Slug, Task, ToolEffect};
+use callsheet_core::spec::{ApprovalMode, ExecRunId, RepeatClass, RunId, Settings, Slug, Task, ToolEffect};
 
 /// More facts than any run of this world needs.
 const MOST_FACTS: usize = 4_000;
@@ -38,6 +39,7 @@ pub struct Witness {
     tokens: u64,
     cost: f64,
     task_calls: BTreeMap<Slug, u32>,
+    inner: BTreeMap<RunId, Spending>,
     states: BTreeMap<Slug, State>,
     /// What finished tasks were and gave.
     done: BTreeMap<Slug, (Task, Option<ResultParts>)>,
@@ -67,6 +69,7 @@ impl Witness {
     pub fn after(&mut self, run: &Run, fact: Option<&Fact>) -> Kept {
         let Some(fact) = fact else { return Ok(()) };
         self.note(run, &fact.event);
+        self.inner_runs_share_a_limit(run)?;
         self.done_tasks_are_never_altered(run)?;
         self.ended_tasks_stay_ended(run)
     }
@@ -114,7 +117,11 @@ impl Witness {
             Event::ChangesApplied { task, set, .. } => {
                 self.applied.insert((task.clone(), *set));
             }
-            Event::ToolFinished { task, run: exec, call, .. } => {
+            Event::ToolFinished { task, run: exec, call, record, .. } => {
+                self.note_inner(record);
+                if matches!(record, ToolRecord::Paused { .. }) {
+                    return;
+                }
                 let epoch = self.epoch(task);
                 self.finished_tools.insert((task.clone(), exec.clone(), call.clone(), epoch));
             }
@@ -128,6 +135,32 @@ impl Witness {
             Event::GateAnswered { gate, answer } => self.note_answer(run, gate, answer),
             _ => {}
         }
+    }
+
+    /// What runs inside calls cost is paid here, each part once.
+    fn note_inner(&mut self, record: &ToolRecord) {
+        let (inner, spent) = match record {
+            ToolRecord::Result { run: Some(inner), spent, .. } | ToolRecord::Paused { run: inner, spent, .. } => {
+                (inner, spent)
+            }
+            _ => return,
+        };
+        let known = self.inner.insert(inner.clone(), *spent).unwrap_or_default();
+        self.calls += spent.calls - known.calls;
+        self.tokens += spent.usage.tokens() - known.usage.tokens();
+        self.cost += spent.usage.cost_usd.unwrap_or(0.0) - known.usage.cost_usd.unwrap_or(0.0);
+    }
+
+    /// Runs inside calls, each with what it was lent, never pass the limit of the run together.
+    fn inner_runs_share_a_limit(&self, run: &Run) -> Kept {
+        let max = self.settings.limits.max_calls;
+        if self.calls > max {
+            return Err(format!("no limit is passed: {} calls of {max} with those of inner runs", self.calls));
+        }
+        if run.totals().calls != self.calls {
+            return Err(format!("inner runs are paid once: {} calls, not {}", run.totals().calls, self.calls));
+        }
+        Ok(())
     }
 
     /// What was finished of the task may be done again, and its approval is void.
@@ -373,6 +406,8 @@ fn task_of(effect: &EffectKey) -> Option<&Slug> {
 pub fn nothing_owed_is_forgotten(run: &Run) -> Kept {
     let pending = run.tasks().any(|task| !task.state.is_ended());
     match run.outcome() {
+        // The shell is about to tell that it waits.
+        None if run.paused_calls().next().is_some() => Ok(()),
         None => Err("nothing owed is forgotten: the run stalls".to_owned()),
         Some(Outcome::Complete | Outcome::Incomplete) if pending => {
             Err("nothing owed is forgotten: the run ended with pending tasks".to_owned())

@@ -3,6 +3,7 @@
 //! [`checkers`]; a broken one names its seed, and `cargo run -p callsheet-sim -- --seed N` shows its log.
 
 pub mod checkers;
+mod inner;
 mod library;
 pub mod random;
 mod shell;

@@ -327,6 +327,12 @@ impl Shell {
             }
             return Ok(true);
         }
+        // A run inside a call waits for somebody who is not there, and so does this one.
+        let inside = self.run.paused_calls().map(|paused| paused.outcome).next();
+        if let (Some(outcome), None, true) = (inside, self.run.outcome(), self.world.random.chance(70)) {
+            self.append(Event::RunWaiting { outcome })?.map_err(|reject| format!("it cannot wait: {reject}"))?;
+            return Ok(false);
+        }
         // Somebody answers from elsewhere, or a process takes it up.
         if self.world.random.chance(50)
             && let Some(effect) = self.resting.pop()

@@ -14,6 +14,7 @@ use callsheet_core::spec::{
     Target, Task, ToolCall, ToolEffect,
 };
 
+use crate::inner::{InnerRuns, TEMPLATE};
 use crate::random::Random;
 use crate::trees::Trees;
 
@@ -45,6 +46,7 @@ pub struct World {
     pub calm: bool,
     /// Of a run of templates.
     pub trees: Option<Trees>,
+    inner: InnerRuns,
 }
 
 impl World {
@@ -55,9 +57,13 @@ impl World {
         for (name, effect, repeat, exclusive) in TOOLS.into_iter().take(6) {
             tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive });
         }
+        let template =
+            ToolPolicy { effect: ToolEffect::Read, repeat: RepeatClass::Idempotent, exclusive: random.chance(10) };
+        tools.insert(TEMPLATE.to_owned(), template);
         let settings = settings(&mut random);
         let skills = skills(&mut random);
-        Self { random, settings, tools, skills, names: 0, calls: 0, tame: false, calm: false, trees: None }
+        let (inner, trees) = (InnerRuns::default(), None);
+        Self { random, settings, tools, skills, names: 0, calls: 0, tame: false, calm: false, trees, inner }
     }
 
     /// The world of a task tree. `order`: of a calm one, another order of the same events.
@@ -203,7 +209,12 @@ impl World {
         let skill = if self.random.chance(25) { None } else { self.random.pick(&skills).cloned() };
         let skill = if self.misbehaves(3) { Some("lost".to_owned()) } else { skill };
         let policy = skill.as_ref().and_then(|skill| self.skills.get(skill)).cloned();
-        let calls = if self.random.chance(30) { self.calls() } else { Vec::new() };
+        let template = policy.as_ref().is_some_and(|policy| policy.mode == SkillMode::Template);
+        let calls = match self.random.chance(30) {
+            true if template => vec![self.call(TEMPLATE)],
+            true => self.calls(),
+            false => Vec::new(),
+        };
         let task = Task {
             slug: Slug::new(&name),
             need: format!("what {name} needs"),
@@ -240,12 +251,16 @@ impl World {
     fn calls(&mut self) -> Vec<ToolCall> {
         let mut calls = Vec::new();
         for _ in 0..=self.random.below(3) {
-            self.calls += 1;
             let name = TOOLS.get(self.random.below(TOOLS.len())).map_or("read_file", |tool| tool.0);
-            let arguments = serde_json::json!({ "argument": self.random.below(2) });
-            calls.push(ToolCall { name: name.to_owned(), id: format!("{name}-{}", self.calls), arguments });
+            calls.push(self.call(name));
         }
         calls
+    }
+
+    fn call(&mut self, name: &str) -> ToolCall {
+        self.calls += 1;
+        let arguments = serde_json::json!({ "argument": self.random.below(2) });
+        ToolCall { name: name.to_owned(), id: format!("{name}-{}", self.calls), arguments }
     }
 
     /// What comes of an effect; `None` if nobody is there to answer a gate or a question.
@@ -268,7 +283,9 @@ impl World {
             }
             Effect::RunTool { task, run: exec, call, .. } => {
                 let policy = run.policy(&call.name);
-                let record = if call.name == "ask_user" && self.random.chance(50) {
+                let record = if call.name == TEMPLATE {
+                    self.inner.go_on(&mut self.random, self.tame, run, (task, exec, &call.id))
+                } else if call.name == "ask_user" && self.random.chance(50) {
                     ToolRecord::Question("Which?".to_owned())
                 } else if policy.stages_changes() && self.random.chance(70) {
                     ToolRecord::Changes(changes())
@@ -482,7 +499,7 @@ fn settings(random: &mut Random) -> Settings {
 
 fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {
     let mut skills = BTreeMap::new();
-    for name in ["one", "two", "three", "four"] {
+    for name in ["one", "two", "three", "four", "five"] {
         let mut skill = SkillPolicy { hash: Some(blob(name)), ..SkillPolicy::default() };
         skill.needs_arguments = random.chance(40);
         skill.execute_combined = random.chance(30);
@@ -492,6 +509,10 @@ fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {
         if random.chance(30) {
             skill.mode = SkillMode::Loop;
             skill.needs_arguments = false;
+        }
+        if name == "five" {
+            skill.mode = SkillMode::Template;
+            skill.tools = vec![TEMPLATE.to_owned()];
         }
         if random.chance(20) {
             skill.merge = Some(MergePolicy::Model);

@@ -88,6 +88,10 @@ fn structure() -> Vec<Family> {
         same("emphasis", Plan, PLAN, "*a_b**c__", "\n"),
         same("definitions", Plan, PLAN, "[a]: b\n", ""),
         same("backticks", Plan, PLAN, "` `` ``` ", "\n"),
+        numbered("titles as items", Plan, "", |n| format!("- **Task section {n}**\n  - **What is needed** a\n")),
+        same("lists one behind another", Plan, PLAN, "- **What is needed** a\n## Tasks\n### Task section 2\n", ""),
+        same("fences in fences", Plan, PLAN, "```md\na\n```sh\nb\n```\n```\n", ""),
+        same("fences in open fences", Plan, PLAN, "```md\na\n", "```\n"),
     ]
 }
 
@@ -157,6 +161,7 @@ fn lines() -> Vec<Family> {
         same("open brackets apart", Plan, REFERENCES, "[ ", "\n"),
         same("open links", Plan, REFERENCES, "[a](b ", "\n"),
         same("patterns", Plan, REFERENCES, "*.md ", "\n"),
+        numbered("files as anchors", Plan, REFERENCES, |n| format!("[t](#f{n}.md) ")),
         numbered("paths", Plan, REFERENCES, |n| format!("src/f{n}.rs, ")),
         numbered("prompt anchors", Plan, REFERENCES, |n| format!("[a](#heading-{n}) ")),
     ]

@@ -84,7 +84,9 @@ impl Evaluator<'_> {
                 .fatal_subtask(op)
                 .unwrap_or_else(|| failure::failure(Reason::SubtaskFailure, found.reason.as_str(), Details::default())),
             Cause::NoProgress => failure::halted(Halt::NoProgress, found.reason.as_str(), Details::default()),
-            Cause::Other => failure::failure(Reason::LlmError, found.reason.as_str(), Details::default()),
+            // The provider answered; what it said could not be read.
+            Cause::Other if !found.issues.is_empty() => failure::invalid_output(found.reason.as_str()),
+            Cause::Other => failure::failure(Reason::UnexpectedError, found.reason.as_str(), Details::default()),
         }
     }
 

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::reply::Phase;
-use crate::spec::{BlobId, ExecRunId, Goals, RepeatClass, SkillPolicy, Slug, Task, TaskList, ToolEffect, ToolSpec};
+use crate::spec::{
+    BlobId, ExecRunId, Goals, RepeatClass, RunId, SkillPolicy, Slug, Task, TaskList, ToolEffect, ToolSpec,
+};
 
 /// Number of a model call in its run, from 1, in the order replies were recorded.
 pub type CallNo = u32;
@@ -310,6 +312,13 @@ pub struct Usage {
     pub cost_usd: Option<f64>,
 }
 
+impl Usage {
+    /// Tokens read and written.
+    pub fn tokens(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
 /// A task of an adopted list and what it was before.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedTask {
@@ -480,14 +489,28 @@ pub enum ToolRecord {
     Changes(ChangeSet),
     /// A question to a person; the answer becomes the output.
     Question(String),
+    /// The call runs a template in a run of its own (spec "Templates" 16), which stopped before its end.
+    Paused {
+        /// That run.
+        run: RunId,
+        /// Why: it waits for a person, used up what it was lent, or reached no provider.
+        outcome: Outcome,
+        /// The same in words, for a person.
+        reason: String,
+        /// What it cost so far, in all.
+        spent: Spending,
+    },
     /// The result of the whole task: the call ran a template in a run of its own (spec "Templates" 16).
     Result {
+        /// That run; `None` in older records.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<RunId>,
         /// Document and summary.
         result: Box<ResultParts>,
         /// Why it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failed: Option<String>,
-        /// What that run cost; the calling run pays for it.
+        /// What that run cost in all; the calling run pays for it, once.
         #[serde(default)]
         spent: Spending,
     },

@@ -23,8 +23,8 @@ const FULL: u16 = 1_000;
 pub struct Notes {
     phase: Phase,
     strict: bool,
-    section: Option<Rc<str>>,
-    task: Option<Rc<str>>,
+    section: Named,
+    task: Named,
     repairs: Vec<Repair>,
     repaired: [u16; RepairCode::ALL.len()],
     /// Repairs beyond those that are kept.
@@ -43,8 +43,8 @@ impl Notes {
         Self {
             phase,
             strict,
-            section: None,
-            task: None,
+            section: Named::default(),
+            task: Named::default(),
             repairs: Vec::new(),
             repaired: [0; RepairCode::ALL.len()],
             more: Vec::new(),
@@ -97,12 +97,12 @@ impl Notes {
 
     /// Sets the section that later issues are in.
     pub fn set_section(&mut self, section: Option<&str>) {
-        set(&mut self.section, section);
+        self.section.set(section);
     }
 
     /// Sets the task that later repairs and issues concern.
     pub fn set_task(&mut self, task: Option<&str>) {
-        set(&mut self.task, task.filter(|name| !name.is_empty()));
+        self.task.set(task.filter(|name| !name.is_empty()));
     }
 
     /// Records a repair; excerpts are cut to 120 characters. Of one code, those beyond the first 1,000 are counted.
@@ -119,7 +119,7 @@ impl Notes {
             span,
             before: excerpt(before),
             after: excerpt(&after.to_string()),
-            task: self.task.as_deref().map(str::to_owned),
+            task: self.task.get().map(str::to_owned),
         });
     }
 
@@ -144,10 +144,10 @@ impl Notes {
     /// An issue at `span` in the current section and task, with the words of `code`. `variant` chooses among several
     /// wordings of one code, empty for the usual one; `facts` fill the placeholders. Give it to [`Notes::push`].
     pub fn issue(&self, code: IssueCode, variant: &str, span: Span, facts: &[(&str, &str)]) -> Issue {
-        let full = self.found.get(code as usize).is_some_and(|count| *count >= FULL);
+        let full = self.is_counted(code);
         let words = || super::words::of(code, variant, facts);
         let (what, todo) = if full { (String::new(), String::new()) } else { words() };
-        let named = |name: &Option<Rc<str>>| name.as_deref().filter(|_| !full).map(str::to_owned);
+        let named = |name: &Named| name.get().filter(|_| !full).map(str::to_owned);
         Issue {
             code,
             severity: Severity::Error,
@@ -164,6 +164,11 @@ impl Notes {
             allowed: Vec::new(),
             raw: None,
         }
+    }
+
+    /// Whether another issue of this code is only counted, so that its words need not be put together.
+    pub fn is_counted(&self, code: IssueCode) -> bool {
+        self.found.get(code as usize).is_some_and(|count| *count >= FULL)
     }
 
     /// The answer to a lookup; an unanswered one is remembered for [`Notes::wanted`].
@@ -282,9 +287,27 @@ impl Notes {
     }
 }
 
-fn set(name: &mut Option<Rc<str>>, to: Option<&str>) {
-    if name.as_deref() != to {
-        *name = to.map(Rc::from);
+/// A name that changes for every task of a list: its memory is used again, and forks share it.
+#[derive(Clone, Debug, Default)]
+struct Named {
+    text: Rc<String>,
+    is_set: bool,
+}
+
+impl Named {
+    fn set(&mut self, to: Option<&str>) {
+        self.is_set = to.is_some();
+        let to = to.unwrap_or_default();
+        if let Some(text) = Rc::get_mut(&mut self.text) {
+            text.clear();
+            text.push_str(to);
+        } else if *self.text != to {
+            self.text = Rc::new(to.to_owned());
+        }
+    }
+
+    fn get(&self) -> Option<&str> {
+        self.is_set.then_some(self.text.as_str())
     }
 }
 

@@ -17,7 +17,7 @@ impl Run {
             attempts.communication = false;
             attempts.busy_ms = attempts.busy_ms.saturating_add(*ms);
         }
-        let tokens = usage.input.saturating_add(usage.output);
+        let tokens = usage.tokens();
         if let Some(slug) = &key.task {
             self.operators.call_ended(slug, Some(usage));
         }

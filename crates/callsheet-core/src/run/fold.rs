@@ -140,6 +140,9 @@ impl Run {
             }
             EffectKey::Tool { task, run, .. } | EffectKey::Apply { task, run, .. } => {
                 self.enter_running(task)?;
+                if matches!(key, EffectKey::Tool { .. }) {
+                    self.lend(key, task);
+                }
                 if let Some(run) = self.tasks.get_mut(task).and_then(|task| task.run_mut(run)) {
                     run.attempts.admitted = true;
                 }
@@ -214,6 +217,7 @@ impl Run {
             EffectKey::Gate(gate) => !gate_names(gate, slug),
             _ => true,
         });
+        self.loans.retain(|key, _| !matches!(key, EffectKey::Tool { task, .. } if task == slug));
         let in_flight = &self.in_flight;
         self.sets.retain(|key, set| {
             key.task != *slug || set.stage == super::task::SetStage::RollBack || in_flight.contains(&key.apply())

@@ -238,6 +238,7 @@ impl Run {
                 Outcome::InputRequired => self.has_question(),
                 _ => false,
             };
+        let waits = waits || self.paused_calls().any(|paused| paused.outcome == outcome);
         if !waits {
             return Err(Reject::NotWaiting(outcome));
         }

@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::spec::Slug;
+use crate::spec::{ExecRunId, Slug};
 
-use super::{Cause, ExecRun, LimitUse, Run, TaskRun};
+use super::{Cause, ExecRun, LimitUse, Loan, Run, TaskRun};
 
 /// The limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -105,17 +105,39 @@ pub(super) fn rounds_are_over(run: &Run) -> bool {
 
 /// The run limit that allows no further model call. `starting` calls are listed and not started yet.
 pub(super) fn forbids_call(run: &Run, starting: u32) -> Option<Limit> {
-    let limits = &run.settings.limits;
-    if run.totals.calls.saturating_add(starting) >= limits.max_calls {
-        return Some(Limit::MaxCalls);
+    left(run, starting).lacks().or_else(|| forbids_work(run))
+}
+
+/// What nobody has used, and nobody may use already.
+fn left(run: &Run, starting: u32) -> Loan {
+    let (limits, totals, lent) = (&run.settings.limits, &run.totals, run.lent());
+    let (lent_tokens, lent_cost) = (lent.tokens.unwrap_or(0), lent.cost_usd.unwrap_or(0.0));
+    Loan {
+        calls: limits.max_calls.saturating_sub(totals.calls).saturating_sub(starting).saturating_sub(lent.calls),
+        tokens: limits.max_tokens.map(|max| max.saturating_sub(totals.tokens()).saturating_sub(lent_tokens)),
+        cost_usd: limits.max_cost_usd.map(|max| (max - totals.cost_usd - lent_cost).max(0.0)),
     }
-    if limits.max_tokens.is_some_and(|max| run.totals.tokens() >= max) {
-        return Some(Limit::MaxTokens);
+}
+
+/// What a run inside a call is lent: an equal share of what is left, beside the other tasks of its step that may run
+/// meanwhile. `starting` calls are listed and not started yet.
+pub(super) fn loan(run: &Run, starting: u32) -> Loan {
+    let step = run.current_step().and_then(|step| run.steps().get(step));
+    let open = step.into_iter().flatten().filter_map(|slug| run.tasks.get(slug)).filter(|task| !task.state.is_ended());
+    // Who has a loan has its share.
+    let sharers = open.count().min(jobs(run)).saturating_sub(run.loans.len()).max(1);
+    let left = left(run, starting);
+    Loan {
+        calls: left.calls.checked_div(u32::try_from(sharers).unwrap_or(u32::MAX)).unwrap_or(0),
+        tokens: left.tokens.and_then(|tokens| tokens.checked_div(u64::try_from(sharers).unwrap_or(u64::MAX))),
+        cost_usd: left.cost_usd.map(|cost| cost / number(u64::try_from(sharers).unwrap_or(u64::MAX))),
     }
-    if limits.max_cost_usd.is_some_and(|max| run.totals.cost_usd >= max) {
-        return Some(Limit::MaxCost);
-    }
-    forbids_work(run)
+}
+
+/// The run limit that leaves nothing to lend to a call whose inner run used up what it had.
+pub(super) fn forbids_loan(run: &Run, task: &Slug, exec: &ExecRunId, call: &str, starting: u32) -> Option<Limit> {
+    let call = run.tasks.get(task)?.run(exec)?.call(call)?;
+    if call.short { loan(run, starting).lacks() } else { None }
 }
 
 /// The run limit that allows no further work at all.

@@ -5,7 +5,7 @@
 //! A [`Run`] is a value. Nothing in it reads a clock or does anything; the only time it knows is the `at` of facts.
 //! Every [`Run::apply`] does three things:
 //!
-//! 1. **fold** (`fold`, `calls`, `lists`, `tools`, `gates`, `resume`, `follow`, `steer`): check that the fact fits, else refuse it with
+//! 1. **fold** (`fold`, `calls`, `lists`, `tools`, `inner`, `gates`, `resume`, `follow`, `steer`): check that the fact fits, else refuse it with
 //!    a [`Reject`] and change nothing; then note what it says.
 //! 2. **settle** (`rounds`, `steps`, `execute`): make every transition that needs nobody: release waiting tasks,
 //!    block readers of lost outputs, open gates, build execution runs, end tasks, steps and rounds. Each of them
@@ -42,6 +42,7 @@ mod execute;
 mod fold;
 mod follow;
 mod gates;
+mod inner;
 pub mod limits;
 mod lists;
 mod loops;
@@ -62,6 +63,7 @@ mod units;
 pub use access::{LimitUse, Problem, ProblemKind};
 pub use attempts::Attempts;
 pub use effect::{Asked, Effect};
+pub use inner::{Loan, PausedCall};
 pub use limits::Limit;
 pub use operators::{Moment, OpState, Operators, Place, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, Spent, TaskOp, Work};
 pub use reject::Reject;
@@ -73,7 +75,7 @@ pub use totals::{CallRecord, Totals};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{CallKey, EffectKey, Entry, Fact, Gate, Outcome, ToolPolicy};
+use crate::record::{CallKey, EffectKey, Entry, Fact, Gate, Outcome, Spending, ToolPolicy};
 use crate::reply::Phase;
 use crate::spec::{BlobId, ExecRunId, Goals, RunId, Settings, Slug};
 
@@ -127,6 +129,10 @@ pub struct Run {
     /// The run was taken up and had nothing to do.
     idle: bool,
     in_flight: BTreeSet<EffectKey>,
+    /// What runs inside calls may use; a loan stays until its account comes back.
+    loans: BTreeMap<EffectKey, Loan>,
+    /// What runs inside calls were charged for, each in all.
+    accounts: BTreeMap<RunId, Spending>,
     call_numbers: BTreeMap<(Phase, Option<Slug>, Option<ExecRunId>), u32>,
     calls: Vec<CallRecord>,
     call_index: BTreeMap<CallKey, usize>,

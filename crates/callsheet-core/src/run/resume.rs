@@ -87,6 +87,7 @@ impl Run {
 
     /// `unreached`: it is a leaf of a task tree that an outage ended. The result of another is made of its failure.
     fn resume_task(&mut self, slug: &Slug, unreached: bool) {
+        self.unpause(slug);
         let Some(task) = self.tasks.get_mut(slug) else { return };
         let unreachable = task.failure.as_ref().is_some_and(|failure| failure.communication);
         let to = match task.state {

@@ -52,7 +52,7 @@ impl Run {
         match self.advance()? {
             Advance::Moved => moved = true,
             Advance::Waiting => {}
-            Advance::Over if moved || self.listed().any(TaskRun::is_executing) => {}
+            Advance::Over if moved || self.listed().any(|task| task.is_executing() && self.is_approved(task)) => {}
             Advance::Over => {
                 self.end_pass()?;
                 return Ok(true);

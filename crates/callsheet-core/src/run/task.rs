@@ -1,9 +1,9 @@
 //! What a run knows of one task: its state, its execution runs and why it ended as it did. Plain data; the rules are
 //! in the neighbouring files. Handed out by reference only, so the fields are public.
 
-use crate::record::{CallKey, ChangeSet, ReferenceStage, RefusedPart, ResultParts};
+use crate::record::{CallKey, ChangeSet, Outcome, ReferenceStage, RefusedPart, ResultParts};
 use crate::reply::{Issue, Refinement};
-use crate::spec::{BlobId, ExecRunId, Reference, SkillMode, SkillPolicy, Slug, Task, ToolCall};
+use crate::spec::{BlobId, ExecRunId, Reference, RunId, SkillMode, SkillPolicy, Slug, Task, ToolCall};
 
 use super::{Attempts, Limit, State, Stopwatch};
 
@@ -303,11 +303,13 @@ pub struct ToolRun {
     pub state: ToolState,
     /// Milliseconds it took.
     pub ms: u64,
+    /// The run inside it used up what it was lent, and goes on with another loan.
+    pub short: bool,
 }
 
 impl ToolRun {
     pub(super) fn new(call: ToolCall) -> Self {
-        Self { call, state: ToolState::Queued, ms: 0 }
+        Self { call, state: ToolState::Queued, ms: 0, short: false }
     }
 
     /// The output, once there is one.
@@ -330,10 +332,24 @@ pub enum ToolState {
     Approved,
     /// Waits for a person's answer to this question.
     Asking(String),
+    /// The run inside it waits for a person who is not there, until this run is resumed.
+    Paused {
+        /// The inner run.
+        run: RunId,
+        /// `approval_required` or `input_required`.
+        outcome: Outcome,
+    },
     /// Its change set of this number waits to be approved or applied.
     Staged(u32),
     /// It has an output.
     Done(ToolOutput),
+}
+
+impl ToolState {
+    /// It waits for a person.
+    pub(super) fn is_asking(&self) -> bool {
+        matches!(self, Self::Gated(_) | Self::Asking(_) | Self::Paused { .. })
+    }
 }
 
 /// What the model sees of a call. `prompt` renders the variants; their texts are blobs or fragments.

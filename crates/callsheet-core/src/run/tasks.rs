@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::spec::Slug;
 
-use super::{State, TaskRun, ToolState};
+use super::{State, TaskRun};
 
 /// Tasks by number, which is the order of first appearance, and the current list.
 #[derive(Clone, Debug, Default)]
@@ -89,7 +89,7 @@ impl Traits {
             startable: task.state == State::Ready && !task.executing,
             writer: task.writer.is_some() && !task.state.is_ended(),
             holding: task.holds_slot(),
-            asking: executing && open().any(|call| matches!(call.state, ToolState::Gated(_) | ToolState::Asking(_))),
+            asking: executing && open().any(|call| call.state.is_asking()),
         }
     }
 }

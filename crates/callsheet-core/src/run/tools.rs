@@ -4,11 +4,12 @@ use crate::record::{ChangeSet, EffectKey, ResultParts, ToolRecord};
 use crate::reply::Issue;
 use crate::spec::{BlobId, ExecRunId, Slug, ToolEffect};
 
+use super::inner::Stop;
 use super::task::{PendingSet, SetKey, SetSource, SetStage};
 use super::{AppliedSet, ExecRun, Failure, Reject, Run, State, TaskRun, ToolOutput, ToolRun, ToolState, limits};
 
 impl Run {
-    fn tool_mut(&mut self, task: &Slug, run: &ExecRunId, call: &str) -> Option<&mut ToolRun> {
+    pub(super) fn tool_mut(&mut self, task: &Slug, run: &ExecRunId, call: &str) -> Option<&mut ToolRun> {
         self.tasks.get_mut(task)?.run_mut(run)?.call_mut(call)
     }
 
@@ -20,7 +21,15 @@ impl Run {
         record: &ToolRecord,
         ms: u64,
     ) -> Result<(), Reject> {
-        self.landed(EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() })?;
+        let key = EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() };
+        self.landed(key.clone())?;
+        if let Some(tool) = self.tool_mut(task, run, call) {
+            tool.ms = tool.ms.saturating_add(ms);
+        }
+        if let ToolRecord::Paused { run: inner, outcome, reason, spent } = record {
+            self.paused(&key, Stop { inner, outcome: *outcome, reason }, spent);
+            return Ok(());
+        }
         self.totals.tools = self.totals.tools.saturating_add(1);
         let name = self.tool_mut(task, run, call).map(|tool| tool.call.name.clone()).unwrap_or_default();
         let policy = self.policy(&name);
@@ -32,10 +41,8 @@ impl Run {
                 ToolState::Done(ToolOutput::Text { blob: blob.clone(), error: *error })
             }
             ToolRecord::Question(question) => ToolState::Asking(question.clone()),
-            ToolRecord::Result { result, failed, spent } => {
-                self.totals.calls = self.totals.calls.saturating_add(spent.calls);
-                self.totals.failed_calls = self.totals.failed_calls.saturating_add(spent.failed_calls);
-                self.totals.add(&spent.usage);
+            ToolRecord::Result { run: inner, result, failed, spent } => {
+                self.charge(&key, inner.as_ref(), spent);
                 self.whole_result(task, run, result, failed.as_deref());
                 let blob = result.document.clone().unwrap_or_else(|| BlobId::of(b""));
                 ToolState::Done(ToolOutput::Text { blob, error: failed.is_some() })
@@ -44,10 +51,10 @@ impl Run {
                 let source = SetSource::Call(call.to_owned());
                 ToolState::Staged(self.stage_changes(task, run, source, changes.clone()))
             }
+            ToolRecord::Paused { .. } => return Ok(()),
         };
         if let Some(tool) = self.tool_mut(task, run, call) {
             tool.state = state;
-            tool.ms = tool.ms.saturating_add(ms);
         }
         Ok(())
     }

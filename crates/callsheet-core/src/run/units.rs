@@ -101,7 +101,10 @@ impl<'a> Desk<'a> {
                     .or_else(|| task.and_then(|task| self.budget_forbids(task)))
             }
             Effect::RunTool { call, .. } if self.exclusive.contains(&call.name) => Some(Limit::Exclusive),
-            Effect::RunTool { .. } | Effect::ApplyChanges { .. } => limits::forbids_work(self.run),
+            Effect::RunTool { task, run, call, .. } => {
+                limits::forbids_loan(self.run, task, run, &call.id, self.starting).or(limits::forbids_work(self.run))
+            }
+            Effect::ApplyChanges { .. } => limits::forbids_work(self.run),
             _ => None,
         };
         if let Some(limit) = forbidden {
@@ -392,7 +395,7 @@ impl Run {
         owing.person |= self.is_waiting_for_subtasks(run);
         for call in self.callable(run) {
             match call.state {
-                ToolState::Gated(_) | ToolState::Asking(_) => owing.person = true,
+                ToolState::Gated(_) | ToolState::Asking(_) | ToolState::Paused { .. } => owing.person = true,
                 ToolState::Queued | ToolState::Approved => {
                     let effect = Effect::RunTool {
                         task: slug.clone(),
@@ -515,7 +518,7 @@ impl Run {
         })
     }
 
-    fn executing_calls(&self) -> impl Iterator<Item = (&Slug, &ExecRunId, &ToolRun)> {
+    pub(super) fn executing_calls(&self) -> impl Iterator<Item = (&Slug, &ExecRunId, &ToolRun)> {
         self.tasks.asking().filter(|task| task.is_executing()).flat_map(|task| {
             let runs = task.runs.iter().filter(|run| !run.is_ended());
             runs.flat_map(|run| run.calls.iter().map(|call| (&task.task.slug, &run.id, call)))

@@ -32,6 +32,15 @@ const RESERVED: &[&str] = &[
 /// The heading key of spec 3.1: lowercased, each run outside `[a-z0-9]` one `-`, edges trimmed.
 pub fn heading_key(title: &str) -> String {
     let mut key = String::with_capacity(title.len());
+    if title.is_ascii() {
+        for word in title.as_bytes().split(|byte| !byte.is_ascii_alphanumeric()).filter(|word| !word.is_empty()) {
+            if !key.is_empty() {
+                key.push('-');
+            }
+            key.extend(word.iter().map(|byte| char::from(byte.to_ascii_lowercase())));
+        }
+        return key;
+    }
     let mut gap = false;
     let mut take = |c: char| {
         if c.is_ascii_lowercase() || c.is_ascii_digit() {

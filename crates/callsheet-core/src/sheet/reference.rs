@@ -52,7 +52,7 @@ pub fn link_target(target: &Target) -> String {
         Target::CurrentFile(Some(part)) => format!("current_file#{}", encode(&part.to_string())),
         Target::TaskOutput { slug, heading: Some(heading) } => format!("task://{slug}.md#{}", encode(heading)),
         Target::TaskDetail { slug, file } => format!("task://{slug}/{}", encode(file)),
-        Target::Http(url) => url.replace(' ', "%20").replace('(', "%28").replace(')', "%29"),
+        Target::Http(url) => address(url),
         other => other.to_string(),
     }
 }
@@ -64,6 +64,17 @@ pub fn is_restricted(target: &Target, listed: &BTreeSet<String>) -> bool {
     }
     let holds = |target: &Target| listed.contains(&link_target(target));
     holds(target) || target.whole().is_some_and(|whole| holds(&whole))
+}
+
+/// An address on the web as a link can hold it.
+fn address(url: &str) -> String {
+    url.replace(' ', "%20").replace('(', "%28").replace(')', "%29")
+}
+
+/// Whether a target is the file of this path, which is written as it is: what nearly every link is.
+pub fn is_plain_file(target: &Target, written: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'/' | b'.' | b'_' | b'-');
+    matches!(target, Target::File { path, fragment: None } if path == written) && written.bytes().all(plain)
 }
 
 /// A reference as a Markdown link.
@@ -145,7 +156,7 @@ fn schemed(text: &str, scheme: &str, rest: &str) -> Result<Target, TargetFault> 
     };
     let decoded = decode(rest);
     match scheme {
-        "http" | "https" if rest.starts_with("//") && rest.len() > 2 => Ok(Target::Http(text.to_owned())),
+        "http" | "https" if rest.starts_with("//") && rest.len() > 2 => Ok(Target::Http(address(text))),
         "file" => {
             let rest = rest.strip_prefix("//").unwrap_or(rest);
             path(rest.strip_prefix("localhost/").map_or(rest, |_| rest.get(9..).unwrap_or(rest)))
@@ -179,7 +190,8 @@ fn path(written: &str) -> Result<Target, TargetFault> {
     if is_glob(head) {
         return Err(TargetFault::Glob(head.to_owned()));
     }
-    let decoded = decode(head).replace('\\', "/");
+    let decoded = decode(head);
+    let decoded = if decoded.contains('\\') { decoded.replace('\\', "/").into() } else { decoded };
     let directory = decoded.ends_with('/') && decoded.len() > 1;
     let clean = normal(&decoded);
     let fragment = fragment.filter(|text| !text.is_empty()).map(|text| fragment_of(&decode(text))).transpose()?;

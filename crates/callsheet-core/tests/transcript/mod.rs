@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::record::ToolPolicy;
 use callsheet_core::record::{CallKey, EffectKey, Entry, Event, Fact, Gate, GateKind, Outcome, VERSION};
 use callsheet_core::run::{Effect, Run, Stage, State};
-use callsheet_core::spec::{BlobId, RunId, Settings, SkillPolicy, Slug};
+use callsheet_core::spec::{BlobId, RunId, Settings, SkillMode, SkillPolicy, Slug};
 
 pub use words::{describe, outcome};
 
@@ -112,17 +112,22 @@ impl Player {
                 text.push_str(&format!("✗ {}\n", describe(effect)));
             }
         }
+        let starts = |run: &Run, effect: &Effect| {
+            let pure =
+                matches!(effect, Effect::ReadReply(_) | Effect::CheckReferences { .. } | Effect::MergeByCode { .. });
+            !pure && !run.is_in_flight(&effect.key())
+        };
         for effect in &owed {
-            if !former.contains(&effect.key()) {
+            // What is started once more under the same key is told again.
+            if !former.contains(&effect.key()) || starts(&self.run, effect) {
                 text.push_str(&format!("→ {}\n", describe(effect)));
             }
         }
         self.listed = owed.clone();
         for effect in owed {
-            let pure =
-                matches!(effect, Effect::ReadReply(_) | Effect::CheckReferences { .. } | Effect::MergeByCode { .. });
-            if !pure && !self.run.is_in_flight(&effect.key()) {
+            if starts(&self.run, &effect) {
                 self.fact(Event::Started { effect: effect.key() }).unwrap();
+                text.push_str(&self.lent(&effect));
             }
         }
         for task in self.run.tasks() {
@@ -137,6 +142,19 @@ impl Player {
         }
         self.stood = stands;
         text
+    }
+
+    /// What the run inside a call may use in all.
+    fn lent(&self, effect: &Effect) -> String {
+        let Effect::RunTool { task, run, call, .. } = effect else { return String::new() };
+        let skill = self.run.task(task).and_then(|task| task.skill.as_ref());
+        if skill.is_none_or(|skill| skill.mode != SkillMode::Template) {
+            return String::new();
+        }
+        let limits = self.run.settings_inside(task, run, &call.id, &parse::inner_run(task)).limits;
+        let tokens = limits.max_tokens.map(|max| format!(", {max} tokens")).unwrap_or_default();
+        let cost = limits.max_cost_usd.map(|max| format!(", {max} dollars")).unwrap_or_default();
+        format!("· inside {task}: {} calls{tokens}{cost}\n", limits.max_calls)
     }
 
     /// Whether the last facts were the result of this effect.
@@ -251,7 +269,8 @@ impl Player {
     }
 
     pub fn waiting_outcome(&self) -> Outcome {
-        let asks = self.listed.iter().any(|effect| matches!(effect, Effect::AskApproval(_)));
+        let inside = self.run.paused_calls().any(|paused| paused.outcome == Outcome::ApprovalRequired);
+        let asks = inside || self.listed.iter().any(|effect| matches!(effect, Effect::AskApproval(_)));
         if asks { Outcome::ApprovalRequired } else { Outcome::InputRequired }
     }
 

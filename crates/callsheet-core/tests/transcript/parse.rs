@@ -2,12 +2,12 @@
 
 use callsheet_core::record::{
     Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin, PlannedTask,
-    ReferenceStage, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    ReferenceStage, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::Effect;
 use callsheet_core::spec::{
-    Goals, Reference, RepeatClass, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
+    Goals, Reference, RepeatClass, RunId, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
 };
 use serde_json::Value;
 
@@ -114,6 +114,10 @@ impl Player {
                 ("needs-arguments", _) => skill.needs_arguments = true,
                 ("writer", _) => skill.writer = Some("it writes".to_owned()),
                 ("loop", _) => skill.mode = SkillMode::Loop,
+                ("template", _) => {
+                    skill.mode = SkillMode::Template;
+                    skill.tools = vec![name.to_owned()];
+                }
                 ("combined", _) => skill.execute_combined = true,
                 ("refine", policy) => skill.refine = serde_json::from_value(policy.into()).unwrap(),
                 ("merge", policy) => skill.merge = serde_json::from_value(policy.into()).unwrap(),
@@ -279,6 +283,18 @@ impl Player {
             "error" => ToolRecord::Output { blob: blob(tail), error: true },
             "changes" => ToolRecord::Changes(changes(tail)),
             "question" => ToolRecord::Question(tail.to_owned()),
+            "result" | "failed" => ToolRecord::Result {
+                run: Some(inner_run(&task)),
+                result: Box::default(),
+                failed: (kind == "failed").then(|| "it failed".to_owned()),
+                spent: spent(tail),
+            },
+            "paused" => {
+                let (outcome, spending) = tail.split_once(' ').unwrap_or((tail, ""));
+                let outcome = serde_json::from_value(Value::String(outcome.to_owned())).unwrap();
+                let reason = "it stopped".to_owned();
+                ToolRecord::Paused { run: inner_run(&task), outcome, reason, spent: spent(spending) }
+            }
             _ => panic!("no tool record {kind}"),
         };
         self.pass_time(500);
@@ -384,6 +400,19 @@ fn answer(verb: &str, words: String) -> Answer {
         "stops" => Answer::Stop,
         _ => panic!("the person cannot {verb}"),
     }
+}
+
+/// The run that a call of the task runs.
+pub fn inner_run(task: &Slug) -> RunId {
+    RunId::new(format!("a-run--{task}"))
+}
+
+/// `after 3 calls`: each of 110 tokens and half a dollar, as the calls of this run.
+fn spent(text: &str) -> Spending {
+    let calls: u32 = text.split_whitespace().find_map(|word| word.parse().ok()).unwrap_or(0);
+    let (input, output) = (u64::from(calls) * 100, u64::from(calls) * 10);
+    let usage = Usage { input, output, cached: 0, cost_usd: Some(f64::from(calls) / 2.0) };
+    Spending { calls, failed_calls: 0, usage }
 }
 
 /// `a.rs, not b.rs`; nothing before the comma: nothing is kept.

@@ -2,6 +2,7 @@
 //!
 //! Texts of messages are tokenised on their own and never as special tokens, so no document can forge a turn.
 
+use callsheet_core::sheet::fence;
 use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::{Message, ModelFault, ModelRequest};
 use llama_cpp_2::model::{LlamaChatMessage, LlamaChatTemplate, LlamaModel};
@@ -59,7 +60,8 @@ fn turns(request: &ModelRequest) -> Vec<(&'static str, String)> {
     }
     for message in &request.messages {
         let (role, text) = match message {
-            Message::User { text } | Message::Tool { text, .. } => ("user", text.clone()),
+            Message::User { text } => ("user", text.clone()),
+            Message::Tool { id, text, .. } => ("user", tool_output(id, text)),
             Message::Assistant { text, calls } => ("assistant", with_calls(text, calls)),
         };
         match turns.last_mut().filter(|(last, _)| *last == role) {
@@ -71,6 +73,11 @@ fn turns(request: &ModelRequest) -> Vec<(&'static str, String)> {
         }
     }
     turns
+}
+
+/// An output as that of a fixed call (spec 10.4): it says whose it is, and in its fence it is no word of the user.
+fn tool_output(id: &str, text: &str) -> String {
+    format!("### Tool output {id}\n\n{}", fence("text", text).trim_end())
 }
 
 /// Calls in the wire format of spec 3.7, which is what such a model writes itself: what it wrote is not said twice.

@@ -198,7 +198,9 @@ fn calls_of_an_earlier_turn_are_shown_in_the_wire_format() {
     let tokens = chat::tokens(&loaded.model, &request).unwrap();
     let text = String::from_utf8(loaded.model.vocab().detokenize(&tokens, false, true)).unwrap();
     let shown = "## Tool Calls\n```json\n{\"name\":\"now\",\"id\":\"now-1\",\"arguments\":{}}\n```";
-    assert!(text.contains(shown) && text.contains("noon\n\nSo?"), "{text}");
+    assert!(text.contains(shown), "{text}");
+    // Whose output it is, and in a fence: it is not what the user says.
+    assert!(text.contains("### Tool output now-1\n\n```text\nnoon\n```\n\nSo?"), "{text}");
     // A model without tool calling wrote them into its text.
     if let Some(Message::Assistant { text, .. }) =
         request.messages.iter_mut().find(|one| matches!(one, Message::Assistant { .. }))

@@ -25,12 +25,12 @@ mod start;
 mod template;
 mod told;
 mod tools;
+mod undo;
 mod views;
 mod work;
 mod world;
 
 pub use assemble::PromptRecord;
-pub use changes::{Undone, undo};
 pub use edit::is_edited;
 pub use fault::DriveFault;
 pub use gates::{open_gate, open_question, part_fault, view as gate_view};
@@ -38,7 +38,8 @@ pub use known::{SheetReading, Snapshots, sheet_text};
 pub use models::ModelSource;
 pub use session::Session;
 pub use start::{EntrySpec, TakeUp, begin, check_sheet, reopen};
-pub use template::is_inner;
+pub use template::{is_inner, outer_of, runs_inside};
+pub use undo::{Undone, changed_inside, undo};
 pub use world::{CurrentFile, PinnedSkills, RefusedConstraints, World};
 
 use std::collections::BTreeMap;
@@ -248,10 +249,15 @@ impl Driver {
         }
     }
 
-    /// Everything else has come to rest and gates or questions are left that nobody answers: the run waits. True if
-    /// that was recorded.
+    /// Everything else has come to rest and gates or questions are left that nobody answers, here or in a run inside a
+    /// call: the run waits. True if that was recorded.
     fn tell_that_nobody_answers(&mut self) -> Result<bool, DriveFault> {
-        let Some(outcome) = self.unanswered.values().min().copied() else { return Ok(false) };
+        let run = self.session.run();
+        if run.outcome().is_some() {
+            return Ok(false);
+        }
+        let inside = run.paused_calls().map(|paused| paused.outcome);
+        let Some(outcome) = self.unanswered.values().copied().chain(inside).min() else { return Ok(false) };
         self.unanswered.clear();
         self.session.write_views(&self.world)?;
         Ok(self.session.record(&self.world, vec![Event::RunWaiting { outcome }])? > 0)

@@ -30,6 +30,20 @@ pub fn is_inner(run: &RunId) -> bool {
     run.as_str().contains(INNER)
 }
 
+/// The run that a person began, of one that a task of it began; of any other the run itself.
+pub fn outer_of(run: &RunId) -> RunId {
+    RunId::new(run.as_str().split(INNER).next().unwrap_or_default())
+}
+
+/// The runs that tasks of a run began.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn runs_inside(store: &Arc<dyn Store>, id: &RunId) -> Result<Vec<RunId>, DriveFault> {
+    let runs = store.runs()?.into_iter().map(|summary| summary.run);
+    Ok(runs.filter(|run| is_inner(run) && outer_of(run) == *id).collect())
+}
+
 /// Viewers look at the outer run; of the inner one they hear only what is said in words.
 struct Words(Arc<dyn Observer>);
 
@@ -52,7 +66,7 @@ pub(super) fn run(work: &Work, run: &Run, owner: &TaskRun, exec: &ExecRunId, cal
     let tree = match bound(&offer.tree, owner, call) {
         Ok(tree) => tree,
         Err(reason) => {
-            let Landed::Facts(events) = landed(failed(reason, Spending::default()), 0) else { return None };
+            let Landed::Facts(events) = landed(failed(reason, None, Spending::default()), 0) else { return None };
             return Some(ready(Ok(events)));
         }
     };
@@ -67,7 +81,7 @@ pub(super) fn run(work: &Work, run: &Run, owner: &TaskRun, exec: &ExecRunId, cal
         Ok(world) => Arc::new(world),
         Err(fault) => return Some(ready(Err(fault))),
     };
-    let settings = left(run);
+    let settings = run.settings_inside(&task, exec, &call.id, &inner);
     let prompt = owner.task.need.clone();
     let (cancel, clock) = (work.cancel.clone(), Arc::clone(&work.world.clock));
     let (task, exec, call) = (task, exec.clone(), call.id.clone());
@@ -115,16 +129,6 @@ fn nested(world: &World, inner: &RunId) -> Result<World, DriveFault> {
     Ok(world.of_run(files, Arc::new(Words(Arc::clone(&world.observer)))))
 }
 
-/// What the outer run has left is what the inner one may use.
-fn left(run: &Run) -> Settings {
-    let mut settings = run.settings().clone();
-    let (limits, totals) = (&mut settings.limits, run.totals());
-    limits.max_calls = limits.max_calls.saturating_sub(totals.calls);
-    limits.max_tokens = limits.max_tokens.map(|most| most.saturating_sub(totals.tokens()));
-    limits.max_cost_usd = limits.max_cost_usd.map(|most| (most - totals.cost_usd).max(0.0));
-    settings
-}
-
 async fn inside(
     world: Arc<World>,
     inner: RunId,
@@ -156,13 +160,21 @@ async fn inside(
 /// Document and summary of a result (spec 16).
 fn recorded(store: &dyn Store, result: Option<TaskResult>, run: &Run, inner: &RunId) -> Result<ToolRecord, DriveFault> {
     let spent = run.totals().spending();
-    let Some(result) = result else {
-        let reason = format!("the run {inner} of the template has not ended; `callsheet resume {inner}` goes on");
-        return Ok(failed(reason, spent));
+    let outcome = run.outcome();
+    let pauses = match outcome {
+        Some(RunOutcome::Unreachable) => true,
+        Some(RunOutcome::ApprovalRequired | RunOutcome::InputRequired | RunOutcome::LimitReached) => result.is_none(),
+        _ => false,
     };
+    if let Some(outcome) = outcome.filter(|_| pauses) {
+        let said = result.and_then(|result| result.error).map(|error| error.message);
+        let reason = said.unwrap_or_else(|| not_ended(inner));
+        return Ok(ToolRecord::Paused { run: inner.clone(), outcome, reason, spent });
+    }
+    let Some(result) = result else { return Ok(failed(not_ended(inner), Some(inner), spent)) };
     if result.status != ReturnStatus::Complete {
         let message = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
-        return Ok(failed(message, spent));
+        return Ok(failed(message, Some(inner), spent));
     }
     let summary = result.notes.summary.clone().filter(|summary| !summary.trim().is_empty());
     let summary = summary.unwrap_or_else(|| first_paragraph(&result.content));
@@ -173,11 +185,15 @@ fn recorded(store: &dyn Store, result: Option<TaskResult>, run: &Run, inner: &Ru
         document: Some(store.stage_blob(result.content.into_bytes())),
         ..ResultParts::default()
     };
-    Ok(ToolRecord::Result { result: Box::new(parts), failed: None, spent })
+    Ok(ToolRecord::Result { run: Some(inner.clone()), result: Box::new(parts), failed: None, spent })
 }
 
-fn failed(reason: String, spent: Spending) -> ToolRecord {
-    ToolRecord::Result { result: Box::default(), failed: Some(reason), spent }
+fn not_ended(inner: &RunId) -> String {
+    format!("the run {inner} of the template has not ended; `callsheet resume {inner}` goes on")
+}
+
+fn failed(reason: String, inner: Option<&RunId>, spent: Spending) -> ToolRecord {
+    ToolRecord::Result { run: inner.cloned(), result: Box::default(), failed: Some(reason), spent }
 }
 
 fn first_paragraph(text: &str) -> String {

@@ -41,7 +41,8 @@ impl Schema {
         Self { validator: jsonschema::validator_for(parameters).ok(), parameters: parameters.clone() }
     }
 
-    pub(super) fn fit(&self, arguments: Value) -> Fitted {
+    /// What is wrong is put in words only if somebody reads them.
+    pub(super) fn fit(&self, arguments: Value, told: bool) -> Fitted {
         let Some(validator) = &self.validator else { return Fitted::Valid(arguments) };
         if validator.is_valid(&arguments) {
             return Fitted::Valid(arguments);
@@ -50,7 +51,8 @@ impl Schema {
         let aligned = aligner.align(arguments.clone(), &self.parameters);
         let changes = aligner.changes;
         if changes.is_empty() || !validator.is_valid(&aligned) {
-            return Fitted::Refused(problems(validator, &self.parameters, &arguments));
+            let words = || problems(validator, &self.parameters, &arguments);
+            return Fitted::Refused(told.then(words).unwrap_or_default());
         }
         let join = |texts: Vec<&str>| texts.into_iter().take(16).collect::<Vec<_>>().join(", ");
         Fitted::Coerced {

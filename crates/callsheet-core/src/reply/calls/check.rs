@@ -111,20 +111,24 @@ pub fn resolve_tool<'a>(written: &str, rules: &'a CallRules<'_>) -> Result<&'a T
         }
     }
     let wanted = folded(written);
-    let same = |name: &&String| folded(name) == wanted;
-    let near = |name: &&String| {
+    let letters = wanted.chars().count();
+    let names: Vec<(&String, String)> = rules.allowed.iter().map(|name| (name, folded(name))).collect();
+    let same = |name: &str| name == wanted;
+    let near = |name: &str| {
         // Two edits make any two-letter name out of any other: more than half of the name must stay.
-        let name = folded(name);
-        let letters = name.chars().count().max(wanted.chars().count());
-        within(&name, &wanted, 2.min(letters.saturating_sub(1) / 2))
+        let letters = name.chars().count().max(letters);
+        within(name, &wanted, 2.min(letters.saturating_sub(1) / 2))
     };
-    let exists = rules.context.tools.iter().any(|tool| folded(&tool.name) == wanted && !rules.is_allowed(&tool.name));
-    for rule in [&same as &dyn Fn(&&String) -> bool, &near] {
-        let fits: Vec<&String> = rules.allowed.iter().filter(|name| rule(name)).collect();
+    let exists = || {
+        let others = rules.context.tools.iter().filter(|tool| !rules.is_allowed(&tool.name));
+        others.into_iter().any(|tool| folded(&tool.name) == wanted)
+    };
+    for rule in [&same as &dyn Fn(&str) -> bool, &near] {
+        let fits: Vec<&String> = names.iter().filter(|(_, folded)| rule(folded)).map(|(name, _)| *name).collect();
         match fits.as_slice() {
             [name] if rules.context.disabled_tools.contains(*name) => return Err(IssueCode::ToolDisabled),
             [name] => return rules.spec(name).ok_or(IssueCode::ToolUnknown),
-            [] if exists => return Err(IssueCode::ToolNotAllowed),
+            [] if exists() => return Err(IssueCode::ToolNotAllowed),
             [] => {}
             _ => break,
         }
@@ -180,7 +184,7 @@ impl<'a> Checker<'a> {
     pub(super) fn check(&mut self, raw: RawCall, notes: &mut Notes) -> Option<Checked> {
         let RawCall { call, span, raw } = raw;
         match call {
-            Read::Plain(call) => match self.fit(&call) {
+            Read::Plain(mut call) => match self.fit(&mut call, notes) {
                 Ok(fit) => Some(accept(fit, &call.name, span, notes)),
                 Err(refusal) => {
                     let issue = self.refused(refusal, &call, span, notes);
@@ -188,14 +192,22 @@ impl<'a> Checker<'a> {
                     None
                 }
             },
-            Read::Guessed { readings, misfit, .. } => self.best(&readings, &misfit, span, &raw, notes),
+            Read::Guessed { readings, misfit, .. } => self.best(readings, &misfit, span, &raw, notes),
         }
     }
 
     /// The one reading that fits with the fewest liberties; none and a tie are issues.
-    fn best(&mut self, readings: &[Shaped], misfit: &str, span: Span, raw: &str, notes: &mut Notes) -> Option<Checked> {
-        let mut fits: Vec<(Fit, &Shaped)> =
-            readings.iter().filter_map(|reading| Some((self.fit(reading).ok()?, reading))).collect();
+    fn best(
+        &mut self,
+        readings: Vec<Shaped>,
+        misfit: &str,
+        span: Span,
+        raw: &str,
+        notes: &mut Notes,
+    ) -> Option<Checked> {
+        let fitting =
+            readings.into_iter().filter_map(|mut reading| Some((self.fit(&mut reading, notes).ok()?, reading)));
+        let mut fits: Vec<(Fit, Shaped)> = fitting.collect();
         fits.sort_by_key(|(fit, reading)| fit.liberties(&reading.name));
         let tie = match fits.as_slice() {
             [(first, a), (second, b), ..] => {
@@ -228,16 +240,16 @@ impl<'a> Checker<'a> {
         tool
     }
 
-    /// Whether tool and arguments of a reading hold.
-    fn fit(&mut self, call: &Shaped) -> Result<Fit, Refusal> {
+    /// Whether tool and arguments of a reading hold. The arguments are taken out of it.
+    fn fit(&mut self, call: &mut Shaped, notes: &Notes) -> Result<Fit, Refusal> {
         let tool = self.tool(&call.name).map_err(Refusal::Tool)?;
         let (arguments, mends) =
-            object(call.arguments.clone()).map_err(|(code, why)| Refusal::Object(code, tool.name.clone(), why))?;
+            object(call.arguments.take()).map_err(|(code, why)| Refusal::Object(code, tool.name.clone(), why))?;
         if !self.schemas.contains_key(&tool.name) {
             self.schemas.insert(tool.name.clone(), Schema::of(&tool.parameters));
         }
         let Some(schema) = self.schemas.get(&tool.name) else { return Err(Refusal::Tool(IssueCode::ToolUnknown)) };
-        let (arguments, coerced) = match schema.fit(arguments) {
+        let (arguments, coerced) = match schema.fit(arguments, !notes.is_counted(IssueCode::ToolArguments)) {
             Fitted::Valid(arguments) => (arguments, None),
             Fitted::Coerced { arguments, before, after, count } => (arguments, Some((before, after, count))),
             Fitted::Refused(problems) => return Err(Refusal::Schema(tool.name.clone(), problems)),

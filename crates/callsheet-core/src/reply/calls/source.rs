@@ -178,6 +178,9 @@ impl Finder<'_, '_> {
 
     fn fault_issue(&self, fault: &Fault, start: usize, end: usize) -> Issue {
         let code = if fault.truncated { IssueCode::JsonTruncated } else { IssueCode::JsonInvalid };
+        if self.notes.is_counted(code) {
+            return self.notes.issue(code, "", self.span(start, end), &[]);
+        }
         let line = self.line(fault.at).to_string();
         let facts = [("why", fault.what.as_str()), ("line", line.as_str())];
         self.notes.issue(code, "", self.span(start, end), &facts).raw(self.raw(start, end))

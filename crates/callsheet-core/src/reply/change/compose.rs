@@ -69,6 +69,23 @@ struct FileChanges<'a> {
     notes: &'a mut Notes,
 }
 
+/// Whether the text for a part of a file holds the rest of the file too: then it is the whole file in the place of a part,
+/// which would double the rest.
+fn holds_rest(before: &str, range: &Range<usize>, new: &str) -> bool {
+    const LEAST_LINES: usize = 3;
+    const LEAST_BYTES: usize = 30;
+    let (head, tail) = (before.get(..range.start).unwrap_or_default(), before.get(range.end..).unwrap_or_default());
+    let size = head.trim().len() + tail.trim().len();
+    if size < LEAST_BYTES || new.len() < size {
+        return false;
+    }
+    let says = |line: &&str| line.contains(char::is_alphanumeric);
+    let mut lines = new.lines().map(str::trim);
+    let mut rest = head.lines().chain(tail.lines()).map(str::trim).filter(says);
+    let enough = rest.clone().nth(LEAST_LINES - 1).is_some();
+    enough && rest.all(|line| lines.any(|other| other == line))
+}
+
 impl FileChanges<'_> {
     fn compose(&mut self, changes: &[(usize, &Change)]) -> Option<FileEdit> {
         let whole = |change: &Change| matches!(change.way, ChangeWay::Whole { .. } | ChangeWay::Delete);
@@ -189,6 +206,9 @@ impl FileChanges<'_> {
             }
             ChangeWay::Whole { .. } | ChangeWay::Delete => return Ok(None),
         };
+        if holds_rest(before, &range, &new) {
+            return Err(Box::new(self.issue(index, change, IssueCode::AddressConflict, "rest", &[])));
+        }
         Ok(Some(Splice { range, new, index }))
     }
 

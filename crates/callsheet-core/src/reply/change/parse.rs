@@ -23,6 +23,8 @@ pub struct ChangeFence {
     pub span: Span,
     /// It has a closing line.
     pub closed: bool,
+    /// It is not certain which line closes it.
+    pub unsure: bool,
 }
 
 /// A `Change details` section, taken apart.
@@ -86,6 +88,9 @@ impl BlockReader<'_> {
         }
         if let Some(open) = self.block.fences.iter().find(|fence| !fence.closed) {
             return Err(self.issue(IssueCode::ContentTruncated, "", open.span, &[]));
+        }
+        if let Some(unsure) = self.block.fences.iter().find(|fence| fence.unsure) {
+            return Err(self.issue(IssueCode::ContentTruncated, "nested", unsure.span, &[]));
         }
         let path = keys.path.take().filter(|path| !path.is_empty());
         let Some(path) = path else {

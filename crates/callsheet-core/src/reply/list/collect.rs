@@ -2,26 +2,27 @@
 //! `section-renumbered`, `example-dropped`, `prompt-echo-dropped`).
 
 use std::ops::Range;
+use std::rc::Rc;
 
 use crate::reply::markdown::{Document, Heading, Section};
-use crate::reply::{IssueCode, Notes, RepairCode, Span};
+use crate::reply::{IssueCode, Notes, ReadContext, RepairCode, Span};
 
 use super::format::{TASK_LABELS, label};
 use super::group::{RawTask, hint, holds_keys, tasks};
-use super::{Kind, words};
+use super::{Kind, joined, one_line, words};
 
 /// A step before its tasks are read.
 #[derive(Clone, Debug)]
-pub struct RawStep {
+pub struct RawStep<'a> {
     /// Section heading, for issues.
-    pub title: String,
+    pub title: Rc<str>,
     /// Its tasks.
-    pub tasks: Vec<RawTask>,
+    pub tasks: Vec<RawTask<'a>>,
 }
 
 /// What the sections hold.
 #[derive(Clone, Debug, Default)]
-pub struct Collected {
+pub struct Collected<'a> {
     /// Text of the goals and its lines.
     pub goals: Option<(String, Span)>,
     /// A Tasks section or a task section was there.
@@ -29,7 +30,7 @@ pub struct Collected {
     /// The Tasks section says that nothing is left to do.
     pub says_done: bool,
     /// Steps in order, none empty.
-    pub steps: Vec<RawStep>,
+    pub steps: Vec<RawStep<'a>>,
     /// Body of `Issues with the tasks`.
     pub remarks: String,
     /// Body of `No longer relevant`.
@@ -43,8 +44,14 @@ pub struct Collected {
 }
 
 /// Collects goals and steps from a document.
-pub fn collect(document: &Document, kind: Kind, notes: &mut Notes) -> Collected {
-    let mut collector = Collector { document, kind, out: Collected { end: document.len(), ..Collected::default() } };
+pub fn collect<'a>(
+    document: &'a Document<'_>,
+    kind: Kind,
+    context: &'a ReadContext,
+    notes: &mut Notes,
+) -> Collected<'a> {
+    let mut collector =
+        Collector { document, kind, context, out: Collected { end: document.len(), ..Collected::default() } };
     collector.out.prompt = document.all(Heading::OriginalPrompt).next().map(|section| body(document, section).0);
     collector.outside(document.preamble.clone(), notes);
     let run = collector.choose_run(notes);
@@ -55,20 +62,21 @@ pub fn collect(document: &Document, kind: Kind, notes: &mut Notes) -> Collected 
 /// Tasks sections that are looked at; more of them are a loop of the model.
 const LISTS: usize = 8;
 
-struct Collector<'a> {
-    document: &'a Document<'a>,
+struct Collector<'a, 'd> {
+    document: &'a Document<'d>,
     kind: Kind,
-    out: Collected,
+    context: &'a ReadContext,
+    out: Collected<'a>,
 }
 
 /// Steps read from one Tasks section and what follows it.
-struct Run {
-    sections: Range<usize>,
-    steps: Vec<RawStep>,
+pub(super) struct Run<'a> {
+    pub(super) sections: Range<usize>,
+    pub(super) steps: Vec<RawStep<'a>>,
     text: String,
 }
 
-impl Collector<'_> {
+impl<'a> Collector<'a, '_> {
     /// Reads the task list that counts and notes the others.
     fn choose_run(&mut self, notes: &mut Notes) -> Range<usize> {
         let sections = &self.document.sections;
@@ -79,14 +87,22 @@ impl Collector<'_> {
                 notes.repair(RepairCode::HeadingMissing, section.heading_span(), "", "## Tasks");
             }
         }
-        let mut chosen: Option<Run> = None;
+        let mut chosen: Option<Run<'a>> = None;
         for start in starts.into_iter().take(LISTS) {
             let mut scratch = notes.fork();
-            let run = self.run(start, &mut scratch);
-            match &chosen {
+            let before = chosen.as_ref().map_or(0, |run| run.steps.len());
+            let run = self.run(start, before, &mut scratch);
+            match &mut chosen {
                 Some(first) if !first.steps.is_empty() => {
                     if self.ended_by_example(first) {
                         break;
+                    }
+                    if joined::goes_on(self.document, first, &run) {
+                        notes.absorb(scratch);
+                        notes.repair(RepairCode::ListsJoined, self.span_of(start), "## Tasks", "");
+                        first.sections.end = run.sections.end;
+                        first.steps.extend(run.steps);
+                        continue;
                     }
                     let span = self.span_of(start);
                     notes.push(notes.issue(IssueCode::DuplicateSection, "two-lists", span, &[]));
@@ -124,7 +140,7 @@ impl Collector<'_> {
         positions(&self.document.sections, Heading::OriginalPrompt).first().is_some_and(|prompt| *prompt < at)
     }
 
-    fn ended_by_example(&self, run: &Run) -> bool {
+    fn ended_by_example(&self, run: &Run<'a>) -> bool {
         let next = self.document.sections.get(run.sections.end).and_then(|section| section.heading);
         self.kind != Kind::Sheet && next == Some(Heading::OriginalPrompt)
     }
@@ -139,18 +155,19 @@ impl Collector<'_> {
     }
 
     /// The sections from `start` up to the next Tasks or Original prompt section, as steps.
-    fn run(&self, start: usize, notes: &mut Notes) -> Run {
+    /// So many steps stand before.
+    fn run(&self, start: usize, before: usize, notes: &mut Notes) -> Run<'a> {
         let sections = &self.document.sections;
         let ends = |section: &Section| matches!(section.heading, Some(Heading::Tasks | Heading::OriginalPrompt));
         let end = sections.iter().skip(start + 1).position(ends).map_or(sections.len(), |at| start + 1 + at);
         let mut run = Run { sections: start..end, steps: Vec::new(), text: String::new() };
-        let mut number = 0;
+        let mut number = before;
         for section in sections.get(start..end).unwrap_or_default() {
             notes.set_section(Some(&section.title));
             match section.heading {
                 Some(Heading::Tasks) => {
-                    self.implied(section, &mut run, notes);
-                    number = run.steps.len();
+                    self.implied(section, before, &mut run, notes);
+                    number = before + run.steps.len();
                 }
                 Some(Heading::TaskSection) => {
                     number += 1;
@@ -167,23 +184,24 @@ impl Collector<'_> {
     }
 
     /// Tasks right below `## Tasks`: each is its own step.
-    fn implied(&self, section: &Section, run: &mut Run, notes: &mut Notes) {
+    fn implied(&self, section: &Section, before: usize, run: &mut Run<'a>, notes: &mut Notes) {
         let pieces = self.document.pieces(section.body.clone(), TASK_LABELS);
         if !holds_keys(&pieces) && words::says_done(&self.document.text(section.body.clone())) {
             run.text = self.document.text(section.body.clone());
             return;
         }
-        for task in tasks(pieces, notes) {
-            let title = format!("Task section {}", run.steps.len() + 1);
+        let found = one_line::tasks(&pieces, self.context, notes);
+        for task in found.unwrap_or_else(|| tasks(pieces, notes)) {
+            let title = format!("Task section {}", before + run.steps.len() + 1);
             notes.repair(RepairCode::SectionImplied, Span::line(task.span.first), "", format_args!("### {title}"));
-            run.steps.push(RawStep { title, tasks: vec![task] });
+            run.steps.push(RawStep { title: title.into(), tasks: vec![task] });
         }
         if run.steps.is_empty() {
             run.text = self.document.text(section.body.clone());
         }
     }
 
-    fn step(&self, section: &Section, number: usize, run: &mut Run, notes: &mut Notes) {
+    fn step(&self, section: &Section, number: usize, run: &mut Run<'a>, notes: &mut Notes) {
         let title = format!("Task section {number}");
         if section.number != u32::try_from(number).ok() {
             notes.repair(RepairCode::SectionRenumbered, section.heading_span(), &section.title, &title);
@@ -196,11 +214,11 @@ impl Collector<'_> {
             notes.push(issue);
             return;
         }
-        run.steps.push(RawStep { title: section.title.clone(), tasks });
+        run.steps.push(RawStep { title: section.title.as_str().into(), tasks });
     }
 
     /// A heading that is not recognised ends the section before it. If it holds tasks it is a step of its own.
-    fn stray(&self, section: &Section, run: &mut Run, notes: &mut Notes) -> bool {
+    fn stray(&self, section: &'a Section, run: &mut Run<'a>, notes: &mut Notes) -> bool {
         let pieces = self.document.pieces(section.body.clone(), TASK_LABELS);
         if !holds_keys(&pieces) {
             self.document.trim_prose(section.line..section.body.end, notes);
@@ -210,11 +228,11 @@ impl Collector<'_> {
         notes.repair(RepairCode::ListShape, section.heading_span(), &section.title, "");
         if let [only] = found.as_mut_slice() {
             if only.hint.is_none() {
-                only.hint = hint(&section.title);
+                only.hint = hint(section.title.as_str().into());
             }
             only.span = only.span.to(section.heading_span());
         }
-        run.steps.push(RawStep { title: section.title.clone(), tasks: found });
+        run.steps.push(RawStep { title: section.title.as_str().into(), tasks: found });
         true
     }
 

@@ -6,7 +6,7 @@ use crate::sheet::slug_of;
 
 use super::format::label;
 use super::steps::Steps;
-use super::task::Draft;
+use super::task::{Draft, EXPECTED};
 
 /// Takes echoes of finished tasks out; steps that become empty go too.
 pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
@@ -14,13 +14,16 @@ pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Notes) -> St
     if done.is_empty() {
         return steps;
     }
-    let mut echoes: Vec<(Span, String)> = Vec::new();
+    let mut echoes: Vec<(Span, String, bool)> = Vec::new();
     let mut kept: Steps = Vec::new();
     for step in steps {
         let mut tasks: Vec<Draft> = Vec::new();
         for draft in step {
             match finished(&draft, &done) {
-                Some(known) if draft.output || is_same(&draft, known) => echoes.push((draft.span, draft.task.name)),
+                Some(known) if draft.output || is_same(&draft, known) => {
+                    let more = hands_over_more(&draft, known);
+                    echoes.push((draft.span, draft.task.name, more));
+                }
                 Some(_) => {
                     changed(&draft, notes);
                     tasks.push(draft);
@@ -33,11 +36,15 @@ pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Notes) -> St
         }
     }
     echoes.sort();
-    let spans: Vec<Span> = echoes.iter().map(|(span, _)| *span).collect();
+    let spans: Vec<Span> = echoes.iter().map(|(span, ..)| *span).collect();
     notes.retract(&spans);
-    for (span, name) in &echoes {
+    for (span, name, more) in &echoes {
         notes.set_task(Some(name));
         notes.repair(RepairCode::EchoDropped, *span, name, "");
+        if *more && kept.is_empty() {
+            let issue = notes.issue(IssueCode::DoneChanged, "output", *span, &[("name", name)]);
+            notes.push(issue.key(label::EXPECTED));
+        }
     }
     notes.set_task(None);
     kept
@@ -53,6 +60,13 @@ fn finished<'a>(draft: &Draft, done: &[&'a KnownTask]) -> Option<&'a KnownTask> 
 
 fn is_same(draft: &Draft, known: &KnownTask) -> bool {
     known.task.skill == draft.task.skill && folded(&known.task.need) == folded(&draft.task.need)
+}
+
+/// What is otherwise an echo names another output: if nothing else is listed, it may be meant to be done again.
+fn hands_over_more(draft: &Draft, known: &KnownTask) -> bool {
+    let expected = folded(&draft.task.expected);
+    let former = folded(&known.task.expected);
+    !former.is_empty() && expected != former && expected != folded(EXPECTED)
 }
 
 /// The name of a finished task with another text: a new task.

@@ -1,5 +1,7 @@
 //! Where one task ends and the next begins (spec 4.4 `list-shape`, `list-split`; 4.5).
 
+use std::borrow::Cow;
+
 use crate::reply::markdown::{Label, Labelled, Piece, PieceKind};
 use crate::reply::{IssueCode, Notes, RepairCode, Span};
 use crate::sheet::heading_key;
@@ -8,20 +10,20 @@ use super::format::label;
 
 /// A task as labels, before its values are read.
 #[derive(Clone, Debug)]
-pub struct RawTask {
+pub struct RawTask<'a> {
     /// Text of its heading or item, for a missing name.
-    pub hint: Option<String>,
+    pub hint: Option<Cow<'a, str>>,
     /// Its labels in order.
-    pub labels: Vec<Labelled>,
+    pub labels: Vec<Labelled<'a>>,
     /// Indexes of the fences behind its list.
     pub fences: Vec<usize>,
     /// First to last line.
     pub span: Span,
 }
 
-impl RawTask {
+impl<'a> RawTask<'a> {
     /// Values of a known key in order.
-    pub fn all(&self, name: &str) -> impl Iterator<Item = &Labelled> {
+    pub fn all(&self, name: &str) -> impl Iterator<Item = &Labelled<'a>> {
         self.labels.iter().filter(move |label| label.known() == Some(name))
     }
 
@@ -32,21 +34,21 @@ impl RawTask {
 }
 
 /// A label, and whether something stands between it and the label before.
-struct Entry {
-    label: Labelled,
+struct Entry<'a> {
+    label: Labelled<'a>,
     apart: bool,
     fences: Vec<(usize, Span)>,
 }
 
 /// Labels under one heading or item, or outside any.
 #[derive(Default)]
-struct Chunk {
-    title: Option<(String, Span)>,
-    entries: Vec<Entry>,
+struct Chunk<'a> {
+    title: Option<(Cow<'a, str>, Span)>,
+    entries: Vec<Entry<'a>>,
 }
 
 /// The tasks of a section body. Prose between them is noted as trimmed.
-pub fn tasks(pieces: Vec<Piece>, notes: &mut Notes) -> Vec<RawTask> {
+pub fn tasks<'a>(pieces: Vec<Piece<'a>>, notes: &mut Notes) -> Vec<RawTask<'a>> {
     let mut found = Vec::new();
     for chunk in chunks(pieces, notes) {
         if chunk.entries.is_empty() {
@@ -55,13 +57,12 @@ pub fn tasks(pieces: Vec<Piece>, notes: &mut Notes) -> Vec<RawTask> {
             }
             continue;
         }
-        let shape = chunk.title.clone();
         let mut tasks = split(chunk.entries, notes);
-        if let Some((title, span)) = shape {
+        if let Some((title, span)) = chunk.title {
             notes.repair(RepairCode::ListShape, span, &title, "");
             if let [only] = tasks.as_mut_slice() {
                 only.span = only.span.to(span);
-                only.hint = hint(&title);
+                only.hint = hint(title);
             }
         }
         found.extend(tasks);
@@ -70,14 +71,14 @@ pub fn tasks(pieces: Vec<Piece>, notes: &mut Notes) -> Vec<RawTask> {
 }
 
 /// Whether pieces hold a key of a task.
-pub fn holds_keys(pieces: &[Piece]) -> bool {
+pub fn holds_keys(pieces: &[Piece<'_>]) -> bool {
     let known = |name: &str| {
         pieces.iter().any(|piece| matches!(&piece.kind, PieceKind::Label(label) if label.known() == Some(name)))
     };
     known(label::NEED) || known(label::SKILL) && known(label::EXPECTED)
 }
 
-fn chunks(pieces: Vec<Piece>, notes: &mut Notes) -> Vec<Chunk> {
+fn chunks<'a>(pieces: Vec<Piece<'a>>, notes: &mut Notes) -> Vec<Chunk<'a>> {
     let nested_next: Vec<bool> = pieces
         .iter()
         .skip(1)
@@ -90,15 +91,22 @@ fn chunks(pieces: Vec<Piece>, notes: &mut Notes) -> Vec<Chunk> {
         let span = piece.span;
         let blank = piece.after_blank;
         match piece.kind {
-            PieceKind::Heading(_, title) => chunks.push(Chunk { title: Some((title, span)), ..Chunk::default() }),
+            PieceKind::Heading(_, title) => {
+                chunks.push(Chunk { title: Some((title.into(), span)), ..Chunk::default() });
+            }
             PieceKind::Item(text) if opens => {
-                chunks.push(Chunk { title: Some((plain(&text), span)), ..Chunk::default() });
+                chunks.push(Chunk { title: Some((plain(text).into(), span)), ..Chunk::default() });
             }
             PieceKind::Label(Labelled { label: Label::Unknown(text), value, .. }) if opens => {
                 let title = if value.is_empty() { text } else { format!("{text}: {value}") };
-                chunks.push(Chunk { title: Some((title, span)), ..Chunk::default() });
+                chunks.push(Chunk { title: Some((title.into(), span)), ..Chunk::default() });
             }
-            PieceKind::Item(text) | PieceKind::Prose(text) => {
+            PieceKind::Item(text) => {
+                notes.repair(RepairCode::ProseTrimmed, span, text, "");
+                apart = true;
+                continue;
+            }
+            PieceKind::Prose(text) => {
                 notes.repair(RepairCode::ProseTrimmed, span, &text, "");
                 apart = true;
                 continue;
@@ -129,25 +137,30 @@ fn chunks(pieces: Vec<Piece>, notes: &mut Notes) -> Vec<Chunk> {
 }
 
 /// Whether the chunk stands under an item or heading.
-fn blank_title(chunk: &Chunk) -> bool {
+fn blank_title(chunk: &Chunk<'_>) -> bool {
     chunk.title.is_some()
 }
 
 /// Item text without markup and trailing colon.
-fn plain(text: &str) -> String {
-    text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | ':')).to_owned()
+fn plain(text: &str) -> &str {
+    text.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | ':'))
 }
 
 /// The title of a task's heading or item as its name, unless it only counts tasks.
-pub fn hint(title: &str) -> Option<String> {
-    let key = heading_key(title);
+pub fn hint(title: Cow<'_, str>) -> Option<Cow<'_, str>> {
+    // Nearly every title begins like no word that counts.
+    let first = title.chars().find(|c| c.is_alphanumeric() || !c.is_ascii());
+    if first.is_some_and(|c| c.is_ascii_alphabetic() && !"tspgTSPG".contains(c)) {
+        return Some(title);
+    }
+    let key = heading_key(&title);
     let stem = key.trim_end_matches(|c: char| c.is_ascii_digit()).trim_end_matches('-');
     let counts = ["", "task", "tasks", "task-section", "section", "step", "phase", "stage", "group"].contains(&stem);
-    (!counts).then(|| title.to_owned())
+    (!counts).then_some(title)
 }
 
 /// Task boundaries of one list (spec 4.5).
-fn split(entries: Vec<Entry>, notes: &mut Notes) -> Vec<RawTask> {
+fn split<'a>(entries: Vec<Entry<'a>>, notes: &mut Notes) -> Vec<RawTask<'a>> {
     let groups = by_gaps(&entries);
     let clear = groups.iter().all(|group| {
         let part = entries.get(group.clone()).unwrap_or_default();
@@ -156,7 +169,7 @@ fn split(entries: Vec<Entry>, notes: &mut Notes) -> Vec<RawTask> {
     let starts: Vec<usize> = if clear { groups.iter().map(|group| group.start).collect() } else { by_keys(&entries) };
     let several = starts.len() > 1;
     let gaps = !clear && (several || groups.len() > 1);
-    let mut tasks: Vec<RawTask> = Vec::new();
+    let mut tasks: Vec<RawTask<'a>> = Vec::new();
     let mut starts = starts.into_iter().peekable();
     for (at, entry) in entries.into_iter().enumerate() {
         let span = entry.label.span;
@@ -182,12 +195,12 @@ fn split(entries: Vec<Entry>, notes: &mut Notes) -> Vec<RawTask> {
     tasks
 }
 
-fn is(entry: &Entry, name: &str) -> bool {
+fn is(entry: &Entry<'_>, name: &str) -> bool {
     entry.label.known() == Some(name)
 }
 
 /// Ranges of entries between blank lines, prose and fences.
-fn by_gaps(entries: &[Entry]) -> Vec<std::ops::Range<usize>> {
+fn by_gaps(entries: &[Entry<'_>]) -> Vec<std::ops::Range<usize>> {
     let mut groups: Vec<std::ops::Range<usize>> = Vec::new();
     for (at, entry) in entries.iter().enumerate() {
         match groups.last_mut() {
@@ -199,7 +212,7 @@ fn by_gaps(entries: &[Entry]) -> Vec<std::ops::Range<usize>> {
 }
 
 /// Whether a key comes twice; adjacent `References` count once.
-fn repeats(entries: &[Entry]) -> bool {
+fn repeats(entries: &[Entry<'_>]) -> bool {
     let mut seen: Vec<&str> = Vec::new();
     let mut last = None;
     for entry in entries {
@@ -217,7 +230,7 @@ fn repeats(entries: &[Entry]) -> bool {
 }
 
 /// First entries of tasks: at a key the task already has, or at `Name` once it has `Expected output`.
-fn by_keys(entries: &[Entry]) -> Vec<usize> {
+fn by_keys(entries: &[Entry<'_>]) -> Vec<usize> {
     let mut starts = Vec::new();
     let mut seen: Vec<&str> = Vec::new();
     let mut last = None;
@@ -241,12 +254,12 @@ fn by_keys(entries: &[Entry]) -> Vec<usize> {
 }
 
 /// A task without need, or with its name on the other side of it, means that the boundaries are a guess.
-fn check(tasks: &[RawTask], notes: &mut Notes) {
+fn check(tasks: &[RawTask<'_>], notes: &mut Notes) {
     if let Some(task) = tasks.iter().find(|task| !task.has(label::NEED)) {
         notes.push(notes.issue(IssueCode::TaskBoundary, "need", task.span, &[]));
         return;
     }
-    let name_first = |task: &RawTask| -> Option<bool> {
+    let name_first = |task: &RawTask<'_>| -> Option<bool> {
         let at = |name: &str| task.labels.iter().position(|label| label.known() == Some(name));
         Some(at(label::NAME)? < at(label::NEED)?)
     };

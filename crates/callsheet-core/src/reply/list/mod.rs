@@ -5,6 +5,8 @@ mod collect;
 mod echo;
 mod format;
 mod group;
+mod joined;
+mod one_line;
 mod skill;
 mod steps;
 mod task;
@@ -109,7 +111,7 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Notes) {
         notes.push(notes.issue(IssueCode::EmptyReply, "", document.span(0..document.len()), &[]));
         return (ListReply::default(), notes);
     }
-    let collected = collect(&document, kind, &mut notes);
+    let collected = collect(&document, kind, context, &mut notes);
     missing(&document, &collected, kind, context, &mut notes);
     cut_off(&document, &collected, kind, &mut notes);
     let no_longer_relevant = targets(&collected.irrelevant);
@@ -159,7 +161,7 @@ fn marked(document: &Document, marker: &str, end: usize, notes: &mut Notes) -> b
 }
 
 /// Issues about whole sections (spec 3.4-3.6), and a reply that was cut off.
-fn missing(document: &Document, collected: &Collected, kind: Kind, context: &ReadContext, notes: &mut Notes) {
+fn missing(document: &Document, collected: &Collected<'_>, kind: Kind, context: &ReadContext, notes: &mut Notes) {
     let whole = document.span(0..document.len());
     let last = Span::line(whole.last);
     if context.length_stop && !collected.cut && !document.ended {
@@ -188,10 +190,10 @@ fn missing(document: &Document, collected: &Collected, kind: Kind, context: &Rea
 
 /// A list that ends in a task with only the first of the keys that all tasks before it have was cut off, whatever the
 /// provider said. Two complete tasks before it are the evidence.
-fn cut_off(document: &Document, collected: &Collected, kind: Kind, notes: &mut Notes) {
-    let tasks: Vec<&group::RawTask> = collected.steps.iter().flat_map(|step| &step.tasks).collect();
+fn cut_off(document: &Document, collected: &Collected<'_>, kind: Kind, notes: &mut Notes) {
+    let tasks: Vec<&group::RawTask<'_>> = collected.steps.iter().flat_map(|step| &step.tasks).collect();
     let Some((last, before)) = tasks.split_last().filter(|(_, before)| before.len() >= 2) else { return };
-    let keys = |task: &group::RawTask| task.labels.iter().filter_map(|label| label.known()).collect::<Vec<_>>();
+    let keys = |task: &group::RawTask<'_>| task.labels.iter().filter_map(|label| label.known()).collect::<Vec<_>>();
     let (Some(whole), cut) = (before.first().map(|task| keys(task)), keys(last)) else { return };
     let alike = before.iter().all(|task| keys(task) == whole) && whole.contains(&label::EXPECTED);
     let ends = !collected.cut && !document.has_text(last.span.last as usize..collected.end);

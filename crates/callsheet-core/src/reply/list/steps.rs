@@ -1,6 +1,7 @@
 //! Names, order and references of a whole list (spec 4.4 `step-split`, 5.5, 6).
 
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::reply::references::{Producer, Scope, check_value, one_run, written_links};
@@ -33,17 +34,23 @@ fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Notes) {
         list.steps
             .push(Step { tasks: step.iter_mut().map(|draft| std::mem::replace(&mut draft.task, no_task())).collect() });
     }
-    let written: Vec<Option<Slug>> =
-        list.tasks().map(|task| (!task.name.is_empty()).then(|| slug_of(&task.name))).collect();
     let open: Vec<&Task> = context.tasks.iter().filter(|known| !known.done).map(|known| &known.task).collect();
+    let slugs = |list: &TaskList| -> Vec<Option<Slug>> {
+        list.tasks().map(|task| (!task.name.is_empty()).then(|| slug_of(&task.name))).collect()
+    };
+    let mut written = slugs(&list);
     let changes = fill_names(&mut list, &open, &context.taken);
     let mut counts: BTreeMap<&Slug, usize> = BTreeMap::new();
+    // Of a name that comes twice one is numbered, if no task is one that is known.
+    if open.is_empty() && !changes.contains(&NameChange::Numbered) {
+        written.clear();
+    }
     for slug in written.iter().flatten() {
         *counts.entry(slug).or_default() += 1;
     }
     let twice = |slug: &Slug| counts.get(slug).is_some_and(|count| *count > 1);
-    let repeated: Vec<Option<Slug>> =
-        written.iter().map(|slug| slug.as_ref().filter(|slug| twice(slug)).cloned()).collect();
+    let found = written.iter().map(|slug| slug.as_ref().filter(|slug| twice(slug)).cloned());
+    let repeated: Vec<Option<Slug>> = found.chain(std::iter::repeat(None)).take(changes.len()).collect();
     let drafts = steps.iter_mut().flatten().zip(repeated);
     let tasks = list.steps.into_iter().flat_map(|step| step.tasks);
     for ((draft, repeated), (task, change)) in drafts.zip(tasks.zip(changes)) {
@@ -136,7 +143,7 @@ fn split(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
             continue;
         }
         let span = step.iter().map(|draft| draft.span).reduce(Span::to).unwrap_or_default();
-        let before = step.first().map(|draft| draft.section.clone()).unwrap_or_default();
+        let before = step.first().map(|draft| Rc::clone(&draft.section)).unwrap_or_default();
         notes.repair(RepairCode::StepSplit, span, &before, format_args!("{} steps", deepest + 1));
         let mut parts: Vec<Vec<Draft>> = (0..=deepest).map(|_| Vec::new()).collect();
         for (draft, depth) in step.into_iter().zip(depths) {

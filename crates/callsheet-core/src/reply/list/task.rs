@@ -1,19 +1,21 @@
 //! One labelled task as values (spec 3.3).
 
+use std::rc::Rc;
+
 use crate::reply::blank::is_copied_form;
-use crate::reply::markdown::{Document, Labelled};
+use crate::reply::markdown::{Document, Label, Labelled, label_line};
 use crate::reply::near::folded;
 use crate::reply::references::is_none;
 use crate::reply::{IssueCode, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::has_reasoning_tag;
 use crate::spec::{Slug, Task};
 
-use super::format::label;
+use super::format::{TASK_LABELS, label};
 use super::group::RawTask;
 use super::{Kind, calls, skill};
 
 /// `Expected output` of a task that names none (spec 3.4).
-const EXPECTED: &str = include_str!("../prompts/expected_output.txt");
+pub const EXPECTED: &str = include_str!("../prompts/expected_output.txt");
 
 /// A task read, its references still to be checked.
 #[derive(Clone, Debug)]
@@ -27,7 +29,7 @@ pub struct Draft {
     /// Line of the name, or of the task.
     pub name_span: Span,
     /// Section heading, for issues.
-    pub section: String,
+    pub section: Rc<str>,
     /// An `Output` of a finished task was there.
     pub output: bool,
     /// Slug of the written name, if several tasks wrote the same one.
@@ -36,8 +38,8 @@ pub struct Draft {
 
 /// Reads the labels of a task, noting all issues that concern it alone.
 pub fn read(
-    raw: &RawTask,
-    section: &str,
+    raw: &RawTask<'_>,
+    section: &Rc<str>,
     document: &Document,
     kind: Kind,
     context: &ReadContext,
@@ -51,10 +53,10 @@ pub fn read(
     }
     let (expected, output) = expected(raw, kind, context, name.as_deref(), notes);
     let need = need(raw, notes);
-    let written = raw.all(label::SKILL).next().map(|label| (label.value.as_str(), label.span));
+    let written = raw.all(label::SKILL).next().map(|label| (&*label.value, label.span));
     let skill = skill::read(written, raw.span, context, notes);
     let choice = skill::Choice { skill: skill.as_deref(), span: written.map_or(raw.span, |(_, span)| span) };
-    let links: Vec<&str> = raw.all(label::REFERENCES).map(|label| label.value.as_str()).collect();
+    let links: Vec<&str> = raw.all(label::REFERENCES).map(|label| &*label.value).collect();
     choice.question(&links, &need, &expected, context, notes);
     let approval = raw.all(label::APPROVAL).fold(false, |known, label| known | approval(label, notes));
     let references = references(raw, notes);
@@ -72,7 +74,7 @@ pub fn read(
         extra,
     };
     for label in raw.all(label::SKILL_CALL).filter(|label| label.fences.is_empty() && raw.fences.is_empty()) {
-        notes.repair(RepairCode::KeyDropped, label.span, &label.written, "");
+        notes.repair(RepairCode::KeyDropped, label.span, label.written, "");
     }
     let fences: Vec<usize> = fences(raw);
     task.calls = calls::read(&fences, document, &task, context, notes);
@@ -80,7 +82,7 @@ pub fn read(
     notes.set_task(None);
     notes.set_section(None);
     let name_span = raw.all(label::NAME).next().map_or(Span::line(raw.span.first), |label| label.span);
-    Draft { task, references, span: raw.span, name_span, section: section.to_owned(), output, repeated: None }
+    Draft { task, references, span: raw.span, name_span, section: Rc::clone(section), output, repeated: None }
 }
 
 /// A task that cannot be refined must bring the calls of its skill (spec 2.12).
@@ -93,11 +95,19 @@ fn needs_refinement(task: &Task, span: Span, context: &ReadContext, notes: &mut 
 }
 
 /// The written name, else the text of the task's heading or item. One line.
-fn name(raw: &RawTask) -> Option<String> {
-    let written = raw.all(label::NAME).map(|label| label.value.as_str()).find(|value| says_something(value));
+fn name(raw: &RawTask<'_>) -> Option<String> {
+    let written = raw.all(label::NAME).map(|label| &*label.value).find(|value| says_something(value));
     let text = written.or(raw.hint.as_deref())?;
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let line = line.trim_matches(|c: char| matches!(c, '*' | '`' | '_' | ' ')).to_owned();
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        line.push_str(if line.is_empty() { "" } else { " " });
+        line.push_str(word);
+    }
+    let marks = |c: char| matches!(c, '*' | '`' | '_' | ' ');
+    line.truncate(line.trim_end_matches(marks).len());
+    if line.starts_with(marks) {
+        line = line.trim_start_matches(marks).to_owned();
+    }
     (!line.is_empty()).then_some(line)
 }
 
@@ -106,10 +116,10 @@ fn says_something(value: &str) -> bool {
     !value.trim().is_empty() && !is_copied_form(value)
 }
 
-fn need(raw: &RawTask, notes: &mut Notes) -> String {
+fn need(raw: &RawTask<'_>, notes: &mut Notes) -> String {
     let value = raw.all(label::NEED).next();
     match value {
-        Some(label) if says_something(&label.value) => label.value.clone(),
+        Some(label) if says_something(&label.value) => label.value.to_string(),
         _ => {
             let variant = if value.is_some() { "empty" } else { "" };
             let span = value.map_or(raw.span, |label| label.span);
@@ -120,7 +130,13 @@ fn need(raw: &RawTask, notes: &mut Notes) -> String {
 }
 
 /// `Expected output`, where `Output` may stand for it, and whether `Output` marks a finished task.
-fn expected(raw: &RawTask, kind: Kind, context: &ReadContext, name: Option<&str>, notes: &mut Notes) -> (String, bool) {
+fn expected(
+    raw: &RawTask<'_>,
+    kind: Kind,
+    context: &ReadContext,
+    name: Option<&str>,
+    notes: &mut Notes,
+) -> (String, bool) {
     let value = |name| raw.all(name).find(|label| says_something(&label.value));
     let finished = |name: &str| {
         let slug = crate::sheet::slug_of(name);
@@ -130,13 +146,13 @@ fn expected(raw: &RawTask, kind: Kind, context: &ReadContext, name: Option<&str>
     let marks = output.is_some() && kind != Kind::Plan && name.is_some_and(finished);
     if let Some(label) = value(label::EXPECTED) {
         if let Some(extra) = output.filter(|_| !marks) {
-            notes.repair(RepairCode::KeyDropped, extra.span, &extra.written, "");
+            notes.repair(RepairCode::KeyDropped, extra.span, extra.written, "");
         }
-        return (label.value.clone(), marks);
+        return (label.value.to_string(), marks);
     }
     if let Some(label) = output.filter(|_| !marks) {
-        notes.repair(RepairCode::LabelName, label.span, &label.written, format_args!("- **{}**", label::EXPECTED));
-        return (label.value.clone(), false);
+        notes.repair(RepairCode::LabelName, label.span, label.written, format_args!("- **{}**", label::EXPECTED));
+        return (label.value.to_string(), false);
     }
     if !marks {
         let span = raw.all(label::EXPECTED).next().map_or(raw.span, |label| label.span);
@@ -147,7 +163,7 @@ fn expected(raw: &RawTask, kind: Kind, context: &ReadContext, name: Option<&str>
 }
 
 /// Bare or yes is true, no is false. Any other text asks for approval too: it may raise a task, never lower it.
-fn approval(label: &Labelled, notes: &mut Notes) -> bool {
+fn approval(label: &Labelled<'_>, notes: &mut Notes) -> bool {
     let words = folded(&label.value);
     match words.as_str() {
         "" | "yes" => true,
@@ -162,20 +178,20 @@ fn approval(label: &Labelled, notes: &mut Notes) -> bool {
     }
 }
 
-fn references(raw: &RawTask, notes: &mut Notes) -> Vec<(String, u32)> {
+fn references(raw: &RawTask<'_>, notes: &mut Notes) -> Vec<(String, u32)> {
     let mut values = Vec::new();
     for label in raw.all(label::REFERENCES) {
         if !is_none(&label.value) {
-            values.push((label.value.clone(), label.value_line));
+            values.push((label.value.to_string(), label.value_line));
         } else if !label.value.is_empty() {
-            notes.repair(RepairCode::KeyDropped, label.span, &label.written, "");
+            notes.repair(RepairCode::KeyDropped, label.span, label.written, "");
         }
     }
     values
 }
 
 /// Unknown labels: kept as text with the task if they say something, else dropped.
-fn extra(raw: &RawTask, notes: &mut Notes) -> String {
+fn extra(raw: &RawTask<'_>, notes: &mut Notes) -> String {
     let mut kept: Vec<String> = Vec::new();
     for label in raw.labels.iter().filter(|label| label.known().is_none()) {
         let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -183,25 +199,35 @@ fn extra(raw: &RawTask, notes: &mut Notes) -> String {
         let value = value.trim_start_matches(|c: char| matches!(c, ':' | '-' | '–' | '—') || c.is_whitespace());
         // Marks at its edges would join those around it when it is written.
         let name = fold(label.label.as_str());
-        let name = name.trim_matches(|c: char| "*_` ".contains(c)).to_owned();
+        // The label ends at its first colon when it is read back.
+        let name = name.trim_matches(|c: char| "*_` ".contains(c)).replace(": ", " ");
         // One line cannot hold a tag of reasoning so that it reads back.
-        if value.is_empty() || name.is_empty() || has_reasoning_tag(value) || has_reasoning_tag(&name) {
-            notes.repair(RepairCode::KeyDropped, label.span, &label.written, "");
+        if value.is_empty()
+            || name.is_empty()
+            || is_known(&name)
+            || has_reasoning_tag(value)
+            || has_reasoning_tag(&name)
+        {
+            notes.repair(RepairCode::KeyDropped, label.span, label.written, "");
             continue;
         }
         let issue = notes.issue(IssueCode::UnknownKey, "", label.span, &[("label", &name)]).warning().key(&name);
-        let known = super::format::TASK_LABELS
-            .iter()
-            .map(|rule| rule.name)
-            .filter(|name| !matches!(*name, label::OUTPUT | label::SKILL_CALL));
+        let known =
+            TASK_LABELS.iter().map(|rule| rule.name).filter(|name| !matches!(*name, label::OUTPUT | label::SKILL_CALL));
         notes.push(issue.allowed(&name, known));
         kept.push(format!("{name}: {value}"));
     }
     kept.join("\n")
 }
 
+/// Whether an unknown label would be read as a known one when it is written.
+fn is_known(name: &str) -> bool {
+    let line = format!("- **{name}** x");
+    label_line(&line, TASK_LABELS).is_some_and(|line| matches!(line.label, Label::Known(_)))
+}
+
 /// Fences that may hold tool calls: behind the list, and in values of keys that are no text of the task.
-fn fences(raw: &RawTask) -> Vec<usize> {
+fn fences(raw: &RawTask<'_>) -> Vec<usize> {
     let mut fences: Vec<usize> = raw.all(label::SKILL_CALL).flat_map(|label| label.fences.iter().copied()).collect();
     fences.extend(&raw.fences);
     fences.sort_unstable();

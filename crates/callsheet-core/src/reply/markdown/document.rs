@@ -10,7 +10,7 @@ use super::fence::{self, Fence};
 use super::heading::{Fit, Format, Heading, Match, Matched, Rule, bold_only, clean};
 use super::structure::{self, Form, Raw};
 use super::text::{self, Line, straighten};
-use super::{thinking, turn_end, wrapper};
+use super::{items, nested, thinking, turn_end, wrapper};
 
 /// Longest line that can be a canonical title alone, bytes.
 const LONGEST_TITLE: usize = 48;
@@ -114,20 +114,19 @@ impl<'a> Document<'a> {
         if !source.is_ascii() {
             plain_starts(&mut lines, notes);
         }
-        let mut hidden = copies(&lines, format, prepare.copies);
-        let fences = fence::find(&lines, &hidden);
-        close_last(&fences, prepare.length_stop && !ended, notes);
-        let mut kinds = kinds(&lines, &hidden, &fences, format);
-        for (hide, kind) in hidden.iter_mut().zip(&kinds) {
-            *hide |= matches!(kind, Kind::Fence(_));
+        nested::lengthen(&mut lines, format, notes);
+        if !prepare.length_stop || ended {
+            fence::drop_stray(&mut lines, notes);
         }
-        let (mut raw, rules) = structure::scan(&lines, &hidden);
-        for at in rules {
-            set(&mut kinds, at, Kind::Rule);
+        let mut scratch = notes.fork();
+        let mut found = Found::of(&lines, format, prepare, ended, &mut scratch);
+        let without = !found.sections.iter().any(|section| section.heading.is_some_and(items::is_essential));
+        if without && items::promote(&mut lines, format, notes) {
+            scratch = notes.fork();
+            found = Found::of(&lines, format, prepare, ended, &mut scratch);
         }
-        raw.extend(title_lines(&lines, &kinds, format, &raw));
-        raw.sort_by_key(|heading| heading.line);
-        let sections = sections(&raw, &mut kinds, format, notes);
+        notes.absorb(scratch);
+        let Found { kinds, fences, sections } = found;
         let preamble = 0..sections.first().map_or(lines.len(), |section| section.line);
         Self { lines, kinds, fences, sections, preamble, thinking, ended, format: *format }
     }
@@ -238,6 +237,33 @@ impl<'a> Document<'a> {
             }
             _ => None,
         }
+    }
+}
+
+/// What stands in lines that are prepared.
+struct Found {
+    kinds: Vec<Kind>,
+    fences: Vec<Fence>,
+    sections: Vec<Section>,
+}
+
+impl Found {
+    fn of(lines: &[Line<'_>], format: &Format, prepare: Prepare<'_>, ended: bool, notes: &mut Notes) -> Self {
+        let mut hidden = copies(lines, format, prepare.copies);
+        let fences = fence::find(lines, &hidden);
+        close_last(&fences, prepare.length_stop && !ended, notes);
+        let mut kinds = kinds(lines, &hidden, &fences, format);
+        for (hide, kind) in hidden.iter_mut().zip(&kinds) {
+            *hide |= matches!(kind, Kind::Fence(_));
+        }
+        let (mut raw, rules) = structure::scan(lines, &hidden);
+        for at in rules {
+            set(&mut kinds, at, Kind::Rule);
+        }
+        raw.extend(title_lines(lines, &kinds, format, &raw));
+        raw.sort_by_key(|heading| heading.line);
+        let sections = sections(&raw, &mut kinds, format, notes);
+        Self { kinds, fences, sections }
     }
 }
 

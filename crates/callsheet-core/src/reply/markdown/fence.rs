@@ -1,7 +1,7 @@
 //! Fences. Found before everything else so that nothing inside one is read. More generous than CommonMark with
 //! content that is indented less than its list item, which small models often write.
 
-use crate::reply::Span;
+use crate::reply::{Notes, RepairCode, Span};
 
 use super::text::{Line, dedent, indent, is_blank};
 
@@ -18,6 +18,8 @@ pub struct Fence {
     pub indent: usize,
     /// A closing line was there.
     pub closed: bool,
+    /// A mark with a language that is no shorter stands inside: it is not certain where the fence ends.
+    pub unsure: bool,
 }
 
 /// An opening or closing mark.
@@ -87,6 +89,17 @@ impl Tracker {
         }
     }
 
+    /// Whether a line inside the open fence would open one as long.
+    fn is_opened_again(&self, line: &str) -> bool {
+        let (Some((sign, count, _)), Some(mark)) = (self.open, mark(line)) else { return false };
+        mark.sign == sign && mark.count >= count && !mark.info.is_empty()
+    }
+
+    /// Whether a fence is open.
+    pub fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
     fn follow_list(&mut self, line: &str) {
         if is_blank(line) {
             return;
@@ -99,6 +112,29 @@ impl Tracker {
     }
 }
 
+/// Takes away a mark at the very end, right behind a fence, behind which nothing stands: it opens nothing. The mark of a form
+/// is left over so.
+pub fn drop_stray(lines: &mut [Line<'_>], notes: &mut Notes) {
+    let mut filled = lines.iter().enumerate().rev().filter(|(_, line)| !is_blank(&line.text)).map(|(at, _)| at);
+    let (Some(last), Some(before)) = (filled.next(), filled.next()) else { return };
+    let is_mark = |at: usize| lines.get(at).and_then(|line| mark(&line.text)).is_some_and(|mark| mark.info.is_empty());
+    if !is_mark(last) || !is_mark(before) {
+        return;
+    }
+    let mut tracker = Tracker::default();
+    let mut parts = lines.iter().map(|line| tracker.next(&line.text));
+    let closed = parts.nth(before) == Some(Part::Close);
+    let opens = matches!(parts.nth(last - before - 1), Some(Part::Open(_)));
+    if closed
+        && opens
+        && let Some(line) = lines.get_mut(last)
+    {
+        let span = Span::line(u32::try_from(last + 1).unwrap_or(u32::MAX));
+        notes.repair(RepairCode::FenceClosed, span, &line.text, "");
+        *line = Line::gone();
+    }
+}
+
 /// All fences of the lines, in order; `hidden` ones are blank.
 pub fn find(lines: &[Line<'_>], hidden: &[bool]) -> Vec<Fence> {
     let mut fences: Vec<Fence> = Vec::new();
@@ -108,12 +144,13 @@ pub fn find(lines: &[Line<'_>], hidden: &[bool]) -> Vec<Fence> {
         let text = if *hide { "" } else { &*line.text };
         match tracker.next(text) {
             Part::Outside => {}
-            Part::Open(mark) => fences.push(Fence {
-                lang: mark.info.split_whitespace().next().unwrap_or("").trim_matches(['{', '}', '.']).to_lowercase(),
+            Part::Open(opening) => fences.push(Fence {
+                lang: opening.info.split_whitespace().next().unwrap_or("").trim_matches(['{', '}', '.']).to_lowercase(),
                 content: String::new(),
                 span: Span::line(number),
-                indent: mark.indent,
+                indent: opening.indent,
                 closed: false,
+                unsure: false,
             }),
             part => {
                 if let Some(fence) = fences.last_mut() {
@@ -121,6 +158,7 @@ pub fn find(lines: &[Line<'_>], hidden: &[bool]) -> Vec<Fence> {
                     if part == Part::Close {
                         fence.closed = true;
                     } else {
+                        fence.unsure |= tracker.is_opened_again(text);
                         fence.content.push_str(dedent(text, fence.indent));
                         fence.content.push('\n');
                     }

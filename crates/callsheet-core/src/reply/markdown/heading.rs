@@ -114,6 +114,17 @@ impl Format {
         }
     }
 
+    /// The rule whose title this is, letter by letter but for case and punctuation.
+    pub fn titled(&self, title: &str) -> Option<Match> {
+        let first = title.bytes().next()?;
+        let begins = |rule: &&Rule| rule.title.bytes().next().is_some_and(|byte| byte.eq_ignore_ascii_case(&first));
+        let mut rules = self.rules.iter().filter(begins).peekable();
+        rules.peek()?;
+        let key = heading_key(title);
+        let key = Key::of(&key);
+        rules.filter_map(|rule| equal(rule, &key)).find(|found| found.fit == Fit::Canonical)
+    }
+
     /// The rule that fits best.
     fn best(&self, fit: impl Fn(&'static Rule) -> Option<Match>) -> Matched {
         let mut best: Option<Match> = None;

@@ -112,8 +112,11 @@ pub struct LabelLine<'a> {
     /// Text behind the label, trimmed.
     pub value: &'a str,
     /// Liberties taken.
-    pub repairs: Vec<RepairCode>,
+    pub repairs: Liberties,
 }
+
+/// The kinds of liberty that reading a label may take, each at most once.
+pub type Liberties = [Option<RepairCode>; 4];
 
 /// How the label's text is set off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,20 +133,15 @@ pub fn label_line<'a>(line: &'a str, rules: &'static [LabelRule]) -> Option<Labe
     let (label, written, value, form) = bold(body, rules, found.is_some())
         .or_else(|| light(body, rules))
         .or_else(|| plain(body, rules, found.is_some()))?;
-    let mut repairs = Vec::new();
-    if !found.is_some_and(|marker| marker.canonical) {
-        repairs.push(RepairCode::ListMarker);
-    }
-    if form == Form::Other {
-        repairs.push(RepairCode::LabelForm);
-    }
     let straight = straighten(written);
-    if straight != written {
-        repairs.push(RepairCode::QuotesStraightened);
-    }
-    if matches!(label, Label::Known(name) if name != straight.trim()) {
-        repairs.push(RepairCode::LabelName);
-    }
+    let marked = found.is_some_and(|marker| marker.canonical);
+    let named = !matches!(label, Label::Known(name) if name != straight.trim());
+    let repairs = [
+        (!marked).then_some(RepairCode::ListMarker),
+        (form == Form::Other).then_some(RepairCode::LabelForm),
+        (straight != written).then_some(RepairCode::QuotesStraightened),
+        (!named).then_some(RepairCode::LabelName),
+    ];
     Some(LabelLine {
         label,
         written: trimmed(straight),

@@ -7,7 +7,9 @@
 mod document;
 mod fence;
 mod heading;
+mod items;
 mod label;
+mod nested;
 mod pieces;
 mod structure;
 mod text;

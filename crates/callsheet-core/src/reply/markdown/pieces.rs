@@ -1,23 +1,24 @@
 //! A section body as labelled values, fences, items, headings and prose, in order.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::reply::{Notes, Span};
 
 use super::document::{Document, Kind, number};
-use super::label::{Label, LabelLine, LabelRule, label_line, marker};
+use super::label::{Label, LabelLine, LabelRule, Liberties, label_line, marker};
 use super::text::{dedent, indent};
 
 /// A label with its value.
 #[derive(Clone, Debug)]
-pub struct Labelled {
+pub struct Labelled<'a> {
     /// Which label.
     pub label: Label,
     /// The label line as written.
-    pub written: String,
+    pub written: &'a str,
     /// The value: further lines without their indentation, blank edges trimmed. A value that is one `text` fence and
     /// nothing else is the content of that fence.
-    pub value: String,
+    pub value: Cow<'a, str>,
     /// Label line to last line of the value.
     pub span: Span,
     /// The line of the value's first line.
@@ -30,15 +31,20 @@ pub struct Labelled {
     pub nested: bool,
     /// A list marker was there.
     pub marked: bool,
-    repairs: Vec<crate::reply::RepairCode>,
+    repairs: Liberties,
 }
 
-impl Labelled {
+impl<'a> Labelled<'a> {
+    /// A part of the line as the value of a key that it does not name.
+    pub fn as_key(&self, name: &'static str, value: Cow<'a, str>) -> Self {
+        Self { label: Label::Known(name), value, fences: Vec::new(), repairs: Liberties::default(), ..self.clone() }
+    }
+
     /// Notes the liberties taken with this label.
     pub fn note(&self, notes: &mut Notes) {
-        for code in &self.repairs {
+        for code in self.repairs.into_iter().flatten() {
             let name = self.label.as_str();
-            notes.repair(*code, Span::line(self.span.first), &self.written, format_args!("- **{name}**"));
+            notes.repair(code, Span::line(self.span.first), self.written, format_args!("- **{name}**"));
         }
     }
 
@@ -53,24 +59,24 @@ impl Labelled {
 
 /// What a piece is.
 #[derive(Clone, Debug)]
-pub enum PieceKind {
+pub enum PieceKind<'a> {
     /// A labelled value.
-    Label(Labelled),
+    Label(Labelled<'a>),
     /// A fence outside list items, by its index.
     Fence(usize),
     /// A list item without label: its text.
-    Item(String),
+    Item(&'a str),
     /// A heading that the format does not know, with its level.
-    Heading(u8, String),
+    Heading(u8, &'a str),
     /// Text outside lists.
-    Prose(String),
+    Prose(Cow<'a, str>),
 }
 
 /// One piece of a body.
 #[derive(Clone, Debug)]
-pub struct Piece {
+pub struct Piece<'a> {
     /// What.
-    pub kind: PieceKind,
+    pub kind: PieceKind<'a>,
     /// Where.
     pub span: Span,
     /// Columns before it.
@@ -81,7 +87,7 @@ pub struct Piece {
 
 impl Document<'_> {
     /// The pieces of some lines. Notes nothing: call [`Labelled::note`] for the labels that are used.
-    pub fn pieces(&self, range: Range<usize>, rules: &'static [LabelRule]) -> Vec<Piece> {
+    pub fn pieces(&self, range: Range<usize>, rules: &'static [LabelRule]) -> Vec<Piece<'_>> {
         let mut builder = Builder { document: self, rules, pieces: Vec::new(), open: None, blank: false, outer: None };
         for at in range {
             builder.take(at);
@@ -107,7 +113,7 @@ struct Open<'a> {
 struct Builder<'a> {
     document: &'a Document<'a>,
     rules: &'static [LabelRule],
-    pieces: Vec<Piece>,
+    pieces: Vec<Piece<'a>>,
     open: Option<Open<'a>>,
     blank: bool,
     /// Content column of the unlabelled item or label that later labels may nest under.
@@ -127,7 +133,7 @@ impl<'a> Builder<'a> {
                 self.close();
                 self.outer = None;
                 if level > 0 {
-                    let title = super::heading::clean(text).to_owned();
+                    let title = super::heading::clean(text);
                     self.push(PieceKind::Heading(level, title), at, 0);
                 }
             }
@@ -157,7 +163,7 @@ impl<'a> Builder<'a> {
         match marker(text) {
             Some(marker) => {
                 self.outer = Some(marker.content);
-                self.push(PieceKind::Item(marker.rest.to_owned()), at, marker.indent);
+                self.push(PieceKind::Item(marker.rest), at, marker.indent);
             }
             None => self.prose(at, text, columns),
         }
@@ -250,7 +256,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn prose(&mut self, at: usize, text: &str, columns: usize) {
+    fn prose(&mut self, at: usize, text: &'a str, columns: usize) {
         if columns == 0 {
             self.outer = None;
         }
@@ -258,15 +264,16 @@ impl<'a> Builder<'a> {
             && let Some(Piece { kind: PieceKind::Prose(prose), span, .. }) = self.pieces.last_mut()
             && span.last + 1 == number(at)
         {
+            let prose = prose.to_mut();
             prose.push('\n');
             prose.push_str(text.trim_end());
             span.last = number(at);
             return;
         }
-        self.push(PieceKind::Prose(text.trim_end().to_owned()), at, columns);
+        self.push(PieceKind::Prose(Cow::Borrowed(text.trim_end())), at, columns);
     }
 
-    fn push(&mut self, kind: PieceKind, at: usize, columns: usize) {
+    fn push(&mut self, kind: PieceKind<'a>, at: usize, columns: usize) {
         let after_blank = std::mem::take(&mut self.blank);
         self.pieces.push(Piece { kind, span: Span::line(number(at)), indent: columns, after_blank });
     }
@@ -278,7 +285,7 @@ impl<'a> Builder<'a> {
         let value_line = span.first.saturating_add(before).min(span.last);
         let labelled = Labelled {
             label: open.line.label,
-            written: open.written.to_owned(),
+            written: open.written,
             value,
             span,
             value_line,
@@ -297,17 +304,17 @@ impl<'a> Builder<'a> {
     }
 
     /// The value, and how many lines stand before it.
-    fn value(&self, open: &Open<'_>) -> (String, u32) {
+    fn value(&self, open: &Open<'a>) -> (Cow<'a, str>, u32) {
         if open.line.value.is_empty()
             && let [index] = open.fences.as_slice()
             && let Some(fence) = self.document.fences.get(*index)
             && fence.lang == "text"
             && fence.span.last.saturating_sub(fence.span.first) as usize + 1 == open.lines.len()
         {
-            return (fence.content.strip_suffix('\n').unwrap_or(&fence.content).to_owned(), 2);
+            return (Cow::Borrowed(fence.content.strip_suffix('\n').unwrap_or(&fence.content)), 2);
         }
         if open.lines.is_empty() {
-            return (open.line.value.to_owned(), 0);
+            return (Cow::Borrowed(open.line.value), 0);
         }
         let mut value = open.line.value.to_owned();
         for line in &open.lines {
@@ -315,6 +322,6 @@ impl<'a> Builder<'a> {
             value.push_str(line);
         }
         let before = value.len() - value.trim_start_matches('\n').len();
-        (value.trim_matches('\n').trim_end().to_owned(), u32::try_from(before).unwrap_or(0))
+        (Cow::Owned(value.trim_matches('\n').trim_end().to_owned()), u32::try_from(before).unwrap_or(0))
     }
 }

@@ -1,7 +1,7 @@
 //! Checking references at plan and refinement (spec 5.2-5.5, 5.8).
 
 use crate::reply::{Answer, IssueCode, Lookup, Notes, ReadContext, RepairCode, Span};
-use crate::sheet::reference::{TargetFault, is_restricted, link_target, parse_target};
+use crate::sheet::reference::{TargetFault, is_plain_file, is_restricted, link_target, parse_target};
 use crate::spec::{Fragment, PlanPart, Reference, Target};
 
 use super::links::{WrittenLink, written_links};
@@ -67,33 +67,33 @@ pub fn check_value(value: &str, first: u32, scope: &Scope, context: &ReadContext
 
 /// Checks links, and the budget of the task they belong to (spec 5.8).
 pub fn check_links(
-    links: &[WrittenLink],
+    links: &[WrittenLink<'_>],
     first: u32,
     scope: &Scope,
     context: &ReadContext,
     notes: &mut Notes,
 ) -> Vec<Reference> {
     let mut references: Vec<Reference> = Vec::new();
-    let mut sizes: Vec<(String, u32, bool)> = Vec::new();
+    let mut sizes: Vec<u32> = Vec::new();
     let mut span: Option<Span> = None;
     for link in links {
         let at = Span::line(first.saturating_add(u32::try_from(link.line).unwrap_or(u32::MAX)));
         span = Some(span.map_or(at, |span| span.to(at)));
-        for code in &link.repairs {
+        for code in link.repairs.iter().flatten() {
             notes.repair(*code, at, &link.raw, format_args!("[{}]({})", link.title, link.target));
         }
         let mut checking = Checking { scope, context, notes, span: at, raw: &link.raw, mended: false };
-        if let Some((target, canonical, tokens)) = check_written(&link.target, link.linked, &mut checking) {
+        if let Some((target, tokens)) = check_written(&link.target, link.linked, &mut checking) {
             if is_restricted(&target, &context.restricted) {
                 let issue = checking.issue(IssueCode::ReferenceRestricted, "", &[]);
                 checking.notes.push(issue.warning());
             }
-            sizes.push((canonical, tokens, target.is_shared()));
-            references.push(Reference { title: link.title.clone(), target });
+            sizes.push(tokens);
+            references.push(Reference { title: link.title.clone().into_owned(), target });
         }
     }
     if let Some(span) = span {
-        budget(&sizes, scope, context, span, notes);
+        budget(&references, &sizes, scope, context, span, notes);
     }
     references
 }
@@ -107,11 +107,11 @@ pub fn check_target(
     notes: &mut Notes,
 ) -> Option<Target> {
     let mut checking = Checking { scope, context, notes, span, raw: written, mended: false };
-    check_written(written, true, &mut checking).map(|(target, ..)| target)
+    check_written(written, true, &mut checking).map(|(target, _)| target)
 }
 
-/// The target, how it is written, and its tokens.
-fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Option<(Target, String, u32)> {
+/// The target and its tokens.
+fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
     // Words that are no path, and a link that is cut off, are quoted back as they stand, not looked for on disk.
     if !linked && (written.contains(' ') || checking.raw.contains("](")) {
         checking.refuse(IssueCode::ReferenceInvalid, "words", written, []);
@@ -124,17 +124,44 @@ fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Op
             return None;
         }
     };
+    let target = match anchor_of_file(written, target, checking) {
+        Ok(target) => target,
+        Err(()) => return None,
+    };
     let (checked, tokens) = check_kind(target, checking)?;
-    let canonical = link_target(&checked);
-    if canonical != written && !checking.mended && !same_address(&checked, written) {
+    let same = || link_target(&checked) == written || same_address(&checked, written);
+    if !checking.mended && !is_plain_file(&checked, written) && !same() {
         checking.repaired(RepairCode::ReferenceAlias, &checked);
     }
-    Some((checked, canonical, tokens))
+    Some((checked, tokens))
+}
+
+/// `#plan.md` for the file `plan.md`, if it exists and neither a task nor a heading of the prompt is called that; where one
+/// nearly is, nobody can say which is meant.
+fn anchor_of_file(written: &str, target: Target, checking: &mut Checking<'_>) -> Result<Target, ()> {
+    let Some(rest) = written.strip_prefix('#').filter(|rest| rest.contains(['.', '/'])) else { return Ok(target) };
+    let anchor = matches!(target, Target::PromptHeading(_) | Target::TaskOutput { heading: None, .. });
+    let (true, Ok(file)) = (anchor, parse_target(rest)) else { return Ok(target) };
+    let fit = tasks::fit(&target, checking);
+    let lookup = match &file {
+        Target::File { path, fragment } => Lookup::Path { path: path.clone(), fragment: fragment.clone() },
+        Target::Directory(path) => Lookup::Path { path: path.clone(), fragment: None },
+        _ => return Ok(target),
+    };
+    if fit == Some(true) || !matches!(checking.notes.answer(checking.context, lookup), Some(Answer::File(_))) {
+        return Ok(target);
+    }
+    if fit == Some(false) {
+        let both = [link_target(&file), link_target(&target)];
+        checking.refuse(IssueCode::AnchorAmbiguous, "file", rest, both.iter().map(String::as_str));
+        return Err(());
+    }
+    Ok(file)
 }
 
 /// Differences of encoding alone are no alias.
 fn same_address(target: &Target, written: &str) -> bool {
-    matches!(target, Target::Http(url) if url == written) || target.to_string() == written
+    matches!(target, Target::Http(_)) || target.to_string() == written
 }
 
 fn refuse_fault(fault: TargetFault, checking: &mut Checking<'_>) {
@@ -211,24 +238,35 @@ fn current_file(fragment: Option<Fragment>, checking: &mut Checking<'_>) -> Opti
 }
 
 /// `over-budget`: one execution run may not carry more than a prompt holds; one large reference is a warning.
-fn budget(sizes: &[(String, u32, bool)], scope: &Scope, context: &ReadContext, span: Span, notes: &mut Notes) {
-    for (target, tokens, _) in sizes {
+fn budget(
+    references: &[Reference],
+    sizes: &[u32],
+    scope: &Scope,
+    context: &ReadContext,
+    span: Span,
+    notes: &mut Notes,
+) {
+    for (reference, tokens) in references.iter().zip(sizes) {
         if context.reference_budget > 0 && *tokens > context.reference_budget {
+            let target = link_target(&reference.target);
             let facts = [
                 ("link", target.as_str()),
                 ("tokens", &tokens.to_string()),
                 ("limit", &context.reference_budget.to_string()),
             ];
             let issue = notes.issue(IssueCode::OverBudget, "one", span, &facts).warning();
-            notes.push(issue.key(KEY).item(target));
+            notes.push(issue.key(KEY).item(&target));
         }
     }
-    let shared: u64 = sizes.iter().filter(|size| size.2).map(|size| u64::from(size.1)).sum();
-    let own = sizes.iter().filter(|size| !size.2).map(|size| u64::from(size.1));
+    let sized = || references.iter().zip(sizes).map(|(reference, tokens)| (reference.target.is_shared(), *tokens));
+    let shared: u64 = sized().filter(|(shared, _)| *shared).map(|(_, tokens)| u64::from(tokens)).sum();
+    let own = sized().filter(|(shared, _)| !shared).map(|(_, tokens)| u64::from(tokens));
     let largest = if scope.one_run { own.sum::<u64>() } else { own.max().unwrap_or(0) };
     let several = sizes.len() > 1;
     if context.prompt_budget > 0 && several && shared + largest > u64::from(context.prompt_budget) {
-        let named: Vec<String> = sizes.iter().map(|(target, tokens, _)| format!("{target} {tokens}")).collect();
+        let named = references.iter().zip(sizes);
+        let named: Vec<String> =
+            named.map(|(reference, tokens)| format!("{} {tokens}", link_target(&reference.target))).collect();
         let facts = [
             ("tokens", &*(shared + largest).to_string()),
             ("limit", &context.prompt_budget.to_string()),

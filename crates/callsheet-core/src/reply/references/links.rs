@@ -1,6 +1,8 @@
 //! The links of a `References` value (spec 3.3): Markdown links, and what is read as one (`reference-bare`,
 //! `link-unwrapped`, `quotes-straightened`).
 
+use std::borrow::Cow;
+
 use crate::reply::RepairCode;
 use crate::reply::markdown::{odd_places, straighten};
 use crate::reply::near::folded;
@@ -10,19 +12,34 @@ const LONGEST: usize = 2_000;
 
 /// A link as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WrittenLink {
+pub struct WrittenLink<'a> {
     /// Link text without markup; empty for a bare target.
-    pub title: String,
+    pub title: Cow<'a, str>,
     /// Target as written.
-    pub target: String,
+    pub target: Cow<'a, str>,
     /// The whole text.
-    pub raw: String,
+    pub raw: Cow<'a, str>,
     /// 0-based line inside the value.
     pub line: usize,
     /// Written as `[title](target)`.
     pub linked: bool,
-    /// Liberties taken.
-    pub repairs: Vec<RepairCode>,
+    /// Liberties taken, in order.
+    pub repairs: [Option<RepairCode>; 3],
+}
+
+impl WrittenLink<'_> {
+    fn note(&mut self, code: RepairCode) {
+        if let Some(free) = self.repairs.iter_mut().find(|taken| taken.is_none()) {
+            *free = Some(code);
+        }
+    }
+
+    /// The same with texts of its own.
+    fn into_owned(self) -> WrittenLink<'static> {
+        let own = |text: Cow<'_, str>| Cow::Owned(text.into_owned());
+        let Self { title, target, raw, line, linked, repairs } = self;
+        WrittenLink { title: own(title), target: own(target), raw: own(raw), line, linked, repairs }
+    }
 }
 
 /// Words that stand for no reference.
@@ -37,19 +54,24 @@ pub fn is_none(value: &str) -> bool {
 }
 
 /// The links of a value, in order.
-pub fn written_links(value: &str) -> Vec<WrittenLink> {
-    let mut links: Vec<WrittenLink> = Vec::new();
+pub fn written_links(value: &str) -> Vec<WrittenLink<'_>> {
+    let mut links: Vec<WrittenLink<'_>> = Vec::new();
     for (at, line) in value.lines().enumerate() {
-        let straight = straighten(line);
         let first = links.len();
-        let separated = line_links(&straight, at, &mut links);
-        if straight != *line {
-            odd_links(line, &straight, links.get_mut(first..).unwrap_or_default());
-        }
+        let separated = match straighten(line) {
+            Cow::Borrowed(line) => line_links(line, at, &mut links),
+            Cow::Owned(straight) => {
+                let mut found = Vec::new();
+                let separated = line_links(&straight, at, &mut found);
+                odd_links(line, &straight, &mut found);
+                links.extend(found.into_iter().map(|link: WrittenLink<'_>| link.into_owned()));
+                separated
+            }
+        };
         for (index, link) in links.iter_mut().enumerate().skip(first) {
             // A separator other than a space, and a line of its own, is read as a space.
             if (separated && index > first || at > 0 && index == first) && link.linked {
-                link.repairs.push(RepairCode::ReferenceBare);
+                link.note(RepairCode::ReferenceBare);
             }
         }
     }
@@ -62,22 +84,22 @@ pub fn written_links(value: &str) -> Vec<WrittenLink> {
 
 /// Marks the links that had odd characters in the line as written. They stand in the straight line in order, so that
 /// one walk finds them.
-fn odd_links(line: &str, straight: &str, links: &mut [WrittenLink]) {
+fn odd_links(line: &str, straight: &str, links: &mut [WrittenLink<'_>]) {
     let places = odd_places(line);
     let mut from = 0;
     for link in links {
-        let Some(start) = straight.get(from..).and_then(|rest| rest.find(link.raw.as_str())) else { continue };
+        let Some(start) = straight.get(from..).and_then(|rest| rest.find(&*link.raw)) else { continue };
         let (start, end) = (from + start, from + start + link.raw.len());
         let next = places.partition_point(|place| place.end <= start);
         if places.get(next).is_some_and(|place| place.start < end) {
-            link.repairs.push(RepairCode::QuotesStraightened);
+            link.note(RepairCode::QuotesStraightened);
         }
         from = end;
     }
 }
 
 /// The links of one line; tells whether something other than blanks separates them.
-fn line_links(line: &str, at: usize, links: &mut Vec<WrittenLink>) -> bool {
+fn line_links<'a>(line: &'a str, at: usize, links: &mut Vec<WrittenLink<'a>>) -> bool {
     let line = line.trim_end();
     let brackets = Brackets::of(line);
     let marked = crate::reply::markdown::item_text(line);
@@ -103,7 +125,7 @@ fn line_links(line: &str, at: usize, links: &mut Vec<WrittenLink>) -> bool {
 }
 
 /// Words that follow each other without a path among them stay one text, so that an issue can quote it.
-fn push_bare(word: &str, at: usize, links: &mut Vec<WrittenLink>) {
+fn push_bare<'a>(word: &'a str, at: usize, links: &mut Vec<WrittenLink<'a>>) {
     let target = word.trim_matches(|c: char| matches!(c, '`' | '*' | '"' | '\'' | '<' | '>' | '(' | ')' | '[' | ']'));
     let target = target.trim_end_matches(['.', ',', ':', ';', '!']);
     if target.is_empty() || ["and", "or", "&", "-", "–", "—"].iter().any(|word| target.eq_ignore_ascii_case(word)) {
@@ -116,20 +138,21 @@ fn push_bare(word: &str, at: usize, links: &mut Vec<WrittenLink>) {
         && !is_pathlike(target)
     {
         if last.target.len() < LONGEST {
-            last.target.push(' ');
-            last.target.push_str(target);
-            last.raw.push(' ');
-            last.raw.push_str(word);
+            for (text, more) in [(&mut last.target, target), (&mut last.raw, word)] {
+                let text = text.to_mut();
+                text.push(' ');
+                text.push_str(more);
+            }
         }
         return;
     }
     links.push(WrittenLink {
-        title: String::new(),
-        target: target.to_owned(),
-        raw: word.to_owned(),
+        title: Cow::Borrowed(""),
+        target: Cow::Borrowed(target),
+        raw: Cow::Borrowed(word),
         line: at,
         linked: false,
-        repairs: vec![RepairCode::ReferenceBare],
+        repairs: [Some(RepairCode::ReferenceBare), None, None],
     });
 }
 
@@ -205,7 +228,7 @@ impl<'a> Brackets<'a> {
 }
 
 /// `[title](target)` at the start of the text, however it is wrapped, and the text behind it.
-fn linked<'a>(text: &'a str, at: usize, brackets: &Brackets<'a>) -> Option<(WrittenLink, &'a str)> {
+fn linked<'a>(text: &'a str, at: usize, brackets: &Brackets<'a>) -> Option<(WrittenLink<'a>, &'a str)> {
     let body = text.trim_start_matches(['*', '_', '`', '<', '!']);
     let wrapped = body.len() < text.len();
     let (inner, after) = brackets.split(body, '[')?;
@@ -213,35 +236,38 @@ fn linked<'a>(text: &'a str, at: usize, brackets: &Brackets<'a>) -> Option<(Writ
     // `[README.md]` alone: its text is the target.
     let (target, tail) = brackets.split(after.trim_start_matches(' '), '(')?;
     let (target, angle) = unwrap_target(target);
-    let title = unescape(inner);
+    let title = match unescape(inner) {
+        Cow::Borrowed(title) => Cow::Borrowed(title.trim()),
+        Cow::Owned(title) => Cow::Owned(title.trim().to_owned()),
+    };
     // Blanks and marks together, so that reading what was read changes nothing.
     let edge = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '[' | ']');
-    let plain = title.trim_matches(edge).to_owned();
-    let marked = plain != title.trim() && !inner.contains('\\');
-    let title = if marked { plain } else { title.trim().to_owned() };
+    let marked = title.trim_matches(edge).len() < title.len() && !inner.contains('\\');
+    let title = if marked { Cow::Borrowed(inner.trim_matches(edge)) } else { title };
+    // A title is written in one line, its blanks folded.
+    let folds = title.contains("  ") || title.contains(|c: char| c.is_whitespace() && c != ' ');
+    let title = if folds { title.split_whitespace().collect::<Vec<_>>().join(" ").into() } else { title };
     let tail = if wrapped { tail.trim_start_matches(['*', '_', '`', '>']) } else { tail };
-    let mut repairs = Vec::new();
-    if wrapped || gap > 0 || angle || marked {
-        repairs.push(RepairCode::LinkUnwrapped);
-    }
-    let raw = text.get(..text.len() - tail.len()).unwrap_or(text).trim().to_owned();
-    Some((WrittenLink { title, target, raw, line: at, linked: true, repairs }, tail))
+    let unwrapped = (wrapped || gap > 0 || angle || marked).then_some(RepairCode::LinkUnwrapped);
+    let raw = text.get(..text.len() - tail.len()).unwrap_or(text).trim();
+    let (target, raw) = (Cow::Borrowed(target), Cow::Borrowed(raw));
+    Some((WrittenLink { title, target, raw, line: at, linked: true, repairs: [unwrapped, None, None] }, tail))
 }
 
 /// A target without angle brackets, code style and link title, and whether there were any.
-fn unwrap_target(written: &str) -> (String, bool) {
+fn unwrap_target(written: &str) -> (&str, bool) {
     let text = written.trim();
     let bare = text.trim_matches(|c: char| matches!(c, '<' | '>' | '`' | '(' | ')'));
     let bare = match bare.find(" \"").or_else(|| bare.find(" '")) {
         Some(at) => bare.get(..at).unwrap_or(bare).trim_end(),
         None => bare,
     };
-    (bare.to_owned(), bare != written)
+    (bare, bare != written)
 }
 
-fn unescape(text: &str) -> String {
+fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('\\') {
-        return text.to_owned();
+        return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut letters = text.chars().peekable();
@@ -255,5 +281,5 @@ fn unescape(text: &str) -> String {
         }
         out.extend(letters.next());
     }
-    out
+    Cow::Owned(out)
 }

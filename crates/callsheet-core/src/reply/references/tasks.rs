@@ -76,6 +76,27 @@ pub(super) fn producer_of(target: &Target, scope: &Scope, notes: &Notes) -> Opti
     }
 }
 
+/// Whether a bare `#x` is the name of a task or heading (true) or may be one (false); `None` if nothing is called like it.
+pub(super) fn fit(target: &Target, checking: &Checking<'_>) -> Option<bool> {
+    let heading = match target {
+        Target::PromptHeading(key) => key.clone(),
+        other => format!("{}-results", other.producer()?),
+    };
+    let headings = checking.scope.prompt_headings(checking.context);
+    if headings.contains(&heading) {
+        return Some(true);
+    }
+    let slug = match target {
+        Target::PromptHeading(key) => Slug::new(key),
+        other => other.producer()?.clone(),
+    };
+    match find(&slug, checking.scope, checking.notes) {
+        Found::Exact(_) | Found::Repeated => Some(true),
+        Found::Near(_) | Found::Tie => Some(false),
+        Found::None => None,
+    }
+}
+
 /// Checks a bare `#x`: a heading of the prompt, or a task named without `-results`.
 pub(super) fn check_heading(key: &str, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
     let scope = checking.scope;

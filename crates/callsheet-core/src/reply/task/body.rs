@@ -8,11 +8,15 @@ use crate::reply::near::folded;
 use crate::reply::{DetailFile, Execution, IssueCode, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::heading_key;
 
+use super::announced::is_announced;
 use super::formats::{self, Blocks, DETAIL_LABELS, MORE_WORK};
 use super::links;
 
 /// Longest reply without headings that is its own summary, characters (spec 4.4 `summary-bare`).
 const BARE: usize = 1_200;
+
+/// The heading of a result as a sentence quotes it.
+const QUOTED: &str = "`## Result summary`";
 
 /// What a kind of reply may hold.
 #[derive(Clone, Copy, Debug)]
@@ -132,8 +136,13 @@ fn summary(document: &Document, context: &ReadContext, notes: &mut Notes) -> Str
         [one] => {
             let end = body_end(document, one);
             let text = document.text(one.body.start..end);
+            if let Some(at) = ends_in_prompt(document) {
+                notes.push(notes.issue(IssueCode::SummaryMissing, "prompt", document.span(at..at + 1), &[]));
+            }
             if text.is_empty() || is_copied_form(&text) {
                 notes.push(notes.issue(IssueCode::SummaryMissing, "empty", one.heading_span(), &[]));
+            } else if is_announced(&text, document, context) {
+                notes.push(notes.issue(IssueCode::SummaryMissing, "announced", one.heading_span(), &[]));
             }
             text
         }
@@ -147,6 +156,14 @@ fn summary(document: &Document, context: &ReadContext, notes: &mut Notes) -> Str
     };
     notes.set_section(None);
     text
+}
+
+/// The last line, if it quotes the heading with which a result begins: those are the last words of the prompt, and what
+/// stands before them is an invented task.
+fn ends_in_prompt(document: &Document) -> Option<usize> {
+    let at = (0..document.len()).rev().find(|at| !document.line(*at).trim().is_empty())?;
+    let fenced = document.fences.last().is_some_and(|fence| document.span(at..at + 1).first <= fence.span.last);
+    (!fenced && document.line(at).contains(QUOTED)).then_some(at)
 }
 
 /// The end of a section, deeper sections included that turned out to be ordinary content.
@@ -177,7 +194,8 @@ fn bare_summary(document: &Document, context: &ReadContext, notes: &mut Notes) -
     let text = document.text(all.clone());
     let span = document.span(all);
     let long = text.chars().count() > BARE;
-    if headed || long || !is_answer(&text, context) || is_copied_form(&text) {
+    let says_nothing = is_copied_form(&text) || is_announced(&text, document, context);
+    if headed || long || !is_answer(&text, context) || says_nothing {
         let variant = if long && !headed { "long" } else { "" };
         notes.push(notes.issue(IssueCode::SummaryMissing, variant, document.span(0..document.len()), &[]));
         return String::new();

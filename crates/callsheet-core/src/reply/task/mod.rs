@@ -4,6 +4,7 @@
 //! uses the answers. Answers may raise new questions (the text of a file whose path was mended), so the shell asks
 //! until nothing more is asked; three rounds are enough.
 
+mod announced;
 mod apply;
 mod body;
 mod execution;

@@ -104,14 +104,14 @@ impl Reader<'_> {
     }
 
     fn labels(&self, range: &Range<usize>) -> usize {
-        let known = |piece: &&Piece| matches!(&piece.kind, PieceKind::Label(label) if label.known().is_some());
+        let known = |piece: &&Piece<'_>| matches!(&piece.kind, PieceKind::Label(label) if label.known().is_some());
         self.document.pieces(range.clone(), TASK_LABELS).iter().filter(known).count()
     }
 
     fn is_one_list(&self, range: &Range<usize>) -> bool {
         let pieces = self.document.pieces(range.clone(), TASK_LABELS);
         let count = |name: &str| {
-            let is = |piece: &&Piece| matches!(&piece.kind, PieceKind::Label(label) if label.known() == Some(name));
+            let is = |piece: &&Piece<'_>| matches!(&piece.kind, PieceKind::Label(label) if label.known() == Some(name));
             pieces.iter().filter(is).count()
         };
         count("What is needed") <= 1 && count("Skill") <= 1 && count("Expected output") <= 1
@@ -122,9 +122,10 @@ impl Reader<'_> {
             match piece.kind {
                 PieceKind::Label(labelled) => self.label(&labelled, notes),
                 PieceKind::Fence(index) => self.fence(index),
-                PieceKind::Item(text) | PieceKind::Prose(text) | PieceKind::Heading(_, text) => {
-                    notes.repair(RepairCode::ProseTrimmed, piece.span, &text, "");
+                PieceKind::Item(text) | PieceKind::Heading(_, text) => {
+                    notes.repair(RepairCode::ProseTrimmed, piece.span, text, "");
                 }
+                PieceKind::Prose(text) => notes.repair(RepairCode::ProseTrimmed, piece.span, &text, ""),
             }
         }
     }
@@ -140,11 +141,11 @@ impl Reader<'_> {
         }
     }
 
-    fn label(&mut self, labelled: &Labelled, notes: &mut Notes) {
+    fn label(&mut self, labelled: &Labelled<'_>, notes: &mut Notes) {
         let Some(name) = labelled.known() else {
             let label = labelled.label.as_str();
             if labelled.value.is_empty() {
-                notes.repair(RepairCode::KeyDropped, labelled.span, &labelled.written, "");
+                notes.repair(RepairCode::KeyDropped, labelled.span, labelled.written, "");
             } else {
                 let issue = notes.issue(IssueCode::UnknownKey, "refinement", labelled.span, &[("key", label)]);
                 notes.push(issue.key(label).warning());
@@ -158,7 +159,7 @@ impl Reader<'_> {
                 self.fence(*index);
             }
         }
-        let value = if holds_call { before_fence(&labelled.value) } else { labelled.value.clone() };
+        let value = if holds_call { before_fence(&labelled.value) } else { labelled.value.to_string() };
         if !matches!(name, "References" | "Skill call") && !self.seen.insert(name) {
             let facts = [("key", name)];
             notes.push(notes.issue(IssueCode::TaskBoundary, "refinement", labelled.span, &facts).key(name));
@@ -191,9 +192,9 @@ impl Reader<'_> {
     }
 
     /// A call in the value of `Skill call`, or in the fence behind it; other text is ignored.
-    fn skill_call(&mut self, labelled: &Labelled, notes: &mut Notes) {
+    fn skill_call(&mut self, labelled: &Labelled<'_>, notes: &mut Notes) {
         if labelled.fences.is_empty() && !labelled.value.contains('{') {
-            notes.repair(RepairCode::KeyDropped, labelled.span, &labelled.written, "");
+            notes.repair(RepairCode::KeyDropped, labelled.span, labelled.written, "");
             return;
         }
         for index in &labelled.fences {

@@ -64,7 +64,7 @@ fn block(document: &Document, section: &Section, number: usize, tail: Option<&Ta
                 let value = before_fence(&labelled.value);
                 let known = matches!(labelled.label, Label::Known(_));
                 if !known && (value.is_empty() || !block.fences.is_empty()) {
-                    notes.repair(RepairCode::KeyDropped, piece.span, &labelled.written, "");
+                    notes.repair(RepairCode::KeyDropped, piece.span, labelled.written, "");
                 } else {
                     labelled.note(notes);
                     let label = labelled.label.as_str().to_owned();
@@ -91,7 +91,7 @@ fn block(document: &Document, section: &Section, number: usize, tail: Option<&Ta
 
 fn fence(document: &Document, index: usize) -> Option<ChangeFence> {
     let fence = document.fences.get(index)?;
-    Some(ChangeFence { content: fence.content.clone(), span: fence.span, closed: fence.closed })
+    Some(ChangeFence { content: fence.content.clone(), span: fence.span, closed: fence.closed, unsure: fence.unsure })
 }
 
 /// Repair `whole-file-implied` (spec 4.4): one text and no address can only be the whole of a file, if the task asks for a new
@@ -139,6 +139,13 @@ fn keeps_all(path: &str, written: &str, context: &ReadContext, notes: &mut Notes
         return false;
     }
     let Some(Answer::Content(old)) = notes.answer(context, Lookup::Content(path.to_owned())) else { return false };
+    // A text that begins with the heading under which the file was shown is a copy of more than the file.
+    let heading = |line: &str| {
+        line.starts_with('#') && (line.ends_with(&format!(" - {path}")) || line.ends_with(&format!("# {path}")))
+    };
+    if written.lines().map(str::trim_end).any(heading) {
+        return false;
+    }
     let mut new = written.lines().map(str::trim_end);
     let adds = written.lines().count() > old.lines().count();
     adds && !old.trim().is_empty() && old.lines().map(str::trim_end).all(|line| new.any(|other| other == line))

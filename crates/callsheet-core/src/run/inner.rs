@@ -1,0 +1,167 @@
+//! A call that runs a template runs it as a run of its own (spec "Templates" 16). What that inner run may use is lent to
+//! it of what this one has left, and comes back with its account; where it stops before its end, the call waits for
+//! the person, for a loan, or for a provider.
+
+use crate::record::{EffectKey, Outcome, Spending, Usage};
+use crate::spec::{ExecRunId, RunId, Settings, SkillMode, Slug};
+
+use super::{Failure, Limit, Run, ToolState, limits};
+
+/// What an inner run may use beyond what it has already been charged for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Loan {
+    /// Model calls.
+    pub calls: u32,
+    /// Tokens; `None`: no limit.
+    pub tokens: Option<u64>,
+    /// US dollars; `None`: no limit.
+    pub cost_usd: Option<f64>,
+}
+
+/// How an inner run stopped before its end.
+pub(super) struct Stop<'a> {
+    pub inner: &'a RunId,
+    pub outcome: Outcome,
+    /// In words.
+    pub reason: &'a str,
+}
+
+/// A call whose inner run waits for a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PausedCall<'a> {
+    /// The task that made the call.
+    pub task: &'a Slug,
+    /// The inner run.
+    pub run: &'a RunId,
+    /// `approval_required` or `input_required`.
+    pub outcome: Outcome,
+}
+
+impl Loan {
+    /// The limit of which it holds nothing.
+    pub(super) fn lacks(&self) -> Option<Limit> {
+        if self.calls == 0 {
+            Some(Limit::MaxCalls)
+        } else if self.tokens == Some(0) {
+            Some(Limit::MaxTokens)
+        } else if self.cost_usd.is_some_and(|cost| cost <= 0.0) {
+            Some(Limit::MaxCost)
+        } else {
+            None
+        }
+    }
+}
+
+impl Run {
+    /// All that is lent now.
+    pub(super) fn lent(&self) -> Loan {
+        let zero = Loan { calls: 0, tokens: Some(0), cost_usd: Some(0.0) };
+        self.loans.values().fold(zero, |sum, loan| Loan {
+            calls: sum.calls.saturating_add(loan.calls),
+            tokens: sum.tokens.map(|tokens| tokens.saturating_add(loan.tokens.unwrap_or(0))),
+            cost_usd: sum.cost_usd.map(|cost| cost + loan.cost_usd.unwrap_or(0.0)),
+        })
+    }
+
+    /// The call is about to run a template: it is lent its share, unless it still has one from before a crash.
+    pub(super) fn lend(&mut self, key: &EffectKey, task: &Slug) {
+        let calls_template = self.tasks.get(task).and_then(|task| task.skill.as_ref());
+        if calls_template.is_some_and(|skill| skill.mode == SkillMode::Template) && !self.loans.contains_key(key) {
+            let listed = self.owed.iter().filter(|effect| {
+                matches!(effect, super::Effect::AskModel(_)) && !self.in_flight.contains(&effect.key())
+            });
+            let loan = limits::loan(self, u32::try_from(listed.count()).unwrap_or(u32::MAX));
+            self.loans.insert(key.clone(), loan);
+        }
+    }
+
+    /// The settings of the run `inner` inside a call: what was charged for it is part of what it counts itself.
+    pub fn settings_inside(&self, task: &Slug, run: &ExecRunId, call: &str, inner: &RunId) -> Settings {
+        let key = EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() };
+        let charged = self.accounts.get(inner).copied().unwrap_or_default();
+        let loan = self.loans.get(&key).copied().unwrap_or_else(|| limits::loan(self, 0));
+        let mut settings = self.settings.clone();
+        let inside = &mut settings.limits;
+        inside.max_calls = loan.calls.saturating_add(charged.calls);
+        inside.max_tokens = loan.tokens.map(|tokens| tokens.saturating_add(charged.usage.tokens()));
+        inside.max_cost_usd = loan.cost_usd.map(|cost| cost + charged.usage.cost_usd.unwrap_or(0.0));
+        settings
+    }
+
+    /// What the inner run of a call cost in all is charged, as far as it was not: a task that is done again may find it
+    /// as it was left. True if there was something.
+    pub(super) fn charge(&mut self, key: &EffectKey, inner: Option<&RunId>, spent: &Spending) -> bool {
+        self.loans.remove(key);
+        let charged = inner.and_then(|inner| self.accounts.insert(inner.clone(), *spent)).unwrap_or_default();
+        let fresh = beyond(spent, &charged);
+        self.totals.calls = self.totals.calls.saturating_add(fresh.calls);
+        self.totals.failed_calls = self.totals.failed_calls.saturating_add(fresh.failed_calls);
+        self.totals.add(&fresh.usage);
+        fresh.calls > 0
+    }
+
+    /// The inner run stopped before its end.
+    pub(super) fn paused(&mut self, key: &EffectKey, stop: Stop<'_>, spent: &Spending) {
+        let EffectKey::Tool { task, run, call } = key else { return };
+        let Stop { inner, outcome, reason } = stop;
+        let had = self.loans.get(key).copied().unwrap_or_default();
+        let went_on = self.charge(key, Some(inner), spent);
+        let failure = match outcome {
+            Outcome::ApprovalRequired | Outcome::InputRequired => None,
+            Outcome::LimitReached if went_on || had.lacks().is_some() => None,
+            Outcome::Unreachable => Some(true),
+            _ => Some(false),
+        };
+        if let Some(exec) = self.tasks.get_mut(task).and_then(|task| task.run_mut(run)) {
+            if let Some(communication) = failure {
+                exec.failure = Some(Failure { reason: reason.to_owned(), communication, ..Failure::default() });
+                exec.attempts.close();
+            }
+            if let Some(tool) = exec.call_mut(call) {
+                tool.short = outcome == Outcome::LimitReached;
+                tool.state = match outcome {
+                    Outcome::ApprovalRequired | Outcome::InputRequired => {
+                        ToolState::Paused { run: inner.clone(), outcome }
+                    }
+                    _ => ToolState::Approved,
+                };
+            }
+        }
+    }
+
+    /// Calls whose inner runs wait for a person who is not there, the first task first.
+    pub fn paused_calls(&self) -> impl Iterator<Item = PausedCall<'_>> {
+        let working = self.stage.is_working();
+        let calls = self.executing_calls().filter(move |_| working);
+        calls.filter_map(|(task, _, call)| match &call.state {
+            ToolState::Paused { run, outcome } => Some(PausedCall { task, run, outcome: *outcome }),
+            _ => None,
+        })
+    }
+
+    /// A resume goes on with the inner runs that waited; they ask again, or find their answers.
+    pub(super) fn unpause(&mut self, task: &Slug) {
+        let runs = self.tasks.get_mut(task).into_iter().flat_map(|task| &mut task.runs);
+        for call in runs.flat_map(|run| &mut run.calls) {
+            if matches!(call.state, ToolState::Paused { .. }) {
+                call.state = ToolState::Approved;
+            }
+        }
+    }
+}
+
+/// What of `all` is not in `charged`.
+fn beyond(all: &Spending, charged: &Spending) -> Spending {
+    let (new, old) = (&all.usage, &charged.usage);
+    let cost = new.cost_usd.unwrap_or(0.0) - old.cost_usd.unwrap_or(0.0);
+    Spending {
+        calls: all.calls.saturating_sub(charged.calls),
+        failed_calls: all.failed_calls.saturating_sub(charged.failed_calls),
+        usage: Usage {
+            input: new.input.saturating_sub(old.input),
+            output: new.output.saturating_sub(old.output),
+            cached: new.cached.saturating_sub(old.cached),
+            cost_usd: (cost > 0.0).then_some(cost),
+        },
+    }
+}

@@ -1,0 +1,114 @@
+//! Undoing a run (spec 3.10), with what the runs inside its calls changed (spec "Templates" 16).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use callsheet_core::record::{ChangeSet, Event, Fact, FileChange, VERSION};
+use callsheet_core::reply::Issue;
+use callsheet_core::spec::{ExecRunId, RunId, Slug};
+use tokio_util::sync::CancellationToken;
+
+use crate::changes::{self as disk, ApplyFault, Journal};
+use crate::paths::Workspace;
+use crate::ports::{Clock, Store, SystemClock};
+use crate::runfiles::RunFiles;
+
+use super::changes::defect;
+use super::{DriveFault, Session, runs_inside};
+
+/// What an undo did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Undone {
+    /// Paths that hold their former content again.
+    pub restored: Vec<String>,
+    /// Paths of files that the run had made and that are gone again.
+    pub deleted: Vec<String>,
+    /// Why change sets were left alone.
+    pub refused: Vec<Issue>,
+}
+
+impl Undone {
+    /// Notes what a file is now; older sets of the same file come later and have the last word.
+    fn took_back(&mut self, file: &FileChange) {
+        self.restored.retain(|path| *path != file.path);
+        self.deleted.retain(|path| *path != file.path);
+        let paths = if file.before.is_some() { &mut self.restored } else { &mut self.deleted };
+        paths.push(file.path.clone());
+    }
+}
+
+/// A change set that is on disk.
+struct Applied {
+    /// When, milliseconds since the Unix epoch, and which fact of its run.
+    at: (u64, u64),
+    /// Index of its run.
+    of: usize,
+    task: Slug,
+    run: ExecRunId,
+    set: u32,
+    changes: ChangeSet,
+}
+
+/// Takes the changes of a run and of the runs inside its calls back, newest first, each set as a whole (spec 3.10). A
+/// set whose files were changed since is left alone, and so are older sets of the same files.
+///
+/// # Errors
+/// If another process writes one of the runs, or the disk fails.
+pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone, DriveFault> {
+    let workspace = Workspace::new(project, &[]).map_err(|fault| DriveFault::Invalid(fault.to_string()))?;
+    let inner = runs_inside(store, id)?;
+    let mut runs = Vec::new();
+    let mut sets = Vec::new();
+    for id in std::iter::once(id).chain(&inner) {
+        let session = Session::open(Arc::clone(store), id)?;
+        sets.extend(applied(store, &session, id, runs.len())?);
+        runs.push((session, RunFiles::new(&workspace, id).map_err(DriveFault::defect)?));
+    }
+    sets.sort_by_key(|set| std::cmp::Reverse(set.at));
+    let mut undone = Undone::default();
+    for Applied { of, task, run, set, changes, .. } in sets {
+        let Some((session, files)) = runs.get_mut(of) else { continue };
+        let journal = Journal::new(files, &task, &run, set);
+        match disk::revert(&changes, &workspace, &**store, &journal, &CancellationToken::new()) {
+            Ok(()) => {
+                changes.files.iter().for_each(|file| undone.took_back(file));
+                let n = session.facts() + 1;
+                let event = Event::ChangesReverted { task, run, set };
+                session.record_quietly(Fact { v: VERSION, n, at: SystemClock.now_ms(), event })?;
+            }
+            Err(ApplyFault::Refused(issues)) => undone.refused.extend(issues),
+            Err(fault) => return Err(defect(fault)),
+        }
+    }
+    for (mut session, _) in runs {
+        session.close();
+    }
+    Ok(undone)
+}
+
+/// Whether a run inside a call of `id` changed files that nobody took back.
+///
+/// # Errors
+/// If the store cannot be read.
+pub fn changed_inside(store: &Arc<dyn Store>, id: &RunId) -> Result<bool, DriveFault> {
+    for inner in runs_inside(store, id)? {
+        let (run, _) = Session::view(store, &inner)?;
+        if run.tasks().flat_map(|task| &task.applied).any(|applied| !applied.reverted) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// What a run has on disk now.
+fn applied(store: &Arc<dyn Store>, session: &Session, id: &RunId, of: usize) -> Result<Vec<Applied>, DriveFault> {
+    let mut sets = Vec::new();
+    for fact in store.read(id, 1)? {
+        let Event::ChangesApplied { task, run, set, changes } = fact.event else { continue };
+        let applied = session.run().task(&task).map(|task| task.applied.as_slice()).unwrap_or_default();
+        if applied.iter().any(|applied| applied.run == run && applied.set == set && !applied.reverted) {
+            sets.push(Applied { at: (fact.at, fact.n), of, task, run, set, changes });
+        }
+    }
+    Ok(sets)
+}

@@ -1,0 +1,54 @@
+//! Runs inside calls: what each cost so far, and how it stops.
+
+use std::collections::BTreeMap;
+
+use callsheet_core::record::{Outcome, Spending, ToolRecord, Usage};
+use callsheet_core::run::Run;
+use callsheet_core::spec::{ExecRunId, RunId, Slug};
+
+use crate::random::Random;
+
+/// The tool of the skill that is a template.
+pub const TEMPLATE: &str = "water_report";
+
+/// The runs that calls began.
+#[derive(Default)]
+pub struct InnerRuns {
+    spent: BTreeMap<RunId, Spending>,
+}
+
+impl InnerRuns {
+    /// The inner run goes on as far as it may, and tells how it stopped. A `tame` one comes to its end.
+    pub fn go_on(&mut self, random: &mut Random, tame: bool, run: &Run, at: (&Slug, &ExecRunId, &str)) -> ToolRecord {
+        let (task, exec, call) = at;
+        let inner = RunId::new(format!("simulated--{task}-{exec}-{call}"));
+        let limits = run.settings_inside(task, exec, call, &inner).limits;
+        let spent = self.spent.entry(inner.clone()).or_default();
+        let mut wanted = random.below(4);
+        let may = |spent: &Spending| {
+            spent.calls < limits.max_calls
+                && limits.max_tokens.is_none_or(|max| spent.usage.tokens() < max)
+                && limits.max_cost_usd.is_none_or(|max| spent.usage.cost_usd.unwrap_or(0.0) < max)
+        };
+        while wanted > 0 && may(spent) {
+            wanted -= 1;
+            let cost_usd = Some(spent.usage.cost_usd.unwrap_or(0.0) + 0.01);
+            let usage = Usage { input: spent.usage.input + 80, output: spent.usage.output + 20, cached: 0, cost_usd };
+            *spent = Spending { calls: spent.calls + 1, failed_calls: spent.failed_calls, usage };
+        }
+        let spent = *spent;
+        let outcomes = [Outcome::ApprovalRequired, Outcome::InputRequired, Outcome::Unreachable];
+        let outcome = if wanted > 0 {
+            Some(Outcome::LimitReached)
+        } else if !tame && random.chance(40) {
+            random.pick(&outcomes).copied()
+        } else {
+            None
+        };
+        if let Some(outcome) = outcome {
+            return ToolRecord::Paused { run: inner, outcome, reason: "it stopped".to_owned(), spent };
+        }
+        let failed = (!tame && random.chance(20)).then(|| "it failed".to_owned());
+        ToolRecord::Result { run: Some(inner), result: Box::default(), failed, spent }
+    }
+}

@@ -156,3 +156,29 @@ fn a_run_is_cancelled_from_another_terminal() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(rest.contains("cancelled"), "{rest}");
 }
+
+/// Two changes wait at once: an answer is that of the one question on the screen.
+///
+/// covers: 11.5, 11.7
+#[test]
+fn one_question_owns_the_terminal_until_it_is_answered() {
+    let garden = Garden::with("steered");
+    let command = garden.command(&["run", "go", "--approval", "before-apply", "--plain"]);
+    let mut terminal = at_terminal(coloured(command));
+    terminal.expect("[y] yes  [n] no").unwrap();
+    // A slip of the finger, so that the second question has time to push in.
+    terminal.send_line("1").unwrap();
+    terminal.expect("one of the letters").unwrap();
+    terminal.expect("[y] yes  [n] no").unwrap();
+    terminal.send_line("n").unwrap();
+    terminal.expect("Why?").unwrap();
+    terminal.send_line("not now").unwrap();
+    let next = terminal.expect("wants to make these changes").unwrap();
+    let next = String::from_utf8_lossy(next.as_bytes()).into_owned();
+    terminal.expect("[y] yes  [n] no").unwrap();
+    terminal.send_line("y").unwrap();
+    rest(&mut terminal);
+    let (rota, thanks) = (garden.path("rota.md").exists(), garden.path("thanks.md").exists());
+    assert!(rota != thanks, "one was denied, one approved");
+    assert_eq!(next.contains("write-rota-1"), rota, "the second question was the approved one: {next}");
+}

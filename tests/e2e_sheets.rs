@@ -145,3 +145,29 @@ fn a_recording_is_replayed_without_the_model() {
     let other = garden.call(&["run", "something else", "--replay", "tapes", "--model", &model]);
     assert_ne!(other.code, 0, "a call that was never recorded has no reply");
 }
+
+/// covers: 5.5, 5.7
+#[test]
+fn a_page_that_cannot_be_had_fails_its_task_before_a_model_is_asked() {
+    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"## Result summary\\nI know nothing.\\n\"\n");
+    garden.write(
+        "page.md",
+        "## Original prompt\nRead the page.\n## Goals / summary\nRead.\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Read Page 1\n- **What is needed** What the page says.\n- **Skill** read_files\n- **References** [page](http://127.0.0.1:9/x)\n- **Expected output** A line.\n",
+    );
+    let ended =
+        garden.expect(5, &["run", "--sheet", "page.md", "--allow-http", "--iterate", "never", "--refine", "never"]);
+    assert!(ended.err.contains("Read Page 1 failed") && ended.err.contains("http://127.0.0.1:9/x"), "{}", ended.err);
+    assert_eq!(garden.count("reply_received"), 0);
+}
+
+/// covers: 5.1, 2.2
+#[test]
+fn a_sheet_refers_to_the_headings_of_its_own_prompt() {
+    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"## Result summary\\nIt is old.\\n\"\n");
+    garden.write(
+        "own.md",
+        "## Original prompt\n```text\n# The pump\nIt is old.\n```\n## Goals / summary\nRead.\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Read Pump 1\n- **What is needed** How old the pump is.\n- **Skill** read_files\n- **References** [pump](#the-pump)\n- **Expected output** A line.\n",
+    );
+    let ended = garden.expect(0, &["run", "--sheet", "own.md"]);
+    assert!(ended.out.contains("It is old."), "{}", ended.out);
+}

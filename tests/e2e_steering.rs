@@ -361,3 +361,27 @@ fn files_that_a_summary_links_to_are_carried_to_the_next_task() {
         "it is never written to the sheet: {sheet}"
     );
 }
+
+/// covers: 11.5
+#[test]
+fn answers_left_one_after_another_all_count() {
+    let garden = Garden::with("steered");
+    garden.expect(3, &["run", "go", "--approval", "before-run", "--iterate", "never"]);
+    let run = garden.run_folder().file_name().unwrap().to_string_lossy().into_owned();
+    garden.expect(0, &["approve", &run, "write-thanks-1"]);
+    garden.expect(0, &["deny", &run, "write-rota-1"]);
+    garden.expect(5, &["resume"]);
+    assert!(garden.path("thanks.md").exists() && !garden.path("rota.md").exists());
+}
+
+/// covers: 11.5
+#[test]
+fn of_two_answers_to_one_question_the_later_one_counts() {
+    let garden = Garden::with("steered");
+    garden.expect(3, &["run", "go", "--approval", "before-run", "--iterate", "never"]);
+    let run = garden.run_folder().file_name().unwrap().to_string_lossy().into_owned();
+    garden.expect(0, &["approve", &run]);
+    garden.expect(0, &["deny", &run]);
+    garden.expect(5, &["resume"]);
+    assert!(!garden.path("thanks.md").exists() && !garden.path("rota.md").exists());
+}

@@ -227,3 +227,77 @@ fn the_last_words_of_a_failed_script_are_shown() {
         assert!(ended.err.contains("exit code 2\n  | ls: cannot access 'nowhere-at-all'"), "{}", ended.err);
     }
 }
+
+/// covers: C51
+#[test]
+fn run_takes_a_template_with_its_values() {
+    let garden = garden();
+    let ended = garden.expect(0, &["run", "--approval", "never", "--template", "who", "what=barrels"]);
+    assert_eq!(ended.out.trim(), "Ana.");
+    let ended = garden.expect(2, &["run", "--template", "who"]);
+    assert!(ended.err.contains("Missing required input: what"), "{}", ended.err);
+    garden.expect(2, &["run", "who waters?", "another"]);
+}
+
+/// Whatever is listed, `effects="read"` holds.
+///
+/// covers: C45
+#[test]
+fn a_task_that_only_reads_is_offered_no_writing_tool() {
+    let script = "[[rule]]\nphase = \"execute\"\ntext = \"done\"\n";
+    let garden = Garden::scripted(script);
+    garden.write(
+        ".callsheet/templates/one.xml",
+        "<task type=\"atomic\" name=\"one\" effects=\"read\"><description>Look</description><allowed_tools>
+<tool>read_file</tool><tool>write_file</tool><tool>run_command</tool></allowed_tools></task>",
+    );
+    garden.expect(0, &["template", "run", "one"]);
+    let request = garden.expect(0, &["show", "--json", "--prompt", "1"]).out;
+    let request: serde_json::Value = serde_json::from_str(&request).unwrap();
+    let offered: Vec<&str> =
+        request["tools"].as_array().unwrap().iter().filter_map(|tool| tool["name"].as_str()).collect();
+    assert_eq!(offered, ["read_file"]);
+}
+
+/// covers: C34
+#[test]
+fn limits_of_a_task_cut_its_reply_and_the_time_of_what_is_below() {
+    let script = "[[rule]]\nphase = \"execute\"\ntext = \"0123456789 0123456789\"\n";
+    let garden = Garden::scripted(script);
+    garden.write(
+        ".callsheet/templates/some.xml",
+        "<templates version=\"1\"><task type=\"atomic\" name=\"cut\"><description>Look</description>
+<limits max_output_bytes=\"10\"/><allowed_tools/></task>
+<task type=\"sequential\" name=\"slow\"><description>Wait</description><limits timeout_seconds=\"1\"/>
+<steps><task type=\"script\"><description>Wait</description><command>sleep 20</command></task></steps></task></templates>",
+    );
+    let cut = garden.expect(6, &["template", "run", "--json", "cut"]).out;
+    let last = |out: &str| json_lines(out).pop().expect("the result");
+    assert_eq!(last(&cut)["task_result"]["error"]["resource"], "output", "{cut}");
+    let slow = garden.expect(6, &["template", "run", "--json", "--approval", "never", "slow"]).out;
+    assert_eq!(last(&slow)["task_result"]["error"]["reason"], "execution_timeout", "{slow}");
+}
+
+/// covers: C22
+#[test]
+fn what_the_top_template_returns_is_checked() {
+    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"[1]\"\n");
+    garden.write(
+        ".callsheet/templates/r.xml",
+        "<template name=\"r\" params=\"\" returns=\"object\"><task type=\"atomic\"><description>Look</description><allowed_tools/></task></template>",
+    );
+    garden.expect(5, &["template", "run", "r"]);
+    assert_eq!(result_of(&garden)["error"]["reason"], "output_format_failure");
+}
+
+/// covers: C18
+#[test]
+fn an_empty_reply_is_no_outage() {
+    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"\"\n");
+    garden.write(
+        ".callsheet/templates/one.xml",
+        "<task type=\"atomic\" name=\"one\" disable_reparsing=\"true\"><description>Look</description><allowed_tools/></task>",
+    );
+    garden.expect(5, &["template", "run", "one"]);
+    assert_eq!(result_of(&garden)["error"]["type"], "INVALID_OUTPUT");
+}

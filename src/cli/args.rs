@@ -32,7 +32,7 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Plan and run a request, a sheet, or one skill.
-    Run(RunArgs),
+    Run(super::RunArgs),
     /// Plan only: write an editable sheet that `run --sheet` runs.
     Plan(PlanArgs),
     /// Go on with an interrupted or waiting run.
@@ -155,30 +155,6 @@ pub struct WorkArgs {
     /// Plain lines instead of the live view.
     #[arg(long)]
     pub plain: bool,
-}
-
-/// `run`.
-#[derive(Clone, Debug, Args)]
-pub struct RunArgs {
-    /// The request; `-` reads it from stdin.
-    #[arg(value_name = "REQUEST", required_unless_present = "sheet")]
-    pub request: Option<String>,
-
-    /// Run this sheet file instead of planning.
-    #[arg(long, value_name = "FILE", conflicts_with = "skill")]
-    pub sheet: Option<PathBuf>,
-
-    /// With `--sheet`: only check the file and print every issue with line and column.
-    #[arg(long, requires = "sheet")]
-    pub check: bool,
-
-    /// Run one skill on the request without planning.
-    #[arg(long, value_name = "NAME")]
-    pub skill: Option<String>,
-
-    /// Shared flags.
-    #[command(flatten)]
-    pub work: WorkArgs,
 }
 
 /// `plan`.

@@ -2,15 +2,17 @@
 
 mod args;
 mod exit;
+mod run_args;
 mod template_args;
 
 pub use args::{
     ApprovalArg, ApproveArgs, Cli, Command, CompletionsArgs, ContinueArgs, DenyArgs, DropArgs, EditArg, HeadlessArg,
     HunksArg, IndexArgs, ModelCommand, ModelPullArgs, ModelTestArgs, PlanArgs, PlanForm, PromptsCommand,
-    PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RetryArgs, RunArgs, RunNameArgs, ShowArgs, SkillCheckArgs,
-    SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
+    PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RetryArgs, RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand,
+    SkillNewArgs, SkillShowArgs, WorkArgs,
 };
 pub use exit::{Exit, Failure};
+pub use run_args::RunArgs;
 pub use template_args::{
     OperatorArg, TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateNewArgs, TemplateRunArgs,
     TemplateShowArgs,

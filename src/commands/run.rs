@@ -5,7 +5,7 @@ use std::io::Read;
 use callsheet_runtime::driver::{EntrySpec, begin};
 use callsheet_runtime::ports::{Clock, SystemClock};
 
-use crate::cli::{Exit, Failure, RunArgs};
+use crate::cli::{Exit, Failure, RunArgs, TemplateRunArgs};
 use crate::setup::{Setup, config_failure, new_run_id};
 
 use super::drive::{Front, drive_failure, prepare, to_the_end};
@@ -48,6 +48,11 @@ fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec,
 }
 
 pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
+    if let Some(name) = &arguments.template {
+        let values = arguments.request.iter().chain(&arguments.values).cloned().collect();
+        let template = TemplateRunArgs { name: name.clone(), values, files: Vec::new(), work: arguments.work.clone() };
+        return super::template_run::run(setup, &template);
+    }
     let mut settings = setup.config.settings().map_err(config_failure)?;
     let front = Front::new(setup, &arguments.work);
     let entry = entry(setup, &front, arguments)?;

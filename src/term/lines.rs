@@ -1,7 +1,7 @@
 //! What happened, in one line: the same words in plain lines and in the live view.
 
 use callsheet_core::record::{CallKey, Event, GateKind};
-use callsheet_core::reply::Issue;
+use callsheet_core::reply::{Issue, Severity};
 use callsheet_core::view::{call_words, limit_words};
 
 use super::{duration, one_line, outcome_words, thousands};
@@ -45,7 +45,8 @@ pub(super) fn event_line(event: &Event) -> Option<String> {
 
 /// A reply that is asked again.
 pub(super) fn refused_line(key: &CallKey, issues: &[Issue]) -> String {
-    let first = issues.first().map(|issue| one_line(&issue.to_string(), 200)).unwrap_or_default();
+    let error = issues.iter().find(|issue| issue.severity == Severity::Error);
+    let first = error.or(issues.first()).map(|issue| one_line(&issue.to_string(), 200)).unwrap_or_default();
     format!("{}: reply refused, {} issues: {first}", call_words(key), issues.len())
 }
 

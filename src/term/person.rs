@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use callsheet_core::record::{Answer, GateKind, Verdict};
 use callsheet_core::spec::Slug;
 use callsheet_runtime::ports::{GateAnswer, GateView, Person, QuestionAnswer, QuestionView};
-use tokio::sync::{Mutex, mpsc};
+use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::hunks::{diff_text, numbered_diff};
@@ -32,6 +32,8 @@ impl Person for NobodyThere {
 pub struct TerminalPerson {
     view: Option<Arc<LiveView>>,
     lines: Mutex<Option<Lines>>,
+    /// Held by the one question that is on the screen, until it is answered.
+    turn: Mutex<()>,
     pub(super) colour: bool,
 }
 
@@ -46,7 +48,15 @@ struct Lines {
 impl TerminalPerson {
     /// A person who may have a live view open.
     pub fn new(view: Option<Arc<LiveView>>, colour: bool) -> Self {
-        Self { view, lines: Mutex::new(None), colour }
+        Self { view, lines: Mutex::new(None), turn: Mutex::new(()), colour }
+    }
+
+    /// Waits until no other question is on the screen; `None`: this one was withdrawn meanwhile.
+    async fn turn(&self, cancel: &CancellationToken) -> Option<MutexGuard<'_, ()>> {
+        tokio::select! {
+            turn = self.turn.lock() => Some(turn),
+            () = cancel.cancelled() => None,
+        }
     }
 
     /// One line of input; `None` when the terminal is closed or the question is withdrawn.
@@ -167,6 +177,7 @@ impl TerminalPerson {
 #[async_trait]
 impl Person for TerminalPerson {
     async fn approve(&self, view: &GateView, cancel: &CancellationToken) -> GateAnswer {
+        let Some(_turn) = self.turn(cancel).await else { return GateAnswer::Absent };
         if let Some(live) = &self.view {
             live.pause();
         }
@@ -178,6 +189,7 @@ impl Person for TerminalPerson {
     }
 
     async fn answer(&self, view: &QuestionView, cancel: &CancellationToken) -> QuestionAnswer {
+        let Some(_turn) = self.turn(cancel).await else { return QuestionAnswer::Absent };
         if let Some(live) = &self.view {
             live.pause();
         }

@@ -6,7 +6,7 @@ use crate::prompt::Note;
 use crate::record::Step;
 use crate::run::{Place, TaskOp, Work};
 use crate::template::{
-    AccumulationFormat, Details, ErrorKind, Kind, Node, OnError, Reason, ReturnStatus, TaskError, TaskResult,
+    AccumulationFormat, Details, ErrorKind, Kind, Node, OnError, Reason, ReturnStatus, TaskError, TaskResult, Template,
     check_returns,
 };
 
@@ -205,20 +205,24 @@ impl Evaluator<'_> {
 
     /// The body's result, checked by `returns` (spec 7.4).
     fn call_result(&self, op: &TaskOp, node: &Node) -> TaskResult {
-        let mut result = self.only_child(op);
         let template = node.template.as_deref().and_then(|name| self.template(name));
-        let Some(returns) = template.and_then(|template| template.returns) else { return result };
-        if result.status != ReturnStatus::Complete {
-            return result;
-        }
-        if let Some(details) = check_returns(result.parsed_content.as_ref(), &result.content, returns) {
-            let message = format!("the template returns {}, its body gave something else", returns.as_str());
-            let error = failure::failure(Reason::OutputFormatFailure, message, *details);
-            result.error = Some(Box::new(failure::with_content(error, &result.content)));
-            result.status = ReturnStatus::Failed;
-        }
-        result
+        returned(self.only_child(op), template)
     }
+}
+
+/// The result of a template's body, if it is what the template returns (spec 7.4).
+pub(super) fn returned(mut result: TaskResult, template: Option<&Template>) -> TaskResult {
+    let Some(returns) = template.and_then(|template| template.returns) else { return result };
+    if result.status != ReturnStatus::Complete {
+        return result;
+    }
+    if let Some(details) = check_returns(result.parsed_content.as_ref(), &result.content, returns) {
+        let message = format!("the template returns {}, its body gave something else", returns.as_str());
+        let error = failure::failure(Reason::OutputFormatFailure, message, *details);
+        result.error = Some(Box::new(failure::with_content(error, &result.content)));
+        result.status = ReturnStatus::Failed;
+    }
+    result
 }
 
 /// What the next handler is told of an error (spec 15).

@@ -387,12 +387,30 @@ fn entry(step: u32, id: String, result: &TaskResult, format: AccumulationFormat)
     entry
 }
 
+/// Notes carry no content (spec 5, 6), nor what differs from one run to the next.
+fn without_contents(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            for key in ["content", "parsed_content", "output", "partial_output", "partial_results", "metrics"] {
+                map.remove(key);
+            }
+            map.iter_mut().for_each(|(_, value)| without_contents(value));
+        }
+        Value::Array(list) => list.iter_mut().for_each(without_contents),
+        _ => {}
+    }
+}
+
 /// Notes as far as they say something; what was used is not for other tasks.
 fn said(result: &TaskResult) -> Map<String, Value> {
     let notes = serde_json::to_value(&result.notes).unwrap_or_default();
     let Value::Object(mut notes) = notes else { return Map::new() };
     for key in ["metrics", "data_sources", "context_source", "context_files_count", "step_results"] {
         notes.remove(key);
+    }
+    // Of what other tasks gave it tells how it went, not what it was.
+    for key in ["iteration_history", "final_evaluation", "errors"] {
+        notes.get_mut(key).into_iter().for_each(without_contents);
     }
     notes.retain(|_, value| match value {
         Value::Null => false,

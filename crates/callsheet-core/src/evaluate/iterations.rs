@@ -89,6 +89,7 @@ impl Evaluator<'_> {
             ("script_output".to_owned(), text(&result.stdout)),
             ("script_stdout".to_owned(), text(&result.stdout)),
             ("script_errors".to_owned(), text(&result.stderr)),
+            ("script_stderr".to_owned(), text(&result.stderr)),
             ("script_exit_code".to_owned(), Bound::json(code, Trust::Tool)),
             ("script_timed_out".to_owned(), Bound::json(result.timed_out.unwrap_or(false), Trust::Tool)),
         ]

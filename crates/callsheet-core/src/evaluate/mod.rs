@@ -31,7 +31,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use crate::record::{Closed, Outcome, Step, Tree};
-use crate::run::{Moment, Run, TaskOp, TaskRun, Work};
+use crate::run::{Moment, Place, Run, TaskOp, TaskRun, Work};
 use crate::spec::{BlobId, Slug, ToolEffect};
 use crate::template::{Node, ReturnStatus, TaskError, TaskResult, Template};
 
@@ -158,6 +158,9 @@ impl<'a> Evaluator<'a> {
 
     /// A task that comes back with this result.
     fn closed(&self, op: &TaskOp, mut result: TaskResult) -> Step {
+        if op.place == Place::Top {
+            result = close::returned(result, self.template(&self.tree.entry));
+        }
         self.note_lookup(op, &mut result);
         for near in self.run.limit_uses_of(op).iter().filter(|one| one.is_near()) {
             // Not how much: of a time that differs from one run to the next.

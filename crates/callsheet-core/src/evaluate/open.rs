@@ -68,7 +68,7 @@ impl Evaluator<'_> {
         let plan = match &node.kind {
             Kind::Atomic => self.handler_plan(op, node, &own)?,
             Kind::Script { script, .. } => {
-                let tool = self.process_tool(node);
+                let tool = self.process_tool(op, node);
                 self.process_plan(op, script, &own, &node.origin, tool).map_err(Stop::Failed)?
             }
             Kind::Sequential { .. } | Kind::Parallel { .. } | Kind::DirectorEvaluatorLoop { .. } => Plan::Children,
@@ -229,7 +229,7 @@ impl Evaluator<'_> {
     ) -> Result<Plan, Box<TaskError>> {
         let task = self.handler_task(op, node, own).map_err(input_fault)?;
         let writes = |tool: &str| self.writes(tool);
-        let writer = node.requires_approval(&writes).then(|| {
+        let writer = (node.requires_approval(&writes) || self.is_asked_above(op)).then(|| {
             let tools = node.tools.iter().flatten().filter(|tool| writes(tool)).map(String::as_str);
             let tools: Vec<&str> = tools.collect();
             if tools.is_empty() {
@@ -249,7 +249,7 @@ impl Evaluator<'_> {
         let defaults = crate::spec::Limits::of_templates();
         let mut models = node.models.iter().flat_map(|model| models_of(model, &node.providers));
         SkillPolicy {
-            tools: node.tools.clone().unwrap_or_else(|| self.default_tools(node)),
+            tools: self.offered_tools(node),
             model: models.next(),
             fallbacks: models.collect(),
             mode: SkillMode::Handler,
@@ -262,6 +262,21 @@ impl Evaluator<'_> {
             writer,
             ..SkillPolicy::default()
         }
+    }
+
+    /// A task above it asks for approval, and all that it does waits with it (spec 2.2).
+    pub(super) fn is_asked_above(&self, op: &TaskOp) -> bool {
+        let mut above = self.run.operators().ancestry(op).filter_map(|above| self.node(above));
+        above.any(|node| node.approval.required == Some(true))
+    }
+
+    /// What a handler is offered; `effects="read"` holds whatever is listed (spec 2.2).
+    fn offered_tools(&self, node: &Node) -> Vec<String> {
+        let mut tools = node.tools.clone().unwrap_or_else(|| self.default_tools(node));
+        if node.approval.effects == Some(crate::template::Effects::Read) {
+            tools.retain(|tool| !self.writes(tool));
+        }
+        tools
     }
 
     /// Without `allowed_tools`: what only reads, and with `effects="write"` what stages changes, too (spec 2.5).

@@ -208,12 +208,16 @@ impl fmt::Display for Issue {
             place.item.clone(),
         ];
         let words: Vec<String> = parts.into_iter().flatten().collect();
+        let gap = if words.is_empty() { "" } else { " " };
         if !words.is_empty() {
-            write!(f, "{} ", words.join(", "))?;
+            write!(f, "{}", words.join(", "))?;
         }
         match place.span {
-            Span { first, last } if first == last => write!(f, "(line {first}): ")?,
-            Span { first, last } => write!(f, "(lines {first}-{last}): ")?,
+            // Of no line of a text: of a file, or of what a run knows.
+            Span { first: 0, .. } if words.is_empty() => {}
+            Span { first: 0, .. } => write!(f, ": ")?,
+            Span { first, last } if first == last => write!(f, "{gap}(line {first}): ")?,
+            Span { first, last } => write!(f, "{gap}(lines {first}-{last}): ")?,
         }
         write!(f, "{}.", self.what)?;
         if !self.todo.is_empty() {

@@ -255,7 +255,17 @@ pub(super) fn deadline_ms(run: &Run, task: Option<&TaskRun>) -> u64 {
         None => u64::from(run.settings.limits.timeout_seconds).saturating_mul(1_000),
     };
     let of_run = run_timeout_ms(run).map_or(u64::MAX, |max| max.saturating_sub(run.clock.spent_ms(run.now)));
-    of_task.min(of_run)
+    of_task.min(of_run).min(task.map_or(u64::MAX, |task| left_above_ms(run, task)))
+}
+
+/// Milliseconds that the task of the tree and those above it have left (spec "Templates" 9).
+fn left_above_ms(run: &Run, task: &TaskRun) -> u64 {
+    let Some((tree, op)) = run.operators.tree().zip(run.operators.of_leaf(&task.task.slug)) else { return u64::MAX };
+    let left = run.operators.ancestry(op).filter_map(|op| {
+        let seconds = run.operators.node(tree, op)?.limits.timeout_seconds?;
+        Some(u64::from(seconds).saturating_mul(1_000).saturating_sub(op.clock.spent_ms(run.now)))
+    });
+    left.min().unwrap_or(u64::MAX)
 }
 
 /// The limit that withdraws the tools of a conversation at its next turn.

@@ -179,7 +179,8 @@ fn row(template: &Template, document: &BTreeMap<String, f64>, wanted: &BTreeMap<
     let named = |name: &&String| query.inputs.as_ref().is_some_and(|inputs| inputs.contains(*name));
     let missing_inputs: Vec<String> = required.iter().filter(|name| !named(name)).cloned().collect();
     let parts = Parts {
-        text: (!wanted.is_empty()).then(|| cosine(document, wanted)),
+        // A text without a word that counts fits nothing.
+        text: Some(cosine(document, wanted)),
         hints: (!query.hints.is_empty()).then(|| hints(template, &query.hints)),
         subtype: query.subtype.as_ref().map(|subtype| f64::from(u8::from(*subtype == template.body.subtype))),
         inputs: query.inputs.as_ref().map(|_| match required.len() {

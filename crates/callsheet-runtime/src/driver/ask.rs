@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use callsheet_core::record::{CallFault, CallKey, Event, StopReason};
 use callsheet_core::run::{Asked, Run};
+use callsheet_core::spec::SkillMode;
 
 use crate::edge::{Patience, jitter, send};
 use crate::ports::{Model, ModelFault, ModelReply, ModelRequest, Signal};
 
-use super::assemble::{self, Parts, PromptRecord};
+use super::assemble::{self, Parts, PromptRecord, Unprepared};
 use super::work::{Landed, Outcome, Work, ready};
 use super::{DriveFault, World, constraint};
 
@@ -30,12 +31,25 @@ pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
         Err(fault) => return ready(Err(fault)),
     };
     let patience = Patience { sends: run.settings().comm_tries.max(1), ..Patience::default() };
-    let max_bytes = run.settings().limits.max_output_bytes;
-    let max_bytes = usize::try_from(max_bytes).unwrap_or(usize::MAX);
+    let own_bytes = wish.and_then(|skill| skill.limits.max_output_bytes);
+    let max_bytes = own_bytes.unwrap_or(run.settings().limits.max_output_bytes);
+    let accepts = Accepts {
+        bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX),
+        empty: wish.is_some_and(|skill| skill.mode == SkillMode::Handler),
+    };
     Box::pin(async move {
-        let event = first_that_answers(&work, &asked, prepared, &patience, max_bytes).await?;
+        let event = first_that_answers(&work, &asked, prepared, &patience, accepts).await?;
         Ok(Landed::Facts(vec![event]))
     })
+}
+
+/// What a reply may be.
+#[derive(Clone, Copy)]
+struct Accepts {
+    /// Longer text is cut.
+    bytes: usize,
+    /// Nothing at all is a reply, whose reader says so (spec "Templates" 6); else it is a broken stream (spec 12.3).
+    empty: bool,
 }
 
 /// Asks the models in their order until one of them can be used and reached; the last one's failure is that of the call.
@@ -44,7 +58,7 @@ async fn first_that_answers(
     asked: &Asked,
     mut prepared: VecDeque<(Parts, Arc<dyn Model>)>,
     patience: &Patience,
-    max_bytes: usize,
+    accepts: Accepts,
 ) -> Result<Event, DriveFault> {
     let mut asked = asked.clone();
     let (mut sends_before, deadline_ms, begun) = (0_u32, asked.deadline_ms, work.world.clock.now_ms());
@@ -53,10 +67,14 @@ async fn first_that_answers(
         asked.deadline_ms = deadline_ms.saturating_sub(work.world.clock.now_ms().saturating_sub(begun));
         event = match parts.render(work).await {
             Ok(prompt) => match work.world.slots.acquire(&model.info().provider, &work.cancel).await {
-                Some(_slot) => call(work, &asked, &prompt, &model, patience, max_bytes).await?,
+                Some(_slot) => call(work, &asked, &prompt, &model, patience, accepts).await?,
                 None => failed(asked.key.clone(), &ModelFault::Cancelled, 0),
             },
-            Err(fault) => failed(asked.key.clone(), &fault, 0),
+            Err(Unprepared::Model(fault)) => failed(asked.key.clone(), &fault, 0),
+            Err(Unprepared::Reference(reason)) => match asked.key.task.clone() {
+                Some(task) => return Ok(Event::TaskFailed { task, reason }),
+                None => return Err(DriveFault::defect("a reference of no task")),
+            },
         };
         if let Event::CallFailed { sends, .. } | Event::ReplyReceived { sends, .. } = &mut event {
             *sends = sends.saturating_add(sends_before);
@@ -84,7 +102,7 @@ async fn call(
     prompt: &PromptRecord,
     model: &Arc<dyn Model>,
     patience: &Patience,
-    max_bytes: usize,
+    accepts: Accepts,
 ) -> Result<Event, DriveFault> {
     let world = &work.world;
     let begun = world.clock.now_ms();
@@ -94,7 +112,7 @@ async fn call(
     };
     let sent = send(patience, &*world.clock, &mut jitter, &work.cancel, &mut told, |_| {
         let spent = world.clock.now_ms().saturating_sub(begun);
-        once(work, &asked.key, &prompt.request, model, asked.deadline_ms.saturating_sub(spent), max_bytes)
+        once(work, &asked.key, &prompt.request, model, asked.deadline_ms.saturating_sub(spent), accepts)
     })
     .await;
     let fault = match sent.result {
@@ -104,7 +122,7 @@ async fn call(
     // A provider that refuses a constraint it was said to take gets the request once more without it.
     if let Some(freed) = prompt.freed().filter(|_| constraint::may_blame(&fault)) {
         let left = asked.deadline_ms.saturating_sub(world.clock.now_ms().saturating_sub(begun));
-        if let Ok(reply) = once(work, &asked.key, &freed.request, model, left, max_bytes).await {
+        if let Ok(reply) = once(work, &asked.key, &freed.request, model, left, accepts).await {
             // A schema that an author declared says nothing of our own forms.
             let own = prompt.request.constraint.as_ref().is_some_and(|one| one.grammar.is_some() || one.form.is_some());
             if !own {
@@ -124,19 +142,19 @@ async fn once(
     request: &ModelRequest,
     model: &Arc<dyn Model>,
     left_ms: u64,
-    max_bytes: usize,
+    accepts: Accepts,
 ) -> Result<ModelReply, ModelFault> {
     let observer = &work.world.observer;
     let deltas = |text: &str| observer.see(&Signal::Delta { key, text });
     let mut request = request.clone();
     request.deadline = Duration::from_millis(left_ms);
     let mut reply = model.ask(&request, &deltas, &work.cancel).await?;
-    if reply.text.len() > max_bytes {
-        let end = (0..=max_bytes).rev().find(|end| reply.text.is_char_boundary(*end)).unwrap_or(0);
+    if reply.text.len() > accepts.bytes {
+        let end = (0..=accepts.bytes).rev().find(|end| reply.text.is_char_boundary(*end)).unwrap_or(0);
         reply.text.truncate(end);
         reply.stop = StopReason::Length;
     }
-    if reply.text.trim().is_empty() && reply.calls.is_empty() && reply.thinking.is_none() {
+    if !accepts.empty && reply.text.trim().is_empty() && reply.calls.is_empty() && reply.thinking.is_none() {
         let message = "the reply was empty".to_owned();
         return Err(ModelFault::Communication { message, retry_after: None });
     }

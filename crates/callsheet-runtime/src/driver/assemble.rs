@@ -8,7 +8,7 @@ use callsheet_core::prompt::{
     ContinuationPrompt, ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, MergePrompt, Note, PlanPrompt,
     RefinementPrompt, Rendered, Retry,
 };
-use callsheet_core::reply::Phase;
+use callsheet_core::reply::{Issue, Phase, Severity};
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
 use callsheet_core::spec::{BlobId, Skill, TokenCount, ToolSpec};
 use callsheet_core::template::DataSource;
@@ -81,6 +81,29 @@ pub(super) struct Parts {
     description: String,
     /// Tokens a prompt may have, if the model's window is known.
     max_prompt: Option<u32>,
+}
+
+/// Why there is no prompt.
+pub enum Unprepared {
+    /// As if the model had refused it.
+    Model(ModelFault),
+    /// A reference does not hold; the issue in words.
+    Reference(String),
+}
+
+impl From<ModelFault> for Unprepared {
+    fn from(fault: ModelFault) -> Self {
+        Self::Model(fault)
+    }
+}
+
+/// The first page that could not be fetched, or may not be.
+fn lost_page(issues: &[Issue]) -> Option<&Issue> {
+    let is_page = |issue: &&Issue| {
+        let target = issue.place.item.as_deref().unwrap_or_default();
+        target.starts_with("http://") || target.starts_with("https://")
+    };
+    issues.iter().filter(|issue| issue.severity == Severity::Error).find(is_page)
 }
 
 /// Offers and links, which cost a walk through the project, are there for models that take a grammar.
@@ -394,7 +417,10 @@ impl Parts {
     }
 
     /// Reads what the prompt shows and fills the template.
-    pub async fn render(mut self, work: &Work) -> Result<PromptRecord, ModelFault> {
+    ///
+    /// # Errors
+    /// It is too large, was cancelled, or a page that an execution refers to cannot be had: without it nothing is asked.
+    pub async fn render(mut self, work: &Work) -> Result<PromptRecord, Unprepared> {
         let world = &work.world;
         let level = if matches!(self.job, Job::Refine { .. }) { Level::Preview } else { Level::Whole };
         let request = Request {
@@ -407,6 +433,9 @@ impl Parts {
         };
         let sources = self.texts.sources(world, self.allow_http);
         let resolved = resolve(&request, &sources, &work.cancel).await.map_err(|_| ModelFault::Cancelled)?;
+        if let (Job::Execute { .. }, Some(page)) = (&self.job, lost_page(&resolved.issues)) {
+            return Err(Unprepared::Reference(page.to_string()));
+        }
         let filled = self.fill(world, &resolved)?;
         let request = self.request(filled, &resolved);
         self.check_window(&request)?;

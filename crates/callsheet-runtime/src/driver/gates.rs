@@ -222,7 +222,7 @@ pub(super) fn steers(letter: &Letter) -> bool {
 
 /// Records what letters say. Those that fit nothing are dropped with a notice.
 pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Letter>) -> Result<(), DriveFault> {
-    for letter in letters {
+    for letter in settled(letters) {
         let steers = steers(&letter);
         let Some(events) = events_of(session.run(), world, letter)? else { continue };
         let wanted = events.len().max(1);
@@ -235,6 +235,39 @@ pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Le
         }
     }
     Ok(())
+}
+
+/// Answers to the same gate as one: verdicts of single tasks are put together, and of two on the same thing the later
+/// one counts. Whoever left them was told that they are noted.
+fn settled(letters: Vec<Letter>) -> Vec<Letter> {
+    let mut out: Vec<Letter> = Vec::new();
+    for letter in letters {
+        let gate = gate_of(&letter).cloned();
+        let earlier = out.iter().position(|other| gate.is_some() && gate_of(other) == gate.as_ref());
+        let Some(earlier) = earlier.map(|index| out.remove(index)) else {
+            out.push(letter);
+            continue;
+        };
+        out.push(match (earlier, letter) {
+            (
+                Letter::Answer { answer: Answer::Each { mut verdicts, words: before }, .. },
+                Letter::Answer { gate, answer: Answer::Each { verdicts: later, words } },
+            ) => {
+                verdicts.extend(later);
+                let words = if words.trim().is_empty() { before } else { words };
+                Letter::Answer { gate, answer: Answer::Each { verdicts, words } }
+            }
+            (_, later) => later,
+        });
+    }
+    out
+}
+
+fn gate_of(letter: &Letter) -> Option<&Gate> {
+    match letter {
+        Letter::Answer { gate, .. } | Letter::Part { gate, .. } => gate.as_ref(),
+        _ => None,
+    }
 }
 
 /// What a letter says; `None` if it was told already why it says nothing.

@@ -309,7 +309,12 @@ pub struct SheetReading {
 pub(super) fn read_sheet(world: &World, text: &str, settings: &Settings) -> SheetReading {
     let loaded = world.skills(settings);
     let mut context = context(world, &Run::new(), settings, loaded.catalog.skills().cloned().collect());
-    let reading = read_with(world, text, &mut context, reply::read_sheet);
+    let mut reading = read_with(world, text, &mut context, reply::read_sheet);
+    if let Some(prompt) = reading.value.prompt.clone().filter(|_| context.prompts.is_empty()) {
+        // Its own headings may be referred to (spec 5.1).
+        context.prompts.push(prompt);
+        reading = read_with(world, text, &mut context, reply::read_sheet);
+    }
     let Reading { value, repairs, issues, wanted } = reading;
     let list = Reading { value: value.list, repairs, issues, wanted };
     SheetReading { list, prompt: value.prompt, no_longer_relevant: value.no_longer_relevant }

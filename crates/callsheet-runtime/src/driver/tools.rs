@@ -26,7 +26,8 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
     let shown = read::shown(&work.world, run, task, exec);
     let refusal = refusal(&work, owner, &call);
     let tool = tool_of(&work, owner, &call);
-    let limit = usize::try_from(run.settings().limits.max_output_bytes).unwrap_or(usize::MAX);
+    let own = owner.skill.as_ref().filter(|_| owner.is_process()).and_then(|skill| skill.limits.max_output_bytes);
+    let limit = usize::try_from(own.unwrap_or(run.settings().limits.max_output_bytes)).unwrap_or(usize::MAX);
     let skill_dir = work.world.skill_dir(owner);
     let (task, exec) = (task.clone(), exec.clone());
     Box::pin(async move {

@@ -234,6 +234,10 @@ impl Names<'_> {
 
     fn input(&mut self, input: &crate::template::tree::Input) -> bool {
         match &input.source {
+            // It may be given by the caller, or left out.
+            InputSource::From(from) if !input.required || input.default.is_some() => {
+                self.look_up(&from.path).unwrap_or(false)
+            }
             InputSource::From(from) => self.path(from, "inputs"),
             InputSource::Text(text) => self.text(text, "inputs"),
             InputSource::Operator(node) => {

@@ -1,0 +1,39 @@
+//! `run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::args::WorkArgs;
+
+/// `run`.
+#[derive(Clone, Debug, Args)]
+pub struct RunArgs {
+    /// The request; `-` reads it from stdin.
+    #[arg(value_name = "REQUEST", required_unless_present_any = ["sheet", "template"])]
+    pub request: Option<String>,
+
+    /// With `--template`: its values, as `template run` takes them.
+    #[arg(value_name = "K=V", requires = "template")]
+    pub values: Vec<String>,
+
+    /// Run this sheet file instead of planning.
+    #[arg(long, value_name = "FILE", conflicts_with = "skill")]
+    pub sheet: Option<PathBuf>,
+
+    /// With `--sheet`: only check the file and print every issue with line and column.
+    #[arg(long, requires = "sheet")]
+    pub check: bool,
+
+    /// Run this template, as `template run` does.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["sheet", "skill"])]
+    pub template: Option<String>,
+
+    /// Run one skill on the request without planning.
+    #[arg(long, value_name = "NAME")]
+    pub skill: Option<String>,
+
+    /// Shared flags.
+    #[command(flatten)]
+    pub work: WorkArgs,
+}

@@ -155,6 +155,21 @@ fn a_skill_is_called() {
     assert!(prompt.contains("Who waters?") && prompt.contains("### water.md"), "{prompt}");
 }
 
+/// A plan that is exported keeps its references.
+///
+/// covers: C49
+#[test]
+fn the_links_of_an_exported_plan_reach_the_model() {
+    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = 'Ana.'\n");
+    let library = r#"<task type="sequential" name="ask"><description>Ask</description><steps>
+<call template="skill:read_files"><arg name="what_is_needed" value="Who waters?"/><arg name="references" value="[Water](water.md)
+[Rota](README.md)"/></call></steps></task>"#;
+    garden.write(".callsheet/templates/ask.xml", library);
+    garden.expect(0, &["template", "run", "ask"]);
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    assert!(prompt.contains("### water.md") && prompt.contains("### README.md"), "{prompt}");
+}
+
 /// An unlisted tool is neither offered nor run, wrong arguments stop before running, aliases mean the canonical tools.
 /// covers: C45
 #[test]

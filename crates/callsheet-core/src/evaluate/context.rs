@@ -6,8 +6,10 @@ use serde_json::{Map, Value};
 
 use crate::memory::FileMatch;
 use crate::record::Plan;
+use crate::reply::references::{WrittenLink, written_links};
 use crate::run::{Place, TaskOp};
-use crate::spec::TokenCount;
+use crate::sheet::parse_target;
+use crate::spec::{Target, TokenCount};
 use crate::template::{
     AccumulationFormat, Environment, FileSource, InheritContext, Kind, Missing, Node, OutputFormat, SchemaChoice,
     TaskResult, render, resolve_task,
@@ -421,12 +423,24 @@ fn said(result: &TaskResult) -> Map<String, Value> {
     notes
 }
 
-/// A path that was filled with a list is each of its paths; an empty one is none.
+/// A path that was filled with a list, or with the links of a sheet's task (spec 16), is each of its paths; an empty one
+/// is none.
 fn listed(path: &str) -> Vec<String> {
     if path.trim().is_empty() {
         return Vec::new();
     }
-    serde_json::from_str::<Vec<String>>(path).unwrap_or_else(|_| vec![path.to_owned()])
+    if let Ok(paths) = serde_json::from_str::<Vec<String>>(path) {
+        return paths;
+    }
+    let links = if path.trim_start().starts_with('[') { written_links(path) } else { Vec::new() };
+    if links.is_empty() {
+        return vec![path.to_owned()];
+    }
+    let target = |link: &WrittenLink<'_>| match parse_target(&link.target) {
+        Ok(Target::File { path, .. } | Target::Directory(path)) => path,
+        _ => link.target.to_string(),
+    };
+    links.iter().map(target).collect()
 }
 
 /// The text up to so many bytes, at a character.

@@ -7,7 +7,7 @@ use crate::reply::{Issue, IssueCode, Phase, Repair};
 use crate::spec::{Goals, SkillPolicy, Slug, Task};
 
 use super::steps::Pass;
-use super::{Attempts, Reject, Run, Stage, State, Stopwatch, TaskRun};
+use super::{Attempts, ExecRun, Reject, Run, Stage, State, Stopwatch, TaskRun};
 
 impl Run {
     pub(super) fn list_adopted(
@@ -64,11 +64,27 @@ impl Run {
         // The sheet shows every mark, so a person takes one back by deleting it.
         self.no_longer_relevant.clear();
         self.mark_irrelevant(list);
+        self.hold_unstarted();
         self.replace_tasks(list, issues, true)?;
         self.pass = Pass::default();
         self.unblock(true);
         self.go_on_with_the_list();
         Ok(())
+    }
+
+    /// What may run and has not begun waits for its step and its gate in the new list: a resume that comes with an edit
+    /// has just opened it (spec 2.6, 2.7).
+    fn hold_unstarted(&mut self) {
+        let sets: BTreeSet<&Slug> = self.sets.keys().map(|key| &key.task).collect();
+        let waits = |task: &&TaskRun| task.state == State::Ready && task.executing && !sets.contains(&task.task.slug);
+        let held = self.tasks.values().filter(waits).filter(|task| task.runs.iter().all(ExecRun::is_untouched));
+        let held: Vec<Slug> = held.map(slug_of).collect();
+        for slug in held {
+            if let Some(task) = self.tasks.get_mut(&slug) {
+                task.executing = false;
+                task.runs.clear();
+            }
+        }
     }
 
     /// Refuses a list that the table of spec 2.10 forbids, before anything is changed.

@@ -271,6 +271,13 @@ impl ExecRun {
         self.finished || self.failure.is_some()
     }
 
+    /// Nothing of it was done, nor is asked of a person.
+    pub(super) fn is_untouched(&self) -> bool {
+        let called = self.calls.iter().any(|call| call.state != ToolState::Queued);
+        let replied = !self.turns.is_empty() || self.result.is_some() || self.attempts.reading.is_some();
+        !called && !replied && !self.is_ended() && self.attempts.issues.is_empty()
+    }
+
     /// The call with this id.
     pub fn call(&self, id: &str) -> Option<&ToolRun> {
         self.calls.iter().find(|call| call.call.id == id)

@@ -316,3 +316,29 @@ fn an_empty_reply_is_no_outage() {
     garden.expect(5, &["template", "run", "one"]);
     assert_eq!(result_of(&garden)["error"]["type"], "INVALID_OUTPUT");
 }
+
+/// Notes of earlier tasks tell how it went: no content, and nothing that differs from one run to the next.
+///
+/// covers: C15, C16
+#[test]
+fn prompts_of_equal_runs_are_equal() {
+    let script = "[[rule]]\nphase = \"execute\"\nprompt = \"Write it\"\ntext = \"the whole of it\"\n
+[[rule]]\nphase = \"execute\"\nprompt = \"Judge\"\ntext = '{\"verdict\": \"accept\"}'\n
+[[rule]]\nphase = \"execute\"\nprompt = \"Say how\"\ntext = \"well\"\n";
+    let prompt = || {
+        let garden = Garden::scripted(script);
+        garden.write(
+            ".callsheet/templates/two.xml",
+            "<task type=\"sequential\" name=\"two\"><description>Two</description><steps>
+<task type=\"director_evaluator_loop\" id=\"until\"><description>Write</description><max_iterations>1</max_iterations>
+<director><description>Write it</description></director><evaluator><description>Judge {{director_result}}</description></evaluator></task>
+<task type=\"atomic\" id=\"say\"><description>Say how</description><allowed_tools/></task></steps></task>",
+        );
+        garden.expect(0, &["template", "run", "two"]);
+        garden.expect(0, &["show", "--prompt", "3"]).out
+    };
+    let (first, second) = (prompt(), prompt());
+    assert_eq!(first, second);
+    assert!(first.contains("iteration_history") && !first.contains("\"wall\""), "{first}");
+    assert!(!first.contains("the whole of it"), "{first}");
+}

@@ -283,12 +283,16 @@ fn limits_of_a_task_cut_its_reply_and_the_time_of_what_is_below() {
         ".callsheet/templates/some.xml",
         "<templates version=\"1\"><task type=\"atomic\" name=\"cut\"><description>Look</description>
 <limits max_output_bytes=\"10\"/><allowed_tools/></task>
+<task type=\"script\" name=\"long\"><description>Count</description><limits max_output_bytes=\"1000\"/><command>seq 5000</command></task>
 <task type=\"sequential\" name=\"slow\"><description>Wait</description><limits timeout_seconds=\"1\"/>
 <steps><task type=\"script\"><description>Wait</description><command>sleep 20</command></task></steps></task></templates>",
     );
     let cut = garden.expect(6, &["template", "run", "--json", "cut"]).out;
     let last = |out: &str| json_lines(out).pop().expect("the result");
     assert_eq!(last(&cut)["task_result"]["error"]["resource"], "output", "{cut}");
+    let long = garden.expect(0, &["template", "run", "--json", "--approval", "never", "long"]).out;
+    let kept = last(&long)["task_result"]["content"].as_str().unwrap().len();
+    assert!((500..1_200).contains(&kept), "{kept} bytes");
     let slow = garden.expect(6, &["template", "run", "--json", "--approval", "never", "slow"]).out;
     assert_eq!(last(&slow)["task_result"]["error"]["reason"], "execution_timeout", "{slow}");
 }

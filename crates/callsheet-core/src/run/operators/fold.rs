@@ -160,7 +160,10 @@ impl Run {
 
     /// A leaf becomes a task of the one step there is.
     fn list_leaf(&mut self, number: usize) {
-        let Some(task) = self.operators.at(number).and_then(super::leaf::task) else { return };
+        let Some(op) = self.operators.at(number) else { return };
+        let node = self.operators.tree().and_then(|tree| self.operators.node(tree, op));
+        let most = node.and_then(|node| node.limits.max_output_bytes);
+        let Some(task) = super::leaf::task(op, most) else { return };
         let slug = task.task.slug.clone();
         self.operators.leaves.insert(slug.clone(), number);
         self.tasks.insert(slug.clone(), task);

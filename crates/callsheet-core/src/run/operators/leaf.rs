@@ -12,14 +12,16 @@ pub(super) fn slug(id: &Slug, attempt: u32) -> Slug {
     if attempt <= 1 { id.clone() } else { slug_of(&[id.as_str(), "again", &attempt.to_string()]) }
 }
 
-/// The task of a leaf that was opened; `None` for an operator with children.
-pub(super) fn task(op: &TaskOp) -> Option<TaskRun> {
+/// The task of a leaf that was opened; `None` for an operator with children. `most`: bytes that are kept of each stream
+/// of a process, if its template says so; a handler's policy has its own.
+pub(super) fn task(op: &TaskOp, most: Option<u64>) -> Option<TaskRun> {
     let (title, policy, writer, calls) = match &op.opened.as_ref()?.plan {
         Plan::Handler(plan) => (plan.title.clone(), plan.policy.clone(), plan.writer.clone(), Vec::new()),
         Plan::Process { call, timeout_seconds, title } => {
             let mut policy = SkillPolicy { mode: SkillMode::Process, ..SkillPolicy::default() };
             policy.tools = vec![call.name.clone()];
             policy.limits.timeout_seconds = Some(*timeout_seconds);
+            policy.limits.max_output_bytes = most;
             (title.clone(), policy, None, vec![call.clone()])
         }
         _ => return None,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callsheet_core::spec::RunId;
-use callsheet_runtime::driver::is_inner;
+use callsheet_runtime::driver::{DriveFault, Session, is_inner};
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
 use callsheet_store::SqliteStore;
 use serde_json::json;
@@ -147,8 +147,9 @@ pub fn find_run(
     }
 }
 
-/// A name for a new run: date, time and a few words of the request.
-pub fn new_run_id(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<RunId, Failure> {
+/// A new run, held from here on, named by date, time and a few words of the request. Of two processes that begin in the
+/// same second, the later one gets the next name.
+pub fn new_run(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<(RunId, Session), Failure> {
     let (year, month, day, seconds) = civil(now_ms);
     let clock = format!("{:02}{:02}{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
     let words: String = request
@@ -161,13 +162,20 @@ pub fn new_run_id(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<
     let stem = format!("{year:04}{month:02}{day:02}-{clock}-{}", if words.is_empty() { "run" } else { &words });
     let taken: Vec<String> =
         store.runs().map_err(store_failure)?.into_iter().map(|run| run.run.as_str().to_owned()).collect();
-    let mut name = stem.clone();
     let mut number = 1;
-    while taken.contains(&name) {
+    loop {
+        let id = RunId::new(if number == 1 { stem.clone() } else { format!("{stem}-{number}") });
         number += 1;
-        name = format!("{stem}-{number}");
+        if taken.iter().any(|name| name == id.as_str()) {
+            continue;
+        }
+        match Session::open(Arc::clone(store), &id) {
+            Ok(session) if session.facts() == 0 => return Ok((id, session)),
+            Ok(_) | Err(DriveFault::Store(StoreFault::Locked { .. })) => {}
+            Err(DriveFault::Store(fault)) => return Err(store_failure(fault)),
+            Err(fault) => return Err(Failure::internal(format!("a new run cannot be begun: {fault}"), "")),
+        }
     }
-    Ok(RunId::new(name))
 }
 
 /// Year, month, day and seconds of the day, UTC, of milliseconds since the Unix epoch.

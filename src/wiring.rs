@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use callsheet_core::prompt::Environment;
+use callsheet_core::prompt::{Environment, Templates};
 use callsheet_core::record::SubtaskTool;
 use callsheet_core::spec::{RunId, Settings, ToolSpec};
 use callsheet_runtime::driver::{ModelSource, PinnedSkills, RefusedConstraints, Snapshots, World};
@@ -56,9 +56,10 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
     };
     let prompts = load_prompts(&prompt_dirs(setup));
     for key in callsheet_core::prompt::PromptKey::ALL {
-        if let Some(source) =
-            prompts.templates.source(*key).filter(|source| std::path::Path::new(&source.path).exists())
-        {
+        // A copy that nobody has changed says nothing else than the shipped text.
+        let bundled = Templates::bundled_text(*key).as_bytes();
+        let source = prompts.templates.source(*key);
+        if let Some(source) = source.filter(|source| std::fs::read(&source.path).is_ok_and(|text| text != bundled)) {
             let words = format!("note: prompt {} is taken from {}", key.as_str(), source.path);
             parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&words));
         }

@@ -33,6 +33,23 @@ fn shows(ended: &Ended, texts: &[&str]) {
     }
 }
 
+/// Somebody writes other lines of a file while its change waits.
+///
+/// covers: 11.4, 3.10
+#[test]
+fn a_part_is_kept_beside_an_unrelated_edit_of_the_file() {
+    let garden = garden();
+    garden.expect(3, &RUN);
+    garden.write("rota.md", rota().replace("week 12: Ben", "week 12: Dora"));
+    garden.expect(0, &["approve", "--hunks", "3"]);
+    let ended = garden.expect(0, &["resume"]);
+    assert!(ended.err.contains("fits beside that"), "{}", ended.err);
+    let rota = garden.read("rota.md");
+    assert!(rota.contains("week 12: Dora") && rota.contains("week 3: Ana and Ben") && rota.contains("week 24: Ben"));
+    garden.expect(0, &["undo"]);
+    assert!(garden.read("rota.md").contains("week 12: Dora"), "what somebody else wrote stays");
+}
+
 /// covers: 11.4, 3.10, 11.8
 #[test]
 fn a_part_is_kept_from_another_process_and_undone_byte_for_byte() {
@@ -45,8 +62,8 @@ fn a_part_is_kept_from_another_process_and_undone_byte_for_byte() {
         &["--hunks 1,3", "hunk 1\n", "hunk 2\n", "hunk 3\n", "hunk 4\n", "--- a/minutes.md", "+++ b/notes/swaps.md"],
     );
     let json: serde_json::Value = serde_json::from_str(&garden.expect(0, &["show", "--json"]).out).unwrap();
-    assert_eq!(json["waits"]["hunks"].as_array().unwrap().len(), 4);
-    assert_eq!(json["waits"]["hunks"][0]["kind"], "deletes");
+    assert_eq!(json["waits"][0]["hunks"].as_array().unwrap().len(), 4);
+    assert_eq!(json["waits"][0]["hunks"][0]["kind"], "deletes");
 
     let refused = garden.expect(2, &["approve", "--hunks", "2,5"]);
     assert!(refused.err.contains("there is no hunk 5; the change has 4"), "{}", refused.err);
@@ -163,7 +180,7 @@ fn a_part_that_does_not_fit_any_more_is_told_and_the_gate_asks_again() {
     let garden = garden();
     garden.expect(3, &RUN);
     garden.expect(0, &["approve", "--hunks", "3"]);
-    let newer = rota().replace("week 5:", "WEEK 5:");
+    let newer = rota().replace("week 3:", "WEEK 3:");
     garden.write("rota.md", &newer);
     let ended = garden.expect(3, &["resume"]);
     assert!(ended.err.contains("the gate still waits") && ended.err.contains("rota.md"), "{}", ended.err);

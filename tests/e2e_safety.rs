@@ -156,10 +156,13 @@ fn prompts_of_a_project_or_a_user_are_told() {
     };
     let quiet = garden.expect(0, &["run", "who waters?"]);
     assert!(!quiet.err.contains("is taken from"), "{}", quiet.err);
-    garden.write(".callsheet/prompts/task_execution.md", bundled("task_execution"));
+    garden.write(".callsheet/prompts/task_refinement.md", bundled("task_refinement"));
+    let quiet = garden.expect(0, &["run", "who waters?"]);
+    assert!(!quiet.err.contains("is taken from"), "a copy that nobody changed: {}", quiet.err);
+    garden.write(".callsheet/prompts/task_execution.md", format!("{}\nBe brief.\n", bundled("task_execution")));
     let user = garden.home().join("prompts/task_creation_initial.md");
     std::fs::create_dir_all(user.parent().unwrap()).unwrap();
-    std::fs::write(&user, bundled("task_creation_initial")).unwrap();
+    std::fs::write(&user, format!("{}\nBe brief.\n", bundled("task_creation_initial"))).unwrap();
     let told = garden.expect(0, &["run", "who waters?"]);
     assert!(told.err.contains("prompt task_execution is taken from"), "{}", told.err);
     assert!(told.err.contains("prompt task_creation_initial is taken from"), "{}", told.err);
@@ -206,7 +209,7 @@ fn tool_outputs_shrink_after_an_overflow() {
 #[test]
 fn a_budget_knows_the_window() {
     let plan = std::fs::read_to_string(support::root().join("tests/fixtures/e2e/answer.toml")).unwrap();
-    let plan = plan.replace("[Water](water.md)", "[Water](water.md) [Minutes](minutes.md)");
+    let plan = plan.replace("[Water](water.md)", "[Water](water.md) [Project](project_description)");
     let large = "Ana waters the beds every day of the week.\n".repeat(600);
     let mut garden = Garden::scripted(&format!("{plan}\n[model]\nwindow = 8192\n"));
     garden.write("water.md", &large);

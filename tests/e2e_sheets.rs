@@ -47,7 +47,8 @@ fn a_sheet_is_checked_without_a_model() {
 #[test]
 fn a_planned_sheet_is_edited_and_run() {
     let garden = Garden::with("answer");
-    garden.expect(0, &["plan", "who waters?", "-o", "work.md"]);
+    let planned = garden.expect(0, &["plan", "who waters?", "-o", "work.md"]);
+    assert!(!planned.err.contains("cancelled"), "{}", planned.err);
     let sheet = garden.read("work.md");
     assert!(sheet.contains("- **Name** Read Water 1"), "{sheet}");
     garden.expect(2, &["plan", "who waters?", "-o", "work.md"]);

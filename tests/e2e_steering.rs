@@ -309,8 +309,8 @@ fn an_edit_while_the_run_goes_on_is_told_once() {
         "[[rule]]\nphase = \"execute\"\nuntil = \"edited\"\ntext = \"## Result summary\\nBlue.\"\n\
          [default]\ntext = \"## Tasks\"\n",
     );
-    garden
-        .write("list.md", "## Tasks\n- **What is needed** The colour of the door.\n- **Expected output** One word.\n");
+    let list = "## Tasks\n- **What is needed** The colour of the door.\n- **Expected output** One word.\n";
+    garden.write("list.md", format!("## Goals / summary\nKnow the house.\n{list}"));
     let mut terminal = at_terminal(garden.command(&["run", "--sheet", "list.md", "--plain"]));
     terminal.expect("list: 1 steps, 1 tasks").unwrap();
     while !garden.path(".callsheet/runs").is_dir() || !sheet_of(&garden).is_file() {

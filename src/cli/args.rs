@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use callsheet_core::reply::near::within;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
 use super::TemplateCommand;
@@ -280,8 +281,9 @@ pub struct ShowArgs {
     #[arg(long, group = "what")]
     pub plan: bool,
 
-    /// One hunk of the change that waits, to be edited and given back with `approve --edit N=FILE`.
-    #[arg(long, value_name = "N", group = "what")]
+    /// One hunk of the change that waits (of `--task`, if several do), to be edited and given back with
+    /// `approve --edit N=FILE`.
+    #[arg(long, value_name = "N", conflicts_with_all = ["call", "prompt", "events", "timeline", "plan", "form"])]
     pub hunk: Option<u32>,
 
     /// The tasks of the sheet, as a sheet or as a template.
@@ -291,7 +293,7 @@ pub struct ShowArgs {
 
 /// `approve`.
 #[derive(Clone, Debug, Args)]
-#[command(group(ArgGroup::new("part").args(["hunks", "edit"]).multiple(true).conflicts_with_all(["slugs", "all"])))]
+#[command(group(ArgGroup::new("part").args(["hunks", "edit"]).multiple(true).conflicts_with("all")))]
 pub struct ApproveArgs {
     /// The run; the newest waiting one if not given.
     #[arg(value_name = "RUN")]
@@ -305,7 +307,8 @@ pub struct ApproveArgs {
     #[arg(long, conflicts_with = "slugs")]
     pub all: bool,
 
-    /// Keep only these hunks of the change that waits, by the numbers that `show` prints: `1,3` or `2-5`.
+    /// Keep only these hunks of the change that waits, by the numbers that `show` prints: `1,3` or `2-5`. If several
+    /// changes wait, name the task.
     #[arg(long, value_name = "N,…")]
     pub hunks: Option<HunksArg>,
 
@@ -562,7 +565,11 @@ impl std::str::FromStr for HeadlessArg {
                 let valid = |slug: &String| {
                     !slug.is_empty() && slug.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
                 };
-                if slugs.iter().all(valid) {
+                // A slip of the finger must not leave a run waiting for nobody.
+                let meant = [("stop", 1), ("deny", 1), ("approve", 2)];
+                if let Some((word, _)) = meant.into_iter().find(|(word, edits)| within(text, word, *edits)) {
+                    Err(format!("did you mean {word}? (a task called {text} is approved by `callsheet approve`)"))
+                } else if slugs.iter().all(valid) {
                     Ok(Self::Slugs(slugs))
                 } else {
                     Err("expected stop, deny, approve, or slugs of tasks separated by commas".to_owned())

@@ -42,7 +42,8 @@ pub struct TemplateRunArgs {
     #[arg(value_name = "NAME")]
     pub name: String,
 
-    /// Values: `k=text`, `k=@file` for the text of a file, `k:=json`. Without a `=` it is text for the task.
+    /// Values: `k=text`, `k=@file` for the text of a file, `k:=json`. Without a `=` it is text for the task, the value
+    /// of the one input that is missing, else part of its context; `-` reads that text from stdin.
     #[arg(value_name = "K=V")]
     pub values: Vec<String>,
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
 use callsheet_core::reply::change::{HunkPick, HunkVerdict};
-use callsheet_core::spec::Slug;
-use callsheet_runtime::driver::{Session, gate_view, open_gate, outer_of, part_fault};
+use callsheet_core::spec::{RunId, Slug};
+use callsheet_runtime::driver::{Session, gate_view, open_gates, outer_of, part_fault};
 use callsheet_runtime::ports::{Letter, PartAnswer, RunSummary, Store};
 
 use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, RunNameArgs};
@@ -14,75 +14,140 @@ use crate::setup::{Setup, find_run, store_failure};
 use crate::term::hunk_of;
 
 use super::drive::drive_failure;
-use super::inside::asking_run;
+use super::inside::asking_runs;
 
 fn waits(run: &RunSummary) -> bool {
     run.owner.is_some() || run.outcome == Some(Outcome::ApprovalRequired)
 }
 
-/// A run at an open gate.
+/// One open gate of a run, or of one inside it.
 struct Open {
-    store: Arc<dyn Store>,
-    run: RunSummary,
+    /// The run whose gate it is.
+    run: RunId,
     gate: Gate,
-    /// The tasks it asks about.
-    tasks: Vec<Slug>,
 }
 
-fn open(setup: &Setup, run: Option<&str>) -> Result<Open, Failure> {
+/// What waits for an approval in a run that a person names.
+struct Asked {
+    store: Arc<dyn Store>,
+    run: RunSummary,
+    /// In the order they were opened, those of the run itself first. Never empty.
+    open: Vec<Open>,
+}
+
+/// The tasks a gate asks about.
+pub(super) fn asked_about(gate: &Gate) -> impl Iterator<Item = &str> {
+    let tasks = match &gate.kind {
+        GateKind::BeforeRun(tasks) => tasks.as_slice(),
+        GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => std::slice::from_ref(task),
+    };
+    tasks.iter().map(Slug::as_str)
+}
+
+/// Hunks are numbered in each change by itself, so one has to be named.
+pub(super) fn several_changes<'a>(id: &RunId, gates: impl Iterator<Item = &'a Gate>, how: &str) -> Failure {
+    let tasks: Vec<&str> = gates.flat_map(asked_about).collect();
+    Failure::usage(
+        format!("run {id} waits with {} changes: {}", tasks.len(), tasks.join(", ")),
+        format!("say of which the hunks are: {how}"),
+    )
+}
+
+fn open(setup: &Setup, run: Option<&str>) -> Result<Asked, Failure> {
     let store = setup.own_store()?;
     let found = find_run(&store, run, waits, "waiting")?;
     let (folded, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
-    let (asking, folded) = asking_run(&store, &found.run, folded, Outcome::ApprovalRequired)?;
-    let gate = open_gate(&folded).ok_or_else(|| {
-        Failure::usage(
+    let mut open = Vec::new();
+    for (id, folded) in asking_runs(&store, &found.run, folded, Outcome::ApprovalRequired)? {
+        open.extend(open_gates(&folded).map(|gate| Open { run: id.clone(), gate }));
+    }
+    if open.is_empty() {
+        return Err(Failure::usage(
             format!("run {} waits for no approval", found.run),
             format!("look: callsheet show {}", found.run),
-        )
-    })?;
-    let found = if asking == found.run { found } else { find_run(&store, Some(asking.as_str()), |_| true, "")? };
-    let tasks = match &gate.kind {
-        GateKind::BeforeRun(tasks) => tasks.clone(),
-        GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => vec![task.clone()],
-    };
-    Ok(Open { store, run: found, gate, tasks })
+        ));
+    }
+    Ok(Asked { store, run: found, open })
 }
 
-fn chosen(slugs: &[String], offered: &[Slug]) -> Result<Vec<Slug>, Failure> {
-    slugs
-        .iter()
-        .map(|slug| {
-            offered.iter().find(|task| task.as_str() == slug).cloned().ok_or_else(|| {
-                let names: Vec<&str> = offered.iter().map(Slug::as_str).collect();
-                Failure::usage(format!("{slug} does not wait for approval"), format!("waiting: {}", names.join(", ")))
-            })
-        })
-        .collect()
+impl Asked {
+    /// The gates that ask about the named tasks, each with those of them it asks about; all gates if none is named.
+    fn chosen(&self, slugs: &[String]) -> Result<Vec<(&Open, Vec<Slug>)>, Failure> {
+        let offered: Vec<&str> = self.open.iter().flat_map(|open| asked_about(&open.gate)).collect();
+        if let Some(slug) = slugs.iter().find(|slug| !offered.contains(&slug.as_str())) {
+            return Err(Failure::usage(
+                format!("{slug} does not wait for approval"),
+                format!("waiting: {}", offered.join(", ")),
+            ));
+        }
+        let named = |open: &Open| {
+            let asked = asked_about(&open.gate).filter(|task| slugs.iter().any(|slug| slug == task));
+            asked.map(|task| Slug::new(task.to_owned())).collect::<Vec<_>>()
+        };
+        let gates = self.open.iter().map(|open| (open, named(open)));
+        Ok(gates.filter(|(_, named)| slugs.is_empty() || !named.is_empty()).collect())
+    }
+}
+
+/// Leaves letters for `run` or for runs inside it.
+fn leave(store: &Arc<dyn Store>, run: &RunSummary, letters: Vec<(&RunId, Letter)>) -> Result<Exit, Failure> {
+    for (id, letter) in &letters {
+        store.post(id, letter).map_err(store_failure)?;
+    }
+    let many = if letters.len() > 1 { format!("{} answers ", letters.len()) } else { String::new() };
+    let mut told: Vec<&str> = letters.iter().map(|(id, _)| id.as_str()).collect();
+    told.dedup();
+    let told = told.join(" and ");
+    match &run.owner {
+        Some(owner) => eprintln!("told {many}{told} ({owner})"),
+        None => eprintln!("{many}noted for {told}; go on with: callsheet resume {}", outer_of(&run.run)),
+    }
+    Ok(Exit::Complete)
+}
+
+/// An answer to the tasks of a gate that were named: the whole of it if none or all were.
+fn verdict(gate: &Gate, named: Vec<Slug>, words: &str, verdict: Verdict) -> Answer {
+    if named.is_empty() || named.len() == asked_about(gate).count() {
+        return match verdict {
+            Verdict::Approve => Answer::Listed,
+            Verdict::Deny => Answer::Deny { words: words.to_owned() },
+        };
+    }
+    Answer::Each { verdicts: named.into_iter().map(|slug| (slug, verdict)).collect(), words: words.to_owned() }
 }
 
 pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Failure> {
-    let Open { store, run: found, gate, tasks } = open(setup, arguments.run.as_deref())?;
+    let asked = open(setup, arguments.run.as_deref())?;
+    let id = &asked.run.run;
+    let chosen = asked.chosen(&arguments.slugs)?;
     if arguments.hunks.is_some() || !arguments.edit.is_empty() {
-        let part = part(setup, &store, &found, &gate, arguments)?;
-        return leave(&store, &found, Letter::Part { gate: Some(gate), part });
-    }
-    let named = chosen(&arguments.slugs, &tasks)?;
-    let before_run = matches!(gate.kind, GateKind::BeforeRun(_));
-    let answer = if arguments.all {
-        if !before_run {
-            return Err(Failure::usage(
-                format!("run {} waits with one change or call, which --all does not answer", found.run),
-                format!("look: callsheet show {0}; then: callsheet approve {0}", found.run),
+        let is_change = |(open, _): &&(&Open, Vec<Slug>)| matches!(open.gate.kind, GateKind::BeforeApply { .. });
+        let changes: Vec<&Open> = chosen.iter().filter(is_change).map(|(open, _)| *open).collect();
+        let Some(Open { run, gate }) = changes.first().or(chosen.first().map(|(open, _)| open)) else {
+            return Err(Failure::internal(format!("run {id} has no gate to answer"), ""));
+        };
+        if changes.len() > 1 {
+            return Err(several_changes(
+                id,
+                changes.iter().map(|open| &open.gate),
+                &format!("callsheet approve {id} SLUG --hunks …"),
             ));
         }
-        Answer::All
-    } else if named.is_empty() || named.len() == tasks.len() {
-        Answer::Listed
-    } else {
-        let verdicts = named.into_iter().map(|slug| (slug, Verdict::Approve)).collect();
-        Answer::Each { verdicts, words: String::new() }
-    };
-    leave(&store, &found, Letter::Answer { gate: Some(gate), answer })
+        let part = part(setup, &asked.store, run, gate, arguments)?;
+        return leave(&asked.store, &asked.run, vec![(run, Letter::Part { gate: Some(gate.clone()), part })]);
+    }
+    let before_run = |open: &Open| matches!(open.gate.kind, GateKind::BeforeRun(_));
+    if arguments.all && !chosen.iter().any(|(open, _)| before_run(open)) {
+        return Err(Failure::usage(
+            format!("run {id} waits with changes or calls alone, which --all does not answer"),
+            format!("look: callsheet show {id}; then: callsheet approve {id}"),
+        ));
+    }
+    let letters = chosen.into_iter().filter(|(open, _)| !arguments.all || before_run(open)).map(|(open, named)| {
+        let answer = if arguments.all { Answer::All } else { verdict(&open.gate, named, "", Verdict::Approve) };
+        (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer })
+    });
+    leave(&asked.store, &asked.run, letters.collect())
 }
 
 /// The hunks to keep, as they are or as edited, if the change that waits has them. What can be told of them from the
@@ -90,16 +155,16 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
 fn part(
     setup: &Setup,
     store: &Arc<dyn Store>,
-    found: &RunSummary,
+    id: &RunId,
     gate: &Gate,
     arguments: &ApproveArgs,
 ) -> Result<PartAnswer, Failure> {
-    let look = format!("look: callsheet show {}", found.run);
-    let (run, _) = Session::view(store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    let look = format!("look: callsheet show {id}");
+    let (run, _) = Session::view(store, id).map_err(|fault| drive_failure(&fault, id))?;
     let view = gate_view(&**store, &setup.project, &run, gate).map_err(store_failure)?;
     let count = view.hunks.iter().map(|hunk| hunk.number).max().unwrap_or(0);
     if count == 0 {
-        return Err(Failure::usage(format!("run {} waits with no change that has hunks", found.run), look));
+        return Err(Failure::usage(format!("run {id} waits with no change that has hunks"), look));
     }
     let named = arguments.hunks.iter().flat_map(|hunks| hunks.0.iter().map(|(_, last)| *last));
     if let Some(number) = named.chain(arguments.edit.iter().map(|edit| edit.number)).find(|number| *number > count) {
@@ -146,29 +211,17 @@ fn edited(edits: &[EditArg]) -> Result<BTreeMap<u32, String>, Failure> {
 }
 
 pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure> {
-    let Open { store, run: found, gate, tasks } = open(setup, arguments.run.as_deref())?;
-    let named = chosen(&arguments.slugs, &tasks)?;
-    let words = arguments.because.clone().unwrap_or_default();
-    let answer = if named.is_empty() || named.len() == tasks.len() {
-        Answer::Deny { words }
-    } else {
-        let verdicts: BTreeMap<Slug, Verdict> = named.into_iter().map(|slug| (slug, Verdict::Deny)).collect();
-        Answer::Each { verdicts, words }
-    };
-    leave(&store, &found, Letter::Answer { gate: Some(gate), answer })
+    let asked = open(setup, arguments.run.as_deref())?;
+    let words = arguments.because.as_deref().unwrap_or_default();
+    let letters = asked.chosen(&arguments.slugs)?.into_iter().map(|(open, named)| {
+        let answer = verdict(&open.gate, named, words, Verdict::Deny);
+        (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer })
+    });
+    leave(&asked.store, &asked.run, letters.collect())
 }
 
 pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
     let store = setup.own_store()?;
-    let found = find_run(&store, arguments.run.as_deref(), |run| run.owner.is_some(), "running")?;
-    leave(&store, &found, Letter::Cancel)
-}
-
-fn leave(store: &Arc<dyn Store>, found: &RunSummary, letter: Letter) -> Result<Exit, Failure> {
-    store.post(&found.run, &letter).map_err(store_failure)?;
-    match &found.owner {
-        Some(owner) => eprintln!("told {} ({owner})", found.run),
-        None => eprintln!("noted for {}; go on with: callsheet resume {}", found.run, outer_of(&found.run)),
-    }
-    Ok(Exit::Complete)
+    let run = find_run(&store, arguments.run.as_deref(), |run| run.owner.is_some(), "running")?;
+    leave(&store, &run, vec![(&run.run, Letter::Cancel)])
 }

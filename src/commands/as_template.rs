@@ -1,22 +1,49 @@
 //! A run's list as a template (spec "Templates" 16): `plan --as template`, `show --as template`.
 
+use std::collections::VecDeque;
+
+use callsheet_core::record::Tree;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Step, TaskList};
-use callsheet_core::template::{is_template_name, sheet_template};
+use callsheet_core::template::{Printed, Template, is_template_name, print_templates, sheet_template};
 
 use crate::term::harmless;
 
-/// The list of a run as XML. What XML cannot say stands there as a comment, and is told on stderr.
+/// The list of a run as XML, or the templates that a template's run executes. What XML cannot say stands there as a
+/// comment, and is told on stderr.
 pub(super) fn template_of(run: &Run, name: &str) -> String {
-    let step = |slugs: &Vec<_>| Step {
-        tasks: slugs.iter().filter_map(|slug| run.task(slug)).map(|task| task.task.clone()).collect(),
+    let printed = match run.operators().tree() {
+        Some(tree) => print_templates(reached(tree)),
+        None => list_of(run, name),
     };
-    let steps = run.steps().iter().map(step).filter(|step| !step.tasks.is_empty()).collect();
-    let printed = sheet_template(name, &TaskList { goals: run.goals().clone(), steps });
     for lost in &printed.lost {
         eprintln!("{}", harmless(&format!("note: a template cannot say this: {lost}")));
     }
     printed.text
+}
+
+/// The template a run began with, then those that it calls. What stands beside them for subtasks was not asked for, and a
+/// skill stays a call of that skill.
+fn reached(tree: &Tree) -> Vec<&Template> {
+    let mut found: Vec<&Template> = Vec::new();
+    let mut open = VecDeque::from([tree.entry.as_str()]);
+    while let Some(template) = open.pop_front().map(|name| tree.templates.get(name)) {
+        let Some(template) = template.filter(|template| is_template_name(&template.name)) else { continue };
+        if found.iter().any(|known| known.name == template.name) {
+            continue;
+        }
+        found.push(template);
+        open.extend(template.body.walk().into_iter().filter_map(|node| node.template.as_deref()));
+    }
+    found
+}
+
+fn list_of(run: &Run, name: &str) -> Printed {
+    let step = |slugs: &Vec<_>| Step {
+        tasks: slugs.iter().filter_map(|slug| run.task(slug)).map(|task| task.task.clone()).collect(),
+    };
+    let steps = run.steps().iter().map(step).filter(|step| !step.tasks.is_empty()).collect();
+    sheet_template(name, &TaskList { goals: run.goals().clone(), steps })
 }
 
 /// A text as the name of a template: what may not stand in one becomes `_`.

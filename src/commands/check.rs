@@ -29,7 +29,7 @@ pub(super) fn sheet(
 ) -> Result<Exit, Failure> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let world = without_model(setup, front, store, &RunId::new("check"), settings)?;
-    let issues = check_sheet(&world, text, settings).list.issues;
+    let issues = check_sheet(&world, text, false, settings).list.issues;
     let file = file.display().to_string();
     for issue in &issues {
         let column = column(text, issue);

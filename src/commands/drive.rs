@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::Outcome;
-use callsheet_core::run::Run;
+use callsheet_core::record::{Outcome, Tree};
+use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
 use callsheet_core::view::{Summary, answer, problem_line};
 use callsheet_models::config::ProcessEnvironment;
-use callsheet_runtime::driver::{DriveFault, Session, World, changed_inside, drive_and_look};
+use callsheet_runtime::driver::{DriveFault, Session, World, changed_inside, drive_and_look, open_question};
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};
 use tokio_util::sync::CancellationToken;
 
@@ -18,6 +18,9 @@ use crate::models::{Choice, Models, NoModels, choose};
 use crate::setup::{Setup, store_failure};
 use crate::term::{self, JsonLines, LiveView, NobodyThere, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, world};
+
+use super::inside::asking_runs;
+use super::tree_needs::{ModelWish, model_wish};
 
 /// Lines of a failed script that are shown.
 const SCRIPT_LINES: usize = 10;
@@ -79,7 +82,8 @@ impl Front {
 }
 
 /// Chooses the model, says which and why, notes it in the settings, and puts the world together. A model that the
-/// settings name already stays, unless this command names another.
+/// settings name already stays, unless this command names another. `tree`: what a template's run executes, which may need
+/// no model.
 pub(super) async fn prepare(
     setup: &Setup,
     work: &WorkArgs,
@@ -87,9 +91,21 @@ pub(super) async fn prepare(
     store: Arc<dyn Store>,
     run: &RunId,
     settings: &mut Settings,
+    tree: Option<&Tree>,
 ) -> Result<Arc<World>, Failure> {
     let named = setup.config.values.get("model").is_some_and(|value| matches!(value.origin, Origin::Flag(_)));
+    let mut by_template = false;
+    match tree.map(model_wish) {
+        Some(ModelWish::Nothing) => return Ok(Arc::new(without_model(setup, front, store, run, settings)?)),
+        // Every task names a model of its own; none has to be found for them.
+        Some(ModelWish::Named(model)) if !setup.config.values.contains_key("model") => {
+            by_template = settings.model.is_none();
+            settings.model.get_or_insert(model);
+        }
+        _ => {}
+    }
     let choice = match settings.model.as_deref().filter(|_| !named) {
+        Some(model) if by_template => Choice { reason: "as the template says".to_owned(), ..Choice::recorded(model)? },
         Some(model) => Choice::recorded(model)?,
         None => choose(&setup.config, &setup.folders, &ProcessEnvironment, true).await?,
     };
@@ -207,7 +223,13 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
         Outcome::ApprovalRequired => eprintln!(
             "look: callsheet show {id}\nanswer: callsheet approve {id}, or callsheet deny {id} --because \"…\"\nthen: callsheet resume {id}"
         ),
-        Outcome::InputRequired => eprintln!("answer: callsheet resume {id} --answer \"…\""),
+        Outcome::InputRequired => {
+            let asking = asking_runs(&setup.store()?, id, run.clone(), Outcome::InputRequired)?;
+            if let Some((task, question)) = asking.first().and_then(|(_, asking)| open_question(asking)) {
+                eprintln!("{task} asks: {}", term::one_line(&question, 600));
+            }
+            eprintln!("answer: callsheet resume {id} --answer \"…\"");
+        }
         Outcome::Cancelled
         | Outcome::Unreachable
         | Outcome::LimitReached
@@ -219,8 +241,16 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
             eprintln!("ask again: callsheet resume {id}, or in other words: callsheet continue {id} \"…\"");
         }
         Outcome::Incomplete => {
-            let problems: Vec<&str> = run.all_problems().map(|problem| problem.task.task.slug.as_str()).collect();
-            eprintln!("do it again: callsheet retry {id} {}", problems.join(" "));
+            // What reads a dropped task does not come back.
+            let lost = |task: &TaskRun| {
+                let mut producers = task.producers().filter_map(|producer| run.task(producer));
+                producers.any(|producer| producer.state == State::Dropped)
+            };
+            let problems = run.all_problems().map(|problem| problem.task).filter(|task| !lost(task));
+            let problems: Vec<&str> = problems.map(|task| task.task.slug.as_str()).collect();
+            if !problems.is_empty() {
+                eprintln!("do it again: callsheet retry {id} {}", problems.join(" "));
+            }
         }
         _ => {}
     }

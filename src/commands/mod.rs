@@ -21,6 +21,8 @@ mod steer;
 mod template;
 mod template_new;
 mod template_run;
+mod template_values;
+mod tree_needs;
 mod trust;
 mod undo;
 

@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use callsheet_runtime::driver::{EntrySpec, Session, begin, plan_only};
+use callsheet_runtime::driver::{EntrySpec, Session, begin_in, plan_only};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, PlanArgs, PlanForm};
-use crate::setup::{Setup, config_failure, new_run_id};
+use crate::setup::{Setup, config_failure, new_run};
 
 use super::as_template::{template_name, template_of};
 use super::drive::{Front, drive_failure, listen_for_interrupt, prepare};
@@ -32,10 +32,10 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
     let front = Front::new(setup, &arguments.work);
     let runtime = super::runtime()?;
     let planned = runtime.block_on(async {
-        let id = new_run_id(&store, &prompt, SystemClock.now_ms())?;
-        let world = prepare(setup, &arguments.work, &front, Arc::clone(&store), &id, &mut settings).await?;
+        let (id, session) = new_run(&store, &prompt, SystemClock.now_ms())?;
+        let world = prepare(setup, &arguments.work, &front, Arc::clone(&store), &id, &mut settings, None).await?;
         settings.plan_only = true;
-        let session = begin(&world, &id, EntrySpec::Prompt(prompt.clone()), settings)
+        let session = begin_in(&world, session, EntrySpec::Prompt(prompt.clone()), settings)
             .map_err(|fault| drive_failure(&fault, &id))?;
         let stop = CancellationToken::new();
         listen_for_interrupt(stop.clone(), id.clone());

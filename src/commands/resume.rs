@@ -13,7 +13,7 @@ use callsheet_runtime::runfiles::RunFiles;
 use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
 use crate::setup::{Setup, config_failure, find_run, store_failure};
 
-use super::inside::asking_run;
+use super::inside::asking_runs;
 
 use super::drive::{Front, drive_failure, prepare, to_the_end};
 
@@ -33,8 +33,9 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
         return Ok(Exit::Complete);
     }
     if let Some(text) = &arguments.answer {
-        let (asking, _) = asking_run(&store, &found.run, run.clone(), Outcome::InputRequired)?;
-        store.post(&asking, &Letter::Reply { text: text.clone() }).map_err(store_failure)?;
+        let asking = asking_runs(&store, &found.run, run.clone(), Outcome::InputRequired)?;
+        let asking = asking.first().map_or(&found.run, |(asking, _)| asking);
+        store.post(asking, &Letter::Reply { text: text.clone() }).map_err(store_failure)?;
     }
     take_up(setup, &arguments.work, store, &found.run, run, TakeUp::Resume)
 }
@@ -64,10 +65,11 @@ pub(super) fn take_up(
         }
     }
     settings.plan_only &= how == TakeUp::Resume;
+    let tree = run.operators().tree().cloned();
     front.begin_with(run);
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let world = prepare(setup, work, &front, store, id, &mut settings).await?;
+        let world = prepare(setup, work, &front, store, id, &mut settings, tree.as_deref()).await?;
         let given = settings.clone();
         let session = reopen(&world, id, how, move |_| given).map_err(|fault| drive_failure(&fault, id))?;
         to_the_end(setup, &front, Arc::clone(&world), session, id).await

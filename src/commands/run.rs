@@ -2,11 +2,11 @@
 
 use std::io::Read;
 
-use callsheet_runtime::driver::{EntrySpec, begin};
+use callsheet_runtime::driver::{EntrySpec, begin_in};
 use callsheet_runtime::ports::{Clock, SystemClock};
 
 use crate::cli::{Exit, Failure, RunArgs, TemplateRunArgs};
-use crate::setup::{Setup, config_failure, new_run_id};
+use crate::setup::{Setup, config_failure, new_run};
 
 use super::drive::{Front, drive_failure, prepare, to_the_end};
 
@@ -68,9 +68,13 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     };
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let id = new_run_id(&store, &words, SystemClock.now_ms())?;
-        let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings).await?;
-        let session = begin(&world, &id, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
+        let (id, session) = new_run(&store, &words, SystemClock.now_ms())?;
+        let tree = match &entry {
+            EntrySpec::Template { tree, .. } => Some(&**tree),
+            _ => None,
+        };
+        let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings, tree).await?;
+        let session = begin_in(&world, session, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
         to_the_end(setup, &front, world, session, &id).await
     })
 }

@@ -7,8 +7,9 @@ use callsheet_core::reply::Phase;
 use callsheet_core::run::{CallRecord, Run, TaskRun};
 use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, RunId, Slug};
+use callsheet_core::template::TaskResult;
 use callsheet_core::view::{Summary, answer, call_words, problem_line, timeline};
-use callsheet_runtime::driver::{PromptRecord, Session, gate_view, open_gate, open_question, sheet_text};
+use callsheet_runtime::driver::{PromptRecord, Session, gate_view, open_gates, open_question, sheet_text};
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, Store};
 
 use crate::cli::{Exit, Failure, PlanForm, ShowArgs};
@@ -16,9 +17,10 @@ use crate::models::configured;
 use crate::setup::{Setup, find_run, store_failure};
 use crate::term::{duration, gate_text, harmless, hunk_to_edit, one_line, outcome_words, state_mark, thousands};
 
+use super::answer::{asked_about, several_changes};
 use super::as_template::{template_name, template_of};
 use super::drive::{drive_failure, run_folder};
-use super::inside::asking_run;
+use super::inside::asking_runs;
 
 pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
@@ -26,6 +28,8 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     let (run, facts) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
     let text = if arguments.events {
         return events(&facts);
+    } else if let Some(number) = arguments.hunk {
+        hunk(&waits(setup, &store, &found.run, &run)?, number, arguments.task.as_deref(), &found.run)?
     } else if let Some(slug) = &arguments.task {
         task_text(&store, &run, slug)?
     } else if let Some(number) = arguments.call {
@@ -34,8 +38,6 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         return super::print_json(&request(&store, call(&run, number)?)?).map(|()| Exit::Complete);
     } else if let Some(number) = arguments.prompt {
         prompt_text(&request(&store, call(&run, number)?)?)
-    } else if let Some(number) = arguments.hunk {
-        hunk(waits(setup, &store, &found.run, &run)?.as_ref(), number, &found.run)?
     } else if arguments.timeline {
         return bars(setup, &facts);
     } else if arguments.form == Some(PlanForm::Template) {
@@ -45,20 +47,32 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if setup.json {
         return super::print_json(&serde_json::json!({
             "run": found.run, "outcome": run.outcome(), "answer": answer(&run), "summary": Summary::of(&run),
+            "task_result": result_of_tree(&store, &run),
             "waits": waits(setup, &store, &found.run, &run)?,
         }))
         .map(|()| Exit::Complete);
     } else {
-        let gate = waits(setup, &store, &found.run, &run)?;
-        let (_, asking) = asking_run(&store, &found.run, run.clone(), Outcome::InputRequired)?;
-        run_text(&run, &found.run, gate.as_ref(), open_question(&asking))
+        let gates = waits(setup, &store, &found.run, &run)?;
+        let asking = asking_runs(&store, &found.run, run.clone(), Outcome::InputRequired)?;
+        let mut text = run_text(&run, &found.run, &gates, asking.first().and_then(|(_, asking)| open_question(asking)));
+        if let Some(result) = result_of_tree(&store, &run) {
+            text.push_str(&tree_text(&result));
+        }
+        text
     };
     super::print(&harmless(&text)).map(|()| Exit::Complete)
 }
 
 /// One hunk of the change that waits, as a person edits it (spec 11.4).
-fn hunk(waits: Option<&GateView>, number: u32, id: &RunId) -> Result<String, Failure> {
-    let hunk = waits.and_then(|view| view.hunks.iter().find(|hunk| hunk.number == number));
+fn hunk(waits: &[GateView], number: u32, task: Option<&str>, id: &RunId) -> Result<String, Failure> {
+    let changes: Vec<&GateView> = waits
+        .iter()
+        .filter(|view| !view.hunks.is_empty() && task.is_none_or(|slug| asked_about(&view.gate).any(|at| at == slug)))
+        .collect();
+    if let [_, _, ..] = changes.as_slice() {
+        return Err(several_changes(id, changes.iter().map(|view| &view.gate), "--task SLUG"));
+    }
+    let hunk = changes.first().and_then(|view| view.hunks.iter().find(|hunk| hunk.number == number));
     hunk.map(hunk_to_edit).ok_or_else(|| {
         Failure::usage(format!("run {id} waits with no hunk {number}"), format!("look: callsheet show {id}"))
     })
@@ -68,7 +82,7 @@ fn events(facts: &[Fact]) -> Result<Exit, Failure> {
     facts.iter().try_for_each(super::print_json).map(|()| Exit::Complete)
 }
 
-fn run_text(run: &Run, id: &RunId, waits: Option<&GateView>, question: Option<(Slug, String)>) -> String {
+fn run_text(run: &Run, id: &RunId, waits: &[GateView], question: Option<(Slug, String)>) -> String {
     let state = run.outcome().map_or("not finished", outcome_words);
     let mut text = format!("run {id}: {state}\nrequest: {}\n{}", one_line(run.prompt(), 300), models_text(run));
     if !run.goals().text.trim().is_empty() {
@@ -91,17 +105,7 @@ fn run_text(run: &Run, id: &RunId, waits: Option<&GateView>, question: Option<(S
     for paused in run.paused_calls() {
         text.push_str(&format!("{} waits in its run {}: {}\n", paused.task, paused.run, outcome_words(paused.outcome)));
     }
-    if let Some(view) = waits {
-        let gate = gate_name(&view.gate);
-        text.push_str(&format!("waits at {gate}; answer with callsheet approve {id} or callsheet deny {id}\n"));
-        if view.hunks.len() > 1 {
-            text.push_str(&format!("or keep a part of it, by number: callsheet approve {id} --hunks 1,3\n"));
-            text.push_str(&format!(
-                "or change one: callsheet show {id} --hunk 2 > FILE, edit it, callsheet approve {id} --edit 2=FILE\n"
-            ));
-        }
-        text.push_str(&gate_text(view, false));
-    }
+    text.push_str(&waits_text(waits, id));
     if let Some((task, question)) = question {
         let question = one_line(&question, 600);
         text.push_str(&format!("{task} asks: {question}\nanswer with callsheet resume {id} --answer \"…\"\n"));
@@ -116,6 +120,49 @@ fn run_text(run: &Run, id: &RunId, waits: Option<&GateView>, question: Option<(S
     let answer = answer(run);
     if !answer.is_empty() {
         text.push_str(&format!("\n{answer}\n"));
+    }
+    text
+}
+
+/// What each open gate asks and how it is answered.
+fn waits_text(waits: &[GateView], id: &RunId) -> String {
+    let mut text = String::new();
+    let changes = waits.iter().filter(|view| !view.hunks.is_empty()).count();
+    for view in waits {
+        let gate = gate_name(&view.gate);
+        let task = asked_about(&view.gate).next().filter(|_| waits.len() > 1);
+        let named = task.map(|slug| format!(" {slug}")).unwrap_or_default();
+        text.push_str(&format!(
+            "waits at {gate}; answer with callsheet approve {id}{named} or callsheet deny {id}{named}\n"
+        ));
+        if view.hunks.len() > 1 {
+            let of_task = if changes > 1 { named.as_str() } else { "" };
+            let shown = if of_task.is_empty() { String::new() } else { format!(" --task{of_task}") };
+            text.push_str(&format!("or keep a part of it, by number: callsheet approve {id}{of_task} --hunks 1,3\n"));
+            text.push_str(&format!(
+                "or change one: callsheet show {id}{shown} --hunk 2 > FILE, edit it, callsheet approve {id}{of_task} --edit 2=FILE\n"
+            ));
+        }
+        text.push_str(&gate_text(view, false));
+    }
+    if waits.len() > 1 {
+        text.push_str(&format!("answer all {} at once: callsheet approve {id} or callsheet deny {id}\n", waits.len()));
+    }
+    text
+}
+
+/// The result of a template's run.
+fn result_of_tree(store: &Arc<dyn Store>, run: &Run) -> Option<TaskResult> {
+    callsheet_core::evaluate::result_of_run(run, &|blob| store.blob(blob).ok())
+}
+
+fn tree_text(result: &TaskResult) -> String {
+    let mut text = String::new();
+    if let Some(error) = &result.error {
+        text.push_str(&format!("failed: {}\n", one_line(&error.message, 600)));
+    }
+    if !result.content.trim().is_empty() {
+        text.push_str(&format!("\n{}\n", result.content.trim_end()));
     }
     text
 }
@@ -151,19 +198,23 @@ fn gate_name(gate: &Gate) -> String {
     format!("gate {} ({kind})", gate.n)
 }
 
-/// What the open gate asks, of the run or of one inside it, from the record.
-fn waits(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result<Option<GateView>, Failure> {
-    let (_, run) = asking_run(store, id, run.clone(), Outcome::ApprovalRequired)?;
-    let Some(gate) = open_gate(&run) else { return Ok(None) };
-    let mut view = gate_view(&**store, &setup.project, &run, &gate).map_err(store_failure)?;
-    for writer in &mut view.writers {
-        let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
-        let wish = skill.and_then(|skill| skill.model.as_deref());
-        if let Some(model) = configured(&setup.config, Phase::Execute, wish, run.settings().model.as_deref()) {
-            writer.model = model;
+/// What the open gates ask, of the run and of those inside it, from the record.
+fn waits(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result<Vec<GateView>, Failure> {
+    let mut views = Vec::new();
+    for (_, run) in asking_runs(store, id, run.clone(), Outcome::ApprovalRequired)? {
+        for gate in open_gates(&run) {
+            let mut view = gate_view(&**store, &setup.project, &run, &gate).map_err(store_failure)?;
+            for writer in &mut view.writers {
+                let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
+                let wish = skill.and_then(|skill| skill.model.as_deref());
+                if let Some(model) = configured(&setup.config, Phase::Execute, wish, run.settings().model.as_deref()) {
+                    writer.model = model;
+                }
+            }
+            views.push(view);
         }
     }
-    Ok(Some(view))
+    Ok(views)
 }
 
 fn task_line(task: &TaskRun) -> String {

@@ -66,6 +66,11 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found,
         preview = with(&preview, Event::RunResumed { settings })
             .ok_or_else(|| Failure::internal(format!("run {id} cannot be taken up"), ""))?;
     }
+    let mut slugs: Vec<&String> = slugs.iter().collect();
+    if wish == Wish::Drop {
+        // Of a chain the last goes first: what reads a task that is dropped is blocked, and stays so.
+        slugs.sort_by_key(|slug| std::cmp::Reverse(run.step_of(&Slug::new((*slug).clone()))));
+    }
     for slug in slugs {
         let Some(task) = preview.task(&Slug::new(slug.clone())) else {
             let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();

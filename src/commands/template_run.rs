@@ -3,7 +3,7 @@
 use callsheet_core::record::Tree;
 use callsheet_core::skill::Catalog;
 use callsheet_core::template::{Automatic, Library, Severity, Template, choose_automatically};
-use callsheet_runtime::driver::{EntrySpec, begin};
+use callsheet_runtime::driver::{EntrySpec, begin_in};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use serde_json::Value;
 
@@ -11,9 +11,11 @@ use crate::cli::{Exit, Failure, TemplateRunArgs};
 use crate::library::{
     asks_for_subtasks, called_skills, empty_tree, load, reach, schemas, sources, take_all, take_matcher,
 };
-use crate::setup::{Setup, config_failure, new_run_id};
+use crate::setup::{Setup, config_failure, new_run};
 
 use super::drive::{Front, drive_failure, prepare, to_the_end};
+use super::template_values::{bind_text, check_names, take_value};
+use super::tree_needs::unseen;
 
 pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Exit, Failure> {
     let mut settings = setup.config.settings().map_err(config_failure)?;
@@ -23,13 +25,14 @@ pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Exit, Fa
         text => text.clone(),
     };
     let front = Front::new(setup, &arguments.work);
+    unseen(&tree).iter().for_each(|words| front.notice(&format!("note: {words}")));
     let store = setup.store()?;
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let id = new_run_id(&store, &tree.entry, SystemClock.now_ms())?;
-        let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings).await?;
+        let (id, session) = new_run(&store, &tree.entry, SystemClock.now_ms())?;
+        let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings, Some(&tree)).await?;
         let entry = EntrySpec::Template { tree: Box::new(tree), prompt };
-        let session = begin(&world, &id, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
+        let session = begin_in(&world, session, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
         to_the_end(setup, &front, world, session, &id).await
     })
 }
@@ -42,6 +45,8 @@ fn tree(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Tree, Failure> {
     for value in &arguments.values {
         take_value(&mut tree, value)?;
     }
+    check_names(&tree)?;
+    bind_text(&mut tree);
     Ok(tree)
 }
 
@@ -113,35 +118,4 @@ fn check_strictly(library: &Library, tree: &Tree, strict: bool) -> Result<(), Fa
         return Err(Failure::usage(found.join("\n"), "correct them, or leave --strict out"));
     }
     Ok(())
-}
-
-/// `k=v`, `k=@file`, `k:=json`; anything else is text for the task.
-fn take_value(tree: &mut Tree, given: &str) -> Result<(), Failure> {
-    let Some((key, value)) = given.split_once('=').filter(|(key, _)| is_name(key)) else {
-        let joint = if tree.text.is_empty() { "" } else { " " };
-        tree.text = format!("{}{joint}{given}", tree.text);
-        return Ok(());
-    };
-    let (key, value) = match key.strip_suffix(':') {
-        Some(key) => {
-            let parsed = serde_json::from_str::<Value>(value);
-            let parsed = parsed.map_err(|error| Failure::usage(format!("{key}: {error}"), "k:=JSON takes JSON"))?;
-            (key, parsed)
-        }
-        None => match value.strip_prefix('@') {
-            Some(path) => {
-                let text = std::fs::read_to_string(path);
-                let text = text.map_err(|error| Failure::usage(format!("{key}: {path}: {error}"), ""))?;
-                (key, Value::String(text))
-            }
-            None => (key, Value::String(value.to_owned())),
-        },
-    };
-    tree.variables.insert(key.to_owned(), value);
-    Ok(())
-}
-
-fn is_name(key: &str) -> bool {
-    let key = key.strip_suffix(':').unwrap_or(key);
-    callsheet_core::template::is_ident(key)
 }

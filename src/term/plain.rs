@@ -3,6 +3,7 @@
 use std::io::Write;
 use std::sync::Mutex;
 
+use callsheet_core::record::Event;
 use callsheet_core::run::{Run, State};
 use callsheet_runtime::ports::{Observer, Signal};
 
@@ -38,6 +39,11 @@ impl PlainLines {
 impl Observer for PlainLines {
     fn see(&self, signal: &Signal<'_>) {
         let lines = match signal {
+            // A plan that is made ends its run on purpose.
+            Signal::Fact { fact, run } if run.settings().plan_only && run.has_list() => {
+                let ends = matches!(fact.event, Event::CancelRequested | Event::RunConcluded { .. });
+                event_line(&fact.event).filter(|_| !ends).into_iter().collect()
+            }
             Signal::Fact { fact, run } => {
                 let mut lines: Vec<String> = event_line(&fact.event).into_iter().collect();
                 lines.extend(self.seen.lock().map(|mut seen| seen.changed_states(run)).unwrap_or_default());

@@ -131,6 +131,11 @@ fn sample(fixture: &Fixture) -> Sample {
             issues: String::new(),
             ..refinement()
         })),
+        "refinement after references were lost" => Sample::Refinement(Box::new(RefinementPrompt {
+            checked: "the file does not exist: \"src/net.rs\".\nName a file of the project.\n".to_owned(),
+            issues: String::new(),
+            ..refinement()
+        })),
         "execution" => Sample::Execution(execution(ExecutionKind::Plain)),
         "write" => Sample::Execution(execution(ExecutionKind::Write)),
         "handler" => Sample::Handler(Box::new(handler())),
@@ -221,6 +226,7 @@ fn refinement() -> RefinementPrompt {
         task_data:
             "- **Name** Find Code 1\n- **What is needed** Every place that counts retries.\n- **Skill** find_code"
                 .to_owned(),
+        checked: String::new(),
         issues: "Tool Calls (lines 4-6): there is no tool \"find_bread\". Use a tool listed. Allowed: search_text."
             .to_owned(),
     }

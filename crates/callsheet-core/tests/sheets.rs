@@ -4,8 +4,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::adopt::{Adoption, Former, adopt};
+use callsheet_core::reply::{ReadContext, read_sheet};
 use callsheet_core::sheet::fill::{NameChange, fill_names};
-use callsheet_core::sheet::{TaskForm, block, fence, render_list, render_task, slug_of};
+use callsheet_core::sheet::{TaskForm, block, fence, render_list, render_sheet, render_task, slug_of};
 use callsheet_core::spec::{Reference, SkillPolicy, Slug, Step, Target, Task, TaskList, ToolCall};
 
 fn task(name: &str, skill: Option<&str>) -> Task {
@@ -67,6 +68,18 @@ fn a_fence_cannot_be_closed_by_its_content() {
     assert_eq!(fence("text", "```\n~~~~~"), "~~~~~~text\n```\n~~~~~\n~~~~~~");
     assert_eq!(block("Manual", "docs/a.md", "markdown", "x"), "### Manual - docs/a.md\n\n```markdown\nx\n```\n");
     assert_eq!(block("", "a.md", "text", "x"), "### a.md\n\n```text\nx\n```\n");
+}
+
+/// A prompt from stdin ends in a line feed, and is not another one when the sheet is read back.
+///
+/// covers: 3.4
+#[test]
+fn a_prompt_that_ends_in_line_feeds_reads_back() {
+    for prompt in ["Do it", "Do it\n", "Do it\n\n", "Do it\n## Tasks\n"] {
+        let text = render_sheet(prompt, &list(vec![task("One", None)]), &[], &[]);
+        let reading = read_sheet(&text, &ReadContext::default());
+        assert_eq!(reading.value.prompt.as_deref(), Some(prompt), "{text}");
+    }
 }
 
 /// covers: 6.1, 6.2, 6.3, 6.4

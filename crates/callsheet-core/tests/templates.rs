@@ -183,9 +183,9 @@ fn caps_are_refused() {
     let deep = |levels: usize| format!("{}{}", "<a>".repeat(levels), "</a>".repeat(levels));
     let has = |text: &str| read_text("caps.xml", text).issues.iter().any(|(_, issue)| issue.code == Code::T003);
     assert!(!has(&deep(64)) && has(&deep(65)));
-    let wide = |count: usize| format!("<templates>{}</templates>", "<a/>".repeat(count));
-    assert!(!has(&wide(150)), "200 issues are not reached");
-    assert!(has(&wide(201)), "more than 200 issues");
+    let wide = |count: usize| format!("<templates>{}</templates>", "<call template=\"a\"/>".repeat(count));
+    assert!(!has(&wide(150)), "200 errors are not reached");
+    assert!(has(&wide(201)), "more than 200 errors");
     assert_eq!(read_text("caps.xml", &wide(201)).issues.len(), 201);
     let text = "<description/>".repeat(9_999);
     let elements = format!("<task type=\"atomic\" name=\"a\"><description>{text}</description></task>");
@@ -199,6 +199,21 @@ fn caps_are_refused() {
     assert!(!has(&value(65_536)) && has(&value(65_537)));
     let size = |bytes: usize| format!("<templates>{}</templates>", " ".repeat(bytes - 23));
     assert_eq!((size(1 << 20).len(), has(&size(1 << 20)), has(&size((1 << 20) + 1))), (1 << 20, false, true));
+}
+
+/// covers: C5. Warnings never make a file unavailable, however many they are.
+#[test]
+fn warnings_do_not_count_for_the_cap_of_errors() {
+    let task = "<task type=\"atomic\"><description>A</description></task>";
+    let text = format!(
+        "<task type=\"sequential\" name=\"a\"><description>A</description><steps>{}</steps></task>",
+        task.repeat(250)
+    );
+    let reading = read_text("many.xml", &text);
+    assert_eq!(reading.issues.len(), 250, "each has no instructions");
+    assert!(reading.issues.iter().all(|(_, issue)| issue.code == Code::T507));
+    let reading = read_text("more.xml", &format!("<templates>{}</templates>", "<a/>".repeat(3_000)));
+    assert_eq!(reading.issues.len(), 1_000, "of warnings the first are told");
 }
 
 /// covers: C6. Two runs give the same bytes; every position is 1-based.

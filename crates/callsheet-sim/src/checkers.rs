@@ -9,7 +9,7 @@ use callsheet_core::record::{
 };
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run, Stage, State};
-use callsheet_core::spec::{ApprovalMode, ExecRunId, RepeatClass, RunId, Settings, Slug, Task, ToolEffect};
+use callsheet_core::spec::{ApprovalMode, BlobId, ExecRunId, RepeatClass, RunId, Settings, Slug, Task, ToolEffect};
 
 /// More facts than any run of this world needs.
 const MOST_FACTS: usize = 4_000;
@@ -27,6 +27,8 @@ pub struct Witness {
     finished_tools: BTreeSet<(Slug, ExecRunId, String, u32)>,
     started_once: BTreeSet<(Slug, ExecRunId, String, u32)>,
     finished_runs: BTreeSet<(Slug, ExecRunId, u32)>,
+    /// What the references of a task held at its last check.
+    contents: BTreeMap<Slug, BTreeMap<String, BlobId>>,
     applied: BTreeSet<(Slug, u32)>,
     approved_tasks: BTreeSet<Slug>,
     approved_things: BTreeSet<GateKind>,
@@ -91,13 +93,15 @@ impl Witness {
                 self.resumed = true;
                 self.all_writers = false;
             }
-            Event::TaskRetried { .. } => {
+            Event::TaskRetried { task: retried } => {
                 self.resumed = true;
                 let ended = |slug: &Slug| self.states.get(slug).is_some_and(|state| state.is_problem());
                 let back: Vec<Slug> = run
                     .tasks()
-                    .filter(|task| !task.state.is_ended() && ended(&task.task.slug))
+                    // The one that is named may be blocked again at once.
+                    .filter(|task| !task.state.is_ended() || task.task.slug == *retried)
                     .map(|task| task.task.slug.clone())
+                    .filter(ended)
                     .collect();
                 back.iter().for_each(|slug| self.starts_anew(slug));
             }
@@ -109,6 +113,13 @@ impl Witness {
             Event::RunFinished { key, .. } => {
                 if let (Phase::Execute, Some(task), Some(exec)) = (key.phase, &key.task, &key.run) {
                     self.finished_runs.insert((task.clone(), exec.clone(), self.epoch(task)));
+                }
+            }
+            // Runs that read something else than is there now may be done again.
+            Event::ReferencesChecked { task, contents, .. } => {
+                let before = self.contents.insert(task.clone(), contents.clone());
+                if before.is_some_and(|before| before != *contents) {
+                    self.finished_runs.retain(|(of, ..)| of != task);
                 }
             }
             Event::ChangesRejected { task, run: exec, .. } => {

@@ -123,7 +123,7 @@ impl Trees {
             let faults =
                 [CallFault::ContextOverflow, CallFault::Timeout, CallFault::Configuration, CallFault::Communication];
             let fault = random.pick(&faults).cloned().unwrap_or(CallFault::Timeout);
-            return Event::CallFailed { key, fault, sends: 1, message: "it failed".to_owned() };
+            return Event::CallFailed { key, fault, sends: 1, message: "it failed".to_owned(), sizes: None };
         }
         let call = |name: &str| json!([{ "name": name, "id": "", "arguments": { "path": "a.txt" } }]);
         let reply = match roll {
@@ -143,7 +143,7 @@ impl Trees {
         let (prompt, reply) = (self.keep(b"{}".to_vec()), self.keep(reply.to_string().into_bytes()));
         let usage = Usage { input: 100, output: 10, cached: 0, cost_usd: Some(0.01) };
         let model = "test/model".to_owned();
-        Event::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends: 1, stop }
+        Event::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends: 1, stop, sizes: None }
     }
 
     /// Reads what it answered.

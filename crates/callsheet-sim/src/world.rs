@@ -9,6 +9,7 @@ use callsheet_core::record::{
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State};
+use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{
     ApprovalMode, BlobId, MergePolicy, Policy, Reference, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug,
     Target, Task, ToolCall, ToolEffect,
@@ -263,6 +264,13 @@ impl World {
         ToolCall { name: name.to_owned(), id: format!("{name}-{}", self.calls), arguments }
     }
 
+    /// What the references of a task hold: mostly what they held before.
+    fn contents(&mut self, run: &Run, task: &Slug) -> BTreeMap<String, BlobId> {
+        let references = run.task(task).map(|task| task.task.references.clone()).unwrap_or_default();
+        let links = references.iter().map(|reference| link_target(&reference.target));
+        links.map(|link| (link.clone(), blob(&format!("{link} {}", self.random.chance(10))))).collect()
+    }
+
     /// What comes of an effect; `None` if nobody is there to answer a gate or a question.
     pub fn perform(&mut self, run: &Run, effect: &Effect) -> Option<Event> {
         let absent = matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. }) && self.misbehaves(10);
@@ -279,7 +287,13 @@ impl World {
             Effect::ReadReply(asked) => self.read(run, asked),
             Effect::CheckReferences { task, n, stage } => {
                 let issues = if self.misbehaves(15) { vec![issue()] } else { Vec::new() };
-                Event::ReferencesChecked { task: task.clone(), n: *n, stage: *stage, issues }
+                Event::ReferencesChecked {
+                    task: task.clone(),
+                    n: *n,
+                    stage: *stage,
+                    issues,
+                    contents: self.contents(run, task),
+                }
             }
             Effect::RunTool { task, run: exec, call, .. } => {
                 let policy = run.policy(&call.name);
@@ -358,7 +372,7 @@ impl World {
                 CallFault::Cancelled,
             ];
             let fault = self.random.pick(&faults).cloned().unwrap_or(CallFault::Communication);
-            return Event::CallFailed { key, fault, sends: 3, message: "it failed".to_owned() };
+            return Event::CallFailed { key, fault, sends: 3, message: "it failed".to_owned(), sizes: None };
         }
         Event::ReplyReceived {
             key,
@@ -369,6 +383,7 @@ impl World {
             ms: 500,
             sends: 1,
             stop: StopReason::End,
+            sizes: None,
         }
     }
 

@@ -26,15 +26,20 @@ impl Evaluator<'_> {
             Kind::Sequential { steps, .. } => self.sequence_result(op, node, steps.len()),
             Kind::Parallel { on_error, .. } | Kind::Map { on_error, .. } => self.pool_result(op, *on_error),
             Kind::Reduce { .. } => self.reduce_result(op),
-            Kind::Cond { .. } => self.only_child(op),
-            Kind::Call { .. } => self.call_result(op, node),
+            // These are transparent: what is declared is declared by what they run.
+            Kind::Cond { .. } => {
+                let mut result = self.only_child(op);
+                self.warn_of_unknown(op, &mut result);
+                return self.closed(op, self.located(op, node, result));
+            }
+            Kind::Call { .. } => return self.closed(op, self.located(op, node, self.call_result(op, node))),
             Kind::DirectorEvaluatorLoop { .. } => return self.loop_part_failed(op, node),
             Kind::Phase(_) => return self.failed(op, lost()),
         };
-        self.closed(op, self.located(op, node, result))
+        self.closed(op, self.located(op, node, self.held(node, result)))
     }
 
-    fn located(&self, op: &TaskOp, node: &Node, mut result: TaskResult) -> TaskResult {
+    pub(super) fn located(&self, op: &TaskOp, node: &Node, mut result: TaskResult) -> TaskResult {
         if let Some(error) = result.error.take() {
             result.error = Some(Box::new(failure::located(*error, &node.origin, op.id.as_str())));
         }
@@ -201,6 +206,24 @@ impl Evaluator<'_> {
     fn only_child(&self, op: &TaskOp) -> TaskResult {
         let child = self.children(op).into_iter().find(|child| !child.place.is_nested());
         child.map(|child| (*self.result(child)).clone()).unwrap_or_default()
+    }
+
+    /// Names that the tests of a `cond` asked for and nothing binds: such a comparison is false (spec 8).
+    pub(super) fn warn_of_unknown(&self, op: &TaskOp, result: &mut TaskResult) {
+        let Some(Kind::Cond { cases, .. }) = self.node(op).map(|node| &node.kind) else { return };
+        let own = std::sync::Arc::new(self.scope(op)).inner(self.names(op).bound);
+        let mut unknown = Vec::new();
+        for case in cases {
+            let outcome = case.test.test.evaluate(&mut |path| own.value(path));
+            unknown.extend(outcome.unknown.iter().map(ToString::to_string));
+            if outcome.holds {
+                break;
+            }
+        }
+        unknown.dedup();
+        for name in unknown {
+            result.notes.warn("condition", format!("a test asks for {name}, which is not known"));
+        }
     }
 
     /// The body's result, checked by `returns` (spec 7.4).

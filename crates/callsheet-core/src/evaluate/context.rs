@@ -12,7 +12,7 @@ use crate::sheet::parse_target;
 use crate::spec::{Target, TokenCount};
 use crate::template::{
     AccumulationFormat, Environment, FileSource, InheritContext, Kind, Missing, Node, OutputFormat, SchemaChoice,
-    TaskResult, render, resolve_task,
+    TaskResult, render, resolve_task, resolve_text,
 };
 
 use super::Evaluator;
@@ -20,6 +20,9 @@ use super::Evaluator;
 /// Most bytes of an accumulated entry, and of all of them (spec 5).
 const ENTRY: usize = 32_768;
 const ENTRIES: usize = 262_144;
+
+/// The tool of writers.
+const WRITE_FILE: &str = "write_file";
 
 /// Something of a frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -135,6 +138,9 @@ pub struct HandlerTask {
     pub max_context_fraction: Option<f64>,
     /// Its reply is kept as it is.
     pub manual_xml: bool,
+    /// Its reply holds changes of files, in the form of a writer of a sheet.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub writes: bool,
 }
 
 impl HandlerTask {
@@ -184,7 +190,7 @@ impl Evaluator<'_> {
         let source = node.refs.as_ref().map(|refs| refs.source);
         let command = node.refs.as_ref().filter(|_| source == Some(FileSource::Command));
         let output = node.output.clone();
-        let judged = matches!(node.subtype.as_str(), "evaluator");
+        let judged = matches!(node.subtype.as_str(), "evaluator") || self.is_evaluator(op);
         Ok(HandlerTask {
             schema: output.as_ref().and_then(|output| self.declared_schema(output)),
             output,
@@ -192,7 +198,7 @@ impl Evaluator<'_> {
             instructions: text(&resolved.instructions),
             system: text(&resolved.system),
             expected_output: text(&resolved.expected_output),
-            criteria: if judged { text(&resolved.criteria) } else { String::new() },
+            criteria: if judged { self.criteria(op, text(&resolved.criteria)) } else { String::new() },
             inherited: frame.texts,
             earlier,
             dropped_entries,
@@ -216,7 +222,52 @@ impl Evaluator<'_> {
             warnings: self.lookup_warnings(op, node),
             max_context_fraction: node.limits.max_context_fraction,
             manual_xml: node.manual_xml,
+            writes: is_writing_skill(op, node),
         })
+    }
+
+    /// It is the evaluator of a loop, or all that a call in its place runs.
+    fn is_evaluator(&self, op: &TaskOp) -> bool {
+        match op.place {
+            Place::Evaluator { .. } => true,
+            Place::Body | Place::Branch { .. } => self.parent(op).is_some_and(|above| self.is_evaluator(above)),
+            _ => false,
+        }
+    }
+
+    /// How a result is judged: the evaluator's own words, those of the loop and those of its director (spec 2.3).
+    fn criteria(&self, op: &TaskOp, own: String) -> String {
+        let mut all = vec![own];
+        let mut above = self.run.operators().ancestry(op);
+        let part = above.find_map(|part| match part.place {
+            Place::Evaluator { iteration } => Some((self.parent(part)?, iteration)),
+            _ => None,
+        });
+        if let Some((of_loop, iteration)) = part {
+            let director = self.run.operators().child(of_loop, &Place::Director { iteration });
+            all.extend([Some(of_loop), director].into_iter().flatten().map(|op| self.own_criteria(op)));
+        }
+        let mut seen = Vec::new();
+        all.retain(|text| {
+            let text = text.trim().to_owned();
+            let new = !text.is_empty() && !seen.contains(&text);
+            seen.push(text);
+            new
+        });
+        all.join("\n\n")
+    }
+
+    /// The criteria of a task, or of what a call in its place runs.
+    fn own_criteria(&self, op: &TaskOp) -> String {
+        let Some(node) = self.node(op) else { return String::new() };
+        if is_transparent(node) {
+            let inner = self.children(op).into_iter().find(|child| !child.place.is_nested());
+            return inner.map(|inner| self.own_criteria(inner)).unwrap_or_default();
+        }
+        let own = std::sync::Arc::new(self.scope(op)).inner(self.names(op).bound);
+        resolve_text(&node.intent.criteria, &own, "criteria", &node.origin, op.id.as_str(), &mut Vec::new())
+            .as_str()
+            .to_owned()
     }
 
     /// Paths that the request for a subtask gives its body: they are an explicit request of their own.
@@ -371,6 +422,12 @@ struct Frame {
     files: Vec<String>,
     context: Vec<String>,
     related: Vec<FileMatch>,
+}
+
+/// A called skill whose only tool writes files: its replies hold the changes, as in a sheet (spec 16).
+pub(super) fn is_writing_skill(op: &TaskOp, node: &Node) -> bool {
+    op.template.starts_with("skill:")
+        && node.tools.as_ref().is_some_and(|tools| matches!(tools.as_slice(), [only] if only == WRITE_FILE))
 }
 
 fn is_transparent(node: &Node) -> bool {

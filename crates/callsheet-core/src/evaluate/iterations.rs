@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use crate::record::Step;
 use crate::run::{Place, TaskOp};
-use crate::template::{Bound, Details, Halt, Iteration, Kind, Node, ReturnStatus, TaskResult, Trust, Verdict, judged};
+use crate::template::{
+    Bound, Datum, Details, Halt, Iteration, Kind, Node, ReturnStatus, TaskResult, Trust, Verdict, judged,
+};
 
 use super::context::cut;
 use super::{Evaluator, failure};
@@ -66,12 +68,13 @@ impl Evaluator<'_> {
         let history: Vec<Value> = (1..iteration)
             .filter_map(|iteration| serde_json::to_value(self.iteration(above, iteration)?).ok())
             .collect();
-        let of_last = evaluation.as_deref().map(Self::json).unwrap_or_default();
+        let last =
+            Bound { datum: Datum::Evaluation(evaluation.as_deref().map(judged_json).unwrap_or_default()), trust };
         vec![
             ("evaluation_feedback".to_owned(), Bound::json(feedback, trust)),
             ("next_input".to_owned(), Bound::json(next_input, trust)),
             ("previous_results".to_owned(), Bound::json(history, trust)),
-            ("last_evaluation".to_owned(), Bound::json(of_last, trust)),
+            ("last_evaluation".to_owned(), last),
         ]
     }
 
@@ -137,18 +140,18 @@ impl Evaluator<'_> {
             return self.loop_failed(op, node, "aborted", &warnings, error);
         }
         if success {
-            return self.loop_complete(op, "success", true, &warnings);
+            return self.loop_complete(op, node, "success", true, &warnings);
         }
         if let Some(condition) = condition {
             let (holds, unknown) = self.condition(op, &condition.test, &evaluation);
             warnings.extend(unknown.iter().map(|name| format!("the condition asks for {name}, which is not known")));
             if holds {
-                return self.loop_complete(op, "condition", false, &warnings);
+                return self.loop_complete(op, node, "condition", false, &warnings);
             }
         }
         if iteration >= *max_iterations {
             if *on_exhausted_accept {
-                return self.loop_complete(op, "max_iterations", false, &warnings);
+                return self.loop_complete(op, node, "max_iterations", false, &warnings);
             }
             let words = format!("no success after {iteration} iterations");
             let error = |details| failure::halted(Halt::IterationsExhausted, words.as_str(), details);
@@ -172,13 +175,8 @@ impl Evaluator<'_> {
         names.extend(self.for_director(op, iteration));
         names.extend(self.directors_names(op, iteration));
         names.extend(self.scripts_names(op, iteration));
-        let mut value = Self::json(evaluation);
-        let (success, _, _) = judged(evaluation);
-        if let Value::Object(object) = &mut value {
-            object.insert("success".to_owned(), Value::Bool(success));
-            object.insert("feedback".to_owned(), Value::from(advice(evaluation).0));
-        }
-        names.push(("evaluation".to_owned(), Bound::json(value, Trust::Model)));
+        let evaluation = Bound { datum: Datum::Evaluation(judged_json(evaluation)), trust: Trust::Model };
+        names.push(("evaluation".to_owned(), evaluation));
         let own = std::sync::Arc::new(self.scope(op).inner(self.names(op).bound));
         let inner = own.inner(names);
         let outcome = test.evaluate(&mut |path| inner.value(path));
@@ -217,8 +215,9 @@ impl Evaluator<'_> {
         result
     }
 
-    fn loop_complete(&self, op: &TaskOp, why: &str, success: bool, warnings: &[String]) -> Step {
-        self.closed(op, self.loop_result(op, why, success, warnings))
+    fn loop_complete(&self, op: &TaskOp, node: &Node, why: &str, success: bool, warnings: &[String]) -> Step {
+        let result = self.held(node, self.loop_result(op, why, success, warnings));
+        self.closed(op, self.located(op, node, result))
     }
 
     fn loop_failed(
@@ -271,6 +270,17 @@ enum Part {
     Director,
     Script,
     Evaluator,
+}
+
+/// An evaluation as JSON, with its success and feedback in its notes (spec 6).
+fn judged_json(evaluation: &TaskResult) -> Value {
+    let mut evaluation = evaluation.clone();
+    let (success, _, _) = judged(&evaluation);
+    let (feedback, _) = advice(&evaluation);
+    let noted = &mut evaluation.notes.other;
+    noted.insert("success".to_owned(), Value::Bool(success));
+    noted.insert("feedback".to_owned(), Value::from(feedback));
+    Evaluator::json(&evaluation)
 }
 
 /// Feedback and next input of an evaluation, from its notes, its value or its verdict.

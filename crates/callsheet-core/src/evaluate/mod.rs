@@ -59,7 +59,14 @@ pub struct Evaluation {
 pub fn evaluate(run: &Run, task: &Slug, moment: Moment, values: Values<'_>) -> Result<Evaluation, String> {
     let tree = run.operators().tree().ok_or("the run has no task tree")?;
     let op = run.operators().get(task).ok_or_else(|| format!("there is no task {task}"))?;
-    let evaluator = Evaluator { run, tree, values, kept: RefCell::default(), known: RefCell::default() };
+    let evaluator = Evaluator {
+        run,
+        tree,
+        values,
+        kept: RefCell::default(),
+        known: RefCell::default(),
+        timeless: RefCell::default(),
+    };
     let step = match moment {
         Moment::Open if op.place.is_subtask() => evaluator.open_subtask(op),
         Moment::Close if op.place.is_subtask() => evaluator.close_subtask(op),
@@ -85,6 +92,7 @@ struct Evaluator<'a> {
     /// Contents of new blobs.
     kept: RefCell<Vec<Vec<u8>>>,
     known: RefCell<BTreeMap<BlobId, Arc<TaskResult>>>,
+    timeless: RefCell<BTreeMap<BlobId, Arc<TaskResult>>>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -119,6 +127,23 @@ impl<'a> Evaluator<'a> {
         }
         let result = Arc::new(self.value::<TaskResult>(&closed.result).unwrap_or_default());
         self.known.borrow_mut().insert(closed.result.clone(), Arc::clone(&result));
+        result
+    }
+
+    /// The same without its times: names are filled into prompts, and those of equal runs are equal.
+    fn timeless(&self, op: &TaskOp) -> Arc<TaskResult> {
+        let result = self.result(op);
+        let Some(closed) = &op.closed else { return result };
+        if let Some(known) = self.timeless.borrow().get(&closed.result) {
+            return Arc::clone(known);
+        }
+        let mut result = (*result).clone();
+        result.notes.metrics.forget_times();
+        if let Some(error) = &mut result.error {
+            error.metrics.forget_times();
+        }
+        let result = Arc::new(result);
+        self.timeless.borrow_mut().insert(closed.result.clone(), Arc::clone(&result));
         result
     }
 

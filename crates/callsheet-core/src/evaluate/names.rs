@@ -40,7 +40,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn bound(&self, op: &TaskOp) -> Bound {
-        Bound::result(self.result(op), self.trust(op))
+        Bound::result(self.timeless(op), self.trust(op))
     }
 
     /// The environment of a task, its own inputs left out.
@@ -52,7 +52,9 @@ impl Evaluator<'_> {
             Some(above) if op.place == Place::Split => Arc::new(self.failed_task(above)),
             Some(above) => {
                 let own = Arc::new(self.scope(above).inner(self.names(above).bound));
-                Arc::new(own.inner(self.binds(above, &op.place)))
+                let mut names = self.binds(above, &op.place);
+                add_outer_steps(&mut names, &own);
+                Arc::new(own.inner(names))
             }
         };
         Arc::new(around.inner(self.given(op)))
@@ -143,12 +145,12 @@ impl Evaluator<'_> {
             .collect();
         let trust = steps.iter().map(|step| self.trust(step)).max().unwrap_or_default();
         let results: Vec<Bound> = steps.iter().map(|step| self.bound(step)).collect();
-        let ids = steps.iter().zip(&results).filter_map(|(step, bound)| {
-            let id = self.node(step)?.id.clone()?;
-            Some((id, bound.clone()))
-        });
+        let mut ids = BTreeMap::new();
+        for step in &steps {
+            self.add_ids(step, &mut ids);
+        }
         let mut names = vec![
-            ("steps".to_owned(), Bound { datum: Datum::Map(ids.collect()), trust }),
+            ("steps".to_owned(), Bound { datum: Datum::Map(ids), trust }),
             ("step_results".to_owned(), Bound { datum: Datum::List(results.clone()), trust }),
         ];
         if let Some(last) = results.last() {
@@ -156,6 +158,19 @@ impl Evaluator<'_> {
             names.push(("output".to_owned(), last.clone()));
         }
         names
+    }
+
+    /// A step by its id, and after a `parallel` each of its children by theirs (spec 8).
+    fn add_ids(&self, step: &TaskOp, ids: &mut BTreeMap<String, Bound>) {
+        let Some(node) = self.node(step) else { return };
+        if matches!(node.kind, Kind::Parallel { .. }) {
+            let children = self.children(step).into_iter();
+            let ended = children.filter(|child| matches!(child.place, Place::Child { .. }) && child.closed.is_some());
+            ended.for_each(|child| self.add_ids(child, ids));
+        }
+        if let Some(id) = &node.id {
+            ids.insert(id.clone(), self.bound(step));
+        }
     }
 
     pub(super) fn element(&self, above: &TaskOp, index: u32) -> Option<(String, Bound)> {
@@ -212,12 +227,27 @@ impl Evaluator<'_> {
     }
 }
 
+/// Steps of an inner sequence come beside those of the outer ones; an equal id hides the outer step (spec 4).
+fn add_outer_steps(names: &mut [(String, Bound)], around: &Environment) {
+    let Some(outer) = around.name("steps") else { return };
+    let Some((_, inner)) = names.iter_mut().find(|(name, _)| name == "steps") else { return };
+    if let (Datum::Map(outer), Datum::Map(inner_steps)) = (&outer.datum, &mut inner.datum) {
+        for (id, bound) in outer {
+            inner_steps.entry(id.clone()).or_insert_with(|| bound.clone());
+            inner.trust = inner.trust.max(bound.trust);
+        }
+    }
+}
+
 /// What a model is told is the same whenever it is told (spec 5): how long something took is for people.
 fn forget_times(value: &mut Value) {
     match value {
         Value::Object(map) => {
             if map.contains_key("turns") && map.contains_key("depth") {
                 map.remove("wall");
+                if let Some(Value::Object(turns)) = map.get_mut("turns") {
+                    turns.remove("last_turn_at");
+                }
             }
             // What a model wrote is its own.
             map.iter_mut().filter(|(key, _)| *key != "parsed_content").for_each(|(_, value)| forget_times(value));

@@ -6,12 +6,12 @@ use crate::record::{HandlerPlan, Opened, Plan, Step};
 use crate::run::{Place, TaskOp, Work};
 use crate::spec::{SkillLimits, SkillMode, SkillPolicy, Task};
 use crate::template::{
-    Bound, Details, Environment, Evaluated, Halt, InputFaultDetails, InputSource, Kind, Missing, Node, Reason,
-    ReturnStatus, TaskError, TaskResult, Trust, argument_value, bind_call, bind_inputs, missing_before_run,
-    names_its_provider, type_word,
+    ArgumentValue, Bound, Datum, Details, Environment, Evaluated, Halt, InputFaultDetails, InputSource, Kind, Missing,
+    Node, Reason, ReturnStatus, TaskError, TaskResult, Trust, argument_value, bind_call, bind_inputs,
+    missing_before_run, names_its_provider, resolve_task, type_word,
 };
 
-use super::process::{SCRIPT, SCRIPT_READ};
+use super::process::{SCRIPT, SCRIPT_READ, unbound};
 use super::{Evaluator, Names, failure};
 
 /// Longest title of a task for a person, in characters.
@@ -35,6 +35,7 @@ impl Evaluator<'_> {
             Err(Stop::Seeks(step)) => *step,
             Err(Stop::Skipped) => {
                 let mut result = TaskResult::default();
+                self.warn_of_unknown(op, &mut result);
                 result.notes.other.insert("skipped".to_owned(), Value::Bool(true));
                 self.closed(op, result)
             }
@@ -55,8 +56,11 @@ impl Evaluator<'_> {
     }
 
     fn open_node(&self, op: &TaskOp, node: &Node) -> Result<Opened, Stop> {
-        if op.place == Place::Top {
+        if op.place == Place::Top || self.is_before_top() {
             self.check_whole_run()?;
+        }
+        if op.place.is_nested() {
+            self.check_around(op)?;
         }
         let scope = self.scope(op);
         let mut names = Names { bound: self.inputs(op, node, &scope)?.into_iter().collect(), items: Vec::new() };
@@ -104,6 +108,45 @@ impl Evaluator<'_> {
         Ok(self.opened(op, plan, Some(&names)))
     }
 
+    /// What is nested in the inputs of the top task runs before that is opened.
+    fn is_before_top(&self) -> bool {
+        self.run.operators().top().is_some_and(|top| top.opened.is_none())
+    }
+
+    /// Values that the task around a nested element lacks: no call is made for one that cannot begin (spec 4). What the
+    /// nested elements give is taken as known.
+    fn check_around(&self, op: &TaskOp) -> Result<(), Box<TaskError>> {
+        let Some((above, node)) = self.parent(op).and_then(|above| Some((above, self.node(above)?))) else {
+            return Ok(());
+        };
+        let scope = self.scope(above);
+        let given = |_: &str| Some((Value::Null, Trust::Author));
+        let mut missing = Vec::new();
+        let names = bind_inputs(node, &scope, above.id.as_str(), &given).unwrap_or_else(|names| {
+            missing = names;
+            Vec::new()
+        });
+        let own = scope.inner(names);
+        let lacks = match &node.kind {
+            Kind::Atomic => resolve_task(node, &own, above.id.as_str()).err().unwrap_or_default(),
+            Kind::Map { items, .. } | Kind::Reduce { items: Some(items), .. } => {
+                let known = own.find(&items.path).is_some();
+                if known { Vec::new() } else { vec![unbound(items, "items", &node.origin, above.id.as_str())] }
+            }
+            Kind::Call { arguments } => {
+                let plain = arguments.iter().filter(|one| !matches!(one.value, ArgumentValue::Operator(_)));
+                plain.filter_map(|one| argument_value(one, &scope, above.id.as_str(), None).err()).flatten().collect()
+            }
+            _ => Vec::new(),
+        };
+        // An input that is bound late, or was told of already, may hold anything.
+        let nested = |input: &crate::template::Input| matches!(input.source, InputSource::Operator(_));
+        let open = |input: &crate::template::Input| nested(input) || own.own().get(&input.name).is_none();
+        let is_open = |name: &str| node.inputs.iter().any(|input| input.name == name && open(input));
+        missing.extend(lacks.into_iter().filter(|one| !is_open(root_of(&one.name))));
+        if missing.is_empty() { Ok(()) } else { Err(input_fault(missing)) }
+    }
+
     /// Names that nothing in the whole run can bind, before its first model call (spec 4).
     fn check_whole_run(&self) -> Result<(), Box<TaskError>> {
         let Some(template) = self.template(&self.tree.entry) else {
@@ -147,19 +190,23 @@ impl Evaluator<'_> {
             Box::new(fault.into_error())
         };
         let Some(bound) = own.find(&items.path) else {
-            let place = items.at.place;
-            let (name, field) = (items.path.to_string(), "items".to_owned());
-            let file = node.origin.file.clone();
-            let (line, column) = (place.line, place.column);
-            return Err(input_fault(vec![Missing { name, field, task: String::new(), file, line, column }]));
+            return Err(input_fault(vec![unbound(items, "items", &node.origin, "")]));
         };
         let value = bound.value();
         let Some(list) = value.as_array() else { return Err(refuse(type_word(&value))) };
+        // Of results each stays one: its fields are found by result paths (spec 4).
+        let results = match &bound.datum {
+            Datum::List(results) => results.as_slice(),
+            _ => &[],
+        };
         let most = node.limits.max_items.unwrap_or(self.run.settings().limits.max_items);
         if list.len() > usize::try_from(most).unwrap_or(usize::MAX) {
             return Err(refuse(&format!("a list of {} elements, more than {most}", list.len())));
         }
-        let element = |(index, value): (usize, &Value)| (index.to_string(), Bound::json(value.clone(), bound.trust));
+        let element = |(index, value): (usize, &Value)| {
+            let json = || Bound::json(value.clone(), bound.trust);
+            (index.to_string(), results.get(index).cloned().unwrap_or_else(json))
+        };
         Ok(list.iter().enumerate().map(element).collect())
     }
 
@@ -240,16 +287,18 @@ impl Evaluator<'_> {
         });
         let title = one_line(&task.description, TITLE);
         let reserve = task.tokens().saturating_add(u64::from(REPLY_TOKENS));
-        let policy = self.handler_policy(node, writer.clone());
+        let policy = self.handler_policy(op, node, writer.clone());
         Ok(Plan::Handler(Box::new(HandlerPlan { title, task: self.keep(&task), policy, writer, reserve })))
     }
 
-    fn handler_policy(&self, node: &Node, writer: Option<String>) -> SkillPolicy {
+    fn handler_policy(&self, op: &TaskOp, node: &Node, writer: Option<String>) -> SkillPolicy {
         let limits = &node.limits;
         let defaults = crate::spec::Limits::of_templates();
         let mut models = node.models.iter().flat_map(|model| models_of(model, &node.providers));
+        let writes = super::context::is_writing_skill(op, node);
         SkillPolicy {
-            tools: self.offered_tools(node),
+            tools: if writes { Vec::new() } else { self.offered_tools(node) },
+            writes_files: writes,
             model: models.next(),
             fallbacks: models.collect(),
             mode: SkillMode::Handler,
@@ -334,6 +383,11 @@ pub(super) fn input_fault(missing: Vec<Missing>) -> Box<TaskError> {
 pub(super) fn failed(result: &TaskResult) -> Option<Box<TaskError>> {
     let failed = result.status == ReturnStatus::Failed;
     failed.then(|| result.error.clone().unwrap_or_else(|| unexpected("it failed without an error")))
+}
+
+/// The variable that a path begins with.
+fn root_of(path: &str) -> &str {
+    path.split(['.', '[']).next().unwrap_or_default()
 }
 
 fn items_plan(names: &Names) -> Plan {

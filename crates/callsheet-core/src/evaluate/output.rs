@@ -5,8 +5,8 @@ use serde::Deserialize;
 use crate::record::StopReason;
 use crate::run::{State, TaskOp, TaskRun};
 use crate::template::{
-    DataSource, DataSourceKind, Details, Node, Reason, Resource, ReturnStatus, TaskError, TaskResult, read_output,
-    read_reply,
+    DataSource, DataSourceKind, Details, Kind, Node, OutputType, Reason, Resource, ReturnStatus, TaskError, TaskResult,
+    hold_value, read_output, read_reply,
 };
 
 use super::{Evaluator, failure};
@@ -30,10 +30,16 @@ impl Evaluator<'_> {
             let text = task.result.as_ref().and_then(|result| result.document.as_ref()).map(|blob| self.text(blob));
             let text = text.unwrap_or_default();
             if last.is_some_and(|call| call.stop == StopReason::Length) {
-                let most = f64::from(u32::try_from(text.len()).unwrap_or(u32::MAX));
-                let error = failure::exhausted(Resource::Output, most, most, "the reply was cut at its length limit");
+                let number = |bytes: u64| f64::from(u32::try_from(bytes).unwrap_or(u32::MAX));
+                let used = u64::try_from(text.len()).unwrap_or(u64::MAX);
+                // A provider may cut sooner than our own limit.
+                let limit = Some(task.sizes.reply_limit).filter(|limit| *limit > 0).unwrap_or(used);
+                let words = "the reply was cut at its length limit";
+                let error = failure::exhausted(Resource::Output, number(used), number(limit), words);
                 let error = failure::with_content(error, &text);
                 TaskResult { content: text, ..failed(error) }
+            } else if task.skill.as_ref().is_some_and(|skill| skill.writes_files) {
+                written(task.result.as_ref().map_or("", |result| &result.summary), &text)
             } else {
                 self.read(node, &text)
             }
@@ -87,15 +93,26 @@ impl Evaluator<'_> {
         let output = read_output(&result.content, node.output.as_ref(), &|name| self.schema(name));
         result.notes.parse_error = output.parse_error;
         result.parsed_content = output.parsed.or(reading.parsed);
-        if let Some(details) = output.failure {
-            let message = match (&details.expected_type, &details.actual_type) {
-                (Some(expected), Some(actual)) => format!("the output is {actual}, declared is {expected}"),
-                _ => "the output is not what was declared".to_owned(),
-            };
-            let error = failure::failure(Reason::OutputFormatFailure, message, *details);
-            result.error = Some(Box::new(failure::with_content(error, &result.content)));
-            result.status = ReturnStatus::Failed;
+        refuse(&mut result, output.failure);
+        result
+    }
+
+    /// Holds the result of a script, or of an operator with children, to what its task declares (spec 7). What a script
+    /// printed is read like a reply; what came back from below has been read there.
+    pub(super) fn held(&self, node: &Node, mut result: TaskResult) -> TaskResult {
+        let declared = node.output.as_ref().filter(|output| output.form == OutputType::Json);
+        let prints = matches!(node.kind, Kind::Script { .. });
+        if result.status != ReturnStatus::Complete || !(prints || declared.is_some()) {
+            return result;
         }
+        let schema = |name: &str| self.schema(name);
+        let output = match result.parsed_content.take() {
+            Some(value) => hold_value(value, &result.content, declared, &schema),
+            None => read_output(&result.content, declared, &schema),
+        };
+        result.notes.parse_error = output.parse_error;
+        result.parsed_content = output.parsed;
+        refuse(&mut result, output.failure);
         result
     }
 
@@ -147,9 +164,38 @@ impl Evaluator<'_> {
             return;
         }
         let earlier = op.attempts.iter().filter_map(|id| self.value::<TaskResult>(id));
-        let earlier = earlier.map(|result| serde_json::to_value(&result.error).unwrap_or_default()).collect();
+        let earlier = earlier.map(|mut result| {
+            // Each knows of those before it, which stand here already.
+            if let Some(crate::template::ErrorKind::TaskFailure { details: Some(details), .. }) =
+                result.error.as_mut().map(|error| &mut error.kind)
+            {
+                details.recovery_attempts = None;
+            }
+            serde_json::to_value(&result.error).unwrap_or_default()
+        });
+        let earlier = earlier.collect();
         details.get_or_insert_default().recovery_attempts = Some(earlier);
     }
+}
+
+/// The result of a writer: what it says it changed, with what a person refused of it, and its document.
+fn written(summary: &str, document: &str) -> TaskResult {
+    let parts = [summary.trim(), document.trim()].into_iter().filter(|part| !part.is_empty());
+    let mut result = TaskResult::complete(parts.collect::<Vec<_>>().join("\n\n"));
+    result.notes.summary = Some(summary.trim().to_owned()).filter(|summary| !summary.is_empty());
+    result
+}
+
+/// A content that is not what was declared fails its task (spec 7).
+fn refuse(result: &mut TaskResult, failure: Option<Box<Details>>) {
+    let Some(details) = failure else { return };
+    let message = match (&details.expected_type, &details.actual_type) {
+        (Some(expected), Some(actual)) => format!("the output is {actual}, declared is {expected}"),
+        _ => "the output is not what was declared".to_owned(),
+    };
+    let error = failure::failure(Reason::OutputFormatFailure, message, *details);
+    result.error = Some(Box::new(failure::with_content(error, &result.content)));
+    result.status = ReturnStatus::Failed;
 }
 
 /// The section at the end that the base prompt asks for: what stands before it, and its text (spec 6).

@@ -209,7 +209,7 @@ fn content(bound: &Bound) -> serde_json::Value {
     }
 }
 
-fn unbound(from: &crate::template::PathUse, field: &str, origin: &Origin, task: &str) -> Missing {
+pub(super) fn unbound(from: &crate::template::PathUse, field: &str, origin: &Origin, task: &str) -> Missing {
     Missing {
         name: from.path.to_string(),
         field: field.to_owned(),

@@ -43,9 +43,10 @@ impl Evaluator<'_> {
             _ => false,
         };
         let switched_off = node.manual_xml || node.disable_reparsing || !node.recovery.reparse;
-        let matching = node.subtype == "associative_matching";
+        // The parts of a change have no tool to write with.
+        let whole = node.subtype == "associative_matching" || super::context::is_writing_skill(op, node);
         let above = self.run.operators().ancestry(op).filter(|above| above.place == Place::Regrown).count();
-        fits && !switched_off && !matching && above < DEEP && !self.run.is_spent(op) && self.calls_left(op) >= CALLS
+        fits && !switched_off && !whole && above < DEEP && !self.run.is_spent(op) && self.calls_left(op) >= CALLS
     }
 
     /// Model calls that the task may still make.

@@ -25,14 +25,20 @@ impl Evaluator<'_> {
         metrics.wall.ms = op.clock.spent_ms(self.run.now_ms());
         let Some(task) = self.leaf(op) else { return metrics };
         metrics.wall.ms = task.clock.spent_ms(self.run.now_ms());
+        // A leaf has a time of its own, by default that of the run's settings.
+        let seconds = task.skill.as_ref().and_then(|skill| skill.limits.timeout_seconds);
+        let seconds = seconds.unwrap_or(self.run.settings().limits.timeout_seconds);
+        metrics.wall.limit_ms = Some(u64::from(seconds).saturating_mul(1_000));
         metrics.output.limit = limits.max_output_bytes.or(Some(self.run.settings().limits.max_output_bytes));
         if task.is_handler() {
             let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
             metrics.turns.used = self.assistant_turns(task);
             metrics.turns.limit = own;
+            metrics.turns.last_turn_at = task.last_turn_at;
+            metrics.context.limit = Some(task.sizes.prompt_limit).filter(|limit| *limit > 0);
             let calls = || self.run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug));
-            metrics.context.peak_usage = calls().map(|call| call.usage.input).max().unwrap_or(0);
-            metrics.context.used = calls().next_back().map_or(0, |call| call.usage.input);
+            metrics.context.peak_usage = calls().map(|call| call.usage.input).max().unwrap_or(task.sizes.prompt);
+            metrics.context.used = calls().next_back().map_or(task.sizes.prompt, |call| call.usage.input);
             metrics.output.bytes = calls().map(|call| self.said_bytes(&call.reply)).max().unwrap_or(0);
         }
         metrics
@@ -74,8 +80,8 @@ impl Evaluator<'_> {
             }
             Cause::Limit(limit) | Cause::AboveLimit(limit) => self.spent_error(op, limit, &found.reason),
             Cause::Overflow => {
-                let window = self.metrics(op).context.used;
-                failure::exhausted(Resource::Context, number(window), number(window), found.reason.as_str())
+                let (used, limit) = (number(task.sizes.prompt), number(task.sizes.prompt_limit));
+                failure::exhausted(Resource::Context, used, limit, found.reason.as_str())
             }
             Cause::Configuration => {
                 failure::failure(Reason::ConfigurationError, found.reason.as_str(), Details::default())
@@ -90,20 +96,26 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The budget that is spent, of the task or of the nearest one above.
+    /// The budget that is spent, of the task or of the nearest one above that has spent its own.
     fn spent_error(&self, op: &TaskOp, limit: Limit, reason: &str) -> TaskError {
+        let spent = |resource, used: f64, most: f64| (used >= most).then_some((resource, used, most));
         let owner = self.run.operators().ancestry(op).find_map(|above| {
             let limits = &self.node(above)?.limits;
             match limit {
-                Limit::TaskCalls => Some((Resource::Calls, f64::from(above.spent.calls), f64::from(limits.max_calls?))),
-                Limit::TaskTokens => Some((Resource::Tokens, number(above.spent.tokens()), number(limits.max_tokens?))),
-                Limit::MaxCost => Some((Resource::Cost, above.spent.cost_usd, limits.max_cost_usd?)),
+                Limit::TaskCalls => spent(Resource::Calls, f64::from(above.spent.calls), f64::from(limits.max_calls?)),
+                Limit::TaskTokens => spent(Resource::Tokens, number(above.spent.tokens()), number(limits.max_tokens?)),
+                Limit::MaxCost => spent(Resource::Cost, above.spent.cost_usd, limits.max_cost_usd?),
                 _ => None,
             }
+            .map(|found| (above, found))
         });
         match owner {
-            Some((resource, used, most)) => {
-                let message = format!("its limit {} was reached", limit.name());
+            Some((above, (resource, used, most))) => {
+                let message = if above.id == op.id {
+                    format!("its limit {} was reached", limit.name())
+                } else {
+                    format!("the limit {} of {} was reached", limit.name(), above.id)
+                };
                 failure::exhausted(resource, used, most, message)
             }
             None => failure::failure(Reason::ExecutionTimeout, reason, Details::default()),

@@ -40,6 +40,8 @@ notes! {
     IssuesList = "issues_list" [],
     /// Before the issues of a refused refinement, result or merge.
     IssuesReply = "issues_reply" [],
+    /// Before the issues of references that do not hold when a task is first refined, or any more (spec 2.8).
+    IssuesReferences = "issues_references" [],
     /// The user message after a refused final reply of a loop task; `issues` are their text forms.
     LoopIssues = "loop_issues" ["issues"],
     /// The last turn of a loop task: no tools are offered (spec 10.7).
@@ -90,6 +92,8 @@ notes! {
     ToolRefused = "tool_refused" ["tool"],
     /// The declared form of a handler's output is JSON; `schema` says which.
     OutputJson = "output_json" ["schema"],
+    /// The reply of a handler that does a writing skill holds its changes (spec 3.9).
+    OutputChanges = "output_changes" [],
     /// A request for a subtask lacks a field (spec "Templates" 12).
     SubtaskMissing = "subtask_missing" ["field"],
     /// A field of a request for a subtask has a wrong type.

@@ -83,6 +83,8 @@ pub struct RefinementPrompt {
     pub reference_contents: String,
     /// The task in REFINEMENT form (spec 9).
     pub task_data: String,
+    /// Text forms of the issues of the references as they stand, before there was any reply.
+    pub checked: String,
     /// Text forms of the issues of the attempt before, with raw blocks.
     pub issues: String,
 }
@@ -104,7 +106,12 @@ impl RefinementPrompt {
         fill.quoted("original_prompt", "Original prompt", "text", &self.original_prompt);
         fill.material("task_reference_contents", &self.reference_contents);
         fill.titled("task_data", "Task", &self.task_data);
-        fill.issues("issues", "Issues with the current call", Note::IssuesReply, &self.issues);
+        if self.issues.trim().is_empty() {
+            fill.issues("issues", "Issues with the references", Note::IssuesReferences, &self.checked);
+        } else {
+            let issues = [self.checked.as_str(), &self.issues].join("\n");
+            fill.issues("issues", "Issues with the current call", Note::IssuesReply, &issues);
+        }
         rendered(templates, PromptKey::Refinement, fill)
     }
 }

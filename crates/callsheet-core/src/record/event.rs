@@ -8,8 +8,8 @@ use crate::reply::{Issue, Refinement, Repair};
 use crate::spec::{BlobId, ExecRunId, RunId, Settings, Slug, ToolCall};
 
 use super::{
-    Answer, CallFault, CallKey, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, PromptFile, ReferenceStage,
-    ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
+    Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, PromptFile,
+    ReferenceStage, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
 };
 
 /// Where an adopted list came from.
@@ -95,6 +95,9 @@ pub enum Event {
         sends: u32,
         /// Why the model stopped.
         stop: StopReason,
+        /// How large prompt and reply were.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sizes: Option<CallSizes>,
     },
     /// A model call gave no reply.
     CallFailed {
@@ -106,6 +109,9 @@ pub enum Event {
         sends: u32,
         /// What the provider said, without secrets.
         message: String,
+        /// How large the prompt was, as far as it was put together.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        sizes: Option<CallSizes>,
     },
     /// A reply was refused: it has at least one issue of severity error.
     ReplyRefused {
@@ -177,6 +183,9 @@ pub enum Event {
         stage: ReferenceStage,
         /// What was found.
         issues: Vec<Issue>,
+        /// Hashes of what they hold, by target as written in a link; of those that hold. Older logs have none.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        contents: BTreeMap<String, BlobId>,
     },
     /// A tool call ended.
     ToolFinished {

@@ -8,7 +8,7 @@ mod parts;
 pub use event::{Event, ListOrigin};
 pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Step, SubtaskTool, Tree};
 pub use parts::{
-    Answer, CallFault, CallKey, CallNo, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate, GateKind,
+    Answer, CallFault, CallKey, CallNo, CallSizes, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate, GateKind,
     ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason,
     ToolPolicy, ToolRecord, Usage, Verdict,
 };

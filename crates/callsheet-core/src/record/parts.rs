@@ -283,6 +283,20 @@ pub enum CallFault {
     Cancelled,
 }
 
+/// How large a prompt and a reply are, and how large they may be (spec "Templates" 9). A limit of 0 is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CallSizes {
+    /// Tokens of the prompt, by estimate.
+    pub prompt: u64,
+    /// Tokens it may have.
+    pub prompt_limit: u64,
+    /// Bytes of the reply.
+    pub reply: u64,
+    /// Bytes it may have.
+    pub reply_limit: u64,
+}
+
 /// Why a model stopped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -45,6 +45,8 @@ pub struct FileFacts {
     pub tokens: u32,
     /// Whether the fragment asked for exists; `None` if none was asked or it is a line range.
     pub fragment_exists: Option<bool>,
+    /// The fragment names several symbols, all of them in `anchors` (spec 5.3).
+    pub fragment_ambiguous: bool,
     /// No outline for the language of the file: an anchor cannot be checked (`symbol-unsupported`).
     pub symbols_unsupported: bool,
     /// Headings or symbols nearest to a fragment that does not exist, at most five; all full paths if ambiguous.

@@ -1,6 +1,6 @@
 //! Facts about model calls: replies, faults, refusals, and what accepted replies gave.
 
-use crate::record::{CallFault, CallKey, EffectKey, Event, Outcome, ResultParts};
+use crate::record::{CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts};
 use crate::reply::{Issue, Phase, Refinement, Repair};
 use crate::spec::BlobId;
 
@@ -8,7 +8,9 @@ use super::{CallRecord, Cause, Effect, Failure, Limit, Reject, Run, Stage, State
 
 impl Run {
     pub(super) fn reply_received(&mut self, event: &Event) -> Result<(), Reject> {
-        let Event::ReplyReceived { key, prompt, reply, model, usage, ms, sends, stop } = event else { return Ok(()) };
+        let Event::ReplyReceived { key, prompt, reply, model, usage, ms, sends, stop, sizes } = event else {
+            return Ok(());
+        };
         self.landed(EffectKey::Ask(key.clone()))?;
         let mut attempt = 1;
         if let Some(attempts) = self.attempts_mut(key) {
@@ -23,6 +25,7 @@ impl Run {
         }
         if let Some(task) = key.task.as_ref().and_then(|slug| self.tasks.get_mut(slug)) {
             task.tokens = task.tokens.saturating_add(tokens);
+            task.measure(*sizes, Some(self.now));
         }
         self.totals.add(usage);
         let number = u32::try_from(self.calls.len()).unwrap_or(u32::MAX).saturating_add(1);
@@ -139,12 +142,16 @@ impl Run {
         key: &CallKey,
         fault: &CallFault,
         message: &str,
+        sizes: Option<CallSizes>,
         at: u64,
     ) -> Result<(), Reject> {
         self.landed(EffectKey::Ask(key.clone()))?;
         self.totals.failed_calls = self.totals.failed_calls.saturating_add(1);
         if let Some(slug) = &key.task {
             self.operators.call_ended(slug, None);
+        }
+        if let Some(task) = key.task.as_ref().and_then(|slug| self.tasks.get_mut(slug)) {
+            task.measure(sizes, None);
         }
         let max = limits::attempts(self);
         let handler = key.task.as_ref().and_then(|slug| self.tasks.get(slug)).is_some_and(TaskRun::is_handler);

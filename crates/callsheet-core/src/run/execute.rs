@@ -1,7 +1,10 @@
 //! Execution of a task (spec 10): building its runs, ending them, merging them.
 
+use std::collections::BTreeMap;
+
 use crate::record::{CallKey, EffectKey, ResultParts};
-use crate::spec::{ExecRunId, MergePolicy, Reference, SkillMode, Slug, ToolCall};
+use crate::sheet::link_target;
+use crate::spec::{BlobId, ExecRunId, MergePolicy, Reference, SkillMode, Slug, ToolCall};
 
 use super::{Attempts, ExecRun, Failure, Merge, Reject, Run, RunInput, State, TaskRun, ToolRun, limits};
 
@@ -10,6 +13,10 @@ impl Run {
     pub(super) fn build_runs(&mut self, slug: &Slug) {
         let world = self.world;
         let Some(task) = self.tasks.get_mut(slug) else { return };
+        if std::mem::take(&mut task.kept) {
+            task.go_on();
+            return;
+        }
         let former = std::mem::take(&mut task.runs);
         for (id, references, calls) in plan_runs(task) {
             let input = RunInput {
@@ -19,10 +26,13 @@ impl Run {
                 references,
                 calls,
             };
-            let kept = former
-                .iter()
-                .find(|run| run.id == id && run.input == input && run.finished && run.finished_world == world);
-            let run = kept.cloned().unwrap_or_else(|| new_run(id, input, task.is_loop()));
+            let seen = seen_by(task, &input);
+            let same = |run: &&ExecRun| {
+                let same_world = run.finished_world == world || run.seen.is_some() && run.seen == seen;
+                run.id == id && run.input == input && run.finished && same_world
+            };
+            let kept = former.iter().find(same).cloned();
+            let run = kept.unwrap_or_else(|| ExecRun { seen, ..new_run(id, input, task.is_loop()) });
             task.runs.push(run);
         }
         task.merge = None;
@@ -251,6 +261,30 @@ fn plan_runs(task: &TaskRun) -> Vec<PlannedRun> {
     .collect()
 }
 
+impl TaskRun {
+    /// Execution that had begun goes on. A run that read something else than is there now begins anew.
+    fn go_on(&mut self) {
+        self.executing = true;
+        let seen: Vec<_> = self.runs.iter().map(|run| seen_by(self, &run.input)).collect();
+        for (run, seen) in self.runs.iter_mut().zip(seen) {
+            if run.seen.is_some() && seen.is_some() && run.seen != seen {
+                *run = ExecRun { seen, ..new_run(run.id.clone(), run.input.clone(), run.is_loop) };
+                self.merge = None;
+            }
+        }
+    }
+}
+
+/// What a run reads as it was at the last check, without what only its siblings read. What tools find is not known.
+fn seen_by(task: &TaskRun, input: &RunInput) -> Option<BTreeMap<String, BlobId>> {
+    let of_run = |link: &str| input.references.iter().any(|reference| link_target(&reference.target) == link);
+    let of_task = |link: &str| task.task.references.iter().any(|reference| link_target(&reference.target) == link);
+    let known = input.references.iter().all(|reference| task.seen.contains_key(&link_target(&reference.target)));
+    let seen = task.seen.iter().filter(|(link, _)| of_run(link) || !of_task(link));
+    (known && input.calls.is_empty() && !task.is_loop())
+        .then(|| seen.map(|(link, at)| (link.clone(), at.clone())).collect())
+}
+
 fn new_run(id: ExecRunId, input: RunInput, is_loop: bool) -> ExecRun {
     let calls = input.calls.iter().cloned().map(ToolRun::new).collect();
     ExecRun {
@@ -264,6 +298,7 @@ fn new_run(id: ExecRunId, input: RunInput, is_loop: bool) -> ExecRun {
         result: None,
         finished: false,
         finished_world: 0,
+        seen: None,
         failure: None,
     }
 }

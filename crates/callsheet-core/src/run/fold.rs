@@ -30,7 +30,7 @@ impl Run {
             Event::TaskDropped { task } => self.dropped(task),
             Event::Started { effect } => self.started(effect),
             Event::ReplyReceived { .. } => self.reply_received(event),
-            Event::CallFailed { key, fault, message, .. } => self.call_failed(key, fault, message, at),
+            Event::CallFailed { key, fault, message, sizes, .. } => self.call_failed(key, fault, message, *sizes, at),
             Event::ReplyRefused { key, issues, repairs, valid } => {
                 self.reply_refused(key, issues, repairs, valid.as_ref())
             }
@@ -42,7 +42,9 @@ impl Run {
             Event::CallsAsked { key, calls, said, repairs, issues } => {
                 self.calls_asked(key, calls, said.as_ref(), repairs, issues)
             }
-            Event::ReferencesChecked { task, n, stage, issues } => self.references_checked(task, *n, *stage, issues),
+            Event::ReferencesChecked { task, n, stage, issues, contents } => {
+                self.references_checked(task, *n, *stage, issues).map(|()| self.note_contents(task, contents))
+            }
             Event::ToolFinished { task, run, call, record, ms } => self.tool_finished(task, run, call, record, *ms),
             Event::QuestionAnswered { task, run, call, output } => self.question_answered(task, run, call, output),
             Event::RunsMerged { task, n, result } => self.runs_merged(task, *n, result),
@@ -208,16 +210,16 @@ impl Run {
         self.note_ideal_end(slug);
     }
 
+    /// Whether anything of a task is in flight.
+    pub(super) fn works(&self, slug: &Slug) -> bool {
+        self.in_flight.iter().any(|key| works_for(key, slug))
+    }
+
     /// Takes back what a task has in flight and what of it waits for a person. An apply in flight is never abandoned:
     /// nothing may be applied half (spec 3.10).
     pub(super) fn forget_work(&mut self, slug: &Slug) {
-        self.in_flight.retain(|key| match key {
-            EffectKey::Ask(call) => call.task.as_ref() != Some(slug),
-            EffectKey::Tool { task, .. } | EffectKey::Question { task, .. } => task != slug,
-            EffectKey::Gate(gate) => !gate_names(gate, slug),
-            _ => true,
-        });
-        self.loans.retain(|key, _| !matches!(key, EffectKey::Tool { task, .. } if task == slug));
+        self.in_flight.retain(|key| !works_for(key, slug));
+        // Its loans stay until their accounts come: what a run inside of it used is not known here.
         let in_flight = &self.in_flight;
         self.sets.retain(|key, set| {
             key.task != *slug || set.stage == super::task::SetStage::RollBack || in_flight.contains(&key.apply())
@@ -251,5 +253,15 @@ fn gate_names(gate: &crate::record::Gate, slug: &Slug) -> bool {
     match &gate.kind {
         GateKind::BeforeRun(_) => false,
         GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => task == slug,
+    }
+}
+
+/// Whether the key belongs to a unit of the task. Applies outlive it (spec 3.10).
+fn works_for(key: &EffectKey, slug: &Slug) -> bool {
+    match key {
+        EffectKey::Ask(call) => call.task.as_ref() == Some(slug),
+        EffectKey::Tool { task, .. } | EffectKey::Question { task, .. } => task == slug,
+        EffectKey::Gate(gate) => gate_names(gate, slug),
+        _ => false,
     }
 }

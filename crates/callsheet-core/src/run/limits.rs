@@ -41,10 +41,14 @@ pub enum Limit {
     RepeatedCalls,
     /// `no_progress_repeats`: equal turns of a handler in a row (spec "Templates" 9).
     NoProgress,
+    /// `max_context_fraction` of a handler. Held where a prompt is put together; here it only informs.
+    Window,
+    /// `max_output_bytes` of a handler. Held where a reply is received; here it only informs.
+    Output,
 }
 
 impl Limit {
-    /// All limits.
+    /// All limits that shape what is owed.
     pub const ALL: [Self; 15] = [
         Self::Jobs,
         Self::Parallel,
@@ -79,6 +83,8 @@ impl Limit {
             Self::MaxTurns => "max_turns",
             Self::RepeatedCalls => "repeated_calls",
             Self::NoProgress => "no_progress_repeats",
+            Self::Window => "max_context_fraction",
+            Self::Output => "max_output_bytes",
         }
     }
 }
@@ -323,6 +329,9 @@ pub(super) fn uses_of(run: &Run, op: &super::TaskOp) -> Vec<LimitUse> {
         let turns = task.runs.iter().map(|exec| exec.turns.len()).max().unwrap_or(0);
         let max = own.unwrap_or(run.settings.limits.max_turns);
         put(Limit::MaxTurns, f64::from(u32::try_from(turns).unwrap_or(u32::MAX)), Some(f64::from(max)));
+        let set = |limit: u64| (limit > 0).then(|| number(limit));
+        put(Limit::Window, number(task.sizes.prompt), set(task.sizes.prompt_limit));
+        put(Limit::Output, number(task.sizes.reply), set(task.sizes.reply_limit));
     }
     uses
 }

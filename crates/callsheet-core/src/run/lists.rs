@@ -72,17 +72,22 @@ impl Run {
         Ok(())
     }
 
-    /// What may run and has not begun waits for its step and its gate in the new list: a resume that comes with an edit
-    /// has just opened it (spec 2.6, 2.7).
+    /// What may run waits for its step and its gate in the new list: a resume that comes with an edit has just opened it
+    /// (spec 2.6, 2.7). What it had done before the resume stays.
     fn hold_unstarted(&mut self) {
         let sets: BTreeSet<&Slug> = self.sets.keys().map(|key| &key.task).collect();
         let waits = |task: &&TaskRun| task.state == State::Ready && task.executing && !sets.contains(&task.task.slug);
-        let held = self.tasks.values().filter(waits).filter(|task| task.runs.iter().all(ExecRun::is_untouched));
-        let held: Vec<Slug> = held.map(slug_of).collect();
+        // Of one that had begun nothing is in flight right after a resume; otherwise a person may be at its gate.
+        let rests = |task: &&TaskRun| task.runs.iter().all(ExecRun::is_untouched) || !self.works(&task.task.slug);
+        let held: Vec<Slug> = self.tasks.values().filter(waits).filter(rests).map(slug_of).collect();
         for slug in held {
             if let Some(task) = self.tasks.get_mut(&slug) {
                 task.executing = false;
-                task.runs.clear();
+                if task.runs.iter().all(ExecRun::is_untouched) {
+                    task.runs.clear();
+                } else {
+                    task.kept = true;
+                }
             }
         }
     }
@@ -236,6 +241,6 @@ impl TaskRun {
         self.ideal_refined_ms = former.ideal_refined_ms;
         self.ideal_end_ms = former.ideal_end_ms;
         self.runs = former.runs;
-        self.runs.retain(|run| run.finished && run.finished_world == world);
+        self.runs.retain(|run| run.finished && (run.finished_world == world || run.seen.is_some()));
     }
 }

@@ -1,9 +1,11 @@
 //! A pass over the steps of a list (spec 2.5-2.9): releasing waiting tasks, blocking readers of lost outputs, and
 //! opening one step after the other.
 
+use std::collections::BTreeMap;
+
 use crate::record::ReferenceStage;
 use crate::reply::{Issue, Severity};
-use crate::spec::{Policy, Slug};
+use crate::spec::{BlobId, Policy, Slug};
 
 use super::{Attempts, Check, Failure, Reject, Run, State, TaskRun};
 
@@ -157,6 +159,7 @@ impl Run {
             }
             ReferenceStage::Start if task.skill.is_some() && policy != Policy::Never && !task.sent_back => {
                 task.sent_back = true;
+                task.kept = false;
                 task.refined = false;
                 task.must_refine = true;
                 task.refine = Attempts::default();
@@ -166,6 +169,13 @@ impl Run {
                 let reason = "a reference does not hold any more".to_owned();
                 self.fail_task(slug, Failure { reason, issues: issues.to_vec(), ..Failure::default() })
             }
+        }
+    }
+
+    /// What the references of a task held when they were last looked at (spec 10.5).
+    pub(super) fn note_contents(&mut self, slug: &Slug, contents: &BTreeMap<String, BlobId>) {
+        if let Some(task) = self.tasks.get_mut(slug) {
+            task.seen.clone_from(contents);
         }
     }
 
@@ -223,7 +233,9 @@ impl Run {
                 continue;
             }
             let Some(task) = self.tasks.get_mut(&slug) else { continue };
-            if task.task.references.is_empty() || task.checked == Some(world) {
+            // What tools gave a task that had begun is not thrown away: it reads its references anew anyway.
+            let acted = task.kept && task.runs.iter().any(|run| !run.calls.is_empty());
+            if task.task.references.is_empty() || task.checked == Some(world) || acted {
                 self.build_runs(&slug);
                 moved = true;
             } else {

@@ -1,7 +1,9 @@
 //! What a run knows of one task: its state, its execution runs and why it ended as it did. Plain data; the rules are
 //! in the neighbouring files. Handed out by reference only, so the fields are public.
 
-use crate::record::{CallKey, ChangeSet, Outcome, ReferenceStage, RefusedPart, ResultParts};
+use std::collections::BTreeMap;
+
+use crate::record::{CallKey, CallSizes, ChangeSet, Outcome, ReferenceStage, RefusedPart, ResultParts};
 use crate::reply::{Issue, Refinement};
 use crate::spec::{BlobId, ExecRunId, Reference, RunId, SkillMode, SkillPolicy, Slug, Task, ToolCall};
 
@@ -78,8 +80,12 @@ pub struct TaskRun {
     pub checks: u32,
     /// `Run::world` at the last check without errors.
     pub checked: Option<u32>,
+    /// What its references held at the last check, by target as written in a link.
+    pub seen: BTreeMap<String, BlobId>,
     /// Execution has begun: `runs` are those of this execution.
     pub executing: bool,
+    /// Execution had begun and waits for its step again: it goes on with `runs` when that opens.
+    pub kept: bool,
     /// Execution runs in order (spec 10.1). Kept after the task ended.
     pub runs: Vec<ExecRun>,
     /// The merge, once all of several runs are finished.
@@ -112,6 +118,10 @@ pub struct TaskRun {
     pub calls_started: u32,
     /// Tokens of its model calls since it was listed.
     pub tokens: u64,
+    /// Its largest reply so far, and its last prompt, with what they may be.
+    pub sizes: CallSizes,
+    /// When the last of its replies came, in milliseconds since the Unix epoch.
+    pub last_turn_at: Option<u64>,
     /// Milliseconds from the start of the run at which its refinement could have ended with unlimited slots.
     pub ideal_refined_ms: u64,
     /// The same for its end.
@@ -139,6 +149,14 @@ impl TaskRun {
         }
     }
 
+    /// Notes how large a call was; `at`: when it was answered.
+    pub(super) fn measure(&mut self, sizes: Option<CallSizes>, at: Option<u64>) {
+        if let Some(sizes) = sizes {
+            self.sizes = CallSizes { reply: self.sizes.reply.max(sizes.reply), ..sizes };
+        }
+        self.last_turn_at = at.or(self.last_turn_at);
+    }
+
     pub(super) fn new(task: Task) -> Self {
         Self {
             task,
@@ -154,7 +172,9 @@ impl TaskRun {
             check: None,
             checks: 0,
             checked: None,
+            seen: BTreeMap::new(),
             executing: false,
+            kept: false,
             runs: Vec::new(),
             merge: None,
             merges: 0,
@@ -171,6 +191,8 @@ impl TaskRun {
             clock: Stopwatch::default(),
             calls_started: 0,
             tokens: 0,
+            sizes: CallSizes::default(),
+            last_turn_at: None,
             ideal_refined_ms: 0,
             ideal_end_ms: 0,
         }
@@ -261,6 +283,8 @@ pub struct ExecRun {
     pub finished: bool,
     /// `Run::world` when it finished.
     pub finished_world: u32,
+    /// What it reads held when it began; `None` if that is not known, or if it acts by tools.
+    pub seen: Option<BTreeMap<String, BlobId>>,
     /// Why it failed.
     pub failure: Option<Failure>,
 }

@@ -104,7 +104,9 @@ pub fn render_sheet(
 ) -> String {
     let mut out = String::new();
     if !prompt.is_empty() {
-        out.push_str(&format!("## Original prompt\n{}\n\n", fence("text", prompt)));
+        // A fence ends its last line; a line feed that the prompt ends with is one of its own.
+        let own = if prompt.ends_with('\n') { "\n" } else { "" };
+        out.push_str(&format!("## Original prompt\n{}\n\n", fence("text", &format!("{prompt}{own}"))));
     }
     out.push_str(&render_plan(list));
     if !no_longer_relevant.is_empty() {

@@ -1,5 +1,5 @@
-//! JSON Schemas of the front matter of skills, for editors and other programs. They ask for the canonical spelling;
-//! the reader takes more (spec 7.3).
+//! JSON Schemas of the front matter of skills, for editors and other programs. They take `_` for `-`, as the reader
+//! does; it takes more (spec 7.3).
 
 use serde_json::{Map, Value, json};
 
@@ -35,11 +35,16 @@ fn properties(keys: &[SkillKey], form: SkillForm, prefix: &str, quoted: bool) ->
         if let Some(schema) = schema.as_object_mut() {
             schema.insert("description".to_owned(), key.about.into());
         }
-        for name in key.names {
+        for name in key.names.iter().flat_map(|name| spellings(name)) {
             properties.insert(format!("{prefix}{name}"), schema.clone());
         }
     }
     properties.into()
+}
+
+/// A key with `-` between its words, and with `_`.
+fn spellings(name: &str) -> [String; 2] {
+    [name.replace('_', "-"), name.replace('-', "_")]
 }
 
 /// `quoted`: values may be texts, as other programs write all metadata.
@@ -74,8 +79,8 @@ fn limits(quoted: bool) -> Value {
         if let Some(schema) = schema.as_object_mut() {
             schema.insert("description".to_owned(), limit.about.into());
         }
-        for name in limit.names {
-            properties.insert((*name).to_owned(), schema.clone());
+        for name in limit.names.iter().flat_map(|name| spellings(name)) {
+            properties.insert(name, schema.clone());
         }
     }
     json!({ "type": "object", "properties": properties, "additionalProperties": false })

@@ -3,11 +3,12 @@
 use crate::record::Outcome;
 use crate::run::{Problem, ProblemKind, Run, State, TaskRun};
 use crate::sheet::fence;
+use crate::template::TaskResult;
 
 use super::Summary;
 
-/// The report as Markdown.
-pub fn report(run: &Run, outcome: Outcome) -> String {
+/// The report as Markdown. `of_tree`: the result of a template's run, which stands for those of its tasks.
+pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> String {
     let mut text = String::from("# Report\n\n");
     text.push_str(&format!("Outcome: {}", outcome_word(outcome)));
     if let Some(message) = run.message() {
@@ -23,9 +24,13 @@ pub fn report(run: &Run, outcome: Outcome) -> String {
     if !run.goals().text.trim().is_empty() {
         text.push_str(&format!("\n## Goals / summary\n\n{}\n", run.goals().text.trim()));
     }
-    let done: Vec<&TaskRun> = run.tasks().filter(|task| task.state == State::Done).collect();
+    let mut done: Vec<&TaskRun> = run.tasks().filter(|task| task.state == State::Done).collect();
+    if let Some(result) = of_tree {
+        text.push_str(&result_of_tree(result));
+        done.retain(|task| !task.applied.is_empty());
+    }
     if !done.is_empty() {
-        text.push_str("\n## Results\n");
+        text.push_str(if of_tree.is_some() { "\n## Changes\n" } else { "\n## Results\n" });
         done.iter().for_each(|task| text.push_str(&result(task)));
     }
     let problems: Vec<String> = run.all_problems().map(|problem| problem_line(run, &problem)).collect();
@@ -59,6 +64,18 @@ pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
             format!("{name} could not run, because of {cause}")
         }
     }
+}
+
+/// What a template gave, and why it failed.
+fn result_of_tree(result: &TaskResult) -> String {
+    let mut text = String::from("\n## Result\n");
+    if !result.content.trim().is_empty() {
+        text.push_str(&format!("\n{}\n", result.content.trim()));
+    }
+    if let Some(error) = &result.error {
+        text.push_str(&format!("\nFailed: {}\n", error.message.trim()));
+    }
+    text
 }
 
 fn result(task: &TaskRun) -> String {

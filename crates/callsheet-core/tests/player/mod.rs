@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use callsheet_core::evaluate::{Said, evaluate, read_turn, result_of_run};
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
-    Answer, CallFault, CallKey, ChangeSet, EffectKey, Entry, Event, Fact, Plan, ResultParts, Retrieval, StopReason,
-    ToolPolicy, ToolRecord, Tree, Usage, VERSION,
+    Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, Fact, Plan, ResultParts, Retrieval,
+    StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Asked, Effect, Run, State, ToolOutput};
@@ -26,6 +26,8 @@ pub struct Script {
     lookups: BTreeMap<String, VecDeque<String>>,
     index: Vec<(String, String)>,
     answers: VecDeque<String>,
+    /// Tokens that a prompt may have; each reply is to one that has one less.
+    window: Option<u64>,
     /// How often the run is taken up again after it has ended.
     resumes: usize,
 }
@@ -58,6 +60,7 @@ impl Script {
                             "files" => script.tree.files = serde_json::from_value(value).expect("paths"),
                             "matcher" => script.tree.matcher = value.as_str().map(str::to_owned),
                             "text" => script.tree.text = value.as_str().expect("text").to_owned(),
+                            "window" => script.window = value.as_u64(),
                             "jobs" => script.settings.jobs = u32::try_from(value.as_u64().unwrap()).unwrap(),
                             key => drop(script.tree.variables.insert(key.to_owned(), value)),
                         }
@@ -400,7 +403,12 @@ impl Player {
                 "timeout" => CallFault::Timeout,
                 other => panic!("fault {other}"),
             };
-            self.happens(Event::CallFailed { key, fault, sends: 1, message: "as scripted".to_owned() });
+            let sizes = self.script.window.map(|window| CallSizes {
+                prompt: window + 50,
+                prompt_limit: window,
+                ..CallSizes::default()
+            });
+            self.happens(Event::CallFailed { key, fault, sends: 1, message: "as scripted".to_owned(), sizes });
             return;
         }
         let (text, stop) = match text.strip_suffix("\n[cut]") {
@@ -412,7 +420,13 @@ impl Player {
         let reply = self.keep(serde_json::to_vec(&json!({ "text": text })).unwrap());
         let usage = Usage { input: 10, output: 5, cached: 0, cost_usd: Some(0.25) };
         let model = "p/m".to_owned();
-        self.happens(Event::ReplyReceived { key, prompt, reply, model, usage, ms: 1, sends: 1, stop });
+        let sizes = self.script.window.map(|window| CallSizes {
+            prompt: window - 1,
+            prompt_limit: window,
+            reply: u64::try_from(text.len()).unwrap(),
+            reply_limit: 100,
+        });
+        self.happens(Event::ReplyReceived { key, prompt, reply, model, usage, ms: 1, sends: 1, stop, sizes });
     }
 
     /// What the handler is told, in one line.

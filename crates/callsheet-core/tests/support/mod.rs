@@ -10,6 +10,7 @@ use callsheet_core::reply::{
     Answer, Candidates, FileFacts, Issue, KnownTask, ListReply, Lookup, ReadContext, Reading, Repair, ReplyKind,
     Severity, Span, lookups, read_continuation, read_iteration, read_plan, read_sheet,
 };
+use callsheet_core::sheet::is_symbol_suffix;
 use callsheet_core::sheet::{link, parse_target, slug_of};
 use callsheet_core::spec::{
     Fragment, Reference, RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, Task, ToolEffect,
@@ -144,6 +145,13 @@ impl World {
                     let mut facts = facts.clone();
                     if let Some(Fragment::Anchor(text)) = fragment {
                         facts.fragment_exists = Some(facts.anchors.contains(text));
+                        // As the shell finds symbols whose paths are equal: they are numbered.
+                        let numbered = |full: &&String| {
+                            full.rsplit_once('-').is_some_and(|(path, number)| {
+                                number.parse::<u32>().is_ok() && is_symbol_suffix(text, path)
+                            })
+                        };
+                        facts.fragment_ambiguous = facts.anchors.iter().filter(numbered).count() > 1;
                     }
                     Answer::File(facts)
                 }

@@ -6,6 +6,7 @@ use callsheet_core::record::{
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::Effect;
+use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{
     Goals, Reference, RepeatClass, RunId, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
 };
@@ -200,7 +201,13 @@ impl Player {
                 _ => panic!("no fault {tail}"),
             };
             self.pass_time(1_000);
-            return self.fact(Event::CallFailed { key, fault, sends: 3, message: format!("{tail} failure") });
+            return self.fact(Event::CallFailed {
+                key,
+                fault,
+                sends: 3,
+                message: format!("{tail} failure"),
+                sizes: None,
+            });
         }
         if self.find(|effect| matches!(effect, Effect::AskModel(asked) if asked.key == key)).is_ok() {
             self.pass_time(1_000);
@@ -213,6 +220,7 @@ impl Player {
                 ms: 1_000,
                 sends: 1,
                 stop: StopReason::End,
+                sizes: None,
             })?;
         }
         let event = match verb {
@@ -269,7 +277,13 @@ impl Player {
         let Effect::CheckReferences { task, n, stage } = owed else { return Ok(()) };
         let issues = if verb == "fail" { vec![issue(tail)] } else { Vec::new() };
         let _: ReferenceStage = stage;
-        self.fact(Event::ReferencesChecked { task, n, stage, issues })
+        // `hold` as before; `hold: A changed` after somebody has written A.
+        let changed = tail.strip_suffix(" changed");
+        let links = self.run.task(&task).into_iter().flat_map(|task| &task.task.references);
+        let links = links.map(|reference| link_target(&reference.target));
+        let contents = links.map(|link| (link.clone(), blob(&format!("{link} {}", changed == Some(&link)))));
+        let contents = contents.collect();
+        self.fact(Event::ReferencesChecked { task, n, stage, issues, contents })
     }
 
     fn tool_gave(&mut self, task: &str, id: &str, kind: &str, tail: &str) -> Happened {

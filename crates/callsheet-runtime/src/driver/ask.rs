@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callsheet_core::record::{CallFault, CallKey, Event, StopReason};
+use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason};
 use callsheet_core::run::{Asked, Run};
 use callsheet_core::spec::SkillMode;
 
@@ -71,6 +71,11 @@ async fn first_that_answers(
                 None => failed(asked.key.clone(), &ModelFault::Cancelled, 0),
             },
             Err(Unprepared::Model(fault)) => failed(asked.key.clone(), &fault, 0),
+            Err(Unprepared::TooLarge(used, max)) => {
+                let message = format!("about {used} tokens, at most {max}");
+                let fault = ModelFault::ContextOverflow { message };
+                measured(failed(asked.key.clone(), &fault, 0), sizes(Some((used, max)), None, accepts))
+            }
             Err(Unprepared::Reference(reason)) => match asked.key.task.clone() {
                 Some(task) => return Ok(Event::TaskFailed { task, reason }),
                 None => return Err(DriveFault::defect("a reference of no task")),
@@ -116,7 +121,10 @@ async fn call(
     })
     .await;
     let fault = match sent.result {
-        Ok(reply) => return received(world, asked, prompt, &reply, begun, sent.sends),
+        Ok(reply) => {
+            let sizes = sizes(prompt.size, Some(&reply), accepts);
+            return Ok(measured(received(world, asked, prompt, &reply, begun, sent.sends)?, sizes));
+        }
         Err(fault) => fault,
     };
     // A provider that refuses a constraint it was said to take gets the request once more without it.
@@ -130,10 +138,35 @@ async fn call(
             } else if world.refused_constraints.add(&model.info().id) {
                 world.notice(&format!("{} takes no constraint on replies: {fault}", model.info().id));
             }
-            return received(world, asked, &freed, &reply, begun, sent.sends.saturating_add(1));
+            let sizes = sizes(prompt.size, Some(&reply), accepts);
+            let event = received(world, asked, &freed, &reply, begun, sent.sends.saturating_add(1))?;
+            return Ok(measured(event, sizes));
         }
     }
-    Ok(failed(asked.key.clone(), &fault, sent.sends))
+    Ok(measured(failed(asked.key.clone(), &fault, sent.sends), sizes(prompt.size, None, accepts)))
+}
+
+/// How large a call was. A reply's calls count as what the model wrote, like its text.
+fn sizes(prompt: Option<(u32, u32)>, reply: Option<&ModelReply>, accepts: Accepts) -> CallSizes {
+    let (tokens, limit) = prompt.unwrap_or_default();
+    let bytes = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let said = reply.map_or(0, |reply| {
+        let arguments: usize = reply.calls.iter().map(|call| call.arguments.to_string().len()).sum();
+        reply.text.len().saturating_add(arguments)
+    });
+    CallSizes {
+        prompt: u64::from(tokens),
+        prompt_limit: u64::from(limit),
+        reply: bytes(said),
+        reply_limit: bytes(accepts.bytes),
+    }
+}
+
+fn measured(mut event: Event, of_call: CallSizes) -> Event {
+    if let Event::CallFailed { sizes, .. } | Event::ReplyReceived { sizes, .. } = &mut event {
+        *sizes = Some(of_call);
+    }
+    event
 }
 
 async fn once(
@@ -181,6 +214,7 @@ fn received(
         ms: world.clock.now_ms().saturating_sub(begun),
         sends,
         stop: reply.stop,
+        sizes: None,
     })
 }
 
@@ -192,5 +226,5 @@ fn failed(key: CallKey, fault: &ModelFault, sends: u32) -> Event {
         ModelFault::Deadline => CallFault::Timeout,
         ModelFault::Cancelled => CallFault::Cancelled,
     };
-    Event::CallFailed { key, fault: kind, sends, message: fault.to_string() }
+    Event::CallFailed { key, fault: kind, sends, message: fault.to_string(), sizes: None }
 }

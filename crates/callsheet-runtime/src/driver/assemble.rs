@@ -46,6 +46,9 @@ pub struct PromptRecord {
     /// Of a handler: files that are not there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// Tokens it has by estimate and may have, for the fact of its call.
+    #[serde(skip)]
+    pub size: Option<(u32, u32)>,
 }
 
 impl PromptRecord {
@@ -87,6 +90,8 @@ pub(super) struct Parts {
 pub enum Unprepared {
     /// As if the model had refused it.
     Model(ModelFault),
+    /// It has more tokens than it may have.
+    TooLarge(u32, u32),
     /// A reference does not hold; the issue in words.
     Reference(String),
 }
@@ -328,8 +333,6 @@ fn refine(world: &World, run: &Run, asked: &Asked, held: bool) -> Result<Job, Dr
     let task = owner(run, asked)?;
     let skill = world.pinned(task.skill.as_ref())?;
     let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
-    let checked = known::issues_text(&task.check_issues);
-    let issues = [checked, known::issues_text(issues)].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>();
     let tools = world.offered_tools(&skill.policy.tools);
     let needs_call = skill.policy.needs_arguments && task.task.references.is_empty();
     let prompt = RefinementPrompt {
@@ -339,7 +342,8 @@ fn refine(world: &World, run: &Run, asked: &Asked, held: bool) -> Result<Job, Dr
         original_prompt: run.prompt().to_owned(),
         reference_contents: String::new(),
         task_data: known::task_text(&task.task, callsheet_core::sheet::TaskForm::Refinement),
-        issues: issues.join("\n"),
+        checked: known::issues_text(&task.check_issues),
+        issues: known::issues_text(issues),
         skill,
     };
     let links = if held { constraint::task_links(world, run, task) } else { Vec::new() };
@@ -438,7 +442,7 @@ impl Parts {
         }
         let filled = self.fill(world, &resolved)?;
         let request = self.request(filled, &resolved);
-        self.check_window(&request)?;
+        let size = self.check_window(&request)?;
         let (mut shown, mut word, mut warnings) = (Vec::new(), "", Vec::new());
         if let Job::Handler { sources, .. } = &mut self.job {
             shown = handler::shown(&resolved, sources);
@@ -451,12 +455,13 @@ impl Parts {
             sources: shown,
             context_source: word.to_owned(),
             warnings,
+            size,
         })
     }
 
     /// `max_context_fraction`, before anything is sent.
-    fn check_window(&self, request: &ModelRequest) -> Result<(), ModelFault> {
-        let Some(max) = self.max_prompt else { return Ok(()) };
+    fn check_window(&self, request: &ModelRequest) -> Result<Option<(u32, u32)>, Unprepared> {
+        let Some(max) = self.max_prompt else { return Ok(None) };
         let mut count = TokenCount::default();
         count.add(&request.system);
         for message in &request.messages {
@@ -467,10 +472,7 @@ impl Parts {
             }
         }
         let used = count.tokens();
-        if used <= max {
-            return Ok(());
-        }
-        Err(ModelFault::ContextOverflow { message: format!("about {used} tokens, at most {max}") })
+        if used <= max { Ok(Some((used, max))) } else { Err(Unprepared::TooLarge(used, max)) }
     }
 
     fn fill(&mut self, world: &World, resolved: &Resolved) -> Result<Rendered, ModelFault> {

@@ -10,10 +10,11 @@ use super::{DriveFault, World};
 
 /// Writes the report and says how the run ended.
 pub(super) fn conclude(world: &World, run: &Run, outcome: Outcome) -> Result<Event, DriveFault> {
-    let text = report(run, outcome);
-    told(world.files.write_report(&text).map(drop));
     let values = |id: &callsheet_core::spec::BlobId| world.store.blob(id).ok();
-    if let Some(result) = callsheet_core::evaluate::result_of_run(run, &values) {
+    let result = callsheet_core::evaluate::result_of_run(run, &values);
+    let text = report(run, outcome, result.as_ref());
+    told(world.files.write_report(&text).map(drop));
+    if let Some(result) = result {
         let json = serde_json::to_string_pretty(&result).map_err(DriveFault::defect)?;
         told(world.files.write_result(&json).map(drop));
     }

@@ -242,6 +242,12 @@ pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Le
 fn settled(letters: Vec<Letter>) -> Vec<Letter> {
     let mut out: Vec<Letter> = Vec::new();
     for letter in letters {
+        if let (Letter::Drop { tasks }, Some(Letter::Drop { tasks: before })) =
+            (&letter, out.iter_mut().find(|other| matches!(other, Letter::Drop { .. })))
+        {
+            before.extend(tasks.iter().cloned());
+            continue;
+        }
         let gate = gate_of(&letter).cloned();
         let earlier = out.iter().position(|other| gate.is_some() && gate_of(other) == gate.as_ref());
         let Some(earlier) = earlier.map(|index| out.remove(index)) else {
@@ -275,7 +281,7 @@ fn events_of(run: &Run, world: &World, letter: Letter) -> Result<Option<Vec<Even
     let event = match letter {
         Letter::Cancel => Some(Event::CancelRequested),
         Letter::Answer { gate, answer } => {
-            gate.or_else(|| open_gate(run)).map(|gate| Event::GateAnswered { gate, answer })
+            gate.or_else(|| open_gates(run).next()).map(|gate| Event::GateAnswered { gate, answer })
         }
         Letter::Reply { text } => asking_call(run)
             .map(|(task, run, call)| {
@@ -283,7 +289,7 @@ fn events_of(run: &Run, world: &World, letter: Letter) -> Result<Option<Vec<Even
             })
             .transpose()?,
         Letter::Part { gate, part } => {
-            let gate = gate.or_else(|| open_gate(run)).filter(|gate| is_open(run, gate));
+            let gate = gate.or_else(|| open_gates(run).next()).filter(|gate| is_open(run, gate));
             match gate.as_ref().and_then(|gate| pending(run, gate)).zip(gate.as_ref()) {
                 Some((changes, gate)) => match parts::answer(world, changes, &part)? {
                     Part::Answer(answer) => Some(Event::GateAnswered { gate: gate.clone(), answer }),
@@ -298,18 +304,23 @@ fn events_of(run: &Run, world: &World, letter: Letter) -> Result<Option<Vec<Even
         Letter::Retry { tasks } => {
             return Ok(Some(tasks.into_iter().map(|task| Event::TaskRetried { task }).collect()));
         }
-        Letter::Drop { tasks } => return Ok(Some(tasks.into_iter().map(|task| Event::TaskDropped { task }).collect())),
+        Letter::Drop { mut tasks } => {
+            // Of a chain the last goes first: what reads a dropped task is blocked, and stays so.
+            tasks.sort_by_key(|slug| std::cmp::Reverse(run.step_of(slug)));
+            tasks.dedup();
+            return Ok(Some(tasks.into_iter().map(|task| Event::TaskDropped { task }).collect()));
+        }
     };
     Ok(Some(event.into_iter().collect()))
 }
 
 fn is_open(run: &Run, gate: &Gate) -> bool {
-    run.asking().iter().any(|effect| matches!(effect, Effect::AskApproval(open) if open == gate))
+    open_gates(run).any(|open| open == *gate)
 }
 
-/// The gate that waits, if one does.
-pub fn open_gate(run: &Run) -> Option<Gate> {
-    run.asking().into_iter().find_map(|effect| match effect {
+/// The gates that wait, in the order they were opened.
+pub fn open_gates(run: &Run) -> impl Iterator<Item = Gate> {
+    run.asking().into_iter().filter_map(|effect| match effect {
         Effect::AskApproval(gate) => Some(gate),
         _ => None,
     })

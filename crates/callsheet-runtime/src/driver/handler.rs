@@ -131,8 +131,11 @@ fn related(told: &HandlerTask) -> String {
     said.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
-/// The declared contract (spec 7.5).
+/// The declared contract (spec 7.5), or the form of changes.
 fn output_format(told: &HandlerTask) -> String {
+    if told.writes {
+        return Note::OutputChanges.text().to_owned();
+    }
     let Some(output) = told.output.as_ref().filter(|output| output.form == OutputType::Json) else {
         return String::new();
     };

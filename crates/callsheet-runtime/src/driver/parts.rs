@@ -4,10 +4,12 @@
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Answer, ChangeSet, RefusedPart};
 use callsheet_core::reply::change::{self, FileEdit, Hunk, HunkKind, Picked};
+use callsheet_core::reply::{Answer as LookupAnswer, Lookup};
 use callsheet_core::sheet::fence;
 use callsheet_core::spec::BlobId;
 
 use crate::ports::{PartAnswer, Store, StoreFault};
+use crate::references;
 
 use super::{DriveFault, World, read};
 
@@ -59,13 +61,39 @@ pub(super) fn answer(world: &World, changes: &ChangeSet, part: &PartAnswer) -> R
     if picked.edits.is_empty() {
         return Ok(Part::Answer(Answer::Deny { words: part.words.clone() }));
     }
-    let kept = match read::keep(world, &picked.edits)? {
+    let (edits_now, moved) = on_disk_now(world, &picked.edits);
+    let kept = match read::keep(world, &edits_now)? {
         Ok(kept) => kept,
         Err(issues) => return Ok(Part::Invalid(issues.iter().map(ToString::to_string).collect())),
     };
+    if moved {
+        world.notice("note: files changed after the changes were shown; what is kept of these fits beside that");
+    }
     let diff = world.store.put_blob(change::diff_of(&picked.refused).as_bytes())?;
     let refused = RefusedPart { diff, told: told(&edits, &picked, &part.words), words: part.words.clone() };
     Ok(Part::Answer(Answer::Part { kept, refused }))
+}
+
+/// The edits as they are to be made of the files as they are now, if somebody has written other lines of them since the
+/// change was shown, and whether any file was. What does not fit beside that stays as it was, to be refused.
+fn on_disk_now(world: &World, edits: &[FileEdit]) -> (Vec<FileEdit>, bool) {
+    let lookups: Vec<Lookup> = edits.iter().map(|edit| Lookup::Content(edit.path.clone())).collect();
+    let answers = references::answer(&lookups, world.disk());
+    let mut moved = false;
+    let made = edits.iter().map(|edit| {
+        let now = match answers.get(&Lookup::Content(edit.path.clone())) {
+            Some(LookupAnswer::Content(now)) => now,
+            _ => return edit.clone(),
+        };
+        let rebased = match (&edit.before, &edit.after) {
+            (Some(before), Some(after)) if before != now => change::rebase(before, after, now),
+            _ => None,
+        };
+        let Some(after) = rebased else { return edit.clone() };
+        moved = true;
+        FileEdit { path: edit.path.clone(), before: Some(now.clone()), after: Some(after) }
+    });
+    (made.collect(), moved)
 }
 
 /// What was refused, for the result of the task: places only, since a result is read in many prompts.

@@ -145,13 +145,14 @@ impl Input<'_> {
         let exec = self.asked.key.run.as_ref().and_then(|id| task.run(id));
         let exec = exec.ok_or_else(|| DriveFault::defect("a reply of an unknown execution run"))?;
         let mut context = self.task_context()?;
-        if task.is_handler() {
+        let writes = task.skill.as_ref().is_some_and(|skill| skill.writes_files);
+        if task.is_handler() && !writes {
             return handler::read(self.world, self.run, self.asked, task, &self.reply, &self.prompt, context);
         }
-        if exec.is_loop {
+        if exec.is_loop && !writes {
             return self.turn(task, exec, context);
         }
-        if !task.skill.as_ref().is_some_and(|skill| skill.writes_files) {
+        if !writes {
             let reading = known::read_with(self.world, &self.reply.text, &mut context, read_execution);
             return self.finished(reading, &context, None);
         }
@@ -348,8 +349,8 @@ pub(super) fn check_references(
         restricted: &restricted,
     };
     let texts = known::Texts::of(world, run, &wanted);
-    let issues = check(&request, &texts.sources(world, settings.allow_http));
-    Ok(Event::ReferencesChecked { task: task.clone(), n, stage, issues })
+    let (issues, contents) = check(&request, &texts.sources(world, settings.allow_http));
+    Ok(Event::ReferencesChecked { task: task.clone(), n, stage, issues, contents })
 }
 
 /// Merges the finished runs of a task by code (spec 3.12).

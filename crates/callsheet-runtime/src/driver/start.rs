@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use callsheet_core::record::{Entry, Event, Tree};
-use callsheet_core::reply::{Issue, Reading, Severity};
+use callsheet_core::reply::{Issue, IssueCode, Reading, Severity};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskList};
 
@@ -44,6 +44,20 @@ pub enum EntrySpec {
 /// # Errors
 /// `DriveFault::Invalid` with the issues in words, or what the store says.
 pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Settings) -> Result<Session, DriveFault> {
+    let session = Session::open(Arc::clone(&world.store), id)?;
+    begin_in(world, session, entry, settings)
+}
+
+/// [`begin`] in a session that its caller holds already, which is how a new name is claimed.
+///
+/// # Errors
+/// As [`begin`].
+pub fn begin_in(
+    world: &Arc<World>,
+    mut session: Session,
+    entry: EntrySpec,
+    settings: Settings,
+) -> Result<Session, DriveFault> {
     let mut tree_adopted = None;
     let (entry, list) = match entry {
         EntrySpec::Template { tree, prompt } => {
@@ -56,12 +70,13 @@ pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Setting
             (Entry::Prompt { prompt }, None)
         }
         EntrySpec::Sheet { text, prompt } => {
-            let mut sheet = check_sheet(world, &text, &settings);
+            let prompt = prompt.filter(|prompt| !prompt.trim().is_empty());
+            let mut sheet = check_sheet(world, &text, prompt.is_some(), &settings);
             let errors: Vec<String> = errors(&sheet.list.issues).map(Issue::to_string).collect();
             if !errors.is_empty() {
                 return Err(DriveFault::Invalid(errors.join("\n")));
             }
-            let prompt = prompt.filter(|prompt| !prompt.trim().is_empty()).or(sheet.prompt.take());
+            let prompt = prompt.or(sheet.prompt.take());
             let prompt = prompt.unwrap_or_else(|| sheet.list.value.goals.text.clone());
             (Entry::Sheet { prompt }, Some(sheet))
         }
@@ -74,7 +89,7 @@ pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Setting
         }
     };
     tell_of_skills(world, &settings);
-    let mut session = Session::open(Arc::clone(&world.store), id)?;
+    let id = session.lock().run.clone();
     if session.facts() > 0 {
         return Err(DriveFault::Invalid(format!("there is a run {id} already")));
     }
@@ -86,7 +101,7 @@ pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Setting
     if let Some(sheet) = list {
         events.push(known::adopt_host_list(world, session.run(), &settings, sheet)?);
     }
-    events.insert(0, Event::RunStarted { run: id.clone(), entry, settings, tools });
+    events.insert(0, Event::RunStarted { run: id, entry, settings, tools });
     session.record(world, events)?;
     Ok(session)
 }
@@ -188,9 +203,15 @@ fn errors(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
     issues.iter().filter(|issue| issue.severity == Severity::Error)
 }
 
-/// Reads a sheet file without starting anything.
-pub fn check_sheet(world: &World, text: &str, settings: &Settings) -> SheetReading {
-    known::read_sheet(world, text, settings)
+/// Reads a sheet file without starting anything. `prompted`: a request is given with it; otherwise the sheet has to say
+/// what it is for (spec 2.2).
+pub fn check_sheet(world: &World, text: &str, prompted: bool, settings: &Settings) -> SheetReading {
+    let mut sheet = known::read_sheet(world, text, settings);
+    let prompted = prompted || sheet.prompt.as_ref().is_some_and(|prompt| !prompt.trim().is_empty());
+    for issue in sheet.list.issues.iter_mut().filter(|issue| !prompted && issue.code == IssueCode::GoalsMissing) {
+        issue.severity = Severity::Error;
+    }
+    sheet
 }
 
 /// The list of spec 2.2 (c): one task, plan complete.

@@ -179,6 +179,7 @@ impl Asked<'_> {
             Some(part) => part,
         };
         facts.fragment_exists = Some(matches!(part, Part::Lines { .. }));
+        facts.fragment_ambiguous = matches!(part, Part::Several(_));
         match part {
             Part::Lines { first, last } => {
                 facts.tokens = super::Excerpt::lines(&text.excerpt.head, first, last).tokens();

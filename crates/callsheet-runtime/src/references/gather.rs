@@ -3,6 +3,7 @@
 use callsheet_core::prompt::Excerpt;
 use callsheet_core::reply::near::nearest;
 use callsheet_core::reply::{Issue, IssueCode, Phase, Severity};
+use callsheet_core::sheet::parse_target;
 use callsheet_core::spec::{BlobId, Fragment, PlanPart, Slug, Target};
 
 use crate::issues::Finding;
@@ -14,7 +15,7 @@ use super::language::{is_markdown, language};
 use super::large::LargeFiles;
 use super::parts::{Part, part_of};
 use super::project::{CANDIDATES, Project};
-use super::render::{anchors, binary_text, listing_text, section, without_restricted};
+use super::render::{Mark, anchors, binary_text, listing_text, marked_headings, section, without_marked};
 use super::resolve::{Level, Request, Sources};
 use super::sources::{Output, TaskOutput};
 
@@ -162,7 +163,7 @@ impl<'a> Gatherer<'a> {
         let Some(heading) = heading else {
             let text = match self.request.level {
                 Level::Preview => output.summary,
-                Level::Whole => without_restricted(&output.document, |anchor| format!("task://{slug}.md#{anchor}")),
+                Level::Whole => without_marked(&output.document, self.marks_of_output(slug, &output.document)),
             };
             let identity = format!("#{slug}-results");
             return Some(Piece::of(&identity, "markdown", Excerpt::whole(text), Extent::Fixed));
@@ -175,10 +176,7 @@ impl<'a> Gatherer<'a> {
             return None;
         };
         let excerpt = Excerpt::lines(&output.document, first, last);
-        let marked = without_restricted(&excerpt.head, str::to_owned) != excerpt.head;
-        if marked
-            && excerpt.head.lines().next().is_some_and(|line| line.to_lowercase().contains("(no longer relevant)"))
-        {
+        if marked_headings(&excerpt.head, str::to_owned).iter().any(|mark| mark.first == 1) {
             self.warn(IssueCode::ReferenceRestricted, "reference-restricted", link);
         }
         Some(Piece::of(&format!("task://{slug}.md#{heading}"), "markdown", excerpt, Extent::Part))
@@ -257,8 +255,8 @@ impl<'a> Gatherer<'a> {
             Some(Piece { identity, language: language(path), excerpt, extent, file: file.clone(), shortened: false })
         };
         match fragment {
-            None if is_markdown(path) && text.complete => {
-                let shown = without_restricted(&text.excerpt.head, |anchor| format!("{path}#{anchor}"));
+            None if text.complete => {
+                let shown = without_marked(&text.excerpt.head, self.marks_of_file(path, &text));
                 let shortened = shown != text.excerpt.head;
                 let found = piece(path.to_owned(), Excerpt::whole(shown), Extent::Whole);
                 found.map(|piece| Piece { shortened, ..piece })
@@ -296,6 +294,38 @@ impl<'a> Gatherer<'a> {
                 }
             },
         }
+    }
+
+    /// The parts of a file that are no longer relevant: by their headings, or listed by a link (spec 5.10).
+    fn marks_of_file(&self, path: &str, text: &TextFile) -> Vec<Mark> {
+        let content = &text.excerpt.head;
+        let mut marks =
+            if is_markdown(path) { marked_headings(content, |anchor| format!("{path}#{anchor}")) } else { Vec::new() };
+        for link in self.request.restricted {
+            let Ok(Target::File { path: of, fragment: Some(fragment) }) = parse_target(link) else { continue };
+            if of != path {
+                continue;
+            }
+            let lines = match &fragment {
+                Fragment::Lines { first, last } => Some((*first, *last)),
+                Fragment::Anchor(anchor) => match part_of(path, text, anchor, self.sources.disk.outline) {
+                    Some(Part::Lines { first, last }) => Some((first, last)),
+                    _ => None,
+                },
+            };
+            marks.extend(lines.map(|(first, last)| Mark { first, last, link: link.clone() }));
+        }
+        marks
+    }
+
+    fn marks_of_output(&self, slug: &Slug, document: &str) -> Vec<Mark> {
+        let mut marks = marked_headings(document, |anchor| format!("task://{slug}.md#{anchor}"));
+        for link in self.request.restricted {
+            let Ok(Target::TaskOutput { slug: of, heading: Some(heading) }) = parse_target(link) else { continue };
+            let lines = if of == *slug { section(document, &heading) } else { None };
+            marks.extend(lines.map(|(first, last)| Mark { first, last, link: link.clone() }));
+        }
+        marks
     }
 
     fn path_issue(&mut self, fault: &PathFault, link: &str, path: &str) {
@@ -356,6 +386,14 @@ impl<'a> Gatherer<'a> {
 }
 
 impl Piece {
+    /// Of what it holds; of all of a file that is too large to be looked at whole.
+    pub(super) fn hash(&self) -> BlobId {
+        match &self.file {
+            Some((_, hash)) if self.excerpt.gap.is_some() => hash.clone(),
+            _ => BlobId::of(self.excerpt.head.as_bytes()),
+        }
+    }
+
     fn of(identity: &str, language: &'static str, excerpt: Excerpt, extent: Extent) -> Self {
         Self { identity: identity.to_owned(), language, excerpt, extent, file: None, shortened: false }
     }

@@ -50,24 +50,39 @@ pub(super) fn anchors(text: &str) -> Vec<String> {
     headings(text).into_iter().map(|heading| heading.slug).collect()
 }
 
-/// A document whose sections marked as no longer relevant are replaced by a stub each that names how to read them.
-pub(super) fn without_restricted(document: &str, reference: impl Fn(&str) -> String) -> String {
-    let all = headings(document);
-    let marked: Vec<_> =
-        all.iter().filter(|heading| heading.title.to_lowercase().ends_with(NO_LONGER_RELEVANT)).collect();
-    if marked.is_empty() {
-        return document.to_owned();
-    }
+/// Lines of a document that are no longer relevant, with how they are read nevertheless.
+pub(super) struct Mark {
+    /// The first line, from 1.
+    pub(super) first: u32,
+    /// The last line.
+    pub(super) last: u32,
+    /// The link.
+    pub(super) link: String,
+}
+
+/// The sections of a Markdown document whose headings say that they are no longer relevant.
+pub(super) fn marked_headings(document: &str, reference: impl Fn(&str) -> String) -> Vec<Mark> {
+    let all = headings(document).into_iter();
+    let marked = all.filter(|heading| heading.title.to_lowercase().ends_with(NO_LONGER_RELEVANT));
+    marked.map(|heading| Mark { first: heading.first, last: heading.last, link: reference(&heading.slug) }).collect()
+}
+
+/// A document with a stub in the place of each of its parts that are no longer relevant.
+pub(super) fn without_marked(document: &str, mut marks: Vec<Mark>) -> String {
+    // A part inside of another is covered by the stub of the outer one.
+    marks.sort_by_key(|mark| (mark.first, std::cmp::Reverse(mark.last)));
     let mut text = String::with_capacity(document.len());
+    let (mut marks, mut hidden) = (marks.into_iter().peekable(), 0);
     for (at, line) in (1_u32..).zip(document.split_inclusive('\n')) {
-        match marked.iter().find(|heading| (heading.first..=heading.last).contains(&at)) {
-            None => text.push_str(line),
-            // A marked section inside a marked one is covered by the outer stub.
-            Some(heading) if heading.first == at => {
-                text.push_str(&restricted_text(&reference(&heading.slug)));
+        while let Some(mark) = marks.next_if(|mark| mark.first <= at) {
+            if mark.last > hidden {
+                text.push_str(&restricted_text(&mark.link));
                 text.push('\n');
+                hidden = mark.last;
             }
-            Some(_) => {}
+        }
+        if at > hidden {
+            text.push_str(line);
         }
     }
     text

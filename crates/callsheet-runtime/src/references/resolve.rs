@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::prompt::{Shown, cut, preview};
 use callsheet_core::reply::{Issue, IssueCode};
-use callsheet_core::sheet::is_restricted;
+use callsheet_core::sheet::{is_restricted, link_target};
 use callsheet_core::spec::{BlobId, Reference, Target};
 use tokio_util::sync::CancellationToken;
 
@@ -149,18 +149,30 @@ fn words(fault: FetchFault) -> (IssueCode, &'static str, String) {
     }
 }
 
-/// The issues of references as they stand now, without fetching or rendering anything.
-pub fn check(request: &Request<'_>, sources: &Sources<'_>) -> Vec<Issue> {
+/// The issues of references as they stand now, without fetching or rendering anything, and hashes of what those hold
+/// that have any, by target as written in a link.
+pub fn check(request: &Request<'_>, sources: &Sources<'_>) -> (Vec<Issue>, BTreeMap<String, BlobId>) {
     let refused = BTreeMap::new();
     let mut gatherer = Gatherer::new(request, sources, &refused);
-    for wanted in request.references.iter().filter(|wanted| !wanted.carried) {
+    let mut contents = BTreeMap::new();
+    for wanted in request.references {
+        let issues = gatherer.issues.len();
+        if wanted.carried {
+            if let Some(piece) = gatherer.piece(&wanted.reference.target) {
+                contents.insert(link_target(&wanted.reference.target), piece.hash());
+            }
+            gatherer.issues.truncate(issues);
+            continue;
+        }
         if request.is_restricted(&wanted.reference.target) {
             let link = wanted.reference.target.to_string();
             gatherer.warn(IssueCode::ReferenceRestricted, "reference-restricted", &link);
         }
-        gatherer.piece(&wanted.reference.target);
+        if let Some(piece) = gatherer.piece(&wanted.reference.target) {
+            contents.insert(link_target(&wanted.reference.target), piece.hash());
+        }
     }
-    gatherer.issues
+    (gatherer.issues, contents)
 }
 
 fn urls<'a>(request: &Request<'a>) -> impl Iterator<Item = &'a str> {

@@ -8,6 +8,7 @@ mod heading;
 mod hunks;
 mod parse;
 mod place;
+mod rebase;
 pub(crate) mod text;
 
 pub use compose::{compose, names_symbol, validate};
@@ -15,6 +16,7 @@ pub use edited::EditFault;
 pub use heading::{Heading, headings};
 pub use hunks::{Hunk, HunkKind, HunkPick, HunkVerdict, PickFault, Picked, diff_of, header, hunks, pick, unified};
 pub use parse::{ChangeBlock, ChangeFence, ChangeKey, is_path_key, read_change};
+pub use rebase::rebase;
 
 use std::collections::BTreeMap;
 

@@ -261,8 +261,10 @@ fn budget(
     let sized = || references.iter().zip(sizes).map(|(reference, tokens)| (reference.target.is_shared(), *tokens));
     let shared: u64 = sized().filter(|(shared, _)| *shared).map(|(_, tokens)| u64::from(tokens)).sum();
     let own = sized().filter(|(shared, _)| !shared).map(|(_, tokens)| u64::from(tokens));
+    let count = own.clone().count();
     let largest = if scope.one_run { own.sum::<u64>() } else { own.max().unwrap_or(0) };
-    let several = sizes.len() > 1;
+    // One reference alone is cut at execution, and was warned of above.
+    let several = sized().count() - count + if scope.one_run { count } else { count.min(1) } > 1;
     if context.prompt_budget > 0 && several && shared + largest > u64::from(context.prompt_budget) {
         let named = references.iter().zip(sizes);
         let named: Vec<String> =

@@ -95,7 +95,7 @@ fn anchor(text: String, facts: &FileFacts, checking: &mut Checking<'_>) -> Optio
     }
     let anchors = &facts.anchors;
     let suffixes = anchors.iter().filter(|full| is_symbol_suffix(&text, full)).count();
-    if suffixes > 1 {
+    if suffixes > 1 || facts.fragment_ambiguous {
         checking.refuse(IssueCode::SymbolAmbiguous, "", &text, anchors.iter().map(String::as_str));
         return None;
     }

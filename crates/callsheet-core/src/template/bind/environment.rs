@@ -35,6 +35,8 @@ pub enum Datum {
     /// The result of a task: its fields, then its `parsed_content`, then its notes.
     #[serde(with = "shared")]
     Result(Arc<TaskResult>),
+    /// An EvaluationResult as JSON, read like a result; before there was one it is null, and so is all of it.
+    Evaluation(Value),
     /// Values by index.
     List(Vec<Bound>),
     /// Values by name.
@@ -81,7 +83,7 @@ impl Bound {
     /// All of it as JSON.
     pub fn value(&self) -> Value {
         match &self.datum {
-            Datum::Json(value) => value.clone(),
+            Datum::Json(value) | Datum::Evaluation(value) => value.clone(),
             Datum::Result(result) => serde_json::to_value(&**result).unwrap_or_default(),
             Datum::List(list) => Value::Array(list.iter().map(Self::value).collect()),
             Datum::Map(map) => Value::Object(map.iter().map(|(name, bound)| (name.clone(), bound.value())).collect()),
@@ -95,6 +97,7 @@ impl Bound {
             (Datum::Map(map), Step::Name(name)) => map.get(name)?.find(rest),
             (Datum::Json(value), _) => Some(Self::json(dig(value, steps)?.clone(), self.trust)),
             (Datum::Result(result), _) => Some(Self::json(in_result(result, steps)?, self.trust)),
+            (Datum::Evaluation(value), _) => Some(Self::json(in_evaluation(value, steps)?, self.trust)),
             _ => None,
         }
     }
@@ -120,6 +123,19 @@ fn in_result(result: &TaskResult, steps: &[Step]) -> Option<Value> {
     let named = matches!(steps.first(), Some(Step::Name(_)));
     let notes = serde_json::to_value(&result.notes).ok().filter(|_| named)?;
     dig(&notes, steps).cloned()
+}
+
+/// As in a result; `success` and `feedback` are those of the notes, whatever else has these names (spec 8).
+fn in_evaluation(value: &Value, steps: &[Step]) -> Option<Value> {
+    if value.is_null() {
+        return Some(Value::Null);
+    }
+    match steps.first() {
+        Some(Step::Name(name)) if matches!(name.as_str(), "success" | "feedback") => {
+            dig(value.get("notes")?, steps).cloned()
+        }
+        _ => in_result(&serde_json::from_value(value.clone()).ok()?, steps),
+    }
 }
 
 /// Names in scope. Inner ones hide outer ones; a function template begins a chain of its own.

@@ -6,4 +6,6 @@ mod resolve;
 
 pub use arguments::{Evaluated, InputFault, argument_value, bind_call, bind_inputs};
 pub use environment::{Bound, Datum, Environment, Trust};
-pub use resolve::{Resolved, ResolvedTask, missing_before_run, resolve_command, resolve_task, resolve_text};
+pub use resolve::{
+    Resolved, ResolvedTask, missing_before_run, names_asked, resolve_command, resolve_task, resolve_text,
+};

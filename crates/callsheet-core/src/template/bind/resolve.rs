@@ -1,5 +1,6 @@
 //! Filling texts: one pass, left to right; what is filled in is never looked at again (spec 4).
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
@@ -126,6 +127,32 @@ pub fn resolve_command(
         words.push(filled);
     }
     if fault.is_empty() { Ok(words) } else { Err(fault) }
+}
+
+/// Names that a template, and what it calls as standard templates, asks its caller for; of a function template its
+/// parameters.
+pub fn names_asked<'a>(template: &'a Template, templates: &dyn Fn(&str) -> Option<&'a Template>) -> BTreeSet<String> {
+    if let Some(params) = &template.params {
+        return params.iter().map(|param| param.name.clone()).collect();
+    }
+    let asked = RefCell::new(BTreeSet::new());
+    let mut seen = BTreeSet::new();
+    let mut open = vec![template];
+    while let Some(template) = open.pop() {
+        if template.is_function() || !seen.insert(template.name.clone()) {
+            continue;
+        }
+        // Every name that nothing inside binds is asked of the outside.
+        walk(template, &|name| {
+            asked.borrow_mut().insert(name.to_owned());
+            true
+        });
+        for node in template.body.walk() {
+            asked.borrow_mut().extend(node.inputs.iter().map(|input| input.name.clone()));
+            open.extend(node.template.as_deref().and_then(templates));
+        }
+    }
+    asked.into_inner()
 }
 
 /// Names that no part of a run can bind, before its first model call: what later steps bind counts as known

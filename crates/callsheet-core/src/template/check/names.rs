@@ -354,13 +354,17 @@ impl Names<'_> {
             if index == 0 {
                 self.bind(&["previous_result", "output"], true);
             }
-            let inner = match &step.kind {
-                Kind::Parallel { children, .. } => children.as_slice(),
-                _ => &[],
-            };
-            for id in inner.iter().chain([step]).filter_map(|node| node.id.as_ref()) {
-                self.bind(&[&format!("steps.{id}")], true);
-            }
+            self.bind_ids(step);
+        }
+    }
+
+    /// A step by its id, and after a `parallel` each of its children by theirs (spec 8).
+    fn bind_ids(&mut self, step: &Node) {
+        if let Kind::Parallel { children, .. } = &step.kind {
+            children.iter().for_each(|child| self.bind_ids(child));
+        }
+        if let Some(id) = &step.id {
+            self.bind(&[&format!("steps.{id}")], true);
         }
     }
 

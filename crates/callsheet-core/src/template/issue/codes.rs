@@ -99,6 +99,7 @@ codes! {
     T055 "command.shell" Error;
     T056 "path.escape" Error;
     T057 "type.unknown" Error;
+    T058 "default.type" Error;
     T501 "element.unknown" Warning;
     T502 "attribute.unknown" Warning;
     T503 "alias.used" Warning;
@@ -122,6 +123,7 @@ codes! {
     T521 "xml.ignored" Warning;
     T522 "limit.above_parent" Warning;
     T523 "schema.unused" Warning;
+    T524 "recovery.unused" Warning;
 }
 
 impl fmt::Display for Code {

@@ -2,10 +2,13 @@
 
 use crate::template::place::{Bytes, Lines};
 
-use super::{Code, Issue, Related};
+use super::{Code, Issue, Related, Severity};
 
-/// Issues after which a file is given up (spec 3).
+/// Errors after which a file is given up (spec 3).
 pub(in crate::template) const MOST: usize = 200;
+
+/// Warnings and notes of a file that are told. They never block, so further ones only fall silent.
+const MOST_WARNINGS: usize = 1_000;
 
 /// Longest quotation of what was found, in characters.
 const FOUND: usize = 120;
@@ -37,7 +40,7 @@ impl Draft {
     }
 
     pub(in crate::template) fn is_error(&self) -> bool {
-        self.code.severity() == super::Severity::Error
+        self.code.severity() == Severity::Error
     }
 
     pub(in crate::template) fn has_related(&self) -> bool {
@@ -70,18 +73,19 @@ pub(in crate::template) struct Report<'a> {
     file: &'a str,
     lines: &'a Lines<'a>,
     issues: Vec<(Bytes, Issue)>,
+    errors: usize,
     full: bool,
 }
 
 impl<'a> Report<'a> {
     pub(in crate::template) fn new(file: &'a str, lines: &'a Lines<'a>) -> Self {
-        Self { file, lines, issues: Vec::new(), full: false }
+        Self { file, lines, issues: Vec::new(), errors: 0, full: false }
     }
 
     /// Goes on with the issues of a file that was read before.
     pub(in crate::template) fn continued(file: &'a str, lines: &'a Lines<'a>, issues: Vec<(Bytes, Issue)>) -> Self {
-        let full = issues.len() > MOST;
-        Self { file, lines, issues, full }
+        let errors = issues.iter().filter(|(_, issue)| issue.severity == Severity::Error).count();
+        Self { file, lines, issues, errors, full: errors > MOST }
     }
 
     /// Adds an issue that belongs to a place of another file.
@@ -93,15 +97,19 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Adds an issue at `path`. After 200 one T003 follows and nothing more.
+    /// Adds an issue at `path`. After 200 errors one T003 follows and nothing more.
     pub(in crate::template) fn add(&mut self, draft: Draft, path: &str) {
         if self.full {
             return;
         }
-        if self.issues.len() >= MOST {
+        let is_error = draft.is_error();
+        if !is_error && self.issues.len().saturating_sub(self.errors) >= MOST_WARNINGS {
+            return;
+        }
+        if is_error && self.errors >= MOST {
             self.full = true;
             let last = Bytes { start: usize::MAX, end: usize::MAX };
-            let end = Draft::new(Code::T003, last, format!("the file has more than {MOST} issues"));
+            let end = Draft::new(Code::T003, last, format!("the file has more than {MOST} errors"));
             let issue = self.finish(end.advice("mend these first, then check again"), "");
             self.issues.push((last, issue));
             return;
@@ -109,6 +117,7 @@ impl<'a> Report<'a> {
         let span = draft.span;
         let issue = self.finish(draft, path);
         if !self.issues.iter().rev().take(8).any(|(_, known)| *known == issue) {
+            self.errors += usize::from(is_error);
             self.issues.push((span, issue));
         }
     }

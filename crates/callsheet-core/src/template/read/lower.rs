@@ -89,16 +89,29 @@ impl Reader<'_> {
         let params = split_params(text.value.as_str()).into_iter().filter(|param| is_ident(param.name));
         Some(
             params
-                .map(|param| Param {
-                    name: param.name.to_owned(),
-                    kind: param.kind.and_then(ValueType::parse).unwrap_or_default(),
-                    required: param.default.is_none(),
-                    default: param.default.map(str::to_owned),
-                    meaning: String::new(),
-                    at: self.lines.spot(text.value.span(param.start, param.end)),
+                .map(|param| {
+                    let kind = param.kind.and_then(ValueType::parse).unwrap_or_default();
+                    let span = text.value.span(param.start, param.end);
+                    self.check_default(param.name, kind, param.default, span);
+                    Param {
+                        name: param.name.to_owned(),
+                        kind,
+                        required: param.default.is_none(),
+                        default: param.default.map(str::to_owned),
+                        meaning: String::new(),
+                        at: self.lines.spot(span),
+                    }
                 })
                 .collect(),
         )
+    }
+
+    /// A default is converted like an argument (spec 4), so one that is not of its type would fail every call.
+    fn check_default(&mut self, name: &str, kind: ValueType, default: Option<&str>, span: Bytes) {
+        let Some(default) = default.filter(|default| kind.convert(default).is_none()) else { return };
+        let message = format!("the default of `{name}` is no {}", kind.as_str());
+        let draft = Draft::new(Code::T058, span, message).found(default).expected([kind.as_str()]);
+        self.add(draft.advice("correct the default, or the type"));
     }
 
     fn param_elements(&mut self, form: &Element) -> Vec<Param> {
@@ -119,9 +132,12 @@ impl Reader<'_> {
                 self.late_required(name, element.tag);
             }
             optional |= !required;
+            let kind = word(element, "type").and_then(ValueType::parse).unwrap_or_default();
+            let given = element.attribute("default").map_or(element.tag, |default| default.value_span);
+            self.check_default(name, kind, default.as_deref(), given);
             out.push(Param {
                 name: name.to_owned(),
-                kind: word(element, "type").and_then(ValueType::parse).unwrap_or_default(),
+                kind,
                 required,
                 default,
                 meaning: self.text_of(element, Kind::Text).as_str().to_owned(),

@@ -264,6 +264,10 @@ impl Reader<'_> {
         self.check_world(element, node.tools.as_deref().unwrap_or_default(), node.refs.as_ref());
         node.limits = element.child("limits").map(|child| self.limits(child)).unwrap_or_default();
         node.recovery = element.child("recovery").map(Self::recovery).unwrap_or_default();
+        if let Some(block) = element.child("recovery").filter(|_| !matches!(node.kind, Kind::Atomic)) {
+            let message = "only an atomic task is tried again; this `recovery` has no effect";
+            self.tell(Code::T524, block.tag, message, "put it into the atomic tasks below");
+        }
         node.manual_xml = self.bool_child(element, "manual_xml");
         node.disable_reparsing = self.bool_child(element, "disable_reparsing");
         self.approval(element, &mut node);

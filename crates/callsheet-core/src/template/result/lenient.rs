@@ -62,6 +62,10 @@ pub struct ReplyReading {
 /// Elements that are looked for in prose.
 const SOUGHT: &[&str] = &["result", "notes", "task", "subtask_request"];
 
+/// Attributes and parts of an envelope.
+const ATTRIBUTES: &[&str] = &["status", "reason"];
+const PARTS: &[&str] = &["content", "notes"];
+
 /// Beginnings that are tried in prose.
 const TRIES: usize = 8;
 
@@ -101,7 +105,14 @@ pub fn read_reply(reply: &str, manual: bool) -> ReplyReading {
         let message = "the XML was taken out of other text".to_owned();
         warnings.insert(0, XmlWarning { message, line: place.line, column: place.column });
     }
-    let xml = Some(XmlNote { parsed, recovered: !parsed, warnings, error: None });
+    let known = warnings.len();
+    for (at, written, word) in in_other_case(&root) {
+        let place = lines.place(found.start + at);
+        let message = format!("`{written}` is read as `{word}`");
+        warnings.push(XmlWarning { message, line: place.line, column: place.column });
+    }
+    let recovered = !parsed || warnings.len() > known;
+    let xml = Some(XmlNote { parsed, recovered, warnings, error: None });
     let mut reading = read_root(&root, text, plain);
     if root.name.eq_ignore_ascii_case("notes") && reply.get(found.end..).unwrap_or_default().trim().is_empty() {
         reading.content = reply.get(..found.start).unwrap_or_default().trim_end().to_owned();
@@ -177,12 +188,12 @@ fn in_prose(reply: &str) -> Option<Found> {
 fn read_root(root: &Element, text: &str, plain: ReplyReading) -> ReplyReading {
     let name = root.name.to_ascii_lowercase();
     let child = |wanted: &str| root.elements().find(|child| child.name.eq_ignore_ascii_case(wanted));
-    let status = root.attribute("status").map(|status| status.value.as_str().to_ascii_uppercase());
+    let status = attribute(root, "status").map(str::to_ascii_uppercase);
     if name == "result" && (status.is_some() || child("content").is_some() || child("notes").is_some()) {
         let notes = child("notes").map(value_of).unwrap_or_default();
         let notes = notes.as_object().cloned().unwrap_or_default();
         let status = status.as_deref().and_then(ReturnStatus::parse).unwrap_or_default();
-        let reason = root.attribute("reason").map(|reason| reason.value.as_str().to_owned());
+        let reason = attribute(root, "reason").map(str::to_owned);
         let content = child("content").map(|content| inner_text(content, text)).unwrap_or_default();
         return envelope(status, content, None, notes, reason);
     }
@@ -194,6 +205,30 @@ fn read_root(root: &Element, text: &str, plain: ReplyReading) -> ReplyReading {
     let mut parsed = Map::new();
     parsed.insert(root.name.clone(), value_of(root));
     ReplyReading { parsed: Some(Value::Object(parsed)), ..plain }
+}
+
+/// Names of an envelope that are written in another letter case: where, as written, and as read.
+fn in_other_case(root: &Element) -> Vec<(usize, &str, &'static str)> {
+    let is_result = root.name.eq_ignore_ascii_case("result");
+    let inside = root.elements().filter(|_| is_result).map(|child| (child.tag.start, child.name.as_str()));
+    let given = root.attributes.iter().filter(|_| is_result).map(|one| (one.name_span.start, one.name.as_str()));
+    let known = |words: &'static [&'static str], (at, name): (usize, &'_ str)| {
+        let word = words.iter().find(|word| name.eq_ignore_ascii_case(word) && name != **word)?;
+        Some((at, *word))
+    };
+    let mut found: Vec<(usize, &str, &'static str)> = Vec::new();
+    let root_name = std::iter::once((root.tag.start, root.name.as_str()));
+    let all = root_name.map(|one| (SOUGHT, one)).chain(given.map(|one| (ATTRIBUTES, one)));
+    for (words, one) in all.chain(inside.map(|one| (PARTS, one))) {
+        found.extend(known(words, one).map(|(at, word)| (at, one.1, word)));
+    }
+    found
+}
+
+/// An attribute of an envelope in any letter case.
+fn attribute<'e>(root: &'e Element, name: &str) -> Option<&'e str> {
+    let ignoring_case = || root.attributes.iter().find(|one| one.name.eq_ignore_ascii_case(name));
+    root.attribute(name).or_else(ignoring_case).map(|one| one.value.as_str())
 }
 
 fn normal(notes: Map<String, Value>) -> (Map<String, Value>, Vec<String>) {

@@ -15,6 +15,6 @@ pub use error::{
 pub use keys::snake_keys;
 pub use lenient::{ReplyReading, XmlError, XmlNote, XmlWarning, found_xml, read_reply};
 pub use metrics::{ContextUse, CostUse, DepthUse, OutputUse, ResourceMetrics, TokenUse, TurnUse, WallUse};
-pub use output::{OutputReading, ParseError, check_returns, read_output};
+pub use output::{OutputReading, ParseError, check_returns, hold_value, read_output};
 pub use request::{SubtaskRequest, SubtaskType, Verdict};
 pub use task_result::{DataSource, DataSourceKind, NoteWarning, Notes, ReturnStatus, TaskResult, judged};

@@ -63,11 +63,21 @@ pub fn read_output(
             });
             OutputReading { parsed: None, parse_error: Some(fault), failure }
         }
-        Ok(value) => {
-            let failure = declared.schema.as_ref().and_then(|choice| check(&value, choice, content, named));
-            OutputReading { parsed: Some(value), parse_error: None, failure }
-        }
+        Ok(value) => hold_value(value, content, Some(declared), named),
     }
+}
+
+/// Holds a value that was read already to the declaration; `content` is its text.
+pub fn hold_value(
+    value: Value,
+    content: &str,
+    declared: Option<&OutputFormat>,
+    named: &dyn Fn(&str) -> Option<String>,
+) -> OutputReading {
+    let json = declared.filter(|declared| declared.form == OutputType::Json);
+    let choice = json.and_then(|declared| declared.schema.as_ref());
+    let failure = choice.and_then(|choice| check(&value, choice, content, named));
+    OutputReading { parsed: Some(value), parse_error: None, failure }
 }
 
 /// A reply that is JSON as a whole, or one fence of it.

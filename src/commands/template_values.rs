@@ -1,0 +1,91 @@
+//! Values that are given with `template run`.
+
+use callsheet_core::record::Tree;
+use callsheet_core::template::{Environment, Template, missing_before_run, names_asked};
+use serde_json::Value;
+
+use crate::cli::Failure;
+use crate::term::one_line;
+
+use super::run::request_text;
+
+/// `k=v`, `k=@file`, `k:=json`; anything else is text for the task, and `-` the text on stdin.
+pub(super) fn take_value(tree: &mut Tree, given: &str) -> Result<(), Failure> {
+    let Some((key, value)) = given.split_once('=').filter(|(key, _)| is_name(key)) else {
+        let text = request_text(given)?;
+        let joint = if tree.text.is_empty() { "" } else { " " };
+        tree.text = format!("{}{joint}{text}", tree.text);
+        return Ok(());
+    };
+    let (key, value) = match key.strip_suffix(':') {
+        Some(key) => {
+            let parsed = serde_json::from_str::<Value>(value);
+            let parsed = parsed.map_err(|error| Failure::usage(format!("{key}: {error}"), "k:=JSON takes JSON"))?;
+            (key, parsed)
+        }
+        None => match value.strip_prefix('@') {
+            Some(path) => {
+                let text = std::fs::read_to_string(path);
+                let text = text.map_err(|error| Failure::usage(format!("{key}: {path}: {error}"), ""))?;
+                (key, Value::String(text))
+            }
+            None => (key, Value::String(value.to_owned())),
+        },
+    };
+    tree.variables.insert(key.to_owned(), value);
+    Ok(())
+}
+
+fn is_name(key: &str) -> bool {
+    let key = key.strip_suffix(':').unwrap_or(key);
+    callsheet_core::template::is_ident(key)
+}
+
+/// A value that nothing in the tree asks for is a mistake in its name.
+pub(super) fn check_names(tree: &Tree) -> Result<(), Failure> {
+    let Some(entry) = tree.templates.get(&tree.entry) else { return Ok(()) };
+    let asked = names_asked(entry, &|name| tree.templates.get(name));
+    let unknown: Vec<&str> =
+        tree.variables.keys().map(String::as_str).filter(|name| *name != "request" && !asked.contains(*name)).collect();
+    let Some(first) = unknown.first() else { return Ok(()) };
+    let near = callsheet_core::reply::near::nearest(first, asked.iter().map(String::as_str), 1);
+    let takes = match asked.is_empty() {
+        true => "it takes no values".to_owned(),
+        false => format!("it takes: {}", asked.iter().cloned().collect::<Vec<_>>().join(", ")),
+    };
+    let advice = near.first().map_or(takes.clone(), |near| format!("nearest: {near}; {takes}"));
+    Err(Failure::usage(format!("{} takes no value `{}`", tree.entry, unknown.join("`, `")), one_line(&advice, 600)))
+}
+
+/// A text that stands alone is the value of the one input that is missing; otherwise the frame of the task has it.
+pub(super) fn bind_text(tree: &mut Tree) {
+    if tree.text.trim().is_empty() {
+        return;
+    }
+    let missing = {
+        let Some(entry) = tree.templates.get(&tree.entry) else { return };
+        missing_of(tree, entry)
+    };
+    if let [only] = missing.as_slice()
+        && is_name(only)
+    {
+        let text = std::mem::take(&mut tree.text);
+        tree.variables.insert(only.clone(), Value::String(text));
+    }
+}
+
+/// Values that the caller has to give and did not.
+fn missing_of(tree: &Tree, entry: &Template) -> Vec<String> {
+    if let Some(params) = &entry.params {
+        let lacks = params.iter().filter(|param| param.required && !tree.variables.contains_key(&param.name));
+        return lacks.map(|param| param.name.clone()).collect();
+    }
+    let known = ["request"].into_iter().chain(tree.variables.keys().map(String::as_str));
+    let null = || callsheet_core::template::Bound::json(Value::Null, callsheet_core::template::Trust::Caller);
+    let environment = Environment::root(known.map(|name| (name.to_owned(), null())));
+    let missing = missing_before_run(entry, &environment, &|name| tree.templates.get(name));
+    let mut names: Vec<String> = missing.into_iter().map(|one| one.name).collect();
+    names.sort();
+    names.dedup();
+    names
+}

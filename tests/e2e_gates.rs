@@ -1,0 +1,126 @@
+//! Several gates that are open at once are shown and answered together or by task (spec 11.8), and what else a person
+//! says to several things with one command.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod support;
+
+use support::garden::Garden;
+
+const RUN: [&str; 4] = ["run", "bring the notes up to date", "--approval", "before-apply"];
+
+fn name_of(garden: &Garden) -> String {
+    garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned()
+}
+
+fn both_wait() -> (Garden, String) {
+    let garden = Garden::with("steered");
+    garden.expect(3, &RUN);
+    let run = name_of(&garden);
+    let shown = garden.expect(0, &["show"]).out;
+    for task in ["write-rota-1", "write-thanks-1"] {
+        assert!(shown.contains(&format!("callsheet approve {run} {task}")), "{shown}");
+    }
+    assert!(shown.contains("answer all 2 at once"), "{shown}");
+    assert!(shown.contains("+# Rota") && shown.contains("+# Thanks"), "{shown}");
+    (garden, run)
+}
+
+/// covers: 11.8 several gates
+#[test]
+fn changes_that_wait_together_are_approved_at_once() {
+    let (garden, run) = both_wait();
+    let noted = garden.expect(0, &["approve"]);
+    assert!(noted.err.contains("2 answers noted") && noted.err.contains(&format!("callsheet resume {run}")));
+    garden.expect(0, &["resume"]);
+    assert!(garden.path("rota.md").exists() && garden.path("thanks.md").exists());
+}
+
+/// covers: 11.8 several gates, 11.7
+#[test]
+fn of_changes_that_wait_together_each_is_answered_by_its_task() {
+    let (garden, run) = both_wait();
+    let refused = garden.expect(2, &["approve", &run, "read-water-1"]);
+    assert!(refused.err.contains("waiting: write-rota-1, write-thanks-1"), "{}", refused.err);
+    let refused = garden.expect(2, &["approve", &run, "--hunks", "1"]);
+    assert!(refused.err.contains("2 changes") && refused.err.contains("SLUG --hunks"), "{}", refused.err);
+    let refused = garden.expect(2, &["show", &run, "--hunk", "1"]);
+    assert!(refused.err.contains("--task SLUG"), "{}", refused.err);
+    let hunk = garden.expect(0, &["show", &run, "--task", "write-thanks-1", "--hunk", "1"]).out;
+    assert!(hunk.contains("# Thanks"), "{hunk}");
+    garden.expect(0, &["deny", &run, "write-thanks-1", "--because", "nobody helped"]);
+    garden.expect(0, &["approve", &run, "write-rota-1", "--hunks", "1"]);
+    garden.expect(5, &["resume"]);
+    assert!(garden.path("rota.md").exists() && !garden.path("thanks.md").exists());
+}
+
+/// covers: 11.8 several gates
+#[test]
+fn changes_that_wait_together_are_denied_at_once() {
+    let (garden, _) = both_wait();
+    garden.expect(0, &["deny", "--because", "not today"]);
+    garden.expect(5, &["resume"]);
+    assert!(!garden.path("rota.md").exists() && !garden.path("thanks.md").exists());
+}
+
+/// covers: 2.18 drop
+#[test]
+fn a_chain_is_dropped_in_any_order() {
+    let chain = "## Goals / summary\nKnow it.\n## Tasks\n### Task section 1\n- **Name** Write First\n- **What is needed** Add rota.md.\n- **Skill** write_document\n- **Expected output** A file.\n### Task section 2\n- **Name** Read Second\n- **What is needed** What is planned.\n- **Skill** read_files\n- **References** [first](#write-first-results)\n- **Expected output** A list.\n";
+    for together in [true, false] {
+        let garden = Garden::with("steered");
+        garden.write("work.md", chain);
+        garden.expect(3, &["run", "--sheet", "work.md"]);
+        let run = name_of(&garden);
+        if together {
+            garden.expect(0, &["drop", &run, "write-first", "read-second"]);
+        } else {
+            garden.expect(0, &["drop", &run, "write-first"]);
+            garden.expect(0, &["drop", &run, "read-second"]);
+        }
+        let ended = garden.call(&["resume"]);
+        let shown = garden.expect(0, &["show"]).out;
+        for task in ["write-first", "read-second"] {
+            assert!(shown.contains(&format!("[{task}]")), "{shown}");
+        }
+        assert_eq!(shown.matches(" dropped\n").count(), 2, "{shown}\n{}", ended.err);
+    }
+}
+
+/// covers: 2.2
+#[test]
+fn a_sheet_says_what_it_is_for_or_is_given_a_request() {
+    let garden = Garden::with("answer");
+    garden.write("list.md", "## Tasks\n- **What is needed** Who waters.\n- **Expected output** A name.\n");
+    let refused = garden.expect(2, &["run", "--sheet", "list.md"]);
+    assert!(refused.err.contains("Goals / summary"), "{}", refused.err);
+    let checked = garden.expect(2, &["run", "--sheet", "list.md", "--check"]);
+    assert!(checked.out.contains("error goals-missing"), "{}", checked.out);
+    assert!(garden.call(&["runs"]).out.is_empty(), "nothing was begun");
+    garden.expect(0, &["run", "--sheet", "list.md", "who waters?"]);
+}
+
+/// covers: 11.8
+#[test]
+fn a_slip_in_headless_is_refused() {
+    let garden = Garden::with("writer");
+    let refused = garden.expect(2, &["run", "bring the notes up to date", "--headless", "aprove"]);
+    assert!(refused.err.contains("did you mean approve?"), "{}", refused.err);
+}
+
+/// covers: 2.2, 13 run names
+#[test]
+fn runs_that_begin_in_the_same_second_get_names_of_their_own() {
+    let garden = Garden::with("follow_up");
+    let children: Vec<_> = (0..4)
+        .map(|_| {
+            let mut command = garden.command(&["run", "who waters?"]);
+            command.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    let runs = garden.expect(0, &["runs", "--json"]).out;
+    assert_eq!(runs.lines().count(), 4, "{runs}");
+}

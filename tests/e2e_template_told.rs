@@ -1,0 +1,139 @@
+//! What a person hears of a template's run, and what they may give it.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod support;
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use support::garden::{Ended, Garden};
+
+const ASK: &str = r#"<templates version="1">
+<template name="view" params="path, focus:string=all"><task type="atomic"><description>View {{path}} for {{focus}}</description>
+<instructions>Say.</instructions><allowed_tools/></task></template>
+<task type="sequential" name="ask"><description>Ask about {{topic}}</description><inputs><input name="topic"/></inputs>
+<steps><call id="look" template="view"><arg from="topic"/></call></steps></task></templates>"#;
+
+fn garden(script: &str) -> Garden {
+    let garden = Garden::scripted(script);
+    garden.write(".callsheet/templates/ask.xml", ASK);
+    garden
+}
+
+const ANSWER: &str = "[[rule]]\nphase = \"execute\"\ntext = 'Ana.'\n";
+
+/// covers: C49
+#[test]
+fn a_run_of_a_template_is_shown_as_the_templates_it_ran() {
+    let garden = garden(ANSWER);
+    garden.expect(0, &["template", "run", "ask", "topic=water.md"]);
+    let shown = garden.expect(0, &["show", "--as", "template"]).out;
+    assert!(shown.contains("type=\"sequential\"") && shown.contains("template=\"view\""), "{shown}");
+    assert!(shown.contains("View {{path}} for {{focus}}"), "what it calls is there, too: {shown}");
+    garden.write(".callsheet/templates/ask.xml", &shown);
+    garden.expect(0, &["template", "check"]);
+    assert_eq!(garden.expect(0, &["template", "run", "ask", "topic=x"]).out.trim(), "Ana.");
+}
+
+/// covers: C48
+#[test]
+fn show_and_the_report_hold_the_result_of_a_template() {
+    let garden = garden(ANSWER);
+    garden.expect(0, &["template", "run", "ask", "topic=water.md"]);
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.trim_end().ends_with("Ana."), "{shown}");
+    let json: serde_json::Value = serde_json::from_str(&garden.expect(0, &["--json", "show"]).out).unwrap();
+    assert_eq!(json["task_result"]["content"], "Ana.");
+    let runs = std::fs::read_dir(garden.path(".callsheet/runs")).unwrap().flatten();
+    let reports: Vec<String> =
+        runs.filter_map(|run| std::fs::read_to_string(run.path().join("report.md")).ok()).collect();
+    assert!(reports.iter().any(|report| report.contains("## Result\n\nAna.")), "{reports:?}");
+}
+
+/// covers: C25
+#[test]
+fn a_template_of_scripts_needs_no_model() {
+    let mut garden = garden(ANSWER);
+    garden.forget_model();
+    let count =
+        r#"<task type="script" name="count"><description>Count</description><command>wc -l water.md</command></task>"#;
+    garden.write(".callsheet/templates/count.xml", count);
+    let ended = garden.expect(3, &["template", "run", "count"]);
+    assert!(!ended.err.contains("model"), "{}", ended.err);
+    garden.expect(0, &["approve"]);
+    let ended = garden.expect(0, &["resume"]);
+    assert!(ended.out.contains("water.md"), "{}", ended.out);
+}
+
+/// covers: C25
+#[test]
+fn tasks_that_name_their_models_need_no_other() {
+    let mut garden = garden(ANSWER);
+    let script = garden.path("own.toml");
+    std::fs::write(&script, ANSWER).unwrap();
+    garden.forget_model();
+    let own = format!(
+        "<task type=\"atomic\" name=\"own\"><description>Say</description><instructions>Say.</instructions>\n\
+         <model>scripted:{}</model><allowed_tools/></task>",
+        script.display()
+    );
+    garden.write(".callsheet/templates/own.xml", own);
+    assert_eq!(garden.expect(0, &["template", "run", "own"]).out.trim(), "Ana.");
+}
+
+fn with_stdin(garden: &Garden, arguments: &[&str], text: &str) -> Ended {
+    let mut command = garden.command(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    Ended::from(child.wait_with_output().unwrap())
+}
+
+/// covers: C9
+#[test]
+fn text_on_stdin_is_the_one_input_that_is_missing() {
+    let garden = garden(ANSWER);
+    let ended = with_stdin(&garden, &["template", "run", "ask", "-"], "the rain barrels");
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    assert!(prompt.contains("View the rain barrels for all"), "{prompt}");
+    let ended = with_stdin(&garden, &["template", "run", "view", "path=water.md", "-"], "more of it");
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    assert!(prompt.contains("more of it"), "the frame of the task has it: {prompt}");
+}
+
+/// covers: C9
+#[test]
+fn a_value_that_nothing_asks_for_is_refused_with_the_nearest_name() {
+    let garden = garden(ANSWER);
+    let ended = garden.expect(2, &["template", "run", "view", "path=water.md", "foucs=who"]);
+    assert!(ended.err.contains("`foucs`") && ended.err.contains("nearest: focus"), "{}", ended.err);
+    let ended = garden.expect(2, &["template", "run", "ask", "topik=water.md"]);
+    assert!(ended.err.contains("nearest: topic"), "{}", ended.err);
+}
+
+/// covers: C46
+#[test]
+fn the_question_that_a_run_waits_with_is_told() {
+    let script = "[[rule]]\nphase = \"execute\"\ntext = '<result status=\"WAITING\"><content>Which barrel?</content></result>'\n";
+    let garden = garden(script);
+    let asks = r#"<task type="atomic" name="which"><description>Which</description><instructions>Say.</instructions>
+<allowed_tools><tool>ask_user</tool></allowed_tools></task>"#;
+    garden.write(".callsheet/templates/which.xml", asks);
+    let ended = garden.expect(3, &["template", "run", "which"]);
+    assert!(ended.err.contains("asks: Which barrel?"), "{}", ended.err);
+}
+
+/// covers: C14
+#[test]
+fn files_that_no_task_sees_are_told_of() {
+    let garden = garden(ANSWER);
+    let alone = r#"<task type="atomic" name="alone"><description>Say</description><instructions>Say.</instructions>
+<context_management inherit_context="none"/><allowed_tools/></task>"#;
+    garden.write(".callsheet/templates/alone.xml", alone);
+    let ended = garden.expect(0, &["template", "run", "alone", "--file", "water.md"]);
+    assert!(ended.err.contains("no task of alone sees the files"), "{}", ended.err);
+    let ended = garden.expect(0, &["template", "run", "view", "path=x", "--file", "water.md"]);
+    assert!(!ended.err.contains("sees the files"), "{}", ended.err);
+}

@@ -1,6 +1,24 @@
 //! Callsheet as a library: the same parts the binary is made of, for programs that want to plan and run inside
 //! themselves. The binary adds nothing but `main`.
 
+/// A line for the person on stderr. Nobody may listen any more, which is no failure of the command.
+#[macro_export]
+macro_rules! tell {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _closed = writeln!(std::io::stderr().lock(), $($words)*);
+    }};
+}
+
+/// The same without the end of the line.
+#[macro_export]
+macro_rules! tell_part {
+    ($($words:tt)*) => {{
+        use std::io::Write as _;
+        let _closed = write!(std::io::stderr().lock(), $($words)*);
+    }};
+}
+
 pub mod cli;
 pub mod commands;
 pub mod config;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use callsheet::cli::{Cli, Exit, Failure};
+use callsheet::tell;
 use clap::Parser;
 
 fn main() -> ExitCode {
@@ -22,9 +23,9 @@ fn main() -> ExitCode {
     match callsheet::commands::dispatch(&cli) {
         Ok(exit) => exit.into(),
         Err(failure) => {
-            eprintln!("error: {}", callsheet::term::harmless(&failure.what));
+            tell!("error: {}", callsheet::term::harmless(&failure.what));
             if !failure.advice.is_empty() {
-                eprintln!("  do: {}", failure.advice);
+                tell!("  do: {}", failure.advice);
             }
             if cli.json {
                 callsheet::commands::print_failure(&failure);

@@ -57,16 +57,16 @@ impl Setup {
     /// # Errors
     /// What the store says.
     pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
-        let new = !self.has_store();
-        let store = SqliteStore::open(&self.project).map_err(store_failure)?;
-        if new {
-            KnownStores::load(&self.folders).grant(&self.project).map_err(|error| {
+        // Before there is a record: whoever is killed in between has a store that is known to be theirs.
+        if !self.has_store() {
+            KnownStores::grant(&self.folders, &self.project).map_err(|error| {
                 Failure::internal(
                     format!("the list of your stores cannot be written: {error}"),
-                    "check the rights of your state folder",
+                    "check the rights of .callsheet in the project, and of your state folder",
                 )
             })?;
         }
+        let store = SqliteStore::open(&self.project).map_err(store_failure)?;
         Ok(Arc::new(store))
     }
 

@@ -40,7 +40,7 @@ fn changes_that_wait_together_are_approved_at_once() {
 fn of_changes_that_wait_together_each_is_answered_by_its_task() {
     let (garden, run) = both_wait();
     let refused = garden.expect(2, &["approve", &run, "read-water-1"]);
-    assert!(refused.err.contains("waiting: write-rota-1, write-thanks-1"), "{}", refused.err);
+    assert!(refused.err.contains("waiting: ") && refused.err.contains("write-thanks-1"), "{}", refused.err);
     let refused = garden.expect(2, &["approve", &run, "--hunks", "1"]);
     assert!(refused.err.contains("2 changes") && refused.err.contains("SLUG --hunks"), "{}", refused.err);
     let refused = garden.expect(2, &["show", &run, "--hunk", "1"]);
@@ -99,12 +99,82 @@ fn a_sheet_says_what_it_is_for_or_is_given_a_request() {
     garden.expect(0, &["run", "--sheet", "list.md", "who waters?"]);
 }
 
+/// covers: 11.8, 2.18 before resume
+#[test]
+fn an_answer_counts_once_though_a_broken_sheet_stops_the_resume() {
+    let garden = Garden::with("writer");
+    garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-run"]);
+    garden.expect(0, &["approve"]);
+    let sheet = garden.run_file("sheet.md");
+    let file = garden.run_folder().join("sheet.md");
+    std::fs::write(&file, sheet.replace("**Skill** write_document", "**Skill** swim")).unwrap();
+    garden.expect(2, &["resume"]);
+    std::fs::write(&file, sheet).unwrap();
+    let ended = garden.expect(0, &["resume"]);
+    assert!(!ended.err.contains("was dropped"), "{}", ended.err);
+    assert_eq!(garden.count("gate_answered"), 1);
+}
+
 /// covers: 11.8
 #[test]
 fn a_slip_in_headless_is_refused() {
     let garden = Garden::with("writer");
     let refused = garden.expect(2, &["run", "bring the notes up to date", "--headless", "aprove"]);
     assert!(refused.err.contains("did you mean approve?"), "{}", refused.err);
+}
+
+/// covers: 11.9
+#[cfg(target_os = "linux")]
+#[test]
+fn a_stderr_that_nobody_reads_loses_no_answer() {
+    let garden = Garden::with("answer");
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = garden.command(&["run", "who waters?"]).stderr(full()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(!output.stdout.is_empty());
+    let refused = garden.command(&["show", "nope"]).stderr(full()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+}
+
+/// covers: 12.6
+#[test]
+fn a_cost_is_a_number() {
+    let garden = Garden::with("answer");
+    for cost in ["nan", "inf", "-1"] {
+        let refused = garden.expect(2, &["run", "who waters?", &format!("--max-cost={cost}")]);
+        assert!(refused.err.contains("expected a number of at least 0"), "{}", refused.err);
+    }
+}
+
+#[test]
+fn json_is_all_that_is_printed_with_json() {
+    let garden = Garden::with("answer");
+    garden.expect(0, &["run", "who waters?"]);
+    for what in
+        [&["--plan"][..], &["--as", "sheet"], &["--as", "template"], &["--task", "read-water-1"], &["--call", "1"]]
+    {
+        let shown = garden.expect(0, &[&["show", "--json"], what].concat()).out;
+        let json: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
+        assert!(json["text"].as_str().is_some_and(|text| !text.is_empty()), "{shown}");
+    }
+}
+
+/// A kill between the making of the store and the mark that it was made here would lose all that follows.
+///
+/// covers: 2.18
+#[test]
+fn a_store_is_known_before_it_exists() {
+    let garden = Garden::with("writer");
+    std::fs::create_dir_all(garden.home()).unwrap();
+    // Where the mark cannot be written, nothing is begun that could never go on.
+    let state = garden.home().join("state/stores.json");
+    std::fs::create_dir_all(state.join("in-the-way")).unwrap();
+    let failed = garden.call(&["run", "bring the notes up to date"]);
+    assert_eq!(failed.code, 1, "{}", failed.err);
+    assert!(!garden.path(".callsheet/callsheet.db").exists(), "{}", failed.err);
+    std::fs::remove_dir_all(state).unwrap();
+    garden.expect(3, &["run", "bring the notes up to date"]);
+    garden.expect(0, &["approve"]);
 }
 
 /// covers: 2.2, 13 run names

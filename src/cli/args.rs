@@ -126,7 +126,7 @@ pub struct WorkArgs {
     pub max_tokens: Option<u64>,
 
     /// US dollars at most.
-    #[arg(long, value_name = "USD")]
+    #[arg(long, value_name = "USD", value_parser = dollars)]
     pub max_cost: Option<f64>,
 
     /// Seconds at most, waiting for a person left out.
@@ -320,6 +320,12 @@ pub struct ApproveArgs {
     /// Why the other hunks are refused; the result of the task tells it.
     #[arg(long, value_name = "TEXT", requires = "part")]
     pub because: Option<String>,
+}
+
+/// An amount of money.
+fn dollars(text: &str) -> Result<f64, String> {
+    let amount = text.parse::<f64>().ok().filter(|amount| amount.is_finite() && *amount >= 0.0);
+    amount.ok_or_else(|| "expected a number of at least 0".to_owned())
 }
 
 /// The number of a hunk and the file that holds it as edited.

@@ -99,8 +99,8 @@ fn leave(store: &Arc<dyn Store>, run: &RunSummary, letters: Vec<(&RunId, Letter)
     told.dedup();
     let told = told.join(" and ");
     match &run.owner {
-        Some(owner) => eprintln!("told {many}{told} ({owner})"),
-        None => eprintln!("{many}noted for {told}; go on with: callsheet resume {}", outer_of(&run.run)),
+        Some(owner) => tell!("told {many}{told} ({owner})"),
+        None => tell!("{many}noted for {told}; go on with: callsheet resume {}", outer_of(&run.run)),
     }
     Ok(Exit::Complete)
 }

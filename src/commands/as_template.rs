@@ -17,7 +17,7 @@ pub(super) fn template_of(run: &Run, name: &str) -> String {
         None => list_of(run, name),
     };
     for lost in &printed.lost {
-        eprintln!("{}", harmless(&format!("note: a template cannot say this: {lost}")));
+        tell!("{}", harmless(&format!("note: a template cannot say this: {lost}")));
     }
     printed.text
 }

@@ -42,7 +42,7 @@ pub(super) fn sheet(
         super::print(&harmless(&line))?;
     }
     if issues.is_empty() && !setup.json {
-        eprintln!("{}", harmless(&format!("{file}: no issues")));
+        tell!("{}", harmless(&format!("{file}: no issues")));
     }
     tell_of_broken_skills(setup, &issues);
     let errors = issues.iter().any(|issue| issue.severity == Severity::Error);
@@ -58,7 +58,7 @@ fn tell_of_broken_skills(setup: &Setup, issues: &[Issue]) {
     let context = SkillContext { tools: &tools, read_only_sandbox: false };
     let loaded = load_skills(&skill_dirs(setup), context);
     for issue in loaded.issues.iter().filter(|issue| issue.severity == SkillSeverity::Error) {
-        eprintln!("{}", harmless(&format!("note: a skill is left out: {issue}")));
+        tell!("{}", harmless(&format!("note: a skill is left out: {issue}")));
     }
 }
 

@@ -173,7 +173,7 @@ pub(super) fn listen_for_interrupt(stop: CancellationToken, id: RunId) {
         if wait_for_signal().await.is_none() {
             return;
         }
-        eprintln!("\nstopping; again to stop at once. Go on with: callsheet resume {id}");
+        tell!("\nstopping; again to stop at once. Go on with: callsheet resume {id}");
         stop.cancel();
         if wait_for_signal().await.is_some() {
             // The log is on disk; a resume settles what was in flight.
@@ -204,41 +204,41 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
         }));
     }
     let answer = answer(run);
-    eprintln!();
+    tell!();
     if !answer.is_empty() {
         super::print(&format!("{}\n", term::harmless(&answer)))?;
-        eprintln!();
+        tell!();
     }
     let mut words = term::outcome_words(outcome).to_owned();
     if let Some(message) = run.message().filter(|message| !words.starts_with(message.trim_end_matches('.'))) {
         words = format!("{words}: {}", term::one_line(message, 600));
     }
-    eprintln!("{words}");
+    tell!("{words}");
     for problem in run.all_problems() {
-        eprintln!("  {}", term::one_line(&problem_line(run, &problem), 600));
+        tell!("  {}", term::one_line(&problem_line(run, &problem), 600));
     }
-    eprintln!("files: {}", run_folder(id));
-    eprint!("{summary}");
+    tell!("files: {}", run_folder(id));
+    tell_part!("{summary}");
     match outcome {
-        Outcome::ApprovalRequired => eprintln!(
+        Outcome::ApprovalRequired => tell!(
             "look: callsheet show {id}\nanswer: callsheet approve {id}, or callsheet deny {id} --because \"…\"\nthen: callsheet resume {id}"
         ),
         Outcome::InputRequired => {
             let asking = asking_runs(&setup.store()?, id, run.clone(), Outcome::InputRequired)?;
             if let Some((task, question)) = asking.first().and_then(|(_, asking)| open_question(asking)) {
-                eprintln!("{task} asks: {}", term::one_line(&question, 600));
+                tell!("{task} asks: {}", term::one_line(&question, 600));
             }
-            eprintln!("answer: callsheet resume {id} --answer \"…\"");
+            tell!("answer: callsheet resume {id} --answer \"…\"");
         }
         Outcome::Cancelled
         | Outcome::Unreachable
         | Outcome::LimitReached
         | Outcome::MaxRounds
         | Outcome::Misconfigured => {
-            eprintln!("go on: callsheet resume {id}");
+            tell!("go on: callsheet resume {id}");
         }
         Outcome::IterationFailed if run.pending_follow_up().is_some() => {
-            eprintln!("ask again: callsheet resume {id}, or in other words: callsheet continue {id} \"…\"");
+            tell!("ask again: callsheet resume {id}, or in other words: callsheet continue {id} \"…\"");
         }
         Outcome::Incomplete => {
             // What reads a dropped task does not come back.
@@ -249,14 +249,14 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
             let problems = run.all_problems().map(|problem| problem.task).filter(|task| !lost(task));
             let problems: Vec<&str> = problems.map(|task| task.task.slug.as_str()).collect();
             if !problems.is_empty() {
-                eprintln!("do it again: callsheet retry {id} {}", problems.join(" "));
+                tell!("do it again: callsheet retry {id} {}", problems.join(" "));
             }
         }
         _ => {}
     }
     let inside = changed_inside(&setup.store()?, id).map_err(|fault| drive_failure(&fault, id))?;
     if inside || run.tasks().any(|task| !task.applied.is_empty()) {
-        eprintln!("take the changes back: callsheet undo {id}");
+        tell!("take the changes back: callsheet undo {id}");
     }
     Ok(())
 }
@@ -314,31 +314,31 @@ fn tree_words(
             "result": outcome, "run": id, "task_result": result, "files": run_folder(id), "summary": summary,
         }));
     }
-    eprintln!();
+    tell!();
     if !result.content.trim().is_empty() {
         super::print(&format!("{}\n", term::harmless(result.content.trim_end())))?;
-        eprintln!();
+        tell!();
     }
-    eprintln!("{}", term::outcome_words(outcome));
+    tell!("{}", term::outcome_words(outcome));
     if let Some(error) = &result.error {
         let place = error.location.as_ref();
         let place = place.map(|at| format!("{}:{}:{}: {}: ", at.file, at.line, at.column, at.task)).unwrap_or_default();
-        eprintln!("  {}", term::one_line(&format!("{place}{}", error.message), 600));
+        tell!("  {}", term::one_line(&format!("{place}{}", error.message), 600));
         for line in last_lines(said_by_script(error).unwrap_or_default()) {
-            eprintln!("  | {}", term::one_line(line, 300));
+            tell!("  | {}", term::one_line(line, 300));
         }
-        eprintln!("  {}", term::one_line(&error.recovery.advice, 200));
+        tell!("  {}", term::one_line(&error.recovery.advice, 200));
     }
     for warning in tree_warnings(setup, run) {
-        eprintln!("  warning: {}", term::one_line(&warning, 300));
+        tell!("  warning: {}", term::one_line(&warning, 300));
     }
-    eprintln!("files: {}", run_folder(id));
-    eprint!("{summary}");
+    tell!("files: {}", run_folder(id));
+    tell_part!("{summary}");
     if matches!(outcome, Outcome::Cancelled | Outcome::Unreachable) {
-        eprintln!("go on: callsheet resume {id}");
+        tell!("go on: callsheet resume {id}");
     }
     if run.tasks().any(|task| !task.applied.is_empty()) {
-        eprintln!("take the changes back: callsheet undo {id}");
+        tell!("take the changes back: callsheet undo {id}");
     }
     Ok(())
 }

@@ -64,7 +64,7 @@ fn tell(setup: &Setup, known: &[IndexEntry], built: &Built) -> Result<Exit, Fail
         (built.unreadable, "not readable, or with a name that is no text"),
     ];
     for (count, why) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-        eprintln!("left out: {count} {why}");
+        tell!("left out: {count} {why}");
     }
     Ok(Exit::Complete)
 }

@@ -67,7 +67,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
     );
     if works || cli.verbose > 0 {
         for notice in &setup.config.notices {
-            eprintln!("note: {}", notice.0);
+            tell!("note: {}", notice.0);
         }
     }
     match &cli.command {

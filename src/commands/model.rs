@@ -144,11 +144,11 @@ async fn pull(setup: &Setup, arguments: &ModelPullArgs) -> Result<Exit, Failure>
         match pulled {
             Ok(pulled) => {
                 let what = if pulled.fetched { "fetched and verified" } else { "already there" };
-                eprintln!("{what}: {}", pulled.path.display());
+                tell!("{what}: {}", pulled.path.display());
                 return super::print(&format!("embedded:{}\n", pulled.path.display())).map(|()| Exit::Complete);
             }
             Err(_) if cancel.is_cancelled() => {
-                eprintln!("stopped; the download goes on where it stopped with the same command");
+                tell!("stopped; the download goes on where it stopped with the same command");
                 return Ok(Exit::Cancelled);
             }
             Err(fault) => reasons.push(format!("{}: {fault}", row.name)),
@@ -164,8 +164,8 @@ async fn test(setup: &Setup, arguments: &ModelTestArgs) -> Result<Exit, Failure>
         config.values.insert("model".to_owned(), Value { value: serde_json::json!(name), origin });
     }
     let choice = choose(&config, &setup.folders, &ProcessEnvironment, false).await?;
-    eprintln!("testing {} ({})", choice.model, choice.reason);
-    let models = Models::new(&config, &choice, None, None, Box::new(|text| eprintln!("note: {text}")))?;
+    tell!("testing {} ({})", choice.model, choice.reason);
+    let models = Models::new(&config, &choice, None, None, Box::new(|text| tell!("note: {text}")))?;
     models.connect().await;
     let model = models
         .model(Phase::Execute, None)

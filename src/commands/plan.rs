@@ -53,6 +53,9 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
     })?;
     match planned {
         // A file keeps the sheet as it is; a terminal gets it without escapes.
+        Ok(sheet) if to_stdout && setup.json => {
+            super::print_json(&serde_json::json!({ "text": sheet })).map(|()| Exit::Complete)
+        }
         Ok(sheet) if to_stdout => super::print(&crate::term::harmless(&sheet)).map(|()| Exit::Complete),
         Ok(sheet) => {
             std::fs::write(&output, sheet)
@@ -61,12 +64,12 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
                 PlanForm::Sheet => "run --sheet",
                 PlanForm::Template => "template check",
             };
-            eprintln!("wrote {0}; edit it, then: callsheet {next} {0}", output.display());
+            tell!("wrote {0}; edit it, then: callsheet {next} {0}", output.display());
             Ok(Exit::Complete)
         }
         Err((outcome, message)) => {
             let words = message.unwrap_or_else(|| crate::term::outcome_words(outcome).to_owned());
-            eprintln!("{}", crate::term::harmless(&words));
+            tell!("{}", crate::term::harmless(&words));
             Ok(Exit::from(outcome))
         }
     }

@@ -47,7 +47,7 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
         super::print(&harmless(&format!("{:<24} {short:<12}  {state}{place}{wrong}\n", key.as_str())))?;
     }
     for (file, fault) in &loaded.unknown {
-        eprintln!("{}", harmless(&format!("note: {}: {fault}", file.display())));
+        tell!("{}", harmless(&format!("note: {}: {fault}", file.display())));
     }
     Ok(if sound { Exit::Complete } else { Exit::Usage })
 }
@@ -76,7 +76,11 @@ fn eject(setup: &Setup, arguments: &PromptsEjectArgs) -> Result<Exit, Failure> {
     for key in keys.into_iter().filter(|key| !is_same(*key)) {
         let path = file(key);
         write(&path, Templates::bundled_text(key), arguments.force).map_err(|error| failed(&path, &error))?;
-        super::print(&harmless(&format!("{}\n", path.display())))?;
+        if setup.json {
+            super::print_json(&serde_json::json!({ "key": key.as_str(), "file": path.display().to_string() }))?;
+        } else {
+            super::print(&harmless(&format!("{}\n", path.display())))?;
+        }
     }
     Ok(Exit::Complete)
 }

@@ -29,7 +29,7 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     let found = find_run(&store, arguments.run.as_deref(), fits, "unfinished")?;
     let (run, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
     if found.outcome == Some(Outcome::Complete) && !sheet_is_edited(setup, &found.run, &run)? {
-        eprintln!("run {} is complete; nothing to go on with", found.run);
+        tell!("run {} is complete; nothing to go on with", found.run);
         return Ok(Exit::Complete);
     }
     if let Some(text) = &arguments.answer {

@@ -6,7 +6,7 @@ use crate::term::{one_line, outcome_words};
 
 pub(super) fn runs(setup: &Setup) -> Result<Exit, Failure> {
     if !setup.project.join(".callsheet/callsheet.db").exists() {
-        eprintln!("no runs in {}", setup.project.display());
+        tell!("no runs in {}", setup.project.display());
         return Ok(Exit::Complete);
     }
     let runs = setup.existing_store()?.runs().map_err(store_failure)?;

@@ -60,6 +60,9 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         }
         text
     };
+    if setup.json {
+        return super::print_json(&serde_json::json!({ "run": found.run, "text": text })).map(|()| Exit::Complete);
+    }
     super::print(&harmless(&text)).map(|()| Exit::Complete)
 }
 

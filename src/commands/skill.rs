@@ -67,12 +67,12 @@ fn show(setup: &Setup, arguments: &SkillShowArgs) -> Result<Exit, Failure> {
         }))?;
         return Ok(Exit::Complete);
     }
-    eprintln!("{}", harmless(&format!("from {}", skill.source.path)));
+    tell!("{}", harmless(&format!("from {}", skill.source.path)));
     for weaker in replaced {
-        eprintln!("{}", harmless(&format!("stands in for {}", weaker.path)));
+        tell!("{}", harmless(&format!("stands in for {}", weaker.path)));
     }
     if let Some(reason) = &skill.policy.writer {
-        eprintln!("{}", harmless(&format!("its tasks wait for approval: {reason}")));
+        tell!("{}", harmless(&format!("its tasks wait for approval: {reason}")));
     }
     let end = if skill.text.ends_with('\n') { "" } else { "\n" };
     super::print(&format!("{}{end}", harmless(&skill.text)))?;
@@ -94,7 +94,7 @@ fn check(setup: &Setup, arguments: &SkillCheckArgs) -> Result<Exit, Failure> {
     };
     let errors = report(setup, &issues)?;
     if issues.is_empty() && !setup.json {
-        eprintln!("no issues");
+        tell!("no issues");
     }
     Ok(if errors { Exit::Usage } else { Exit::Complete })
 }

@@ -56,9 +56,9 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
     if let Some(source) = known {
         // The stronger layer is the smaller one.
         let verb = if layer < source.layer { "stands in for" } else { "gives way to" };
-        eprintln!("{}", harmless(&format!("note: it {verb} the skill of that name in {}", source.path)));
+        tell!("{}", harmless(&format!("note: it {verb} the skill of that name in {}", source.path)));
     }
-    eprintln!("{}", harmless(&format!("edit it, then: callsheet skill check {}", path.display())));
+    tell!("{}", harmless(&format!("edit it, then: callsheet skill check {}", path.display())));
     Ok(Exit::Complete)
 }
 

@@ -35,7 +35,7 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
     store.post(&summary.run, &Letter::Retry { tasks }).map_err(store_failure)?;
     match &summary.owner {
         Some(owner) => {
-            eprintln!("told {} ({owner})", summary.run);
+            tell!("told {} ({owner})", summary.run);
             Ok(Exit::Complete)
         }
         None => take_up(setup, &arguments.work, store, &summary.run, run, TakeUp::Resume),
@@ -46,8 +46,8 @@ pub(super) fn drop_tasks(setup: &Setup, arguments: &DropArgs) -> Result<Exit, Fa
     let Found { store, summary, tasks, .. } = find(setup, &arguments.run, &arguments.tasks, Wish::Drop)?;
     store.post(&summary.run, &Letter::Drop { tasks }).map_err(store_failure)?;
     match &summary.owner {
-        Some(owner) => eprintln!("told {} ({owner})", summary.run),
-        None => eprintln!("noted for {0}; go on with: callsheet resume {0}", summary.run),
+        Some(owner) => tell!("told {} ({owner})", summary.run),
+        None => tell!("noted for {0}; go on with: callsheet resume {0}", summary.run),
     }
     Ok(Exit::Complete)
 }

@@ -43,7 +43,7 @@ fn check(setup: &Setup, arguments: &TemplateCheckArgs) -> Result<Exit, Failure> 
     };
     let blocked = report(setup, &issues, &unreadable, strict)?;
     if issues.is_empty() && unreadable.is_empty() && !setup.json {
-        eprintln!("no issues");
+        tell!("no issues");
     }
     Ok(if blocked { Exit::Usage } else { Exit::Complete })
 }
@@ -64,7 +64,7 @@ fn report(setup: &Setup, issues: &[Issue], unreadable: &[UnreadableTemplate], st
         }
     }
     for file in unreadable {
-        eprintln!("{}", harmless(&format!("{}: {}", file.file, file.reason)));
+        tell!("{}", harmless(&format!("{}: {}", file.file, file.reason)));
     }
     Ok(blocked)
 }
@@ -89,10 +89,10 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
         super::print(&format!("{}{form}: {kind}, {file}\n  {}\n", template.name, one_line(&description, 300)))?;
     }
     for name in loaded.library.unavailable() {
-        eprintln!("{} has errors: `callsheet template check` shows them", one_line(name, 64));
+        tell!("{} has errors: `callsheet template check` shows them", one_line(name, 64));
     }
     for file in &loaded.unreadable {
-        eprintln!("{}", harmless(&format!("{}: {}", file.file, file.reason)));
+        tell!("{}", harmless(&format!("{}: {}", file.file, file.reason)));
     }
     let sound = loaded.library.unavailable().is_empty() && loaded.unreadable.is_empty();
     Ok(if sound { Exit::Complete } else { Exit::Usage })
@@ -115,7 +115,7 @@ fn show(setup: &Setup, arguments: &TemplateShowArgs) -> Result<Exit, Failure> {
         super::print_json(&known.template)?;
     } else {
         super::print(&harmless(&print_templates([&known.template]).text))?;
-        eprintln!("{}", harmless(&format!("from {} ({})", known.template.origin.file, known.layer.as_str())));
+        tell!("{}", harmless(&format!("from {} ({})", known.template.origin.file, known.layer.as_str())));
     }
     Ok(Exit::Complete)
 }
@@ -177,7 +177,7 @@ fn rank(setup: &Setup, text: &str) -> Result<Exit, Failure> {
     let templates = loaded.library.templates().map(|known| &known.template);
     let rows = match_templates(templates, &Query::of_text(text));
     if rows.is_empty() && !setup.json {
-        eprintln!("no template fits; `callsheet template list` lists all");
+        tell!("no template fits; `callsheet template list` lists all");
     }
     for row in rows {
         if setup.json {

@@ -57,9 +57,9 @@ pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Fa
     super::print(&harmless(&format!("{}\n", path.display())))?;
     if let Some((other, file)) = known {
         let verb = if layer > other { "stands in for" } else { "gives way to" };
-        eprintln!("{}", harmless(&format!("note: it {verb} the template of that name in {file}")));
+        tell!("{}", harmless(&format!("note: it {verb} the template of that name in {file}")));
     }
-    eprintln!("{}", harmless(&format!("edit it, then: callsheet template check {}", path.display())));
+    tell!("{}", harmless(&format!("edit it, then: callsheet template check {}", path.display())));
     Ok(Exit::Complete)
 }
 

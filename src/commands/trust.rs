@@ -11,13 +11,13 @@ pub(super) fn trust(setup: &Setup, revoke: bool) -> Result<Exit, Failure> {
         |error: std::io::Error| Failure::internal(format!("the list of trusted files cannot be written: {error}"), "");
     if revoke {
         let was = trust.revoke(&file).map_err(unwritable)?;
-        eprintln!("{} {}", file.display(), if was { "is no longer trusted" } else { "was not trusted" });
+        tell!("{} {}", file.display(), if was { "is no longer trusted" } else { "was not trusted" });
         return Ok(Exit::Complete);
     }
     let has_runs = setup.project.join(".callsheet/callsheet.db").exists();
     if has_runs {
-        KnownStores::load(&setup.folders).grant(&setup.project).map_err(unwritable)?;
-        eprintln!("trusted the runs of {}", setup.project.display());
+        KnownStores::grant(&setup.folders, &setup.project).map_err(unwritable)?;
+        tell!("trusted the runs of {}", setup.project.display());
         if !file.exists() {
             return Ok(Exit::Complete);
         }
@@ -28,9 +28,9 @@ pub(super) fn trust(setup: &Setup, revoke: bool) -> Result<Exit, Failure> {
     trust.grant(&file, &content).map_err(unwritable)?;
     let sources = Sources { project: Some(file.clone()), ..Sources::default() };
     let config = Config::load(&sources, Some(&setup.folders)).map_err(config_failure)?;
-    eprintln!("trusted {} as it is now; it sets:", file.display());
+    tell!("trusted {} as it is now; it sets:", file.display());
     for (name, value) in &config.values {
-        eprintln!("  {name} = {}", value.value);
+        tell!("  {name} = {}", value.value);
     }
     Ok(Exit::Complete)
 }

@@ -13,14 +13,14 @@ pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failu
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
     let undone = take_back(&store, &setup.project, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
     for path in &undone.restored {
-        eprintln!("restored {}", harmless(path));
+        tell!("restored {}", harmless(path));
     }
     for path in &undone.deleted {
-        eprintln!("deleted {}", harmless(path));
+        tell!("deleted {}", harmless(path));
     }
     if !undone.refused.is_empty() {
         for issue in &undone.refused {
-            eprintln!("{}", harmless(&issue.to_string()));
+            tell!("{}", harmless(&issue.to_string()));
         }
         return Err(Failure::new(
             Exit::Incomplete,
@@ -29,7 +29,7 @@ pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failu
         ));
     }
     if undone.restored.is_empty() && undone.deleted.is_empty() {
-        eprintln!("run {} has no changes to take back", found.run);
+        tell!("run {} has no changes to take back", found.run);
     }
     Ok(Exit::Complete)
 }

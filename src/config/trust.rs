@@ -82,17 +82,23 @@ impl KnownStores {
     ///
     /// # Errors
     /// If the id or the list cannot be written.
-    pub fn grant(&mut self, project: &Path) -> io::Result<()> {
-        let id = match std::fs::read_to_string(id_file(project)) {
-            Ok(id) => id,
-            Err(_) => {
+    pub fn grant(folders: &Folders, project: &Path) -> io::Result<()> {
+        // Other processes may begin in other projects, or in this one, right now.
+        std::fs::create_dir_all(&folders.state)?;
+        let turn = std::fs::File::create(folders.state.join("stores.lock"))?;
+        turn.lock()?;
+        let id = match std::fs::read_to_string(id_file(project)).ok().filter(|id| !id.is_empty()) {
+            Some(id) => id,
+            None => {
                 let id = fresh_id(project);
+                std::fs::create_dir_all(project.join(".callsheet"))?;
                 std::fs::write(id_file(project), &id)?;
                 id
             }
         };
-        self.ids.insert(name(project), id);
-        write_json(&self.file, &self.ids)
+        let mut known = Self::load(folders);
+        known.ids.insert(name(project), id);
+        write_json(&known.file, &known.ids)
     }
 }
 
@@ -111,7 +117,7 @@ fn write_json(file: &Path, value: &BTreeMap<String, String>) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;
     }
-    let fresh = file.with_extension("json.new");
+    let fresh = file.with_extension(format!("json.{}.new", std::process::id()));
     std::fs::write(&fresh, serde_json::to_vec_pretty(value).unwrap_or_default())?;
     std::fs::rename(&fresh, file)
 }

@@ -21,7 +21,7 @@ impl Bar {
             ProgressBar::new(0).with_style(style).with_message(title.to_owned())
         });
         if bar.is_none() {
-            eprintln!("{title} …");
+            tell!("{title} …");
         }
         Self { bar, title: title.to_owned(), tenth: AtomicU64::new(0) }
     }
@@ -37,7 +37,7 @@ impl Bar {
                 let Some(total) = total.filter(|total| *total > 0) else { return };
                 let tenth = done.saturating_mul(10) / total;
                 if self.tenth.fetch_max(tenth, Ordering::Relaxed) < tenth {
-                    eprintln!("{}: {} %", self.title, tenth * 10);
+                    tell!("{}: {} %", self.title, tenth * 10);
                 }
             }
         }

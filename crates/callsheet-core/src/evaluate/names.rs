@@ -35,7 +35,13 @@ impl Evaluator<'_> {
         match op.opened.as_ref().map(|opened| &opened.plan) {
             Some(Plan::Handler(_)) => Trust::Model,
             Some(Plan::Process { .. }) => Trust::Tool,
-            _ => self.children(op).into_iter().map(|child| self.trust(child)).max().unwrap_or_default(),
+            // What refused it may be told in its error.
+            None if op.failed() => Trust::Model,
+            _ => {
+                let below = self.children(op).into_iter().map(|child| self.trust(child)).max().unwrap_or_default();
+                // The text a reduce begins with is its whole result where there is nothing to join.
+                below.max(self.initial(op).1)
+            }
         }
     }
 

@@ -83,7 +83,8 @@ impl Evaluator<'_> {
         }
         if reading.status == ReturnStatus::Failed {
             let reason = reading.reason.unwrap_or(Reason::UnexpectedError);
-            let words = super::open::one_line(&result.content, 200);
+            let words = reading.message.as_deref().unwrap_or(&result.content);
+            let words = super::open::one_line(words, 200);
             let words = if words.is_empty() { "the model says that it failed".to_owned() } else { words };
             let error = failure::failure(reason, words, Details::default());
             result.error = Some(Box::new(failure::with_content(error, &result.content)));

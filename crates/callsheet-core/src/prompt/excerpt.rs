@@ -122,7 +122,8 @@ fn cut_with(excerpt: &Excerpt, share: u32, words: Note) -> Shown {
     let head = first_lines(&excerpt.head, for_head);
     let rest = if excerpt.gap.is_some() { &excerpt.tail } else { tail_of(&excerpt.head, head.len()) };
     let tail = last_lines(rest, for_tail);
-    if head.is_empty() && tail.is_empty() && budget > 0 {
+    // Whole lines are kept if they are most of what may be kept; one long line must not take everything away.
+    if budget > 0 && tokens(head).saturating_add(tokens(tail)) < budget / 2 {
         return cut_inside_lines(excerpt, for_head, for_tail);
     }
     let first = excerpt.first.saturating_add(line_count(head));

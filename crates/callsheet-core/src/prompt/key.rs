@@ -81,7 +81,8 @@ const PROPOSAL_ISSUES: Slot = need("previous_proposal_issues", Cap::Tokens(6_000
 const FOLLOW_UPS: Slot = need("follow_up_prompts", Cap::Whole);
 const GOALS: Slot = need("goals_summary", Cap::Tokens(2_000));
 const OUTPUTS: Slot = need("precursor_with_completed_outputs", Cap::Tokens(24_000));
-const CURRENT_LIST: Slot = need("current_task_list", Cap::Tokens(8_000));
+// A task that is not shown could only be lost: a reply drops what it leaves out.
+const CURRENT_LIST: Slot = need("current_task_list", Cap::Whole);
 const PROBLEMS: Slot = need("task_problems", Cap::Tokens(6_000));
 
 const SYSTEM: Slot = Slot { name: "system", part: Part::System, required: true, cap: Cap::Whole };

@@ -137,6 +137,24 @@ impl Run {
         }
     }
 
+    /// A call of a handler that was refused before it was sent is no model call: what it took is free again, for others
+    /// as well (spec "Templates" 9).
+    pub(super) fn take_back(&mut self, key: &CallKey, sends: u32) {
+        let Some(task) = key.task.as_ref().filter(|_| sends == 0).and_then(|slug| self.tasks.get_mut(slug)) else {
+            return;
+        };
+        if !task.is_handler() {
+            return;
+        }
+        task.calls_started = task.calls_started.saturating_sub(1);
+        let slug = task.task.slug.clone();
+        self.operators.call_taken_back(&slug);
+        self.totals.calls = self.totals.calls.saturating_sub(1);
+        self.totals.failed_calls = self.totals.failed_calls.saturating_sub(1);
+        let counted = self.attempts_mut(key).is_some_and(|attempts| std::mem::take(&mut attempts.counted));
+        self.minimum_calls = self.minimum_calls.saturating_sub(u32::from(counted));
+    }
+
     pub(super) fn call_failed(
         &mut self,
         key: &CallKey,

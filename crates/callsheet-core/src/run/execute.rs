@@ -1,6 +1,6 @@
 //! Execution of a task (spec 10): building its runs, ending them, merging them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{CallKey, EffectKey, ResultParts};
 use crate::sheet::link_target;
@@ -29,9 +29,10 @@ impl Run {
             let seen = seen_by(task, &input);
             let same = |run: &&ExecRun| {
                 let same_world = run.finished_world == world || run.seen.is_some() && run.seen == seen;
-                run.id == id && run.input == input && run.finished && same_world
+                // Among other references a run has another number; one that acted keeps its own.
+                (run.id == id || run.calls.is_empty()) && run.input == input && run.finished && same_world
             };
-            let kept = former.iter().find(same).cloned();
+            let kept = former.iter().find(same).cloned().map(|run| ExecRun { id: id.clone(), ..run });
             let run = kept.unwrap_or_else(|| ExecRun { seen, ..new_run(id, input, task.is_loop()) });
             task.runs.push(run);
         }
@@ -231,8 +232,10 @@ fn plan_runs(task: &TaskRun) -> Vec<PlannedRun> {
     let all = || task.task.references.clone();
     let calls = &task.task.calls;
     let combined = task.skill.as_ref().is_some_and(|skill| skill.execute_combined);
-    let (shared, counted): (Vec<Reference>, Vec<Reference>) =
-        all().into_iter().partition(|reference| reference.target.is_shared());
+    let mut seen = BTreeSet::new();
+    // Duplicates are read once (spec 5.9).
+    let once = all().into_iter().filter(|reference| seen.insert(reference.target.clone()));
+    let (shared, counted): (Vec<Reference>, Vec<Reference>) = once.partition(|reference| reference.target.is_shared());
     if task.is_loop() {
         return vec![(ExecRunId::new("loop"), all(), Vec::new())];
     }

@@ -30,7 +30,9 @@ impl Run {
             Event::TaskDropped { task } => self.dropped(task),
             Event::Started { effect } => self.started(effect),
             Event::ReplyReceived { .. } => self.reply_received(event),
-            Event::CallFailed { key, fault, message, sizes, .. } => self.call_failed(key, fault, message, *sizes, at),
+            Event::CallFailed { key, fault, sends, message, sizes } => {
+                self.call_failed(key, fault, message, *sizes, at).map(|()| self.take_back(key, *sends))
+            }
             Event::ReplyRefused { key, issues, repairs, valid } => {
                 self.reply_refused(key, issues, repairs, valid.as_ref())
             }
@@ -42,9 +44,7 @@ impl Run {
             Event::CallsAsked { key, calls, said, repairs, issues } => {
                 self.calls_asked(key, calls, said.as_ref(), repairs, issues)
             }
-            Event::ReferencesChecked { task, n, stage, issues, contents } => {
-                self.references_checked(task, *n, *stage, issues).map(|()| self.note_contents(task, contents))
-            }
+            Event::ReferencesChecked { .. } => self.references_seen(event),
             Event::ToolFinished { task, run, call, record, ms } => self.tool_finished(task, run, call, record, *ms),
             Event::QuestionAnswered { task, run, call, output } => self.question_answered(task, run, call, output),
             Event::RunsMerged { task, n, result } => self.runs_merged(task, *n, result),

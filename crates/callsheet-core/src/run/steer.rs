@@ -80,6 +80,10 @@ impl Run {
         for slug in &back {
             self.place(slug);
         }
+        if back.iter().any(|slug| self.tasks.get(slug).is_some_and(|task| task.writer.is_some())) {
+            // Who asks for a writer again has seen what held it (spec 2.9).
+            self.tasks.values_mut().filter(|task| task.state.is_problem()).for_each(|task| task.problem_seen = true);
+        }
         self.go_on_with_the_list();
         Ok(())
     }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::ReferenceStage;
+use crate::record::{Event, ReferenceStage};
 use crate::reply::{Issue, Severity};
 use crate::spec::{BlobId, Policy, Slug};
 
@@ -130,7 +130,12 @@ impl Run {
         own.unwrap_or(self.settings.refine)
     }
 
-    pub(super) fn references_checked(
+    pub(super) fn references_seen(&mut self, event: &Event) -> Result<(), Reject> {
+        let Event::ReferencesChecked { task, n, stage, issues, contents } = event else { return Ok(()) };
+        self.references_checked(task, *n, *stage, issues).map(|()| self.note_contents(task, contents))
+    }
+
+    fn references_checked(
         &mut self,
         slug: &Slug,
         n: u32,
@@ -173,7 +178,7 @@ impl Run {
     }
 
     /// What the references of a task held when they were last looked at (spec 10.5).
-    pub(super) fn note_contents(&mut self, slug: &Slug, contents: &BTreeMap<String, BlobId>) {
+    fn note_contents(&mut self, slug: &Slug, contents: &BTreeMap<String, BlobId>) {
         if let Some(task) = self.tasks.get_mut(slug) {
             task.seen.clone_from(contents);
         }

@@ -1,7 +1,7 @@
 //! Facts about tool calls, questions and change sets (spec 3.10, 10.4).
 
 use crate::record::{ChangeSet, EffectKey, ResultParts, ToolRecord};
-use crate::reply::Issue;
+use crate::reply::{Issue, IssueCode};
 use crate::spec::{BlobId, ExecRunId, Slug, ToolEffect};
 
 use super::inner::Stop;
@@ -178,6 +178,13 @@ impl Run {
         let Some(owner) = self.owner_mut(&key) else { return Ok(()) };
         let Some(id) = pending.source.call() else {
             owner.result = None;
+            // No other reply gives a right to write: a person has to free the cause.
+            if issues.iter().all(|issue| issue.code == IssueCode::FileUnreadable) {
+                let reason = "its changes could not be written".to_owned();
+                owner.failure = Some(Failure { reason, issues: issues.to_vec(), ..Failure::default() });
+                owner.attempts.close();
+                return Ok(());
+            }
             if owner.attempts.refuse(issues.to_vec(), reply, max) {
                 let reason = format!("no valid reply after {max} tries");
                 owner.failure = Some(Failure { reason, issues: issues.to_vec(), ..Failure::default() });

@@ -396,10 +396,12 @@ impl Player {
             None => text,
         };
         if let Some(fault) = text.strip_prefix("fault:") {
+            // The driver found that it does not fit.
+            let sends = u32::from(!fault.ends_with("unsent"));
             let fault = match fault.trim() {
                 "communication" => CallFault::Communication,
                 "configuration" => CallFault::Configuration,
-                "overflow" => CallFault::ContextOverflow,
+                "overflow" | "overflow unsent" => CallFault::ContextOverflow,
                 "timeout" => CallFault::Timeout,
                 other => panic!("fault {other}"),
             };
@@ -408,7 +410,7 @@ impl Player {
                 prompt_limit: window,
                 ..CallSizes::default()
             });
-            self.happens(Event::CallFailed { key, fault, sends: 1, message: "as scripted".to_owned(), sizes });
+            self.happens(Event::CallFailed { key, fault, sends, message: "as scripted".to_owned(), sizes });
             return;
         }
         let (text, stop) = match text.strip_suffix("\n[cut]") {

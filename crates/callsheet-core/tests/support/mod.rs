@@ -191,11 +191,13 @@ fn skill(value: &str) -> Skill {
     let mut words = value.split(' ');
     let name = words.next().unwrap_or_default().to_owned();
     let mut policy = SkillPolicy::default();
+    let mut description = name.clone();
     let mut input_requirements = String::new();
     for word in words {
         match word.split_once('=') {
             Some(("tools", tools)) => policy.tools = tools.split(',').map(str::to_owned).collect(),
             Some(("refine", "always")) => policy.refine = Some(callsheet_core::spec::Policy::Always),
+            Some(("description", words)) => description = words.replace('_', " "),
             _ if word == "arguments" => policy.needs_arguments = true,
             _ if word == "needs-input" => input_requirements.push_str("At least one reference."),
             _ if word == "writes-files" => policy.writes_files = true,
@@ -204,7 +206,7 @@ fn skill(value: &str) -> Skill {
         }
     }
     Skill {
-        description: name.clone(),
+        description,
         form: SkillForm::SingleFile,
         source: SkillSource { layer: SkillLayer::Project, path: format!("{name}.md") },
         refinement: String::new(),

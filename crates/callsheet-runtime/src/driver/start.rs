@@ -8,6 +8,8 @@ use callsheet_core::reply::{Issue, IssueCode, Reading, Severity};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskList};
 
+use crate::ports::Letter;
+
 use super::known::SheetReading;
 use super::{DriveFault, Session, World, known};
 
@@ -134,8 +136,13 @@ pub fn reopen(
     let settings = change(session.run().settings().clone());
     let letters = world.store.letters(session.lock())?;
     let last = letters.last().map(|(number, _)| *number);
-    let (steering, answers) = letters.into_iter().map(|(_, letter)| letter).partition(super::gates::steers);
+    let (steering, answers): (Vec<Letter>, Vec<Letter>) =
+        letters.into_iter().map(|(_, letter)| letter).partition(super::gates::steers);
     super::gates::take_letters(&mut session, world, answers)?;
+    if let (Some(last), true) = (last, steering.is_empty()) {
+        // Recorded answers are not asked for again if the edited sheet stops what follows.
+        world.store.discard(session.lock(), last)?;
+    }
     let taken_up = match how {
         TakeUp::Resume => Event::RunResumed { settings },
         TakeUp::Continue(text) => {

@@ -175,10 +175,9 @@ impl<'a> Gatherer<'a> {
             self.error(IssueCode::AnchorMissing, "output-anchor-missing", link, &values, allowed);
             return None;
         };
-        let excerpt = Excerpt::lines(&output.document, first, last);
-        if marked_headings(&excerpt.head, str::to_owned).iter().any(|mark| mark.first == 1) {
-            self.warn(IssueCode::ReferenceRestricted, "reference-restricted", link);
-        }
+        let mut excerpt = Excerpt::lines(&output.document, first, last);
+        self.warn_of_marked_heading(link, "output.md", &excerpt.head);
+        excerpt.head = without_marked(&excerpt.head, inside(self.marks_of_output(slug, &output.document), first, last));
         Some(Piece::of(&format!("task://{slug}.md#{heading}"), "markdown", excerpt, Extent::Part))
     }
 
@@ -272,7 +271,9 @@ impl<'a> Gatherer<'a> {
             }
             Some(Fragment::Anchor(anchor)) => match part_of(path, &text, anchor, self.sources.disk.outline) {
                 Some(Part::Lines { first, last }) => {
-                    let excerpt = Excerpt::lines(&text.excerpt.head, first, last);
+                    let mut excerpt = Excerpt::lines(&text.excerpt.head, first, last);
+                    self.warn_of_marked_heading(link, path, &excerpt.head);
+                    excerpt.head = without_marked(&excerpt.head, inside(self.marks_of_file(path, &text), first, last));
                     piece(format!("{path}#L{first}-L{last}"), excerpt, Extent::Part)
                 }
                 Some(Part::Several(names)) => {
@@ -293,6 +294,13 @@ impl<'a> Gatherer<'a> {
                     None
                 }
             },
+        }
+    }
+
+    /// A section whose own heading says that it is no longer relevant is shown to who names it.
+    fn warn_of_marked_heading(&mut self, link: &str, path: &str, section: &str) {
+        if is_markdown(path) && marked_headings(section, str::to_owned).iter().any(|mark| mark.first == 1) {
+            self.warn(IssueCode::ReferenceRestricted, "reference-restricted", link);
         }
     }
 
@@ -397,6 +405,12 @@ impl Piece {
     fn of(identity: &str, language: &'static str, excerpt: Excerpt, extent: Extent) -> Self {
         Self { identity: identity.to_owned(), language, excerpt, extent, file: None, shortened: false }
     }
+}
+
+/// The marks below the first line of a part, counted from there.
+fn inside(marks: Vec<Mark>, first: u32, last: u32) -> Vec<Mark> {
+    let inner = marks.into_iter().filter(|mark| mark.first > first && mark.last <= last);
+    inner.map(|mark| Mark { first: mark.first + 1 - first, last: mark.last + 1 - first, ..mark }).collect()
 }
 
 fn page_language(media_type: &str) -> &'static str {

@@ -1,10 +1,11 @@
 //! Tasks in one line (spec 4.4 `list-shape`): `- **Find Code 1** Where the stops are read.`, with the name of a skill and a
-//! number as the name.
+//! number as the name, or `- **find_code** Where the stops are read.` with the skill alone.
 
 use crate::reply::markdown::{Label, Labelled, Piece, PieceKind};
 use crate::reply::near::folded;
 use crate::reply::{Notes, ReadContext, RepairCode};
 use crate::sheet::slug_of;
+use crate::spec::Skill;
 
 use super::format::label;
 use super::group::RawTask;
@@ -26,19 +27,44 @@ pub fn tasks<'a>(pieces: &[Piece<'a>], context: &ReadContext, notes: &mut Notes)
 fn task<'a>(piece: &Piece<'a>, context: &ReadContext) -> Option<RawTask<'a>> {
     let PieceKind::Label(line) = &piece.kind else { return None };
     let Labelled { label: Label::Unknown(name), value, .. } = line else { return None };
-    let (stem, number) = name.trim().rsplit_once(' ')?;
-    let skill = context.catalog.iter().find(|skill| folded(&skill.name) == folded(stem))?;
-    let counts = number.bytes().all(|byte| byte.is_ascii_digit());
+    let (skill, numbered) = skill_of(name, context)?;
     let slug = slug_of(name);
     let known = context.tasks.iter().any(|known| known.task.slug == slug || known.task.aliases.contains(&slug));
     let says = value.split_whitespace().nth(SHORTEST - 1).is_some() && !value.starts_with(['(', '<', ':']);
-    if !counts || known || !says || folded(value) == folded(&skill.description) {
+    // The catalog gives each skill with its description in just this form.
+    if known || !says || is_copied(value, &skill.description) {
         return None;
     }
-    let labels = vec![
-        line.as_key(label::NAME, name.clone().into()),
-        line.as_key(label::NEED, value.clone()),
-        line.as_key(label::SKILL, skill.name.clone().into()),
-    ];
+    let name = numbered.then(|| line.as_key(label::NAME, name.clone().into()));
+    let mut labels: Vec<Labelled<'a>> = name.into_iter().collect();
+    labels.push(line.as_key(label::NEED, value.clone()));
+    labels.push(line.as_key(label::SKILL, skill.name.clone().into()));
     Some(RawTask { hint: None, labels, fences: Vec::new(), span: piece.span })
+}
+
+/// Whether a need is a description or the beginning of one, whatever the catalog says of the skill in brackets behind it.
+fn is_copied(need: &str, description: &str) -> bool {
+    let need = need.split_once(" (").map_or(need, |(before, _)| before);
+    folded(description).starts_with(&folded(need))
+}
+
+/// The skill that a label names, with a number behind it (true) or without.
+pub fn skill_of<'c>(written: &str, context: &'c ReadContext) -> Option<(&'c Skill, bool)> {
+    let written = written.trim();
+    // The first letter spares nearly all of the work for text that names no skill.
+    let letter = |text: &str| text.chars().find(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase());
+    let first = letter(written);
+    let named = |name: &str| {
+        let wanted = folded(name);
+        context.catalog.iter().find(|skill| letter(&skill.name) == first && folded(&skill.name) == wanted)
+    };
+    if !context.catalog.iter().any(|skill| letter(&skill.name) == first) {
+        return None;
+    }
+    if let Some(skill) = named(written) {
+        return Some((skill, false));
+    }
+    let (stem, number) = written.rsplit_once(' ')?;
+    let counts = number.bytes().all(|byte| byte.is_ascii_digit());
+    Some((named(stem).filter(|_| counts)?, true))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::reply::references::{Producer, Scope, check_value, one_run, written_links};
+use crate::reply::references::{Producer, Scope, check_value, named_files, one_run, written_links};
 use crate::reply::{IssueCode, KnownTask, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::fill::{NameChange, fill_names};
 use crate::sheet::{parse_target, slug_of};
@@ -100,11 +100,13 @@ fn producers(steps: &Steps, context: &ReadContext) -> Vec<Producer> {
     for (number, step) in steps.iter().enumerate() {
         for draft in step {
             let skill = context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
+            let writer = draft.task.approval || skill.is_some_and(|skill| skill.policy.writer.is_some());
             producers.push(Producer {
                 slug: Some(draft.task.slug.clone()),
                 aliases: draft.task.aliases.clone(),
                 step: u32::try_from(number).ok(),
-                writer: draft.task.approval || skill.is_some_and(|skill| skill.policy.writer.is_some()),
+                files: if writer { named_files(&draft.task) } else { Vec::new() },
+                writer,
                 repeated: draft.repeated.clone(),
                 ..Producer::default()
             });

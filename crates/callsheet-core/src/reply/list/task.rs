@@ -12,7 +12,7 @@ use crate::spec::{Slug, Task};
 
 use super::format::{TASK_LABELS, label};
 use super::group::RawTask;
-use super::{Kind, calls, skill};
+use super::{Kind, calls, one_line, skill};
 
 /// `Expected output` of a task that names none (spec 3.4).
 pub const EXPECTED: &str = include_str!("../prompts/expected_output.txt");
@@ -60,7 +60,7 @@ pub fn read(
     choice.question(&links, &need, &expected, context, notes);
     let approval = raw.all(label::APPROVAL).fold(false, |known, label| known | approval(label, notes));
     let references = references(raw, notes);
-    let extra = extra(raw, notes);
+    let extra = extra(raw, context, notes);
     let mut task = Task {
         name: name.unwrap_or_default(),
         slug: Slug::new(""),
@@ -190,10 +190,13 @@ fn references(raw: &RawTask<'_>, notes: &mut Notes) -> Vec<(String, u32)> {
     values
 }
 
-/// Unknown labels: kept as text with the task if they say something, else dropped.
-fn extra(raw: &RawTask<'_>, notes: &mut Notes) -> String {
+/// Unknown labels: kept as text with the task if they say something, else dropped. The name of a skill is no label: whether
+/// a task begins there is a guess.
+fn extra(raw: &RawTask<'_>, context: &ReadContext, notes: &mut Notes) -> String {
     let mut kept: Vec<String> = Vec::new();
-    for label in raw.labels.iter().filter(|label| label.known().is_none()) {
+    let first_key = raw.labels.iter().position(|label| label.known().is_some());
+    let unknown_labels = raw.labels.iter().enumerate().filter(|(_, label)| label.known().is_none());
+    for (at, label) in unknown_labels {
         let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let value = fold(&label.value);
         let value = value.trim_start_matches(|c: char| matches!(c, ':' | '-' | '–' | '—') || c.is_whitespace());
@@ -201,6 +204,12 @@ fn extra(raw: &RawTask<'_>, notes: &mut Notes) -> String {
         let name = fold(label.label.as_str());
         // The label ends at its first colon when it is read back.
         let name = name.trim_matches(|c: char| "*_` ".contains(c)).replace(": ", " ");
+        let beside_keys = first_key.is_some_and(|key| key < at || !value.is_empty());
+        let names_skill = beside_keys && one_line::skill_of(&name, context).is_some();
+        if names_skill {
+            let issue = notes.issue(IssueCode::TaskBoundary, "skill", label.span, &[("label", &name)]);
+            notes.push(issue.key(&name));
+        }
         // One line cannot hold a tag of reasoning so that it reads back.
         if value.is_empty()
             || name.is_empty()
@@ -211,13 +220,19 @@ fn extra(raw: &RawTask<'_>, notes: &mut Notes) -> String {
             notes.repair(RepairCode::KeyDropped, label.span, label.written, "");
             continue;
         }
-        let issue = notes.issue(IssueCode::UnknownKey, "", label.span, &[("label", &name)]).warning().key(&name);
-        let known =
-            TASK_LABELS.iter().map(|rule| rule.name).filter(|name| !matches!(*name, label::OUTPUT | label::SKILL_CALL));
-        notes.push(issue.allowed(&name, known));
+        if !names_skill {
+            unknown(&name, label.span, notes);
+        }
         kept.push(format!("{name}: {value}"));
     }
     kept.join("\n")
+}
+
+fn unknown(name: &str, span: Span, notes: &mut Notes) {
+    let issue = notes.issue(IssueCode::UnknownKey, "", span, &[("label", name)]).warning().key(name);
+    let known =
+        TASK_LABELS.iter().map(|rule| rule.name).filter(|name| !matches!(*name, label::OUTPUT | label::SKILL_CALL));
+    notes.push(issue.allowed(name, known));
 }
 
 /// Whether an unknown label would be read as a known one when it is written.

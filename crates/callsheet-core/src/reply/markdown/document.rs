@@ -262,6 +262,7 @@ impl Found {
         }
         raw.extend(title_lines(lines, &kinds, format, &raw));
         raw.sort_by_key(|heading| heading.line);
+        take_marks(&mut raw, &mut kinds, format);
         let sections = sections(&raw, &mut kinds, format, notes);
         Self { kinds, fences, sections }
     }
@@ -370,6 +371,24 @@ pub(in crate::reply) fn marker_of(line: &str, format: &Format) -> Option<usize> 
     let words = body.trim_matches(|c: char| c.is_whitespace() || matches!(c, '*' | '_' | '.' | '`' | '!'));
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase();
     format.markers.iter().position(|marker| *marker == words)
+}
+
+/// Headings that are a marker of the format with nothing below them, deeper headings included, are that marker.
+fn take_marks(raw: &mut Vec<Raw<'_>>, kinds: &mut [Kind], format: &Format) {
+    let mut next: Option<(usize, u8)> = None;
+    let mut taken = BTreeSet::new();
+    for heading in raw.iter().rev() {
+        let (line, level, end) = (heading.line, heading.level, next.map_or(kinds.len(), |(line, _)| line));
+        let deeper = next.is_some_and(|(_, below)| below > level);
+        next = Some((line, level));
+        let index = marker_of(clean(heading.text), format).filter(|_| heading.form == Form::Atx && !deeper);
+        let below = kinds.get(heading.last + 1..end).unwrap_or_default();
+        if let Some(index) = index.filter(|_| below.iter().all(|kind| matches!(kind, Kind::Blank | Kind::Hidden))) {
+            set(kinds, line, Kind::Marker(index));
+            taken.insert(line);
+        }
+    }
+    raw.retain(|heading| !taken.contains(&heading.line));
 }
 
 /// Recognised titles that CommonMark takes for text: bold alone on a line, number signs without a space, and, where

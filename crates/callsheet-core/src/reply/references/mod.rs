@@ -2,10 +2,12 @@
 
 mod check;
 mod links;
+mod making;
 mod paths;
 mod scope;
 mod tasks;
 
 pub use check::{check_links, check_target, check_value};
 pub use links::{WrittenLink, is_none, written_links};
-pub use scope::{Producer, Scope, one_run};
+pub use paths::is_near;
+pub use scope::{Producer, Scope, named_files, one_run};

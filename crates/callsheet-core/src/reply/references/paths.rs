@@ -1,5 +1,8 @@
 //! References to files and directories (spec 5.3-5.6), answered by lookups.
 
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
 use crate::reply::near::within;
 use crate::reply::{Answer, Candidates, FileFacts, IssueCode, Lookup, RepairCode};
 use crate::sheet::is_symbol_suffix;
@@ -74,7 +77,7 @@ fn file(facts: &FileFacts, fragment: Option<Fragment>, checking: &mut Checking<'
 fn lines(first: u32, last: u32, facts: &FileFacts, checking: &mut Checking<'_>) -> Option<(Fragment, bool)> {
     // A binary file has no lines that anybody could count.
     if !facts.binary && first > facts.lines {
-        if not_yet(checking) {
+        if not_yet(&facts.path, false, checking) {
             return Some((Fragment::Lines { first, last }, false));
         }
         let issue = checking.issue(IssueCode::LinesOutOfRange, "", &[("lines", &facts.lines.to_string())]);
@@ -100,8 +103,13 @@ fn anchor(text: String, facts: &FileFacts, checking: &mut Checking<'_>) -> Optio
         return None;
     }
     let lower = text.to_lowercase();
-    // A writer may make a part with a similar name.
-    let edits = if checking.scope.writer_before() { 0 } else { 2 };
+    // Of short names two letters are most of it, and a writer may make a part with a similar name.
+    let edits = match lower.chars().count() {
+        _ if checking.scope.may_come(&facts.path, false) => 0,
+        0..=3 => 0,
+        4 => 1,
+        _ => 2,
+    };
     let near: Vec<&String> = anchors.iter().filter(|known| within(&known.to_lowercase(), &lower, edits)).collect();
     if let [only] = near.as_slice() {
         let part = Fragment::Anchor((*only).clone());
@@ -109,7 +117,7 @@ fn anchor(text: String, facts: &FileFacts, checking: &mut Checking<'_>) -> Optio
         checking.repaired(RepairCode::SlugNear, &target);
         return Some(part);
     }
-    if not_yet(checking) {
+    if not_yet(&facts.path, false, checking) {
         return Some(Fragment::Anchor(text));
     }
     let code = if is_markdown(&facts.path) { IssueCode::AnchorMissing } else { IssueCode::SymbolNotFound };
@@ -129,16 +137,18 @@ fn missing(
     candidates: &Candidates,
     checking: &mut Checking<'_>,
 ) -> Option<(Target, u32)> {
-    let waits = checking.scope.writer_before();
+    let waits = checking.scope.may_come(&path, directory);
     if let Some(inside) = &candidates.without_slash {
         return mended(inside.clone(), fragment, RepairCode::PathLeadingSlash, checking);
     }
     if let [only] = candidates.near.as_slice()
+        && is_near(&path, only)
         && (!waits || same_but_case(&path, only))
     {
         return mended(only.clone(), fragment, RepairCode::PathNear, checking);
     }
-    if not_yet(checking) {
+    if waits {
+        not_yet(&path, directory, checking);
         let target = if directory { Target::Directory(path) } else { Target::File { path, fragment } };
         return Some((target, 0));
     }
@@ -146,14 +156,35 @@ fn missing(
     None
 }
 
-/// Warns of what an earlier writer has still to make, if there is one (spec 5.5).
-fn not_yet(checking: &mut Checking<'_>) -> bool {
-    let waits = checking.scope.writer_before();
+/// Warns of what an earlier writer has still to make, if one may make it (spec 5.5).
+fn not_yet(path: &str, directory: bool, checking: &mut Checking<'_>) -> bool {
+    let waits = checking.scope.may_come(path, directory);
     if waits {
         let issue = checking.issue(IssueCode::NotYet, "", &[]).warning();
         checking.notes.push(issue);
     }
     waits
+}
+
+/// Prompts that name paths as examples, which small models copy.
+const PROMPTS: &[&str] = &[include_str!("../../../prompts/task_creation_initial.md")];
+
+/// Code spans of those prompts that may be paths, without their parts.
+static EXAMPLES: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
+    let spans = PROMPTS.iter().flat_map(|prompt| prompt.lines()).flat_map(|line| line.split('`').skip(1).step_by(2));
+    let paths = spans.filter(|span| span.contains(['.', '/']) && !span.starts_with('#') && !span.contains(' '));
+    paths.filter_map(|path| path.split('#').next()).map(|path| path.trim_end_matches('/')).collect()
+});
+
+/// Whether another path may be meant by one that is not there (repair `path-near`): it has the same ending, since `main.ts` is
+/// no `main.rs` written wrong, and the path is no example of the prompt.
+pub fn is_near(path: &str, other: &str) -> bool {
+    let ending = |path: &str| {
+        let name = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        name.rsplit_once('.').map(|(_, ending)| ending.to_lowercase())
+    };
+    let path = path.trim_start_matches("./").trim_end_matches('/');
+    ending(path) == ending(other) && !EXAMPLES.contains(path)
 }
 
 /// A different spelling of the same file, rather than a file still to be made with a similar name.

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::reply::{Notes, ReadContext};
 use crate::sheet::heading_key;
-use crate::spec::Slug;
+use crate::spec::{Slug, Task};
+
+use super::making::{Making, files_of};
 
 /// A task whose output may be read.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +22,8 @@ pub struct Producer {
     pub done: bool,
     /// It may change files.
     pub writer: bool,
+    /// Paths that the task of a writer names.
+    pub files: Vec<String>,
     /// Heading keys of its document.
     pub headings: Vec<String>,
     /// Its details files.
@@ -59,8 +63,8 @@ struct Index {
     repeated: BTreeSet<Slug>,
     /// Tasks of the list, in sheet order.
     listed: Vec<usize>,
-    /// Earliest step with a writer that is not done.
-    first_writer: Option<u32>,
+    /// What writers that are not done may make.
+    making: Making,
 }
 
 impl Index {
@@ -82,7 +86,7 @@ impl Index {
             if let Some(step) = task.step {
                 index.listed.push(at);
                 if task.writer && !task.done {
-                    index.first_writer = Some(index.first_writer.map_or(step, |first| first.min(step)));
+                    index.making.add(step, &task.files);
                 }
             }
         }
@@ -111,6 +115,7 @@ impl Scope {
                 step: known.step,
                 done: known.done,
                 writer: known.writer,
+                files: if known.writer && !known.done { named_files(&known.task) } else { Vec::new() },
                 headings: known.headings.clone(),
                 details: known.details.clone(),
                 tokens: known.tokens,
@@ -148,9 +153,9 @@ impl Scope {
         self.index.listed.get(at).copied()
     }
 
-    /// Whether an earlier step has a writer, so that a missing file may come to be (`not-yet`).
-    pub fn writer_before(&self) -> bool {
-        self.index.first_writer.is_some_and(|step| step < self.step)
+    /// Whether a writer of an earlier step may make a path, so that what is missing may come to be (`not-yet`).
+    pub(super) fn may_come(&self, path: &str, directory: bool) -> bool {
+        self.index.making.may(path, directory, self.step)
     }
 
     /// The task whose output a target reads, however its slug is written; `None` if that is unclear.
@@ -180,6 +185,11 @@ impl Scope {
             titles.filter(|key| !key.is_empty() && seen.insert(key.clone())).take(1_000).collect()
         })
     }
+}
+
+/// Paths that a task names in its name, need and expected output.
+pub fn named_files(task: &Task) -> Vec<String> {
+    [&task.name, &task.need, &task.expected].into_iter().flat_map(|text| files_of(text)).collect()
 }
 
 /// Whether a task of this skill puts all references into one run when it has several and no calls (spec 10.1).

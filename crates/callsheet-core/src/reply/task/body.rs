@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::reply::blank::is_copied_form;
-use crate::reply::markdown::{Document, Format, Heading, PieceKind, Prepare, Section};
+use crate::reply::markdown::{Document, Format, Heading, PieceKind, Prepare, Section, item_text};
 use crate::reply::near::folded;
 use crate::reply::{DetailFile, Execution, IssueCode, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::heading_key;
@@ -11,6 +11,7 @@ use crate::sheet::heading_key;
 use super::announced::is_announced;
 use super::formats::{self, Blocks, DETAIL_LABELS, MORE_WORK};
 use super::links;
+use super::write::words_of_files;
 
 /// Longest reply without headings that is its own summary, characters (spec 4.4 `summary-bare`).
 const BARE: usize = 1_200;
@@ -124,7 +125,7 @@ pub(super) fn read(document: &Document, parts: Parts, context: &ReadContext, not
     execution.more_work = document.take_marker(MORE_WORK, 0..document.len(), notes);
     execution.summary = summary(document, context, notes);
     if parts.details {
-        execution.details = details(document, context, notes);
+        execution.details = details(document, &execution.summary, context, notes);
     }
     execution
 }
@@ -264,13 +265,23 @@ fn begins_with_fenced_headings(document: &Document) -> bool {
     !document.has_text(0..before) && fence.content.lines().any(heading)
 }
 
-fn details(document: &Document, context: &ReadContext, notes: &mut Notes) -> Vec<DetailFile> {
+fn details(document: &Document, summary: &str, context: &ReadContext, notes: &mut Notes) -> Vec<DetailFile> {
     let mut files: Vec<DetailFile> = Vec::new();
     let mut names = BTreeSet::new();
+    // Put together once: a reply may name many files.
+    let task = context.current.iter().flat_map(|task| [task.need.as_str(), task.expected.as_str()]);
+    let named: BTreeSet<&str> = task.chain([summary]).flat_map(words_of_files).collect();
     for section in document.all(Heading::Details) {
         notes.set_section(Some("Details"));
         let mut open: Option<(String, Span)> = None;
-        for piece in document.pieces(section.body.clone(), DETAIL_LABELS) {
+        let pieces = document.pieces(section.body.clone(), DETAIL_LABELS);
+        let brings_none = !pieces.iter().any(|piece| match &piece.kind {
+            PieceKind::Fence(_) => true,
+            PieceKind::Label(labelled) => !labelled.fences.is_empty(),
+            _ => false,
+        });
+        let block = Block { brings_none, named: &named };
+        for piece in pieces {
             let mut take = |name: Option<(String, Span)>, index: usize, notes: &mut Notes| {
                 if let (Some((name, span)), Some(fence)) = (name, document.fences.get(index))
                     && let Some(filename) = filename(&name, span, notes)
@@ -283,8 +294,10 @@ fn details(document: &Document, context: &ReadContext, notes: &mut Notes) -> Vec
                 }
             };
             match piece.kind {
+                // A label in a code span quotes the form, unless content stands below it.
+                PieceKind::Label(labelled) if brings_none && quotes_item(labelled.written) => {}
                 PieceKind::Label(labelled) if labelled.known() == Some("Filename") => {
-                    incomplete(open.take(), context, notes);
+                    incomplete(open.take(), &block, context, notes);
                     labelled.note(notes);
                     let name = labelled.value.lines().next().unwrap_or("").to_owned();
                     match labelled.fences.first() {
@@ -296,21 +309,45 @@ fn details(document: &Document, context: &ReadContext, notes: &mut Notes) -> Vec
                 _ => {}
             }
         }
-        incomplete(open.take(), context, notes);
+        incomplete(open.take(), &block, context, notes);
     }
     notes.set_section(None);
     files
 }
 
+/// Whether an item begins with a code span that is an item itself.
+fn quotes_item(written: &str) -> bool {
+    let code = item_text(written).and_then(|text| text.strip_prefix('`'));
+    code.and_then(item_text).is_some()
+}
+
+/// A `Details` block beside its list.
+struct Block<'a> {
+    /// It has no fence at all.
+    brings_none: bool,
+    /// Words of the task and of the summary.
+    named: &'a BTreeSet<&'a str>,
+}
+
 /// A file without content. One that the project has is the source of what is said, not a file to hand over: its block is
-/// ordinary content, and the issue a warning.
-fn incomplete(open: Option<(String, Span)>, context: &ReadContext, notes: &mut Notes) {
+/// ordinary content, and the issue a warning. So is one of a block without any content, unless the task asks for that file or
+/// the summary speaks of it.
+fn incomplete(open: Option<(String, Span)>, block: &Block<'_>, context: &ReadContext, notes: &mut Notes) {
     let Some((name, span)) = open else { return };
     let path = name.trim().trim_matches(['`', '*', '"']).trim();
     let is_source = !path.is_empty() && links::is_known(path, span, context, notes);
-    let variant = if is_source { "source" } else { "" };
+    let file = path.rsplit(['/', '\\']).next().unwrap_or_default();
+    let wanted = || words_of_files(file).any(|word| block.named.contains(word));
+    let is_aside = !is_source && block.brings_none && !file.is_empty() && !wanted();
+    let variant = if is_source {
+        "source"
+    } else if is_aside {
+        "aside"
+    } else {
+        ""
+    };
     let issue = notes.issue(IssueCode::DetailsIncomplete, variant, span, &[("name", &name)]).key("Filename");
-    notes.push(if is_source { issue.warning() } else { issue });
+    notes.push(if is_source || is_aside { issue.warning() } else { issue });
 }
 
 /// A file name of one component (repair `filename-flattened`), or the issue `filename-invalid`.

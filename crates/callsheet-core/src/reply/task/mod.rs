@@ -13,6 +13,7 @@ mod links;
 mod refinement;
 mod tail;
 mod turn;
+mod whole;
 mod write;
 
 pub use execution::{Written, read_execution, read_merge, read_write_execution};

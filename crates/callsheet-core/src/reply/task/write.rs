@@ -2,16 +2,17 @@
 
 use crate::reply::change::{self, ChangeBlock, ChangeFence, ChangeKey, FileEdit, Files, Outlines, Shown};
 use crate::reply::markdown::{Document, Heading, Label, PieceKind, Section};
-use crate::reply::near::folded;
 use crate::reply::{
     Answer, Candidates, Change, ChangeWay, Execution, IssueCode, Lookup, Notes, ReadContext, RepairCode, Span,
 };
 
+use crate::reply::references::is_near;
 use crate::reply::words::clause;
 
 use super::body::is_change;
 use super::formats::{CHANGE_LABELS, NO_CHANGES};
 use super::tail::Tail;
+use super::whole;
 
 /// The changes of a prepared reply, as written.
 pub(super) fn changes(
@@ -27,7 +28,7 @@ pub(super) fn changes(
         notes.set_section(Some("Change details"));
         let last = index + 1 == sections.len();
         let mut block = block(document, section, index + 1, tail.filter(|_| last), notes);
-        imply_whole(&mut block, context, notes);
+        whole::imply(&mut block, context, notes);
         changes.extend(change::read_change(&block, notes));
     }
     notes.set_section(None);
@@ -94,71 +95,12 @@ fn fence(document: &Document, index: usize) -> Option<ChangeFence> {
     Some(ChangeFence { content: fence.content.clone(), span: fence.span, closed: fence.closed, unsure: fence.unsure })
 }
 
-/// Repair `whole-file-implied` (spec 4.4): one text and no address can only be the whole of a file, if the task asks for a new
-/// file of that name, or if every line of a file that was shown stands in it.
-fn imply_whole(block: &mut ChangeBlock, context: &ReadContext, notes: &mut Notes) {
-    let key = |key: &ChangeKey| folded(&key.label);
-    let is_path = |key: &&ChangeKey| change::is_path_key(&key.label);
-    let says_whole = block.keys.iter().any(|one| key(one) == "complete file");
-    // `location replace` and `overwrite` say nothing of which part.
-    let no_address = block.keys.iter().all(|one| match key(one).as_str() {
-        "location" => folded(&one.value) == "replace",
-        "complete file" => !matches!(folded(&one.value).as_str(), "false" | "no" | "0"),
-        label => label == "overwrite" && one.value.trim() != "false" || change::is_path_key(label),
-    });
-    let paths: Vec<&ChangeKey> = block.keys.iter().filter(is_path).collect();
-    let ([one], [fence], None, true) = (paths.as_slice(), block.fences.as_slice(), &block.tail, no_address) else {
-        return;
-    };
-    let path = one.value.trim().trim_matches('`').trim().to_owned();
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let (span, written) = (one.span, &fence.content);
-    if !fence.closed || written.trim().is_empty() {
-        return;
-    }
-    let implied: &[&str] = match notes.answer(context, path_lookup(&path)) {
-        Some(Answer::Missing(other)) if !says_whole && other.near.is_empty() && is_asked_for(name, context) => {
-            &["complete_file"]
-        }
-        Some(Answer::File(facts)) if keeps_all(&facts.path, written, context, notes) => &["complete_file", "overwrite"],
-        _ => return,
-    };
-    if implied.iter().all(|name| block.keys.iter().any(|one| key(one) == folded(name))) {
-        return;
-    }
-    notes.repair(RepairCode::WholeFileImplied, block.span, "", format!("- **{}** true", implied.join("**, **")));
-    block.keys.retain(|key| change::is_path_key(&key.label));
-    let keys = implied.iter().map(|name| ChangeKey { label: (*name).into(), value: "true".into(), span });
-    block.keys.extend(keys);
-}
-
-/// Whether a text holds every line of a file that was shown in full, in order, and more: nothing of it is lost. The file itself
-/// is no change.
-fn keeps_all(path: &str, written: &str, context: &ReadContext, notes: &mut Notes) -> bool {
-    if !context.shown_in_full.contains_key(path) {
-        return false;
-    }
-    let Some(Answer::Content(old)) = notes.answer(context, Lookup::Content(path.to_owned())) else { return false };
-    // A text that begins with the heading under which the file was shown is a copy of more than the file.
-    let heading = |line: &str| {
-        line.starts_with('#') && (line.ends_with(&format!(" - {path}")) || line.ends_with(&format!("# {path}")))
-    };
-    if written.lines().map(str::trim_end).any(heading) {
-        return false;
-    }
-    let mut new = written.lines().map(str::trim_end);
-    let adds = written.lines().count() > old.lines().count();
-    adds && !old.trim().is_empty() && old.lines().map(str::trim_end).all(|line| new.any(|other| other == line))
-}
-
-/// Whether the current task names a file, with or without its folders.
-fn is_asked_for(name: &str, context: &ReadContext) -> bool {
-    let Some(task) = context.current.as_ref().filter(|_| name.contains('.')) else { return false };
+/// The words of a text, paths taken apart.
+pub(super) fn words_of_files(text: &str) -> impl Iterator<Item = &str> {
     let is_end = |c: char| {
         c.is_whitespace() || matches!(c, '/' | '`' | '"' | '\'' | '(' | ')' | '[' | ']' | '*' | ',' | ':' | ';')
     };
-    let words = [&task.need, &task.expected].into_iter().flat_map(|text| text.split(is_end));
-    words.map(|word| word.trim_end_matches('.')).any(|word| word == name)
+    text.split(is_end).map(|word| word.trim_end_matches('.')).filter(|word| !word.is_empty())
 }
 
 /// The part of a value before a fence that stands inside the list item.
@@ -170,7 +112,7 @@ fn before_fence(value: &str) -> String {
     lines.collect::<Vec<_>>().join("\n").trim().to_owned()
 }
 
-fn path_lookup(path: &str) -> Lookup {
+pub(super) fn path_lookup(path: &str) -> Lookup {
     Lookup::Path { path: path.to_owned(), fragment: None }
 }
 
@@ -180,10 +122,10 @@ fn near_fits(way: &ChangeWay) -> bool {
 }
 
 /// The one other path that a missing path may be read as.
-fn only(other: &Candidates, near: bool) -> Option<(RepairCode, String)> {
+fn only(written: &str, other: &Candidates, near: bool) -> Option<(RepairCode, String)> {
     match (&other.without_slash, other.near.as_slice()) {
         (Some(path), _) => Some((RepairCode::PathLeadingSlash, path.clone())),
-        (None, [path]) if near => Some((RepairCode::PathNear, path.clone())),
+        (None, [path]) if near && is_near(written, path) => Some((RepairCode::PathNear, path.clone())),
         _ => None,
     }
 }
@@ -228,7 +170,7 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
             return refuse(IssueCode::FileUnreadable, "change", &clause("binary", &[]), &none, notes);
         }
         Some(Answer::File(facts)) => change.path.clone_from(&facts.path),
-        Some(Answer::Missing(other)) => match only(other, near_fits(&change.way)) {
+        Some(Answer::Missing(other)) => match only(&written, other, near_fits(&change.way)) {
             Some((code, path)) => moved(change, code, path, notes),
             None if matches!(change.way, ChangeWay::Whole { .. }) && !written.starts_with('/') => return true,
             None => match new_in_project(change, context, notes) {

@@ -88,6 +88,11 @@ impl Operators {
         });
     }
 
+    /// A call that was never sent is none (spec 9).
+    pub(in crate::run) fn call_taken_back(&mut self, leaf: &Slug) {
+        self.each_above(leaf, |spent| spent.calls = spent.calls.saturating_sub(1));
+    }
+
     /// It ended; `usage` if it gave a reply.
     pub(in crate::run) fn call_ended(&mut self, leaf: &Slug, usage: Option<&Usage>) {
         let reserve = self.reserve_of(leaf);

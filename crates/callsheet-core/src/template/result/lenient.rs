@@ -51,6 +51,8 @@ pub struct ReplyReading {
     pub notes: Map<String, Value>,
     /// Of an envelope that says `FAILED`.
     pub reason: Option<Reason>,
+    /// What its `error` says in words.
+    pub message: Option<String>,
     /// What was found of XML; `None` is plain text.
     pub xml: Option<XmlNote>,
     /// The reply was an envelope.
@@ -193,9 +195,16 @@ fn read_root(root: &Element, text: &str, plain: ReplyReading) -> ReplyReading {
         let notes = child("notes").map(value_of).unwrap_or_default();
         let notes = notes.as_object().cloned().unwrap_or_default();
         let status = status.as_deref().and_then(ReturnStatus::parse).unwrap_or_default();
-        let reason = attribute(root, "reason").map(str::to_owned);
+        let error = child("error").map(|error| {
+            let given = |name: &str| attribute(error, name).map(str::to_owned);
+            let part = |name: &str| error.elements().find(|part| part.name.eq_ignore_ascii_case(name));
+            let said = |name: &str| given(name).or_else(|| Some(inner_text(part(name)?, text)));
+            Told { reason: said("reason"), message: said("message") }
+        });
+        let error = error.unwrap_or_default();
+        let told = Told { reason: attribute(root, "reason").map(str::to_owned).or(error.reason), ..error };
         let content = child("content").map(|content| inner_text(content, text)).unwrap_or_default();
-        return envelope(status, content, None, notes, reason);
+        return envelope(status, content, None, notes, told);
     }
     if name == "notes" {
         let notes = value_of(root).as_object().cloned().unwrap_or_default();
@@ -241,13 +250,22 @@ fn envelope(
     content: String,
     parsed: Option<Value>,
     notes: Map<String, Value>,
-    reason: Option<String>,
+    told: Told,
 ) -> ReplyReading {
     let (notes, conflicts) = normal(notes);
-    let word = reason.or_else(|| notes.get("reason").and_then(Value::as_str).map(str::to_owned));
+    let word = told.reason.or_else(|| notes.get("reason").and_then(Value::as_str).map(str::to_owned));
     let known = word.as_deref().and_then(Reason::parse).unwrap_or(Reason::UnexpectedError);
-    let reason = (status == ReturnStatus::Failed).then_some(known);
-    ReplyReading { status, content, parsed, notes, reason, xml: None, envelope: true, conflicts }
+    let failed = status == ReturnStatus::Failed;
+    let reason = failed.then_some(known);
+    let message = told.message.filter(|words| failed && !words.trim().is_empty());
+    ReplyReading { status, content, parsed, notes, reason, message, xml: None, envelope: true, conflicts }
+}
+
+/// What an envelope tells of a failure.
+#[derive(Default)]
+struct Told {
+    reason: Option<String>,
+    message: Option<String>,
 }
 
 /// An object with `status` and `content` or `notes`.
@@ -267,8 +285,12 @@ fn json_envelope(reply: &str) -> Option<ReplyReading> {
     let parsed = value.get("parsed_content").filter(|value| !value.is_null());
     let parsed = parsed.or(content.filter(|value| value.is_object() || value.is_array())).cloned();
     let notes = notes.and_then(Value::as_object).cloned().unwrap_or_default();
-    let reason = value.get("reason").and_then(Value::as_str).map(str::to_owned);
-    Some(ReplyReading { conflicts, ..envelope(status, text, parsed, notes, reason) })
+    let word = |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+    let error = value.get("error").unwrap_or(&Value::Null);
+    // An error that is only words is its message.
+    let message = word(error, "message").or_else(|| error.as_str().map(str::to_owned));
+    let told = Told { reason: word(&value, "reason").or_else(|| word(error, "reason")), message };
+    Some(ReplyReading { conflicts, ..envelope(status, text, parsed, notes, told) })
 }
 
 /// Text of an element, with markup inside as it is written.

@@ -1,0 +1,81 @@
+//! Which files earlier writers may make (spec 5.5 `not-yet`), by the names that their tasks write.
+
+use std::collections::BTreeMap;
+
+/// Longest word that can be a path.
+const LONGEST: usize = 200;
+
+/// Earliest steps with a writer, by the files that its task names.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Making {
+    /// Of one that names no file: it may make any.
+    any: Option<u32>,
+    /// Of one that names this file, by its path and by its name alone, or a file in this directory.
+    named: BTreeMap<String, u32>,
+    /// Of one that names this directory, which ends in a slash: it may make any file in it.
+    within: BTreeMap<String, u32>,
+}
+
+impl Making {
+    /// Adds a writer of a step with the paths that its task names.
+    pub(super) fn add(&mut self, step: u32, paths: &[String]) {
+        if paths.iter().all(|path| path.ends_with('/')) {
+            self.any = Some(self.any.map_or(step, |first| first.min(step)));
+        }
+        for path in paths {
+            if path.ends_with('/') {
+                let first = self.within.entry(path.clone()).or_insert(step);
+                *first = (*first).min(step);
+                continue;
+            }
+            let name = path.rsplit('/').next().unwrap_or_default();
+            let folders = path.match_indices('/').filter_map(|(at, _)| path.get(..=at));
+            for key in folders.chain([path.as_str(), name]) {
+                let first = self.named.entry(key.to_owned()).or_insert(step);
+                *first = (*first).min(step);
+            }
+        }
+    }
+
+    /// Whether a writer of a step before this one may make a path; a directory ends in a slash.
+    pub(super) fn may(&self, path: &str, directory: bool, step: u32) -> bool {
+        let path = plain(path);
+        let name = path.rsplit('/').next().unwrap_or_default();
+        let key = if directory { format!("{path}/") } else { path.to_owned() };
+        let named = |key: &str| self.named.get(key).is_some_and(|first| *first < step);
+        let within = |folder: &str| self.within.get(folder).is_some_and(|first| *first < step);
+        let short = key.get(..key.len().min(LONGEST)).unwrap_or_default();
+        self.any.is_some_and(|first| first < step)
+            || named(&key)
+            || named(name)
+            || short.match_indices('/').filter_map(|(at, _)| short.get(..=at)).any(within)
+    }
+}
+
+fn plain(path: &str) -> &str {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    path.strip_suffix('/').unwrap_or(path)
+}
+
+/// The words of a text that are paths: of files, which have an ending, such as `notes/summary.md`, and of directories, which
+/// end in a slash.
+pub(super) fn files_of(text: &str) -> impl Iterator<Item = String> {
+    let is_end = |c: char| {
+        c.is_whitespace()
+            || matches!(c, '`' | '"' | '\'' | '(' | ')' | '[' | ']' | '<' | '>' | '*' | ',' | ':' | ';' | '#')
+    };
+    let words = text.split(is_end).map(|word| word.trim_end_matches(['.', '!', '?']));
+    let words = words.map(|word| word.strip_prefix("./").unwrap_or(word)).filter(|word| word.len() <= LONGEST);
+    words.filter(|word| is_file(word) || word.len() > 1 && word.ends_with('/')).map(str::to_owned)
+}
+
+fn is_file(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or_default();
+    let Some((stem, ending)) = name.rsplit_once('.') else { return false };
+    let letters = |text: &str| text.chars().all(char::is_alphanumeric);
+    // `e.g` is none.
+    stem.len() + ending.len() > 2
+        && letters(ending)
+        && ending.len() <= 8
+        && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+}

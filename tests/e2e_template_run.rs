@@ -346,3 +346,19 @@ fn prompts_of_equal_runs_are_equal() {
     assert!(first.contains("iteration_history") && !first.contains("\"wall\""), "{first}");
     assert!(!first.contains("the whole of it"), "{first}");
 }
+
+/// Warnings of other templates in its file are none of its business.
+/// covers: T 3
+#[test]
+fn a_clean_template_runs_strictly_beside_one_with_warnings() {
+    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n");
+    let library = r#"<templates version="1"><task type="atomic" name="warned"><description>Say</description><allowed_tools/></task>
+<task type="atomic" name="clean"><description>Say</description><instructions>Go.</instructions><allowed_tools/></task>
+<task type="sequential" name="calls"><description>Say</description><steps><call template="warned"/></steps></task></templates>"#;
+    garden.write(".callsheet/templates/a.xml", library);
+    assert_eq!(garden.expect(0, &["template", "run", "clean", "--strict"]).out.trim(), "Ana.");
+    let ended = garden.expect(2, &["template", "run", "warned", "--strict"]);
+    assert!(ended.err.contains("template check --strict shows them"), "{}", ended.err);
+    let ended = garden.expect(2, &["template", "run", "calls", "--strict"]);
+    assert!(ended.err.contains("T507") && ended.err.contains("template check --strict"), "{}", ended.err);
+}

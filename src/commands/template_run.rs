@@ -2,7 +2,7 @@
 
 use callsheet_core::record::Tree;
 use callsheet_core::skill::Catalog;
-use callsheet_core::template::{Automatic, Library, Severity, Template, choose_automatically};
+use callsheet_core::template::{Automatic, Issue, Library, Severity, Template, choose_automatically};
 use callsheet_runtime::driver::{EntrySpec, begin_in};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use serde_json::Value;
@@ -39,7 +39,7 @@ pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Exit, Fa
 
 /// The template with all that it calls, and the values that were given.
 fn tree(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Tree, Failure> {
-    let name = arguments.name.strip_prefix("template:").unwrap_or(&arguments.name);
+    let name = plain_name(&arguments.name);
     let mut tree = tree_of(setup, name, arguments.work.strict)?;
     tree.files.clone_from(&arguments.files);
     for value in &arguments.values {
@@ -55,7 +55,7 @@ fn tree_of(setup: &Setup, name: &str, strict: bool) -> Result<Tree, Failure> {
     let loaded = load(setup)?;
     let (library, skills) = (&loaded.library, called_skills(setup));
     if library.get(name).is_none() {
-        return Err(unknown(library, &skills, name));
+        return Err(unknown(library, &skills, name, strict));
     }
     let mut tree = empty_tree(setup)?;
     name.clone_into(&mut tree.entry);
@@ -94,7 +94,18 @@ pub(super) fn automatic(setup: &Setup, request: &str, strict: bool) -> Result<Op
     Ok(Some((tree, words)))
 }
 
-fn unknown(library: &Library, skills: &Catalog, name: &str) -> Failure {
+/// The name without the word that tells templates from skills.
+fn plain_name(name: &str) -> &str {
+    name.strip_prefix("template:").unwrap_or(name)
+}
+
+fn unknown(library: &Library, skills: &Catalog, name: &str, strict: bool) -> Failure {
+    if strict && library.unavailable().contains(name) {
+        return Failure::usage(
+            format!("the template \"{name}\" has errors or warnings and is not available"),
+            "callsheet template check --strict shows them",
+        );
+    }
     if library.unavailable().contains(name) {
         return Failure::usage(
             format!("the template \"{name}\" has errors and is not available"),
@@ -110,12 +121,21 @@ fn unknown(library: &Library, skills: &Catalog, name: &str) -> Failure {
 }
 
 fn check_strictly(library: &Library, tree: &Tree, strict: bool) -> Result<(), Failure> {
-    let files: Vec<&str> = tree.templates.values().map(|template| template.origin.file.as_str()).collect();
+    // What is called and has warnings is not in the tree: it is not available.
+    let called = tree.templates.values().flat_map(|template| template.body.walk());
+    let called: Vec<&str> = called.filter_map(|node| node.template.as_deref()).map(plain_name).collect();
+    let concerns = |issue: &Issue| {
+        let owner = issue.path.split('/').next().unwrap_or_default();
+        let of_it =
+            |template: &Template| template.origin.file == issue.file && (owner.is_empty() || owner == template.name);
+        let left_out = library.unavailable().contains(owner) && called.contains(&owner);
+        left_out || tree.templates.values().any(of_it)
+    };
     let warned = library.issues().iter().filter(|issue| issue.severity == Severity::Warning);
-    let found: Vec<String> =
-        warned.filter(|issue| files.contains(&issue.file.as_str())).map(ToString::to_string).collect();
+    let found: Vec<String> = warned.filter(|issue| concerns(issue)).map(ToString::to_string).collect();
     if strict && !found.is_empty() {
-        return Err(Failure::usage(found.join("\n"), "correct them, or leave --strict out"));
+        let advice = "correct them, or leave --strict out; callsheet template check --strict shows all";
+        return Err(Failure::usage(found.join("\n"), advice));
     }
     Ok(())
 }

@@ -88,6 +88,26 @@ fn c17_a_failed_lookup_is_tried_once_more_and_matching_looks_nothing_up() {
     assert_eq!(result["result"]["status"], "COMPLETE");
 }
 
+/// What an operator with children declares holds for all that it runs.
+/// covers: C45, C51
+#[test]
+fn switches_of_an_operator_hold_below_it() {
+    let fixture = fixtures("operators").into_iter().find(|fixture| fixture.name() == "switches_of_an_operator");
+    let mut player = Player::new(&Script::read(fixture.expect("a fixture").inputs()), 0);
+    let log = player.run_to_the_end();
+    assert!(!log.contains("gate") && !log.contains("split"), "nothing of it writes or is split: {log}");
+    assert!(log.contains("→ script_read of top-s"), "{log}");
+    let policy = |name: &str| {
+        let op = player.run.operators().iter().find(|op| op.id.as_str() == name).expect("a task");
+        player.run.task(&op.leaf().expect("a leaf")).and_then(|task| task.skill.clone()).expect("a policy")
+    };
+    for name in ["top-a", "top-b"] {
+        assert_eq!(policy(name).tools, ["read_file"], "{name}");
+        assert_eq!(policy(name).model.as_deref(), Some("p/big"), "{name}");
+        assert_eq!(policy(name).writer, None, "{name}");
+    }
+}
+
 /// With one slot, and a lookup that ends last: everything that does not wait for it is done before.
 /// covers: C44
 #[test]

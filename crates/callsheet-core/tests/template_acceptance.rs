@@ -369,18 +369,13 @@ fn sheet() -> TaskList {
     };
     let file = |path: &str| Target::File { path: path.to_owned(), fragment: None };
     let output = |slug: &str| Target::TaskOutput { slug: Slug::new(slug), heading: None };
-    let mut writes = task("write-1", "Write {{it}} down", Some("edit_code"), vec![output("read-1"), file("b.md")]);
+    let request = || Target::Plan(PlanPart::OriginalPrompt);
+    let mut writes =
+        task("write-1", "Write {{it}} down", Some("edit_code"), vec![output("read-1"), request(), file("b.md")]);
     writes.approval = true;
     let goals = Goals { text: "Know who waters what.".to_owned(), ..Goals::default() };
     let steps = vec![
-        Step {
-            tasks: vec![task(
-                "read-1",
-                "Read who waters",
-                None,
-                vec![file("a.md"), Target::Plan(PlanPart::OriginalPrompt)],
-            )],
-        },
+        Step { tasks: vec![task("read-1", "Read who waters", None, vec![file("a.md"), request()])] },
         Step {
             tasks: vec![
                 task("find-1", "Find\n  the rest", Some("find_code"), vec![file("src/")]),
@@ -407,9 +402,14 @@ fn c49_a_sheet_and_its_template_are_one_tree() {
             <inputs><input name="read-1" from="steps.read-1.content"/></inputs>
             <context_management inherit_context="none" fresh_context="disabled"/></task></parallel>
         <task ref="skill:edit_code" id="write-1" requires_approval="true"><inputs>
-          <input name="what_is_needed">Write {{{{it}} down</input><input name="expected_output">A list.</input>
-          <input name="references">[it](#read-1-results)
-            [it](b.md)</input></inputs></task>
+          <input name="what_is_needed">Write {{{{it}} down
+
+            it
+            {{steps.read-1.content}}
+
+            it
+            {{request}}</input><input name="expected_output">A list.</input>
+          <input name="references">[it](b.md)</input></inputs></task>
       </steps></task></template></templates>"##;
     let reading = read_text("plan.xml", written);
     assert!(!reading.has_error(), "{:?}", reading.issues);

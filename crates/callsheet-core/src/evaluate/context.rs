@@ -184,9 +184,16 @@ impl Evaluator<'_> {
             let value = own.name(&input.name)?.value();
             (!value.is_null()).then(|| (input.name.clone(), render(&value)))
         });
-        let paths: Vec<String> = resolved.paths.iter().flat_map(|path| listed(path.as_str())).collect();
+        let mut paths: Vec<String> = resolved.paths.iter().flat_map(|path| listed(path.as_str())).collect();
         let asked = self.asked_files(op);
         let explicit = asked.is_some() || (!self.is_spawned(op) && !self.tree.files.is_empty() && node.refs.is_some());
+        if explicit && asked.is_none() {
+            paths.clone_from(&self.tree.files);
+        }
+        let given = |path: &String| self.tree.files.contains(path);
+        let (given, of_operators): (Vec<String>, Vec<String>) = frame.files.into_iter().partition(given);
+        paths.extend(of_operators);
+        paths.extend(self.added_files(op));
         let source = node.refs.as_ref().map(|refs| refs.source);
         let command = node.refs.as_ref().filter(|_| source == Some(FileSource::Command));
         let output = node.output.clone();
@@ -204,7 +211,7 @@ impl Evaluator<'_> {
             dropped_entries,
             inputs: inputs.collect(),
             files: FileWish {
-                paths: if explicit && asked.is_none() { self.tree.files.clone() } else { paths },
+                paths,
                 explicit,
                 command: command.map(|refs| self.words(&refs.command, own)).unwrap_or_default(),
                 query: if matches!(source, Some(FileSource::Description | FileSource::ContextDescription)) {
@@ -212,7 +219,7 @@ impl Evaluator<'_> {
                 } else {
                     String::new()
                 },
-                inherited: frame.files,
+                inherited: given,
                 printed: found.command,
                 command_error: found.command_error,
                 described: found.described,
@@ -233,6 +240,39 @@ impl Evaluator<'_> {
             Place::Body | Place::Branch { .. } => self.parent(op).is_some_and(|above| self.is_evaluator(above)),
             _ => false,
         }
+    }
+
+    /// Files that the last evaluation of a loop wants its director to have (spec 8).
+    fn added_files(&self, op: &TaskOp) -> Vec<String> {
+        let Some(above) = self.parent(op) else { return Vec::new() };
+        match op.place {
+            Place::Director { iteration } => self.wanted_files(above, iteration),
+            Place::Body | Place::Branch { .. } if self.node(above).is_some_and(is_transparent) => {
+                self.added_files(above)
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The `file_paths` of an operator with children: they are in the frame of those (spec 5).
+    fn own_files(&self, op: &TaskOp, node: &Node) -> Vec<String> {
+        let Some(refs) = node.refs.as_ref().filter(|_| !matches!(node.kind, Kind::Atomic)) else { return Vec::new() };
+        if !self.is_spawned(op) && !self.tree.files.is_empty() {
+            return self.tree.files.clone();
+        }
+        let own = std::sync::Arc::new(self.scope(op)).inner(self.names(op).bound);
+        let mut files = Vec::new();
+        for path in &refs.paths {
+            let mut missing = Vec::new();
+            let path = resolve_text(path, &own, "file_paths", &node.origin, op.id.as_str(), &mut missing);
+            if missing.is_empty() {
+                files.extend(listed(path.as_str()));
+            }
+        }
+        let found = self.found(op);
+        files.extend(found.command);
+        files.extend(found.described.into_iter().map(|one| one.0));
+        files
     }
 
     /// How a result is judged: the evaluator's own words, those of the loop and those of its director (spec 2.3).
@@ -336,6 +376,8 @@ impl Evaluator<'_> {
         match self.node(above) {
             Some(node) if !is_transparent(node) => {
                 let mut frame = self.taken(above, node);
+                frame.extend(self.own_files(above, node).into_iter().map(Item::File));
+                frame.extend(self.added_files(above).into_iter().map(Item::File));
                 let found = self.found(above);
                 if !(found.related.is_empty() && found.context.is_empty()) {
                     frame.push(Item::Looked { context: found.context, matches: found.related });

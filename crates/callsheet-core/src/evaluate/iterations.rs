@@ -78,6 +78,16 @@ impl Evaluator<'_> {
         ]
     }
 
+    /// Files that the evaluation before an iteration asks for.
+    pub(super) fn wanted_files(&self, above: &TaskOp, iteration: u32) -> Vec<String> {
+        let last = Place::Evaluator { iteration: iteration.saturating_sub(1) };
+        let evaluation = self.part(above, &last).map(|op| self.result(op));
+        match evaluation.as_deref().map(judged) {
+            Some((_, Some(Verdict::Revise { add_files: Some(files), .. }), _)) => files,
+            _ => Vec::new(),
+        }
+    }
+
     fn directors_names(&self, above: &TaskOp, iteration: u32) -> Vec<(String, Bound)> {
         let Some(director) = self.part(above, &Place::Director { iteration }) else { return Vec::new() };
         let content = || Bound::json(self.result(director).content.as_str(), self.trust(director));
@@ -133,8 +143,8 @@ impl Evaluator<'_> {
         let iteration = op.iteration;
         let evaluator = self.part(op, &Place::Evaluator { iteration });
         let evaluation = evaluator.map(|op| self.result(op)).unwrap_or_default();
-        let (success, verdict, warning) = judged(&evaluation);
-        let mut warnings: Vec<String> = warning.into_iter().map(str::to_owned).collect();
+        let (success, verdict, _) = judged(&evaluation);
+        let warnings = self.warnings(op, condition.as_ref());
         if let Some(Verdict::Abort { reason }) = &verdict {
             let error = |details| failure::halted(Halt::Aborted, format!("the evaluator gave up: {reason}"), details);
             return self.loop_failed(op, node, "aborted", &warnings, error);
@@ -142,12 +152,10 @@ impl Evaluator<'_> {
         if success {
             return self.loop_complete(op, node, "success", true, &warnings);
         }
-        if let Some(condition) = condition {
-            let (holds, unknown) = self.condition(op, &condition.test, &evaluation);
-            warnings.extend(unknown.iter().map(|name| format!("the condition asks for {name}, which is not known")));
-            if holds {
-                return self.loop_complete(op, node, "condition", false, &warnings);
-            }
+        if let Some(condition) = condition
+            && self.condition(op, &condition.test, iteration, &evaluation).0
+        {
+            return self.loop_complete(op, node, "condition", false, &warnings);
         }
         if iteration >= *max_iterations {
             if *on_exhausted_accept {
@@ -164,13 +172,32 @@ impl Evaluator<'_> {
         Step::GoesOn
     }
 
+    /// What is to be told of the evaluations so far, each once.
+    fn warnings(&self, op: &TaskOp, condition: Option<&crate::template::Condition>) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for iteration in 1..=op.iteration {
+            let Some(evaluator) = self.part(op, &Place::Evaluator { iteration }) else { continue };
+            let evaluation = self.result(evaluator);
+            let (success, verdict, warning) = judged(&evaluation);
+            all.extend(warning.map(str::to_owned));
+            let ends = success || matches!(verdict, Some(Verdict::Abort { .. }));
+            for test in condition.into_iter().filter(|_| !ends) {
+                let (_, unknown) = self.condition(op, &test.test, iteration, &evaluation);
+                all.extend(unknown.iter().map(|name| format!("the condition asks for {name}, which is not known")));
+            }
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        all.retain(|warning| seen.insert(warning.clone()));
+        all
+    }
+
     fn condition(
         &self,
         op: &TaskOp,
         test: &crate::template::Expression,
+        iteration: u32,
         evaluation: &TaskResult,
     ) -> (bool, Vec<String>) {
-        let iteration = op.iteration;
         let mut names = self.for_all(op, iteration);
         names.extend(self.for_director(op, iteration));
         names.extend(self.directors_names(op, iteration));
@@ -204,7 +231,7 @@ impl Evaluator<'_> {
         let evaluated = history.iter().filter(|one| !one.evaluation.is_null()).count();
         let other = &mut result.notes.other;
         other.insert("success".to_owned(), Value::Bool(success));
-        let last_evaluation = evaluator.map(|op| Self::json(&self.result(op))).unwrap_or_default();
+        let last_evaluation = evaluator.map(|op| judged_json(&self.result(op))).unwrap_or_default();
         other.insert("final_evaluation".to_owned(), last_evaluation);
         other.insert("iterations_completed".to_owned(), Value::from(evaluated));
         other.insert("termination_reason".to_owned(), Value::from(why));
@@ -256,7 +283,12 @@ impl Evaluator<'_> {
         });
         let Some((word, result)) = found else { return self.failed(op, lost()) };
         let cause = super::open::failed(&result);
-        self.loop_failed(op, node, "error", &[], |details| {
+        let condition = match &node.kind {
+            Kind::DirectorEvaluatorLoop { condition, .. } => condition.as_ref(),
+            _ => None,
+        };
+        let warnings = self.warnings(op, condition);
+        self.loop_failed(op, node, "error", &warnings, |details| {
             let details = Details { failed_part: Some(word.to_owned()), ..details };
             let mut error = cause.as_deref().cloned().unwrap_or_else(lost);
             super::details::add(&mut error, details);

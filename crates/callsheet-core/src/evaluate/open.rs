@@ -251,15 +251,18 @@ impl Evaluator<'_> {
         Ok(Names { bound: environment.own().clone(), items: Vec::new() })
     }
 
-    /// One template may stand so many times on the call stack (spec 9, `max_depth`).
+    /// One template may stand so many times on the call stack, the one a run begins with included (spec 9,
+    /// `max_depth`).
     fn check_stack(&self, op: &TaskOp, name: &str) -> Result<(), Box<TaskError>> {
+        let plain = |name: &str| name.strip_prefix("template:").unwrap_or(name).to_owned();
         let stacked = self.run.operators().ancestry(op);
-        let times = stacked.filter(|above| above.place == Place::Body && above.template == name).count();
+        let stands = |above: &&TaskOp| matches!(above.place, Place::Body | Place::Top);
+        let times = stacked.filter(stands).filter(|above| plain(&above.template) == plain(name)).count();
         let most = self.limit(op, |limits| limits.max_depth).unwrap_or(self.run.settings().limits.max_depth);
         if times < usize::try_from(most).unwrap_or(usize::MAX) {
             return Ok(());
         }
-        let message = format!("{name} calls itself more than {most} times");
+        let message = format!("{name} stands on the call stack more than {most} times");
         Err(Box::new(failure::halted(Halt::MaxDepth, message, Details::default())))
     }
 
@@ -276,7 +279,7 @@ impl Evaluator<'_> {
     ) -> Result<Plan, Box<TaskError>> {
         let task = self.handler_task(op, node, own).map_err(input_fault)?;
         let writes = |tool: &str| self.writes(tool);
-        let writer = (node.requires_approval(&writes) || self.is_asked_above(op)).then(|| {
+        let writer = (self.asks(op, node) || self.is_asked_above(op)).then(|| {
             let tools = node.tools.iter().flatten().filter(|tool| writes(tool)).map(String::as_str);
             let tools: Vec<&str> = tools.collect();
             if tools.is_empty() {
@@ -294,10 +297,10 @@ impl Evaluator<'_> {
     fn handler_policy(&self, op: &TaskOp, node: &Node, writer: Option<String>) -> SkillPolicy {
         let limits = &node.limits;
         let defaults = crate::spec::Limits::of_templates();
-        let mut models = node.models.iter().flat_map(|model| models_of(model, &node.providers));
+        let mut models = self.models(op, node).into_iter();
         let writes = super::context::is_writing_skill(op, node);
         SkillPolicy {
-            tools: if writes { Vec::new() } else { self.offered_tools(node) },
+            tools: if writes { Vec::new() } else { self.offered_tools(op, node) },
             writes_files: writes,
             model: models.next(),
             fallbacks: models.collect(),
@@ -313,6 +316,12 @@ impl Evaluator<'_> {
         }
     }
 
+    /// It may write, or asks for approval all the same.
+    pub(super) fn asks(&self, op: &TaskOp, node: &Node) -> bool {
+        let writes = node.effects(&|tool| self.writes(tool)) == crate::template::Effects::Write;
+        node.approval.required == Some(true) || (writes && !self.only_reads(op))
+    }
+
     /// A task above it asks for approval, and all that it does waits with it (spec 2.2).
     pub(super) fn is_asked_above(&self, op: &TaskOp) -> bool {
         let mut above = self.run.operators().ancestry(op).filter_map(|above| self.node(above));
@@ -320,12 +329,44 @@ impl Evaluator<'_> {
     }
 
     /// What a handler is offered; `effects="read"` holds whatever is listed (spec 2.2).
-    fn offered_tools(&self, node: &Node) -> Vec<String> {
+    fn offered_tools(&self, op: &TaskOp, node: &Node) -> Vec<String> {
         let mut tools = node.tools.clone().unwrap_or_else(|| self.default_tools(node));
-        if node.approval.effects == Some(crate::template::Effects::Read) {
+        if self.only_reads(op) {
             tools.retain(|tool| !self.writes(tool));
         }
+        // What an operator with children allows holds for all that it runs.
+        for above in self.operators_above(op) {
+            tools.retain(|tool| above.tools.as_ref().is_none_or(|allowed| allowed.contains(tool)));
+        }
         tools
+    }
+
+    /// `effects="read"` of it or of an operator around it (spec 2.2).
+    pub(super) fn only_reads(&self, op: &TaskOp) -> bool {
+        let reads = |node: &Node| node.approval.effects == Some(crate::template::Effects::Read);
+        self.node(op).is_some_and(reads) || self.operators_above(op).any(reads)
+    }
+
+    /// Operators with children that it is part of, from the inside out.
+    pub(super) fn operators_above<'s>(&'s self, op: &'s TaskOp) -> impl Iterator<Item = &'s Node> {
+        let above = self.run.operators().ancestry(op).skip(1).filter_map(|above| self.node(above));
+        above.filter(|node| !matches!(node.kind, Kind::Atomic))
+    }
+
+    /// Its models with their providers; without any those of the nearest operator around it in its template.
+    fn models(&self, op: &TaskOp, node: &Node) -> Vec<String> {
+        let own = std::iter::once((op, node));
+        let above = self.run.operators().ancestry(op).skip(1).filter_map(|above| Some((above, self.node(above)?)));
+        let mut outside = false;
+        let mut around = own.chain(above).take_while(|(op, _)| {
+            let stops = outside;
+            outside = matches!(op.place, Place::Body | Place::Match | Place::Split) || op.place.is_subtask();
+            !stops
+        });
+        let with_models = around.find(|(_, node)| !node.models.is_empty()).map(|(_, node)| node);
+        let chosen = with_models.unwrap_or(node);
+        let providers = if node.providers.is_empty() { &chosen.providers } else { &node.providers };
+        chosen.models.iter().flat_map(|model| models_of(model, providers)).collect()
     }
 
     /// Without `allowed_tools`: what only reads, and with `effects="write"` what stages changes, too (spec 2.5).

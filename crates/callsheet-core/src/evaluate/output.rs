@@ -160,17 +160,12 @@ impl Evaluator<'_> {
     }
 
     fn tell_attempts(&self, op: &TaskOp, error: &mut TaskError) {
-        let crate::template::ErrorKind::TaskFailure { details, .. } = &mut error.kind else { return };
-        if op.attempts.is_empty() {
-            return;
-        }
+        let Some(details) = super::details::of(error).filter(|_| !op.attempts.is_empty()) else { return };
         let earlier = op.attempts.iter().filter_map(|id| self.value::<TaskResult>(id));
         let earlier = earlier.map(|mut result| {
             // Each knows of those before it, which stand here already.
-            if let Some(crate::template::ErrorKind::TaskFailure { details: Some(details), .. }) =
-                result.error.as_mut().map(|error| &mut error.kind)
-            {
-                details.recovery_attempts = None;
+            if let Some(details) = result.error.as_deref_mut().and_then(super::details::of) {
+                details.iter_mut().for_each(|details| details.recovery_attempts = None);
             }
             serde_json::to_value(&result.error).unwrap_or_default()
         });

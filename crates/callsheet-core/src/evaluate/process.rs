@@ -75,7 +75,7 @@ pub struct ProcessReport {
 impl Evaluator<'_> {
     /// The tool that starts the process of a task: the reading one if nobody has to be asked for it.
     pub(super) fn process_tool(&self, op: &TaskOp, node: &Node) -> &'static str {
-        let asked = node.requires_approval(&|tool| self.writes(tool)) || self.is_asked_above(op);
+        let asked = self.asks(op, node) || self.is_asked_above(op);
         let held = self.run.tools().any(|(name, policy)| name == SCRIPT_READ && policy.effect == ToolEffect::Read);
         if held && !asked { SCRIPT_READ } else { SCRIPT }
     }

@@ -42,7 +42,8 @@ impl Evaluator<'_> {
             ErrorKind::InvalidOutput { .. } => true,
             _ => false,
         };
-        let switched_off = node.manual_xml || node.disable_reparsing || !node.recovery.reparse;
+        let kept = |node: &Node| node.manual_xml || node.disable_reparsing;
+        let switched_off = kept(node) || self.operators_above(op).any(kept) || !node.recovery.reparse;
         // The parts of a change have no tool to write with.
         let whole = node.subtype == "associative_matching" || super::context::is_writing_skill(op, node);
         let above = self.run.operators().ancestry(op).filter(|above| above.place == Place::Regrown).count();

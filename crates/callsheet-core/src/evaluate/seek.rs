@@ -53,9 +53,7 @@ impl Evaluator<'_> {
             let items = offered.iter().map(context_item).collect();
             request.related = Some(self.query(op, node, own, &resolved, items, fresh));
         }
-        if let Some(refs) =
-            node.refs.as_ref().filter(|_| (self.is_spawned(op) || self.tree.files.is_empty()) && is_atomic(node))
-        {
+        if let Some(refs) = node.refs.as_ref().filter(|_| self.is_spawned(op) || self.tree.files.is_empty()) {
             match refs.source {
                 FileSource::Literal => {}
                 FileSource::Command => {
@@ -143,6 +141,9 @@ impl Evaluator<'_> {
             warnings.push(EMPTY_INDEX.to_owned());
         }
         let described = node.refs.as_ref().is_some_and(|refs| is_lookup(refs.source));
+        // That of a handler is told with its files.
+        let error = self.found(op).command_error.filter(|_| !is_atomic(node));
+        warnings.extend(error.map(|why| format!("the command of file_paths gave nothing: {why}")));
         if node.subtype == MATCHING && described {
             warnings.push(NO_LOOKUP.to_owned());
         }

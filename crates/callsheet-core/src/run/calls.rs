@@ -137,9 +137,17 @@ impl Run {
         }
     }
 
+    /// A call gave no reply.
+    pub(super) fn unanswered(&mut self, event: &Event, at: u64) -> Result<(), Reject> {
+        let Event::CallFailed { key, fault, sends, message, sizes } = event else { return Ok(()) };
+        self.call_failed(key, fault, message, *sizes, at)?;
+        self.take_back(key, *sends);
+        Ok(())
+    }
+
     /// A call of a handler that was refused before it was sent is no model call: what it took is free again, for others
     /// as well (spec "Templates" 9).
-    pub(super) fn take_back(&mut self, key: &CallKey, sends: u32) {
+    fn take_back(&mut self, key: &CallKey, sends: u32) {
         let Some(task) = key.task.as_ref().filter(|_| sends == 0).and_then(|slug| self.tasks.get_mut(slug)) else {
             return;
         };
@@ -155,7 +163,7 @@ impl Run {
         self.minimum_calls = self.minimum_calls.saturating_sub(u32::from(counted));
     }
 
-    pub(super) fn call_failed(
+    fn call_failed(
         &mut self,
         key: &CallKey,
         fault: &CallFault,

@@ -30,9 +30,7 @@ impl Run {
             Event::TaskDropped { task } => self.dropped(task),
             Event::Started { effect } => self.started(effect),
             Event::ReplyReceived { .. } => self.reply_received(event),
-            Event::CallFailed { key, fault, sends, message, sizes } => {
-                self.call_failed(key, fault, message, *sizes, at).map(|()| self.take_back(key, *sends))
-            }
+            Event::CallFailed { .. } => self.unanswered(event, at),
             Event::ReplyRefused { key, issues, repairs, valid } => {
                 self.reply_refused(key, issues, repairs, valid.as_ref())
             }

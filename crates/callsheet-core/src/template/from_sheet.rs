@@ -4,7 +4,7 @@
 //! |---|---|
 //! | sections | steps of a sequential that collects errors: it stops before the next step that holds a writer |
 //! | a section with several tasks | parallel, which collects too |
-//! | a task with a skill | a call of `skill:NAME` with `what_is_needed`, `expected_output` and `references` |
+//! | a task with a skill | a call of `skill:NAME` with `what_is_needed`, `expected_output` and `references`; the request and outputs of tasks stand behind what is needed |
 //! | a task without one | an atomic task; files it reads are `file_paths`, outputs of tasks are inputs |
 //! | Requires user approval | `requires_approval` |
 
@@ -18,7 +18,7 @@ use super::tree::{
     Argument, ArgumentValue, Context, FilePaths, FrontEnd, InheritContext, Input, InputSource, Kind, Node, OnError,
     Origin, Param, PartialContext, PathUse, Role, Settings, Template, ValueType, defaults,
 };
-use super::value::{Filled, Path, is_ident};
+use super::value::{Filled, Path, Piece, is_ident};
 
 /// The name under which a task reads the person's request.
 const REQUEST: &str = "request";
@@ -37,7 +37,7 @@ pub fn sheet_template(name: &str, list: &TaskList) -> Printed {
     let mut lowering = Lowering::new(name, list);
     let mut body = lowering.list(list);
     body.name = Some(name.to_owned());
-    let asks = body.walk().iter().any(|node| node.inputs.iter().any(|input| input.name == REQUEST));
+    let asks = lowering.asks;
     let param = Param {
         name: REQUEST.to_owned(),
         kind: ValueType::String,
@@ -62,12 +62,14 @@ struct Lowering<'a> {
     file: &'a str,
     /// Tasks of the list; outputs of others are not there when it runs as a template.
     slugs: BTreeSet<&'a Slug>,
+    /// A task reads the request.
+    asks: bool,
     lost: Vec<String>,
 }
 
 impl<'a> Lowering<'a> {
     fn new(file: &'a str, list: &'a TaskList) -> Self {
-        Self { file, slugs: list.tasks().map(|task| &task.slug).collect(), lost: Vec::new() }
+        Self { file, slugs: list.tasks().map(|task| &task.slug).collect(), asks: false, lost: Vec::new() }
     }
 
     fn origin(&self) -> Origin {
@@ -118,9 +120,20 @@ impl<'a> Lowering<'a> {
     }
 
     fn with_skill(&mut self, task: &Task, skill: &str) -> Node {
-        let references: Vec<String> = task.references.iter().map(link).collect();
+        let mut references: Vec<String> = Vec::new();
+        let mut need = vec![Piece::Literal(task.need.trim().to_owned())];
+        for reference in &task.references {
+            match (&reference.target, self.value_of(task, reference)) {
+                (Target::File { .. } | Target::Directory(_), _) => references.push(link(reference)),
+                (_, Some((_, path))) => {
+                    need.push(Piece::Literal(format!("\n\n{}\n", reference.title.trim())));
+                    need.extend(Path::parse(&path).map(|path| Piece::Place(path, Default::default())));
+                }
+                (_, None) => self.lose(task, &format!("the reference {}", link(reference))),
+            }
+        }
         let texts = [
-            ("what_is_needed", plain(&task.need)),
+            ("what_is_needed", clean(need)),
             ("expected_output", plain(&task.expected)),
             ("references", plain(&references.join("\n"))),
         ];
@@ -152,15 +165,10 @@ impl<'a> Lowering<'a> {
                 Target::File { .. } | Target::Directory(_) => {
                     paths.paths.push(Filled::literal(&reference.target.to_string()));
                 }
-                Target::TaskOutput { slug, heading: None } if self.slugs.contains(slug) => {
-                    let id = id_of(slug);
-                    node.inputs.extend(self.input(&id, &format!("steps.{id}.content")));
-                }
-                Target::Plan(PlanPart::OriginalPrompt) | Target::PromptHeading(_) => {
-                    node.inputs.extend(self.input(REQUEST, REQUEST));
-                    self.lose_part(task, reference);
-                }
-                _ => self.lose(task, &format!("the reference {}", link(reference))),
+                _ => match self.value_of(task, reference) {
+                    Some((name, path)) => node.inputs.extend(self.input(&name, &path)),
+                    None => self.lose(task, &format!("the reference {}", link(reference))),
+                },
             }
         }
         let mut seen = BTreeSet::new();
@@ -169,10 +177,26 @@ impl<'a> Lowering<'a> {
         node
     }
 
-    /// The whole request takes the place of one part.
-    fn lose_part(&mut self, task: &Task, reference: &Reference) {
-        if let Target::PromptHeading(heading) = &reference.target {
-            self.lose(task, &format!("the request is given whole instead of #{heading}"));
+    /// The name and path of a reference that is a value when the template runs. The whole takes the place of one part,
+    /// which is told.
+    fn value_of(&mut self, task: &Task, reference: &Reference) -> Option<(String, String)> {
+        match &reference.target {
+            Target::TaskOutput { slug, heading } if self.slugs.contains(slug) => {
+                if heading.is_some() {
+                    self.lose(task, &format!("{slug} is given whole instead of {}", link(reference)));
+                }
+                let id = id_of(slug);
+                let path = format!("steps.{id}.content");
+                Some((id, path))
+            }
+            Target::Plan(PlanPart::OriginalPrompt) | Target::PromptHeading(_) => {
+                self.asks = true;
+                if let Target::PromptHeading(heading) = &reference.target {
+                    self.lose(task, &format!("the request is given whole instead of #{heading}"));
+                }
+                Some((REQUEST.to_owned(), REQUEST.to_owned()))
+            }
+            _ => None,
         }
     }
 
@@ -191,8 +215,22 @@ impl<'a> Lowering<'a> {
 
 /// A text without placeholders, as an element holds it: no outer blanks, no characters that XML forbids.
 fn plain(text: &str) -> Filled {
-    let text: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
-    Filled::literal(text.trim())
+    Filled::literal(allowed(text).trim())
+}
+
+/// Characters that XML allows.
+fn allowed(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
+}
+
+fn clean(pieces: Vec<Piece>) -> Filled {
+    match pieces.as_slice() {
+        [Piece::Literal(text)] => plain(text),
+        _ => Filled::from_pieces(pieces.into_iter().map(|piece| match piece {
+            Piece::Literal(text) => Piece::Literal(allowed(&text)),
+            place @ Piece::Place(..) => place,
+        })),
+    }
 }
 
 /// A slug as an id. A slug that begins with a digit gets a letter.

@@ -1,8 +1,10 @@
 //! Calls: whether the template exists, whether the arguments fit, and cycles (T030-T032, T520).
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::reply::near::{nearest, within};
+use crate::template::bind::names_asked;
 use crate::template::issue::{Code, Draft};
 use crate::template::tree::{Kind, Node, Origin, Template};
 
@@ -13,6 +15,8 @@ pub(super) struct Callable<'a> {
     pub(super) broken: BTreeSet<&'a str>,
     /// `None`: skills are not known here.
     pub(super) skills: Option<&'a BTreeSet<String>>,
+    /// Names that standard templates ask for, as far as somebody wanted to know.
+    pub(super) asked: RefCell<BTreeMap<String, BTreeSet<String>>>,
 }
 
 /// Arguments a skill takes as a template (spec 16).
@@ -50,7 +54,7 @@ pub(super) fn check(call: &Call<'_>, known: &Callable<'_>) -> Vec<Draft> {
         return if unknown { vec![unknown_name(call, name, known)] } else { skill_arguments(call) };
     }
     if let Some(template) = known.templates.get(name) {
-        return arity(call, template);
+        return arity(call, template, known);
     }
     if known.broken.contains(name) {
         return Vec::new();
@@ -100,15 +104,9 @@ fn skill_arguments(call: &Call<'_>) -> Vec<Draft> {
 }
 
 /// Missing, surplus, unknown and misordered arguments.
-fn arity(call: &Call<'_>, template: &Template) -> Vec<Draft> {
+fn arity(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Vec<Draft> {
     let mut out = Vec::new();
-    let Some(params) = &template.params else {
-        for (_, at) in given(call.node).into_iter().filter(|(name, _)| name.is_none()) {
-            let message = format!("`{}` has no parameters and takes named arguments only", template.name);
-            out.push(fault(at, message, "name it"));
-        }
-        return out;
-    };
+    let Some(params) = &template.params else { return asked_names(call, template, known) };
     let names = params.iter().map(|param| param.name.as_str());
     let mut bound: BTreeSet<&str> = BTreeSet::new();
     let mut position = 0;
@@ -143,6 +141,34 @@ fn arity(call: &Call<'_>, template: &Template) -> Vec<Draft> {
     for param in params.iter().filter(|param| param.required && !bound.contains(param.name.as_str())) {
         let message = format!("the argument `{}` of `{}` is missing", param.name, template.name);
         out.push(fault(&call.node.origin, message, "add it").expected([param.name.as_str()]));
+    }
+    out
+}
+
+/// A standard template takes by name what it, or what it calls, asks for.
+fn asked_names(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Vec<Draft> {
+    let given = given(call.node);
+    let mut out = Vec::new();
+    if given.is_empty() {
+        return out;
+    }
+    let mut all = known.asked.borrow_mut();
+    let asked = all
+        .entry(template.name.clone())
+        .or_insert_with(|| names_asked(template, &|name| known.templates.get(name).copied()));
+    for (name, at) in given {
+        let Some(name) = name else {
+            let message = format!("`{}` has no parameters and takes named arguments only", template.name);
+            out.push(fault(at, message, "name it"));
+            continue;
+        };
+        if asked.contains(name) {
+            continue;
+        }
+        let near = nearest(name, asked.iter().map(String::as_str), 1);
+        let advice = near.first().map_or("remove it".to_owned(), |near| format!("`{near}` is near"));
+        let message = format!("nothing in `{}` asks for `{name}`", template.name);
+        out.push(fault(at, message, &advice).found(name).expected(asked.iter().map(String::as_str)));
     }
     out
 }

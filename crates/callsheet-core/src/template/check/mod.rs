@@ -168,7 +168,7 @@ impl<'a> Loading<'a> {
             .collect();
         let outermost = self.readings.iter().flat_map(|reading| &reading.outermost);
         let broken = outermost.filter_map(|found| found.name.as_deref()).collect();
-        let callable = Callable { templates, broken, skills: known.skills.as_ref() };
+        let callable = Callable { templates, broken, skills: known.skills.as_ref(), asked: Default::default() };
         let mut all = Vec::new();
         let readings = self.readings.iter().enumerate();
         let every = readings.flat_map(|(file, reading)| reading.templates.iter().map(move |template| (file, template)));

@@ -259,6 +259,8 @@ details! {
     violations: Vec<String>,
     /// Earlier attempts.
     recovery_attempts: Vec<Value>,
+    /// What the failed part knew under names that the operator around it uses, too.
+    inner: Value,
     /// Sequential: the step, from 0.
     failed_step: usize,
     /// Sequential: how many.

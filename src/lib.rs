@@ -1,6 +1,12 @@
 //! Callsheet as a library: the same parts the binary is made of, for programs that want to plan and run inside
 //! themselves. The binary adds nothing but `main`.
 
+#![deny(
+    clippy::print_stderr,
+    clippy::print_stdout,
+    reason = "they panic when nobody reads; `tell!` and `print` do not"
+)]
+
 /// A line for the person on stderr. Nobody may listen any more, which is no failure of the command.
 #[macro_export]
 macro_rules! tell {

@@ -93,3 +93,19 @@ fn denied_changes_of_a_called_skill_are_not_made() {
     assert!(ended.err.contains("denied: not today"), "{}", ended.err);
     assert!(!garden.path("notes.md").exists());
 }
+
+/// `effects="read"` of an operator holds for the skills that it calls: nothing is changed, whatever was approved.
+///
+/// covers: C26
+#[test]
+fn a_writing_skill_where_only_reading_is_allowed_changes_nothing() {
+    let garden = garden();
+    let reading = LIBRARY.replace(r#"name="note">"#, r#"name="note" effects="read">"#);
+    garden.write(".callsheet/templates/note.xml", reading);
+    let ended = garden.expect(0, &["template", "run", "note", "--approval", "never"]);
+    assert!(!garden.path("notes.md").exists() && garden.count("changes_applied") == 0, "{}", ended.err);
+    assert!(
+        !garden.expect(0, &["show", "--prompt", "1"]).out.contains("## Change details"),
+        "no form of changes is asked for"
+    );
+}

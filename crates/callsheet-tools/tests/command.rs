@@ -170,10 +170,17 @@ async fn a_script_that_only_reads_is_held_to_it() {
     assert!(told.contains("run unasked"), "{told}");
 }
 
+/// A folder that is not below the temporary one, which commands may write to; a checkout may be.
+fn folder_of_no_command() -> PathBuf {
+    let temporary = std::env::temp_dir().canonicalize().unwrap();
+    let mut folders = [Some(PathBuf::from(env!("CARGO_TARGET_TMPDIR"))), std::env::home_dir()].into_iter().flatten();
+    let apart = |folder: &PathBuf| folder.canonicalize().is_ok_and(|folder| !folder.starts_with(&temporary));
+    folders.find(apart).expect("the target folder or the home stands outside of the temporary folder")
+}
+
 #[tokio::test]
 async fn the_sandbox_refuses_writes_outside_and_the_status_says_so() {
-    // Not below the temporary folder, which commands may write to.
-    let outside = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let outside = TempDir::new_in(folder_of_no_command()).unwrap();
     let project = TempDir::new_in(outside.path()).unwrap();
     let other = outside.path().join("other.txt");
     std::fs::write(&other, "before").unwrap();

@@ -229,8 +229,15 @@ impl Evaluator<'_> {
             warnings: self.lookup_warnings(op, node),
             max_context_fraction: node.limits.max_context_fraction,
             manual_xml: node.manual_xml,
-            writes: is_writing_skill(op, node),
+            writes: self.proposes_changes(op, node),
         })
+    }
+
+    /// A called skill whose only tool writes files: its replies hold the changes, as in a sheet (spec 16). Where only
+    /// reading is allowed it has none to make.
+    pub(super) fn proposes_changes(&self, op: &TaskOp, node: &Node) -> bool {
+        let writes = |tools: &Vec<String>| matches!(tools.as_slice(), [only] if only == WRITE_FILE);
+        op.template.starts_with("skill:") && node.tools.as_ref().is_some_and(writes) && !self.only_reads(op)
     }
 
     /// It is the evaluator of a loop, or all that a call in its place runs.
@@ -464,12 +471,6 @@ struct Frame {
     files: Vec<String>,
     context: Vec<String>,
     related: Vec<FileMatch>,
-}
-
-/// A called skill whose only tool writes files: its replies hold the changes, as in a sheet (spec 16).
-pub(super) fn is_writing_skill(op: &TaskOp, node: &Node) -> bool {
-    op.template.starts_with("skill:")
-        && node.tools.as_ref().is_some_and(|tools| matches!(tools.as_slice(), [only] if only == WRITE_FILE))
 }
 
 fn is_transparent(node: &Node) -> bool {

@@ -298,7 +298,7 @@ impl Evaluator<'_> {
         let limits = &node.limits;
         let defaults = crate::spec::Limits::of_templates();
         let mut models = self.models(op, node).into_iter();
-        let writes = super::context::is_writing_skill(op, node);
+        let writes = self.proposes_changes(op, node);
         SkillPolicy {
             tools: if writes { Vec::new() } else { self.offered_tools(op, node) },
             writes_files: writes,

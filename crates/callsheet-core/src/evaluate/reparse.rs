@@ -45,7 +45,7 @@ impl Evaluator<'_> {
         let kept = |node: &Node| node.manual_xml || node.disable_reparsing;
         let switched_off = kept(node) || self.operators_above(op).any(kept) || !node.recovery.reparse;
         // The parts of a change have no tool to write with.
-        let whole = node.subtype == "associative_matching" || super::context::is_writing_skill(op, node);
+        let whole = node.subtype == "associative_matching" || self.proposes_changes(op, node);
         let above = self.run.operators().ancestry(op).filter(|above| above.place == Place::Regrown).count();
         fits && !switched_off && !whole && above < DEEP && !self.run.is_spent(op) && self.calls_left(op) >= CALLS
     }

@@ -122,13 +122,14 @@ pub fn reach(library: &Library, skills: &Catalog, name: &str, tree: &mut Tree) {
     }
 }
 
-/// Whether a task of the tree may ask for a subtask: tools that do are allowed where no others are named.
-pub fn asks_for_subtasks(tree: &Tree) -> bool {
+/// Whether a task of the tree may come to use a template that nothing of it names: by a subtask, as tools that ask for
+/// one are allowed where no others are named, or by a split, which may call what the library holds.
+pub fn may_use_others(tree: &Tree) -> bool {
     let asks = |tool: &String| tool == SPAWN_SUBTASK || tree.subtask_tools.contains_key(tool);
-    let may_ask = |node: &Node| {
-        matches!(node.kind, Kind::Atomic) && node.tools.as_ref().is_none_or(|tools| tools.iter().any(asks))
-    };
-    tree.templates.values().flat_map(|template| template.body.walk()).any(may_ask)
+    let may_ask = |node: &Node| node.tools.as_ref().is_none_or(|tools| tools.iter().any(asks));
+    let splits = |node: &Node| node.recovery.reparse && !node.disable_reparsing && !node.manual_xml;
+    let mut nodes = tree.templates.values().flat_map(|template| template.body.walk());
+    nodes.any(|node| matches!(node.kind, Kind::Atomic) && (may_ask(node) || splits(node)))
 }
 
 /// A skill as a template (spec "Templates" 16): its instructions as the system text, its tools, its model.

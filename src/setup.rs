@@ -59,10 +59,16 @@ impl Setup {
     pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
         // Before there is a record: whoever is killed in between has a store that is known to be theirs.
         if !self.has_store() {
+            let own = self.project.join(".callsheet");
+            std::fs::create_dir_all(&own).map_err(|error| {
+                let what = format!("runs of this project are kept in {}, which cannot be made: {error}", own.display());
+                Failure::internal(what, "check the rights of the project's folder")
+            })?;
             KnownStores::grant(&self.folders, &self.project).map_err(|error| {
+                let state = self.folders.state.display();
                 Failure::internal(
-                    format!("the list of your stores cannot be written: {error}"),
-                    "check the rights of .callsheet in the project, and of your state folder",
+                    format!("the list of the stores that are yours cannot be written in {state}: {error}"),
+                    "check the rights of that folder and of .callsheet in the project, or set CALLSHEET_HOME to a folder you may write to",
                 )
             })?;
         }
@@ -237,6 +243,9 @@ pub fn work_flags(work: &WorkArgs) -> Vec<(String, serde_json::Value, String)> {
 
 /// A configuration fault as a failure.
 pub fn config_failure(fault: ConfigFault) -> Failure {
+    if fault.place.starts_with("flag ") {
+        return Failure::usage(format!("{}: {}", fault.place, fault.what), "");
+    }
     Failure::internal(format!("configuration: {fault}"), "mend it, or run `callsheet doctor`")
 }
 

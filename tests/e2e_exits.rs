@@ -14,6 +14,10 @@ fn a_limit_ends_the_run_and_leaves_what_is_pending() {
     let shown = garden.expect(0, &["show"]).out;
     assert!(shown.contains("[read-water-1] ready"), "{shown}");
     assert_eq!(garden.count("reply_received"), 1);
+    let again = garden.expect(6, &["resume"]);
+    assert!(again.err.contains("a limit was reached: max_calls is used up"), "{}", again.err);
+    assert!(again.err.contains("--max-calls N"), "{}", again.err);
+    garden.expect(0, &["resume", "--max-calls", "2"]);
 }
 
 /// covers: 2.15 max_rounds, 11.9 exit 6

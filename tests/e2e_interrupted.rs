@@ -183,3 +183,66 @@ fn one_question_owns_the_terminal_until_it_is_answered() {
     let asked = next.split(" wants to make").next().and_then(|text| text.split_whitespace().last()).unwrap();
     assert_eq!(asked == "write-rota-1", rota, "the second question was the approved one: {next}");
 }
+
+/// A loop whose command tells its number and sleeps the first time.
+const SLEEPER: &str = "calls = [{ name = 'run_command', arguments = { argv = ['sh', '-c', 'if [ -e pid ]; then echo again; else echo $$ > pid; sleep 100; fi'] } }]\n";
+
+fn sleeping(garden: &mut Garden) -> std::process::Child {
+    garden.write(
+        ".callsheet/skills/try_it.md",
+        "---\nname: try_it\ndescription: Tries it. Use it for trials.\ntools: [run_command]\nmode: loop\n---\nSay what.\n---\nTry it.\n",
+    );
+    garden.write("work.md", "## Goals / summary\nTry.\n## Tasks\n### Task section 1\n- **Name** Try\n- **What is needed** Try it.\n- **Skill** try_it\n- **References** [Water](water.md)\n- **Expected output** What came.\n");
+    garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n{SLEEPER}"));
+    let mut command = garden.command(&["run", "--sheet", "work.md", "--approval", "never"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !std::fs::read_to_string(garden.path("pid")).is_ok_and(|pid| pid.ends_with('\n')) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child
+}
+
+fn is_alive(garden: &Garden) -> bool {
+    let pid = garden.read("pid");
+    // A process that nobody waited for yet is gone as well.
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    !state.is_empty() && !state.contains(") Z ")
+}
+
+/// covers: 2.18, 10.7
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_ends_with_a_killed_run_and_may_be_made_again() {
+    let mut garden = Garden::bare();
+    let mut child = sleeping(&mut garden);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    while is_alive(&garden) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let done = "text = '''\n## Result summary\nIt came again.\n'''\n";
+    garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n[[rule.reply]]\n{SLEEPER}[[rule.reply]]\n{done}"));
+    let ended = garden.expect(0, &["resume", "--approval", "never"]);
+    assert!(ended.out.contains("It came again."), "{}", ended.out);
+    let last = garden.expect(0, &["show", "--prompt", "3"]).out;
+    assert!(last.contains("interrupted") && last.contains("again\n"), "it was made once more: {last}");
+    assert!(!last.contains("You made this same call before"), "{last}");
+}
+
+/// The terminal goes away.
+/// covers: 2.16
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hangup_ends_a_run_as_an_interrupt_does() {
+    let mut garden = Garden::bare();
+    let mut child = sleeping(&mut garden);
+    Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!is_alive(&garden), "its command is gone");
+    assert_eq!(garden.facts().last().unwrap()["outcome"], "cancelled");
+    let ended = garden.expect(2, &["cancel"]);
+    assert!(ended.err.contains("no running run"), "{}", ended.err);
+    let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
+    let ended = garden.expect(2, &["cancel", &run]);
+    assert!(ended.err.contains("is not running"), "{}", ended.err);
+}

@@ -101,6 +101,24 @@ fn a_set_whose_file_changed_is_validated_again_before_it_is_applied() {
     assert_eq!(garden.read("water.md"), changed, "the text of others is kept by the undo too");
 }
 
+/// What a person approved is done to the files that were shown, or they are asked again.
+/// covers: 3.10, 11.4, 11.6
+#[test]
+fn an_approved_change_never_goes_to_a_neighbour_and_deletes_no_text_that_nobody_saw() {
+    let garden = Garden::with("writer");
+    garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
+    garden.expect(0, &["approve"]);
+    let water = garden.read("water.md");
+    std::fs::remove_file(garden.path("water.md")).unwrap();
+    garden.write("waters.md", &water);
+    garden.write("minutes.md", "Nobody saw this.\n");
+    let before = garden.files();
+    garden.expect(3, &["resume"]);
+    let rejected = facts(&garden, "changes_rejected");
+    assert_eq!(rejected.iter().map(|fact| codes(fact)).collect::<Vec<_>>(), [["stale-lines", "file-missing"]]);
+    assert_eq!(garden.files(), before, "nothing is written before the person is asked again");
+}
+
 /// covers: 3.10, 12.2
 #[test]
 fn a_set_that_no_longer_fits_goes_back_to_the_model_with_its_issues() {
@@ -121,12 +139,18 @@ fn a_set_that_no_longer_fits_goes_back_to_the_model_with_its_issues() {
 /// covers: 3.10
 #[test]
 fn an_undo_says_what_it_restored_and_what_it_deleted() {
-    let garden = Garden::with("writer");
-    garden.expect(0, &["run", "bring the notes up to date", "--headless", "approve"]);
+    let mut garden = Garden::with("writer");
+    let ended = garden.expect(0, &["run", "bring the notes up to date", "--headless", "approve"]);
+    assert!(ended.err.contains("take the changes back: callsheet undo"), "{}", ended.err);
     let ended = garden.expect(0, &["undo"]);
     let mut lines: Vec<&str> = ended.err.lines().collect();
     lines.sort_unstable();
     assert_eq!(lines, ["deleted notes/rota.md", "restored minutes.md", "restored water.md"]);
+    let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
+    garden
+        .follow_text("[default]\ntext = '''\n## Goals / summary\nNothing more.\n\n**plan complete**\n## Tasks\n'''\n");
+    let ended = garden.expect(0, &["continue", &run, "Is it as it was?"]);
+    assert!(!ended.err.contains("callsheet undo"), "nothing is left to take back: {}", ended.err);
 }
 
 /// A list of slugs answers both gates of exactly these tasks; the others stay pending.
@@ -177,7 +201,7 @@ fn a_gate_before_the_run_shows_what_is_approved() {
         "reads: water.md minutes.md",
         "expected: Three files changed.",
         "model: scripted:",
-        "refined: yes",
+        "refined: no need",
     ] {
         assert!(shown.contains(part), "{part} is missing: {shown}");
     }

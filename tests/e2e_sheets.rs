@@ -172,3 +172,89 @@ fn a_sheet_refers_to_the_headings_of_its_own_prompt() {
     let ended = garden.expect(0, &["run", "--sheet", "own.md"]);
     assert!(ended.out.contains("It is old."), "{}", ended.out);
 }
+
+/// Two references, two runs; each hands over a file of the same name.
+const TWICE: &str = "## Goals / summary\nList what is named.\n## Tasks\n### Task section 1\n- **Name** List Ref 1\n- **What is needed** What is long.\n- **Skill** read_files\n- **References** [Water](water.md)\n### Task section 2\n- **Name** List\n- **What is needed** What is named.\n- **Skill** read_files\n- **References** [Water](water.md) [Plan](plan.md)\n### Task section 3\n- **Name** Compare\n- **What is needed** Which is longer.\n- **Skill** read_files\n- **References** [](task://list/names.csv) [](task://list/names-ref-2.csv)\n";
+
+fn lists(mark: &str, content: &str) -> String {
+    format!(
+        "[[rule]]\nlabel = 'execute list \\(.*'\nprompt = '{mark}'\ntext = '''\n## Result summary\nListed {content}.\n\n## Details\n- **Filename** names.csv\n```csv\n{content}\n```\n'''\n\n"
+    )
+}
+
+/// covers: 3.8, 3.12, 10.6
+#[test]
+fn files_of_one_name_that_several_runs_hand_over_are_all_kept() {
+    let rest = "[default]\ntext = '''\n## Result summary\nThe second.\n'''\n";
+    for merge in ["code", "model"] {
+        let script = lists("Four rain barrels", "barrels") + &lists("Before spring", "beds") + rest;
+        let garden = Garden::scripted(&script);
+        let skill = std::fs::read_to_string(support::root().join("skills/read_files.md")).unwrap();
+        let skill = skill.replacen("---\nname", &format!("---\nmerge: {merge}\nname"), 1);
+        garden.write(".callsheet/skills/read_files.md", skill);
+        garden.write("work.md", TWICE);
+        garden.expect(0, &["run", "--sheet", "work.md"]);
+        assert_eq!(garden.run_file("details/list/names.csv"), "barrels\n");
+        assert_eq!(garden.run_file("details/list/names-ref-2.csv"), "beds\n");
+        let report = garden.run_file("report.md");
+        for link in ["[names.csv](task://list/names.csv)", "[names-ref-2.csv](task://list/names-ref-2.csv)"] {
+            assert_eq!(report.matches(link).count(), 1, "{merge}: {link} in\n{report}");
+        }
+        assert!(garden.run_file("tasks/list--ref-1.md").contains("Listed barrels."), "the run's own file");
+        assert!(garden.run_file("tasks/list-ref-1.md").contains("The second."), "the task of that name");
+        let calls = 1..=garden.count("reply_received");
+        let prompts = calls.map(|n| garden.expect(0, &["show", "--prompt", &n.to_string()]).out);
+        let compared: String = prompts.filter(|prompt| prompt.contains("Which is longer.")).collect();
+        assert!(compared.contains("barrels") && compared.contains("beds"), "{compared}");
+    }
+}
+
+/// covers: 10.5
+#[test]
+fn what_finished_of_a_failed_task_is_told_to_the_person_and_to_the_iteration() {
+    let script = "[[rule]]\nlabel = 'execute list \\(.*'\nprompt = 'Before spring'\ntext = '## Result summary'\n\n"
+        .to_owned()
+        + &lists("Four rain barrels", "barrels")
+        + "[[rule]]\nphase = 'iterate'\ntext = '''\n## Tasks\n**plan complete**\n'''\n";
+    let garden = Garden::scripted(&script);
+    let list = TWICE.split("### Task section ").nth(2).unwrap().replacen('2', "1", 1);
+    garden.write("work.md", format!("## Goals / summary\nList.\n## Tasks\n### Task section {list}"));
+    let ended = garden.call(&["run", "--sheet", "work.md", "--iterate", "always"]);
+    assert_eq!(ended.code, 5, "{}", ended.err);
+    let report = garden.run_file("report.md");
+    let kept = report.split("## Finished parts of failed tasks").nth(1).unwrap_or_else(|| panic!("{report}"));
+    assert!(kept.contains("### List, ref-1") && kept.contains("Listed barrels."), "{report}");
+    assert!(kept.contains("File: details/list/names.csv"), "{report}");
+    assert_eq!(garden.run_file("details/list/names.csv"), "barrels\n");
+    let calls = garden.count("reply_received");
+    let prompt = garden.expect(0, &["show", "--prompt", &calls.to_string()]).out;
+    assert!(prompt.contains("Problems in this round") && prompt.contains("Listed barrels."), "{prompt}");
+}
+
+/// covers: 5.1
+#[test]
+fn a_check_knows_the_file_that_is_said_to_be_open() {
+    let garden = Garden::bare();
+    garden.write("work.md", SHEET.replace("(water.md)", "(current_file)") + "- **Expected output** A name.\n");
+    let ended = garden.expect(0, &["run", "--sheet", "work.md", "--check"]);
+    assert!(ended.out.contains("no-current-file"), "{}", ended.out);
+    let ended = garden.expect(0, &["run", "--sheet", "work.md", "--check", "--current-file", "water.md"]);
+    assert_eq!(ended.out, "", "{}", ended.err);
+}
+
+/// covers: 2.17, 2.18 before resume
+#[test]
+fn a_follow_up_beside_a_broken_edit_is_to_be_said_again() {
+    let garden = Garden::with("answer");
+    garden.write("work.md", SHEET);
+    garden.expect(0, &["run", "--sheet", "work.md"]);
+    let sheet = garden
+        .run_file("sheet.md")
+        .replace("## Tasks", "## Tasks\n### Task section 1\n- **Name** X\n- **Skill** swim\n");
+    std::fs::write(garden.run_folder().join("sheet.md"), sheet).unwrap();
+    let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
+    let ended = garden.expect(2, &["continue", &run, "And the bees?"]);
+    assert!(ended.err.contains(&format!("then: callsheet continue {run} \"…\"")), "{}", ended.err);
+    let ended = garden.expect(2, &["resume", &run]);
+    assert!(ended.err.contains(&format!("then: callsheet resume {run}")), "{}", ended.err);
+}

@@ -137,3 +137,121 @@ fn files_that_no_task_sees_are_told_of() {
     let ended = garden.expect(0, &["template", "run", "view", "path=x", "--file", "water.md"]);
     assert!(!ended.err.contains("sees the files"), "{}", ended.err);
 }
+
+const FAILS: &str = r#"[[rule]]
+phase = "execute"
+prompt = "Bad"
+text = '{"status":"FAILED","content":"half","notes":{"reason":"llm_error"}}'
+[[rule]]
+phase = "execute"
+text = 'Ana.'
+"#;
+
+const PARTS: &str = r#"<templates version="1">
+<task type="map" name="each" items="list" on_error="collect"><description>Each</description><inputs><input name="list"/></inputs>
+<body><task type="atomic"><description>Say</description><instructions>{{item}}.</instructions><allowed_tools/></task></body></task>
+<task type="atomic" name="bad"><description>Bad</description><instructions>Bad.</instructions><allowed_tools/></task></templates>"#;
+
+/// A reply in due form may say that the task failed: what is shown of it is that.
+/// covers: C30, C47
+#[test]
+fn a_task_whose_result_is_a_failure_is_shown_as_failed() {
+    let garden = garden(FAILS);
+    garden.write(".callsheet/templates/parts.xml", PARTS);
+    let ended = garden.expect(0, &["template", "run", "each", r#"list:=["One","Bad"]"#]);
+    assert!(ended.err.contains("✓ each-1 done") && ended.err.contains("✗ each-2 failed"), "{}", ended.err);
+    assert!(!ended.err.contains("✓ each-2"), "{}", ended.err);
+    assert!(ended.err.contains("tasks: 1 done, 1 failed"), "{}", ended.err);
+    assert!(ended.err.contains("each: 1 of 2 parts failed: each-2"), "{}", ended.err);
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.contains("[each-2] failed"), "{shown}");
+
+    // And no provider was away: it is an ordinary failure, in true words.
+    let ended = garden.expect(5, &["template", "run", "bad"]);
+    assert!(!ended.err.contains("could not be reached") && !ended.err.contains("callsheet resume"), "{}", ended.err);
+    assert!(ended.err.contains("see what the model says"), "{}", ended.err);
+}
+
+/// covers: C48
+#[test]
+fn tasks_of_a_template_are_not_steered_one_by_one() {
+    let garden = garden(FAILS);
+    garden.write(".callsheet/templates/parts.xml", PARTS);
+    garden.expect(5, &["template", "run", "bad"]);
+    let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
+    for word in ["retry", "drop"] {
+        let ended = garden.expect(2, &[word, &run, "bad"]);
+        assert!(ended.err.contains("is a run of a template") && ended.err.contains(word), "{}", ended.err);
+        assert!(ended.err.contains("callsheet template run bad") && !ended.err.contains("continue"), "{}", ended.err);
+    }
+}
+
+/// covers: C7
+#[test]
+fn a_value_is_given_once() {
+    let garden = garden(ANSWER);
+    let ended = garden.expect(2, &["template", "run", "ask", "topic=a", "topic=b"]);
+    assert!(ended.err.contains("topic is given twice"), "{}", ended.err);
+}
+
+/// A split may call what the library holds, although nothing of the run names it.
+/// covers: C40
+#[test]
+fn a_split_calls_a_template_of_the_library() {
+    let script = r#"[[rule]]
+phase = "execute"
+prompt = "<failed_task>"
+text = '<call template="known"><arg name="k" value="7"/></call>'
+[[rule]]
+phase = "execute"
+prompt = "Known 7"
+text = 'seven'
+[[rule]]
+phase = "execute"
+text = 'far too long for the limit that is set for it'
+"#;
+    let garden = garden(script);
+    let library = r#"<templates version="1"><template name="known" params="k"><task type="atomic"><description>Known {{k}}</description>
+<instructions>Known {{k}}</instructions><allowed_tools/></task></template>
+<task type="atomic" name="big"><description>Big</description><instructions>Big.</instructions><limits max_output_bytes="20"/>
+<allowed_tools/></task></templates>"#;
+    garden.write(".callsheet/templates/known.xml", library);
+    let ended = garden.expect(0, &["template", "run", "big"]);
+    assert_eq!(ended.out.trim(), "seven", "{}", ended.err);
+    let asked = garden.expect(0, &["show", "--prompt", "2"]).out;
+    assert!(asked.contains("<template>known (k): Known {{k}}</template>"), "{asked}");
+    assert!(!asked.contains("<template>changelog"), "what runs scripts or may do more is not offered: {asked}");
+}
+
+/// covers: C14
+#[cfg(unix)]
+#[test]
+fn a_path_that_is_a_link_out_of_the_project_is_told_of() {
+    let garden = garden(ANSWER);
+    garden.write(
+        ".callsheet/templates/link.xml",
+        "<task type=\"atomic\" name=\"link\"><description>A</description><instructions>B</instructions>\
+         <file_paths><path>out.md</path><path>water.md</path></file_paths></task>",
+    );
+    std::fs::create_dir_all(garden.home()).unwrap();
+    std::fs::write(garden.home().join("out.md"), "x").unwrap();
+    std::os::unix::fs::symlink(garden.home().join("out.md"), garden.path("out.md")).unwrap();
+    let ended = garden.expect(0, &["template", "check"]);
+    assert!(ended.out.contains("T516") && ended.out.contains("leads out of the project"), "{}", ended.out);
+    assert_eq!(ended.out.matches("T516").count(), 1, "{}", ended.out);
+}
+
+/// What a skill runs as is ours: its author wrote nothing of it but the call.
+/// covers: C47
+#[test]
+fn a_skill_that_fails_is_located_where_it_was_called() {
+    let garden = garden("[[rule]]\nphase = \"execute\"\ntext = '{\"status\":\"FAILED\",\"content\":\"half\"}'\n");
+    garden.write(
+        ".callsheet/templates/calls.xml",
+        "<task type=\"sequential\" name=\"calls\"><description>A</description><steps>\n\
+         <call template=\"skill:read_files\"><arg name=\"what_is_needed\" value=\"Who waters?\"/></call></steps></task>",
+    );
+    let ended = garden.expect(5, &["template", "run", "calls"]);
+    assert!(ended.err.contains(".callsheet/templates/calls.xml:2:1: calls-s0: half"), "{}", ended.err);
+    assert!(!ended.err.contains("skill_call.xml") && !ended.err.contains("called at"), "{}", ended.err);
+}

@@ -97,3 +97,77 @@ fn a_failure_is_json_too() {
     garden.write(".callsheet/config.toml", "jobs = \"many\"\n");
     check(&garden, 1, "internal", "jobs", &["runs", "--json"]);
 }
+
+const PAIR: &str = "## Goals / summary\nSay it.\n## Tasks\n### Task section 1\n- **Name** Say\n- **What is needed** What is there.\n- **Skill** read_files\n- **References** [Water](water.md) [Plan](plan.md)\n- **Expected output** A line.\n";
+
+/// covers: 3.12, 12 merge by model
+#[test]
+fn a_merge_that_falls_back_to_code_is_told() {
+    let garden = Garden::scripted(
+        "[[rule]]\nphase = 'merge'\ntext = '## Result summary'\n[default]\ntext = '''\n## Result summary\nA part.\n'''\n",
+    );
+    let skill = std::fs::read_to_string(support::root().join("skills/read_files.md")).unwrap();
+    garden.write(".callsheet/skills/read_files.md", skill.replacen("---\nname", "---\nmerge: model\nname", 1));
+    garden.write("work.md", PAIR);
+    let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
+    assert!(ended.err.contains("its runs were merged by code"), "{}", ended.err);
+    assert!(ended.err.contains("4 asked again"), "the last of five tries is not: {}", ended.err);
+    assert!(garden.run_file("report.md").contains("Merged by code"));
+}
+
+/// covers: 12.3
+#[test]
+fn a_prompt_that_never_fits_fails_with_that_reason() {
+    let garden = Garden::scripted("[[rule]]\nfault = { kind = 'overflow', message = 'too many tokens' }\n");
+    garden.write("work.md", PAIR.replace(" [Plan](plan.md)", ""));
+    let ended = garden.expect(5, &["run", "--sheet", "work.md", "--iterate", "never"]);
+    let said = ended.err.lines().find(|line| line.contains("Say failed")).unwrap_or_default().to_owned();
+    assert!(said.contains("does not fit") && said.contains("too many tokens"), "{}", ended.err);
+}
+
+/// covers: 8.1
+#[test]
+fn a_broken_prompt_file_is_told_before_any_call() {
+    let garden = Garden::with("answer");
+    garden.write(".callsheet/prompts/task_execution.md", "no separator");
+    let ended = garden.expect(1, &["run", "who waters?"]);
+    assert!(ended.err.contains(".callsheet/prompts/task_execution.md"), "{}", ended.err);
+    assert!(!ended.err.contains("the model refused"), "{}", ended.err);
+}
+
+/// covers: 2.17
+#[test]
+fn a_follow_up_that_gives_way_is_named() {
+    let mut garden = Garden::with("answer");
+    garden.expect(0, &["run", "who waters?"]);
+    let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
+    garden.follow_text("[[rule]]\nfault = { kind = 'communication', message = 'away' }\n");
+    garden.expect(7, &["continue", &run, "What of the bees?"]);
+    garden.follow_text("[default]\ntext = '''\n## Goals / summary\nNo more.\n\n**plan complete**\n## Tasks\n'''\n");
+    let ended = garden.expect(0, &["continue", &run, "What of the wasps?"]);
+    assert!(ended.err.contains("gives way to it: What of the bees?"), "{}", ended.err);
+}
+
+/// What only a dropped task could have brought back is not advised to be done again.
+/// covers: 2.18 drop
+#[test]
+fn what_a_dropped_task_takes_with_it_is_not_to_be_retried() {
+    let garden = Garden::scripted("[default]\ntext = '''\n## Result summary\nIt is there.\n'''\n");
+    let reader = |n: u32, name: &str, of: &str| {
+        format!(
+            "### Task section {n}\n- **Name** {name}\n- **What is needed** What is there.\n- **Skill** read_files\n- **References** {of}\n- **Expected output** A line.\n"
+        )
+    };
+    let sheet = [
+        reader(1, "W", "[Water](water.md)").replace("read_files\n", "read_files\n- **Requires user approval**\n"),
+        reader(2, "X", "[](#w-results)"),
+        reader(3, "Y", "[](#x-results)"),
+    ];
+    garden.write("work.md", format!("## Goals / summary\nSay it.\n## Tasks\n{}", sheet.concat()));
+    garden.expect(3, &["run", "--sheet", "work.md"]);
+    let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
+    garden.expect(0, &["drop", &run, "w"]);
+    let ended = garden.expect(5, &["resume", &run, "--iterate", "never"]);
+    assert!(ended.err.contains("X could not run, because of W, which was dropped"), "{}", ended.err);
+    assert!(!ended.err.contains("callsheet retry"), "{}", ended.err);
+}

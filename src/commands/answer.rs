@@ -223,5 +223,14 @@ pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure>
 pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
     let store = setup.own_store()?;
     let run = find_run(&store, arguments.run.as_deref(), |run| run.owner.is_some(), "running")?;
+    if run.owner.is_none() {
+        // A letter would wait, and stop the next resume at once.
+        let what = format!("run {} is not running; there is nothing to cancel", run.run);
+        let advice = match run.outcome {
+            Some(Outcome::ApprovalRequired) => format!("to refuse what it waits with: callsheet deny {}", run.run),
+            _ => String::new(),
+        };
+        return Err(Failure::usage(what, advice));
+    }
     leave(&store, &run, vec![(&run.run, Letter::Cancel)])
 }

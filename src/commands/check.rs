@@ -26,9 +26,10 @@ pub(super) fn sheet(
     file: &Path,
     text: &str,
     settings: &Settings,
+    current_file: Option<&Path>,
 ) -> Result<Exit, Failure> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let world = without_model(setup, front, store, &RunId::new("check"), settings)?;
+    let world = without_model(setup, front, store, &RunId::new("check"), settings, current_file)?;
     let issues = check_sheet(&world, text, false, settings).list.issues;
     let file = file.display().to_string();
     for issue in &issues {
@@ -37,9 +38,7 @@ pub(super) fn sheet(
             super::print_json(&located(&file, column, issue)?)?;
             continue;
         }
-        let severity = if issue.severity == Severity::Error { "error" } else { "warning" };
-        let line = format!("{file}:{}:{column}: {severity} {}: {issue}\n", issue.place.span.first, issue.code);
-        super::print(&harmless(&line))?;
+        super::print(&format!("{}\n", issue_line(&file, text, issue)))?;
     }
     if issues.is_empty() && !setup.json {
         tell!("{}", harmless(&format!("{file}: no issues")));
@@ -47,6 +46,20 @@ pub(super) fn sheet(
     tell_of_broken_skills(setup, &issues);
     let errors = issues.iter().any(|issue| issue.severity == Severity::Error);
     Ok(if errors { Exit::Usage } else { Exit::Complete })
+}
+
+/// An issue with its place, in one line.
+fn issue_line(file: &str, text: &str, issue: &Issue) -> String {
+    let severity = if issue.severity == Severity::Error { "error" } else { "warning" };
+    let place = format!("{file}:{}:{}", issue.place.span.first, column(text, issue));
+    harmless(&format!("{place}: {severity} {}: {issue}", issue.code))
+}
+
+/// A sheet that starts no run.
+pub(super) fn unsound(file: &Path, text: &str, issues: &[Issue]) -> Failure {
+    let file = file.display().to_string();
+    let lines: Vec<String> = issues.iter().map(|issue| issue_line(&file, text, issue)).collect();
+    Failure::usage(format!("the sheet has errors; nothing was begun\n{}", lines.join("\n")), format!("mend {file}"))
 }
 
 /// A skill that is unknown may be one whose own file has an error.

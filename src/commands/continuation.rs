@@ -6,6 +6,7 @@ use callsheet_runtime::driver::{Session, TakeUp};
 
 use crate::cli::{ContinueArgs, Exit, Failure};
 use crate::setup::{Setup, find_run};
+use crate::term::one_line;
 
 use super::drive::drive_failure;
 use super::resume::take_up;
@@ -29,6 +30,9 @@ pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Ex
             (None, _) => format!("go on with it first: callsheet resume {id}"),
         };
         return Err(Failure::usage(format!("run {id} has not ended, so it cannot be followed up"), advice));
+    }
+    if let Some(former) = run.pending_follow_up().filter(|former| *former != text) {
+        tell!("note: a follow-up before this one was never planned, and gives way to it: {}", one_line(former, 300));
     }
     take_up(setup, &arguments.work, store, id, run, TakeUp::Continue(text))
 }

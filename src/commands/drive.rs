@@ -1,11 +1,13 @@
 //! Driving a run from the command line: the view, the person, Ctrl-C, and the last words.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use callsheet_core::prompt::PromptKey;
 use callsheet_core::record::{Outcome, Tree};
-use callsheet_core::run::{Run, State, TaskRun};
+use callsheet_core::run::{Limit, Run, State, TaskOp, TaskRun};
 use callsheet_core::spec::{RunId, Settings};
-use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
+use callsheet_core::template::{ErrorKind, Kind, TaskError, TaskResult};
 use callsheet_core::view::{Summary, answer, problem_line};
 use callsheet_models::config::ProcessEnvironment;
 use callsheet_runtime::driver::{DriveFault, Session, World, changed_inside, drive_and_look, open_question};
@@ -96,7 +98,10 @@ pub(super) async fn prepare(
     let named = setup.config.values.get("model").is_some_and(|value| matches!(value.origin, Origin::Flag(_)));
     let mut by_template = false;
     match tree.map(model_wish) {
-        Some(ModelWish::Nothing) => return Ok(Arc::new(without_model(setup, front, store, run, settings)?)),
+        Some(ModelWish::Nothing) => {
+            let file = work.current_file.as_deref();
+            return Ok(Arc::new(without_model(setup, front, store, run, settings, file)?));
+        }
         // Every task names a model of its own; none has to be found for them.
         Some(ModelWish::Named(model)) if !setup.config.values.contains_key("model") => {
             by_template = settings.model.is_none();
@@ -128,7 +133,18 @@ pub(super) async fn prepare(
         models,
         current_file: work.current_file.clone(),
     };
-    Ok(Arc::new(world(setup, run, settings, parts)?))
+    let world = world(setup, run, settings, parts)?;
+    // Found now, and not when a task is half done.
+    for key in PromptKey::ALL {
+        if let Err(fault) = world.templates.get(*key) {
+            let source = world.templates.source(*key).map(|source| source.path.as_str()).unwrap_or_default();
+            return Err(Failure::internal(
+                format!("prompt {}: {source}: {fault}", key.as_str()),
+                "mend it or delete it; `callsheet prompts list` shows all",
+            ));
+        }
+    }
+    Ok(Arc::new(world))
 }
 
 /// The world for looking at a sheet: nothing is asked, so no model is needed.
@@ -138,6 +154,7 @@ pub(super) fn without_model(
     store: Arc<dyn Store>,
     run: &RunId,
     settings: &Settings,
+    current_file: Option<&Path>,
 ) -> Result<World, Failure> {
     let parts = Parts {
         store,
@@ -145,7 +162,7 @@ pub(super) fn without_model(
         observer: Arc::clone(&front.observer),
         slots: std::collections::BTreeMap::new(),
         models: Arc::new(NoModels),
-        current_file: None,
+        current_file: current_file.map(Path::to_owned),
     };
     world(setup, run, settings, parts)
 }
@@ -182,13 +199,15 @@ pub(super) fn listen_for_interrupt(stop: CancellationToken, id: RunId) {
     });
 }
 
-/// Ctrl-C or a polite kill.
+/// Ctrl-C, a polite kill, or a terminal that goes away.
 async fn wait_for_signal() -> Option<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).ok()?;
+    let mut hangup = signal(SignalKind::hangup()).ok()?;
     tokio::select! {
         pressed = tokio::signal::ctrl_c() => pressed.ok(),
         told = terminate.recv() => told,
+        gone = hangup.recv() => gone,
     }
 }
 
@@ -230,23 +249,23 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
             }
             tell!("answer: callsheet resume {id} --answer \"…\"");
         }
+        Outcome::LimitReached => match run.ended_by().and_then(flag_of) {
+            Some(flag) => tell!("go on with a higher limit: callsheet resume {id} {flag}"),
+            None => tell!("go on: callsheet resume {id}"),
+        },
         Outcome::Cancelled
         | Outcome::Unreachable
-        | Outcome::LimitReached
         | Outcome::MaxRounds
-        | Outcome::Misconfigured => {
+        | Outcome::Misconfigured
+        | Outcome::PlanFailed => {
             tell!("go on: callsheet resume {id}");
         }
+        Outcome::IterationFailed if run.pending_follow_up().is_none() => tell!("go on: callsheet resume {id}"),
         Outcome::IterationFailed if run.pending_follow_up().is_some() => {
             tell!("ask again: callsheet resume {id}, or in other words: callsheet continue {id} \"…\"");
         }
         Outcome::Incomplete => {
-            // What reads a dropped task does not come back.
-            let lost = |task: &TaskRun| {
-                let mut producers = task.producers().filter_map(|producer| run.task(producer));
-                producers.any(|producer| producer.state == State::Dropped)
-            };
-            let problems = run.all_problems().map(|problem| problem.task).filter(|task| !lost(task));
+            let problems = run.all_problems().map(|problem| problem.task).filter(|task| !is_lost(run, task));
             let problems: Vec<&str> = problems.map(|task| task.task.slug.as_str()).collect();
             if !problems.is_empty() {
                 tell!("do it again: callsheet retry {id} {}", problems.join(" "));
@@ -254,8 +273,41 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
         }
         _ => {}
     }
-    let inside = changed_inside(&setup.store()?, id).map_err(|fault| drive_failure(&fault, id))?;
-    if inside || run.tasks().any(|task| !task.applied.is_empty()) {
+    tell_of_changes(setup, run, id)
+}
+
+/// The flag that sets a limit of the run.
+fn flag_of(limit: Limit) -> Option<&'static str> {
+    match limit {
+        Limit::MaxCalls => Some("--max-calls N"),
+        Limit::MaxTokens => Some("--max-tokens N"),
+        Limit::MaxCost => Some("--max-cost USD"),
+        Limit::RunTimeout => Some("--timeout SECONDS"),
+        _ => None,
+    }
+}
+
+/// What reads a dropped task, or one that is lost itself, does not come back.
+fn is_lost(run: &Run, task: &TaskRun) -> bool {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut open = vec![task];
+    while let Some(task) = open.pop() {
+        for producer in task.producers().filter_map(|producer| run.task(producer)) {
+            if producer.state == State::Dropped {
+                return true;
+            }
+            if producer.state != State::Done && seen.insert(&producer.task.slug) {
+                open.push(producer);
+            }
+        }
+    }
+    false
+}
+
+/// How what the run, or a run inside it, changed on disk can be taken back.
+fn tell_of_changes(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
+    let own = run.tasks().flat_map(|task| &task.applied).any(|applied| !applied.reverted);
+    if own || changed_inside(&setup.store()?, id).map_err(|fault| drive_failure(&fault, id))? {
         tell!("take the changes back: callsheet undo {id}");
     }
     Ok(())
@@ -282,6 +334,26 @@ fn tree_warnings(setup: &Setup, run: &Run) -> Vec<String> {
         }
     }
     told
+}
+
+/// Operators that came back whole although parts of them failed, each in a line.
+fn collected(run: &Run) -> Vec<String> {
+    let operators = run.operators();
+    let tree = operators.tree();
+    let collects = |op: &&TaskOp| {
+        let node = tree.and_then(|tree| operators.node(tree, op));
+        let collects = node.is_some_and(|node| {
+            matches!(node.kind, Kind::Map { .. } | Kind::Parallel { .. } | Kind::Sequential { .. })
+        });
+        collects && op.closed.is_some() && !op.failed()
+    };
+    let line = |op: &TaskOp| {
+        let parts = || operators.children(op).filter(|part| !part.place.is_nested());
+        let failed: Vec<&str> = parts().filter(|part| part.failed()).map(|part| part.id.as_str()).collect();
+        let words = format!("{}: {} of {} parts failed: {}", op.id, failed.len(), parts().count(), failed.join(", "));
+        (!failed.is_empty()).then_some(words)
+    };
+    operators.iter().filter(collects).filter_map(line).collect()
 }
 
 /// What the failed script complained, or printed; of several the first.
@@ -324,10 +396,16 @@ fn tree_words(
         let place = error.location.as_ref();
         let place = place.map(|at| format!("{}:{}:{}: {}: ", at.file, at.line, at.column, at.task)).unwrap_or_default();
         tell!("  {}", term::one_line(&format!("{place}{}", error.message), 600));
+        for call in &error.related {
+            tell!("  called at {}:{}:{}: {}", call.file, call.line, call.column, call.task);
+        }
         for line in last_lines(said_by_script(error).unwrap_or_default()) {
             tell!("  | {}", term::one_line(line, 300));
         }
         tell!("  {}", term::one_line(&error.recovery.advice, 200));
+    }
+    for line in collected(run) {
+        tell!("  {}", term::one_line(&line, 300));
     }
     for warning in tree_warnings(setup, run) {
         tell!("  warning: {}", term::one_line(&warning, 300));
@@ -337,27 +415,27 @@ fn tree_words(
     if matches!(outcome, Outcome::Cancelled | Outcome::Unreachable) {
         tell!("go on: callsheet resume {id}");
     }
-    if run.tasks().any(|task| !task.applied.is_empty()) {
-        tell!("take the changes back: callsheet undo {id}");
-    }
-    Ok(())
+    tell_of_changes(setup, run, id)
 }
 
 pub(super) fn run_folder(id: &RunId) -> String {
     format!(".callsheet/runs/{id}/")
 }
 
+/// An edited sheet that was refused; `again` is the command that reads it anew.
+pub(super) fn sheet_failure(lines: &[String], id: &RunId, again: &str) -> Failure {
+    Failure::usage(
+        format!("the edited sheet has errors; nothing was changed\n{}", term::harmless(&lines.join("\n"))),
+        format!("mend {}sheet.md, or delete it to go on with the list as it was; then: {again}", run_folder(id)),
+    )
+}
+
 /// A drive fault as a failure with advice.
 pub(super) fn drive_failure(fault: &DriveFault, id: &RunId) -> Failure {
     match fault {
         DriveFault::Invalid(what) => Failure::usage(what.clone(), ""),
-        DriveFault::Sheet(lines) => Failure::usage(
-            format!("the edited sheet has errors; nothing was changed\n{}", term::harmless(&lines.join("\n"))),
-            format!(
-                "mend {0}sheet.md, or delete it to go on with the list as it was; then: callsheet resume {id}",
-                run_folder(id)
-            ),
-        ),
+        DriveFault::GivenSheet(_) => Failure::usage(fault.to_string(), ""),
+        DriveFault::Sheet(lines) => sheet_failure(lines, id, &format!("callsheet resume {id}")),
         DriveFault::Store(fault) => {
             let text = fault.to_string();
             let mut failure = store_failure(callsheet_runtime::ports::StoreFault::Broken(String::new()));

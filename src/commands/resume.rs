@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::driver::{Session, TakeUp, is_edited, reopen};
+use callsheet_runtime::driver::{DriveFault, Session, TakeUp, is_edited, reopen};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Letter, RunSummary, Store};
 use callsheet_runtime::runfiles::RunFiles;
@@ -15,7 +15,7 @@ use crate::setup::{Setup, config_failure, find_run, store_failure};
 
 use super::inside::asking_runs;
 
-use super::drive::{Front, drive_failure, prepare, to_the_end};
+use super::drive::{Front, drive_failure, prepare, sheet_failure, to_the_end};
 
 pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Failure> {
     let store = setup.own_store()?;
@@ -71,7 +71,14 @@ pub(super) fn take_up(
     runtime.block_on(async {
         let world = prepare(setup, work, &front, store, id, &mut settings, tree.as_deref()).await?;
         let given = settings.clone();
-        let session = reopen(&world, id, how, move |_| given).map_err(|fault| drive_failure(&fault, id))?;
+        let follows_up = matches!(how, TakeUp::Continue(_));
+        let session = reopen(&world, id, how, move |_| given).map_err(|fault| match &fault {
+            // Nothing of it is recorded yet: only the same command says the follow-up again.
+            DriveFault::Sheet(lines) if follows_up => {
+                sheet_failure(lines, id, &format!("callsheet continue {id} \"…\""))
+            }
+            _ => drive_failure(&fault, id),
+        })?;
         to_the_end(setup, &front, Arc::clone(&world), session, id).await
     })
 }

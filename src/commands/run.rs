@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use callsheet_runtime::driver::{EntrySpec, begin_in};
+use callsheet_runtime::driver::{DriveFault, EntrySpec, begin_in};
 use callsheet_runtime::ports::{Clock, SystemClock};
 
 use crate::cli::{Exit, Failure, RunArgs, TemplateRunArgs};
@@ -57,7 +57,7 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     let front = Front::new(setup, &arguments.work);
     let entry = entry(setup, &front, arguments)?;
     if let (true, EntrySpec::Sheet { text, .. }, Some(file)) = (arguments.check, &entry, &arguments.sheet) {
-        return super::check::sheet(setup, &front, file, text, &settings);
+        return super::check::sheet(setup, &front, file, text, &settings, arguments.work.current_file.as_deref());
     }
     let store = setup.store()?;
     let words = match &entry {
@@ -74,7 +74,14 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
             _ => None,
         };
         let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings, tree).await?;
-        let session = begin_in(&world, session, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
+        let sheet = match &entry {
+            EntrySpec::Sheet { text, .. } => arguments.sheet.as_deref().zip(Some(text.clone())),
+            _ => None,
+        };
+        let session = begin_in(&world, session, entry, settings).map_err(|fault| match (&fault, &sheet) {
+            (DriveFault::GivenSheet(issues), Some((file, text))) => super::check::unsound(file, text, issues),
+            _ => drive_failure(&fault, &id),
+        })?;
         to_the_end(setup, &front, world, session, &id).await
     })
 }

@@ -94,13 +94,13 @@ fn run_text(run: &Run, id: &RunId, waits: &[GateView], question: Option<(Slug, S
     for (index, step) in run.steps().iter().enumerate() {
         text.push_str(&format!("step {}\n", index + 1));
         for task in step.iter().filter_map(|slug| run.task(slug)) {
-            text.push_str(&task_line(task));
+            text.push_str(&task_line(run, task));
         }
     }
     let earlier: Vec<&TaskRun> = run.tasks().filter(|task| run.step_of(&task.task.slug).is_none()).collect();
     if !earlier.is_empty() {
         text.push_str("of earlier lists\n");
-        earlier.into_iter().for_each(|task| text.push_str(&task_line(task)));
+        earlier.into_iter().for_each(|task| text.push_str(&task_line(run, task)));
     }
     for problem in run.all_problems() {
         text.push_str(&format!("problem: {}\n", one_line(&problem_line(run, &problem), 400)));
@@ -220,8 +220,8 @@ fn waits(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result
     Ok(views)
 }
 
-fn task_line(task: &TaskRun) -> String {
-    let (mark, word) = state_mark(task.state);
+fn task_line(run: &Run, task: &TaskRun) -> String {
+    let (mark, word) = state_mark(run.standing(task));
     let writes = if task.writer.is_some() { " (writes)" } else { "" };
     format!("  {mark} {} [{}]{writes} {word}\n", one_line(&task.task.name, 60), task.task.slug)
 }
@@ -249,7 +249,7 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
         let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
         Failure::usage(format!("there is no task {slug}"), format!("there are: {}", names.join(", ")))
     })?;
-    let mut text = task_line(task);
+    let mut text = task_line(run, task);
     text.push_str(&sheet::render_task(&task.task, sheet::TaskForm::Execution, None));
     text.push('\n');
     if let Some(reason) = &task.writer {

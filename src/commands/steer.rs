@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, Fact, VERSION};
+use callsheet_core::record::{Event, Fact, Outcome, VERSION};
 use callsheet_core::run::{Run, Stage, State};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{Session, TakeUp};
@@ -58,6 +58,9 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found,
     let summary = find_run(&store, Some(run), |_| true, "")?;
     let id = &summary.run;
     let (run, _) = Session::view(&store, id).map_err(|fault| drive_failure(&fault, id))?;
+    if run.operators().tree().is_some() {
+        return Err(of_a_template(&run, id, wish));
+    }
     let mut preview = run.clone();
     let mut tasks = Vec::new();
     if summary.owner.is_none() && !matches!(run.stage(), Stage::Empty) {
@@ -94,6 +97,22 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found,
         tasks.push(slug);
     }
     Ok(Found { store, summary, run, tasks })
+}
+
+/// Which tasks a template has follows from its tree and its results: none of them is done again or left out by itself.
+fn of_a_template(run: &Run, id: &RunId, wish: Wish) -> Failure {
+    let word = if wish == Wish::Retry { "retry" } else { "drop" };
+    let what = format!("{id} is a run of a template, and {word} is for tasks of a sheet");
+    let name = run.operators().tree().map(|tree| tree.entry.clone()).unwrap_or_default();
+    let advice = match run.outcome() {
+        Some(Outcome::Complete | Outcome::TaskFailed | Outcome::InputInvalid | Outcome::LimitReached) => {
+            format!(
+                "run it again: callsheet template run {name}; recovery attempts=\"2\" lets a task try again by itself"
+            )
+        }
+        _ => format!("go on: callsheet resume {id}; or run it again: callsheet template run {name}"),
+    };
+    Failure::usage(what, advice)
 }
 
 fn with(run: &Run, event: Event) -> Option<Run> {

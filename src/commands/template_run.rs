@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::cli::{Exit, Failure, TemplateRunArgs};
 use crate::library::{
-    asks_for_subtasks, called_skills, empty_tree, load, reach, schemas, sources, take_all, take_matcher,
+    called_skills, empty_tree, load, may_use_others, reach, schemas, sources, take_all, take_matcher,
 };
 use crate::setup::{Setup, config_failure, new_run};
 
@@ -62,8 +62,8 @@ fn tree_of(setup: &Setup, name: &str, strict: bool) -> Result<Tree, Failure> {
     reach(library, &skills, name, &mut tree);
     take_matcher(setup, library, &skills, &mut tree)?;
     check_strictly(library, &tree, strict)?;
-    if asks_for_subtasks(&tree) {
-        // Which of them is only known when a model asks.
+    if may_use_others(&tree) {
+        // Which of them is only known when a model asks, or splits a task.
         take_all(setup, library, &skills, &mut tree);
     }
     schemas(&mut tree);

@@ -32,8 +32,10 @@ pub(super) fn take_value(tree: &mut Tree, given: &str) -> Result<(), Failure> {
             None => (key, Value::String(value.to_owned())),
         },
     };
-    tree.variables.insert(key.to_owned(), value);
-    Ok(())
+    match tree.variables.insert(key.to_owned(), value) {
+        None => Ok(()),
+        Some(_) => Err(Failure::usage(format!("{key} is given twice"), "give each value once")),
+    }
 }
 
 fn is_name(key: &str) -> bool {

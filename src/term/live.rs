@@ -222,12 +222,13 @@ impl Scene {
     }
 
     fn task_line(&self, task: &TaskRun) -> String {
-        let (mark, word) = state_mark(task.state);
+        let standing = self.run.standing(task);
+        let (mark, word) = state_mark(standing);
         let name = one_line(&task.task.name, 40);
         let writer = if task.writer.is_some() { " (writes)" } else { "" };
         let cost = self.cost_words(&task.task.slug);
         let line = format!("  {mark} {name}{writer}  {word}{cost}");
-        match task.state {
+        match standing {
             State::Done => self.style(line, |style| style.green()),
             State::Failed | State::Denied | State::Blocked => self.style(line, |style| style.red()),
             State::Running | State::Refining => self.style(line, |style| style.cyan()),
@@ -236,7 +237,7 @@ impl Scene {
     }
 
     fn cost_words(&self, slug: &Slug) -> String {
-        let calls: Vec<_> = self.run.calls().iter().filter(|call| call.key.task.as_ref() == Some(slug)).collect();
+        let calls: Vec<_> = self.run.calls_of(slug).collect();
         if calls.is_empty() {
             return String::new();
         }

@@ -288,6 +288,13 @@ fn writer_text(writer: &callsheet_runtime::ports::WriterView) -> String {
         line("call", &format!("{} {}", call.name, call.arguments));
     }
     line("model", &writer.model);
-    line("refined", if writer.refined { "yes" } else { "not yet" });
+    line(
+        "refined",
+        match (writer.refined, writer.by_model) {
+            (false, _) => "not yet",
+            (true, true) => "yes",
+            (true, false) => "no need",
+        },
+    );
     text
 }

@@ -63,15 +63,16 @@ impl Seen {
     fn changed_states(&mut self, run: &Run) -> Vec<String> {
         let mut lines = Vec::new();
         for (place, task) in run.tasks().enumerate() {
-            if self.states.get(place) == Some(&task.state) {
+            let standing = run.standing(task);
+            if self.states.get(place) == Some(&standing) {
                 continue;
             }
             match self.states.get_mut(place) {
-                Some(state) => *state = task.state,
-                None => self.states.push(task.state),
+                Some(state) => *state = standing,
+                None => self.states.push(standing),
             }
-            if task.state != State::Planned {
-                let (mark, word) = state_mark(task.state);
+            if standing != State::Planned {
+                let (mark, word) = state_mark(standing);
                 lines.push(format!("{mark} {} {word}", task.task.slug));
             }
         }

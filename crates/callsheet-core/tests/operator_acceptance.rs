@@ -434,6 +434,48 @@ fn c47_nothing_is_tried_again_unless_a_policy_says_so() {
     assert_eq!(attempts.as_array().map(Vec::len), Some(1), "{result}");
 }
 
+/// An error says through which calls it came, and one of `returns` where that stands.
+/// covers: C47
+#[test]
+fn c47_an_error_names_the_calls_it_came_through() {
+    let library = r#"<templates><template name="inner" params=""><task><description>Fail</description></task></template>
+<template name="typed" params="" returns="object">
+<task><description>Typed</description></task></template>
+<template name="outer" params=""><call template="inner"/></template>
+<task type="sequential" name="top"><description>Top</description><steps>
+<call template="outer"/></steps></task>
+<task type="sequential" name="types"><description>Top</description><steps>
+<call template="typed"/></steps></task></templates>"#;
+    let lines = |error: &Value| {
+        let of = |place: &Value| (place["line"].as_u64(), place["task"].as_str().map(str::to_owned));
+        let related = error["related"].as_array().into_iter().flatten().map(of).collect::<Vec<_>>();
+        (of(&error["location"]), related)
+    };
+    let at = |line: u64, task: &str| (Some(line), Some(task.to_owned()));
+    let (_, result) = play(&[("template", library), ("run top", ""), ("reply *", FAULT)]);
+    let found = lines(&result["result"]["error"]);
+    let through = vec![at(4, "top-s0-outer"), at(6, "top-s0")];
+    assert_eq!(found, (at(1, "top-s0-outer-inner"), through), "{result}");
+    let (_, result) = play(&[("template", library), ("run types", ""), ("reply *", "words")]);
+    assert_eq!(lines(&result["result"]["error"]), (at(2, "types-s0"), vec![at(8, "types-s0")]), "{result}");
+    let (_, result) = play(&[("template", library), ("run typed", ""), ("reply *", "words")]);
+    assert_eq!(lines(&result["result"]["error"]), (at(2, "typed"), Vec::new()), "{result}");
+}
+
+/// A model's own word for its failure never makes it an outage, a limit or a wrong setting of the run.
+/// covers: C47
+#[test]
+fn c47_a_models_own_failure_is_the_models() {
+    let template = "<task name=\"top\"><description>Fail</description></task>";
+    for reason in ["llm_error", "configuration_error", "execution_timeout", "unexpected_error"] {
+        let reply = json!({ "status": "FAILED", "content": "half", "notes": { "reason": reason } }).to_string();
+        let (_, result) = play(&[("template", template), ("run top", ""), ("reply top", &reply)]);
+        let error = &result["result"]["error"];
+        assert_eq!((&error["reason"], &error["recovery"]["blame"]), (&json!(reason), &json!("model")), "{result}");
+        assert_eq!(result["outcome"], "TaskFailed", "{result}");
+    }
+}
+
 /// covers: C51
 #[test]
 fn c51_a_writer_waits_and_writers_never_overlap() {

@@ -108,6 +108,18 @@ fn switches_of_an_operator_hold_below_it() {
     }
 }
 
+/// What an operator bound is read once, however many parts it has: work for one of them does not grow with their number.
+#[test]
+fn names_of_an_operator_are_read_once() {
+    let template = "<task type=\"map\" name=\"top\" items=\"list\"><description>Top</description>\
+                    <inputs><input name=\"list\"/></inputs><body><task><description>{{item}}</description></task></body></task>";
+    let list = format!("list = {:?}", (0..40).collect::<Vec<u32>>());
+    let mut player = Player::new(&Script::read([("template", template), ("run top", list.as_str())]), 0);
+    player.run_to_the_end();
+    assert_eq!(player.result()["result"]["status"], "COMPLETE");
+    assert_eq!(player.reads_of_the_names_on_top(), 1);
+}
+
 /// With one slot, and a lookup that ends last: everything that does not wait for it is done before.
 /// covers: C44
 #[test]

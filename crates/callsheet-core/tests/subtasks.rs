@@ -125,6 +125,13 @@ fn c43_failing_and_refused_subtasks() {
         assert!(told.contains(&format!("`{field}` is")), "{field}: {told}");
     }
     assert_eq!(player.run.totals().calls, 2, "both are the parent's");
+    // What is wrong with its shape hides nothing else, and the model that asked is to blame.
+    let request = r#"call: spawn_subtask {"type": "nope", "inputs": {}, "max_depth": 9, "template_hints": ["zzz"], "name": "nono"}"#;
+    let lead = "<task name=\"lead\"><description>Lead</description></task>";
+    let (_, told) = play(&[("template", lead), ("run lead", ""), ("reply lead", request), ("reply lead", "fin")]);
+    for fault in ["`type` is", "`description` is", "`max_depth`", "`zzz`", "nono"] {
+        assert!(told.contains(fault), "{fault}: {told}");
+    }
     let (_, told) = played("subtask_isolated");
     assert!(told.contains("Missing required input: secret") && !told.contains("Tell hidden"), "{told}");
     assert!(told.contains("Tell mine"), "{told}");
@@ -142,6 +149,11 @@ fn c40_reparse_and_what_is_never_run() {
     assert_eq!(player.run.totals().calls, 4);
     let (_, told) = played("reparse_of_nothing");
     assert!(told.contains("ask big-again-2") && told.contains("done big-regrown-part"), "attempts come first: {told}");
+    let (player, told) = played("reparse_keeps_files_and_system");
+    assert!(told.contains("<system>You count.</system>⏎<file>bees.md</file>"), "whoever splits is told: {told}");
+    assert_eq!(told.matches("| files [\"bees.md\"]").count(), 3, "the task and both parts: {told}");
+    let systems: Vec<bool> = player.told_texts().iter().map(|text| text.contains("You count.\",")).collect();
+    assert_eq!(systems.iter().filter(|has| **has).count(), 2, "of the task and the part that names none: {told}");
     let (player, told) = played("reparse_refused");
     assert!(told.contains("A `script` may not stand in a split.") && told.contains("xml_validation_failure"), "{told}");
     assert!(told.contains("\"resource\": \"output\""), "the first error: {told}");

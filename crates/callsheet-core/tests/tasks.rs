@@ -337,7 +337,7 @@ fn execution(value: &Execution, context: &ReadContext) -> String {
         writeln!(out, "details: {} {:?}", detail.filename, detail.content).unwrap();
     }
     let slug = &context.current.as_ref().unwrap().slug;
-    let linked = summary_with_details(&value.summary, slug, &value.details);
+    let linked = summary_with_details(&value.summary, slug, value.details.iter().map(|file| file.filename.as_str()));
     if linked != value.summary {
         writeln!(out, "summary with details: {linked:?}").unwrap();
     }

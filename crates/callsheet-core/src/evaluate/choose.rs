@@ -5,9 +5,7 @@ use serde_json::{Value, json};
 
 use crate::memory::{FileMatch, Found};
 use crate::run::{Place, TaskOp};
-use crate::template::{
-    Bound, Details, Environment, ErrorKind, Reason, ReturnStatus, TaskError, TaskResult, Trust, render,
-};
+use crate::template::{Bound, Details, ErrorKind, Reason, ReturnStatus, TaskError, TaskResult, Trust, render};
 
 use super::{Evaluator, failure};
 
@@ -36,7 +34,7 @@ impl Evaluator<'_> {
     }
 
     /// The names of the matching task: what is to be done, and the files with what is known of each.
-    pub(super) fn candidates(&self, op: &TaskOp) -> Environment {
+    pub(super) fn candidates(&self, op: &TaskOp) -> [(String, Bound); 2] {
         let found = self.everything_found(op);
         let mut files: Vec<Value> = Vec::new();
         for FileMatch(path, _) in found.described.iter().chain(&found.related) {
@@ -47,10 +45,10 @@ impl Evaluator<'_> {
             }
         }
         let wanted = self.sought(op).map(|query| query.description.unwrap_or(query.task_text)).unwrap_or_default();
-        Environment::root([
+        [
             ("wanted".to_owned(), Bound::json(wanted, Trust::Model)),
             ("candidates".to_owned(), Bound::json(render(&Value::from(files)), Trust::File)),
-        ])
+        ]
     }
 
     /// Why what was found cannot be used: the matching task failed, or its reply was no list.

@@ -32,7 +32,7 @@ impl Evaluator<'_> {
                 self.warn_of_unknown(op, &mut result);
                 return self.closed(op, self.located(op, node, result));
             }
-            Kind::Call { .. } => return self.closed(op, self.located(op, node, self.call_result(op, node))),
+            Kind::Call { .. } => return self.closed(op, self.call_result(op, node)),
             Kind::DirectorEvaluatorLoop { .. } => return self.loop_part_failed(op, node),
             Kind::Phase(_) => return self.failed(op, lost()),
         };
@@ -211,7 +211,7 @@ impl Evaluator<'_> {
     /// Names that the tests of a `cond` asked for and nothing binds: such a comparison is false (spec 8).
     pub(super) fn warn_of_unknown(&self, op: &TaskOp, result: &mut TaskResult) {
         let Some(Kind::Cond { cases, .. }) = self.node(op).map(|node| &node.kind) else { return };
-        let own = std::sync::Arc::new(self.scope(op)).inner(self.names(op).bound);
+        let own = self.own_scope(op);
         let mut unknown = Vec::new();
         for case in cases {
             let outcome = case.test.test.evaluate(&mut |path| own.value(path));
@@ -226,22 +226,36 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The body's result, checked by `returns` (spec 7.4).
+    /// The body's result, checked by `returns` (spec 7.4). An error says which call it came through (spec 8).
     fn call_result(&self, op: &TaskOp, node: &Node) -> TaskResult {
         let template = node.template.as_deref().and_then(|name| self.template(name));
-        returned(self.only_child(op), template)
+        let mut result = self.located(op, node, returned(self.only_child(op), template, op));
+        if let Some(error) = &mut result.error {
+            let call = failure::location(&node.origin, op.id.as_str());
+            // What a skill runs as is ours: its author wrote nothing of it but the call.
+            let of_skill = node.template.as_deref().is_some_and(|name| name.starts_with("skill:"));
+            match of_skill && error.related.is_empty() {
+                true => error.location = Some(call),
+                false if error.location.as_ref() != Some(&call) => error.related.push(call),
+                false => {}
+            }
+        }
+        result
     }
 }
 
 /// The result of a template's body, if it is what the template returns (spec 7.4).
-pub(super) fn returned(mut result: TaskResult, template: Option<&Template>) -> TaskResult {
-    let Some(returns) = template.and_then(|template| template.returns) else { return result };
+pub(super) fn returned(mut result: TaskResult, template: Option<&Template>, op: &TaskOp) -> TaskResult {
+    let Some((template, returns)) = template.and_then(|template| Some((template, template.returns?))) else {
+        return result;
+    };
     if result.status != ReturnStatus::Complete {
         return result;
     }
     if let Some(details) = check_returns(result.parsed_content.as_ref(), &result.content, returns) {
         let message = format!("the template returns {}, its body gave something else", returns.as_str());
         let error = failure::failure(Reason::OutputFormatFailure, message, *details);
+        let error = failure::located(error, &template.origin, op.id.as_str());
         result.error = Some(Box::new(failure::with_content(error, &result.content)));
         result.status = ReturnStatus::Failed;
     }

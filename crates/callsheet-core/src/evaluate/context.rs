@@ -267,7 +267,7 @@ impl Evaluator<'_> {
         if !self.is_spawned(op) && !self.tree.files.is_empty() {
             return self.tree.files.clone();
         }
-        let own = std::sync::Arc::new(self.scope(op)).inner(self.names(op).bound);
+        let own = self.own_scope(op);
         let mut files = Vec::new();
         for path in &refs.paths {
             let mut missing = Vec::new();
@@ -311,7 +311,7 @@ impl Evaluator<'_> {
             let inner = self.children(op).into_iter().find(|child| !child.place.is_nested());
             return inner.map(|inner| self.own_criteria(inner)).unwrap_or_default();
         }
-        let own = std::sync::Arc::new(self.scope(op)).inner(self.names(op).bound);
+        let own = self.own_scope(op);
         resolve_text(&node.intent.criteria, &own, "criteria", &node.origin, op.id.as_str(), &mut Vec::new())
             .as_str()
             .to_owned()

@@ -40,7 +40,7 @@ pub(super) fn read_evaluation(arguments: &Value, by_director: bool) -> Option<Re
         }
     };
     if !faults.is_empty() {
-        return Some(ReadRequest { request: None, faults });
+        return Some(ReadRequest { faults, ..ReadRequest::default() });
     }
     let mut inputs = Map::new();
     for name in ["type", "target"] {
@@ -64,7 +64,7 @@ pub(super) fn read_evaluation(arguments: &Value, by_director: bool) -> Option<Re
         expected_output: None,
         other: Map::new(),
     };
-    Some(ReadRequest { request: Some(request), faults })
+    Some(ReadRequest { readable: Some(request.clone()), request: Some(request), faults })
 }
 
 /// The evaluator that judges where no template of the library fits.

@@ -2,7 +2,8 @@
 
 use crate::record::Outcome;
 use crate::template::{
-    Blame, Details, ErrorKind, Halt, Hears, Origin, Reason, RecoveryAdvice, Resource, ResourceMetrics, TaskError,
+    Blame, Details, ErrorKind, Halt, Hears, Location, Origin, Reason, RecoveryAdvice, Resource, ResourceMetrics,
+    TaskError,
 };
 
 /// What a person can do about a reason.
@@ -41,9 +42,24 @@ pub(super) fn failure(reason: Reason, message: impl Into<String>, details: Detai
         kind: ErrorKind::TaskFailure { reason, content: None, notes: None, details },
         message: message.into(),
         location: None,
+        related: Vec::new(),
         metrics: ResourceMetrics::default(),
         recovery: recovery(blame, retryable, words),
     }
+}
+
+/// A failure that a model tells of itself: whatever word it has for it, no one saw an outage, a limit or a wrong setting.
+pub(super) fn said_by_a_model(reason: Reason, message: impl Into<String>) -> TaskError {
+    let mut error = failure(reason, message, Details::default());
+    error.recovery = recovery(Blame::Model, true, "see what the model says, then run it again, or with another model");
+    error
+}
+
+/// A request of a model that cannot be run.
+pub(super) fn asked_wrongly(reason: Reason, message: impl Into<String>, details: Details) -> TaskError {
+    let mut error = failure(reason, message, details);
+    error.recovery = recovery(Blame::Model, true, "the model that asked is told; it may correct its request");
+    error
 }
 
 /// A task that was halted.
@@ -77,6 +93,7 @@ pub(super) fn exhausted(resource: Resource, used: f64, limit: f64, message: impl
         kind: ErrorKind::ResourceExhaustion { resource, used, limit, content: None, details: None },
         message: message.into(),
         location: None,
+        related: Vec::new(),
         metrics: ResourceMetrics::default(),
         recovery: recovery(blame, false, words),
     }
@@ -88,6 +105,7 @@ pub(super) fn invalid_output(message: impl Into<String>) -> TaskError {
         kind: ErrorKind::InvalidOutput { content: None, violations: None, details: None },
         message: message.into(),
         location: None,
+        related: Vec::new(),
         metrics: ResourceMetrics::default(),
         recovery: recovery(Blame::Model, true, "run it again, or with another model"),
     }
@@ -95,13 +113,18 @@ pub(super) fn invalid_output(message: impl Into<String>) -> TaskError {
 
 /// Says where in the template an error belongs, unless it says so itself.
 pub(super) fn located(mut error: TaskError, origin: &Origin, task: &str) -> TaskError {
-    error.location.get_or_insert_with(|| crate::template::Location {
+    error.location.get_or_insert_with(|| location(origin, task));
+    error
+}
+
+/// Where a task was written.
+pub(super) fn location(origin: &Origin, task: &str) -> Location {
+    Location {
         file: origin.file.clone(),
         line: origin.spot.place.line,
         column: origin.spot.place.column,
         task: task.to_owned(),
-    });
-    error
+    }
 }
 
 /// Its text so far.
@@ -140,6 +163,11 @@ pub(super) fn outcome(error: Option<&TaskError>, calls: u32) -> Outcome {
     }
     match (reason(error), halt(error)) {
         (_, Some(Halt::Cancelled)) => Outcome::Cancelled,
+        (Some(Reason::ExecutionTimeout | Reason::ConfigurationError | Reason::LlmError), _)
+            if error.recovery.blame == Blame::Model =>
+        {
+            Outcome::TaskFailed
+        }
         (Some(Reason::ExecutionTimeout), _) => Outcome::LimitReached,
         (Some(Reason::ConfigurationError), _) => Outcome::Misconfigured,
         (Some(Reason::InputValidationFailure), _) if calls == 0 => Outcome::InputInvalid,

@@ -44,7 +44,7 @@ impl Evaluator<'_> {
     }
 
     fn for_all(&self, above: &TaskOp, iteration: u32) -> Vec<(String, Bound)> {
-        let own = std::sync::Arc::new(self.scope(above).inner(self.names(above).bound));
+        let own = std::sync::Arc::new(self.own_scope(above));
         let description = self.node(above).map(|node| {
             let mut missing = Vec::new();
             crate::template::resolve_text(&node.intent.description, &own, "description", &node.origin, "", &mut missing)
@@ -204,7 +204,7 @@ impl Evaluator<'_> {
         names.extend(self.scripts_names(op, iteration));
         let evaluation = Bound { datum: Datum::Evaluation(judged_json(evaluation)), trust: Trust::Model };
         names.push(("evaluation".to_owned(), evaluation));
-        let own = std::sync::Arc::new(self.scope(op).inner(self.names(op).bound));
+        let own = std::sync::Arc::new(self.own_scope(op));
         let inner = own.inner(names);
         let outcome = test.evaluate(&mut |path| inner.value(path));
         (outcome.holds, outcome.unknown.iter().map(ToString::to_string).collect())

@@ -36,7 +36,7 @@ use crate::spec::{BlobId, Slug, ToolEffect};
 use crate::template::{Node, ReturnStatus, TaskError, TaskResult, Template};
 
 pub use context::{Entry, FileWish, HandlerTask, Item};
-pub use names::Names;
+pub use names::{Memory, Names};
 pub use process::{ProcessFile, ProcessReport, ProcessRequest, SCRIPT, SCRIPT_READ};
 pub use reply::{Said, read_turn};
 
@@ -57,12 +57,27 @@ pub struct Evaluation {
 /// # Errors
 /// A run without that task, or a record that lost a value: a defect, in words for the log.
 pub fn evaluate(run: &Run, task: &Slug, moment: Moment, values: Values<'_>) -> Result<Evaluation, String> {
+    evaluate_with(run, task, moment, values, &mut Memory::default())
+}
+
+/// The same with what was read for other tasks of this run: names of an operator are read once, not for each child.
+///
+/// # Errors
+/// As [`evaluate`].
+pub fn evaluate_with(
+    run: &Run,
+    task: &Slug,
+    moment: Moment,
+    values: Values<'_>,
+    memory: &mut Memory,
+) -> Result<Evaluation, String> {
     let tree = run.operators().tree().ok_or("the run has no task tree")?;
     let op = run.operators().get(task).ok_or_else(|| format!("there is no task {task}"))?;
     let evaluator = Evaluator {
         run,
         tree,
         values,
+        memory: RefCell::new(memory),
         kept: RefCell::default(),
         known: RefCell::default(),
         timeless: RefCell::default(),
@@ -89,6 +104,7 @@ struct Evaluator<'a> {
     run: &'a Run,
     tree: &'a Arc<Tree>,
     values: Values<'a>,
+    memory: RefCell<&'a mut Memory>,
     /// Contents of new blobs.
     kept: RefCell<Vec<Vec<u8>>>,
     known: RefCell<BTreeMap<BlobId, Arc<TaskResult>>>,
@@ -184,7 +200,7 @@ impl<'a> Evaluator<'a> {
     /// A task that comes back with this result.
     fn closed(&self, op: &TaskOp, mut result: TaskResult) -> Step {
         if op.place == Place::Top {
-            result = close::returned(result, self.template(&self.tree.entry));
+            result = close::returned(result, self.template(&self.tree.entry), op);
         }
         self.note_lookup(op, &mut result);
         for near in self.run.limit_uses_of(op).iter().filter(|one| one.is_near()) {

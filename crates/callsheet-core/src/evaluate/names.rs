@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::record::Plan;
 use crate::run::{Place, TaskOp};
+use crate::spec::BlobId;
 use crate::template::{Bound, Datum, Environment, Evaluated, InputFault, Kind, TaskResult, Trust, bind_call};
 
 use super::Evaluator;
@@ -23,11 +24,45 @@ pub struct Names {
     pub items: Vec<(String, Bound)>,
 }
 
+/// The same as it is read, for all that it stands around.
+#[derive(Clone, Debug, Default)]
+pub(super) struct KnownNames {
+    pub bound: Arc<BTreeMap<String, Bound>>,
+    pub items: Vec<(String, Bound)>,
+}
+
+/// Names that were read already, by their hashes. Whatever it holds, evaluations give the same.
+#[derive(Debug, Default)]
+pub struct Memory {
+    names: BTreeMap<BlobId, Arc<KnownNames>>,
+}
+
+/// Operators whose names are kept: more than stand around one task.
+const KEPT: usize = 64;
+
+impl Memory {
+    fn keep(&mut self, id: &BlobId, names: &Arc<KnownNames>) {
+        if self.names.len() >= KEPT {
+            self.names.clear();
+        }
+        self.names.insert(id.clone(), Arc::clone(names));
+    }
+}
+
 impl Evaluator<'_> {
     /// What a task bound when it was opened.
-    pub(super) fn names(&self, op: &TaskOp) -> Names {
-        let id = op.opened.as_ref().and_then(|opened| opened.names.as_ref());
-        id.and_then(|id| self.value(id)).unwrap_or_default()
+    pub(super) fn names(&self, op: &TaskOp) -> Arc<KnownNames> {
+        let Some(id) = op.opened.as_ref().and_then(|opened| opened.names.as_ref()) else { return Arc::default() };
+        if let Some(known) = self.memory.borrow().names.get(id) {
+            return Arc::clone(known);
+        }
+        let Names { bound, items } = self.value(id).unwrap_or_default();
+        let known = Arc::new(KnownNames { bound: Arc::new(bound), items });
+        // Those of a leaf are asked for once.
+        if op.leaf().is_none() {
+            self.memory.borrow_mut().keep(id, &known);
+        }
+        known
     }
 
     /// The least trusted of what a task is made from.
@@ -51,19 +86,32 @@ impl Evaluator<'_> {
 
     /// The environment of a task, its own inputs left out.
     pub(super) fn scope(&self, op: &TaskOp) -> Arc<Environment> {
-        let around = match self.parent(op) {
-            None => Arc::new(self.root()),
-            Some(above) if op.place == Place::Body => self.called(above),
-            Some(above) if op.place == Place::Match => Arc::new(self.candidates(above)),
-            Some(above) if op.place == Place::Split => Arc::new(self.failed_task(above)),
-            Some(above) => {
-                let own = Arc::new(self.scope(above).inner(self.names(above).bound));
+        self.scope_in(op, &self.ambient(op))
+    }
+
+    /// The same with what the task itself bound.
+    pub(super) fn own_scope(&self, op: &TaskOp) -> Environment {
+        self.scope(op).around(Arc::clone(&self.names(op).bound))
+    }
+
+    /// What the system knows of a task, for an environment to stand in: it is the outermost of all (spec 4).
+    pub(super) fn ambient(&self, op: &TaskOp) -> Arc<Environment> {
+        Arc::new(Environment::ambient(self.given(op)))
+    }
+
+    fn scope_in(&self, op: &TaskOp, ambient: &Arc<Environment>) -> Arc<Environment> {
+        let Some(above) = self.parent(op) else { return Arc::new(ambient.inner(self.root())) };
+        match op.place {
+            Place::Body => self.called(above, ambient),
+            Place::Match => Arc::new(ambient.inner(self.candidates(above))),
+            Place::Split => Arc::new(ambient.inner(self.failed_task(above))),
+            _ => {
+                let own = Arc::new(self.scope_in(above, ambient).around(Arc::clone(&self.names(above).bound)));
                 let mut names = self.binds(above, &op.place);
                 add_outer_steps(&mut names, &own);
                 Arc::new(own.inner(names))
             }
-        };
-        Arc::new(around.inner(self.given(op)))
+        }
     }
 
     /// What a function template is given by the caller, with its defaults; `None`: the entry is a standard template,
@@ -85,33 +133,33 @@ impl Evaluator<'_> {
         Some(bound.map(|environment| environment.own().clone()))
     }
 
-    fn root(&self) -> Environment {
+    fn root(&self) -> BTreeMap<String, Bound> {
         let caller = |value: &Value| Bound::json(value.clone(), Trust::Caller);
         let variables = self.tree.variables.iter().map(|(name, value)| (name.clone(), caller(value)));
         if let Some(Ok(parameters)) = self.parameters() {
-            return Environment::root(parameters);
+            return parameters;
         }
         let request = ("request".to_owned(), caller(&Value::from(self.run.prompt())));
-        Environment::root([request].into_iter().chain(variables))
+        [request].into_iter().chain(variables).collect()
     }
 
     /// The body of a called template: a fresh root for a function template, the caller's chain for a standard one.
-    fn called(&self, call: &TaskOp) -> Arc<Environment> {
-        let names = self.names(call).bound;
+    fn called(&self, call: &TaskOp, ambient: &Arc<Environment>) -> Arc<Environment> {
+        let names = Arc::clone(&self.names(call).bound);
         if call.place.is_subtask() {
             // A fresh root with the inputs of the request, whatever its template is (spec 12).
-            return Arc::new(Environment::root(names));
+            return Arc::new(ambient.around(names));
         }
         let called = self.node(call).and_then(|node| node.template.as_deref()).and_then(|name| self.template(name));
         if called.is_some_and(crate::template::Template::is_function) {
-            Arc::new(Environment::root(names))
+            Arc::new(ambient.around(names))
         } else {
-            Arc::new(self.scope(call).inner(names))
+            Arc::new(self.scope_in(call, ambient).around(names))
         }
     }
 
     /// The read-only names of every task.
-    pub(super) fn given(&self, op: &TaskOp) -> [(String, Bound); 2] {
+    fn given(&self, op: &TaskOp) -> [(String, Bound); 2] {
         let map = |pairs: [(&str, &str); 2]| {
             let pairs = pairs.map(|(name, text)| (name.to_owned(), Bound::json(text, Trust::Author)));
             Bound { datum: Datum::Map(pairs.into_iter().collect()), trust: Trust::Author }
@@ -180,7 +228,7 @@ impl Evaluator<'_> {
     }
 
     pub(super) fn element(&self, above: &TaskOp, index: u32) -> Option<(String, Bound)> {
-        self.names(above).items.into_iter().nth(usize::try_from(index).ok()?)
+        self.names(above).items.get(usize::try_from(index).ok()?).cloned()
     }
 
     fn for_inner(&self, above: &TaskOp, index: u32) -> Vec<(String, Bound)> {
@@ -218,7 +266,7 @@ impl Evaluator<'_> {
         let Some(Kind::Reduce { initial, .. }) = self.node(above).map(|node| &node.kind) else {
             return (Value::Null, Trust::Author);
         };
-        let own = self.scope(above).inner(self.names(above).bound);
+        let own = self.own_scope(above);
         let origin = crate::template::Origin::default();
         let text = crate::template::resolve_text(initial, &own, "initial_value", &origin, "", &mut Vec::new());
         let value = serde_json::from_str(text.as_str()).unwrap_or_else(|_| Value::from(text.as_str()));

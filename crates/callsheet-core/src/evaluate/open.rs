@@ -77,11 +77,11 @@ impl Evaluator<'_> {
             }
             Kind::Sequential { .. } | Kind::Parallel { .. } | Kind::DirectorEvaluatorLoop { .. } => Plan::Children,
             Kind::Map { items, .. } => {
-                names.items = self.elements(node, &own, items)?;
+                names.items = self.elements(op, node, &own, items)?;
                 items_plan(&names)
             }
             Kind::Reduce { items: Some(items), .. } => {
-                names.items = self.elements(node, &own, items)?;
+                names.items = self.elements(op, node, &own, items)?;
                 items_plan(&names)
             }
             Kind::Reduce { items: None, .. } => {
@@ -180,6 +180,7 @@ impl Evaluator<'_> {
     /// Elements of a list, at most `max_items`.
     fn elements(
         &self,
+        op: &TaskOp,
         node: &Node,
         own: &Environment,
         items: &crate::template::PathUse,
@@ -190,7 +191,7 @@ impl Evaluator<'_> {
             Box::new(fault.into_error())
         };
         let Some(bound) = own.find(&items.path) else {
-            return Err(input_fault(vec![unbound(items, "items", &node.origin, "")]));
+            return Err(input_fault(vec![unbound(items, "items", &node.origin, op.id.as_str())]));
         };
         let value = bound.value();
         let Some(list) = value.as_array() else { return Err(refuse(type_word(&value))) };

@@ -5,8 +5,8 @@ use serde::Deserialize;
 use crate::record::StopReason;
 use crate::run::{State, TaskOp, TaskRun};
 use crate::template::{
-    DataSource, DataSourceKind, Details, Kind, Node, OutputType, Reason, Resource, ReturnStatus, TaskError, TaskResult,
-    hold_value, read_output, read_reply,
+    DataSource, DataSourceKind, Details, Kind, Node, OutputReading, OutputType, Reason, Resource, ReturnStatus,
+    TaskError, TaskResult, hold_value, read_output, read_reply,
 };
 
 use super::{Evaluator, failure};
@@ -25,7 +25,7 @@ impl Evaluator<'_> {
         let Some(task) = self.leaf(op) else {
             return failed(failure::failure(Reason::UnexpectedError, "the handler is not known", Details::default()));
         };
-        let last = self.run.calls().iter().rev().find(|call| call.key.task.as_ref() == Some(&task.task.slug));
+        let last = self.run.calls_of(&task.task.slug).next_back();
         let mut result = if task.state == State::Done {
             let text = task.result.as_ref().and_then(|result| result.document.as_ref()).map(|blob| self.text(blob));
             let text = text.unwrap_or_default();
@@ -59,7 +59,7 @@ impl Evaluator<'_> {
         struct Reply {
             text: String,
         }
-        let last = self.run.calls().iter().rev().find(|call| call.key.task.as_ref() == Some(&task.task.slug));
+        let last = self.run.calls_of(&task.task.slug).next_back();
         let reply = last.and_then(|call| self.value::<Reply>(&call.reply));
         reply.unwrap_or_default().text
     }
@@ -86,14 +86,27 @@ impl Evaluator<'_> {
             let words = reading.message.as_deref().unwrap_or(&result.content);
             let words = super::open::one_line(words, 200);
             let words = if words.is_empty() { "the model says that it failed".to_owned() } else { words };
-            let error = failure::failure(reason, words, Details::default());
+            let error = failure::said_by_a_model(reason, words);
             result.error = Some(Box::new(failure::with_content(error, &result.content)));
             result.status = ReturnStatus::Failed;
             return result;
         }
-        let output = read_output(&result.content, node.output.as_ref(), &|name| self.schema(name));
+        let declared = node.output.as_ref().filter(|output| output.form == OutputType::Json);
+        let schema = |name: &str| self.schema(name);
+        let output = match (declared, reading.parsed) {
+            // An envelope that holds nothing but the value.
+            (Some(_), Some(value)) if result.content.trim().is_empty() => {
+                hold_value(value, &result.content, declared, &schema)
+            }
+            // Declared JSON is what the content is, never something beside it that nothing checks.
+            (Some(_), _) => read_output(&result.content, declared, &schema),
+            (None, beside) => {
+                let output = read_output(&result.content, node.output.as_ref(), &schema);
+                OutputReading { parsed: output.parsed.or(beside), ..output }
+            }
+        };
         result.notes.parse_error = output.parse_error;
-        result.parsed_content = output.parsed.or(reading.parsed);
+        result.parsed_content = output.parsed;
         refuse(&mut result, output.failure);
         result
     }
@@ -119,7 +132,7 @@ impl Evaluator<'_> {
 
     /// `data_sources` lists every file and input; without words of the model, `data_usage` says the same (spec 6).
     fn note_sources(&self, op: &TaskOp, task: &TaskRun, result: &mut TaskResult) {
-        let first = self.run.calls().iter().find(|call| call.key.task.as_ref() == Some(&task.task.slug));
+        let first = self.run.calls_of(&task.task.slug).next();
         let shown = first.and_then(|call| self.value::<Shown>(&call.prompt)).unwrap_or_default();
         let told = self.told(op).unwrap_or_default();
         let size = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX);

@@ -8,13 +8,14 @@ use crate::prompt::Note;
 use crate::record::Step;
 use crate::run::{Place, TaskOp};
 use crate::template::{
-    Bound, Details, Effects, Environment, ErrorKind, Kind, Known, Layer, Library, Node, Reason, Resource, ReturnStatus,
-    Severity, TaskError, TaskResult, Template, TemplateFile, Trust, found_xml, missing_before_run, print_templates,
-    read_text,
+    Bound, Command, Details, Effects, ErrorKind, FilePaths, Filled, Kind, Known, Layer, Library, Node, OutputType,
+    Reason, Resource, ReturnStatus, SchemaChoice, Severity, TaskError, TaskResult, Template, TemplateFile, Trust,
+    found_xml, missing_before_run, print_templates, read_text,
 };
 
 use super::context::cut;
-use super::{Evaluator, failure};
+use super::graft::DEFAULT_TEMPLATE;
+use super::{Evaluator, HandlerTask, failure};
 
 /// The template that asks for a split.
 const ASK: &str = include_str!("../../prompts/reparse.xml");
@@ -70,9 +71,8 @@ impl Evaluator<'_> {
     }
 
     /// What the handler of the split is given: the task, its error and what there was.
-    pub(super) fn failed_task(&self, op: &TaskOp) -> Environment {
-        let text = self.failed_words(op);
-        Environment::root([("failed_task".to_owned(), Bound::json(text, Trust::Model))])
+    pub(super) fn failed_task(&self, op: &TaskOp) -> [(String, Bound); 1] {
+        [("failed_task".to_owned(), Bound::json(self.failed_words(op), Trust::Model))]
     }
 
     fn failed_words(&self, op: &TaskOp) -> String {
@@ -89,6 +89,11 @@ impl Evaluator<'_> {
             line("instructions", &told.instructions);
         }
         line("expected_output", &told.expected_output);
+        line("output_format", &form_words(&told));
+        line("system", &told.system);
+        for path in told.files.paths.iter().chain(&told.files.printed) {
+            line("file", path);
+        }
         for (name, value) in &told.inputs {
             line("input", &format!("{name} = {value}"));
         }
@@ -97,7 +102,7 @@ impl Evaluator<'_> {
         }
         line("content", cut(&first.content, CONTENT).0);
         line("tools", &self.tools_of(op).join(", "));
-        for template in self.callable().filter(|template| template.name != op.template) {
+        for template in self.callable(op) {
             let params = template.params.iter().flatten().map(|param| param.name.as_str());
             let inputs = template.body.inputs.iter().map(|input| input.name.as_str());
             let names: Vec<&str> = params.chain(inputs).collect();
@@ -108,9 +113,25 @@ impl Evaluator<'_> {
         out
     }
 
-    /// Templates a split may call.
-    fn callable(&self) -> impl Iterator<Item = &Template> {
-        self.tree.templates.values().filter(|template| !template.name.starts_with("skill:"))
+    /// Templates a split may call: no wider than the failed task, and not that itself.
+    fn callable(&self, op: &TaskOp) -> Vec<&Template> {
+        let (tools, writes) = (self.tools_of(op), self.may_write(op));
+        let fits = |template: &&Template| {
+            let mut refused = Vec::new();
+            for called in self.reached(template).into_iter().chain([*template]) {
+                self.check_narrow(&called.body, &tools, writes, false, &mut refused);
+            }
+            refused.is_empty()
+        };
+        let hidden = |template: &Template| {
+            let own = template.name == op.template || template.name == DEFAULT_TEMPLATE;
+            own || template.name.starts_with("skill:") || template.body.subtype == "associative_matching"
+        };
+        self.tree.templates.values().filter(|template| !hidden(template)).filter(fits).collect()
+    }
+
+    fn may_write(&self, op: &TaskOp) -> bool {
+        self.node(op).map(|node| node.effects(&|tool| self.writes(tool))) == Some(Effects::Write)
     }
 
     fn tools_of(&self, op: &TaskOp) -> Vec<String> {
@@ -140,7 +161,7 @@ impl Evaluator<'_> {
         }
     }
 
-    /// The result of what ran in the place of the failed task.
+    /// The result of what ran in the place of the failed task, held to what that declares (spec 7.6).
     pub(super) fn close_regrown(&self, op: &TaskOp) -> Step {
         let grown = self.run.operators().child(op, &Place::Regrown).map(|grown| self.result(grown));
         let mut result = grown.map(|grown| (*grown).clone()).unwrap_or_default();
@@ -148,7 +169,13 @@ impl Evaluator<'_> {
             Some(error) => self.first_error(op, &Try { error }),
             None => {
                 result.notes.other.insert("reparsed".to_owned(), Value::Bool(true));
-                self.closed(op, result)
+                let Some(node) = self.node(op) else { return self.closed(op, result) };
+                let mut held = self.located(op, node, self.held(node, result));
+                if let Some(details) = held.error.as_deref_mut().and_then(super::details::of) {
+                    let first = serde_json::to_value(self.first_result(op).error).unwrap_or_default();
+                    details.get_or_insert_default().recovery_attempts.get_or_insert_default().push(first);
+                }
+                self.closed(op, held)
             }
         }
     }
@@ -201,14 +228,17 @@ impl Evaluator<'_> {
         }
         let mut template = library.get(&name).map(|loaded| loaded.template.clone()).ok_or_else(Vec::new)?;
         let mut refused = Vec::new();
-        let tools = self.tools_of(op);
-        let writes = self.node(op).map(|node| node.effects(&|tool| self.writes(tool))) == Some(Effects::Write);
-        narrow(&mut template.body, &tools);
+        let (tools, writes) = (self.tools_of(op), self.may_write(op));
+        let told = self.told(op).unwrap_or_default();
+        narrow(&mut template.body, &tools, &told.system);
+        if template.body.refs.is_none() {
+            template.body.refs = self.node(op).and_then(|node| node.refs.as_ref()).map(|refs| filled(refs, &told));
+        }
         self.check_narrow(&template.body, &tools, writes, true, &mut refused);
         for called in self.reached(&template) {
             self.check_narrow(&called.body, &tools, writes, false, &mut refused);
         }
-        let scope = std::sync::Arc::new(self.scope(op)).inner(self.names(op).bound);
+        let scope = self.own_scope(op);
         let missing = missing_before_run(&template, &scope, &|name| self.template(name));
         refused.extend(missing.into_iter().map(|missing| Note::ReparseUnknown.fill(&[("name", &missing.name)])));
         if refused.is_empty() { Ok(template) } else { Err(refused) }
@@ -262,14 +292,38 @@ impl Evaluator<'_> {
     }
 }
 
-/// Where no tools are named, those of the failed task are meant.
-fn narrow(node: &mut Node, tools: &[String]) {
-    if matches!(node.kind, Kind::Atomic) && node.tools.is_none() {
-        node.tools = Some(tools.to_vec());
+/// Where no tools and no system text are named, those of the failed task are meant.
+fn narrow(node: &mut Node, tools: &[String], system: &str) {
+    if matches!(node.kind, Kind::Atomic) {
+        node.tools.get_or_insert_with(|| tools.to_vec());
+        if node.system.is_empty() {
+            node.system = Filled::literal(system);
+        }
     }
     for child in node.children_mut() {
-        narrow(child, tools);
+        narrow(child, tools, system);
     }
+}
+
+/// The `file_paths` of the failed task as they were filled for it: what a split binds may hide its names.
+fn filled(refs: &FilePaths, told: &HandlerTask) -> FilePaths {
+    let literal = |texts: &[String]| texts.iter().map(|text| Filled::literal(text)).collect::<Vec<_>>();
+    let (paths, words) = (literal(&told.files.paths), literal(&told.files.command));
+    let query = Filled::literal(&told.files.query);
+    FilePaths { paths, command: Command { words }, query, ..refs.clone() }
+}
+
+/// The declared form of an output, as an author writes it.
+fn form_words(told: &HandlerTask) -> String {
+    let Some(output) = told.output.as_ref().filter(|output| output.form == OutputType::Json) else {
+        return String::new();
+    };
+    let schema = match (&told.schema, &output.schema) {
+        (Some(schema), _) => schema.to_string(),
+        (None, Some(SchemaChoice::Type(kind))) => kind.as_str().to_owned(),
+        _ => String::new(),
+    };
+    format!("json {schema}")
 }
 
 /// Text between tags.

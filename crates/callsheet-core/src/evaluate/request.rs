@@ -23,8 +23,10 @@ const TEXTS: &[&str] = &["name", "subtype", "expected_output"];
 /// A request as far as it can be read, and its faults.
 #[derive(Debug, Default)]
 pub(super) struct ReadRequest {
-    /// `None`: too much of it is wrong.
+    /// `None`: something of it is wrong.
     pub request: Option<SubtaskRequest>,
+    /// What of it is right, for what else is to be told; `None`: it is no request at all.
+    pub readable: Option<SubtaskRequest>,
     /// What is wrong, for the model.
     pub faults: Vec<String>,
 }
@@ -34,12 +36,13 @@ pub(super) fn read_request(arguments: &Value) -> ReadRequest {
     let (value, _) = snake_keys(arguments.clone());
     let Value::Object(mut fields) = value else {
         let found = type_word(&value);
-        return ReadRequest { request: None, faults: vec![wrong("request", found, ValueType::Object.as_str())] };
+        let faults = vec![wrong("request", found, ValueType::Object.as_str())];
+        return ReadRequest { faults, ..ReadRequest::default() };
     };
     fields.retain(|_, value| !value.is_null());
     let mut faults = Vec::new();
-    kind(&fields, &mut faults);
-    required_text(&fields, "description", &mut faults);
+    kind(&mut fields, &mut faults);
+    required_text(&mut fields, "description", &mut faults);
     inputs(&mut fields, &mut faults);
     for field in TEXTS {
         text(&mut fields, field, &mut faults);
@@ -49,8 +52,8 @@ pub(super) fn read_request(arguments: &Value) -> ReadRequest {
     }
     depth(&mut fields, &mut faults);
     settings(&mut fields, &mut faults);
-    let request = if faults.is_empty() { serde_json::from_value(Value::Object(fields)).ok() } else { None };
-    ReadRequest { request, faults }
+    let readable: Option<SubtaskRequest> = serde_json::from_value(Value::Object(fields)).ok();
+    ReadRequest { request: readable.clone().filter(|_| faults.is_empty()), readable, faults }
 }
 
 pub(super) fn wrong(field: &str, found: &str, expected: &str) -> String {
@@ -61,36 +64,38 @@ pub(super) fn missing(field: &str) -> String {
     Note::SubtaskMissing.fill(&[("field", field)])
 }
 
-fn kind(fields: &Map<String, Value>, faults: &mut Vec<String>) {
+/// A word that is none counts as the usual one for what else is checked; and so do the others below.
+fn kind(fields: &mut Map<String, Value>, faults: &mut Vec<String>) {
     match fields.get("type") {
         None => faults.push(missing("type")),
-        Some(Value::String(word)) if TYPES.iter().any(|(name, _)| name == word) => {}
+        Some(Value::String(word)) if TYPES.iter().any(|(name, _)| name == word) => return,
         Some(other) => {
             let found = other.as_str().map_or_else(|| other.to_string(), str::to_owned);
             let types: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
             faults.push(Note::SubtaskType.fill(&[("found", &found), ("types", &types.join(", "))]));
         }
     }
+    fields.insert("type".to_owned(), Value::from(type_name(SubtaskType::Atomic)));
 }
 
-fn required_text(fields: &Map<String, Value>, field: &str, faults: &mut Vec<String>) {
+fn required_text(fields: &mut Map<String, Value>, field: &str, faults: &mut Vec<String>) {
     match fields.get(field) {
-        Some(Value::String(text)) if !text.trim().is_empty() => {}
+        Some(Value::String(text)) if !text.trim().is_empty() => return,
         None | Some(Value::String(_)) => faults.push(missing(field)),
         Some(other) => faults.push(wrong(field, type_word(other), ValueType::String.as_str())),
     }
+    fields.insert(field.to_owned(), Value::from(""));
 }
 
 /// XML writes no inputs as an empty text.
 fn inputs(fields: &mut Map<String, Value>, faults: &mut Vec<String>) {
     match fields.get("inputs") {
         None => faults.push(missing("inputs")),
-        Some(Value::Object(_)) => {}
-        Some(Value::String(text)) if text.trim().is_empty() => {
-            fields.insert("inputs".to_owned(), Value::Object(Map::new()));
-        }
+        Some(Value::Object(_)) => return,
+        Some(Value::String(text)) if text.trim().is_empty() => {}
         Some(other) => faults.push(wrong("inputs", type_word(other), ValueType::Object.as_str())),
     }
+    fields.insert("inputs".to_owned(), Value::Object(Map::new()));
 }
 
 fn text(fields: &mut Map<String, Value>, field: &str, faults: &mut Vec<String>) {
@@ -98,7 +103,10 @@ fn text(fields: &mut Map<String, Value>, field: &str, faults: &mut Vec<String>) 
         None => {}
         Some(Value::String(text)) if text.trim().is_empty() => drop(fields.remove(field)),
         Some(Value::String(_)) => {}
-        Some(other) => faults.push(wrong(field, type_word(other), ValueType::String.as_str())),
+        Some(other) => {
+            faults.push(wrong(field, type_word(other), ValueType::String.as_str()));
+            fields.remove(field);
+        }
     }
 }
 
@@ -126,7 +134,10 @@ fn depth(fields: &mut Map<String, Value>, faults: &mut Vec<String>) {
     let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
     match number.and_then(|number| u32::try_from(number).ok()) {
         Some(number) => drop(fields.insert("max_depth".to_owned(), Value::from(number))),
-        None => faults.push(wrong("max_depth", &value.to_string(), ValueType::Number.as_str())),
+        None => {
+            faults.push(wrong("max_depth", &value.to_string(), ValueType::Number.as_str()));
+            fields.remove("max_depth");
+        }
     }
 }
 
@@ -135,6 +146,7 @@ fn settings(fields: &mut Map<String, Value>, faults: &mut Vec<String>) {
     if serde_json::from_value::<crate::template::PartialContext>(value.clone()).is_err() {
         let found = value.to_string();
         faults.push(wrong("context_management", &found, ValueType::Object.as_str()));
+        fields.remove("context_management");
     }
 }
 

@@ -144,7 +144,7 @@ impl Evaluator<'_> {
     }
 
     fn accepted(&self, op: &TaskOp) -> Result<Opened, Refusal> {
-        let Some((ReadRequest { request, mut faults }, tool)) = self.request_of(op) else {
+        let Some((ReadRequest { request, readable, mut faults }, tool)) = self.request_of(op) else {
             let error = super::open::unexpected("the call of a subtask is not recorded");
             return Err(Refusal { error, request: None });
         };
@@ -159,8 +159,14 @@ impl Evaluator<'_> {
         if !may_ask.is_some_and(|policy| policy.tools.iter().any(|tool| tool == offered)) {
             faults.push(Note::SubtaskForbidden.text().to_owned());
         }
-        let Some(mut request) = request.clone() else { return Err(refuse(input_error(&faults, None))) };
-        self.check_known(&request, tool, most, &mut faults);
+        if let Some(readable) = &readable {
+            self.check_known(readable, tool, most, &mut faults);
+        }
+        let Some(mut request) = request.clone() else {
+            let unknown = readable.filter(|known| known.name.is_some()).and_then(|known| self.chosen(&known).err());
+            faults.extend(unknown.map(|error| error.message));
+            return Err(refuse(input_error(&faults, None)));
+        };
         let evaluates = self.asks_for_evaluation(op);
         let chosen = self.chosen(&request);
         let mut template = chosen.map_err(|error| match faults.is_empty() {
@@ -278,7 +284,7 @@ impl Evaluator<'_> {
         let root = Arc::new(Environment::root([]));
         let environment = bind_call(template, given.collect(), &root, &origin, op.id.as_str());
         let environment = environment.map_err(|fault| Box::new(fault.into_error()))?;
-        let root = Environment::root(environment.own().clone().into_iter().chain(self.given(op)));
+        let root = self.ambient(op).inner(environment.own().clone());
         let missing = missing_before_run(template, &root, &|name| self.template(name));
         if !missing.is_empty() {
             return Err(super::open::input_fault(missing));
@@ -307,9 +313,9 @@ impl Evaluator<'_> {
                 }
                 Place::Body => {
                     let call = self.parent(above).filter(|call| !call.place.is_subtask());
-                    let names = call.map(|call| self.names(call).bound).unwrap_or_default();
+                    let names = call.map(|call| Arc::clone(&self.names(call).bound)).unwrap_or_default();
                     let given: Map<String, Value> =
-                        names.into_iter().map(|(name, bound)| (name, bound.value())).collect();
+                        names.iter().map(|(name, bound)| (name.clone(), bound.value())).collect();
                     (false, above.template == template.name && Value::Object(given) == inputs)
                 }
                 _ => continue,
@@ -365,7 +371,7 @@ fn input_error(faults: &[String], of_inputs: Option<Box<TaskError>>) -> Box<Task
         details = *found;
     }
     details.violations = Some(faults.to_vec());
-    Box::new(failure::failure(Reason::InputValidationFailure, message, details))
+    Box::new(failure::asked_wrongly(Reason::InputValidationFailure, message, details))
 }
 
 fn not_found(request: &SubtaskRequest, rows: &[Match]) -> Box<TaskError> {
@@ -375,7 +381,7 @@ fn not_found(request: &SubtaskRequest, rows: &[Match]) -> Box<TaskError> {
         Some(name) => Note::SubtaskUnknown.fill(&[("name", name), ("near", &near)]),
         None => Note::SubtaskUnnamed.fill(&[("type", type_name(request.kind)), ("near", &near)]),
     };
-    Box::new(failure::failure(Reason::TemplateNotFound, message, Details::default()))
+    Box::new(failure::asked_wrongly(Reason::TemplateNotFound, message, Details::default()))
 }
 
 /// The content cut at a character, flagged; a value that is as large is left out.

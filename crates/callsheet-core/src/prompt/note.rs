@@ -84,6 +84,8 @@ notes! {
     RefusedEdited = "refused_edited" ["hunk"],
     /// A task that failed, for the iteration (spec 2.9).
     ProblemFailed = "problem_failed" ["name", "reason", "issues"],
+    /// Below a failed task some of whose runs finished (spec 10.5); `parts` are their labels and summaries.
+    ProblemKept = "problem_kept" ["parts"],
     /// A task that a person denied; `words` are fenced (spec 11.7).
     ProblemDenied = "problem_denied" ["name", "words"],
     /// A task that waits for something that will not come.

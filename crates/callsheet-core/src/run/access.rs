@@ -210,6 +210,21 @@ impl Run {
         self.tasks.in_order()
     }
 
+    /// Where a task stands for people. The work of a task of a template may be done and its result a failure: it failed,
+    /// and until its result is judged it runs.
+    pub fn standing(&self, task: &TaskRun) -> State {
+        let Some(op) = self.operators.of_leaf(&task.task.slug).filter(|_| task.state == State::Done) else {
+            return task.state;
+        };
+        let is_former = op.reparse.is_some() || op.leaf().as_ref() != Some(&task.task.slug);
+        match &op.closed {
+            _ if is_former => State::Failed,
+            Some(_) if op.failed() => State::Failed,
+            Some(_) => State::Done,
+            None => State::Running,
+        }
+    }
+
     /// Every task as in [`Run::tasks`], with its 0-based step in the current list, as [`Run::step_of`] gives it.
     pub fn tasks_with_steps(&self) -> impl Iterator<Item = (&TaskRun, Option<usize>)> {
         self.tasks.in_order_with_steps()
@@ -280,6 +295,12 @@ impl Run {
         &self.calls
     }
 
+    /// Those of one task, by the slug it had.
+    pub fn calls_of(&self, task: &Slug) -> impl DoubleEndedIterator<Item = &CallRecord> {
+        let places = self.task_calls.get(task).map(Vec::as_slice).unwrap_or_default();
+        places.iter().filter_map(|place| self.calls.get(*place))
+    }
+
     /// The record of one call.
     pub fn call_record(&self, key: &CallKey) -> Option<&CallRecord> {
         self.calls.get(*self.call_index.get(key)?)
@@ -304,6 +325,11 @@ impl Run {
     /// slots.
     pub fn ideal_ms(&self) -> u64 {
         self.ideal_pass_ms().saturating_add(self.list_calls_ms())
+    }
+
+    /// The limit that ended the run, if one did.
+    pub fn ended_by(&self) -> Option<Limit> {
+        self.ended_by.filter(|_| self.outcome() == Some(Outcome::LimitReached))
     }
 
     /// Limits that shaped this run.

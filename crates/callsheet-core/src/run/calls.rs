@@ -30,6 +30,9 @@ impl Run {
         self.totals.add(usage);
         let number = u32::try_from(self.calls.len()).unwrap_or(u32::MAX).saturating_add(1);
         self.call_index.insert(key.clone(), self.calls.len());
+        if let Some(slug) = &key.task {
+            self.task_calls.entry(slug.clone()).or_default().push(self.calls.len());
+        }
         self.calls.push(CallRecord {
             key: key.clone(),
             number,
@@ -192,7 +195,7 @@ impl Run {
             }
             CallFault::ContextOverflow => {
                 let exhausted = attempts.overflow(max);
-                if exhausted { self.exhausted(key, Vec::new()) } else { Ok(()) }
+                if exhausted { self.never_fitted(key, message) } else { Ok(()) }
             }
             CallFault::Configuration => {
                 attempts.close();
@@ -242,6 +245,16 @@ impl Run {
                 self.phase_failed(key, Failure { reason, issues, ..Failure::default() })
             }
         }
+    }
+
+    /// All attempts of a phase are used up, the last one by a prompt that did not fit (spec 12.3).
+    fn never_fitted(&mut self, key: &CallKey, message: &str) -> Result<(), Reject> {
+        if key.task.is_none() || key.phase == Phase::Merge {
+            return self.exhausted(key, Vec::new());
+        }
+        self.reached.insert(Limit::Attempts);
+        let reason = format!("no valid reply after {} tries; at last, {message}", limits::attempts(self));
+        self.phase_failed(key, Failure { reason, ..Failure::default() })
     }
 
     /// A phase ended without a valid reply.

@@ -151,9 +151,9 @@ impl Run {
         let of_runs = task.runs.iter().filter_map(|run| run.result.as_ref()).any(|result| result.more_work);
         self.more_work |= of_runs || result.more_work;
         let mut result = result.clone();
-        for detail in task.runs.iter().filter_map(|run| run.result.as_ref()).flat_map(|result| &result.details) {
-            if !result.details.contains(detail) {
-                result.details.push(detail.clone());
+        for detail in task.details() {
+            if !result.details.contains(&detail) {
+                result.details.push(detail);
             }
         }
         // Whoever reads the result hears what of it a person refused (spec 11.4).

@@ -88,6 +88,10 @@ impl Run {
                     _ => &former.call.id,
                 };
                 if former.call.name == call.name && former.call.arguments == call.arguments {
+                    // It gave no output; who asks for it again has been told to look first (spec 2.18).
+                    if former.state == ToolState::Done(ToolOutput::Interrupted) {
+                        break;
+                    }
                     tool.state = ToolState::Done(ToolOutput::Repeated { of: of.clone() });
                     break;
                 }

@@ -47,6 +47,7 @@ pub mod limits;
 mod lists;
 mod loops;
 mod operators;
+mod parts;
 mod reject;
 mod resume;
 mod rounds;
@@ -66,6 +67,7 @@ pub use effect::{Asked, Effect};
 pub use inner::{Loan, PausedCall};
 pub use limits::Limit;
 pub use operators::{Moment, OpState, Operators, Place, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, Spent, TaskOp, Work};
+pub use parts::RunPart;
 pub use reject::Reject;
 pub use state::{Stage, State, Stopwatch};
 pub use task::{
@@ -136,6 +138,8 @@ pub struct Run {
     call_numbers: BTreeMap<(Phase, Option<Slug>, Option<ExecRunId>), u32>,
     calls: Vec<CallRecord>,
     call_index: BTreeMap<CallKey, usize>,
+    /// Places in `calls` of those of each task.
+    task_calls: BTreeMap<Slug, Vec<usize>>,
     totals: Totals,
     minimum_calls: u32,
     /// Counts what may have changed files: applied sets, calls of tools that do not only read, resumes.
@@ -146,6 +150,8 @@ pub struct Run {
     now: u64,
     last_fact: u64,
     reached: BTreeSet<Limit>,
+    /// The limit that left nothing to do.
+    ended_by: Option<Limit>,
     told: Told,
     owed: Vec<Effect>,
 }

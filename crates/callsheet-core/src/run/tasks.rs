@@ -183,6 +183,21 @@ impl Tasks {
         self.mark_all();
     }
 
+    /// Puts a task at the end of the one step there is. What is known of the others stays.
+    pub fn list_last(&mut self, slug: Slug) {
+        let number = self.numbers.get(&slug).copied().filter(|number| *number == self.ranked.len());
+        let known = number.and_then(|number| self.known.get_mut(number));
+        let (Some(number), Some(known), [step]) = (number, known, self.steps.as_mut_slice()) else {
+            // Something is not listed, or nothing is: then places move.
+            let mut listed = self.steps.concat();
+            listed.push(slug);
+            return self.set_steps(vec![listed]);
+        };
+        (known.step, known.key) = (Some(0), self.ranked.len());
+        self.ranked.push(number);
+        step.push(slug);
+    }
+
     /// The 0-based step of a task in the current list.
     pub fn step_of(&self, slug: &Slug) -> Option<usize> {
         self.known.get(*self.numbers.get(slug)?)?.step

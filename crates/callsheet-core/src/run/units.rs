@@ -221,6 +221,8 @@ impl Run {
             && matches!(self.stage, Stage::Prepare | Stage::Pass | Stage::Operate | Stage::Iterate | Stage::Continue)
             && limit != Limit::Exclusive
         {
+            self.message = Some(format!("{} is used up", limit.name()));
+            self.ended_by = Some(limit);
             self.stage = Stage::Conclude(Outcome::LimitReached);
             effects = self.work().0;
         }

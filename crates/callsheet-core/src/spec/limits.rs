@@ -47,7 +47,8 @@ pub const LIMIT_ROWS: [LimitRow; 11] = [
     count("timeout_seconds", 86_400, true),
     count("max_depth", 5, true),
     count("max_items", 1_000, false),
-    count("no_progress_repeats", 1_000, false),
+    // One turn repeats nothing.
+    LimitRow { name: "no_progress_repeats", range: LimitRange::Count { least: 2, most: 1_000 }, inherited: false },
     LimitRow { name: "warning_threshold", range: LimitRange::Share, inherited: false },
 ];
 

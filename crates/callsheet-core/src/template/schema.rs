@@ -25,7 +25,31 @@ pub(in crate::template) fn compile(schema: &Value) -> Result<Schema, String> {
     if !matches!(schema, Value::Object(_) | Value::Bool(_)) {
         return Err("an object is expected".to_owned());
     }
-    jsonschema::validator_for(schema).map(Schema).map_err(|error| error.to_string())
+    jsonschema::validator_for(schema).map(Schema).map_err(|error| match elsewhere(schema) {
+        Some(reference) => {
+            format!("`{reference}` is another document, and those are never read; write it into this one")
+        }
+        None => error.to_string(),
+    })
+}
+
+/// The first reference to another document.
+fn elsewhere(schema: &Value) -> Option<&str> {
+    let mut open = vec![schema];
+    while let Some(value) = open.pop() {
+        match value {
+            Value::Object(map) => {
+                let reference = map.get("$ref").and_then(Value::as_str).filter(|text| !text.starts_with('#'));
+                if reference.is_some() {
+                    return reference;
+                }
+                open.extend(map.values());
+            }
+            Value::Array(list) => open.extend(list),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Compiles the text of a schema.

@@ -40,6 +40,10 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
             text.push_str(&format!("- {problem}\n"));
         }
     }
+    let kept: String = run.tasks().map(|task| kept(run, task)).collect();
+    if !kept.is_empty() {
+        text.push_str(&format!("\n## Finished parts of failed tasks\n{kept}"));
+    }
     let pending: Vec<&TaskRun> = run.tasks().filter(|task| !task.state.is_ended()).collect();
     if !pending.is_empty() {
         text.push_str("\n## Still pending\n\n");
@@ -60,8 +64,11 @@ pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
         ProblemKind::Denied { words } if words.trim().is_empty() => format!("{name} was denied"),
         ProblemKind::Denied { words } => format!("{name} was denied: {}", words.trim()),
         ProblemKind::Blocked { cause } => {
-            let cause = run.task(cause).map_or(cause.as_str(), |task| task.task.name.as_str());
-            format!("{name} could not run, because of {cause}")
+            let known = run.task(cause);
+            let dropped = known.is_some_and(|task| task.state == State::Dropped);
+            let cause = known.map_or(cause.as_str(), |task| task.task.name.as_str());
+            let why = if dropped { ", which was dropped" } else { "" };
+            format!("{name} could not run, because of {cause}{why}")
         }
     }
 }
@@ -86,8 +93,24 @@ fn result(task: &TaskRun) -> String {
         let back = if set.reverted { ", taken back" } else { "" };
         text.push_str(&format!("\nChanged: {}{back}\n", files.join(", ")));
     }
+    if task.merge.as_ref().is_some_and(|merge| merge.fell_back) {
+        text.push_str("\nMerged by code: no valid merge came from the model.\n");
+    }
     for detail in &result.details {
         text.push_str(&format!("\nFile: details/{}/{}\n", task.task.slug, detail.filename));
+    }
+    text
+}
+
+/// What finished of a failed task (spec 10.5).
+fn kept(run: &Run, task: &TaskRun) -> String {
+    let mut text = String::new();
+    for part in task.finished_parts() {
+        let summary = part.text(run, task, part.result.summary.trim());
+        text.push_str(&format!("\n### {}, {}\n\n{summary}\n", task.task.name, part.exec.id));
+        for (_, name) in &part.details {
+            text.push_str(&format!("\nFile: details/{}/{name}\n", task.task.slug));
+        }
     }
     text
 }

@@ -1,6 +1,6 @@
 //! What a run cost, and what was saved.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde::Serialize;
@@ -46,7 +46,7 @@ impl Summary {
         let totals = run.totals();
         let mut tasks = BTreeMap::new();
         for task in run.tasks().filter(|task| task.state != State::Dropped) {
-            *tasks.entry(task.state.as_str()).or_insert(0) += 1;
+            *tasks.entry(run.standing(task).as_str()).or_insert(0) += 1;
         }
         let count = |found: usize| u32::try_from(found).unwrap_or(u32::MAX);
         Self {
@@ -54,7 +54,7 @@ impl Summary {
             calls: totals.calls,
             minimum_calls: run.minimum_calls(),
             failed_calls: totals.failed_calls,
-            refused: count(run.calls().iter().filter(|call| call.accepted == Some(false)).count()),
+            refused: count(asked_again(run)),
             saved_calls: count(
                 run.calls().iter().filter(|call| call.accepted == Some(true) && !call.repairs.is_empty()).count(),
             ),
@@ -68,6 +68,16 @@ impl Summary {
             ideal_ms: run.ideal_ms(),
         }
     }
+}
+
+/// Refused replies after which the same was asked for once more.
+fn asked_again(run: &Run) -> usize {
+    let mut later = BTreeSet::new();
+    let again = run.calls().iter().rev().filter(|call| {
+        let known = !later.insert((call.key.phase, &call.key.task, &call.key.run));
+        known && call.accepted == Some(false)
+    });
+    again.count()
 }
 
 impl fmt::Display for Summary {

@@ -1,10 +1,11 @@
 //! A shell without a world: performs what a run of a tree owes on scripted replies, by pure functions only.
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
-use callsheet_core::evaluate::{Said, evaluate, read_turn, result_of_run};
+use callsheet_core::evaluate::{Memory, Said, evaluate_with, read_turn, result_of_run};
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
     Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, Fact, Plan, ResultParts, Retrieval,
@@ -90,6 +91,9 @@ pub struct Player {
     /// The most tasks that could change something and worked at one time.
     pub most_writers: usize,
     late: u64,
+    memory: Memory,
+    /// How often evaluations read each blob.
+    reads: RefCell<BTreeMap<BlobId, u32>>,
     script: Script,
     log: Vec<Fact>,
     blobs: BTreeMap<BlobId, Vec<u8>>,
@@ -109,6 +113,8 @@ impl Player {
             person_takes_ms: 0,
             most_writers: 0,
             late: 0,
+            memory: Memory::default(),
+            reads: RefCell::default(),
             script: script.clone(),
             log: Vec::new(),
             blobs: BTreeMap::new(),
@@ -127,6 +133,13 @@ impl Player {
     pub fn replies_twice(&self) -> Vec<&CallKey> {
         let again = |key: &&CallKey| self.received.iter().filter(|other| other == key).count() > 1;
         self.received.iter().filter(again).collect()
+    }
+
+    /// How often evaluations read what the top task bound.
+    pub fn reads_of_the_names_on_top(&self) -> u32 {
+        let top = self.run.operators().top().and_then(|op| op.opened.as_ref());
+        let names = top.and_then(|opened| opened.names.as_ref()).expect("names");
+        self.reads.borrow().get(names).copied().unwrap_or_default()
     }
 
     /// What every handler was told, as recorded.
@@ -240,6 +253,7 @@ impl Player {
             run.apply(fact).expect("the log folds");
         }
         self.run = run;
+        self.memory = Memory::default();
         self.happens(Event::RunResumed { settings: self.script.settings.clone() });
     }
 
@@ -281,7 +295,11 @@ impl Player {
     fn perform(&mut self, effect: &Effect) {
         match effect {
             Effect::Evaluate { task, n, moment } => {
-                let evaluation = evaluate(&self.run, task, *moment, &|id| self.blobs.get(id).cloned()).unwrap();
+                let values = |id: &BlobId| {
+                    *self.reads.borrow_mut().entry(id.clone()).or_insert(0) += 1;
+                    self.blobs.get(id).cloned()
+                };
+                let evaluation = evaluate_with(&self.run, task, *moment, &values, &mut self.memory).unwrap();
                 for bytes in evaluation.blobs {
                     self.keep(bytes);
                 }

@@ -134,10 +134,7 @@ enum Job {
         later: Vec<Message>,
         tools: Vec<ToolSpec>,
     },
-    Merge {
-        prompt: Box<MergePrompt>,
-        documents: Vec<(String, Option<BlobId>)>,
-    },
+    Merge(Box<MergePrompt>),
     /// A handler of a template.
     Handler {
         prompt: Box<HandlerPrompt>,
@@ -390,21 +387,24 @@ fn execute(world: &World, run: &Run, asked: &Asked, capabilities: Capabilities) 
 
 fn merge(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
     let task = owner(run, asked)?;
-    let documents = task
-        .runs
-        .iter()
-        .filter_map(|exec| Some((exec.id.as_str().to_owned(), exec.result.as_ref()?.document.clone())))
-        .collect();
+    let mut run_documents = Vec::new();
+    for part in task.parts() {
+        let document = match &part.result.document {
+            Some(blob) => part.text(run, task, &world.text(blob)?),
+            None => String::new(),
+        };
+        run_documents.push((part.exec.id.as_str().to_owned(), document));
+    }
     let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
     let prompt = MergePrompt {
         skill: world.pinned(task.skill.as_ref())?,
         original_prompt: run.prompt().to_owned(),
         need: task.task.need.clone(),
         expected: task.task.expected.clone(),
-        run_documents: Vec::new(),
+        run_documents,
         issues: known::issues_text(issues),
     };
-    Ok(Job::Merge { prompt: Box::new(prompt), documents })
+    Ok(Job::Merge(Box::new(prompt)))
 }
 
 impl Parts {
@@ -416,7 +416,7 @@ impl Parts {
             Job::Iterate { prompt, .. } => prompt.project_description = text,
             Job::Refine { prompt, .. } => prompt.project_description = text,
             Job::Execute { prompt, .. } => prompt.project_description = text,
-            Job::Merge { .. } | Job::Handler { .. } => {}
+            Job::Merge(_) | Job::Handler { .. } => {}
         }
     }
 
@@ -497,12 +497,7 @@ impl Parts {
                 prompt.files = resolved.text();
                 prompt.render(templates)
             }
-            Job::Merge { prompt, documents } => {
-                let text =
-                    |blob: &Option<BlobId>| blob.as_ref().and_then(|blob| world.text(blob).ok()).unwrap_or_default();
-                prompt.run_documents = documents.iter().map(|(label, blob)| (label.clone(), text(blob))).collect();
-                prompt.render(templates)
-            }
+            Job::Merge(prompt) => prompt.render(templates),
         };
         rendered.map_err(|fault| ModelFault::Configuration { message: fault.to_string() })
     }
@@ -565,7 +560,7 @@ impl Parts {
                 ExecutionKind::Plain => constraint::execution(),
             },
             Job::Handler { .. } => return None,
-            Job::Merge { .. } => constraint::merge(),
+            Job::Merge(_) => constraint::merge(),
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Applying change sets, and taking interrupted ones back (spec 3.10).
 
-use callsheet_core::record::{ChangeSet, Event};
+use callsheet_core::record::{ChangeSet, Event, FileChange};
 use callsheet_core::reply::Issue;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{ExecRunId, Slug};
@@ -25,6 +25,7 @@ pub(super) fn apply(work: Work, of: &Run, task: Slug, run: ExecRunId, set: u32, 
             let mut broken = None;
             let mut revalidate =
                 |_: &ChangeSet, changed: Vec<Issue>| match again.take().map(|again| again.changes(&world)) {
+                    Some(Ok(Ok(validated))) if !is_as_shown(&changes, &validated) => Err(changed),
                     Some(Ok(validated)) => validated,
                     Some(Err(fault)) => {
                         broken = Some(fault);
@@ -51,6 +52,16 @@ pub(super) fn apply(work: Work, of: &Run, task: Slug, run: ExecRunId, set: u32, 
         })
         .await
     })
+}
+
+/// Whether a set that was validated again does to each file what a person was shown: the same files are made, edited and
+/// deleted, and none is deleted with text that nobody saw.
+fn is_as_shown(shown: &ChangeSet, now: &ChangeSet) -> bool {
+    let same = |shown: &FileChange, now: &FileChange| {
+        let way = (shown.before.is_some(), shown.after.is_some()) == (now.before.is_some(), now.after.is_some());
+        shown.path == now.path && way && (shown.after.is_some() || shown.before == now.before)
+    };
+    shown.files.len() == now.files.len() && shown.files.iter().zip(&now.files).all(|(shown, now)| same(shown, now))
 }
 
 /// Puts the originals of an interrupted apply back.

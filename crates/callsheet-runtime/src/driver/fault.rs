@@ -1,5 +1,6 @@
 //! What ends a drive before its run has ended. The run itself is safe on disk and can be resumed.
 
+use callsheet_core::reply::Issue;
 use callsheet_core::run::Reject;
 
 use crate::ports::StoreFault;
@@ -21,6 +22,9 @@ pub enum DriveFault {
     /// What was given to start with is not valid. Nothing was recorded.
     #[error("{0}")]
     Invalid(String),
+    /// The sheet to start with has errors. Nothing was recorded.
+    #[error("the sheet has errors:\n{}", .0.iter().map(Issue::to_string).collect::<Vec<_>>().join("\n"))]
+    GivenSheet(Vec<Issue>),
     /// The edited sheet of the run has errors. Nothing was recorded.
     #[error("the edited sheet has errors:\n{}", .0.join("\n"))]
     Sheet(Vec<String>),

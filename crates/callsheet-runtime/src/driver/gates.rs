@@ -5,7 +5,7 @@ use std::path::Path;
 
 use callsheet_core::record::{Answer, ChangeSet, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
 use callsheet_core::reply::Phase;
-use callsheet_core::run::{Effect, Run, TaskRun};
+use callsheet_core::run::{CallRecord, Effect, Run, TaskRun};
 use callsheet_core::spec::{ExecRunId, Headless, Slug};
 
 use crate::ports::{
@@ -176,7 +176,14 @@ fn writer(store: &dyn Store, run: &Run, task: &TaskRun) -> Result<WriterView, St
         reason: task.writer.clone().unwrap_or_default(),
         model: wish.or_else(|| run.settings().model.clone()).unwrap_or_default(),
         refined: task.refined,
+        by_model: refined_by_model(run, &task.task.slug),
     })
+}
+
+/// Whether a reply refined the task: a plan may leave nothing to refine (spec 2.12).
+fn refined_by_model(run: &Run, slug: &Slug) -> bool {
+    let of_task = |call: &&CallRecord| call.key.phase == Phase::Refine && call.key.task.as_ref() == Some(slug);
+    run.calls().iter().filter(of_task).any(|call| call.accepted == Some(true))
 }
 
 /// The pinned skill with its source, and what it replaces.

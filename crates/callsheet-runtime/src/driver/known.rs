@@ -9,7 +9,7 @@ use callsheet_core::prompt::{CurrentFile, Note};
 use callsheet_core::record::{Event, ListAdopted, ListOrigin};
 use callsheet_core::reply::twin::read_twin;
 use callsheet_core::reply::{self, Issue, KnownTask, ListReply, Phase, ReadContext, Reading};
-use callsheet_core::run::{ProblemKind, Run, State, TaskRun};
+use callsheet_core::run::{ProblemKind, Run, RunPart, State, TaskRun};
 use callsheet_core::sheet::{self, TaskForm, fence};
 use callsheet_core::spec::{
     BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Target, Task, TaskList, ToolSpec,
@@ -167,7 +167,8 @@ pub(super) fn problems_text(run: &Run) -> String {
         match problem.kind {
             ProblemKind::Failed { reason, issues, .. } => {
                 let issues = issues_text(issues);
-                Note::ProblemFailed.fill(&[("name", name), ("reason", reason), ("issues", &issues)])
+                let failed = Note::ProblemFailed.fill(&[("name", name), ("reason", reason), ("issues", &issues)]);
+                format!("{failed}{}", kept_parts(run, problem.task))
             }
             ProblemKind::Denied { words } => {
                 let words = if words.trim().is_empty() { String::new() } else { fence("text", words) };
@@ -180,6 +181,16 @@ pub(super) fn problems_text(run: &Run) -> String {
         }
     });
     blocks.collect::<Vec<_>>().join("\n")
+}
+
+/// What finished of a failed task, which is not asked for again if the task is listed as it was (spec 10.5).
+fn kept_parts(run: &Run, task: &TaskRun) -> String {
+    let part = |part: RunPart<'_>| {
+        let summary = part.text(run, task, part.result.summary.trim());
+        format!("\n\n**{}**\n\n{summary}", part.exec.id)
+    };
+    let parts: String = task.finished_parts().into_iter().map(part).collect();
+    if parts.is_empty() { parts } else { format!("\n{}", Note::ProblemKept.fill(&[("parts", parts.trim_start())])) }
 }
 
 /// What readers compare replies with, made once and made again only where it changed: a run has many tasks, and a
@@ -251,12 +262,16 @@ fn is_still(known: &KnownTask, task: &TaskRun, step: Option<u32>) -> bool {
 
 /// What readers may compare with, without answers to lookups.
 pub(super) fn context(world: &World, run: &Run, settings: &Settings, catalog: Vec<Skill>) -> ReadContext {
+    let (tasks, taken) = (world.snapshots.tasks(run), run.taken().cloned().collect());
+    ReadContext { tasks, taken, ..context_without_tasks(world, run, settings, catalog) }
+}
+
+/// The same for a reply that names no task of its run.
+pub(super) fn context_without_tasks(world: &World, run: &Run, settings: &Settings, catalog: Vec<Skill>) -> ReadContext {
     ReadContext {
         catalog,
         tools: world.snapshots.tools.get_or_init(|| world.tool_specs().into_iter().map(Arc::new).collect()).clone(),
         disabled_tools: world.disabled_tools.clone(),
-        tasks: world.snapshots.tasks(run),
-        taken: run.taken().cloned().collect(),
         prompts: run.prompts().into_iter().map(str::to_owned).collect(),
         allow_http: settings.allow_http,
         current_file: world.current_file.clone(),

@@ -46,6 +46,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use callsheet_core::evaluate::{Memory, evaluate_with};
 use callsheet_core::record::{EffectKey, Event, Outcome};
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run};
@@ -81,6 +82,7 @@ pub async fn drive_and_look(
         session,
         flying: BTreeMap::new(),
         unanswered: BTreeMap::new(),
+        memory: Memory::default(),
         tasks: JoinSet::new(),
         stop,
         only_plan: false,
@@ -110,6 +112,7 @@ pub async fn plan_only(
         session,
         flying: BTreeMap::new(),
         unanswered: BTreeMap::new(),
+        memory: Memory::default(),
         tasks: JoinSet::new(),
         stop,
         only_plan: true,
@@ -132,6 +135,8 @@ struct Driver {
     flying: BTreeMap<EffectKey, CancellationToken>,
     /// Gates and questions that were put to somebody who is not there, with the outcome they lead to.
     unanswered: BTreeMap<EffectKey, Outcome>,
+    /// What evaluations read of the record.
+    memory: Memory,
     tasks: JoinSet<Done>,
     stop: CancellationToken,
     only_plan: bool,
@@ -276,7 +281,7 @@ impl Driver {
             }
             Effect::Evaluate { task, n, moment } => {
                 let values = |id: &callsheet_core::spec::BlobId| self.world.store.blob(id).ok();
-                let evaluated = callsheet_core::evaluate::evaluate(run, task, *moment, &values);
+                let evaluated = evaluate_with(run, task, *moment, &values, &mut self.memory);
                 let evaluation = evaluated.map_err(DriveFault::Defect)?;
                 for bytes in evaluation.blobs {
                     self.world.store.stage_blob(bytes);

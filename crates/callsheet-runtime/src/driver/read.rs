@@ -214,8 +214,12 @@ impl Input<'_> {
             let blob = store.stage_blob(file.content.clone().into_bytes());
             details.push(DetailBlob { filename: file.filename.clone(), blob });
         }
+        if self.asked.key.phase == Phase::Merge {
+            details = task.details();
+        }
+        let names = details.iter().map(|detail| detail.filename.as_str());
         let result = ResultParts {
-            summary: summary_with_details(&execution.summary, &task.task.slug, &execution.details),
+            summary: summary_with_details(&execution.summary, &task.task.slug, names),
             headings: document_headings(&execution.document),
             tokens: tokens(&execution.document),
             document: Some(store.stage_blob(execution.document.clone().into_bytes())),
@@ -241,7 +245,10 @@ pub(super) fn task_context(
     if let Some(name) = &task.task.skill {
         skill.name.clone_from(name);
     }
-    let mut context = known::context(world, run, run.settings(), vec![skill]);
+    // A handler of a template is told of no other task, and its run may have very many.
+    let knows_none = task.is_handler() && !skill.policy.writes_files;
+    let make = if knows_none { known::context_without_tasks } else { known::context };
+    let mut context = make(world, run, run.settings(), vec![skill]);
     context.current = Some(task.task.clone());
     context.length_stop = length_stop;
     context.shown_in_full.clone_from(&shown.in_full);
@@ -356,26 +363,29 @@ pub(super) fn check_references(
 /// Merges the finished runs of a task by code (spec 3.12).
 pub(super) fn merge_by_code(world: &World, run: &Run, task: &Slug, n: u32) -> Result<Event, DriveFault> {
     let owner = run.task(task).ok_or_else(|| DriveFault::defect("a merge of an unknown task"))?;
+    if owner.merge.as_ref().is_some_and(|merge| merge.by_model) {
+        world.notice(&format!("note: {task}: no valid merge came from the model; its runs were merged by code"));
+    }
     let mut texts = Vec::new();
     let mut result = ResultParts::default();
-    for exec in &owner.runs {
-        let Some(part) = &exec.result else { continue };
-        let document = match &part.document {
+    for part in owner.parts() {
+        let document = match &part.result.document {
             Some(blob) => world.text(blob)?,
             None => String::new(),
         };
-        texts.push((exec.id.as_str(), part.summary.as_str(), document));
-        result.details.extend(part.details.iter().cloned());
-        result.more_work |= part.more_work;
-        for link in &part.links {
+        let told = |text: &str| part.text(run, owner, text);
+        texts.push((part.exec.id.as_str(), told(&part.result.summary), told(&document)));
+        result.more_work |= part.result.more_work;
+        for link in &part.result.links {
             if !result.links.contains(link) {
                 result.links.push(link.clone());
             }
         }
     }
     let parts: Vec<(&str, &str, &str)> =
-        texts.iter().map(|(label, summary, document)| (*label, *summary, document.as_str())).collect();
+        texts.iter().map(|(label, summary, document)| (*label, summary.as_str(), document.as_str())).collect();
     let (summary, document) = sheet::merge_runs(&parts);
+    result.details = owner.details();
     result.headings = document_headings(&document);
     result.tokens = tokens(&document);
     result.document = Some(world.store.stage_blob(document.into_bytes()));

@@ -44,7 +44,7 @@ pub enum EntrySpec {
 /// Starts a new run: records its first facts and returns the session to drive. A sheet with errors starts nothing.
 ///
 /// # Errors
-/// `DriveFault::Invalid` with the issues in words, or what the store says.
+/// `DriveFault::GivenSheet` with the issues, `DriveFault::Invalid`, or what the store says.
 pub fn begin(world: &Arc<World>, id: &RunId, entry: EntrySpec, settings: Settings) -> Result<Session, DriveFault> {
     let session = Session::open(Arc::clone(&world.store), id)?;
     begin_in(world, session, entry, settings)
@@ -74,9 +74,9 @@ pub fn begin_in(
         EntrySpec::Sheet { text, prompt } => {
             let prompt = prompt.filter(|prompt| !prompt.trim().is_empty());
             let mut sheet = check_sheet(world, &text, prompt.is_some(), &settings);
-            let errors: Vec<String> = errors(&sheet.list.issues).map(Issue::to_string).collect();
+            let errors: Vec<Issue> = errors(&sheet.list.issues).cloned().collect();
             if !errors.is_empty() {
-                return Err(DriveFault::Invalid(errors.join("\n")));
+                return Err(DriveFault::GivenSheet(errors));
             }
             let prompt = prompt.or(sheet.prompt.take());
             let prompt = prompt.unwrap_or_else(|| sheet.list.value.goals.text.clone());

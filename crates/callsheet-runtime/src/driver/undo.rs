@@ -76,7 +76,10 @@ pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone
                 let event = Event::ChangesReverted { task, run, set };
                 session.record_quietly(Fact { v: VERSION, n, at: SystemClock.now_ms(), event })?;
             }
-            Err(ApplyFault::Refused(issues)) => undone.refused.extend(issues),
+            Err(ApplyFault::Refused(issues)) => {
+                let new: Vec<_> = issues.into_iter().filter(|issue| !undone.refused.contains(issue)).collect();
+                undone.refused.extend(new);
+            }
             Err(fault) => return Err(defect(fault)),
         }
     }

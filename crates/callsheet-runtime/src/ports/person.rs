@@ -20,8 +20,11 @@ pub struct WriterView {
     pub reason: String,
     /// Model that will run it.
     pub model: String,
-    /// It is refined already.
+    /// It is refined already, or need not be.
     pub refined: bool,
+    /// A model refined it.
+    #[serde(default)]
+    pub by_model: bool,
 }
 
 /// What a gate shows.

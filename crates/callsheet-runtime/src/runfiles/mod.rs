@@ -84,12 +84,13 @@ impl RunFiles {
         self.write(&format!("tasks/{}.md", one_component(slug.as_str())?), document.as_bytes(), false)
     }
 
-    /// `tasks/<slug>-<run id>.md`: the document of one of several runs.
+    /// `tasks/<slug>-<run id>.md`: the document of one of several runs; with two hyphens, which no name of a task has,
+    /// where a task of that name is known.
     ///
     /// # Errors
     /// The system's reason.
-    pub fn write_run(&self, slug: &Slug, run: &ExecRunId, document: &str) -> Result<String, RunFileFault> {
-        let name = format!("{slug}-{run}");
+    pub fn write_run(&self, slug: &Slug, run: &ExecRunId, taken: bool, document: &str) -> Result<String, RunFileFault> {
+        let name = if taken { format!("{slug}--{run}") } else { format!("{slug}-{run}") };
         self.write(&format!("tasks/{}.md", one_component(&name)?), document.as_bytes(), false)
     }
 

@@ -18,7 +18,7 @@ fn files_are_written_whole_under_the_run_directory() {
     assert_eq!(files.write_sheet("new").unwrap(), BlobId::of(b"new"));
     assert_eq!(files.sheet().unwrap().as_deref(), Some(b"new".as_slice()));
     files.write_task(&slug, "document").unwrap();
-    files.write_run(&slug, &ExecRunId::new("ref-1"), "part").unwrap();
+    files.write_run(&slug, &ExecRunId::new("ref-1"), false, "part").unwrap();
     files.write_tool_output(&slug, "search/../1", b"output").unwrap();
     files.write_detail(&slug, "a b.csv", b"send,22").unwrap();
     files.write_diff(&slug, "diff").unwrap();

@@ -129,7 +129,12 @@ impl Found {
             confined(&folder.join(format!("{name}.json")), &folder).ok().and_then(|bytes| String::from_utf8(bytes).ok())
         };
         let exists = |path: &str| dirs.project.as_ref().is_none_or(|root| root.join(path).exists());
-        let known = Known { schema: Some(&schema), exists: Some(&exists), ..known.clone() };
+        let leads_out = |root: &PathBuf, path: &str| {
+            let (root, path) = (root.canonicalize(), root.join(path).canonicalize());
+            root.is_ok_and(|root| path.is_ok_and(|path| !path.starts_with(root)))
+        };
+        let escapes = |path: &str| dirs.project.as_ref().is_some_and(|root| leads_out(root, path));
+        let known = Known { schema: Some(&schema), exists: Some(&exists), escapes: Some(&escapes), ..known.clone() };
         Library::load(&self.files, &known, strict)
     }
 

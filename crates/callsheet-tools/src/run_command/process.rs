@@ -2,6 +2,7 @@
 
 use std::io;
 use std::process::Stdio;
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use callsheet_runtime::ports::ToolFault;
@@ -101,21 +102,41 @@ struct Started {
     child: Child,
 }
 
-/// Starts the command from a thread that is restricted first.
+/// Starts the command from a thread that is restricted first. The thread stays as long as the command is waited for: the
+/// system kills the command when its thread goes away, and so when this process is killed.
 async fn spawn(mut command: Command, confined: Confined) -> Result<Started, NotRun> {
     let (sender, receiver) = oneshot::channel();
     let runtime = Handle::current();
+    end_with_parent(&mut command);
     std::thread::Builder::new()
         .name("sandbox".to_owned())
         .spawn(move || {
-            let _entered = runtime.enter();
-            sandbox::restrict(&confined);
-            let started = command.spawn().map(|child| Started { group: Group::of(&child), child });
-            let _unclaimed = sender.send(started);
+            let (keep, kept) = mpsc::channel();
+            {
+                let _entered = runtime.enter();
+                sandbox::restrict(&confined);
+                let started = command.spawn().map(|child| Started { group: Group::of(&child, keep), child });
+                let _unclaimed = sender.send(started);
+            }
+            // Nothing is ever sent: this ends when the group is dropped.
+            let _dropped = kept.recv();
         })
         .map_err(NotRun::Start)?;
     let spawned = receiver.await.map_err(|_| NotRun::Fault(ToolFault::Defect("the sandbox thread died".to_owned())))?;
     spawned.map_err(NotRun::Start)
+}
+
+/// Has the command killed when the thread that starts it ends (spec 2.16, 2.18): nothing else reaches it after `kill -9`.
+fn end_with_parent(command: &mut Command) {
+    #[cfg(target_os = "linux")]
+    #[expect(unsafe_code, reason = "between fork and exec there is no safe way to run anything")]
+    // SAFETY: the closure makes one system call, `prctl`, through rustix, which neither allocates nor locks; it touches no
+    // memory of the parent. That is all that may happen in a child of a process with threads.
+    unsafe {
+        command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?));
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = command;
 }
 
 async fn ended(child: &mut Child) -> Result<End, NotRun> {
@@ -151,15 +172,19 @@ async fn finish(drains: &mut JoinSet<()>, group: &Group) {
 }
 
 /// The process group of a child; killed when this goes away.
-struct Group(Option<Pid>);
+struct Group {
+    id: Option<Pid>,
+    /// The thread that started it goes on until this is dropped.
+    _keep: mpsc::Sender<()>,
+}
 
 impl Group {
-    fn of(child: &Child) -> Self {
-        Self(child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw))
+    fn of(child: &Child, keep: mpsc::Sender<()>) -> Self {
+        Self { id: child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw), _keep: keep }
     }
 
     fn signal(&self, signal: Signal) {
-        if let Some(group) = self.0 {
+        if let Some(group) = self.id {
             // An empty group is no error: all have ended by themselves.
             let _gone = kill_process_group(group, signal);
         }

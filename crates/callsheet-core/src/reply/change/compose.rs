@@ -13,6 +13,7 @@ use crate::spec::BlobId;
 use super::excerpt::{self, Found, Views};
 use super::heading::{Heading, headings};
 use super::place::{self, replace_lines};
+use super::rest::holds_rest;
 use super::text::{Lines, ending, with_ending, with_final, without_final};
 use super::{FileEdit, Files, Outlines, Shown};
 
@@ -42,11 +43,21 @@ pub fn compose(
         let before = files.get(path).map(String::as_str);
         let symbols = outlines.get(path).map(Vec::as_slice);
         let mut file = FileChanges { path, before, symbols, shown, headings: OnceCell::new(), notes };
-        if let Some(edit) = file.compose(&changes) {
+        if let Some(mut edit) = file.compose(&changes) {
+            keep_mark(&mut edit);
             edits.push(edit);
         }
     }
     if notes.errors() > errors_before { Vec::new() } else { edits }
+}
+
+/// The byte order mark of a file is no part of its text: it stays, also where the first line changes.
+fn keep_mark(edit: &mut FileEdit) {
+    const MARK: char = '\u{feff}';
+    let marked = edit.before.as_ref().is_some_and(|before| before.starts_with(MARK));
+    if let Some(after) = edit.after.as_mut().filter(|after| marked && !after.starts_with(MARK)) {
+        after.insert(0, MARK);
+    }
 }
 
 /// Why a change is refused; boxed, since an issue is large beside what it stands in for.
@@ -67,23 +78,6 @@ struct FileChanges<'a> {
     /// Headings of the file, once they are asked for.
     headings: OnceCell<Vec<Heading>>,
     notes: &'a mut Notes,
-}
-
-/// Whether the text for a part of a file holds the rest of the file too: then it is the whole file in the place of a part,
-/// which would double the rest.
-fn holds_rest(before: &str, range: &Range<usize>, new: &str) -> bool {
-    const LEAST_LINES: usize = 3;
-    const LEAST_BYTES: usize = 30;
-    let (head, tail) = (before.get(..range.start).unwrap_or_default(), before.get(range.end..).unwrap_or_default());
-    let size = head.trim().len() + tail.trim().len();
-    if size < LEAST_BYTES || new.len() < size {
-        return false;
-    }
-    let says = |line: &&str| line.contains(char::is_alphanumeric);
-    let mut lines = new.lines().map(str::trim);
-    let mut rest = head.lines().chain(tail.lines()).map(str::trim).filter(says);
-    let enough = rest.clone().nth(LEAST_LINES - 1).is_some();
-    enough && rest.all(|line| lines.any(|other| other == line))
 }
 
 impl FileChanges<'_> {

@@ -9,6 +9,7 @@ mod hunks;
 mod parse;
 mod place;
 mod rebase;
+mod rest;
 pub(crate) mod text;
 
 pub use compose::{compose, names_symbol, validate};

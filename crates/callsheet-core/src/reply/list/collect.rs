@@ -104,6 +104,10 @@ impl<'a> Collector<'a, '_> {
                         first.steps.extend(run.steps);
                         continue;
                     }
+                    if self.is_left_over(&run) {
+                        notes.repair(RepairCode::ListsJoined, self.span_of(start), "## Tasks", "");
+                        continue;
+                    }
                     let span = self.span_of(start);
                     notes.push(notes.issue(IssueCode::DuplicateSection, "two-lists", span, &[]));
                     continue;
@@ -130,6 +134,14 @@ impl<'a> Collector<'a, '_> {
         }
         self.out.steps = run.steps;
         run.sections
+    }
+
+    /// Whether a list is a heading alone at the very end of a whole reply.
+    fn is_left_over(&self, run: &Run<'_>) -> bool {
+        let [heading] = self.document.sections.get(run.sections.clone()).unwrap_or_default() else { return false };
+        let whole = !self.context.length_stop || self.document.ended;
+        let last = run.sections.end == self.document.sections.len();
+        whole && last && !self.document.has_text(heading.body.start..self.document.len())
     }
 
     fn span_of(&self, at: usize) -> Span {

@@ -108,7 +108,8 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Notes) {
     let prepare = Prepare { copies: &context.prompts, length_stop: context.length_stop, by_hand: kind == Kind::Sheet };
     let document = Document::read(text, format, prepare, &mut notes);
     if document.is_empty() {
-        notes.push(notes.issue(IssueCode::EmptyReply, "", document.span(0..document.len()), &[]));
+        let variant = if kind == Kind::Sheet { "sheet" } else { "" };
+        notes.push(notes.issue(IssueCode::EmptyReply, variant, document.span(0..document.len()), &[]));
         return (ListReply::default(), notes);
     }
     let collected = collect(&document, kind, context, &mut notes);

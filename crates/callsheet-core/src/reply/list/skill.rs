@@ -1,7 +1,7 @@
 //! The `Skill` of a task (spec 4.4 `skill-near`, 7.7).
 
 use crate::reply::near::{folded, nearest, within};
-use crate::reply::references::is_none;
+use crate::reply::references::{is_none, says_none};
 use crate::reply::{IssueCode, Notes, ReadContext, RepairCode, Span};
 use crate::spec::{Skill, SkillMode};
 
@@ -137,7 +137,7 @@ impl Choice<'_> {
     pub fn question(&self, links: &[&str], need: &str, expected: &str, context: &ReadContext, notes: &mut Notes) {
         let named = self.skill.and_then(|name| context.catalog.iter().find(|skill| skill.name == name));
         let Some(skill) = named else { return };
-        let reads_nothing = || links.iter().all(|value| is_none(value));
+        let reads_nothing = || links.iter().all(|value| says_none(value));
         let others = |wanted: fn(&Skill) -> bool| {
             context.catalog.iter().filter(move |skill| wanted(skill)).map(|skill| skill.name.as_str())
         };

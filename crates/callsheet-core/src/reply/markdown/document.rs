@@ -181,6 +181,17 @@ impl<'a> Document<'a> {
         kept.join("\n").trim_matches('\n').to_owned()
     }
 
+    /// Takes a line away that is no part of what the reply says, and notes it.
+    pub fn take_away(&mut self, at: usize, code: RepairCode, notes: &mut Notes) {
+        let span = self.span(at..at + 1);
+        if let (Some(line), Some(kind)) = (self.lines.get_mut(at), self.kinds.get_mut(at)) {
+            notes.repair(code, span, line.text.trim(), "");
+            line.text = "".into();
+            line.removed = true;
+            *kind = Kind::Hidden;
+        }
+    }
+
     /// Lines, 0-based, where a marker of the format stands alone in `range`.
     pub fn markers(&self, marker: &str, range: Range<usize>) -> Vec<usize> {
         let Some(index) = self.format.markers.iter().position(|known| *known == marker) else { return Vec::new() };

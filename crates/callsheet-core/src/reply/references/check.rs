@@ -4,7 +4,7 @@ use crate::reply::{Answer, IssueCode, Lookup, Notes, ReadContext, RepairCode, Sp
 use crate::sheet::reference::{TargetFault, is_plain_file, is_restricted, link_target, parse_target};
 use crate::spec::{Fragment, PlanPart, Reference, Target};
 
-use super::links::{WrittenLink, written_links};
+use super::links::{WrittenLink, remark_of_none, written_links};
 use super::scope::Scope;
 use super::{paths, tasks};
 
@@ -62,6 +62,10 @@ impl Checking<'_> {
 /// Reads and checks a `References` value whose first line is line `first` of the text. Only valid references are
 /// returned; all others are issues with their place and candidates.
 pub fn check_value(value: &str, first: u32, scope: &Scope, context: &ReadContext, notes: &mut Notes) -> Vec<Reference> {
+    if remark_of_none(value).is_some_and(|words| !scope.is_named_in(&words)) {
+        notes.repair(RepairCode::KeyDropped, Span::line(first), value, "");
+        return Vec::new();
+    }
     check_links(&written_links(value), first, scope, context, notes)
 }
 

@@ -53,6 +53,50 @@ pub fn is_none(value: &str) -> bool {
     !long && NONE.contains(&folded(value).as_str())
 }
 
+/// The same with a remark that says why.
+pub fn says_none(value: &str) -> bool {
+    is_none(value) || remark_of_none(value).is_some()
+}
+
+/// Words with which a remark behind a comma or a dash says why there is no reference.
+const WHY: &[&str] = &["as", "because", "for", "it", "no", "not", "since", "the", "there", "this"];
+
+/// Words of a remark that take back what was said.
+const BACK: &[&str] = &["apart", "besides", "but", "except", "instead", "only", "output", "results", "see", "unless"];
+
+/// The words behind `none` in a value that says that there is no reference, and why: in brackets, or behind a comma or a
+/// dash. Nothing in them may be a target.
+pub(super) fn remark_of_none(value: &str) -> Option<Vec<String>> {
+    const LONGEST: usize = 160;
+    const MOST: usize = 16;
+    let value = value.trim();
+    let marks = |c: char| matches!(c, '*' | '_');
+    if value.len() > LONGEST || value.contains(['\n', '`', '#', '[', ']', '<', '\\', '|']) {
+        return None;
+    }
+    let value = value.trim_matches(marks);
+    let end = value.find(|c: char| !(c.is_ascii_alphabetic() || c == '/'))?;
+    let (word, rest) = value.split_at_checked(end)?;
+    if !["none", "n/a", "nil"].iter().any(|none| word.eq_ignore_ascii_case(none)) {
+        return None;
+    }
+    let rest = rest.trim_start_matches(marks).trim();
+    let bracket = rest.strip_prefix('(').and_then(|rest| rest.trim_end_matches('.').strip_suffix(')'));
+    let remark = bracket.or_else(|| rest.strip_prefix([',', ';', '-', '–', '—']))?.trim();
+    // A path has a slash, or a dot inside a word; an address a colon; the name of a skill or a task a number or a `_`.
+    let odd = |word: &str| {
+        let word = word.trim_end_matches(['.', ',', ';']);
+        word.contains(['/', '.', ':', '_', '(', ')']) || word.contains(|c: char| c.is_ascii_digit())
+    };
+    if remark.split_whitespace().any(odd) {
+        return None;
+    }
+    let words: Vec<String> = folded(remark).split(' ').map(str::to_owned).collect();
+    let why = bracket.is_some() || words.first().is_some_and(|word| WHY.contains(&word.as_str()));
+    let back = words.iter().any(|word| BACK.contains(&word.as_str()));
+    (why && !back && (2..=MOST).contains(&words.len())).then_some(words)
+}
+
 /// The links of a value, in order.
 pub fn written_links(value: &str) -> Vec<WrittenLink<'_>> {
     let mut links: Vec<WrittenLink<'_>> = Vec::new();

@@ -8,6 +8,6 @@ mod scope;
 mod tasks;
 
 pub use check::{check_links, check_target, check_value};
-pub use links::{WrittenLink, is_none, written_links};
+pub use links::{WrittenLink, is_none, says_none, written_links};
 pub use paths::is_near;
 pub use scope::{Producer, Scope, named_files, one_run};

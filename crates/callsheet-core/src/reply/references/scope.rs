@@ -143,6 +143,19 @@ impl Scope {
         self.index.by_slug.get(slug).or_else(|| self.index.by_alias.get(slug)).copied()
     }
 
+    /// Whether some of these words, one behind the other, are the name of a task.
+    pub(super) fn is_named_in(&self, words: &[String]) -> bool {
+        (0..words.len()).any(|from| {
+            let mut slug = String::new();
+            words.iter().skip(from).any(|word| {
+                slug.push_str(if slug.is_empty() { "" } else { "-" });
+                slug.push_str(word);
+                let slug = Slug::new(&slug);
+                self.at(&slug).is_some() || self.is_repeated(&slug)
+            })
+        })
+    }
+
     /// Whether several tasks were written with this name.
     pub(super) fn is_repeated(&self, slug: &Slug) -> bool {
         self.index.repeated.contains(slug)

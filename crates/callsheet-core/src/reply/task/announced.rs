@@ -1,11 +1,11 @@
 //! A summary that tells what would have to be done, and nothing of what came of it (spec 3.8 `summary-missing`). Small models
 //! take the result for a plan.
 
-use std::collections::BTreeSet;
-
 use crate::reply::ReadContext;
 use crate::reply::markdown::{Document, Heading, Section};
 use crate::reply::near::folded;
+
+use super::asked::Asked;
 
 /// Words by which a sentence speaks of work to come, as [`folded`] gives them; what follows is what its writer will do.
 const WORKER: &[&str] = &[
@@ -19,7 +19,11 @@ const WORKER: &[&str] = &[
     "we will",
     "we need to",
     "we have to",
+    "we ll",
+    "we are going to",
     "let me",
+    "let us",
+    "let s",
 ];
 
 /// The same of sentences about the task itself, whatever they go on with.
@@ -27,6 +31,11 @@ const TASK: &[&str] = &[
     "the task is to",
     "the task requires",
     "the task asks",
+    "the task was to",
+    "the task involves",
+    "the user asks",
+    "the user wants",
+    "the user needs to know",
     "the expected output will",
     "the expected output should",
     "the result will",
@@ -90,6 +99,41 @@ const DOING: &[&str] = &[
     "write",
 ];
 
+/// What is done besides in a step of an announcement.
+const STEPS: &[&str] = &[
+    "answer", "display", "filter", "format", "get", "go", "group", "match", "note", "open", "output", "parse",
+    "present", "print", "provide", "record", "report", "return", "select", "show", "sort",
+];
+
+/// Beginnings of a sentence that announces steps: they are taken to know something. What has to be done for anything else
+/// may be the answer.
+const TO_KNOW: &[&str] = &[
+    "to answer",
+    "to determine",
+    "to explain",
+    "to figure out",
+    "to find",
+    "to identify",
+    "to know",
+    "to see",
+    "to understand",
+];
+
+/// What may stand between the words of a worker and the steps.
+const TO_STEPS: &[&str] = &["", "do the following", "follow these steps", "take these steps", "perform these steps"];
+
+/// Sentences about the work.
+const WORK: &[&str] = &[
+    "this process involves",
+    "this process requires",
+    "this approach involves",
+    "this approach requires",
+    "the process involves",
+    "the process requires",
+    "these steps involve",
+    "these steps require",
+];
+
 /// Words that may stand before what is done.
 const BEFORE: &[&str] =
     &["first", "then", "now", "also", "next", "just", "carefully", "finally", "simply", "have", "to", "need", "like"];
@@ -105,16 +149,50 @@ pub(super) fn is_announced(summary: &str, document: &Document<'_>, context: &Rea
     if points(first) && sentences.clone().all(points) {
         return has_nothing_below(document);
     }
-    if !speaks_ahead(first) {
+    let steps = document.fences.is_empty() && announces_steps(first);
+    if !steps && !speaks_ahead(first) {
         return false;
     }
-    let is_ahead = |said: &str| (speaks_ahead(said) || is_about_sources(said)) && !asked.is_told_more_by(said);
-    is_ahead(first) && (copies_expected(document, context) || sentences.all(is_ahead) && says_no_more(document))
+    let is_ahead = |said: &str| {
+        (speaks_ahead(said) || is_about_sources(said)) && !asked.is_told_more_by(said)
+            || steps && (is_step(said) && !asked.is_told_more_beyond_files_by(said) || is_about_work(said))
+    };
+    (steps || is_ahead(first))
+        && (copies_expected(document, context) || sentences.all(is_ahead) && says_no_more(document))
 }
 
 fn is_about_sources(said: &str) -> bool {
     let said = folded(said);
     ABOUT_SOURCES.iter().any(|words| said.starts_with(words))
+}
+
+/// Whether a sentence says that steps follow by which something is to be known.
+fn announces_steps(said: &str) -> bool {
+    let opens = said.trim_end().ends_with(':');
+    let said = format!("{} ", folded(said));
+    let to_know = said.strip_prefix("in order ").unwrap_or(&said);
+    let ends = || {
+        WORKER.iter().any(|words| {
+            let rest = said.split_once(&format!(" {words} ")).map(|(_, rest)| rest.trim());
+            rest.is_some_and(|rest| TO_STEPS.contains(&rest))
+        })
+    };
+    opens && TO_KNOW.iter().any(|words| to_know.starts_with(&format!("{words} "))) && ends()
+}
+
+/// Whether a sentence begins with what is to be done.
+fn is_step(said: &str) -> bool {
+    let said = folded(said);
+    let mut words =
+        said.split(' ').skip_while(|word| word.bytes().all(|c| c.is_ascii_digit()) || BEFORE.contains(word));
+    words.next().is_some_and(|word| DOING.contains(&word) || STEPS.contains(&word))
+}
+
+/// Whether a sentence says what the work is like, with no figure, code or link.
+fn is_about_work(said: &str) -> bool {
+    let plain = !said.contains(['`', '[']) && !said.contains("://") && !said.contains(|c: char| c.is_ascii_digit());
+    let said = folded(said);
+    plain && WORK.iter().any(|words| said.starts_with(words))
 }
 
 /// Whether the sections behind the summary hold nothing but names of files, fences and headings.
@@ -138,54 +216,6 @@ fn speaks_ahead(said: &str) -> bool {
     TASK.iter().any(|words| rest(words).is_some()) || WORKER.iter().filter_map(rest).any(does)
 }
 
-/// The words of a task and of the request.
-struct Asked {
-    words: BTreeSet<String>,
-}
-
-impl Asked {
-    fn of(context: &ReadContext) -> Self {
-        let mut words = BTreeSet::new();
-        let mut take = |text: &str| words.extend(plain_words(text));
-        if let Some(task) = &context.current {
-            [&task.name, &task.need, &task.expected].into_iter().for_each(|text| take(text));
-            for link in &task.references {
-                take(&link.title);
-                take(&link.target.to_string());
-            }
-        }
-        context.prompts.iter().for_each(|prompt| take(prompt));
-        Self { words }
-    }
-
-    /// Whether a sentence brings a fact that was not given: a figure, a name, a code span or a link with another word.
-    fn is_told_more_by(&self, said: &str) -> bool {
-        let mut in_code = false;
-        let mut begins = true;
-        for word in said.split_whitespace() {
-            let is_code = in_code || word.contains('`');
-            in_code ^= word.matches('`').count() % 2 == 1;
-            let is_link = word.contains("](") || word.contains("://");
-            let bare = word.trim_matches(|c: char| !c.is_alphanumeric());
-            let is_name = !begins
-                && bare.starts_with(char::is_uppercase)
-                && !matches!(plain_words(bare).next().as_deref(), Some("i"));
-            let is_figure = bare.contains(|c: char| c.is_ascii_digit());
-            begins = bare.is_empty() && begins || word.ends_with([':', '?', '!']);
-            if (is_code || is_link || is_name || is_figure) && !plain_words(word).all(|word| self.words.contains(&word))
-            {
-                return true;
-            }
-        }
-        false
-    }
-}
-
-/// Words in lower case.
-fn plain_words(text: &str) -> impl Iterator<Item = String> {
-    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
-}
-
 /// Sections other than the summary, without those that name sources or say that work is left.
 fn others<'d>(document: &'d Document<'_>) -> impl Iterator<Item = &'d Section> {
     let aside = |section: &&Section| {
@@ -195,7 +225,7 @@ fn others<'d>(document: &'d Document<'_>) -> impl Iterator<Item = &'d Section> {
     document.sections.iter().filter(aside)
 }
 
-fn says_no_more(document: &Document<'_>) -> bool {
+pub(super) fn says_no_more(document: &Document<'_>) -> bool {
     others(document).all(|section| !document.has_text(section.body.clone()))
 }
 

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::reply::blank::is_copied_form;
-use crate::reply::markdown::{Document, Format, Heading, PieceKind, Prepare, Section, item_text};
+use crate::reply::list::TASK_LABELS;
+use crate::reply::markdown::{Document, Format, Heading, PieceKind, Prepare, Section, item_text, label_line};
 use crate::reply::near::folded;
 use crate::reply::{DetailFile, Execution, IssueCode, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::heading_key;
@@ -11,6 +12,7 @@ use crate::sheet::heading_key;
 use super::announced::is_announced;
 use super::formats::{self, Blocks, DETAIL_LABELS, MORE_WORK};
 use super::links;
+use super::restated::is_restated;
 use super::write::words_of_files;
 
 /// Longest reply without headings that is its own summary, characters (spec 4.4 `summary-bare`).
@@ -47,10 +49,27 @@ pub(super) fn prepare<'a>(text: &'a str, parts: Parts, context: &ReadContext, no
     });
     if (details, changes) == (parts.details, loosest) || has_plain_form(&probe, &scratch) {
         notes.absorb(scratch);
-        return probe;
+        return without_prompt_end(probe, notes);
     }
     let format: Format = formats::execution(details, changes, parts.changes);
-    Document::read(text, &format, prepare, notes)
+    without_prompt_end(Document::read(text, &format, prepare, notes), notes)
+}
+
+/// Without a last line that repeats the last line of the prompt below a whole result. Below an invented task it stays, and
+/// the result is refused for it.
+fn without_prompt_end<'a>(mut document: Document<'a>, notes: &mut Notes) -> Document<'a> {
+    let Some(at) = ends_in_prompt(&document) else { return document };
+    let first = (0..at).find(|line| !document.line(*line).trim().is_empty());
+    let begins = document.all(Heading::ResultSummary).next().is_some_and(|section| Some(section.line) == first);
+    let apart = at > 0 && document.line(at - 1).trim().is_empty();
+    let of_a_task = |line: usize| {
+        label_line(document.line(line), TASK_LABELS)
+            .is_some_and(|found| matches!(found.label.as_str(), "What is needed" | "Expected output"))
+    };
+    if begins && apart && !(0..at).any(of_a_task) {
+        document.take_away(at, RepairCode::ProseTrimmed, notes);
+    }
+    document
 }
 
 /// Whether a narrower format finds the same: no heading of a block, no tie and nothing taken away that a heading bounds.
@@ -142,7 +161,7 @@ fn summary(document: &Document, context: &ReadContext, notes: &mut Notes) -> Str
             }
             if text.is_empty() || is_copied_form(&text) {
                 notes.push(notes.issue(IssueCode::SummaryMissing, "empty", one.heading_span(), &[]));
-            } else if is_announced(&text, document, context) {
+            } else if is_announced(&text, document, context) || is_restated(&text, document, context) {
                 notes.push(notes.issue(IssueCode::SummaryMissing, "announced", one.heading_span(), &[]));
             }
             text
@@ -195,7 +214,8 @@ fn bare_summary(document: &Document, context: &ReadContext, notes: &mut Notes) -
     let text = document.text(all.clone());
     let span = document.span(all);
     let long = text.chars().count() > BARE;
-    let says_nothing = is_copied_form(&text) || is_announced(&text, document, context);
+    let says_nothing =
+        is_copied_form(&text) || is_announced(&text, document, context) || is_restated(&text, document, context);
     if headed || long || !is_answer(&text, context) || says_nothing {
         let variant = if long && !headed { "long" } else { "" };
         notes.push(notes.issue(IssueCode::SummaryMissing, variant, document.span(0..document.len()), &[]));

@@ -6,7 +6,7 @@ use crate::reply::change::headings;
 use crate::reply::markdown::Document;
 use crate::reply::references::{Scope, check_target};
 use crate::reply::words::clause;
-use crate::reply::{ChangeWay, DetailFile, Execution, IssueCode, Notes, Phase, ReadContext, Severity, Span};
+use crate::reply::{ChangeWay, Execution, IssueCode, Notes, Phase, ReadContext, Severity, Span};
 use crate::sheet::{link_target, parse_target};
 use crate::spec::{Slug, Target};
 
@@ -65,11 +65,11 @@ pub fn summary_files(execution: &Execution, context: &ReadContext) -> Vec<String
 }
 
 /// The summary with a link to each details file below it (spec 3.8).
-pub fn summary_with_details(summary: &str, slug: &Slug, details: &[DetailFile]) -> String {
+pub fn summary_with_details<'a>(summary: &str, slug: &Slug, details: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = summary.to_owned();
-    for (index, file) in details.iter().enumerate() {
-        let target = Target::TaskDetail { slug: slug.clone(), file: file.filename.clone() };
-        let link = format!("[{}]({})", file.filename, link_target(&target));
+    for (index, file) in details.into_iter().enumerate() {
+        let target = Target::TaskDetail { slug: slug.clone(), file: file.to_owned() };
+        let link = format!("[{file}]({})", link_target(&target));
         if !text.contains(&link) {
             text.push_str(if index == 0 { "\n\n" } else { "\n" });
             text.push_str(&format!("- {link}"));

@@ -6,11 +6,13 @@
 
 mod announced;
 mod apply;
+mod asked;
 mod body;
 mod execution;
 mod formats;
 mod links;
 mod refinement;
+mod restated;
 mod tail;
 mod turn;
 mod whole;

@@ -258,8 +258,13 @@ impl Reader<'_> {
         let context = self.context;
         let reads = |name: &str| context.tools.iter().any(|tool| tool.name == name && tool.effect == ToolEffect::Read);
         let mut invented = Vec::new();
-        for call in self.value.calls.iter().filter(|call| reads(&call.name)) {
+        for call in self.value.calls.iter_mut().filter(|call| reads(&call.name)) {
             let Some(path) = call.arguments.get("path").and_then(Value::as_str) else { continue };
+            if let Some(folder) = all_of_a_folder(path, context, notes) {
+                notes.repair(RepairCode::PathNear, span, path, &folder);
+                call.arguments["path"] = Value::String(folder);
+                continue;
+            }
             let lookup = Lookup::Path { path: path.to_owned(), fragment: None };
             let is_missing = matches!(notes.answer(context, lookup), Some(Answer::Missing(_) | Answer::Outside(_)));
             if is_missing && !is_named(path, context) {
@@ -286,6 +291,15 @@ impl Reader<'_> {
             notes.push(issue.allowed("", tools.iter().map(String::as_str)));
         }
     }
+}
+
+/// The folder of a pattern for everything in it, such as `src/*`, if it is there and the pattern is no path.
+fn all_of_a_folder(path: &str, context: &ReadContext, notes: &mut Notes) -> Option<String> {
+    let folder = path.strip_suffix("/*").or_else(|| path.strip_suffix("/**"))?;
+    let mut answer = |path: &str| notes.answer(context, Lookup::Path { path: path.to_owned(), fragment: None });
+    let is_path = !matches!(answer(path), Some(Answer::Missing(_)));
+    let is_folder = matches!(answer(folder), Some(Answer::File(facts)) if facts.directory);
+    (!is_path && is_folder).then(|| folder.to_owned())
 }
 
 /// Whether the request or a task of the list says a path.

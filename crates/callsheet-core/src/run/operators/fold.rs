@@ -167,9 +167,7 @@ impl Run {
         let slug = task.task.slug.clone();
         self.operators.leaves.insert(slug.clone(), number);
         self.tasks.insert(slug.clone(), task);
-        let mut listed: Vec<Slug> = self.tasks.steps().concat();
-        listed.push(slug);
-        self.tasks.set_steps(vec![listed]);
+        self.tasks.list_last(slug);
     }
 }
 

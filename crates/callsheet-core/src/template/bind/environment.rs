@@ -141,19 +141,31 @@ fn in_evaluation(value: &Value, steps: &[Step]) -> Option<Value> {
 /// Names in scope. Inner ones hide outer ones; a function template begins a chain of its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Environment {
-    names: BTreeMap<String, Bound>,
+    names: Arc<BTreeMap<String, Bound>>,
     outer: Option<Arc<Environment>>,
+    /// The read-only names of a run stand around every other one, and only their fields are names.
+    ambient: bool,
 }
 
 impl Environment {
     /// A chain of its own: the root of a run, a function template, a subtask.
     pub fn root(names: impl IntoIterator<Item = (String, Bound)>) -> Self {
-        Self { names: names.into_iter().collect(), outer: None }
+        Self { names: Arc::new(names.into_iter().collect()), outer: None, ambient: false }
+    }
+
+    /// What the system itself knows of a run and a task: whatever an author or a caller names so hides it (spec 4).
+    pub fn ambient(names: impl IntoIterator<Item = (String, Bound)>) -> Self {
+        Self { ambient: true, ..Self::root(names) }
     }
 
     /// Further names inside this one.
     pub fn inner(self: &Arc<Self>, names: impl IntoIterator<Item = (String, Bound)>) -> Self {
-        Self { names: names.into_iter().collect(), outer: Some(Arc::clone(self)) }
+        self.around(Arc::new(names.into_iter().collect()))
+    }
+
+    /// The same with names that others hold, too.
+    pub fn around(self: &Arc<Self>, names: Arc<BTreeMap<String, Bound>>) -> Self {
+        Self { names, outer: Some(Arc::clone(self)), ambient: false }
     }
 
     /// The names of this environment itself.
@@ -163,15 +175,19 @@ impl Environment {
 
     /// Adds or replaces a name here.
     pub fn bind(&mut self, name: &str, bound: Bound) {
-        self.names.insert(name.to_owned(), bound);
+        Arc::make_mut(&mut self.names).insert(name.to_owned(), bound);
     }
 
-    /// What a name is bound to.
+    /// What a name is bound to. Those of the system are no variables, only their fields are.
     pub fn name(&self, name: &str) -> Option<&Bound> {
+        self.layer(name).filter(|(_, ambient)| !ambient).map(|(bound, _)| bound)
+    }
+
+    fn layer(&self, name: &str) -> Option<(&Bound, bool)> {
         let mut here = self;
         loop {
             if let Some(bound) = here.names.get(name) {
-                return Some(bound);
+                return Some((bound, here.ambient));
             }
             here = here.outer.as_deref()?;
         }
@@ -179,7 +195,8 @@ impl Environment {
 
     /// The value of a path. `None`: nothing binds it, or the way into the value ends.
     pub fn find(&self, path: &Path) -> Option<Bound> {
-        self.name(&path.name)?.find(&path.steps)
+        let (bound, ambient) = self.layer(&path.name)?;
+        if ambient && path.steps.is_empty() { None } else { bound.find(&path.steps) }
     }
 
     /// The JSON value of a path.

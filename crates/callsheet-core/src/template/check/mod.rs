@@ -257,7 +257,10 @@ fn name_draft(template: &Template, found: Found) -> Option<Draft> {
             Draft::new(Code::T053, at.span, message).found(&path.to_string()).advice(advice)
         }
         Found::Literal { text, at, .. } => {
-            let message = format!("`{text}` names no variable and is taken as a text");
+            let message = match crate::template::value::is_ident(&text) {
+                true => format!("`{text}` names no variable and is taken as a text"),
+                false => format!("`{text}` is a path and is taken as a text: only a single name is looked up"),
+            };
             Draft::new(Code::T509, at.span, message).found(&text).advice("write value=\"…\" or from=\"…\" to say so")
         }
         Found::Unused { name, at } => {

@@ -96,6 +96,14 @@ struct Bound {
     declared: Option<Spot>,
 }
 
+/// What a path is bound under: steps and files each by their own name.
+fn key_of(path: &Path) -> String {
+    match (path.name.as_str(), path.steps.first()) {
+        ("steps" | "files", Some(Step::Name(name))) => format!("{}.{name}", path.name),
+        _ => path.name.clone(),
+    }
+}
+
 /// Knows a name that nothing in the tree binds.
 type Outside<'a> = &'a dyn Fn(&str) -> bool;
 
@@ -146,17 +154,18 @@ impl Names<'_> {
         }
     }
 
+    /// Whether something in the tree binds the path.
+    fn is_bound(&self, path: &Path) -> bool {
+        self.bound.get(&key_of(path)).is_some_and(|list| !list.is_empty())
+    }
+
     /// Whether something binds the path, and whether that is a result.
     fn look_up(&mut self, path: &Path) -> Option<bool> {
         let first = match path.steps.first() {
             Some(Step::Name(name)) => Some(name.as_str()),
             _ => None,
         };
-        let key = match (path.name.as_str(), first) {
-            ("steps" | "files", Some(name)) => format!("{}.{name}", path.name),
-            _ => path.name.clone(),
-        };
-        if let Some(bound) = self.bound.get_mut(&key).and_then(|list| list.last_mut()) {
+        if let Some(bound) = self.bound.get_mut(&key_of(path)).and_then(|list| list.last_mut()) {
             bound.used = true;
             return Some(bound.result);
         }
@@ -375,8 +384,14 @@ impl Names<'_> {
             ArgumentValue::Operator(node) => self.child(node, "arg"),
             ArgumentValue::Bare(text) => {
                 self.text(text, "arg");
-                let Some(literal) = text.as_literal().filter(|text| is_ident(text)) else { return };
-                if self.look_up(&Path::variable(literal)).is_none() {
+                let Some(literal) = text.as_literal() else { return };
+                // Only a single name is looked up: a path that leads somewhere was meant to be one, too.
+                let taken = match Path::parse(literal) {
+                    _ if is_ident(literal) => self.look_up(&Path::variable(literal)).is_none(),
+                    Some(path) => self.is_bound(&path),
+                    None => false,
+                };
+                if taken {
                     let task = self.task.join("/");
                     self.found.push(Found::Literal { text: literal.to_owned(), at: argument.origin.spot, task });
                 }

@@ -69,11 +69,13 @@ pub fn read_file(file: &str, bytes: &[u8]) -> FileReading {
 
 /// Reads the bytes of a file and checks what it names against the world.
 pub fn read_file_with(file: &str, bytes: &[u8], known: &Known<'_>) -> FileReading {
-    match std::str::from_utf8(bytes) {
+    // Markup of two bytes a character is valid UTF-8 of which every other character is none that XML allows.
+    let wide = matches!(bytes, [0, b'<' | b' ' | b'\n' | b'\r', ..] | [b'<' | b' ' | b'\n' | b'\r', 0, ..]);
+    let valid = if wide { Err(0) } else { std::str::from_utf8(bytes).map_err(|error| error.valid_up_to()) };
+    match valid {
         Ok(text) => read_known(file, text, known),
-        Err(error) => {
-            let valid = bytes.get(..error.valid_up_to()).unwrap_or_default();
-            let text = std::str::from_utf8(valid).unwrap_or_default();
+        Err(valid) => {
+            let text = std::str::from_utf8(bytes.get(..valid).unwrap_or_default()).unwrap_or_default();
             let lines = Lines::new(text);
             let mut report = Report::new(file, &lines);
             let at = Bytes::new(text.len(), text.len());

@@ -109,11 +109,15 @@ impl Reader<'_> {
         for child in block.elements().filter(|child| child.name == "path") {
             let text = self.text_of(child, Kind::Filled);
             let path = text.as_str();
-            if path.contains(['*', '?', '[']) || path.contains("{{") || super::scripts::leads_out(path) || exists(path)
-            {
+            if path.contains(['*', '?', '[']) || path.contains("{{") || super::scripts::leads_out(path) {
                 continue;
             }
-            let draft = Draft::new(Code::T516, text.whole(), format!("`{path}` does not exist")).found(path);
+            let message = match (exists(path), self.known.escapes.is_some_and(|escapes| escapes(path))) {
+                (_, true) => format!("`{path}` is a link that leads out of the project, and is not read"),
+                (true, false) => continue,
+                (false, false) => format!("`{path}` does not exist"),
+            };
+            let draft = Draft::new(Code::T516, text.whole(), message).found(path);
             self.add(draft.advice("correct it; a run goes on without it"));
         }
         self.leave(block);

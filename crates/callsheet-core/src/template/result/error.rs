@@ -410,6 +410,9 @@ pub struct TaskError {
     /// Where.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
+    /// The calls that it came through, the innermost first (spec 8).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub related: Vec<Location>,
     /// What was used.
     #[serde(default)]
     pub metrics: ResourceMetrics,
@@ -472,6 +475,7 @@ impl InputFaultDetails {
                 column: missing.column,
                 task: missing.task,
             }),
+            related: Vec::new(),
             metrics: ResourceMetrics::default(),
             recovery: RecoveryAdvice {
                 blame: Blame::User,

@@ -1,0 +1,153 @@
+//! What the runs of one task hand over together: details files under names of their own, and texts that link to these
+//! (spec 3.8, 3.12, 10.6).
+
+use std::collections::BTreeMap;
+
+use crate::record::{DetailBlob, ResultParts};
+use crate::sheet::{link_target, parse_target};
+use crate::spec::{BlobId, ExecRunId, Slug, Target};
+
+use super::{ExecRun, Run, State, TaskRun};
+
+/// The result of one run among those of its task.
+#[derive(Clone, Debug)]
+pub struct RunPart<'a> {
+    /// The run.
+    pub exec: &'a ExecRun,
+    /// What it came to, as it was read.
+    pub result: &'a ResultParts,
+    /// Its details files, each with the name under which the task keeps it.
+    pub details: Vec<(DetailBlob, String)>,
+}
+
+impl RunPart<'_> {
+    /// A text of the run in which links to its details files have the names that the task keeps them under.
+    pub fn text(&self, run: &Run, task: &TaskRun, text: &str) -> String {
+        let renamed: BTreeMap<&str, &str> = self
+            .details
+            .iter()
+            .filter(|(detail, name)| detail.filename != *name)
+            .map(|(detail, name)| (detail.filename.as_str(), name.as_str()))
+            .collect();
+        if renamed.is_empty() {
+            return text.to_owned();
+        }
+        let own = |slug: &Slug| run.task(slug).is_some_and(|known| known.task.slug == task.task.slug);
+        rename_links(text, |slug, file| renamed.get(file).copied().filter(|_| own(slug)))
+    }
+}
+
+impl TaskRun {
+    /// The finished runs in order. Of several files of one name and of different contents the first keeps it; the
+    /// others get the run's name behind theirs.
+    pub fn parts(&self) -> Vec<RunPart<'_>> {
+        let mut taken: BTreeMap<String, &BlobId> = BTreeMap::new();
+        let mut parts = Vec::new();
+        for exec in &self.runs {
+            let Some(result) = &exec.result else { continue };
+            let mut details = Vec::new();
+            for detail in &result.details {
+                let name = free_name(&detail.filename, &exec.id, |name| {
+                    taken.get(name).is_none_or(|blob| **blob == detail.blob)
+                });
+                taken.insert(name.clone(), &detail.blob);
+                details.push((detail.clone(), name));
+            }
+            parts.push(RunPart { exec, result, details });
+        }
+        parts
+    }
+
+    /// The parts of a task that failed although some of its runs finished: these are kept and told (spec 10.5).
+    pub fn finished_parts(&self) -> Vec<RunPart<'_>> {
+        let failed = self.state == State::Failed;
+        self.parts().into_iter().filter(|part| failed && part.exec.finished).collect()
+    }
+
+    /// Details files of those parts.
+    pub fn kept_details(&self) -> Vec<DetailBlob> {
+        let details = self.finished_parts().into_iter().flat_map(|part| part.details);
+        details.map(|(detail, filename)| DetailBlob { filename, ..detail }).collect()
+    }
+
+    /// Details files of all runs under the names that the task keeps them under, each once.
+    pub fn details(&self) -> Vec<DetailBlob> {
+        let mut all: Vec<DetailBlob> = Vec::new();
+        for (detail, filename) in self.parts().into_iter().flat_map(|part| part.details) {
+            let detail = DetailBlob { filename, ..detail };
+            if !all.contains(&detail) {
+                all.push(detail);
+            }
+        }
+        all
+    }
+}
+
+fn free_name(filename: &str, run: &ExecRunId, is_free: impl Fn(&str) -> bool) -> String {
+    let (stem, ending) = match filename.rsplit_once('.') {
+        Some((stem, ending)) if !stem.is_empty() => (stem, format!(".{ending}")),
+        _ => (filename, String::new()),
+    };
+    let run: String =
+        run.as_str().chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
+    let numbered = (2..).map(|n| format!("{stem}-{run}-{n}{ending}"));
+    let mut names = [filename.to_owned(), format!("{stem}-{run}{ending}")].into_iter().chain(numbered);
+    names.find(|name| is_free(name)).unwrap_or_default()
+}
+
+/// `text` with the details files that its links name called otherwise. A title that is the name changes with it.
+fn rename_links<'a>(text: &str, renamed: impl Fn(&Slug, &str) -> Option<&'a str>) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("](task://") {
+        let inside = start + 2;
+        let Some(length) = rest.get(inside..).and_then(|after| after.find(')')) else { break };
+        let written = rest.get(inside..inside + length).unwrap_or_default();
+        let before = rest.get(..start).unwrap_or_default();
+        match parse_target(written) {
+            Ok(Target::TaskDetail { slug, file }) if renamed(&slug, &file).is_some() => {
+                let name = renamed(&slug, &file).unwrap_or_default();
+                match before.strip_suffix(file.as_str()).filter(|head| head.ends_with('[')) {
+                    Some(head) => out.push_str(&format!("{head}{name}")),
+                    None => out.push_str(before),
+                }
+                let target = Target::TaskDetail { slug, file: name.to_owned() };
+                out.push_str(&format!("]({}", link_target(&target)));
+            }
+            _ => out.push_str(rest.get(..inside + length).unwrap_or_default()),
+        }
+        rest = rest.get(inside + length..).unwrap_or_default();
+    }
+    out.push_str(rest);
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{free_name, rename_links};
+    use crate::spec::ExecRunId;
+
+    #[test]
+    fn a_taken_name_gets_the_run_before_its_ending() {
+        let name = |file: &str, taken: &[&str]| {
+            free_name(file, &ExecRunId::new("search_text s1"), |name| !taken.contains(&name))
+        };
+        assert_eq!(name("list.csv", &[]), "list.csv");
+        assert_eq!(name("list.csv", &["list.csv"]), "list-search_text-s1.csv");
+        assert_eq!(name("list.csv", &["list.csv", "list-search_text-s1.csv"]), "list-search_text-s1-2.csv");
+        assert_eq!(name("Makefile", &["Makefile"]), "Makefile-search_text-s1");
+        assert_eq!(name(".env", &[".env"]), ".env-search_text-s1");
+    }
+
+    #[test]
+    fn links_of_the_task_alone_change_with_their_titles() {
+        let text = "- [list.csv](task://a/list.csv) and [all](task://a/list.csv), [list.csv](task://b/list.csv) ([x](task://a/list.csv";
+        let renamed =
+            rename_links(text, |slug, file| (slug.as_str() == "a" && file == "list.csv").then_some("list-ref-2.csv"));
+        assert_eq!(
+            renamed,
+            "- [list-ref-2.csv](task://a/list-ref-2.csv) and [all](task://a/list-ref-2.csv), [list.csv](task://b/list.csv) \
+             ([x](task://a/list.csv"
+        );
+    }
+}

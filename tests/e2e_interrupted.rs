@@ -185,7 +185,7 @@ fn one_question_owns_the_terminal_until_it_is_answered() {
 }
 
 /// A loop whose command tells its number and sleeps the first time.
-const SLEEPER: &str = "calls = [{ name = 'run_command', arguments = { argv = ['sh', '-c', 'if [ -e pid ]; then echo again; else echo $$ > pid; sleep 100; fi'] } }]\n";
+const SLEEPER: &str = "calls = [{ name = 'run_command', arguments = { argv = ['sh', '-c', 'if [ -e pid ]; then echo again; else echo $$ > pid; while [ ! -e go ]; do sleep 0.1; done; fi'] } }]\n";
 
 fn sleeping(garden: &mut Garden) -> std::process::Child {
     garden.write(
@@ -194,7 +194,10 @@ fn sleeping(garden: &mut Garden) -> std::process::Child {
     );
     garden.write("work.md", "## Goals / summary\nTry.\n## Tasks\n### Task section 1\n- **Name** Try\n- **What is needed** Try it.\n- **Skill** try_it\n- **References** [Water](water.md)\n- **Expected output** What came.\n");
     garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n{SLEEPER}"));
-    let mut command = garden.command(&["run", "--sheet", "work.md", "--approval", "never"]);
+    started(garden, garden.command(&["run", "--sheet", "work.md", "--approval", "never"]))
+}
+
+fn started(garden: &Garden, mut command: Command) -> std::process::Child {
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while !std::fs::read_to_string(garden.path("pid")).is_ok_and(|pid| pid.ends_with('\n')) {
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -245,4 +248,26 @@ fn a_hangup_ends_a_run_as_an_interrupt_does() {
     let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
     let ended = garden.expect(2, &["cancel", &run]);
     assert!(ended.err.contains("is not running"), "{}", ended.err);
+}
+
+/// A run whose hangups are ignored goes on after its terminal went away.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_under_nohup_goes_on() {
+    let mut garden = Garden::bare();
+    let mut child = sleeping(&mut garden);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::remove_file(garden.path("pid")).unwrap();
+    let done = "text = '''\n## Result summary\nIt came.\n'''\n";
+    garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n[[rule.reply]]\n{SLEEPER}[[rule.reply]]\n{done}"));
+    let run = garden.command(&["run", "--sheet", "work.md", "--approval", "never"]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(run.get_program()).args(run.get_args());
+    shell.current_dir(garden.project()).stdin(Stdio::null()).env_clear();
+    shell.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut child = started(&garden, shell);
+    Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
+    garden.write("go", "");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
 }

@@ -194,20 +194,39 @@ pub(super) fn listen_for_interrupt(stop: CancellationToken, id: RunId) {
         stop.cancel();
         if wait_for_signal().await.is_some() {
             // The log is on disk; a resume settles what was in flight.
+            callsheet_tools::run_command::kill_all();
             std::process::exit(130);
         }
     });
+}
+
+/// Whether this process was started with hangups ignored. Looked at once, before a handler of ours takes its place.
+fn ignores_hangup() -> bool {
+    static IGNORED: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
+    *IGNORED.get_or_init(|| {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+        let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+        // Signal 1 is the lowest bit.
+        mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask & 1 == 1)
+    })
 }
 
 /// Ctrl-C, a polite kill, or a terminal that goes away.
 async fn wait_for_signal() -> Option<()> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut terminate = signal(SignalKind::terminate()).ok()?;
-    let mut hangup = signal(SignalKind::hangup()).ok()?;
+    // Under `nohup` a hangup is ignored, and stays so.
+    let mut hangup = if ignores_hangup() { None } else { signal(SignalKind::hangup()).ok() };
+    let hung_up = async {
+        match &mut hangup {
+            Some(hangup) => hangup.recv().await,
+            None => std::future::pending().await,
+        }
+    };
     tokio::select! {
         pressed = tokio::signal::ctrl_c() => pressed.ok(),
         told = terminate.recv() => told,
-        gone = hangup.recv() => gone,
+        gone = hung_up => gone,
     }
 }
 

@@ -4,7 +4,7 @@ use callsheet_core::record::{CallKey, Event, GateKind};
 use callsheet_core::reply::{Issue, Severity};
 use callsheet_core::view::{call_words, limit_words};
 
-use super::{duration, one_line, outcome_words, thousands};
+use super::{duration, one_line, thousands};
 
 /// A fact in words, if it is worth a line.
 pub(super) fn event_line(event: &Event) -> Option<String> {
@@ -38,7 +38,7 @@ pub(super) fn event_line(event: &Event) -> Option<String> {
         Event::LimitNear { task, limit, used, max } => {
             Some(format!("note: {}", limit_words(task.as_ref(), limit, *used, *max)))
         }
-        Event::RunWaiting { outcome } | Event::RunConcluded { outcome, .. } => Some(outcome_words(*outcome).to_owned()),
+        // How a run ends or why it waits stands in the last words.
         _ => None,
     }
 }

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::sync::Mutex;
 
-use callsheet_core::record::Event;
 use callsheet_core::run::{Run, State};
 use callsheet_runtime::ports::{Observer, Signal};
 
@@ -39,10 +38,9 @@ impl PlainLines {
 impl Observer for PlainLines {
     fn see(&self, signal: &Signal<'_>) {
         let lines = match signal {
-            // A plan that is made ends its run on purpose.
+            // The tasks of a plan stand in its sheet; none of them begins.
             Signal::Fact { fact, run } if run.settings().plan_only && run.has_list() => {
-                let ends = matches!(fact.event, Event::CancelRequested | Event::RunConcluded { .. });
-                event_line(&fact.event).filter(|_| !ends).into_iter().collect()
+                event_line(&fact.event).into_iter().collect()
             }
             Signal::Fact { fact, run } => {
                 let mut lines: Vec<String> = event_line(&fact.event).into_iter().collect();

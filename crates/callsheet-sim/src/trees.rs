@@ -158,7 +158,9 @@ impl Trees {
         let taken = task.iter().flat_map(|task| &task.runs).flat_map(|run| &run.calls);
         let taken = taken.map(|call| call.call.id.clone()).collect();
         match read_turn(&text, &calls, &taken, false) {
-            Said::Calls(calls, said) => Event::CallsAsked { key, calls, said: Some(said), repairs, issues },
+            Said::Calls(calls, said) => {
+                Event::CallsAsked { key, calls, said: Some(said), again: false, repairs, issues }
+            }
             Said::Final => {
                 let document = Some(self.keep(text.into_bytes()));
                 Event::RunFinished { key, result: ResultParts { document, ..ResultParts::default() }, repairs, issues }

@@ -417,7 +417,7 @@ impl World {
         let task = key.task.as_ref().and_then(|slug| run.task(slug));
         let talks = key.phase == Phase::Execute && task.is_some_and(|task| task.is_loop());
         if talks && (!asked.without_tools || self.misbehaves(5)) && !self.tame && self.random.chance(70) {
-            return Event::CallsAsked { key, calls: self.calls(), said: None, repairs, issues };
+            return Event::CallsAsked { key, calls: self.calls(), said: None, again: true, repairs, issues };
         }
         let writes = key.phase == Phase::Execute && self.random.chance(40);
         let result = ResultParts {

@@ -290,7 +290,8 @@ impl Evaluator<'_> {
             }
         });
         let title = one_line(&task.description, TITLE);
-        let reserve = task.tokens().saturating_add(u64::from(REPLY_TOKENS));
+        let reply = if writer.is_some() { 2 * REPLY_TOKENS } else { REPLY_TOKENS };
+        let reserve = task.tokens().saturating_add(u64::from(reply));
         let policy = self.handler_policy(op, node, writer.clone());
         Ok(Plan::Handler(Box::new(HandlerPlan { title, task: self.keep(&task), policy, writer, reserve })))
     }
@@ -395,8 +396,8 @@ fn models_of(model: &str, providers: &[String]) -> Vec<String> {
 /// Tools that no model is offered.
 const PROCESSES: [&str; 2] = [SCRIPT, SCRIPT_READ];
 
-/// Tokens that a reply is taken to have for what a call reserves.
-const REPLY_TOKENS: u32 = 4_096;
+/// Tokens that a reply is taken to have for what a call reserves: the most that one is allowed, twice as much for writers.
+const REPLY_TOKENS: u32 = 8_192;
 
 /// Why a task is not opened.
 enum Stop {

@@ -78,6 +78,10 @@ impl Evaluator<'_> {
             result.content = content.to_owned();
         }
         result.notes.take(reading.notes);
+        for name in &reading.conflicts {
+            let words = format!("`{name}` stands in two spellings with different values; that with underscores counts");
+            result.notes.warn("two_spellings", words);
+        }
         for warning in result.notes.xml.iter().flat_map(|xml| xml.warnings.clone()).collect::<Vec<_>>() {
             result.notes.warn("xml", warning.message);
         }

@@ -8,9 +8,9 @@ use crate::prompt::Note;
 use crate::record::Step;
 use crate::run::{Place, TaskOp};
 use crate::template::{
-    Bound, Command, Details, Effects, ErrorKind, FilePaths, Filled, Kind, Known, Layer, Library, Node, OutputType,
-    Reason, Resource, ReturnStatus, SchemaChoice, Severity, TaskError, TaskResult, Template, TemplateFile, Trust,
-    found_xml, missing_before_run, print_templates, read_text,
+    Bound, Command, Details, Effects, ErrorKind, FilePaths, FileSource, Filled, Kind, Known, Layer, Library, Node,
+    OutputType, Reason, Resource, ReturnStatus, SchemaChoice, Severity, TaskError, TaskResult, Template, TemplateFile,
+    Trust, found_xml, missing_before_run, print_templates, read_text,
 };
 
 use super::context::cut;
@@ -235,6 +235,7 @@ impl Evaluator<'_> {
             template.body.refs = self.node(op).and_then(|node| node.refs.as_ref()).map(|refs| filled(refs, &told));
         }
         self.check_narrow(&template.body, &tools, writes, true, &mut refused);
+        refused.extend(wider_reading(&template.body, &tools, &told));
         for called in self.reached(&template) {
             self.check_narrow(&called.body, &tools, writes, false, &mut refused);
         }
@@ -290,6 +291,26 @@ impl Evaluator<'_> {
             }
         }
     }
+}
+
+/// What a split would have the host read that the failed task could not: files, unless it may read them or has them
+/// itself, what a command or a lookup finds, and sources of a skill.
+fn wider_reading(body: &Node, tools: &[String], told: &HandlerTask) -> Vec<String> {
+    if tools.iter().any(|tool| tool == "read_file") {
+        return Vec::new();
+    }
+    let own: Vec<Filled> = told.files.paths.iter().map(|path| Filled::literal(path)).collect();
+    let mut wider = Vec::new();
+    for node in body.walk() {
+        if let Some(refs) = &node.refs
+            && (refs.source != FileSource::Literal || refs.paths.iter().any(|path| !own.contains(path)))
+            && *refs != filled(refs, told)
+        {
+            wider.push("file_paths".to_owned());
+        }
+        wider.extend(node.template.clone().filter(|name| name.starts_with("skill:")));
+    }
+    wider.into_iter().map(|tool| Note::ReparseTool.fill(&[("tool", &tool)])).collect()
 }
 
 /// Where no tools and no system text are named, those of the failed task are meant.

@@ -167,6 +167,10 @@ pub enum Event {
         /// Hash of what a handler said and asked for, without ids, for the check of progress.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<BlobId>,
+        /// An equal earlier call that had no effect, one that was interrupted or refused, answers none of these. Logs of
+        /// older builds do not say so, and there it does.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        again: bool,
         /// Repairs made.
         repairs: Vec<Repair>,
         /// Warnings.

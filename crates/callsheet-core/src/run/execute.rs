@@ -151,10 +151,8 @@ impl Run {
         let of_runs = task.runs.iter().filter_map(|run| run.result.as_ref()).any(|result| result.more_work);
         self.more_work |= of_runs || result.more_work;
         let mut result = result.clone();
-        for detail in task.details() {
-            if !result.details.contains(&detail) {
-                result.details.push(detail);
-            }
+        if task.merge.is_some() {
+            result.details = task.details();
         }
         // Whoever reads the result hears what of it a person refused (spec 11.4).
         let told: Vec<&str> = task.refused().map(|part| part.told.as_str()).collect();

@@ -39,8 +39,8 @@ impl Run {
                 self.task_refined(key, refinement, repairs, issues)
             }
             Event::RunFinished { key, result, repairs, issues } => self.run_finished(key, result, repairs, issues),
-            Event::CallsAsked { key, calls, said, repairs, issues } => {
-                self.calls_asked(key, calls, said.as_ref(), repairs, issues)
+            Event::CallsAsked { key, calls, said, again, repairs, issues } => {
+                self.calls_asked(key, calls, (said.as_ref(), *again), repairs, issues)
             }
             Event::ReferencesChecked { .. } => self.references_seen(event),
             Event::ToolFinished { task, run, call, record, ms } => self.tool_finished(task, run, call, record, *ms),

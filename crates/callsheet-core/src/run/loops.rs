@@ -11,7 +11,7 @@ impl Run {
         &mut self,
         key: &CallKey,
         calls: &[ToolCall],
-        said: Option<&BlobId>,
+        (said, again): (Option<&BlobId>, bool),
         repairs: &[Repair],
         issues: &[Issue],
     ) -> Result<(), Reject> {
@@ -29,8 +29,11 @@ impl Run {
         }
         let withdrawn = limits::withdraws_tools(self, task, run);
         let handler = task.is_handler();
-        let answered =
-            if handler { calls.iter().cloned().map(ToolRun::new).collect() } else { self.answer_repeats(run, calls) };
+        let answered = if handler {
+            calls.iter().cloned().map(ToolRun::new).collect()
+        } else {
+            self.answer_repeats(run, calls, again)
+        };
         self.accept(key, repairs, issues)?;
         self.enter_running(slug)?;
         if let Some(limit) = withdrawn {
@@ -77,7 +80,7 @@ impl Run {
     }
 
     /// Calls of a turn, those equal to an earlier one with no call since that does more than read answered from it.
-    fn answer_repeats(&self, run: &ExecRun, calls: &[ToolCall]) -> Vec<ToolRun> {
+    fn answer_repeats(&self, run: &ExecRun, calls: &[ToolCall], again: bool) -> Vec<ToolRun> {
         let mut answered: Vec<ToolRun> = Vec::new();
         for call in calls {
             let mut tool = ToolRun::new(call.clone());
@@ -88,8 +91,7 @@ impl Run {
                     _ => &former.call.id,
                 };
                 if former.call.name == call.name && former.call.arguments == call.arguments {
-                    // It gave no output; who asks for it again has been told to look first (spec 2.18).
-                    if former.state == ToolState::Done(ToolOutput::Interrupted) {
+                    if again && former.had_no_effect() {
                         break;
                     }
                     tool.state = ToolState::Done(ToolOutput::Repeated { of: of.clone() });

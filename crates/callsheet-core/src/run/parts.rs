@@ -104,6 +104,7 @@ fn rename_links<'a>(text: &str, renamed: impl Fn(&Slug, &str) -> Option<&'a str>
         let Some(length) = rest.get(inside..).and_then(|after| after.find(')')) else { break };
         let written = rest.get(inside..inside + length).unwrap_or_default();
         let before = rest.get(..start).unwrap_or_default();
+        let (written, title) = written.split_at(written.find(' ').unwrap_or(written.len()));
         match parse_target(written) {
             Ok(Target::TaskDetail { slug, file }) if renamed(&slug, &file).is_some() => {
                 let name = renamed(&slug, &file).unwrap_or_default();
@@ -112,7 +113,7 @@ fn rename_links<'a>(text: &str, renamed: impl Fn(&Slug, &str) -> Option<&'a str>
                     None => out.push_str(before),
                 }
                 let target = Target::TaskDetail { slug, file: name.to_owned() };
-                out.push_str(&format!("]({}", link_target(&target)));
+                out.push_str(&format!("]({}{title}", link_target(&target)));
             }
             _ => out.push_str(rest.get(..inside + length).unwrap_or_default()),
         }

@@ -343,6 +343,11 @@ impl ToolRun {
         Self { call, state: ToolState::Queued, ms: 0, short: false }
     }
 
+    /// It ended without any effect that is known of, and without an output of its own.
+    pub fn had_no_effect(&self) -> bool {
+        matches!(self.output(), Some(ToolOutput::Interrupted | ToolOutput::Rejected(_)))
+    }
+
     /// The output, once there is one.
     pub fn output(&self) -> Option<&ToolOutput> {
         match &self.state {

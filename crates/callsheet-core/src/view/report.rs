@@ -1,6 +1,7 @@
 //! The report of a run (spec 2.15): goals, summaries of done tasks, problems, cost. Made by code, without a call.
 
 use crate::record::Outcome;
+use crate::reply::{Issue, Severity};
 use crate::run::{Problem, ProblemKind, Run, State, TaskRun};
 use crate::sheet::fence;
 use crate::template::TaskResult;
@@ -57,7 +58,7 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
 pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
     let name = &problem.task.task.name;
     match problem.kind {
-        ProblemKind::Failed { reason, issues, .. } => match issues.first() {
+        ProblemKind::Failed { reason, issues, .. } => match first_error(issues) {
             Some(issue) => format!("{name} failed: {reason}. {issue}"),
             None => format!("{name} failed: {reason}"),
         },
@@ -71,6 +72,11 @@ pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
             format!("{name} could not run, because of {cause}{why}")
         }
     }
+}
+
+/// The first error, else the first thing said.
+fn first_error(issues: &[Issue]) -> Option<&Issue> {
+    issues.iter().find(|issue| issue.severity == Severity::Error).or(issues.first())
 }
 
 /// What a template gave, and why it failed.

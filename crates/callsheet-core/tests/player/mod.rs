@@ -535,8 +535,8 @@ impl Player {
         let manual = self.told(key.task.as_ref().unwrap())["manual_xml"] == json!(true);
         match read_turn(&text, &native, &taken, manual) {
             Said::Calls(calls, said) => {
-                let said = Some(said);
-                self.happens(Event::CallsAsked { key, calls, said, repairs: Vec::new(), issues: Vec::new() });
+                let (said, repairs, issues) = (Some(said), Vec::new(), Vec::new());
+                self.happens(Event::CallsAsked { key, calls, said, again: false, repairs, issues });
             }
             Said::Final => {
                 let document = Some(self.keep(text.into_bytes()));

@@ -230,7 +230,14 @@ impl Player {
                 let run = key.task.as_ref().and_then(|task| self.run.task(task)?.run(key.run.as_ref()?));
                 let made = run.map_or(0, |run| run.calls.len());
                 let calls = tail.split_whitespace().enumerate().map(|(index, call)| tool_call(call, made + index));
-                Event::CallsAsked { key, calls: calls.collect(), said: None, repairs: vec![], issues: vec![] }
+                Event::CallsAsked {
+                    key,
+                    calls: calls.collect(),
+                    said: None,
+                    again: false,
+                    repairs: vec![],
+                    issues: vec![],
+                }
             }
             "replied" => self.accepted(key, tail, block),
             _ => panic!("no verb {verb}"),

@@ -313,7 +313,7 @@ pub(super) fn read(
         }
     }
     Ok(match read_turn(&reply.text, &calls, &taken, handler_task(world, run, task)?.manual_xml) {
-        Said::Calls(calls, said) => Event::CallsAsked { key, calls, said: Some(said), repairs, issues },
+        Said::Calls(calls, said) => Event::CallsAsked { key, calls, said: Some(said), again: false, repairs, issues },
         Said::Final => {
             let document = world.store.stage_blob(reply.text.clone().into_bytes());
             let result = ResultParts { document: Some(document), ..ResultParts::default() };

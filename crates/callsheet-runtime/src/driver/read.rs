@@ -14,7 +14,7 @@ use callsheet_core::reply::{
     self, Answer, Change, Execution, Issue, IssueCode, ListReply, Lookup, LoopTurn, Phase, ReadContext, Reading,
     Refinement, Repair, Severity,
 };
-use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput};
+use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput, ToolRun};
 use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, ExecRunId, Settings, Slug, tokens};
 use serde::Deserialize;
@@ -183,6 +183,7 @@ impl Input<'_> {
                     key: self.asked.key.clone(),
                     calls,
                     said: None,
+                    again: exec.calls.iter().any(ToolRun::had_no_effect),
                     repairs: reading.repairs,
                     issues: reading.issues,
                 })

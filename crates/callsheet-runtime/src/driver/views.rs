@@ -24,6 +24,16 @@ impl StaleViews {
     /// Notes what a fact changes.
     pub fn note(&mut self, event: &Event) {
         let task = match event {
+            // It may be done by what its runs came to before.
+            Event::ReferencesChecked { task, .. } => {
+                self.tasks.insert(task.clone());
+                return;
+            }
+            // It may have failed beside parts that finished.
+            Event::ReplyRefused { key, .. } | Event::CallFailed { key, .. } => {
+                self.tasks.extend(key.task.clone());
+                return;
+            }
             Event::ListAdopted { .. }
             | Event::TaskRefined { .. }
             | Event::TaskRetried { .. }

@@ -2,6 +2,8 @@
 
 mod environment;
 pub(crate) mod process;
+
+pub use process::kill_all;
 pub(crate) mod sandbox;
 mod stream;
 

@@ -1,8 +1,9 @@
 //! One process and all it starts: a group of its own, ended as a whole.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::process::Stdio;
-use std::sync::mpsc;
+use std::sync::{Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
 use callsheet_runtime::ports::ToolFault;
@@ -180,7 +181,9 @@ struct Group {
 
 impl Group {
     fn of(child: &Child, keep: mpsc::Sender<()>) -> Self {
-        Self { id: child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw), _keep: keep }
+        let id = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+        known().extend(id.map(Pid::as_raw_pid));
+        Self { id, _keep: keep }
     }
 
     fn signal(&self, signal: Signal) {
@@ -194,5 +197,21 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         self.signal(Signal::KILL);
+        if let Some(group) = self.id {
+            known().remove(&group.as_raw_pid());
+        }
+    }
+}
+
+/// Groups that are waited for.
+fn known() -> MutexGuard<'static, BTreeSet<i32>> {
+    static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Kills every command that is waited for, with what it started, for a process that ends at once.
+pub fn kill_all() {
+    for group in known().iter().filter_map(|group| Pid::from_raw(*group)) {
+        let _gone = kill_process_group(group, Signal::KILL);
     }
 }

@@ -154,7 +154,7 @@ pub(super) fn is_announced(summary: &str, document: &Document<'_>, context: &Rea
         return false;
     }
     let is_ahead = |said: &str| {
-        (speaks_ahead(said) || is_about_sources(said)) && !asked.is_told_more_by(said)
+        (speaks_ahead(said) && !tells_behind(said) || is_about_sources(said)) && !asked.is_told_more_by(said)
             || steps && (is_step(said) && !asked.is_told_more_beyond_files_by(said) || is_about_work(said))
     };
     (steps || is_ahead(first))
@@ -214,6 +214,11 @@ fn speaks_ahead(said: &str) -> bool {
     let does =
         |rest: String| rest.split(' ').find(|word| !BEFORE.contains(word)).is_some_and(|word| DOING.contains(&word));
     TASK.iter().any(|words| rest(words).is_some()) || WORKER.iter().filter_map(rest).any(does)
+}
+
+/// Whether a sentence goes on behind a colon once it has said what is to be done.
+fn tells_behind(said: &str) -> bool {
+    said.rsplit_once(": ").is_some_and(|(before, behind)| !behind.trim().is_empty() && speaks_ahead(before))
 }
 
 /// Sections other than the summary, without those that name sources or say that work is left.

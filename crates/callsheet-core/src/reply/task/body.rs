@@ -12,6 +12,7 @@ use crate::sheet::heading_key;
 use super::announced::is_announced;
 use super::formats::{self, Blocks, DETAIL_LABELS, MORE_WORK};
 use super::links;
+use super::planned::is_planned;
 use super::restated::is_restated;
 use super::write::words_of_files;
 
@@ -161,7 +162,7 @@ fn summary(document: &Document, context: &ReadContext, notes: &mut Notes) -> Str
             }
             if text.is_empty() || is_copied_form(&text) {
                 notes.push(notes.issue(IssueCode::SummaryMissing, "empty", one.heading_span(), &[]));
-            } else if is_announced(&text, document, context) || is_restated(&text, document, context) {
+            } else if says_no_result(&text, document, context, notes) {
                 notes.push(notes.issue(IssueCode::SummaryMissing, "announced", one.heading_span(), &[]));
             }
             text
@@ -176,6 +177,13 @@ fn summary(document: &Document, context: &ReadContext, notes: &mut Notes) -> Str
     };
     notes.set_section(None);
     text
+}
+
+/// Whether a summary speaks of the task and of the work, and not of what came of it.
+fn says_no_result(text: &str, document: &Document, context: &ReadContext, notes: &mut Notes) -> bool {
+    is_announced(text, document, context)
+        || is_restated(text, document, context)
+        || is_planned(text, document, context, notes)
 }
 
 /// The last line, if it quotes the heading with which a result begins: those are the last words of the prompt, and what
@@ -214,8 +222,7 @@ fn bare_summary(document: &Document, context: &ReadContext, notes: &mut Notes) -
     let text = document.text(all.clone());
     let span = document.span(all);
     let long = text.chars().count() > BARE;
-    let says_nothing =
-        is_copied_form(&text) || is_announced(&text, document, context) || is_restated(&text, document, context);
+    let says_nothing = is_copied_form(&text) || says_no_result(&text, document, context, notes);
     if headed || long || !is_answer(&text, context) || says_nothing {
         let variant = if long && !headed { "long" } else { "" };
         notes.push(notes.issue(IssueCode::SummaryMissing, variant, document.span(0..document.len()), &[]));

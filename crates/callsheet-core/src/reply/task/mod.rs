@@ -11,6 +11,7 @@ mod body;
 mod execution;
 mod formats;
 mod links;
+mod planned;
 mod refinement;
 mod restated;
 mod tail;

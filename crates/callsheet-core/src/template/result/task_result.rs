@@ -141,6 +141,14 @@ const OWNED: &[&str] = &[
     "model",
     "skipped",
     "step_results",
+    "reparsed",
+    "errors",
+    "failed_indexes",
+    "iteration_history",
+    "iterations_completed",
+    "termination_reason",
+    "final_evaluation",
+    "recovery_attempts",
 ];
 
 impl Notes {

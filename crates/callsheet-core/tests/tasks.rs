@@ -90,13 +90,21 @@ fn tools() -> Vec<ToolSpec> {
             ToolEffect::Read,
             object(json!({"path": {"type": "string"}, "line": {"type": ["integer", "null"]}}), &["path"]),
         ),
-        tool("list_files", ToolEffect::Read, object(json!({"path": {"type": "string"}}), &[])),
+        tool(
+            "list_files",
+            ToolEffect::Read,
+            object(json!({"path": {"type": "string"}, "depth": {"type": "integer", "minimum": 1, "maximum": 20}}), &[]),
+        ),
         tool(
             "write_file",
             ToolEffect::Write,
             object(json!({"path": {"type": "string"}, "content": {"type": "string"}}), &["path", "content"]),
         ),
-        tool("run_command", ToolEffect::Execute, object(json!({"command": {"type": "string"}}), &["command"])),
+        tool(
+            "run_command",
+            ToolEffect::Execute,
+            object(json!({"command": {"type": "string"}, "seconds": {"type": "integer", "minimum": 1}}), &["command"]),
+        ),
     ]
 }
 

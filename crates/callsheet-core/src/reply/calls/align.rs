@@ -21,12 +21,14 @@ pub(super) struct Aligner<'a> {
     root: &'a Value,
     /// What was changed, in order.
     pub changes: Vec<Change>,
+    /// Whole numbers beyond the bounds of the schema are read as these: only where nothing is changed by the call.
+    clamps: bool,
     depth: usize,
 }
 
 impl<'a> Aligner<'a> {
-    pub(super) fn new(root: &'a Value) -> Self {
-        Self { root, changes: Vec::new(), depth: 0 }
+    pub(super) fn new(root: &'a Value, clamps: bool) -> Self {
+        Self { root, changes: Vec::new(), clamps, depth: 0 }
     }
 
     /// The value with what could be read as the schema asks.
@@ -62,8 +64,22 @@ impl<'a> Aligner<'a> {
                 }
                 _ => Value::Array(items),
             },
+            Value::Number(number) if self.clamps => Value::Number(self.clamped(number, schema)),
             other => other,
         }
+    }
+
+    /// A whole number within the bounds of its schema. One below nothing often stands for all of something.
+    fn clamped(&mut self, number: Number, schema: &'a Value) -> Number {
+        let Some(written) = number.as_u64().filter(|_| schema.get("multipleOf").is_none()) else { return number };
+        let bound = |key: &str| schema.get(key).and_then(Value::as_u64);
+        let (least, most) = (bound("minimum").unwrap_or(0), bound("maximum").unwrap_or(u64::MAX));
+        let read = written.max(least).min(most);
+        if read == written || least > most {
+            return number;
+        }
+        self.changes.push(Change { before: written.to_string(), after: read.to_string() });
+        read.into()
     }
 
     fn members(&mut self, map: Map<String, Value>, schema: &'a Value) -> Map<String, Value> {

@@ -5,6 +5,7 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 use crate::reply::words::clause;
+use crate::spec::{ToolEffect, ToolSpec};
 
 use super::align::Aligner;
 
@@ -15,6 +16,8 @@ const PROBLEMS: usize = 5;
 pub(super) struct Schema {
     validator: Option<Validator>,
     parameters: Value,
+    /// The tool only reads.
+    reads: bool,
 }
 
 /// What became of arguments.
@@ -37,8 +40,10 @@ pub(super) enum Fitted {
 }
 
 impl Schema {
-    pub(super) fn of(parameters: &Value) -> Self {
-        Self { validator: jsonschema::validator_for(parameters).ok(), parameters: parameters.clone() }
+    pub(super) fn of(tool: &ToolSpec) -> Self {
+        let parameters = &tool.parameters;
+        let reads = tool.effect == ToolEffect::Read;
+        Self { validator: jsonschema::validator_for(parameters).ok(), parameters: parameters.clone(), reads }
     }
 
     /// What is wrong is put in words only if somebody reads them.
@@ -47,7 +52,7 @@ impl Schema {
         if validator.is_valid(&arguments) {
             return Fitted::Valid(arguments);
         }
-        let mut aligner = Aligner::new(&self.parameters);
+        let mut aligner = Aligner::new(&self.parameters, self.reads);
         let aligned = aligner.align(arguments.clone(), &self.parameters);
         let changes = aligner.changes;
         if changes.is_empty() || !validator.is_valid(&aligned) {

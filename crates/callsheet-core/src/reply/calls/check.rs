@@ -246,7 +246,7 @@ impl<'a> Checker<'a> {
         let (arguments, mends) =
             object(call.arguments.take()).map_err(|(code, why)| Refusal::Object(code, tool.name.clone(), why))?;
         if !self.schemas.contains_key(&tool.name) {
-            self.schemas.insert(tool.name.clone(), Schema::of(&tool.parameters));
+            self.schemas.insert(tool.name.clone(), Schema::of(tool));
         }
         let Some(schema) = self.schemas.get(&tool.name) else { return Err(Refusal::Tool(IssueCode::ToolUnknown)) };
         let (arguments, coerced) = match schema.fit(arguments, !notes.is_counted(IssueCode::ToolArguments)) {

@@ -210,7 +210,9 @@ fn opens(said: &str, asked: &Asked) -> bool {
         Some((at, (verb, true))) if begins(at) => words.get(at) == Some(&"i") || OF_DATA.contains(&verb),
         _ => false,
     };
-    plans || is_about_result(&plain)
+    // `This requires a seal` may be the answer.
+    let of_task = plain.starts_with("the task ") || plain.starts_with("the expected ");
+    plans || of_task && is_about_result(&plain) && asked.has_most_of(words.iter().skip(2).copied())
 }
 
 /// Where somebody is named who works.
@@ -344,7 +346,7 @@ fn brings_copies(section: &Section, document: &Document<'_>, context: &ReadConte
         let number = document.span(at..at + 1).first;
         while fences.next_if(|fence| fence.span.first < number).is_some() {}
         if let Some(fence) = fences.next_if(|fence| fence.span.first == number) {
-            return is_copy(&name, &fence.content, context, notes);
+            return !name.is_empty() && is_copy(&name, &fence.content, context, notes);
         }
         let line = document.line(at);
         if folded(line).starts_with("filename ") {

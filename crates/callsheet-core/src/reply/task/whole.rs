@@ -6,6 +6,7 @@ use crate::reply::change::{self, ChangeBlock, ChangeKey};
 use crate::reply::near::folded;
 use crate::reply::{Answer, Lookup, Notes, ReadContext, RepairCode};
 
+use super::kept::{alters_like, keeps_items};
 use super::write::{path_lookup, words_of_files};
 
 /// Keys of a whole file that there is.
@@ -31,7 +32,6 @@ pub(super) fn imply(block: &mut ChangeBlock, context: &ReadContext, notes: &mut 
     if !block.fences.iter().all(|fence| fence.closed && !fence.content.trim().is_empty()) {
         return;
     }
-    drop_titles(block, notes);
     let implied: &[&str] = match (notes.answer(context, path_lookup(&path)), block.fences.as_slice()) {
         (Some(Answer::Missing(other)), [_]) if !says_whole && other.near.is_empty() && is_asked_for(name, context) => {
             &["complete_file"]
@@ -39,7 +39,7 @@ pub(super) fn imply(block: &mut ChangeBlock, context: &ReadContext, notes: &mut 
         (Some(Answer::File(facts)), [fence])
             if keeps_all(&facts.path, &fence.content, context, notes)
                 || alters_few(&facts.path, &fence.content, context, notes)
-                || grows(&facts.path, &fence.content, context, notes) =>
+                || mends(&facts.path, &fence.content, context, notes) =>
         {
             OVERWRITE
         }
@@ -59,20 +59,6 @@ pub(super) fn imply(block: &mut ChangeBlock, context: &ReadContext, notes: &mut 
     block.keys.retain(|key| change::is_path_key(&key.label));
     let keys = implied.iter().map(|name| ChangeKey { label: (*name).into(), value: "true".into(), span });
     block.keys.extend(keys);
-}
-
-/// Takes the words of the form away that stand above both texts of a change: `old text:` and `new text:`.
-fn drop_titles(block: &mut ChangeBlock, notes: &mut Notes) {
-    let titled = |text: &str, title: &str| text.lines().next().is_some_and(|line| folded(line) == title);
-    let [old, new] = block.fences.as_mut_slice() else { return };
-    if !titled(&old.content, "old text") || !titled(&new.content, "new text") {
-        return;
-    }
-    for fence in [old, new] {
-        let line = fence.content.lines().next().unwrap_or_default().to_owned();
-        notes.repair(RepairCode::ProseTrimmed, block.span, &line, "");
-        fence.content = fence.content.split_once('\n').map(|(_, rest)| rest.to_owned()).unwrap_or_default();
-    }
 }
 
 /// The text of a file that was shown in full.
@@ -107,73 +93,10 @@ fn alters_few(path: &str, written: &str, context: &ReadContext, notes: &mut Note
     old.len() == new.len() && (1..=MOST).contains(&changed) && changed * MOST <= same.len() && lonely && ends
 }
 
-/// Whether a text has the lines of a file that was shown in full, in order, but for three at most, each of which stands in its
-/// place with something added or changed in it: nothing of it is lost, whatever else is new. Blank lines do not count.
-fn grows(path: &str, written: &str, context: &ReadContext, notes: &mut Notes) -> bool {
-    const MOST: usize = 3;
-    const LEAST: usize = 3;
+/// Whether a text is a file that was shown in full with a few of its lines made other ones like them, or with more items.
+fn mends(path: &str, written: &str, context: &ReadContext, notes: &mut Notes) -> bool {
     let Some(old) = shown(path, context, notes).filter(|_| !has_shown_heading(path, written)) else { return false };
-    let lines = |text: &'_ str| -> Vec<String> {
-        text.lines().map(str::trim_end).filter(|line| !line.is_empty()).map(str::to_owned).collect()
-    };
-    let (old, new) = (lines(old), lines(written));
-    if old.first() != new.first() || new.iter().any(|line| is_left_out(line) && !old.contains(line)) {
-        return false;
-    }
-    let (mut rest, mut kept, mut altered) = (new.as_slice(), 0, 0);
-    let mut open: Vec<&str> = Vec::new();
-    for line in &old {
-        match rest.iter().position(|other| other == line) {
-            Some(at) => {
-                let (between, after) = rest.split_at(at);
-                if !have_likes(&open, between) {
-                    return false;
-                }
-                open.clear();
-                rest = after.get(1..).unwrap_or_default();
-                kept += 1;
-            }
-            None => {
-                open.push(line);
-                altered += 1;
-                if altered > MOST {
-                    return false;
-                }
-            }
-        }
-    }
-    altered > 0 && kept >= LEAST && kept * 10 >= old.len() * 6 && have_likes(&open, rest)
-}
-
-/// Whether a line stands for others that were left out.
-fn is_left_out(line: &str) -> bool {
-    line.contains("...") || line.contains('…')
-}
-
-/// Whether each of the altered lines has one like it among the new ones, in order.
-fn have_likes(altered: &[&str], new: &[String]) -> bool {
-    let mut new = new.iter();
-    altered.iter().all(|line| new.any(|other| is_like(line, other)))
-}
-
-/// Whether a line is another one with something added, or has most of its words.
-fn is_like(old: &str, new: &str) -> bool {
-    const WORDS: usize = 3;
-    let words = |text: &str| -> Vec<String> {
-        let words = text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty());
-        words.map(str::to_lowercase).collect()
-    };
-    let (own, mut others) = (words(old), words(new));
-    let has_word = !own.is_empty();
-    let kept = own.iter().filter(|word| match others.iter().position(|other| other == *word) {
-        Some(at) => {
-            others.swap_remove(at);
-            true
-        }
-        None => false,
-    });
-    let kept = kept.count();
-    has_word && new.contains(old.trim()) || own.len() >= WORDS && kept * 10 >= own.len() * 6
+    alters_like(old, written) || path.ends_with(".json") && keeps_items(old, written)
 }
 
 /// Whether a text holds every line of a file that was shown in full, in order, and more: nothing of it is lost. The file itself

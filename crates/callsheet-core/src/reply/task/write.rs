@@ -10,6 +10,7 @@ use crate::reply::references::is_near;
 use crate::reply::words::clause;
 
 use super::body::is_change;
+use super::captions;
 use super::formats::{CHANGE_LABELS, NO_CHANGES};
 use super::tail::Tail;
 use super::whole;
@@ -28,6 +29,7 @@ pub(super) fn changes(
         notes.set_section(Some("Change details"));
         let last = index + 1 == sections.len();
         let mut block = block(document, section, index + 1, tail.filter(|_| last), notes);
+        captions::remove(&mut block, context, notes);
         whole::imply(&mut block, context, notes);
         changes.extend(change::read_change(&block, notes));
     }

@@ -1,8 +1,8 @@
 //! The templates of a project: read, checked, and put together with all that they call.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use callsheet_core::record::Tree;
+use callsheet_core::record::{Served, Tree};
 use callsheet_core::run::SPAWN_SUBTASK;
 use callsheet_core::skill::{Catalog, SkillContext};
 use callsheet_core::spec::{BlobId, Skill, ToolEffect};
@@ -21,18 +21,7 @@ pub fn known(setup: &Setup) -> Known<'static> {
     let specs = tool_specs();
     let skills = load_skills(&skill_dirs(setup), SkillContext { tools: &specs, read_only_sandbox: false });
     let tools = specs.iter().map(|spec| spec.name.clone()).chain(setup.config.subtask_tools());
-    let models: BTreeSet<String> = vendors()
-        .iter()
-        .filter_map(|vendor| Some(format!("{}/{}", vendor.name, vendor.default_model.as_deref()?)))
-        .chain(setup.config.text("model").map(str::to_owned))
-        .collect();
-    // Which models a provider serves is only known by asking it, so each may serve more than is listed.
-    let providers: BTreeMap<String, bool> = vendors()
-        .iter()
-        .map(|vendor| vendor.name.clone())
-        .chain(setup.config.providers())
-        .map(|name| (name, true))
-        .collect();
+    let Served { models, providers } = served(setup);
     Known {
         models: Some(models),
         providers: Some(providers),
@@ -40,6 +29,23 @@ pub fn known(setup: &Setup) -> Known<'static> {
         skills: Some(skills.catalog.skills().map(|skill| skill.name.clone()).collect()),
         ..Known::default()
     }
+}
+
+/// Models and providers that are configured.
+fn served(setup: &Setup) -> Served {
+    let models = vendors()
+        .iter()
+        .filter_map(|vendor| Some(format!("{}/{}", vendor.name, vendor.default_model.as_deref()?)))
+        .chain(setup.config.text("model").map(str::to_owned))
+        .collect();
+    // Which models a provider serves is only known by asking it, so each may serve more than is listed.
+    let providers = vendors()
+        .iter()
+        .map(|vendor| vendor.name.clone())
+        .chain(setup.config.providers())
+        .map(|name| (name, true))
+        .collect();
+    Served { models, providers }
 }
 
 pub fn load(setup: &Setup) -> Result<LoadedTemplates, Failure> {
@@ -60,7 +66,7 @@ pub fn called_skills(setup: &Setup) -> Catalog {
 pub fn empty_tree(setup: &Setup) -> Result<Tree, Failure> {
     let (year, month, day, _) = civil(SystemClock.now_ms());
     let date = format!("{year:04}-{month:02}-{day:02}");
-    Ok(Tree { date, subtask_tools: subtask_tools(setup)?, ..Tree::default() })
+    Ok(Tree { date, subtask_tools: subtask_tools(setup)?, served: Some(served(setup)), ..Tree::default() })
 }
 
 /// The template by which a model chooses among files that were looked up (spec "Templates" 13), if one is configured.

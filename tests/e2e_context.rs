@@ -3,6 +3,11 @@
 
 mod support;
 
+use callsheet_core::record::{Event, Step};
+use callsheet_core::spec::RunId;
+use callsheet_core::template::TaskResult;
+use callsheet_runtime::ports::Store;
+use callsheet_store::SqliteStore;
 use serde_json::Value;
 use support::garden::{Ended, Garden, json_lines};
 
@@ -132,6 +137,61 @@ fn c14_files_come_from_where_the_template_and_the_request_say() {
         assert_eq!(seen.notes["context_source"], "explicit_request", "{name}: {}", seen.ended.err);
         assert!(seen.shows("water.md") && !seen.shows("notes/wax.md") && !seen.shows("notes/honey.md"), "{name}");
     }
+}
+
+const LOOPS: &str = r#"<templates version="1">
+<task type="director_evaluator_loop" name="bare"><description>Write</description><max_iterations>2</max_iterations><director>
+<description>Make it</description><allowed_tools/></director><evaluator><description>Judge {{iteration}}</description>
+<allowed_tools/></evaluator></task>
+<task type="director_evaluator_loop" name="own"><description>Write</description><max_iterations>2</max_iterations><director>
+<description>Make it</description><file_paths><path>notes/wax.md</path></file_paths><allowed_tools/></director>
+<evaluator><description>Judge {{iteration}}</description><allowed_tools/></evaluator></task></templates>"#;
+
+const ADDS: &str = r#"
+[[rule]]
+phase = "execute"
+prompt = "Judge 1"
+text = '{"verdict": "revise", "feedback": "more", "add_files": ["notes/honey.md", "notes/gone.md"]}'
+
+[[rule]]
+phase = "execute"
+prompt = "Judge 2"
+text = '{"verdict": "accept"}'
+
+[[rule]]
+phase = "execute"
+text = "Made."
+"#;
+
+/// Files that an evaluation adds are none of the template's, unless it names some itself.
+/// covers: C14, C28
+#[test]
+fn c14_context_source_tells_files_that_an_evaluation_added() {
+    let garden = Garden::scripted(ADDS);
+    garden.write(".callsheet/templates/loops.xml", LOOPS);
+    garden.write("notes/honey.md", "# Honey\n\nThe beehive gives honey.\n");
+    garden.write("notes/wax.md", "# Wax\n\nCandles.\n");
+    for (name, first, second, count) in
+        [("bare", "none", "explicit_request", 1), ("own", "template_literal", "template_literal", 2)]
+    {
+        let ended = garden.expect(0, &["--json", "template", "run", name]);
+        let id = RunId::new(json_lines(&ended.out).pop().unwrap()["run"].as_str().unwrap());
+        let notes = |number: u32| result_of(&garden, &id, &format!("{name}-director-{number}")).notes;
+        assert_eq!(notes(1).context_source, first, "{name}");
+        let notes = notes(2);
+        assert_eq!((notes.context_source.as_str(), notes.context_files_count), (second, count), "{name}");
+        assert!(notes.warnings.iter().any(|one| one.message.contains("notes/gone.md")), "{name}");
+    }
+}
+
+/// What a task of a run came back with.
+fn result_of(garden: &Garden, run: &RunId, task: &str) -> TaskResult {
+    let store = SqliteStore::open(&garden.project()).unwrap();
+    let closed = store.read(run, 1).unwrap().into_iter().find_map(|fact| match fact.event {
+        Event::Evaluated { task: of, step: Step::Closed(closed), .. } if of.as_str() == task => Some(closed.result),
+        _ => None,
+    });
+    serde_json::from_slice(&store.blob(&closed.expect("it came back")).unwrap()).unwrap()
 }
 
 /// covers: C44, templates 13
@@ -276,6 +336,29 @@ fn c16_the_bytes_of_a_prompt_are_fixed() {
     assert!(places.is_sorted(), "{places:?}: {once}");
     assert_eq!(prompts(), once, "the same inputs give the same bytes");
     check_bytes("handler_prompt.txt", &once);
+}
+
+/// An empty file is found and empty; what the window cuts is told with how much was shown.
+/// covers: C14
+#[test]
+fn empty_and_cut_files_are_told_of() {
+    let garden = garden(&[
+        ("empty", "<file_paths><path>empty.txt</path><path>bare</path></file_paths>"),
+        ("long", "<file_paths><path>long.txt</path></file_paths>"),
+    ]);
+    garden.write("empty.txt", "");
+    std::fs::create_dir(garden.path("bare")).unwrap();
+    garden.write("long.txt", "honey and wax\n".repeat(20_000));
+    let seen = run(&garden, &["empty"]);
+    assert_eq!(seen.notes["context_source"], "template_literal");
+    assert_eq!((&seen.notes["context_files_count"], seen.shows("empty.txt")), (&2.into(), false));
+    assert_eq!(seen.notes["data_sources"][0]["bytes"], 0);
+    let warnings = seen.warnings();
+    assert!(warnings.contains("empty.txt is empty") && warnings.contains("bare is empty"), "{warnings}");
+    let seen = run(&garden, &["long"]);
+    let shown = &seen.notes["data_sources"][0];
+    let told = format!("long.txt is longer than its share of the window: {} bytes of it were shown", shown["bytes"]);
+    assert!(shown["truncated"] == true && seen.warnings().contains(&told), "{}", seen.notes);
 }
 
 /// covers: C19

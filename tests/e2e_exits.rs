@@ -76,3 +76,43 @@ fn show_names_the_models_that_answered() {
     let models = format!("models: scripted:{} (plan), scripted:{} (execute)\n", began.display(), other.display());
     assert!(shown.contains(&models), "{shown}");
 }
+
+const ONE: &str = r#"<task name="one"><description>Tell of the water</description><instructions>At length.</instructions>
+<allowed_tools/><limits max_tokens="MOST"/></task>"#;
+
+fn of_tokens(most: u32) -> Garden {
+    let words = "water ".repeat(400);
+    let garden = Garden::scripted(&format!("[[rule]]\nphase = \"execute\"\ntext = '''\n{words}\n'''\n"));
+    garden.write(".callsheet/templates/one.xml", ONE.replace("MOST", &most.to_string()));
+    garden
+}
+
+/// covers: C35
+#[test]
+fn a_reply_is_cut_where_the_token_budget_ends() {
+    let garden = of_tokens(400);
+    let ended = garden.expect(6, &["template", "run", "one"]);
+    assert!(ended.err.contains("cut where a token budget ended"), "{}", ended.err);
+    let reply = garden.facts().into_iter().find(|fact| fact["event"] == "reply_received").unwrap();
+    assert_eq!(reply["stop"], "budget", "{reply}");
+    let used = reply["usage"]["input"].as_u64().unwrap() + reply["usage"]["output"].as_u64().unwrap();
+    assert!(used <= 400 && used > 300, "{used}");
+    of_tokens(4_000).expect(0, &["template", "run", "one"]);
+}
+
+/// covers: C35
+#[test]
+fn a_prompt_that_leaves_no_room_for_a_reply_is_not_sent() {
+    let garden = of_tokens(20);
+    let ended = garden.expect(6, &["template", "run", "one"]);
+    assert!(ended.err.contains("20 are left of its token budget"), "{}", ended.err);
+    assert_eq!(garden.count("reply_received"), 0);
+    let sheet = Garden::with("answer");
+    let ended = sheet.expect(6, &["run", "who waters?", "--max-tokens", "20"]);
+    assert!(ended.err.contains("20 tokens are left of max_tokens, too few for another call"), "{}", ended.err);
+    assert_eq!(sheet.count("reply_received"), 0);
+    let again = sheet.expect(6, &["resume"]);
+    assert!(again.err.contains("too few for another call"), "{}", again.err);
+    assert_eq!(sheet.count("call_failed"), 1, "it is not tried again with the same limit");
+    sheet.expect(0, &["resume", "--max-tokens", "100000"]);
+}

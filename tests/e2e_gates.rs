@@ -194,3 +194,95 @@ fn runs_that_begin_in_the_same_second_get_names_of_their_own() {
     let runs = garden.expect(0, &["runs", "--json"]).out;
     assert_eq!(runs.lines().count(), 4, "{runs}");
 }
+
+/// Three writers, which one gate asks about.
+fn three() -> Garden {
+    let task = |name: &str| {
+        format!(
+            "- **Name** {name}\n- **What is needed** Write {name}.\n- **Skill** write_document\n- **References** [Water](water.md)\n- **Expected output** A file.\n\n"
+        )
+    };
+    let plan: String = ["One", "Two", "Three"].into_iter().map(task).collect();
+    let writes = "## Result summary\n[made](made-$1.md)\n\n## Change details\n- **file_path** made-$1.md\n- **complete_file** true\n```markdown\nMade.\n```\n";
+    Garden::scripted(&format!(
+        "[[rule]]\nphase = \"plan\"\ntext = '''\n## Goals / summary\nWrite.\n\n## Tasks\n### Task section 1\n{plan}'''\n\
+         [[rule]]\nphase = \"iterate\"\ntext = '''\n## Tasks\n'''\n\
+         [[rule]]\nlabel = '^execute (\\w+)'\nexpand = true\ntext = '''\n{writes}'''\n"
+    ))
+}
+
+/// covers: 11.5, 11.7, 11.8
+#[test]
+fn what_was_said_of_named_tasks_stands_whatever_is_said_of_the_rest() {
+    let garden = three();
+    garden.expect(3, &["run", "write three", "--approval", "before-run", "--refine", "never"]);
+    let run = name_of(&garden);
+    garden.expect(0, &["deny", &run, "one", "--because", "the first is old"]);
+    garden.expect(0, &["deny", &run, "two", "--because", "the second is wrong"]);
+    garden.expect(0, &["approve"]);
+    garden.expect(5, &["resume"]);
+    assert!(garden.path("made-three.md").exists());
+    assert!(!garden.path("made-one.md").exists() && !garden.path("made-two.md").exists());
+    let report = garden.run_file("report.md");
+    assert!(report.contains("One was denied: the first is old"), "{report}");
+    assert!(report.contains("Two was denied: the second is wrong"), "{report}");
+}
+
+/// covers: 11.5, 11.8
+#[test]
+fn of_two_words_on_one_task_the_later_counts() {
+    let garden = three();
+    garden.expect(3, &["run", "write three", "--approval", "before-run", "--refine", "never"]);
+    let run = name_of(&garden);
+    garden.expect(0, &["approve"]);
+    garden.expect(0, &["deny", &run, "one", "--because", "wait"]);
+    garden.expect(0, &["deny", &run, "two"]);
+    garden.expect(0, &["approve", &run, "one"]);
+    garden.expect(5, &["resume"]);
+    assert!(garden.path("made-one.md").exists() && garden.path("made-three.md").exists());
+    assert!(!garden.path("made-two.md").exists());
+}
+
+/// Whoever reads only JSON misses nothing that the text says.
+#[test]
+fn json_says_what_the_text_says() {
+    let parse = |text: &str| -> Vec<serde_json::Value> {
+        text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    };
+    let garden = Garden::with("writer");
+    let before = garden.files();
+    garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply", "--json"]);
+    let noted = parse(&garden.expect(0, &["approve", "--json"]).out);
+    assert!(noted[0]["notice"].as_str().unwrap().contains("callsheet resume"), "{noted:?}");
+    garden.expect(0, &["resume"]);
+    let shown = parse(&garden.expect(0, &["show", "--json"]).out).remove(0);
+    assert_eq!(shown["request"], "bring the notes up to date");
+    assert_eq!((&shown["tasks"][0]["task"], &shown["tasks"][0]["state"]), (&"write-water-1".into(), &"done".into()));
+    assert_eq!(shown["tasks"][0]["changed"], serde_json::json!(["minutes.md", "notes/rota.md", "water.md"]));
+    assert!(shown["calls"].as_array().unwrap().iter().all(|call| call["model"].is_string()), "{shown}");
+    let undone = parse(&garden.expect(0, &["undo", "--json"]).out).remove(0);
+    let (restored, deleted) = (&undone["restored"], &undone["deleted"]);
+    assert!(restored.as_array().unwrap().contains(&"water.md".into()), "{undone}");
+    assert_eq!(deleted, &serde_json::json!(["notes/rota.md"]));
+    assert_eq!(garden.files(), before);
+    let again = parse(&garden.expect(0, &["undo", "--json"]).out).remove(0);
+    assert_eq!((&again["restored"], &again["deleted"]), (&serde_json::json!([]), &serde_json::json!([])));
+    assert!(garden.expect(0, &["show"]).out.contains("(changes taken back)"));
+    assert!(garden.run_file("report.md").contains(", taken back"));
+}
+
+#[test]
+fn a_plan_says_where_it_is_and_a_wrong_file_costs_no_call() {
+    let garden = Garden::with("answer");
+    let refused = garden.expect(2, &["plan", "who waters?", "--output", "nowhere/plan.md"]);
+    assert!(refused.err.contains("no such folder"), "{}", refused.err);
+    garden.expect(2, &["plan", "who waters?", "--output", "."]);
+    assert!(!garden.path(".callsheet/callsheet.db").exists(), "nothing was begun");
+    let planned = garden.expect(0, &["plan", "who waters?", "--output", "planned.md", "--json"]).out;
+    let last: serde_json::Value = serde_json::from_str(planned.lines().last().unwrap()).unwrap();
+    assert_eq!((&last["result"], &last["file"]), (&"complete".into(), &"planned.md".into()));
+    let none = Garden::scripted("[default]\ntext = 'no'\n");
+    let failed = none.expect(4, &["plan", "who waters?", "--json"]).out;
+    let last: serde_json::Value = serde_json::from_str(failed.lines().last().unwrap()).unwrap();
+    assert_eq!(last["result"], "plan_failed", "{failed}");
+}

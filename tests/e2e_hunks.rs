@@ -313,3 +313,27 @@ fn nothing_kept_denies_the_task_and_a_wrong_edit_asks_again() {
     assert_eq!(garden.files(), before);
     assert!(garden.run_file("report.md").contains("the old rota is right"));
 }
+
+/// covers: 11.4, 11.5
+#[test]
+fn the_rest_is_what_has_no_verdict_yet() {
+    let garden = garden();
+    let mut command = garden.command(&RUN);
+    command.env("NO_COLOR", "1");
+    let mut terminal = at_terminal(command);
+    terminal.expect("[h] hunk by hunk").unwrap();
+    terminal.send_line("h").unwrap();
+    for answer in ["y", "y", "n", "b"] {
+        terminal.expect(" of 4").unwrap();
+        terminal.send_line(answer).unwrap();
+    }
+    terminal.expect("Hunk 3 of 4, refused so far: ").unwrap();
+    terminal.send_line("b").unwrap();
+    terminal.expect("Hunk 2 of 4, kept so far: ").unwrap();
+    terminal.send_line("a").unwrap();
+    terminal.expect("3 of 4 hunks kept").unwrap();
+    terminal.send_line("").unwrap();
+    rest(&mut terminal);
+    assert!(garden.read("rota.md").contains("week 3: Ana\r\n"), "the third stays refused");
+    assert!(garden.read("rota.md").contains("week 24: Cem"));
+}

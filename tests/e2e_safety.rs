@@ -84,14 +84,14 @@ fn gates_show_long_commands_and_diffs_uncut() {
     let shown = garden.expect(0, &["show"]).out;
     assert!(shown.contains("before-call") && shown.contains(&long("argument")), "cut: {shown}");
 
-    let lines: String = (0..60).map(|number| format!("{} {number}\n", long("line"))).collect();
+    let lines: String = (0..12).map(|number| format!("{} {number}\n", long("line"))).collect();
     garden.follow_text(&format!(
         "[[rule]]\nphase = \"execute\"\ntext = '''\n## Result summary\nDone.\n## Change details\n- **file_path** long.md\n\
          - **complete_file** true\n```markdown\n{lines}```\n'''\n"
     ));
     garden.expect(3, &["run", "--skill", "write_document", "write it", "--approval", "before-apply"]);
     let shown = garden.expect(0, &["show"]).out;
-    for number in 0..60 {
+    for number in 0..12 {
         assert!(shown.contains(&format!("+{} {number}\n", long("line"))), "line {number} is cut or missing");
     }
 }

@@ -258,3 +258,21 @@ fn a_follow_up_beside_a_broken_edit_is_to_be_said_again() {
     let ended = garden.expect(2, &["resume", &run]);
     assert!(ended.err.contains(&format!("then: callsheet resume {run}")), "{}", ended.err);
 }
+
+/// Whoever goes on hears of all that did not come out, though an iteration has heard of it before.
+///
+/// covers: 2.17, 8.7
+#[test]
+fn a_follow_up_hears_of_what_failed() {
+    let mut garden = Garden::with("fails");
+    garden.expect(5, &["run", "who waters, and how?"]);
+    let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
+    garden.follow_text(
+        "[[rule]]\nphase = \"continue\"\ntext = '''\n## Goals / summary\nNothing more.\n\n## Tasks\n'''\n",
+    );
+    garden.call(&["continue", &run, "And the bees?"]);
+    let calls = garden.count("reply_received");
+    let prompt = garden.expect(0, &["show", "--prompt", &calls.to_string()]).out;
+    assert!(prompt.contains("And the bees?"), "{prompt}");
+    assert!(prompt.contains("**Read Water 1** failed") && prompt.contains("**Read Water 2**"), "{prompt}");
+}

@@ -49,6 +49,45 @@ fn a_process_waits_for_approval_and_the_run_goes_on_in_another_process() {
     assert_eq!(result["notes"]["metrics"]["calls"], 2, "no finished call was made again");
 }
 
+/// What is wrong stands first where a program tells how it is used after it.
+/// covers: C25
+#[test]
+fn the_first_words_of_a_failed_script_are_shown() {
+    let garden = Garden::scripted(SCRIPT);
+    let bad = r#"<task type="script" name="bad"><description>Fail</description>
+<command>python3 -c 'import sys; print("Not a repository", *range(1, 31), sep="\n", file=sys.stderr); sys.exit(3)'</command></task>"#;
+    garden.write(".callsheet/templates/bad.xml", bad);
+    let ended = garden.expect(5, &["template", "run", "--approval", "never", "bad"]);
+    let (first, last) = ("\n  | Not a repository\n  | [20 lines left out]\n  | 21\n", "\n  | 30\n");
+    assert!(ended.err.contains(first) && ended.err.contains(last), "{}", ended.err);
+}
+
+/// The text of the model stays in the record as it was.
+/// covers: C20
+#[test]
+fn declared_json_is_printed_alone() {
+    let garden = Garden::scripted(
+        r#"[[rule]]
+phase = "execute"
+prompt = "Fence"
+text = "```json\n{\"b\": 1}\n```\n"
+[[rule]]
+phase = "execute"
+text = '{"status": "COMPLETE", "content": "", "parsed_content": {"b": 1, "a": [2]}}'
+"#,
+    );
+    let task = |name: &str| {
+        let head = format!("<task type=\"atomic\" name=\"{name}\"><description>{name}</description>");
+        let form = "<output_format type=\"json\" schema=\"object\"/><allowed_tools/></task>";
+        format!("{head}<instructions>Go.</instructions>{form}")
+    };
+    garden.write(".callsheet/templates/a.xml", format!("<templates>{}{}</templates>", task("Fence"), task("Envelope")));
+    assert_eq!(garden.expect(0, &["template", "run", "Fence"]).out, "{\"b\": 1}\n");
+    assert_eq!(result_of(&garden)["content"], "```json\n{\"b\": 1}\n```\n");
+    assert!(garden.expect(0, &["show"]).out.contains("\n\n{\"b\": 1}\n"));
+    assert_eq!(garden.expect(0, &["template", "run", "Envelope"]).out, "{\"b\":1,\"a\":[2]}\n");
+}
+
 /// covers: C51
 #[test]
 fn a_denied_process_never_runs() {
@@ -361,4 +400,23 @@ fn a_clean_template_runs_strictly_beside_one_with_warnings() {
     assert!(ended.err.contains("template check --strict shows them"), "{}", ended.err);
     let ended = garden.expect(2, &["template", "run", "calls", "--strict"]);
     assert!(ended.err.contains("T507") && ended.err.contains("template check --strict"), "{}", ended.err);
+}
+
+/// A template that has errors is told of where it is called, before any call of a model.
+/// covers: T030, T 3
+#[test]
+fn a_caller_of_a_broken_template_never_runs() {
+    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n");
+    let broken = r#"<template name="broken" params="a=5, c"><task type="atomic"><description>Say {{a}} {{c}}</description></task></template>"#;
+    let caller = r#"<task type="sequential" name="caller"><description>S</description><steps>
+<task type="atomic"><description>First</description><instructions>Go.</instructions><allowed_tools/></task>
+<call template="broken"><arg name="c" value="1"/></call></steps></task>"#;
+    garden.write(".callsheet/templates/broken.xml", broken);
+    garden.write(".callsheet/templates/caller.xml", caller);
+    let ended = garden.expect(2, &["template", "check", ".callsheet/templates/caller.xml"]);
+    let told = "T030 call.unknown: the template `broken` has errors and cannot be called: ";
+    assert!(ended.out.contains(told) && ended.out.contains("broken.xml:1 T023"), "{}", ended.out);
+    let ended = garden.expect(2, &["template", "run", "caller"]);
+    assert!(ended.err.contains("\"caller\" has errors"), "{}", ended.err);
+    assert!(!garden.path(".callsheet/runs").exists(), "{}", ended.err);
 }

@@ -203,6 +203,20 @@ fn c49_a_denial_inside_a_template_fails_the_task_of_the_sheet() {
     assert!(ended.err.contains("Report 1 failed: denied: not today"), "{}", ended.err);
 }
 
+/// covers: C49
+#[test]
+fn c49_a_failure_inside_a_template_is_told_with_its_place() {
+    let garden =
+        Garden::scripted(&SCRIPT.replace(
+            "Ana waters them.\n\nOn Mondays it is Bo.",
+            "{\"status\": \"FAILED\", \"content\": \"no barrel\"}",
+        ));
+    garden.write(".callsheet/templates/water.xml", REPORT.replace("AUTO", ""));
+    let ended = garden.expect(5, &["run", "--iterate", "never", "who waters?"]);
+    let told = "Report 1 failed: no barrel (.callsheet/templates/water.xml:1:57: water-report)";
+    assert!(ended.err.contains(told), "{}", ended.err);
+}
+
 const ASKING: &str = r#"<template name="water_report" params="question:string"><task type="atomic">
 <description>Answer a person: {{question}}</description><instructions>Ask first.</instructions>
 <allowed_tools><tool>ask_user</tool></allowed_tools></task></template>"#;

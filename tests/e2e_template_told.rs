@@ -255,3 +255,39 @@ fn a_skill_that_fails_is_located_where_it_was_called() {
     assert!(ended.err.contains(".callsheet/templates/calls.xml:2:1: calls-s0: half"), "{}", ended.err);
     assert!(!ended.err.contains("skill_call.xml") && !ended.err.contains("called at"), "{}", ended.err);
 }
+
+/// A task whose parts are done may fail all the same: it is told like a task that fails.
+/// covers: C22
+#[test]
+fn a_task_with_parts_that_fails_by_itself_is_shown_as_failed() {
+    let garden = garden(ANSWER);
+    let listed = r#"<task type="sequential" name="listed"><description>List</description>
+<steps><task type="atomic" id="say"><description>Say</description><instructions>Say.</instructions><allowed_tools/>
+</task></steps><output_format type="json" schema="array" on_parse_failure="error"/></task>"#;
+    garden.write(".callsheet/templates/listed.xml", listed);
+    let ended = garden.expect(5, &["template", "run", "listed"]);
+    assert!(ended.err.contains("✓ listed-say done\n✗ listed failed\n"), "{}", ended.err);
+    let bars = garden.expect(0, &["show", "--timeline"]).out;
+    assert!(bars.lines().filter(|bar| bar.contains("listed failed")).count() == 1, "{bars}");
+    // One that fails by a part is not told twice.
+    let garden =
+        Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = '{\"status\": \"FAILED\", \"content\": \"no\"}'\n");
+    garden.write(".callsheet/templates/listed.xml", listed);
+    let ended = garden.expect(5, &["template", "run", "listed"]);
+    assert!(ended.err.contains("✗ listed-say failed") && !ended.err.contains("✗ listed failed"), "{}", ended.err);
+}
+
+/// A run that waits has no result yet.
+/// covers: templates 6
+#[test]
+fn a_template_that_waits_for_a_person_prints_nothing_on_stdout() {
+    let garden = garden(ANSWER);
+    let waits = r#"<task type="sequential" name="waits"><description>Wait</description><steps>
+<task type="atomic" id="one"><description>One</description><instructions>Say.</instructions><allowed_tools/></task>
+<task type="atomic" id="two"><description>Two</description><instructions>Say.</instructions><allowed_tools/></task>
+<task type="script" id="count"><description>Count</description><command>wc -l water.md</command></task></steps></task>"#;
+    garden.write(".callsheet/templates/waits.xml", waits);
+    let ended = garden.expect(3, &["template", "run", "waits"]);
+    assert_eq!(ended.out, "");
+    assert!(ended.err.contains("answer: callsheet approve"), "{}", ended.err);
+}

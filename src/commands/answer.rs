@@ -90,7 +90,12 @@ impl Asked {
 }
 
 /// Leaves letters for `run` or for runs inside it.
-fn leave(store: &Arc<dyn Store>, run: &RunSummary, letters: Vec<(&RunId, Letter)>) -> Result<Exit, Failure> {
+fn leave(
+    setup: &Setup,
+    store: &Arc<dyn Store>,
+    run: &RunSummary,
+    letters: Vec<(&RunId, Letter)>,
+) -> Result<Exit, Failure> {
     for (id, letter) in &letters {
         store.post(id, letter).map_err(store_failure)?;
     }
@@ -98,11 +103,11 @@ fn leave(store: &Arc<dyn Store>, run: &RunSummary, letters: Vec<(&RunId, Letter)
     let mut told: Vec<&str> = letters.iter().map(|(id, _)| id.as_str()).collect();
     told.dedup();
     let told = told.join(" and ");
-    match &run.owner {
-        Some(owner) => tell!("told {many}{told} ({owner})"),
-        None => tell!("{many}noted for {told}; go on with: callsheet resume {}", outer_of(&run.run)),
-    }
-    Ok(Exit::Complete)
+    let words = match &run.owner {
+        Some(owner) => format!("told {many}{told} ({owner})"),
+        None => format!("{many}noted for {told}; go on with: callsheet resume {}", outer_of(&run.run)),
+    };
+    super::say(setup, &words).map(|()| Exit::Complete)
 }
 
 /// An answer to the tasks of a gate that were named: the whole of it if none or all were.
@@ -134,7 +139,7 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
             ));
         }
         let part = part(setup, &asked.store, run, gate, arguments)?;
-        return leave(&asked.store, &asked.run, vec![(run, Letter::Part { gate: Some(gate.clone()), part })]);
+        return leave(setup, &asked.store, &asked.run, vec![(run, Letter::Part { gate: Some(gate.clone()), part })]);
     }
     let before_run = |open: &Open| matches!(open.gate.kind, GateKind::BeforeRun(_));
     if arguments.all && !chosen.iter().any(|(open, _)| before_run(open)) {
@@ -147,7 +152,7 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
         let answer = if arguments.all { Answer::All } else { verdict(&open.gate, named, "", Verdict::Approve) };
         (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer })
     });
-    leave(&asked.store, &asked.run, letters.collect())
+    leave(setup, &asked.store, &asked.run, letters.collect())
 }
 
 /// The hunks to keep, as they are or as edited, if the change that waits has them. What can be told of them from the
@@ -217,7 +222,7 @@ pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure>
         let answer = verdict(&open.gate, named, words, Verdict::Deny);
         (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer })
     });
-    leave(&asked.store, &asked.run, letters.collect())
+    leave(setup, &asked.store, &asked.run, letters.collect())
 }
 
 pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
@@ -232,5 +237,5 @@ pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Fai
         };
         return Err(Failure::usage(what, advice));
     }
-    leave(&store, &run, vec![(&run.run, Letter::Cancel)])
+    leave(setup, &store, &run, vec![(&run.run, Letter::Cancel)])
 }

@@ -258,9 +258,15 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
     tell!("files: {}", run_folder(id));
     tell_part!("{summary}");
     match outcome {
-        Outcome::ApprovalRequired => tell!(
-            "look: callsheet show {id}\nanswer: callsheet approve {id}, or callsheet deny {id} --because \"…\"\nthen: callsheet resume {id}"
-        ),
+        Outcome::ApprovalRequired => {
+            tell!(
+                "look: callsheet show {id}\nanswer: callsheet approve {id}, or callsheet deny {id} --because \"…\"\nthen: callsheet resume {id}"
+            );
+            if let Some((task, question)) = open_question(run) {
+                tell!("{task} asks as well: {}", term::one_line(&question, 600));
+                tell!("answer: callsheet resume {id} --answer \"…\"");
+            }
+        }
         Outcome::InputRequired => {
             let asking = asking_runs(&setup.store()?, id, run.clone(), Outcome::InputRequired)?;
             if let Some((task, question)) = asking.first().and_then(|(_, asking)| open_question(asking)) {
@@ -384,11 +390,19 @@ fn said_by_script(error: &TaskError) -> Option<&str> {
     own.or_else(|| inner().chain(details.subtask_error.as_deref()).find_map(said_by_script))
 }
 
-/// The end of what a script said: that is where it says why.
-fn last_lines(text: &str) -> impl Iterator<Item = &str> {
+/// The beginning and the end of what a script said: there it says why. Some tell what is wrong and then how they are
+/// used, others all that they did first.
+fn told_lines(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let cut = lines.len().saturating_sub(SCRIPT_LINES);
-    lines.into_iter().skip(cut)
+    let mut told: Vec<String> = lines.iter().skip(cut).map(|line| term::one_line(line, 300)).collect();
+    if let (Some(first), 1..) = (lines.first(), cut) {
+        told.insert(0, term::one_line(first, 300));
+        if cut > 1 {
+            told.insert(1, format!("[{} lines left out]", cut - 1));
+        }
+    }
+    told
 }
 
 /// The content on stdout, or the whole result as JSON; everything else on stderr.
@@ -406,8 +420,9 @@ fn tree_words(
         }));
     }
     tell!();
-    if !result.content.trim().is_empty() {
-        super::print(&format!("{}\n", term::harmless(result.content.trim_end())))?;
+    let printed = result.printed();
+    if !printed.trim().is_empty() {
+        super::print(&format!("{}\n", term::harmless(printed.trim_end())))?;
         tell!();
     }
     tell!("{}", term::outcome_words(outcome));
@@ -418,8 +433,8 @@ fn tree_words(
         for call in &error.related {
             tell!("  called at {}:{}:{}: {}", call.file, call.line, call.column, call.task);
         }
-        for line in last_lines(said_by_script(error).unwrap_or_default()) {
-            tell!("  | {}", term::one_line(line, 300));
+        for line in told_lines(said_by_script(error).unwrap_or_default()) {
+            tell!("  | {line}");
         }
         tell!("  {}", term::one_line(&error.recovery.advice, 200));
     }

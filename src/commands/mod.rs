@@ -15,6 +15,7 @@ mod resume;
 mod run;
 mod runs;
 mod show;
+mod show_json;
 mod skill;
 mod skill_new;
 mod steer;
@@ -108,6 +109,15 @@ fn print(text: &str) -> Result<(), Failure> {
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let line = serde_json::to_string(value).map_err(|error| Failure::internal(error.to_string(), ""))?;
     print(&format!("{line}\n"))
+}
+
+/// Says what a command did that has nothing else to show: on stderr, or with `--json` as a notice.
+fn say(setup: &Setup, words: &str) -> Result<(), Failure> {
+    if setup.json {
+        return print_json(&serde_json::json!({ "notice": words }));
+    }
+    tell!("{}", crate::term::harmless(words));
+    Ok(())
 }
 
 /// A failure as one line of JSON on stdout, for whoever reads `--json`.

@@ -1,8 +1,10 @@
 //! `plan`: plan only, and write an editable sheet, or a template.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use callsheet_core::record::Outcome;
+use callsheet_core::spec::RunId;
 use callsheet_runtime::driver::{EntrySpec, Session, begin_in, plan_only};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
@@ -23,6 +25,13 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
             "give another name with --output, or --force to write over it",
         ));
     }
+    let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if !to_stdout && (output.is_dir() || folder.is_some_and(|folder| !folder.is_dir())) {
+        return Err(Failure::usage(
+            format!("{} cannot be written: no such folder, or it is one", output.display()),
+            "make the folder, or give another name with --output",
+        ));
+    }
     let prompt = request_text(&arguments.request)?;
     if prompt.trim().is_empty() {
         return Err(Failure::usage("the request is empty", ""));
@@ -31,7 +40,7 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
     let store = setup.store()?;
     let front = Front::new(setup, &arguments.work);
     let runtime = super::runtime()?;
-    let planned = runtime.block_on(async {
+    let (id, planned) = runtime.block_on(async {
         let (id, session) = new_run(&store, &prompt, SystemClock.now_ms())?;
         let world = prepare(setup, &arguments.work, &front, Arc::clone(&store), &id, &mut settings, None).await?;
         settings.plan_only = true;
@@ -42,24 +51,51 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
         let planned = plan_only(world, session, stop).await;
         front.close();
         let planned = planned.map_err(|fault| drive_failure(&fault, &id))?;
-        match planned {
-            Ok(_) if arguments.form == PlanForm::Template => {
-                let (run, _) = Session::view(&store, &id).map_err(|fault| drive_failure(&fault, &id))?;
-                let stem = output.file_stem().filter(|_| !to_stdout).and_then(|stem| stem.to_str()).unwrap_or("plan");
-                Ok(Ok(template_of(&run, &template_name(stem))))
-            }
-            other => Ok(other),
-        }
+        Ok((
+            id.clone(),
+            match planned {
+                Ok(_) if arguments.form == PlanForm::Template => {
+                    let (run, _) = Session::view(&store, &id).map_err(|fault| drive_failure(&fault, &id))?;
+                    let stem =
+                        output.file_stem().filter(|_| !to_stdout).and_then(|stem| stem.to_str()).unwrap_or("plan");
+                    Ok(template_of(&run, &template_name(stem)))
+                }
+                other => other,
+            },
+        ))
     })?;
+    finish(setup, arguments, &output, &id, planned)
+}
+
+/// Writes or prints what was planned, or says why there is nothing.
+fn finish(
+    setup: &Setup,
+    arguments: &PlanArgs,
+    output: &Path,
+    id: &RunId,
+    planned: Result<String, (Outcome, Option<String>)>,
+) -> Result<Exit, Failure> {
+    let to_stdout = output.as_os_str() == "-";
     match planned {
         // A file keeps the sheet as it is; a terminal gets it without escapes.
         Ok(sheet) if to_stdout && setup.json => {
-            super::print_json(&serde_json::json!({ "text": sheet })).map(|()| Exit::Complete)
+            super::print_json(&serde_json::json!({ "result": Outcome::Complete, "run": id, "text": sheet }))
+                .map(|()| Exit::Complete)
         }
         Ok(sheet) if to_stdout => super::print(&crate::term::harmless(&sheet)).map(|()| Exit::Complete),
         Ok(sheet) => {
-            std::fs::write(&output, sheet)
-                .map_err(|error| Failure::internal(format!("{} cannot be written: {error}", output.display()), ""))?;
+            std::fs::write(output, sheet).map_err(|error| {
+                let form = if arguments.form == PlanForm::Template { "--as template" } else { "--plan" };
+                Failure::internal(
+                    format!("{} cannot be written: {error}", output.display()),
+                    format!("the plan is kept: callsheet show {id} {form}"),
+                )
+            })?;
+            if setup.json {
+                let file = output.display().to_string();
+                return super::print_json(&serde_json::json!({ "result": Outcome::Complete, "run": id, "file": file }))
+                    .map(|()| Exit::Complete);
+            }
             let next = match arguments.form {
                 PlanForm::Sheet => "run --sheet",
                 PlanForm::Template => "template check",
@@ -69,7 +105,11 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
         }
         Err((outcome, message)) => {
             let words = message.unwrap_or_else(|| crate::term::outcome_words(outcome).to_owned());
-            tell!("{}", crate::term::harmless(&words));
+            if setup.json {
+                super::print_json(&serde_json::json!({ "result": outcome, "run": id, "message": words }))?;
+            } else {
+                tell!("{}", crate::term::harmless(&words));
+            }
             Ok(Exit::from(outcome))
         }
     }

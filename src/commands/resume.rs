@@ -29,8 +29,8 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     let found = find_run(&store, arguments.run.as_deref(), fits, "unfinished")?;
     let (run, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
     if found.outcome == Some(Outcome::Complete) && !sheet_is_edited(setup, &found.run, &run)? {
-        tell!("run {} is complete; nothing to go on with", found.run);
-        return Ok(Exit::Complete);
+        let words = format!("run {} is complete; nothing to go on with", found.run);
+        return super::say(setup, &words).map(|()| Exit::Complete);
     }
     if let Some(text) = &arguments.answer {
         let asking = asking_runs(&store, &found.run, run.clone(), Outcome::InputRequired)?;

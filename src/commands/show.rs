@@ -21,6 +21,7 @@ use super::answer::{asked_about, several_changes};
 use super::as_template::{template_name, template_of};
 use super::drive::{drive_failure, run_folder};
 use super::inside::asking_runs;
+use super::show_json::run_json;
 
 pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
@@ -45,12 +46,14 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if arguments.plan || arguments.form.is_some() {
         sheet_text(&run)
     } else if setup.json {
-        return super::print_json(&serde_json::json!({
-            "run": found.run, "outcome": run.outcome(), "answer": answer(&run), "summary": Summary::of(&run),
-            "task_result": result_of_tree(&store, &run),
-            "waits": waits(setup, &store, &found.run, &run)?,
-        }))
-        .map(|()| Exit::Complete);
+        let mut shown = run_json(&run, &found.run);
+        shown["task_result"] = serde_json::json!(result_of_tree(&store, &run));
+        shown["waits"] = serde_json::json!(waits(setup, &store, &found.run, &run)?);
+        let asking = asking_runs(&store, &found.run, run.clone(), Outcome::InputRequired)?;
+        let question = asking.first().and_then(|(_, asking)| open_question(asking));
+        shown["question"] =
+            serde_json::json!(question.map(|(task, text)| serde_json::json!({ "task": task, "text": text })));
+        return super::print_json(&shown).map(|()| Exit::Complete);
     } else {
         let gates = waits(setup, &store, &found.run, &run)?;
         let asking = asking_runs(&store, &found.run, run.clone(), Outcome::InputRequired)?;
@@ -164,8 +167,9 @@ fn tree_text(result: &TaskResult) -> String {
     if let Some(error) = &result.error {
         text.push_str(&format!("failed: {}\n", one_line(&error.message, 600)));
     }
-    if !result.content.trim().is_empty() {
-        text.push_str(&format!("\n{}\n", result.content.trim_end()));
+    let printed = result.printed();
+    if !printed.trim().is_empty() {
+        text.push_str(&format!("\n{}\n", printed.trim_end()));
     }
     text
 }
@@ -223,7 +227,8 @@ fn waits(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result
 fn task_line(run: &Run, task: &TaskRun) -> String {
     let (mark, word) = state_mark(run.standing(task));
     let writes = if task.writer.is_some() { " (writes)" } else { "" };
-    format!("  {mark} {} [{}]{writes} {word}\n", one_line(&task.task.name, 60), task.task.slug)
+    let back = if task.applied.iter().any(|set| set.reverted) { " (changes taken back)" } else { "" };
+    format!("  {mark} {} [{}]{writes} {word}{back}\n", one_line(&task.task.name, 60), task.task.slug)
 }
 
 fn call_line(call: &CallRecord) -> String {
@@ -277,7 +282,8 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
     }
     for set in &task.applied {
         if let Some(diff) = &set.changes.diff {
-            text.push_str(&format!("\n{}", blob(store, diff)?));
+            let back = if set.reverted { "taken back:\n" } else { "" };
+            text.push_str(&format!("\n{back}{}", blob(store, diff)?));
         }
         if let Some(refused) = &set.refused {
             text.push_str(&format!("\n{}\n{}", refused.told, blob(store, &refused.diff)?));

@@ -34,10 +34,7 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
     let Found { store, summary, run, tasks } = found;
     store.post(&summary.run, &Letter::Retry { tasks }).map_err(store_failure)?;
     match &summary.owner {
-        Some(owner) => {
-            tell!("told {} ({owner})", summary.run);
-            Ok(Exit::Complete)
-        }
+        Some(owner) => super::say(setup, &format!("told {} ({owner})", summary.run)).map(|()| Exit::Complete),
         None => take_up(setup, &arguments.work, store, &summary.run, run, TakeUp::Resume),
     }
 }
@@ -45,11 +42,11 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
 pub(super) fn drop_tasks(setup: &Setup, arguments: &DropArgs) -> Result<Exit, Failure> {
     let Found { store, summary, tasks, .. } = find(setup, &arguments.run, &arguments.tasks, Wish::Drop)?;
     store.post(&summary.run, &Letter::Drop { tasks }).map_err(store_failure)?;
-    match &summary.owner {
-        Some(owner) => tell!("told {} ({owner})", summary.run),
-        None => tell!("noted for {0}; go on with: callsheet resume {0}", summary.run),
-    }
-    Ok(Exit::Complete)
+    let words = match &summary.owner {
+        Some(owner) => format!("told {} ({owner})", summary.run),
+        None => format!("noted for {0}; go on with: callsheet resume {0}", summary.run),
+    };
+    super::say(setup, &words).map(|()| Exit::Complete)
 }
 
 /// The run and the tasks, once it is sure that the table of states allows the wish for all of them.

@@ -17,6 +17,9 @@ use super::drive::{Front, drive_failure, prepare, to_the_end};
 use super::template_values::{bind_text, check_names, take_value};
 use super::tree_needs::unseen;
 
+/// Issues that are told of a template that cannot be run.
+const ISSUES: usize = 5;
+
 pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Exit, Failure> {
     let mut settings = setup.config.settings().map_err(config_failure)?;
     let tree = tree(setup, arguments)?;
@@ -99,18 +102,17 @@ fn plain_name(name: &str) -> &str {
     name.strip_prefix("template:").unwrap_or(name)
 }
 
+/// What is wrong with a template that is not available, or that there is none.
 fn unknown(library: &Library, skills: &Catalog, name: &str, strict: bool) -> Failure {
-    if strict && library.unavailable().contains(name) {
-        return Failure::usage(
-            format!("the template \"{name}\" has errors or warnings and is not available"),
-            "callsheet template check --strict shows them",
-        );
-    }
     if library.unavailable().contains(name) {
-        return Failure::usage(
-            format!("the template \"{name}\" has errors and is not available"),
-            "callsheet template check shows them",
-        );
+        let (what, check) = match strict {
+            true => ("errors or warnings", "callsheet template check --strict shows them"),
+            false => ("errors", "callsheet template check shows them"),
+        };
+        let of_it = |issue: &&Issue| issue.blocks(strict) && issue.path.split('/').next() == Some(name);
+        let found = library.issues().iter().filter(of_it).take(ISSUES).map(|issue| format!("\n{issue}"));
+        let found: String = found.collect();
+        return Failure::usage(format!("the template \"{name}\" has {what} and is not available{found}"), check);
     }
     let names = library.templates().map(|loaded| loaded.template.name.as_str());
     let names = names.chain(skills.skills().map(|skill| skill.name.as_str()));

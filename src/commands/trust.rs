@@ -11,13 +11,13 @@ pub(super) fn trust(setup: &Setup, revoke: bool) -> Result<Exit, Failure> {
         |error: std::io::Error| Failure::internal(format!("the list of trusted files cannot be written: {error}"), "");
     if revoke {
         let was = trust.revoke(&file).map_err(unwritable)?;
-        tell!("{} {}", file.display(), if was { "is no longer trusted" } else { "was not trusted" });
-        return Ok(Exit::Complete);
+        let now = if was { "is no longer trusted" } else { "was not trusted" };
+        return super::say(setup, &format!("{} {now}", file.display())).map(|()| Exit::Complete);
     }
     let has_runs = setup.project.join(".callsheet/callsheet.db").exists();
     if has_runs {
         KnownStores::grant(&setup.folders, &setup.project).map_err(unwritable)?;
-        tell!("trusted the runs of {}", setup.project.display());
+        super::say(setup, &format!("trusted the runs of {}", setup.project.display()))?;
         if !file.exists() {
             return Ok(Exit::Complete);
         }
@@ -28,9 +28,7 @@ pub(super) fn trust(setup: &Setup, revoke: bool) -> Result<Exit, Failure> {
     trust.grant(&file, &content).map_err(unwritable)?;
     let sources = Sources { project: Some(file.clone()), ..Sources::default() };
     let config = Config::load(&sources, Some(&setup.folders)).map_err(config_failure)?;
-    tell!("trusted {} as it is now; it sets:", file.display());
-    for (name, value) in &config.values {
-        tell!("  {name} = {}", value.value);
-    }
-    Ok(Exit::Complete)
+    let mut words = format!("trusted {} as it is now; it sets:", file.display());
+    config.values.iter().for_each(|(name, value)| words.push_str(&format!("\n  {name} = {}", value.value)));
+    super::say(setup, &words).map(|()| Exit::Complete)
 }

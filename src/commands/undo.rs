@@ -1,6 +1,6 @@
 //! `undo`: take the changes of a run back, byte for byte, newest first.
 
-use callsheet_runtime::driver::undo as take_back;
+use callsheet_runtime::driver::{Undone, undo as take_back};
 
 use crate::cli::{Exit, Failure, RunNameArgs};
 use crate::setup::{Setup, find_run};
@@ -12,24 +12,34 @@ pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failu
     let store = setup.own_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
     let undone = take_back(&store, &setup.project, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    if setup.json {
+        super::print_json(&serde_json::json!({
+            "run": found.run, "restored": undone.restored, "deleted": undone.deleted, "refused": undone.refused,
+        }))?;
+    } else {
+        tell(&undone, found.run.as_str());
+    }
+    if undone.refused.is_empty() {
+        return Ok(Exit::Complete);
+    }
+    Err(Failure::new(
+        Exit::Incomplete,
+        "some changes were not taken back, since their files were changed after the run",
+        "put them right by hand; the originals are in the run's diff files under changes/",
+    ))
+}
+
+fn tell(undone: &Undone, run: &str) {
     for path in &undone.restored {
         tell!("restored {}", harmless(path));
     }
     for path in &undone.deleted {
         tell!("deleted {}", harmless(path));
     }
-    if !undone.refused.is_empty() {
-        for issue in &undone.refused {
-            tell!("{}", harmless(&issue.to_string()));
-        }
-        return Err(Failure::new(
-            Exit::Incomplete,
-            "some changes were not taken back, since their files were changed after the run",
-            "put them right by hand; the originals are in the run's diff files under changes/",
-        ));
+    for issue in &undone.refused {
+        tell!("{}", harmless(&issue.to_string()));
     }
-    if undone.restored.is_empty() && undone.deleted.is_empty() {
-        tell!("run {} has no changes to take back", found.run);
+    if *undone == Undone::default() {
+        tell!("run {run} has no changes to take back");
     }
-    Ok(Exit::Complete)
 }

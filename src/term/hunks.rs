@@ -96,14 +96,13 @@ impl TerminalPerson {
                 None => Step::Stay,
             },
             "a" => {
-                let rest = all.iter().filter(|other| other.number > hunk.number);
-                verdicts.extend(rest.map(|other| (other.number, HunkVerdict::Keep)));
                 verdicts.insert(hunk.number, keep());
+                rest(all, hunk, &HunkVerdict::Keep, verdicts);
                 Step::End
             }
             "d" => {
-                let rest = all.iter().filter(|other| other.number >= hunk.number);
-                verdicts.extend(rest.map(|other| (other.number, HunkVerdict::Refuse)));
+                verdicts.insert(hunk.number, HunkVerdict::Refuse);
+                rest(all, hunk, &HunkVerdict::Refuse, verdicts);
                 Step::End
             }
             "b" | "back" => Step::Back,
@@ -138,6 +137,13 @@ impl TerminalPerson {
                 None
             }
         })
+    }
+}
+
+/// Later hunks that have no verdict yet get this one.
+fn rest(all: &[Hunk], hunk: &Hunk, verdict: &HunkVerdict, verdicts: &mut BTreeMap<u32, HunkVerdict>) {
+    for other in all.iter().filter(|other| other.number > hunk.number) {
+        verdicts.entry(other.number).or_insert_with(|| verdict.clone());
     }
 }
 

@@ -2,9 +2,10 @@
 
 use callsheet_core::record::{CallKey, Event, GateKind};
 use callsheet_core::reply::{Issue, Severity};
-use callsheet_core::view::{call_words, limit_words};
+use callsheet_core::run::{Run, State};
+use callsheet_core::view::{call_words, limit_words, own_failure};
 
-use super::{duration, one_line, thousands};
+use super::{duration, one_line, state_mark, thousands};
 
 /// A fact in words, if it is worth a line.
 pub(super) fn event_line(event: &Event) -> Option<String> {
@@ -41,6 +42,12 @@ pub(super) fn event_line(event: &Event) -> Option<String> {
         // How a run ends or why it waits stands in the last words.
         _ => None,
     }
+}
+
+/// A task with parts that failed by itself: it is no task of the list, whose states are told.
+pub(super) fn own_failure_line(event: &Event, run: &Run) -> Option<String> {
+    let (mark, word) = state_mark(State::Failed);
+    own_failure(event, run).map(|task| format!("{mark} {task} {word}"))
 }
 
 /// A reply that is asked again.

@@ -12,7 +12,7 @@ use callsheet_core::view::call_words;
 use callsheet_runtime::ports::{Observer, Signal};
 use console::{Style, Term, measure_text_width, truncate_str};
 
-use super::lines::{event_line, refused_line, retry_line};
+use super::lines::{event_line, own_failure_line, refused_line, retry_line};
 use super::{duration, one_line, outcome_words, state_mark, thousands};
 
 const FRAME: Duration = Duration::from_millis(100);
@@ -145,7 +145,11 @@ impl Scene {
                     self.say(&line);
                 }
             }
-            _ => {}
+            event => {
+                if let Some(line) = own_failure_line(event, &self.run) {
+                    self.say(&line);
+                }
+            }
         }
     }
 

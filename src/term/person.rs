@@ -5,8 +5,9 @@ use std::io::{BufRead, Write};
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use callsheet_core::evaluate::{ProcessFile, ProcessRequest, SCRIPT, SCRIPT_READ};
 use callsheet_core::record::{Answer, GateKind, Verdict};
-use callsheet_core::spec::Slug;
+use callsheet_core::spec::{Slug, ToolCall};
 use callsheet_runtime::ports::{GateAnswer, GateView, Person, QuestionAnswer, QuestionView};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -261,11 +262,40 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
             }
             text.push_str(":\n\n");
             if let Some(call) = &view.call {
-                text.push_str(&format!("  {} {}\n", call.name, harmless(&call.arguments.to_string())));
+                text.push_str(&call_text(call));
             }
         }
     }
     text.push('\n');
+    text
+}
+
+/// A call as it would be made, never cut: what is approved must be what was seen. A process of a template is shown with the
+/// files that are written for it.
+fn call_text(call: &ToolCall) -> String {
+    let process = matches!(call.name.as_str(), SCRIPT | SCRIPT_READ);
+    let request = serde_json::from_value::<ProcessRequest>(call.arguments.clone()).ok().filter(|_| process);
+    let Some(request) = request else { return format!("  {} {}\n", call.name, harmless(&call.arguments.to_string())) };
+    let path = |word: &String| {
+        let named = |word: String, file: &ProcessFile| {
+            word.replace(&format!("\0{}\0", file.name), &format!("<{}{}>", file.name, file.suffix))
+        };
+        serde_json::Value::from(request.files.iter().fold(word.clone(), named)).to_string()
+    };
+    let words: Vec<String> = request.argv.iter().map(path).collect();
+    let mut text = format!("  {} [{}]\n", call.name, harmless(&words.join(",")));
+    let mut part = |title: String, content: &str| {
+        text.push_str(&format!("  {title}:\n    {}\n", harmless(content.trim_end()).replace('\n', "\n    ")));
+    };
+    for file in &request.files {
+        part(harmless(&format!("file <{}{}>", file.name, file.suffix)), &file.content);
+    }
+    if let Some(stdin) = &request.stdin {
+        part("standard input".to_owned(), stdin);
+    }
+    for (name, value) in &request.variables {
+        part(harmless(&format!("variable {name}")), value);
+    }
     text
 }
 

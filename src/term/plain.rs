@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use callsheet_core::run::{Run, State};
 use callsheet_runtime::ports::{Observer, Signal};
 
-use super::lines::{event_line, retry_line};
+use super::lines::{event_line, own_failure_line, retry_line};
 use super::{one_line, state_mark};
 
 /// Lines for people without a live view.
@@ -45,6 +45,7 @@ impl Observer for PlainLines {
             Signal::Fact { fact, run } => {
                 let mut lines: Vec<String> = event_line(&fact.event).into_iter().collect();
                 lines.extend(self.seen.lock().map(|mut seen| seen.changed_states(run)).unwrap_or_default());
+                lines.extend(own_failure_line(&fact.event, run));
                 lines
             }
             Signal::Notice(text) => vec![one_line(text, 400)],

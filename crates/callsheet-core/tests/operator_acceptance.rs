@@ -381,21 +381,24 @@ fn c35_spending_is_charged_to_every_ancestor() {
     for op in player.run.operators().iter() {
         assert_eq!((op.spent.calls, op.spent.tokens()), (1, 15), "{}", op.id);
     }
-    let four = |most: u32| {
+    let four = |limit: &str| {
         format!(
             "<task type=\"map\" name=\"top\" items=\"list\" max_parallel=\"4\" on_error=\"collect\"><description>Each</description>\
-             <inputs><input name=\"list\"/></inputs><limits max_calls=\"{most}\"/><body><task><description>{{{{item}}}}</description></task></body></task>"
+             <inputs><input name=\"list\"/></inputs><limits {limit}/><body><task><description>{{{{item}}}}</description></task></body></task>"
         )
     };
-    for order in 0..6 {
-        let (told, result) = play_as(&[("template", &four(2)), ("run top", "list = [1, 2, 3, 4]\njobs = 4")], order);
-        assert_eq!(told.matches("→ ask").count(), 2, "{told}");
-        let error = &result["result"]["error"];
-        assert_eq!(
-            (&error["type"], &error["resource"]),
-            (&json!("RESOURCE_EXHAUSTION"), &json!("calls")),
-            "the parent ends by it"
-        );
+    // A call has 15 tokens and costs 0.25.
+    for (limit, resource) in
+        [("max_calls=\"2\"", "calls"), ("max_tokens=\"30\"", "tokens"), ("max_cost_usd=\"0.5\"", "cost")]
+    {
+        for order in 0..6 {
+            let script = [("template", &*four(limit)), ("run top", "list = [1, 2, 3, 4]\njobs = 4")];
+            let (told, result) = play_as(&script, order);
+            assert_eq!(told.matches("→ ask").count(), 2, "{limit}: {told}");
+            let error = &result["result"]["error"];
+            let expected = (&json!("RESOURCE_EXHAUSTION"), &json!(resource));
+            assert_eq!((&error["type"], &error["resource"]), expected, "the parent ends by it");
+        }
     }
 }
 

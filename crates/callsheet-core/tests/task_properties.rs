@@ -129,6 +129,17 @@ fn compose_one(before: &str, way: ChangeWay) -> Result<Option<String>, IssueCode
     }
 }
 
+/// A byte order mark or none, and lines that differ, each with an ending of its own but the last, which may have none.
+fn odd_file() -> impl Strategy<Value = (String, Vec<String>)> {
+    let line = ("[a-c ]{0,2}", prop::sample::select(vec!["\n", "\r\n"]));
+    (any::<bool>(), prop::collection::vec(line, 1..8), any::<bool>()).prop_map(|(marked, lines, open)| {
+        let count = lines.len();
+        let ending = |at: usize, ending: &'static str| if open && at + 1 == count { "" } else { ending };
+        let lines = lines.into_iter().enumerate().map(|(at, (words, end))| format!("{at}{words}.{}", ending(at, end)));
+        (if marked { "\u{feff}".to_owned() } else { String::new() }, lines.collect())
+    })
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -191,6 +202,45 @@ proptest! {
         let mut expected: Vec<&str> = lines.iter().map(String::as_str).collect();
         expected.splice(line as usize - 1..line as usize, ["x", "y"]);
         prop_assert_eq!(after, expected.join("\r\n") + "\r\n");
+    }
+
+    /// One change of whole lines of a file of any form: with a byte order mark or not, with mixed line endings, with or
+    /// without a final newline.
+    #[test]
+    fn lines_that_stay_keep_their_bytes(
+        file in odd_file(), first in 0usize..8, length in 0usize..4, new in prop::collection::vec("[xyz]{0,2}", 0..4),
+        excerpt in any::<bool>(), keeps in any::<bool>()
+    ) {
+        let (mark, lines) = &file;
+        let first = first.min(lines.len() - 1);
+        let last = (first + length).min(lines.len() - 1);
+        let before = format!("{mark}{}", lines.concat());
+        let plain = |line: &String| line.trim_end_matches(['\n', '\r']).to_owned();
+        let old: Vec<String> = lines[first..=last].iter().map(plain).collect();
+        // The first of the lines may stay.
+        let new: Vec<String> = old.iter().take(usize::from(keeps)).cloned().chain(new).collect();
+        let text = |lines: &[String]| lines.join("\n");
+        // What is left of an open end must be a line that says something.
+        prop_assume!(new.last().is_some_and(|line| !line.is_empty()));
+        let way = if excerpt {
+            ChangeWay::Excerpt { old: text(&old), new: text(&new) }
+        } else {
+            let number = |at: usize| u32::try_from(at + 1).unwrap();
+            ChangeWay::Lines { first: number(first), last: number(last), new: format!("{}\n", text(&new)) }
+        };
+        let after = compose_one(&before, way).unwrap().unwrap();
+        let rest = after.strip_prefix(mark.as_str()).unwrap();
+        prop_assert_eq!(rest.matches('\u{feff}').count(), 0);
+        prop_assert_eq!(rest.ends_with('\n'), before.ends_with('\n'));
+        let made: Vec<String> = rest.split_inclusive('\n').map(str::to_owned).collect();
+        let mut expected: Vec<String> = lines.iter().map(plain).collect();
+        expected.splice(first..=last, new.iter().cloned());
+        prop_assert_eq!(made.iter().map(plain).collect::<Vec<_>>(), expected);
+        // The last line has an ending or none as it had before, whatever line it is.
+        let staying = (first + usize::from(keeps)).min(made.len() - 1).min(lines.len() - 1);
+        prop_assert_eq!(&made[..staying], &lines[..staying]);
+        let behind = lines.len() - 1 - last;
+        prop_assert_eq!(&made[made.len() - behind..], &lines[last + 1..]);
     }
 
     #[test]

@@ -347,7 +347,7 @@ fn usage_or_estimate(theirs: Option<&chat::Usage>, request: &ModelRequest, text:
     let output = theirs.and_then(|usage| number(usage.completion_tokens));
     let details = theirs.and_then(|usage| usage.prompt_tokens_details.as_ref());
     Usage {
-        input: input.unwrap_or_else(|| tokens::estimate_request(request)),
+        input: input.unwrap_or_else(|| request.estimated_tokens()),
         output: output.unwrap_or_else(|| tokens::estimate(text)),
         cached: details.and_then(|details| number(details.cached_tokens)).unwrap_or_default(),
         cost_usd: None,

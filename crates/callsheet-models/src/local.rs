@@ -120,7 +120,7 @@ fn usage_or_estimate(decoded: &Decoded, request: &ModelRequest) -> Usage {
         ..Usage::default()
     });
     if usage.input == 0 {
-        usage.input = tokens::estimate_request(request);
+        usage.input = request.estimated_tokens();
     }
     usage
 }

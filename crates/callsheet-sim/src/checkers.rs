@@ -110,6 +110,7 @@ impl Witness {
                 self.tokens += usage.input + usage.output;
                 self.cost += usage.cost_usd.unwrap_or(0.0);
             }
+            Event::CallFailed { key, sends: 0, .. } => self.note_unsent(run, key),
             Event::RunFinished { key, .. } => {
                 if let (Phase::Execute, Some(task), Some(exec)) = (key.phase, &key.task, &key.run) {
                     self.finished_runs.insert((task.clone(), exec.clone(), self.epoch(task)));
@@ -168,10 +169,20 @@ impl Witness {
         if self.calls > max {
             return Err(format!("no limit is passed: {} calls of {max} with those of inner runs", self.calls));
         }
+        // What is in flight has reserved what it may use.
+        if let Some(max) = self.settings.limits.max_tokens.filter(|max| self.tokens > *max) {
+            return Err(format!("no limit is passed: {} tokens of {max}", self.tokens));
+        }
         if run.totals().calls != self.calls {
             return Err(format!("inner runs are paid once: {} calls, not {}", run.totals().calls, self.calls));
         }
         Ok(())
+    }
+
+    /// A handler's call that was never sent is none (spec "Templates" 9).
+    fn note_unsent(&mut self, run: &Run, key: &CallKey) {
+        let handler = key.task.as_ref().and_then(|slug| run.task(slug)).is_some_and(|task| task.is_handler());
+        self.calls -= u32::from(handler);
     }
 
     /// What was finished of the task may be done again, and its approval is void.

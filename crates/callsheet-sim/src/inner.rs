@@ -27,7 +27,7 @@ impl InnerRuns {
         let mut wanted = random.below(4);
         let may = |spent: &Spending| {
             spent.calls < limits.max_calls
-                && limits.max_tokens.is_none_or(|max| spent.usage.tokens() < max)
+                && limits.max_tokens.is_none_or(|max| spent.usage.tokens() + 100 <= max)
                 && limits.max_cost_usd.is_none_or(|max| spent.usage.cost_usd.unwrap_or(0.0) < max)
         };
         while wanted > 0 && may(spent) {
@@ -37,6 +37,9 @@ impl InnerRuns {
             *spent = Spending { calls: spent.calls + 1, failed_calls: spent.failed_calls, usage };
         }
         let spent = *spent;
+        // A call that does not fit into what was lent is not made.
+        let no_room =
+            limits.max_tokens.is_some_and(|max| spent.usage.tokens() + 100 > max) && spent.calls < limits.max_calls;
         let outcomes = [Outcome::ApprovalRequired, Outcome::InputRequired, Outcome::Unreachable];
         let outcome = if wanted > 0 {
             Some(Outcome::LimitReached)
@@ -46,7 +49,13 @@ impl InnerRuns {
             None
         };
         if let Some(outcome) = outcome {
-            return ToolRecord::Paused { run: inner, outcome, reason: "it stopped".to_owned(), spent };
+            return ToolRecord::Paused {
+                run: inner,
+                outcome,
+                reason: "it stopped".to_owned(),
+                spent,
+                no_room: no_room && outcome == Outcome::LimitReached,
+            };
         }
         let failed = (!tame && random.chance(20)).then(|| "it failed".to_owned());
         ToolRecord::Result { run: Some(inner), result: Box::default(), failed, spent }

@@ -195,7 +195,7 @@ impl<'r> Library<'r> {
         let number = 1 + self.random.below(6);
         match self.random.below(if leaf { 5 } else { 4 }) {
             0 => format!("<limits max_calls=\"{number}\"/>"),
-            1 => format!("<limits max_tokens=\"{}\"/>", number * 2_000),
+            1 => format!("<limits max_tokens=\"{}\"/>", number * 300),
             2 => format!("<limits timeout_seconds=\"{number}\"/>"),
             3 => format!("<limits max_cost_usd=\"0.0{number}\"/>"),
             _ => format!("<limits max_turns=\"{number}\"/>"),

@@ -32,9 +32,17 @@ impl TreeWitness {
                 self.no_budget_is_passed(run, task)?;
                 self.charge(run, task, 1, 0);
             }
+            // A call that was never sent is none.
+            Event::CallFailed { key, sends: 0, .. } if run.is_in_flight(&EffectKey::Ask(key.clone())) => {
+                let Some(op) = key.task.as_ref().and_then(|task| run.operators().of_leaf(task)) else { return Ok(()) };
+                for above in run.operators().ancestry(op) {
+                    *self.calls.entry(above.id.clone()).or_default() -= 1;
+                }
+            }
             Event::ReplyReceived { key, usage, .. } if run.is_in_flight(&EffectKey::Ask(key.clone())) => {
                 let Some(task) = &key.task else { return Ok(()) };
                 self.charge(run, task, 0, usage.input + usage.output);
+                self.no_token_is_overspent(run, task)?;
             }
             _ => {}
         }
@@ -48,6 +56,19 @@ impl TreeWitness {
             *self.calls.entry(above.id.clone()).or_default() += calls;
             *self.tokens.entry(above.id.clone()).or_default() += tokens;
         }
+    }
+
+    /// Whatever runs together, no task's tokens go beyond its limit or that of one above it (spec 9, budget tree).
+    fn no_token_is_overspent(&self, run: &Run, task: &Slug) -> Kept {
+        let operators = run.operators();
+        let (Some(op), Some(tree)) = (operators.of_leaf(task), operators.tree()) else { return Ok(()) };
+        let over = operators.ancestry(op).find(|above| {
+            let tokens = self.tokens.get(&above.id).copied().unwrap_or(0);
+            operators.node(tree, above).and_then(|node| node.limits.max_tokens).is_some_and(|most| tokens > most)
+        });
+        over.map_or(Ok(()), |above| {
+            Err(format!("no token is overspent: a reply to {task} passes the limit of {}", above.id))
+        })
     }
 
     /// Calls and tokens of a task and of every one above it stay within their limits (spec 9, budget tree).

@@ -49,6 +49,9 @@ pub struct Trees {
     blobs: BTreeMap<BlobId, Vec<u8>>,
 }
 
+/// Tokens of every prompt.
+const PROMPT: u64 = 100;
+
 impl Trees {
     /// A tree of a seed. `limited`: its tasks have limits at random.
     ///
@@ -125,6 +128,12 @@ impl Trees {
             let fault = random.pick(&faults).cloned().unwrap_or(CallFault::Timeout);
             return Event::CallFailed { key, fault, sends: 1, message: "it failed".to_owned(), sizes: None };
         }
+        // As the driver does: a reply has what the budgets leave beside its prompt.
+        let room = asked.max_tokens.map_or(u64::MAX, |most| most.saturating_sub(PROMPT));
+        if room == 0 {
+            let message = "no room".to_owned();
+            return Event::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: None };
+        }
         let call = |name: &str| json!([{ "name": name, "id": "", "arguments": { "path": "a.txt" } }]);
         let reply = match roll {
             4..=8 => json!({ "text": "" }),
@@ -141,7 +150,9 @@ impl Trees {
         };
         let stop = if random.chance(4) { StopReason::Length } else { StopReason::End };
         let (prompt, reply) = (self.keep(b"{}".to_vec()), self.keep(reply.to_string().into_bytes()));
-        let usage = Usage { input: 100, output: 10, cached: 0, cost_usd: Some(0.01) };
+        let wanted = if random.chance(10) { 1_500 } else { 10 };
+        let stop = if wanted > room { StopReason::Budget } else { stop };
+        let usage = Usage { input: PROMPT, output: wanted.min(room), cached: 0, cost_usd: Some(0.01) };
         let model = "test/model".to_owned();
         Event::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends: 1, stop, sizes: None }
     }

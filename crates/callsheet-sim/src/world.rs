@@ -374,12 +374,18 @@ impl World {
             let fault = self.random.pick(&faults).cloned().unwrap_or(CallFault::Communication);
             return Event::CallFailed { key, fault, sends: 3, message: "it failed".to_owned(), sizes: None };
         }
+        // As the driver does: a reply has what the budgets leave beside its prompt.
+        let room = asked.max_tokens.map_or(u64::MAX, |most| most.saturating_sub(100));
+        if room == 0 {
+            let message = "no room".to_owned();
+            return Event::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: None };
+        }
         Event::ReplyReceived {
             key,
             prompt: blob("prompt"),
             reply: blob("reply"),
             model: "test/model".to_owned(),
-            usage: Usage { input: 100, output: 10, cached: 0, cost_usd: Some(0.01) },
+            usage: Usage { input: 100, output: room.min(10), cached: 0, cost_usd: Some(0.01) },
             ms: 500,
             sends: 1,
             stop: StopReason::End,

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use callsheet_core::sheet::Symbol;
+use callsheet_core::sheet::{Symbol, split_mark};
 use callsheet_runtime::ports::{Outline, OutlineFault};
 use tree_sitter::{ParseOptions, Parser, Query, Tree};
 
@@ -37,6 +37,8 @@ impl Outline for TreeSitter {
         if text.len() > LARGEST {
             return Err(OutlineFault::TooLarge);
         }
+        // Behind a byte order mark the first line begins as any other.
+        let (mark, text) = split_mark(text);
         let query = self.query(language)?;
         let deadline = Deadline(Instant::now() + LONGEST);
         let tree = parse(language, text, &deadline)?;
@@ -44,9 +46,13 @@ impl Outline for TreeSitter {
         if nodes.symbols.len() > MOST_SYMBOLS {
             return Err(OutlineFault::TooLarge);
         }
-        let symbols = outline::symbols(nodes, text);
+        let mut symbols = outline::symbols(nodes, text);
         if symbols.is_empty() && tree.root_node().has_error() {
             return Err(OutlineFault::Unparsable);
+        }
+        for symbol in &mut symbols {
+            symbol.start += mark.len();
+            symbol.end += mark.len();
         }
         Ok(symbols)
     }

@@ -91,6 +91,22 @@ async fn dropping_the_call_kills_the_whole_group() {
     gone(&child).await;
 }
 
+/// A process that ends at once, after a second signal, leaves nothing behind.
+#[tokio::test]
+async fn killing_all_kills_what_commands_started() {
+    let project = TempDir::new().unwrap();
+    let context = context(&project);
+    let line = "sh -c 'echo $$ > child; exec sleep 600' & sleep 600";
+    let child = written(project.path().join("child"));
+    let (ended, child) = tokio::join!(shell(line, &context), async {
+        let child = child.await;
+        callsheet_tools::run_command::kill_all();
+        child
+    });
+    assert!(ended.is_ok(), "the call tells how it ended");
+    gone(&child).await;
+}
+
 #[tokio::test]
 async fn a_group_that_ignores_term_is_killed() {
     let project = TempDir::new().unwrap();

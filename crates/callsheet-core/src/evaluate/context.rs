@@ -16,6 +16,7 @@ use crate::template::{
 };
 
 use super::Evaluator;
+use super::FileWish;
 
 /// Most bytes of an accumulated entry, and of all of them (spec 5).
 const ENTRY: usize = 32_768;
@@ -69,37 +70,6 @@ pub struct Entry {
     pub original_bytes: Option<usize>,
 }
 
-/// Files a task wants in its prompt.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct FileWish {
-    /// Literal paths and globs, filled.
-    pub paths: Vec<String>,
-    /// Paths the caller gave: they replace those of the template.
-    pub explicit: bool,
-    /// A read-only command that prints one path a line.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub command: Vec<String>,
-    /// A lookup in the memory system with this text.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub query: String,
-    /// Files inherited with the frame.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub inherited: Vec<String>,
-    /// Files that the command printed.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub printed: Vec<String>,
-    /// Why the command gave nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub command_error: Option<String>,
-    /// Files found by description.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub described: Vec<FileMatch>,
-    /// Fresh files: its own, and those of the operators whose frame it takes.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub related: Vec<FileMatch>,
-}
-
 /// An atomic task without open placeholders: all that its handler is told. Recorded before the first call.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -144,6 +114,11 @@ pub struct HandlerTask {
 }
 
 impl HandlerTask {
+    /// Most tokens that a call of it takes beside its reply: its texts by estimate, and its files at their largest.
+    pub fn most_tokens(&self) -> u64 {
+        self.tokens().saturating_add(self.files.most_tokens())
+    }
+
     /// Tokens of its texts, by estimate; files are not counted.
     pub fn tokens(&self) -> u64 {
         let mut count = TokenCount::default();
@@ -192,8 +167,11 @@ impl Evaluator<'_> {
         }
         let given = |path: &String| self.tree.files.contains(path);
         let (given, of_operators): (Vec<String>, Vec<String>) = frame.files.into_iter().partition(given);
+        let added = self.added_files(op);
+        // What nothing but an evaluation asks for is no path of a template.
+        let explicit = explicit || (paths.is_empty() && of_operators.is_empty() && !added.is_empty());
         paths.extend(of_operators);
-        paths.extend(self.added_files(op));
+        paths.extend(added);
         let source = node.refs.as_ref().map(|refs| refs.source);
         let command = node.refs.as_ref().filter(|_| source == Some(FileSource::Command));
         let output = node.output.clone();

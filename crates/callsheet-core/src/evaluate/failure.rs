@@ -19,7 +19,7 @@ fn advice(reason: Reason) -> (Blame, bool, &'static str) {
         Reason::SubtaskFailure => (Blame::Model, false, "see the error of the subtask"),
         Reason::InputValidationFailure => (Blame::User, false, "give the missing values, or correct the template"),
         Reason::UnexpectedError => (Blame::Callsheet, false, "look at the log of the run"),
-        Reason::TemplateNotFound => (Blame::User, false, "name a template that exists"),
+        Reason::TemplateNotFound => (Blame::User, false, "name a template that exists and has no errors"),
         Reason::ToolExecutionError => (Blame::Tool, true, "see what the tool said"),
         Reason::LlmError => (Blame::Provider, true, "see whether the provider answers, then resume the run"),
         Reason::ConfigurationError => (Blame::User, false, "check provider, model and key"),

@@ -23,6 +23,7 @@ mod request;
 mod seek;
 mod subtask;
 mod usage;
+mod wish;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -35,10 +36,11 @@ use crate::run::{Moment, Place, Run, TaskOp, TaskRun, Work};
 use crate::spec::{BlobId, Slug, ToolEffect};
 use crate::template::{Node, ReturnStatus, TaskError, TaskResult, Template};
 
-pub use context::{Entry, FileWish, HandlerTask, Item};
+pub use context::{Entry, HandlerTask, Item};
 pub use names::{Memory, Names};
 pub use process::{ProcessFile, ProcessReport, ProcessRequest, SCRIPT, SCRIPT_READ};
 pub use reply::{Said, read_turn};
+pub use wish::{FILE_TOKENS, FILES_TOKENS, FileWish};
 
 /// Gives a blob by its hash.
 pub type Values<'a> = &'a dyn Fn(&BlobId) -> Option<Vec<u8>>;

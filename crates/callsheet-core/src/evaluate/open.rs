@@ -7,8 +7,8 @@ use crate::run::{Place, TaskOp, Work};
 use crate::spec::{SkillLimits, SkillMode, SkillPolicy, Task};
 use crate::template::{
     ArgumentValue, Bound, Datum, Details, Environment, Evaluated, Halt, InputFaultDetails, InputSource, Kind, Missing,
-    Node, Reason, ReturnStatus, TaskError, TaskResult, Trust, argument_value, bind_call, bind_inputs,
-    missing_before_run, names_its_provider, resolve_task, type_word,
+    Node, Reason, ReturnStatus, TaskError, TaskResult, Template, Trust, argument_value, bind_call, bind_inputs,
+    faults_before_run, names_its_provider, resolve_task, type_word,
 };
 
 use super::process::{SCRIPT, SCRIPT_READ, unbound};
@@ -157,8 +157,14 @@ impl Evaluator<'_> {
             return Err(Box::new(fault.into_error()));
         }
         let top = self.run.operators().top().map(|op| self.scope(op)).unwrap_or_default();
-        let missing = missing_before_run(template, &top, &|name| self.template(name));
-        if missing.is_empty() { Ok(()) } else { Err(input_fault(missing)) }
+        let fault = self.faults_before_run(template, &top);
+        if fault.is_empty() { Ok(()) } else { Err(Box::new(fault.into_error())) }
+    }
+
+    /// What is known to be wrong with a tree before anything of it runs.
+    pub(super) fn faults_before_run(&self, template: &Template, names: &Environment) -> InputFaultDetails {
+        let most = self.run.settings().limits.max_items;
+        faults_before_run(template, names, &|name| self.template(name), most)
     }
 
     fn inputs(&self, op: &TaskOp, node: &Node, scope: &Environment) -> Result<Vec<(String, Bound)>, Box<TaskError>> {
@@ -222,7 +228,7 @@ impl Evaluator<'_> {
     ) -> Result<Names, Box<TaskError>> {
         let name = node.template.as_deref().unwrap_or_default();
         let Some(template) = self.template(name) else {
-            let message = format!("there is no template {name}");
+            let message = format!("there is no template {name} that can be used");
             return Err(Box::new(failure::failure(Reason::TemplateNotFound, message, Details::default())));
         };
         self.check_stack(op, name)?;
@@ -291,7 +297,7 @@ impl Evaluator<'_> {
         });
         let title = one_line(&task.description, TITLE);
         let reply = if writer.is_some() { 2 * REPLY_TOKENS } else { REPLY_TOKENS };
-        let reserve = task.tokens().saturating_add(u64::from(reply));
+        let reserve = task.most_tokens().saturating_add(u64::from(reply));
         let policy = self.handler_policy(op, node, writer.clone());
         Ok(Plan::Handler(Box::new(HandlerPlan { title, task: self.keep(&task), policy, writer, reserve })))
     }

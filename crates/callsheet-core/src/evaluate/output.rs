@@ -29,12 +29,20 @@ impl Evaluator<'_> {
         let mut result = if task.state == State::Done {
             let text = task.result.as_ref().and_then(|result| result.document.as_ref()).map(|blob| self.text(blob));
             let text = text.unwrap_or_default();
-            if last.is_some_and(|call| call.stop == StopReason::Length) {
+            if last.is_some_and(|call| call.stop == StopReason::Budget) {
+                let error =
+                    failure::with_content(self.token_error(op, "the reply was cut where a token budget ended"), &text);
+                TaskResult { content: text, ..failed(error) }
+            } else if last.is_some_and(|call| call.stop == StopReason::Length) {
                 let number = |bytes: u64| f64::from(u32::try_from(bytes).unwrap_or(u32::MAX));
                 let used = u64::try_from(text.len()).unwrap_or(u64::MAX);
-                // A provider may cut sooner than our own limit.
-                let limit = Some(task.sizes.reply_limit).filter(|limit| *limit > 0).unwrap_or(used);
-                let words = "the reply was cut at its length limit";
+                // A provider may cut sooner than our own limit: then its tokens were used up.
+                let own = Some(task.sizes.reply_limit).filter(|limit| *limit > 0 && used >= *limit);
+                let limit = own.unwrap_or(used);
+                let words = match own {
+                    Some(_) => "the reply was cut at its length limit",
+                    None => "the reply was cut at the most tokens that the model may write at once",
+                };
                 let error = failure::exhausted(Resource::Output, number(used), number(limit), words);
                 let error = failure::with_content(error, &text);
                 TaskResult { content: text, ..failed(error) }
@@ -144,6 +152,8 @@ impl Evaluator<'_> {
         let is_file = |source: &&DataSource| matches!(source.kind, DataSourceKind::File | DataSourceKind::Fresh);
         let files = shown.sources.iter().filter(is_file).count();
         let notes = &mut result.notes;
+        let lacking = shown.sources.iter().filter(is_file).filter_map(lacks);
+        lacking.for_each(|words| notes.warn("context", words));
         notes.data_sources.extend(shown.sources);
         notes
             .data_sources
@@ -191,6 +201,16 @@ impl Evaluator<'_> {
     }
 }
 
+/// What a person is to know of a file that gave nothing, or not all it holds.
+fn lacks(source: &DataSource) -> Option<String> {
+    let DataSource { name, bytes, truncated, .. } = source;
+    match (truncated, bytes) {
+        (true, _) => Some(format!("{name} is longer than its share of the window: {bytes} bytes of it were shown")),
+        (false, 0) => Some(format!("{name} is empty")),
+        (false, _) => None,
+    }
+}
+
 /// The result of a writer: what it says it changed, with what a person refused of it, and its document.
 fn written(summary: &str, document: &str) -> TaskResult {
     let parts = [summary.trim(), document.trim()].into_iter().filter(|part| !part.is_empty());
@@ -202,8 +222,12 @@ fn written(summary: &str, document: &str) -> TaskResult {
 /// A content that is not what was declared fails its task (spec 7).
 fn refuse(result: &mut TaskResult, failure: Option<Box<Details>>) {
     let Some(details) = failure else { return };
-    let message = match (&details.expected_type, &details.actual_type) {
-        (Some(expected), Some(actual)) => format!("the output is {actual}, declared is {expected}"),
+    let first = details.violations.iter().flatten().next();
+    let message = match (&details.expected_type, &details.actual_type, first) {
+        (Some(expected), Some(_), Some(violation)) if expected == "schema" => {
+            format!("the output is not what was declared: {violation}")
+        }
+        (Some(expected), Some(actual), _) => format!("the output is {actual}, declared is {expected}"),
         _ => "the output is not what was declared".to_owned(),
     };
     let error = failure::failure(Reason::OutputFormatFailure, message, *details);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::record::Plan;
 use crate::run::{State, TaskOp, ToolOutput};
-use crate::spec::{ToolCall, ToolEffect};
+use crate::spec::{BlobId, ToolCall, ToolEffect};
 use crate::template::{
     Bound, Datum, Details, Environment, Inherit, Missing, Node, Origin, Reason, ReturnStatus, Script, Stdin, TaskError,
     TaskResult, Trust, render, resolve_command, resolve_text,
@@ -54,6 +54,9 @@ pub struct ProcessRequest {
     /// Variables set for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<(String, String)>,
+    /// What an approval of it holds for, if that is more than its words: those and the files that are written for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding: Option<BlobId>,
 }
 
 /// What a process did.
@@ -130,7 +133,10 @@ impl Evaluator<'_> {
         let words = words.map_err(|fault| Box::new(fault.into_error()))?;
         let argv: Vec<String> = words.iter().map(|word| word.as_str().to_owned()).collect();
         let title = one_line(&argv.join(" ").replace('\0', ""), TITLE);
-        let request = ProcessRequest { argv, stdin, files, inherit: script.inherit, variables };
+        // The path of a file is the same whatever stands in it.
+        let binding =
+            (!files.is_empty()).then(|| BlobId::of(&serde_json::to_vec(&(&argv, &files)).unwrap_or_default()));
+        let request = ProcessRequest { argv, stdin, files, inherit: script.inherit, variables, binding };
         let arguments = serde_json::to_value(&request).unwrap_or_default();
         let call = ToolCall { name: tool.to_owned(), id: "script-1".to_owned(), arguments };
         Ok(Plan::Process { call, timeout_seconds: script.timeout, title })
@@ -217,5 +223,6 @@ pub(super) fn unbound(from: &crate::template::PathUse, field: &str, origin: &Ori
         file: origin.file.clone(),
         line: from.at.place.line,
         column: from.at.place.column,
+        calls: Vec::new(),
     }
 }

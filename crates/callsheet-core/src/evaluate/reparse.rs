@@ -10,11 +10,12 @@ use crate::run::{Place, TaskOp};
 use crate::template::{
     Bound, Command, Details, Effects, ErrorKind, FilePaths, FileSource, Filled, Kind, Known, Layer, Library, Node,
     OutputType, Reason, Resource, ReturnStatus, SchemaChoice, Severity, TaskError, TaskResult, Template, TemplateFile,
-    Trust, found_xml, missing_before_run, print_templates, read_text,
+    Trust, found_xml, print_templates, read_text, xml_beside,
 };
 
 use super::context::cut;
 use super::graft::DEFAULT_TEMPLATE;
+use super::request;
 use super::{Evaluator, HandlerTask, failure};
 
 /// The template that asks for a split.
@@ -210,38 +211,41 @@ impl Evaluator<'_> {
         let tools = self.run.tools().map(|(name, _)| name.to_owned());
         let skills = self.tree.templates.keys().filter_map(|name| name.strip_prefix("skill:")).map(str::to_owned);
         let schema = |_: &str, name: &str| self.schema(name);
+        let served = self.tree.served.as_ref();
         let known = Known {
+            models: served.map(|served| served.models.clone()),
+            providers: served.map(|served| served.providers.clone()),
             tools: Some(tools.collect()),
             skills: Some(skills.collect()),
             schema: Some(&schema),
             ..Known::default()
         };
         let library = Library::load(&files, &known, false);
-        let wrong: Vec<String> = library
-            .issues()
-            .iter()
-            .filter(|issue| issue.file == FILE && issue.severity == Severity::Error)
-            .map(ToString::to_string)
-            .collect();
-        if !wrong.is_empty() {
-            return Err(wrong);
-        }
-        let mut template = library.get(&name).map(|loaded| loaded.template.clone()).ok_or_else(Vec::new)?;
-        let mut refused = Vec::new();
+        let issues = library.issues().iter();
+        let wrong = issues.filter(|issue| issue.file == FILE && issue.severity == Severity::Error);
+        let mut refused: Vec<String> = wrong.map(ToString::to_string).collect();
+        let is_read = refused.is_empty();
+        let beside = xml_beside(reply).into_iter();
+        refused.extend(beside.map(|name| Note::ReparseSecond.fill(&[("name", &name)])));
+        // Of a tree that has faults the rest is told, too, if it is one.
+        let faulty = || read_text(FILE, &text).templates.pop().filter(|read| read.name == name);
+        let read = library.get(&name).map(|loaded| loaded.template.clone()).or_else(faulty);
+        let Some(mut template) = read else { return Err(refused) };
         let (tools, writes) = (self.tools_of(op), self.may_write(op));
         let told = self.told(op).unwrap_or_default();
-        narrow(&mut template.body, &tools, &told.system);
-        if template.body.refs.is_none() {
-            template.body.refs = self.node(op).and_then(|node| node.refs.as_ref()).map(|refs| filled(refs, &told));
-        }
+        let files = self.node(op).and_then(|node| node.refs.as_ref()).map(|refs| filled(refs, &told));
+        narrow(&mut template.body, &tools, &told.system, files.as_ref());
         self.check_narrow(&template.body, &tools, writes, true, &mut refused);
         refused.extend(wider_reading(&template.body, &tools, &told));
         for called in self.reached(&template) {
             self.check_narrow(&called.body, &tools, writes, false, &mut refused);
         }
         let scope = self.own_scope(op);
-        let missing = missing_before_run(&template, &scope, &|name| self.template(name));
-        refused.extend(missing.into_iter().map(|missing| Note::ReparseUnknown.fill(&[("name", &missing.name)])));
+        let fault = self.faults_before_run(&template, &scope);
+        // Parameters without an argument are told already (T031).
+        let missing = fault.missing.iter().filter(|missing| is_read || missing.field != "params");
+        refused.extend(missing.map(|missing| Note::ReparseUnknown.fill(&[("name", &missing.name)])));
+        refused.extend(fault.invalid.iter().map(|one| request::wrong(&one.name, &one.actual, &one.expected)));
         if refused.is_empty() { Ok(template) } else { Err(refused) }
     }
 
@@ -313,16 +317,21 @@ fn wider_reading(body: &Node, tools: &[String], told: &HandlerTask) -> Vec<Strin
     wider.into_iter().map(|tool| Note::ReparseTool.fill(&[("tool", &tool)])).collect()
 }
 
-/// Where no tools and no system text are named, those of the failed task are meant.
-fn narrow(node: &mut Node, tools: &[String], system: &str) {
+/// Where no tools, no system text and no files are named, those of the failed task are meant. Files that an operator names
+/// are those of all below it.
+fn narrow(node: &mut Node, tools: &[String], system: &str, files: Option<&FilePaths>) {
+    let files = files.filter(|_| node.refs.is_none());
     if matches!(node.kind, Kind::Atomic) {
         node.tools.get_or_insert_with(|| tools.to_vec());
         if node.system.is_empty() {
             node.system = Filled::literal(system);
         }
+        if let Some(files) = files {
+            node.refs = Some(files.clone());
+        }
     }
     for child in node.children_mut() {
-        narrow(child, tools, system);
+        narrow(child, tools, system, files);
     }
 }
 

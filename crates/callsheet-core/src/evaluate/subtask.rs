@@ -13,7 +13,7 @@ use crate::spec::{BlobId, ToolCall};
 use crate::template::{
     Bound, Choice, Details, Environment, ErrorKind, Evaluated, Halt, Match, Origin, PartialContext, Reason,
     ReturnStatus, SubtaskRequest, TaskError, TaskResult, Template, Trust, Yielded, bind_call, choose_for_subtask,
-    missing_before_run, tokens,
+    tokens,
 };
 
 use super::context::cut;
@@ -285,9 +285,9 @@ impl Evaluator<'_> {
         let environment = bind_call(template, given.collect(), &root, &origin, op.id.as_str());
         let environment = environment.map_err(|fault| Box::new(fault.into_error()))?;
         let root = self.ambient(op).inner(environment.own().clone());
-        let missing = missing_before_run(template, &root, &|name| self.template(name));
-        if !missing.is_empty() {
-            return Err(super::open::input_fault(missing));
+        let fault = self.faults_before_run(template, &root);
+        if !fault.is_empty() {
+            return Err(Box::new(fault.into_error()));
         }
         Ok(environment.own().clone())
     }

@@ -118,7 +118,24 @@ impl Evaluator<'_> {
                 };
                 failure::exhausted(resource, used, most, message)
             }
+            None if limit == Limit::TaskTokens => self.token_error(op, reason),
             None => failure::failure(Reason::ExecutionTimeout, reason, Details::default()),
+        }
+    }
+
+    /// The token budget that leaves a task least is too small for what it needs (spec 9).
+    pub(super) fn token_error(&self, op: &TaskOp, reason: &str) -> TaskError {
+        let budgets = self.run.operators().ancestry(op).filter_map(|above| {
+            let max = self.node(above)?.limits.max_tokens?;
+            Some((above.spent.tokens(), max, above))
+        });
+        match budgets.min_by_key(|(used, max, _)| max.saturating_sub(*used)) {
+            Some((used, max, above)) => {
+                let whose = if above.id == op.id { String::new() } else { format!(" of {}", above.id) };
+                let message = format!("{reason} (limit {}{whose})", Limit::TaskTokens.name());
+                failure::exhausted(Resource::Tokens, number(used), number(max), message)
+            }
+            None => failure::exhausted(Resource::Tokens, 0.0, 0.0, reason),
         }
     }
 }

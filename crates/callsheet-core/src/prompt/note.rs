@@ -44,6 +44,8 @@ notes! {
     IssuesReferences = "issues_references" [],
     /// The user message after a refused final reply of a loop task; `issues` are their text forms.
     LoopIssues = "loop_issues" ["issues"],
+    /// The same for an atomic task of a template, whose reply has no form of a sheet.
+    HandlerIssues = "handler_issues" ["issues"],
     /// The last turn of a loop task: no tools are offered (spec 10.7).
     LoopLastTurn = "loop_last_turn" [],
     /// The reply is asked for as its JSON twin; `outline` is one with its members.
@@ -66,6 +68,8 @@ notes! {
     ToolFailed = "tool_failed" [],
     /// The output of a write call whose changes are on disk; `diff` is fenced.
     ChangesApplied = "changes_applied" ["diff"],
+    /// The same, if a person took them back since; `diff` is fenced.
+    ChangesTakenBack = "changes_taken_back" ["diff"],
     /// The output of a write call of whose changes a person kept a part (spec 11.4); `diff`, `refused` and `words` are
     /// fenced.
     ChangesAppliedInPart = "changes_applied_in_part" ["diff", "refused", "words"],
@@ -86,6 +90,8 @@ notes! {
     ProblemFailed = "problem_failed" ["name", "reason", "issues"],
     /// Below a failed task some of whose runs finished (spec 10.5); `parts` are their labels and summaries.
     ProblemKept = "problem_kept" ["parts"],
+    /// Below a task that changed files before it failed or was denied; `files` are their paths.
+    ProblemChanged = "problem_changed" ["files"],
     /// A task that a person denied; `words` are fenced (spec 11.7).
     ProblemDenied = "problem_denied" ["name", "words"],
     /// A task that waits for something that will not come.
@@ -130,6 +136,8 @@ notes! {
     SubtaskResult = "subtask_result" ["result"],
     /// The answer to a split that holds no task tree (spec "Templates" 11).
     ReparseNoXml = "reparse_no_xml" [],
+    /// A further element in the answer to a split.
+    ReparseSecond = "reparse_second" ["name"],
     /// An operator that a split may not use.
     ReparseOperator = "reparse_operator" ["operator"],
     /// A part of a split with wider effects than the failed task.

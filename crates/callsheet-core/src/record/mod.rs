@@ -6,7 +6,7 @@ mod operators;
 mod parts;
 
 pub use event::{Event, ListOrigin};
-pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Step, SubtaskTool, Tree};
+pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, SubtaskTool, Tree};
 pub use parts::{
     Answer, CallFault, CallKey, CallNo, CallSizes, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate, GateKind,
     ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason,

@@ -1,7 +1,7 @@
 //! What is recorded of task trees (spec "Templates" 1, 8): the tree as it was when the run began, and what every
 //! evaluation of one of its tasks gave. The machine steps through the tree by these; it computes no value itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -42,6 +42,19 @@ pub struct Tree {
     /// The template by which a model chooses among the files that a lookup found (spec 13); `None`: all are taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matcher: Option<String>,
+    /// Models and providers that a tree may name; `None`: they are not checked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub served: Option<Served>,
+}
+
+/// What is configured of models when a run begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Served {
+    /// Models that are listed, as `PROVIDER/MODEL` or bare.
+    pub models: BTreeSet<String>,
+    /// Providers; true if a provider serves models that are not listed.
+    pub providers: BTreeMap<String, bool>,
 }
 
 /// A registered tool whose calls become requests for a subtask (spec 14).

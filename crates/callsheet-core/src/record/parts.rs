@@ -279,6 +279,8 @@ pub enum CallFault {
     ContextOverflow,
     /// The task's time was over.
     Timeout,
+    /// What is left of a token budget leaves no room for a reply: it was not sent (spec "Templates" 9).
+    Budget,
     /// Cancelled by us; not a failure of the call.
     Cancelled,
 }
@@ -306,10 +308,19 @@ pub enum StopReason {
     End,
     /// At its length limit.
     Length,
+    /// Where a token budget ended (spec "Templates" 9).
+    Budget,
     /// To have tools called.
     Tools,
     /// The provider filtered it.
     Filtered,
+}
+
+impl StopReason {
+    /// The reply was cut.
+    pub fn is_cut(self) -> bool {
+        matches!(self, Self::Length | Self::Budget)
+    }
 }
 
 /// What a call cost.
@@ -513,6 +524,9 @@ pub enum ToolRecord {
         reason: String,
         /// What it cost so far, in all.
         spent: Spending,
+        /// A model call had no room in what it was lent.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        no_room: bool,
     },
     /// The result of the whole task: the call ran a template in a run of its own (spec "Templates" 16).
     Result {

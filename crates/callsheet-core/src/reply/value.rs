@@ -68,7 +68,8 @@ pub enum Location {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeWay {
-    /// `old` must occur exactly once.
+    /// `old` must occur exactly once. Neither text has the ending of its last line: one that ends with a line break ends
+    /// with a blank line.
     Excerpt {
         /// Text to find.
         old: String,

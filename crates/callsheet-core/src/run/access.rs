@@ -245,6 +245,11 @@ impl Run {
         self.writer_approval
     }
 
+    /// Whether it ended by its own limit of tokens because a call had no room in what was left.
+    pub fn found_no_room(&self) -> bool {
+        self.no_room.is_some() && self.ended_by() == Some(Limit::MaxTokens)
+    }
+
     /// What no accepted iteration has seen yet: `task_problems`.
     pub fn problems(&self) -> impl Iterator<Item = Problem<'_>> {
         self.all_problems().filter(|problem| !problem.task.problem_seen)

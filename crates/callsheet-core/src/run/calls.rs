@@ -1,6 +1,6 @@
 //! Facts about model calls: replies, faults, refusals, and what accepted replies gave.
 
-use crate::record::{CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts};
+use crate::record::{CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts, StopReason};
 use crate::reply::{Issue, Phase, Refinement, Repair};
 use crate::spec::BlobId;
 
@@ -12,10 +12,13 @@ impl Run {
             return Ok(());
         };
         self.landed(EffectKey::Ask(key.clone()))?;
+        // Where the run's own limit cut it, it is asked for again with a larger one.
+        let task = key.task.as_ref().and_then(|slug| self.tasks.get(slug));
+        let short = *stop == StopReason::Budget && limits::short_of_tokens(self, task, u64::MAX) == limits::Short::Run;
         let mut attempt = 1;
         if let Some(attempts) = self.attempts_mut(key) {
             attempt = attempts.attempt;
-            attempts.reading = Some(key.clone());
+            attempts.reading = Some(key.clone()).filter(|_| !short);
             attempts.communication = false;
             attempts.busy_ms = attempts.busy_ms.saturating_add(*ms);
         }
@@ -28,6 +31,9 @@ impl Run {
             task.measure(*sizes, Some(self.now));
         }
         self.totals.add(usage);
+        if short {
+            self.no_room = limits::tokens_left(self);
+        }
         let number = u32::try_from(self.calls.len()).unwrap_or(u32::MAX).saturating_add(1);
         self.call_index.insert(key.clone(), self.calls.len());
         if let Some(slug) = &key.task {
@@ -205,6 +211,7 @@ impl Run {
                 }
                 Ok(())
             }
+            CallFault::Budget => self.left_no_room(key, message, sizes),
             // The run's own limit will end it (spec 2.15); the task stays pending.
             CallFault::Timeout if run_is_over => Ok(()),
             CallFault::Timeout => {
@@ -220,6 +227,27 @@ impl Run {
                 self.phase_failed(key, Failure { reason, communication: true, ..Failure::default() })
             }
         }
+    }
+
+    /// A token budget left no room for a reply. That of the run ends the run, and the task stays pending (spec 2.15).
+    fn left_no_room(&mut self, key: &CallKey, message: &str, sizes: Option<CallSizes>) -> Result<(), Reject> {
+        let task = key.task.as_ref().and_then(|slug| self.tasks.get(slug));
+        let needed = sizes.map_or(0, |sizes| sizes.prompt);
+        let cause = match limits::short_of_tokens(self, task, needed) {
+            // It is known now how large it is, and waits until there is as much.
+            limits::Short::Now => return Ok(()),
+            limits::Short::Run => {
+                self.no_room = limits::tokens_left(self);
+                return Ok(());
+            }
+            limits::Short::Task => Cause::Limit(Limit::TaskTokens),
+            limits::Short::Above => Cause::AboveLimit(Limit::TaskTokens),
+        };
+        self.reached.insert(Limit::TaskTokens);
+        if let Some(attempts) = self.attempts_mut(key) {
+            attempts.close();
+        }
+        self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() })
     }
 
     /// All attempts of a phase are used up: the last column of the table of spec 12.

@@ -18,6 +18,10 @@ pub struct Asked {
     pub budget_scale: f64,
     /// Milliseconds it may still take of its task's and its run's time.
     pub deadline_ms: u64,
+    /// Tokens of prompt and reply that the budgets of its run, its task and the tasks above it leave it; `None`: no budget.
+    pub max_tokens: Option<u64>,
+    /// Others hold a part of those budgets and will return what they do not use: what does not fit may wait.
+    pub may_wait: bool,
 }
 
 /// One piece of work for the shell. The variants mirror `EffectKey`.

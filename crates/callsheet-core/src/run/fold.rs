@@ -110,16 +110,19 @@ impl Run {
         if !startable || self.in_flight.contains(key) {
             return Err(Reject::NotStartable(key.clone()));
         }
-        if !self.is_outstanding(key) {
+        if !self.is_outstanding(key) && !self.waits_for_room.contains(key) {
             return Err(Reject::NotOutstanding(key.clone()));
         }
         match key {
             EffectKey::Ask(call) => {
+                let task = call.task.as_ref().and_then(|slug| self.tasks.get(slug));
+                self.reserved.insert(call.clone(), super::limits::reserve(self, task));
                 if let Some(task) = &call.task {
                     if call.phase != crate::reply::Phase::Refine {
                         self.enter_running(task)?;
                     }
-                    self.operators.call_started(task);
+                    let prompt = self.tasks.get(task).map_or(0, |task| task.sizes.prompt);
+                    self.operators.call_started(task, prompt);
                     if let Some(task) = self.tasks.get_mut(task) {
                         task.calls_started = task.calls_started.saturating_add(1);
                     }
@@ -155,7 +158,13 @@ impl Run {
 
     /// Ends what was in flight under `key`.
     pub(super) fn landed(&mut self, key: EffectKey) -> Result<(), Reject> {
-        if self.in_flight.remove(&key) { Ok(()) } else { Err(Reject::NotInFlight(key)) }
+        if !self.in_flight.remove(&key) {
+            return Err(Reject::NotInFlight(key));
+        }
+        if let EffectKey::Ask(call) = &key {
+            self.reserved.remove(call);
+        }
+        Ok(())
     }
 
     pub(super) fn expect_task(&self, slug: &Slug) -> Result<(), Reject> {

@@ -82,11 +82,12 @@ impl Run {
         moved
     }
 
-    /// The words of a process of a template: an approval holds for the same ones in the whole run (spec "Templates" 8).
+    /// The words of a process of a template, with the files that are written for it: an approval holds for the same ones in
+    /// the whole run (spec "Templates" 8).
     fn argv_of(&self, task: &Slug, run: &ExecRunId, call: &str) -> Option<String> {
         let task = self.tasks.get(task).filter(|task| task.is_process())?;
-        let argv = task.run(run)?.call(call)?.call.arguments.get("argv")?;
-        Some(argv.to_string())
+        let arguments = &task.run(run)?.call(call)?.call.arguments;
+        Some(arguments.get("binding").or_else(|| arguments.get("argv"))?.to_string())
     }
 
     /// A call whose tool does not only read, unless it only stages a change set, which has a gate of its own.

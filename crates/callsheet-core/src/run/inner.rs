@@ -16,6 +16,8 @@ pub struct Loan {
     pub tokens: Option<u64>,
     /// US dollars; `None`: no limit.
     pub cost_usd: Option<f64>,
+    /// Others have a share as well, and may bring something back.
+    pub shared: bool,
 }
 
 /// How an inner run stopped before its end.
@@ -24,6 +26,8 @@ pub(super) struct Stop<'a> {
     pub outcome: Outcome,
     /// In words.
     pub reason: &'a str,
+    /// A call had no room in what it was lent.
+    pub no_room: bool,
 }
 
 /// A call whose inner run waits for a person.
@@ -38,6 +42,12 @@ pub struct PausedCall<'a> {
 }
 
 impl Loan {
+    /// Whether it holds more than one that was too little, or is all that there is now.
+    pub(super) fn is_more_than(&self, had: &Self) -> bool {
+        let more = self.tokens.zip(had.tokens).is_none_or(|(now, then)| now > then);
+        more || (had.shared && !self.shared)
+    }
+
     /// The limit of which it holds nothing.
     pub(super) fn lacks(&self) -> Option<Limit> {
         if self.calls == 0 {
@@ -55,11 +65,12 @@ impl Loan {
 impl Run {
     /// All that is lent now.
     pub(super) fn lent(&self) -> Loan {
-        let zero = Loan { calls: 0, tokens: Some(0), cost_usd: Some(0.0) };
+        let zero = Loan { calls: 0, tokens: Some(0), cost_usd: Some(0.0), shared: false };
         self.loans.values().fold(zero, |sum, loan| Loan {
             calls: sum.calls.saturating_add(loan.calls),
             tokens: sum.tokens.map(|tokens| tokens.saturating_add(loan.tokens.unwrap_or(0))),
             cost_usd: sum.cost_usd.map(|cost| cost + loan.cost_usd.unwrap_or(0.0)),
+            shared: false,
         })
     }
 
@@ -70,17 +81,30 @@ impl Run {
             let listed = self.owed.iter().filter(|effect| {
                 matches!(effect, super::Effect::AskModel(_)) && !self.in_flight.contains(&effect.key())
             });
-            let loan = limits::loan(self, u32::try_from(listed.count()).unwrap_or(u32::MAX));
+            let starting = u32::try_from(listed.count()).unwrap_or(u32::MAX);
+            let loan = limits::loan(self, starting, self.is_short(key));
             self.loans.insert(key.clone(), loan);
         }
+    }
+
+    /// Whether a share of what is left was too little for the run inside a call.
+    pub(super) fn has_short_call(&self, task: &Slug, run: &ExecRunId, call: &str) -> bool {
+        let call = self.tasks.get(task).and_then(|task| task.run(run)?.call(call));
+        call.is_some_and(|call| call.short_of.is_some())
+    }
+
+    fn is_short(&self, key: &EffectKey) -> bool {
+        let EffectKey::Tool { task, run, call } = key else { return false };
+        self.has_short_call(task, run, call)
     }
 
     /// The settings of the run `inner` inside a call: what was charged for it is part of what it counts itself.
     pub fn settings_inside(&self, task: &Slug, run: &ExecRunId, call: &str, inner: &RunId) -> Settings {
         let key = EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() };
         let charged = self.accounts.get(inner).copied().unwrap_or_default();
-        let loan = self.loans.get(&key).copied().unwrap_or_else(|| limits::loan(self, 0));
+        let loan = self.loans.get(&key).copied().unwrap_or_else(|| limits::loan(self, 0, self.is_short(&key)));
         let mut settings = self.settings.clone();
+        settings.limits_shared = loan.shared;
         let inside = &mut settings.limits;
         inside.max_calls = loan.calls.saturating_add(charged.calls);
         inside.max_tokens = loan.tokens.map(|tokens| tokens.saturating_add(charged.usage.tokens()));
@@ -91,24 +115,30 @@ impl Run {
     /// What the inner run of a call cost in all is charged, as far as it was not: a task that is done again may find it
     /// as it was left. True if there was something.
     pub(super) fn charge(&mut self, key: &EffectKey, inner: Option<&RunId>, spent: &Spending) -> bool {
+        self.charge_fresh(key, inner, spent).calls > 0
+    }
+
+    fn charge_fresh(&mut self, key: &EffectKey, inner: Option<&RunId>, spent: &Spending) -> Spending {
         self.loans.remove(key);
         let charged = inner.and_then(|inner| self.accounts.insert(inner.clone(), *spent)).unwrap_or_default();
         let fresh = beyond(spent, &charged);
         self.totals.calls = self.totals.calls.saturating_add(fresh.calls);
         self.totals.failed_calls = self.totals.failed_calls.saturating_add(fresh.failed_calls);
         self.totals.add(&fresh.usage);
-        fresh.calls > 0
+        fresh
     }
 
     /// The inner run stopped before its end.
     pub(super) fn paused(&mut self, key: &EffectKey, stop: Stop<'_>, spent: &Spending) {
         let EffectKey::Tool { task, run, call } = key else { return };
-        let Stop { inner, outcome, reason } = stop;
+        let Stop { inner, outcome, reason, no_room } = stop;
         let had = self.loans.get(key).copied().unwrap_or_default();
-        let went_on = self.charge(key, Some(inner), spent);
+        let fresh = self.charge_fresh(key, Some(inner), spent);
+        let went_on = fresh.calls > 0;
+        let rest = Loan { tokens: had.tokens.map(|tokens| tokens.saturating_sub(fresh.usage.tokens())), ..had };
         let failure = match outcome {
             Outcome::ApprovalRequired | Outcome::InputRequired => None,
-            Outcome::LimitReached if went_on || had.lacks().is_some() => None,
+            Outcome::LimitReached if went_on || no_room || had.lacks().is_some() => None,
             Outcome::Unreachable => Some(true),
             _ => Some(false),
         };
@@ -119,6 +149,7 @@ impl Run {
             }
             if let Some(tool) = exec.call_mut(call) {
                 tool.short = outcome == Outcome::LimitReached;
+                tool.short_of = no_room.then_some(rest);
                 tool.state = match outcome {
                     Outcome::ApprovalRequired | Outcome::InputRequired => {
                         ToolState::Paused { run: inner.clone(), outcome }

@@ -111,7 +111,18 @@ pub(super) fn rounds_are_over(run: &Run) -> bool {
 
 /// The run limit that allows no further model call. `starting` calls are listed and not started yet.
 pub(super) fn forbids_call(run: &Run, starting: u32) -> Option<Limit> {
-    left(run, starting).lacks().or_else(|| forbids_work(run))
+    left(run, starting).lacks().or_else(|| no_room(run)).or_else(|| forbids_work(run))
+}
+
+/// A call found no room in what is left of the run's tokens, and there is no more since.
+fn no_room(run: &Run) -> Option<Limit> {
+    let short = run.no_room.zip(tokens_left(run)).is_some_and(|(found, left)| left <= found);
+    short.then_some(Limit::MaxTokens)
+}
+
+/// Tokens that are left of the run's own limit.
+pub(super) fn tokens_left(run: &Run) -> Option<u64> {
+    left(run, 0).tokens
 }
 
 /// What nobody has used, and nobody may use already.
@@ -122,28 +133,35 @@ fn left(run: &Run, starting: u32) -> Loan {
         calls: limits.max_calls.saturating_sub(totals.calls).saturating_sub(starting).saturating_sub(lent.calls),
         tokens: limits.max_tokens.map(|max| max.saturating_sub(totals.tokens()).saturating_sub(lent_tokens)),
         cost_usd: limits.max_cost_usd.map(|max| (max - totals.cost_usd - lent_cost).max(0.0)),
+        shared: false,
     }
 }
 
 /// What a run inside a call is lent: an equal share of what is left, beside the other tasks of its step that may run
-/// meanwhile. `starting` calls are listed and not started yet.
-pub(super) fn loan(run: &Run, starting: u32) -> Loan {
+/// meanwhile. `starting` calls are listed and not started yet; `short`: a share was too little for it before.
+pub(super) fn loan(run: &Run, starting: u32, short: bool) -> Loan {
     let step = run.current_step().and_then(|step| run.steps().get(step));
     let open = step.into_iter().flatten().filter_map(|slug| run.tasks.get(slug)).filter(|task| !task.state.is_ended());
     // Who has a loan has its share.
     let sharers = open.count().min(jobs(run)).saturating_sub(run.loans.len()).max(1);
+    // One whose share was too little has all, if nobody else works meanwhile.
+    let alone = short && run.loans.is_empty() && run.reserved.is_empty() && starting == 0;
+    let sharers = if alone { 1 } else { sharers };
     let left = left(run, starting);
     Loan {
         calls: left.calls.checked_div(u32::try_from(sharers).unwrap_or(u32::MAX)).unwrap_or(0),
         tokens: left.tokens.and_then(|tokens| tokens.checked_div(u64::try_from(sharers).unwrap_or(u64::MAX))),
         cost_usd: left.cost_usd.map(|cost| cost / number(u64::try_from(sharers).unwrap_or(u64::MAX))),
+        shared: sharers > 1 || !run.loans.is_empty() || !run.reserved.is_empty() || starting > 0,
     }
 }
 
 /// The run limit that leaves nothing to lend to a call whose inner run used up what it had.
 pub(super) fn forbids_loan(run: &Run, task: &Slug, exec: &ExecRunId, call: &str, starting: u32) -> Option<Limit> {
     let call = run.tasks.get(task)?.run(exec)?.call(call)?;
-    if call.short { loan(run, starting).lacks() } else { None }
+    let now = Some(loan(run, starting, call.short_of.is_some())).filter(|_| call.short)?;
+    let too_little = call.short_of.is_some_and(|had| !now.is_more_than(&had));
+    now.lacks().or(too_little.then_some(Limit::MaxTokens))
 }
 
 /// The run limit that allows no further work at all.
@@ -215,21 +233,125 @@ pub(super) fn spent_of(run: &Run, tree: &crate::record::Tree, op: &super::TaskOp
     time.is_some_and(|max| op.clock.spent_ms(run.now) >= max).then_some(Limit::TaskTimeout)
 }
 
-/// Whether a call has to wait for others of the same budgets to return what they reserved (spec "Templates" 9): nothing
-/// above it may overspend.
-pub(super) fn waits_for_reserve(run: &Run, task: &TaskRun, reserved: u64) -> bool {
-    let Some(tree) = run.operators.tree() else { return false };
-    let Some(op) = run.operators.of_leaf(&task.task.slug) else { return false };
-    let own = match op.opened.as_ref().map(|opened| &opened.plan) {
-        Some(crate::record::Plan::Handler(plan)) => plan.reserve,
-        _ => return false,
-    };
-    run.operators.ancestry(op).any(|op| {
+/// Tokens that a reply is taken to have for what a call reserves of the run's limit.
+const REPLY: u64 = 16_384;
+
+/// Tokens that a call reserves of the run's limit: what is known of a handler's, else the most a prompt may have.
+pub(super) fn reserve(run: &Run, task: Option<&TaskRun>) -> u64 {
+    let handler = task.and_then(|task| Some((task, run.operators.of_leaf(&task.task.slug)?)));
+    let known = handler.map(|(task, op)| op.reserve(task.sizes.prompt)).filter(|tokens| *tokens > 0);
+    // A prompt that was found to be larger is known as well.
+    let prompt = task.map_or(0, |task| task.sizes.prompt).max(u64::from(run.settings.budget.prompt));
+    known.unwrap_or_else(|| prompt.saturating_add(REPLY))
+}
+
+/// The limit of the run for which a call has to wait until others return what they reserved of it. `starting` calls are
+/// listed and not started yet, and reserve so many tokens.
+pub(super) fn waits_in_run(run: &Run, task: Option<&TaskRun>, starting: (u32, u64)) -> Option<Limit> {
+    let others = u32::try_from(run.reserved.len()).unwrap_or(u32::MAX).saturating_add(starting.0);
+    if others == 0 {
+        return None;
+    }
+    let left = left(run, 0);
+    let reserved = run.reserved.values().sum::<u64>().saturating_add(starting.1).saturating_add(reserve(run, task));
+    if left.tokens.is_some_and(|left| reserved > left) {
+        return Some(Limit::MaxTokens);
+    }
+    let nothing_known = run.calls.is_empty();
+    let cost = f64::from(others.saturating_add(1)) * run.totals.dearest_usd;
+    left.cost_usd.is_some_and(|left| nothing_known || cost > left).then_some(Limit::MaxCost)
+}
+
+/// The limit for which a call has to wait until others of the same budgets return what they reserved (spec "Templates" 9):
+/// nothing above it may overspend.
+pub(super) fn waits_for_reserve(run: &Run, task: &TaskRun, reserved: u64) -> Option<Limit> {
+    let tree = run.operators.tree()?;
+    let op = run.operators.of_leaf(&task.task.slug)?;
+    let own = op.reserve(task.sizes.prompt);
+    let waits = run.operators.ancestry(op).any(|op| {
         let Some(max) = run.operators.node(tree, op).and_then(|node| node.limits.max_tokens) else { return false };
         let others = op.spent.reserved.saturating_add(reserved);
-        // A call alone may always be made: its reply is charged as it is.
+        // One alone has all that is left, and is held to it.
         others > 0 && op.spent.tokens().saturating_add(others).saturating_add(own) > max
-    })
+    });
+    waits.then_some(Limit::TaskTokens)
+}
+
+/// The same for cost, which is known only when a call is over: each of those in flight is taken to cost as much as the
+/// dearest so far, and the first one is made alone. `starting` calls below the same task are listed and not started yet.
+pub(super) fn waits_for_cost(run: &Run, op: &super::TaskOp, starting: u32) -> Option<Limit> {
+    let max = run.operators.node(run.operators.tree()?, op)?.limits.max_cost_usd?;
+    let spent = &op.spent;
+    let others = spent.in_flight.saturating_add(starting);
+    let nothing_known = spent.input == 0 && spent.output == 0;
+    let reserved = f64::from(others.saturating_add(1)) * spent.dearest_usd;
+    (others > 0 && (nothing_known || spent.cost_usd + reserved > max)).then_some(Limit::MaxCost)
+}
+
+/// Tokens of prompt and reply that are left for one call, by the budgets of the run, of its task and of the tree above it,
+/// without what others in flight have reserved; `None`: there is no budget.
+pub(super) fn tokens_for_call(run: &Run, task: Option<&TaskRun>) -> Option<u64> {
+    budgets(run, task).into_iter().map(|budget| budget.left.saturating_sub(budget.held)).min()
+}
+
+/// Whether what does not fit may wait: others in flight hold a part of one of these budgets, or the run has only its share
+/// of one.
+pub(super) fn may_wait(run: &Run, task: Option<&TaskRun>) -> bool {
+    run.settings.limits_shared || others_hold(run, task)
+}
+
+fn others_hold(run: &Run, task: Option<&TaskRun>) -> bool {
+    budgets(run, task).iter().any(|budget| budget.held > 0)
+}
+
+/// A token budget of a call.
+struct Budget {
+    whose: Short,
+    /// Tokens that are not spent.
+    left: u64,
+    /// Of these, what others in flight hold.
+    held: u64,
+}
+
+fn budgets(run: &Run, task: Option<&TaskRun>) -> Vec<Budget> {
+    let mut found = Vec::new();
+    let held = run.reserved.values().sum();
+    found.extend(tokens_left(run).map(|left| Budget { whose: Short::Run, left, held }));
+    let Some(task) = task else { return found };
+    if let Some(max) = task.skill.as_ref().and_then(|skill| skill.limits.max_tokens) {
+        found.push(Budget { whose: Short::Task, left: max.saturating_sub(task.tokens), held: 0 });
+    }
+    let Some((tree, op)) = run.operators.tree().zip(run.operators.of_leaf(&task.task.slug)) else { return found };
+    found.extend(run.operators.ancestry(op).filter_map(|above| {
+        let left = run.operators.node(tree, above)?.limits.max_tokens?.saturating_sub(above.spent.tokens());
+        let whose = if above.id == op.id { Short::Task } else { Short::Above };
+        Some(Budget { whose, left, held: above.spent.reserved.saturating_sub(op.held) })
+    }));
+    found
+}
+
+/// The token budget that left a call too little. `needed`: tokens that it takes at least, and would have if all that others
+/// hold came back.
+pub(super) fn short_of_tokens(run: &Run, task: Option<&TaskRun>, needed: u64) -> Short {
+    let budgets = budgets(run, task);
+    if task.is_some() && others_hold(run, task) && budgets.iter().all(|budget| budget.left > needed) {
+        return Short::Now;
+    }
+    let least = budgets.into_iter().min_by_key(|budget| budget.left.saturating_sub(budget.held));
+    least.map_or(Short::Run, |budget| budget.whose)
+}
+
+/// Whose tokens are short.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Short {
+    /// The run's.
+    Run,
+    /// The task's.
+    Task,
+    /// A task's of the tree above it.
+    Above,
+    /// Nobody's: there is enough when others return what they hold.
+    Now,
 }
 
 /// Equal turns in a row after which a handler ends.

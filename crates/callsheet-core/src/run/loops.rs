@@ -4,7 +4,7 @@ use crate::record::CallKey;
 use crate::reply::{Issue, Phase, Repair};
 use crate::spec::{BlobId, ExecRunId, Slug, ToolCall, ToolEffect};
 
-use super::{Cause, ExecRun, Failure, Limit, Reject, Run, ToolOutput, ToolRun, ToolState, Turn, limits};
+use super::{Cause, ExecRun, Failure, Limit, Reject, Run, TaskRun, ToolOutput, ToolRun, ToolState, Turn, limits};
 
 impl Run {
     pub(super) fn calls_asked(
@@ -32,7 +32,7 @@ impl Run {
         let answered = if handler {
             calls.iter().cloned().map(ToolRun::new).collect()
         } else {
-            self.answer_repeats(run, calls, again)
+            self.answer_repeats(task, run, calls, again)
         };
         self.accept(key, repairs, issues)?;
         self.enter_running(slug)?;
@@ -80,18 +80,21 @@ impl Run {
     }
 
     /// Calls of a turn, those equal to an earlier one with no call since that does more than read answered from it.
-    fn answer_repeats(&self, run: &ExecRun, calls: &[ToolCall], again: bool) -> Vec<ToolRun> {
+    fn answer_repeats(&self, task: &TaskRun, run: &ExecRun, calls: &[ToolCall], again: bool) -> Vec<ToolRun> {
         let mut answered: Vec<ToolRun> = Vec::new();
         for call in calls {
             let mut tool = ToolRun::new(call.clone());
-            let mut earlier = run.calls.iter().chain(&answered).rev();
-            for former in earlier.by_ref() {
+            // Whether another call was made since: what it gave may be why a refused one is asked for again.
+            let mut since = false;
+            for former in run.calls.iter().chain(&answered).rev() {
                 let of = match &former.state {
                     ToolState::Done(ToolOutput::Repeated { of }) => of,
                     _ => &former.call.id,
                 };
                 if former.call.name == call.name && former.call.arguments == call.arguments {
-                    if again && former.had_no_effect() {
+                    let undone =
+                        former.had_no_effect() || task.is_taken_back(former) || since && self.was_refused(former);
+                    if again && undone {
                         break;
                     }
                     tool.state = ToolState::Done(ToolOutput::Repeated { of: of.clone() });
@@ -101,9 +104,22 @@ impl Run {
                 if made && self.policy(&former.call.name).effect != ToolEffect::Read {
                     break;
                 }
+                since |= made;
             }
             answered.push(tool);
         }
         answered
+    }
+
+    /// A call that would have staged changes and was refused before anything was done.
+    fn was_refused(&self, call: &ToolRun) -> bool {
+        let failed = matches!(call.output(), Some(ToolOutput::Text { error: true, .. }));
+        failed && self.policy(&call.call.name).stages_changes()
+    }
+
+    /// Whether a call of a conversation may be made again although an equal one was made before (spec 10.7): it had no
+    /// effect, or none that is left.
+    pub fn may_call_again(&self, task: &TaskRun, run: &ExecRun) -> bool {
+        run.calls.iter().any(|call| call.had_no_effect() || task.is_taken_back(call) || self.was_refused(call))
     }
 }

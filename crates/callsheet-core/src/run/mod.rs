@@ -37,6 +37,7 @@
 mod access;
 mod attempts;
 mod calls;
+mod desk;
 mod effect;
 mod execute;
 mod fold;
@@ -131,6 +132,8 @@ pub struct Run {
     /// The run was taken up and had nothing to do.
     idle: bool,
     in_flight: BTreeSet<EffectKey>,
+    /// Tokens that calls in flight have reserved of the run's limit.
+    reserved: BTreeMap<CallKey, u64>,
     /// What runs inside calls may use; a loan stays until its account comes back.
     loans: BTreeMap<EffectKey, Loan>,
     /// What runs inside calls were charged for, each in all.
@@ -152,8 +155,12 @@ pub struct Run {
     reached: BTreeSet<Limit>,
     /// The limit that left nothing to do.
     ended_by: Option<Limit>,
+    /// Tokens that were left of the run's limit when a call had no room in them.
+    no_room: Option<u64>,
     told: Told,
     owed: Vec<Effect>,
+    /// Calls that are owed as well, and wait for what others reserved of a budget.
+    waits_for_room: Vec<EffectKey>,
 }
 
 impl Run {

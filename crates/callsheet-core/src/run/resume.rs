@@ -48,6 +48,7 @@ impl Run {
     }
 
     fn settle_in_flight(&mut self) {
+        self.reserved.clear();
         for key in std::mem::take(&mut self.in_flight) {
             match key {
                 EffectKey::Apply { .. } => {

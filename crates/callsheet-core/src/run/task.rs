@@ -1,7 +1,7 @@
 //! What a run knows of one task: its state, its execution runs and why it ended as it did. Plain data; the rules are
 //! in the neighbouring files. Handed out by reference only, so the fields are public.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{CallKey, CallSizes, ChangeSet, Outcome, ReferenceStage, RefusedPart, ResultParts};
 use crate::reply::{Issue, Refinement};
@@ -229,6 +229,18 @@ impl TaskRun {
         told.into_iter()
     }
 
+    /// Whether what a call changed was taken back.
+    pub(super) fn is_taken_back(&self, call: &ToolRun) -> bool {
+        let Some(ToolOutput::Applied { set }) = call.output() else { return false };
+        self.applied.iter().any(|applied| applied.set == *set && applied.reverted)
+    }
+
+    /// Paths of files that hold changes of its, in path order.
+    pub fn changed_files(&self) -> BTreeSet<&str> {
+        let sets = self.applied.iter().filter(|set| !set.reverted);
+        sets.flat_map(|set| &set.changes.files).map(|file| file.path.as_str()).collect()
+    }
+
     /// Whether the skill's tasks are tool conversations (spec 10.7).
     pub fn is_loop(&self) -> bool {
         self.skill.as_ref().is_some_and(|skill| matches!(skill.mode, SkillMode::Loop | SkillMode::Handler))
@@ -336,11 +348,13 @@ pub struct ToolRun {
     pub ms: u64,
     /// The run inside it used up what it was lent, and goes on with another loan.
     pub short: bool,
+    /// What was left of its loan when a call of it had no room in that.
+    pub short_of: Option<super::Loan>,
 }
 
 impl ToolRun {
     pub(super) fn new(call: ToolCall) -> Self {
-        Self { call, state: ToolState::Queued, ms: 0, short: false }
+        Self { call, state: ToolState::Queued, ms: 0, short: false, short_of: None }
     }
 
     /// It ended without any effect that is known of, and without an output of its own.

@@ -26,8 +26,8 @@ impl Run {
         if let Some(tool) = self.tool_mut(task, run, call) {
             tool.ms = tool.ms.saturating_add(ms);
         }
-        if let ToolRecord::Paused { run: inner, outcome, reason, spent } = record {
-            self.paused(&key, Stop { inner, outcome: *outcome, reason }, spent);
+        if let ToolRecord::Paused { run: inner, outcome, reason, spent, no_room } = record {
+            self.paused(&key, Stop { inner, outcome: *outcome, reason, no_room: *no_room }, spent);
             return Ok(());
         }
         self.totals.tools = self.totals.tools.saturating_add(1);

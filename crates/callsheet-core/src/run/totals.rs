@@ -54,6 +54,8 @@ pub struct Totals {
     pub cached: u64,
     /// US dollars, as far as known.
     pub cost_usd: f64,
+    /// US dollars of the dearest call that gave a reply.
+    pub dearest_usd: f64,
     /// Tool calls finished.
     pub tools: u32,
     /// Repairs by code (spec 4.3).
@@ -78,7 +80,9 @@ impl Totals {
         self.input = self.input.saturating_add(usage.input);
         self.output = self.output.saturating_add(usage.output);
         self.cached = self.cached.saturating_add(usage.cached);
-        self.cost_usd += usage.cost_usd.unwrap_or(0.0);
+        let cost = usage.cost_usd.unwrap_or(0.0);
+        self.cost_usd += cost;
+        self.dearest_usd = self.dearest_usd.max(cost);
     }
 }
 

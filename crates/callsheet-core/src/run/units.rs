@@ -1,16 +1,17 @@
 //! Work units and their order: what is owed now, at most `jobs` pieces of work, then gates and questions.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use crate::record::{CallKey, EffectKey, Gate, GateKind, Outcome, ToolPolicy};
 use crate::reply::Phase;
 use crate::spec::{ExecRunId, Slug, ToolCall, ToolEffect};
 
+use super::desk::{Desk, Work};
 use super::task::{SetKey, SetSource, SetStage};
 use super::{Asked, Attempts, Effect, ExecRun, Limit, Merge, Run, Stage, State, TaskRun, ToolRun, ToolState, limits};
 
 /// One unit of spec 2.6, or a check before one.
-enum Unit<'a> {
+pub(super) enum Unit<'a> {
     Plan(&'a Attempts),
     Iterate(&'a Attempts),
     Continue(&'a Attempts),
@@ -21,7 +22,7 @@ enum Unit<'a> {
 }
 
 impl<'a> Unit<'a> {
-    fn task(&self) -> Option<&'a TaskRun> {
+    pub(super) fn task(&self) -> Option<&'a TaskRun> {
         match self {
             Self::Plan(_) | Self::Iterate(_) | Self::Continue(_) => None,
             Self::Check(task) | Self::Refine(task) | Self::Execute(task, _) | Self::Merge(task, _) => Some(task),
@@ -48,198 +49,39 @@ pub(super) struct Owing {
     pub person: bool,
 }
 
-/// Hands out slots.
-struct Desk<'a> {
-    run: &'a Run,
-    used: usize,
-    effects: Vec<Effect>,
-    starting: u32,
-    task_starting: BTreeMap<&'a Slug, u32>,
-    /// Calls and reserved tokens of listed calls, by the task of the tree they count for.
-    op_starting: BTreeMap<&'a Slug, (u32, u64)>,
-    exclusive: BTreeSet<String>,
-    blocked: Option<Limit>,
-    reached: BTreeSet<Limit>,
-}
-
-impl<'a> Desk<'a> {
-    fn new(run: &'a Run) -> Self {
-        let exclusive = run.in_flight.iter().filter_map(|key| run.exclusive_in_flight(key)).collect();
-        Self {
-            run,
-            used: 0,
-            effects: Vec::new(),
-            starting: 0,
-            task_starting: BTreeMap::new(),
-            op_starting: BTreeMap::new(),
-            exclusive,
-            blocked: None,
-            reached: BTreeSet::new(),
-        }
-    }
-
-    fn has_slot(&mut self) -> bool {
-        let free = self.used < limits::jobs(self.run);
-        if !free {
-            self.reached.insert(Limit::Jobs);
-        }
-        free
-    }
-
-    fn put(&mut self, effect: Effect) {
-        self.used += 1;
-        self.effects.push(effect);
-    }
-
-    /// Whether an effect that is not in flight may be listed; notes the limit that forbids it.
-    fn may_start(&mut self, task: Option<&'a TaskRun>, effect: &Effect) -> bool {
-        let forbidden = match effect {
-            Effect::AskModel(_) => {
-                let of_task = task.map(|task| self.task_starting.get(&task.task.slug).copied().unwrap_or(0));
-                limits::forbids_call(self.run, self.starting)
-                    .or_else(|| task.and_then(|task| limits::forbids_task_call(task, of_task.unwrap_or(0))))
-                    .or_else(|| task.and_then(|task| self.budget_forbids(task)))
-            }
-            Effect::RunTool { call, .. } if self.exclusive.contains(&call.name) => Some(Limit::Exclusive),
-            Effect::RunTool { task, run, call, .. } => {
-                limits::forbids_loan(self.run, task, run, &call.id, self.starting).or(limits::forbids_work(self.run))
-            }
-            Effect::ApplyChanges { .. } => limits::forbids_work(self.run),
-            _ => None,
-        };
-        if let Some(limit) = forbidden {
-            self.reached.insert(limit);
-            self.blocked = self.blocked.or(Some(limit));
-            return false;
-        }
-        match effect {
-            Effect::AskModel(_) => {
-                self.starting = self.starting.saturating_add(1);
-                if let Some(task) = task {
-                    self.reserve(task);
-                    *self.task_starting.entry(&task.task.slug).or_insert(0) += 1;
-                }
-            }
-            Effect::RunTool { call, .. } if self.run.policy(&call.name).exclusive => {
-                self.exclusive.insert(call.name.clone());
-            }
-            _ => {}
-        }
-        true
-    }
-
-    /// The budget of a task of the tree that has no room for one more call beside those in flight and listed.
-    fn budget_forbids(&self, task: &TaskRun) -> Option<Limit> {
-        let op = self.run.operators.of_leaf(&task.task.slug)?;
-        self.run.operators.ancestry(op).find_map(|op| {
-            let (calls, reserved) = self.op_starting.get(&op.id).copied().unwrap_or_default();
-            let waits = limits::waits_for_reserve(self.run, task, reserved);
-            limits::spent_above(self.run, task, calls).or(waits.then_some(Limit::TaskTokens))
-        })
-    }
-
-    fn reserve(&mut self, task: &TaskRun) {
-        let Some(op) = self.run.operators.of_leaf(&task.task.slug) else { return };
-        let reserve = match op.opened.as_ref().map(|opened| &opened.plan) {
-            Some(crate::record::Plan::Handler(plan)) => plan.reserve,
-            _ => 0,
-        };
-        for op in self.run.operators.ancestry(op) {
-            let (calls, reserved) = self.op_starting.entry(&op.id).or_default();
-            (*calls, *reserved) = (calls.saturating_add(1), reserved.saturating_add(reserve));
-        }
-    }
-
-    /// Units that hold a slot: all that is in flight, or else the next thing.
-    fn keep(&mut self, unit: &Unit<'a>) -> Vec<Effect> {
-        let (in_flight, mut new): (Vec<_>, Vec<_>) =
-            self.run.owing(unit).work.into_iter().partition(|(_, in_flight)| *in_flight);
-        if in_flight.is_empty() {
-            let first = new.iter().position(|(effect, _)| self.may_start(unit.task(), effect));
-            match first {
-                Some(index) => self.put(new.remove(index).0),
-                // It keeps its slot: what it waits for is a limit or an exclusive tool.
-                None => self.used += 1,
-            }
-        }
-        for (effect, _) in in_flight {
-            self.put(effect);
-        }
-        new.into_iter().map(|(effect, _)| effect).collect()
-    }
-
-    /// Further concurrent calls of units that hold a slot (spec 10.7).
-    fn widen(&mut self, task: Option<&'a TaskRun>, more: Vec<Effect>) {
-        for effect in more {
-            if !self.has_slot() {
-                return;
-            }
-            if self.may_start(task, &effect) {
-                self.put(effect);
-            }
-        }
-    }
-
-    /// Gives a unit that holds no slot one. False if it has work and no slot is left, as for all that follow.
-    fn admit(&mut self, unit: &Unit<'a>, open: &mut BTreeMap<&'a Slug, usize>) -> bool {
-        let owing = self.run.owing(unit);
-        if owing.work.is_empty() {
-            return true;
-        }
-        if !self.has_slot() {
-            return false;
-        }
-        if let Unit::Execute(task, _) = unit {
-            let running = open.entry(&task.task.slug).or_insert(0);
-            if *running >= limits::parallel(task) {
-                self.reached.insert(Limit::Parallel);
-                return true;
-            }
-            *running += 1;
-        }
-        for (effect, _) in owing.work {
-            if self.may_start(unit.task(), &effect) {
-                self.put(effect);
-                return true;
-            }
-        }
-        if let Unit::Execute(task, _) = unit
-            && let Some(running) = open.get_mut(&task.task.slug)
-        {
-            *running -= 1;
-        }
-        true
-    }
-}
-
 impl Run {
     /// Computes `owed` anew. A run limit that leaves nothing to do ends the run (spec 2.15).
     pub(super) fn derive(&mut self) {
-        let (mut effects, blocked, reached) = self.work();
-        self.reached.extend(reached);
-        if let (true, Some(limit)) = (effects.is_empty(), blocked)
+        let mut work = self.work();
+        self.reached.append(&mut work.reached);
+        if let (true, Some(limit)) = (work.effects.is_empty(), work.blocked)
             && matches!(self.stage, Stage::Prepare | Stage::Pass | Stage::Operate | Stage::Iterate | Stage::Continue)
             && limit != Limit::Exclusive
         {
-            self.message = Some(format!("{} is used up", limit.name()));
+            self.message =
+                Some(match limits::tokens_left(self).filter(|left| limit == Limit::MaxTokens && *left > 0) {
+                    Some(left) => format!("{left} tokens are left of {}, too few for another call", limit.name()),
+                    None => format!("{} is used up", limit.name()),
+                });
             self.ended_by = Some(limit);
             self.stage = Stage::Conclude(Outcome::LimitReached);
-            effects = self.work().0;
+            work = self.work();
         }
-        effects.extend(self.people());
-        self.owed = effects;
+        self.waits_for_room = work.waiting;
+        work.effects.extend(self.people());
+        self.owed = work.effects;
     }
 
-    fn work(&self) -> (Vec<Effect>, Option<Limit>, BTreeSet<Limit>) {
+    fn work(&self) -> Work {
         let roll_backs = self.roll_backs();
         match self.stage {
-            Stage::Empty | Stage::AwaitList | Stage::Concluded(_) => (Vec::new(), None, BTreeSet::new()),
+            Stage::Empty | Stage::AwaitList | Stage::Concluded(_) => Work::default(),
             // An interrupted apply is taken back before anything else (spec 2.18).
-            _ if !roll_backs.is_empty() => (roll_backs, None, BTreeSet::new()),
+            _ if !roll_backs.is_empty() => Work::of(roll_backs),
             Stage::Conclude(outcome) => {
                 let applies: Vec<Effect> = self.abandoned_applies(true);
                 let effects = if applies.is_empty() { vec![Effect::Conclude(outcome)] } else { applies };
-                (effects, None, BTreeSet::new())
+                Work::of(effects)
             }
             Stage::Prepare | Stage::Pass | Stage::Operate | Stage::Iterate | Stage::Continue => {
                 let mut desk = Desk::new(self);
@@ -270,7 +112,7 @@ impl Run {
                         break;
                     }
                 }
-                (desk.effects, desk.blocked, desk.reached)
+                Work { effects: desk.effects, blocked: desk.blocked, reached: desk.reached, waiting: desk.waiting }
             }
         }
     }
@@ -300,7 +142,7 @@ impl Run {
         check.into_iter().chain(refine).chain(executions)
     }
 
-    fn owing(&self, unit: &Unit<'_>) -> Owing {
+    pub(super) fn owing(&self, unit: &Unit<'_>) -> Owing {
         let mut owing = Owing::default();
         match unit {
             Unit::Plan(attempts) => owing.work.push(self.ask_or_read(Phase::Plan, None, None, attempts)),
@@ -347,6 +189,8 @@ impl Run {
             without_tools: withdrawn.is_some(),
             budget_scale: attempts.scale,
             deadline_ms: limits::deadline_ms(self, task),
+            max_tokens: limits::tokens_for_call(self, task),
+            may_wait: limits::may_wait(self, task),
         };
         if is_reading { (Effect::ReadReply(asked), false) } else { (Effect::AskModel(asked), in_flight) }
     }
@@ -441,7 +285,7 @@ impl Run {
         self.tool_policies.get(tool).copied().unwrap_or_default()
     }
 
-    fn exclusive_in_flight(&self, key: &EffectKey) -> Option<String> {
+    pub(super) fn exclusive_in_flight(&self, key: &EffectKey) -> Option<String> {
         let EffectKey::Tool { task, run, call } = key else { return None };
         let call: &ToolCall = &self.tasks.get(task)?.run(run)?.call(call)?.call;
         self.policy(&call.name).exclusive.then(|| call.name.clone())

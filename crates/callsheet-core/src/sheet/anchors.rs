@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd};
 
-use super::heading_key;
+use super::{heading_key, split_mark};
 
 /// A heading and the lines of its section.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +25,7 @@ pub struct Heading {
 
 /// The headings of `text` in order. Nothing inside a fence, a list item or a quotation is a heading.
 pub fn headings(text: &str) -> Vec<Heading> {
+    let (_, text) = split_mark(text);
     let lines = LineStarts::of(text);
     let mut found: Vec<Heading> = Vec::new();
     let mut nested = 0_u32;
@@ -191,6 +192,11 @@ mod tests {
         assert_eq!(line("über-uns"), Some(20));
         assert_eq!(line("example-2"), None);
         assert_eq!(line(""), None);
+    }
+
+    #[test]
+    fn a_byte_order_mark_hides_no_heading() {
+        assert_eq!(headings(&format!("\u{feff}{DOCUMENT}")), headings(DOCUMENT));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod anchors;
 mod fence;
 pub mod fill;
+mod mark;
 mod merge;
 pub mod names;
 pub mod reference;
@@ -11,8 +12,9 @@ mod symbols;
 
 pub use anchors::{Heading, find_heading, headings};
 pub use fence::{block, fence};
+pub use mark::split_mark;
 pub use merge::{RunText, merge_runs};
 pub use names::{heading_key, slug_of};
-pub use reference::{is_restricted, link, link_target, parse_target};
+pub use reference::{is_restricted, link, link_target, parse_name, parse_target};
 pub use render::{TaskForm, has_reasoning_tag, render_goals, render_list, render_plan, render_sheet, render_task};
 pub use symbols::{Symbol, SymbolKind, SymbolMatch, find_symbol, is_symbol_suffix};

@@ -62,11 +62,14 @@ pub fn heading_key(title: &str) -> String {
     key
 }
 
-/// The slug of a name (spec 6.2): its key, cut to 64 at a `-`, with the prefix `task-` if it has no letter.
+/// The slug of a name (spec 6.2): its key, cut to 64 at a `-`, with the prefix `task-` if it has no letter. A name in other
+/// letters, of which the key has none, has letters that stand for it.
 pub fn slug_of(name: &str) -> Slug {
     let mut key = heading_key(name);
-    if !key.contains(|c: char| c.is_ascii_lowercase()) {
-        key = if key.is_empty() { "task".to_owned() } else { format!("task-{key}") };
+    if key.is_empty() {
+        key = code_of(name).map_or_else(|| "task".to_owned(), |code| format!("task-{code}"));
+    } else if !key.contains(|c: char| c.is_ascii_lowercase()) {
+        key = format!("task-{key}");
     }
     if key.len() > LONGEST {
         // Keys are ASCII. A key without a `-` before the limit is cut at the limit.
@@ -74,6 +77,26 @@ pub fn slug_of(name: &str) -> Slug {
         key.truncate(cut);
     }
     Slug::new(key)
+}
+
+/// Seven letters that stand for the words of a name, however they are set apart; `None` if there are no words. They never
+/// change: slugs are written into runs.
+fn code_of(name: &str) -> Option<String> {
+    const LETTERS: usize = 7;
+    let lower = name.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).peekable();
+    words.peek()?;
+    // FNV-1a.
+    let mut hash = 0x811c_9dc5_u32;
+    for byte in words.flat_map(|word| word.bytes().chain([b' '])) {
+        hash = (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193);
+    }
+    let letter = |_| {
+        let letter = char::from(b'a' + u8::try_from(hash % 26).unwrap_or(0));
+        hash /= 26;
+        letter
+    };
+    Some((0..LETTERS).map(letter).collect())
 }
 
 /// Whether no task may have this slug (spec 6.3): a reserved word, or a form that the files and runs of an existing

@@ -23,6 +23,15 @@ pub enum TargetFault {
 /// Reads a target: percent-decoded once, aliases resolved as far as the text alone tells. Whether a bare `#x` names a
 /// prompt heading or a task, and whether a path is a directory, is for the caller to find out.
 pub fn parse_target(written: &str) -> Result<Target, TargetFault> {
+    parse(written, false)
+}
+
+/// The same of a path that may hold the signs of a pattern: `app/[id]/page.tsx` is a name where such a file is.
+pub fn parse_name(written: &str) -> Result<Target, TargetFault> {
+    parse(written, true)
+}
+
+fn parse(written: &str, is_name: bool) -> Result<Target, TargetFault> {
     let text = written.trim();
     if text.is_empty() || text == "#" {
         return Err(TargetFault::Empty);
@@ -38,23 +47,33 @@ pub fn parse_target(written: &str) -> Result<Target, TargetFault> {
         };
     }
     if let Some((scheme, rest)) = scheme(text) {
-        return schemed(text, &scheme, rest);
+        return schemed(text, &scheme, rest, is_name);
     }
-    path(text)
+    path(text, is_name)
 }
 
 /// The target as it is written in a link: canonical, with characters encoded that would end or change it.
 pub fn link_target(target: &Target) -> String {
     match target {
-        Target::File { path, fragment: None } => encode(path),
-        Target::File { path, fragment: Some(part) } => format!("{}#{}", encode(path), encode(&part.to_string())),
-        Target::Directory(path) => format!("{}/", encode(path.trim_end_matches('/'))),
+        Target::File { path, fragment: None } => path_link(path),
+        Target::File { path, fragment: Some(part) } => format!("{}#{}", path_link(path), encode(&part.to_string())),
+        Target::Directory(path) => format!("{}/", path_link(path.trim_end_matches('/'))),
         Target::CurrentFile(Some(part)) => format!("current_file#{}", encode(&part.to_string())),
         Target::TaskOutput { slug, heading: Some(heading) } => format!("task://{slug}.md#{}", encode(heading)),
         Target::TaskDetail { slug, file } => format!("task://{slug}/{}", encode(file)),
         Target::Http(url) => address(url),
         other => other.to_string(),
     }
+}
+
+/// A path as a link can hold it. One that would read as something else, with a scheme, lines or a word of our own, is
+/// written so that it does not.
+fn path_link(path: &str) -> String {
+    let encoded = encode(path);
+    if encoded.contains(':') {
+        return encoded.replace(':', "%3A");
+    }
+    if keyword(&encoded).is_some() { format!("./{encoded}") } else { encoded }
 }
 
 /// Whether what a reference means was listed as no longer relevant, itself or as a part of what was (spec 5.10).
@@ -116,6 +135,13 @@ fn bare_anchor(anchor: &str) -> Target {
         ("project-description", _) => Target::ProjectDescription,
         ("current-file", _) => Target::CurrentFile(None),
         (_, Some(slug)) if !slug.is_empty() => Target::TaskOutput { slug: slug_of(slug), heading: None },
+        // A name in other letters, of which the key has none.
+        ("results", _) => {
+            match anchor.trim().strip_suffix("-results").filter(|name| name.contains(char::is_alphanumeric)) {
+                Some(name) => Target::TaskOutput { slug: slug_of(name), heading: None },
+                None => Target::PromptHeading(key),
+            }
+        }
         _ => Target::PromptHeading(key),
     }
 }
@@ -142,7 +168,7 @@ fn scheme(text: &str) -> Option<(String, &str)> {
     (named && !lines).then(|| (head.to_ascii_lowercase(), rest))
 }
 
-fn schemed(text: &str, scheme: &str, rest: &str) -> Result<Target, TargetFault> {
+fn schemed(text: &str, scheme: &str, rest: &str, is_name: bool) -> Result<Target, TargetFault> {
     let output = |name: &str| {
         let (name, heading) = match name.split_once('#') {
             Some((name, heading)) => (name, Some(heading.to_owned())),
@@ -159,7 +185,7 @@ fn schemed(text: &str, scheme: &str, rest: &str) -> Result<Target, TargetFault> 
         "http" | "https" if rest.starts_with("//") && rest.len() > 2 => Ok(Target::Http(address(text))),
         "file" => {
             let rest = rest.strip_prefix("//").unwrap_or(rest);
-            path(rest.strip_prefix("localhost/").map_or(rest, |_| rest.get(9..).unwrap_or(rest)))
+            path(rest.strip_prefix("localhost/").map_or(rest, |_| rest.get(9..).unwrap_or(rest)), is_name)
         }
         "plan" => match plan_part(&decoded) {
             Some(part) => Ok(Target::Plan(part)),
@@ -179,7 +205,7 @@ fn schemed(text: &str, scheme: &str, rest: &str) -> Result<Target, TargetFault> 
     }
 }
 
-fn path(written: &str) -> Result<Target, TargetFault> {
+fn path(written: &str, is_name: bool) -> Result<Target, TargetFault> {
     let (head, fragment) = match written.split_once('#') {
         Some((head, fragment)) => (head, Some(fragment)),
         None => match written.rsplit_once(':') {
@@ -187,7 +213,7 @@ fn path(written: &str) -> Result<Target, TargetFault> {
             _ => (written, None),
         },
     };
-    if is_glob(head) {
+    if !is_name && is_glob(head) {
         return Err(TargetFault::Glob(head.to_owned()));
     }
     let decoded = decode(head);

@@ -177,6 +177,9 @@ pub struct Settings {
     pub skills: Vec<String>,
     /// Warnings of model replies and checked files count as errors (spec 4.8).
     pub strict: bool,
+    /// Of a run inside a call: its limits are a share, and others may bring back more (spec "Templates" 16).
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub limits_shared: bool,
     /// Subtasks of templates inherit nothing unless their request says so (spec "Templates" 5).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict_subtask_context: bool,
@@ -208,6 +211,7 @@ impl Default for Settings {
             read_roots: Vec::new(),
             skills: Vec::new(),
             strict: false,
+            limits_shared: false,
             strict_subtask_context: false,
             budget: Budget::default(),
             limits: Limits::default(),

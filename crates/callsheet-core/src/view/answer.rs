@@ -4,8 +4,11 @@ use crate::run::{Run, State, TaskRun};
 
 /// Summaries of the tasks that nobody else builds on: done tasks whose output no other done task of the run reads.
 /// One such task gives its summary as it is; several are titled by name. After a follow-up only its own tasks count, if
-/// it has any.
+/// it has any. A run of a template has none: it has a result, or none yet.
 pub fn answer(run: &Run) -> String {
+    if run.operators().tree().is_some() {
+        return String::new();
+    }
     let done: Vec<&TaskRun> = run.tasks().filter(|task| task.state == State::Done).collect();
     let last =
         done.iter().filter(|task| !done.iter().any(|reader| reader.producers().any(|slug| *slug == task.task.slug)));

@@ -9,4 +9,4 @@ mod timeline;
 pub use answer::answer;
 pub use report::{problem_line, report};
 pub use summary::Summary;
-pub use timeline::{Bar, call_words, limit_words, timeline};
+pub use timeline::{Bar, call_words, limit_words, own_failure, timeline};

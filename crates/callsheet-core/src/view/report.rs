@@ -48,7 +48,9 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
     let pending: Vec<&TaskRun> = run.tasks().filter(|task| !task.state.is_ended()).collect();
     if !pending.is_empty() {
         text.push_str("\n## Still pending\n\n");
-        pending.iter().for_each(|task| text.push_str(&format!("- {}: {}\n", task.task.name, task.state.as_str())));
+        for task in pending {
+            text.push_str(&format!("- {}: {}{}\n", task.task.name, task.state.as_str(), changed_words(task)));
+        }
     }
     text.push_str(&format!("\n## Cost\n\n{}", Summary::of(run)));
     text
@@ -57,7 +59,7 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
 /// One problem in words for a person.
 pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
     let name = &problem.task.task.name;
-    match problem.kind {
+    let line = match problem.kind {
         ProblemKind::Failed { reason, issues, .. } => match first_error(issues) {
             Some(issue) => format!("{name} failed: {reason}. {issue}"),
             None => format!("{name} failed: {reason}"),
@@ -71,7 +73,14 @@ pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
             let why = if dropped { ", which was dropped" } else { "" };
             format!("{name} could not run, because of {cause}{why}")
         }
-    }
+    };
+    format!("{line}{}", changed_words(problem.task))
+}
+
+/// What a task that did not come to its end has left changed (spec 10.7).
+fn changed_words(task: &TaskRun) -> String {
+    let files: Vec<&str> = task.changed_files().into_iter().collect();
+    if files.is_empty() { String::new() } else { format!("; what it changed stays: {}", files.join(", ")) }
 }
 
 /// The first error, else the first thing said.
@@ -82,8 +91,9 @@ fn first_error(issues: &[Issue]) -> Option<&Issue> {
 /// What a template gave, and why it failed.
 fn result_of_tree(result: &TaskResult) -> String {
     let mut text = String::from("\n## Result\n");
-    if !result.content.trim().is_empty() {
-        text.push_str(&format!("\n{}\n", result.content.trim()));
+    let words = result.words();
+    if !words.trim().is_empty() {
+        text.push_str(&format!("\n{}\n", words.trim()));
     }
     if let Some(error) = &result.error {
         text.push_str(&format!("\nFailed: {}\n", error.message.trim()));

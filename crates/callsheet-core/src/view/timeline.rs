@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::record::{CallKey, EffectKey, Event, Fact};
+use crate::record::{CallKey, EffectKey, Event, Fact, Step};
 use crate::reply::Phase;
+use crate::run::Run;
 use crate::spec::Slug;
+use crate::template::ReturnStatus;
 
 /// One piece of work: from its start to its result, milliseconds from the first fact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,13 +21,17 @@ pub struct Bar {
     pub to: Option<u64>,
 }
 
-/// All model calls, tool calls, gates and applies, in the order they started, and when a limit came near.
+/// All model calls, tool calls, gates and applies, in the order they started, and when a limit came near or a task with
+/// parts failed by itself.
 pub fn timeline(facts: &[Fact]) -> Vec<Bar> {
+    let mut run = Run::new();
     let zero = facts.first().map_or(0, |fact| fact.at);
     let mut bars: Vec<Bar> = Vec::new();
     let mut open: BTreeMap<EffectKey, usize> = BTreeMap::new();
     for fact in facts {
         let at = fact.at.saturating_sub(zero);
+        // What cannot be folded is drawn all the same.
+        let _folded = run.apply(fact);
         if let Event::Started { effect } = &fact.event {
             open.insert(effect.clone(), bars.len());
             bars.push(Bar { what: words(effect), from: at, to: None });
@@ -35,9 +41,19 @@ pub fn timeline(facts: &[Fact]) -> Vec<Bar> {
             bar.to = Some(at);
         } else if let Event::LimitNear { task, limit, used, max } = &fact.event {
             bars.push(Bar { what: limit_words(task.as_ref(), limit, *used, *max), from: at, to: Some(at) });
+        } else if let Some(task) = own_failure(&fact.event, &run) {
+            bars.push(Bar { what: format!("{task} failed"), from: at, to: Some(at) });
         }
     }
     bars
+}
+
+/// The task with parts that failed by itself with this fact: no other line tells of it. `run` is folded up to the fact.
+pub fn own_failure<'e>(event: &'e Event, run: &Run) -> Option<&'e Slug> {
+    let Event::Evaluated { task, step: Step::Closed(closed), .. } = event else { return None };
+    let failed = closed.status == ReturnStatus::Failed;
+    let op = failed.then(|| run.operators().get(task)).flatten()?;
+    run.operators().failed_by_itself(op).then_some(task)
 }
 
 fn ended(event: &Event) -> Option<EffectKey> {

@@ -17,6 +17,14 @@ use callsheet_core::spec::{BlobId, RepeatClass, RunId, Settings, Slug, ToolCall,
 use callsheet_core::template::{Severity, TaskResult, read_text};
 use serde_json::{Value, json};
 
+mod words;
+
+use words::{gate_words, trim, without_metrics};
+
+/// Tokens of every prompt and of every reply.
+const PROMPT: u64 = 10;
+const REPLY: u64 = 5;
+
 /// What a fixture says.
 #[derive(Clone, Default)]
 pub struct Script {
@@ -61,6 +69,7 @@ impl Script {
                             "files" => script.tree.files = serde_json::from_value(value).expect("paths"),
                             "matcher" => script.tree.matcher = value.as_str().map(str::to_owned),
                             "text" => script.tree.text = value.as_str().expect("text").to_owned(),
+                            "served" => script.tree.served = serde_json::from_value(value).expect("models"),
                             "window" => script.window = value.as_u64(),
                             "jobs" => script.settings.jobs = u32::try_from(value.as_u64().unwrap()).unwrap(),
                             key => drop(script.tree.variables.insert(key.to_owned(), value)),
@@ -413,14 +422,17 @@ impl Player {
             Some(text) => text.trim().to_owned(),
             None => text,
         };
+        // As the driver does: a reply has what the budgets leave beside its prompt.
+        let room = asked.max_tokens.map_or(u64::MAX, |most| most.saturating_sub(PROMPT));
+        let text = if room == 0 { "fault: budget unsent".to_owned() } else { text };
         if let Some(fault) = text.strip_prefix("fault:") {
-            // The driver found that it does not fit.
             let sends = u32::from(!fault.ends_with("unsent"));
             let fault = match fault.trim() {
                 "communication" => CallFault::Communication,
                 "configuration" => CallFault::Configuration,
                 "overflow" | "overflow unsent" => CallFault::ContextOverflow,
                 "timeout" => CallFault::Timeout,
+                "budget unsent" => CallFault::Budget,
                 other => panic!("fault {other}"),
             };
             let sizes = self.script.window.map(|window| CallSizes {
@@ -431,14 +443,15 @@ impl Player {
             self.happens(Event::CallFailed { key, fault, sends, message: "as scripted".to_owned(), sizes });
             return;
         }
-        let (text, stop) = match text.strip_suffix("\n[cut]") {
-            Some(text) => (text.to_owned(), StopReason::Length),
-            None => (text, StopReason::End),
+        let (text, stop) = match text.rsplit_once('\n') {
+            Some((text, "[cut]")) => (text.to_owned(), StopReason::Length),
+            _ if room < REPLY => (text, StopReason::Budget),
+            _ => (text, StopReason::End),
         };
         self.received.push(key.clone());
         let prompt = self.keep(b"{}".to_vec());
         let reply = self.keep(serde_json::to_vec(&json!({ "text": text })).unwrap());
-        let usage = Usage { input: 10, output: 5, cached: 0, cost_usd: Some(0.25) };
+        let usage = Usage { input: PROMPT, output: REPLY.min(room), cached: 0, cost_usd: Some(0.25) };
         let model = "p/m".to_owned();
         let sizes = self.script.window.map(|window| CallSizes {
             prompt: window - 1,
@@ -447,54 +460,6 @@ impl Player {
             reply_limit: 100,
         });
         self.happens(Event::ReplyReceived { key, prompt, reply, model, usage, ms: 1, sends: 1, stop, sizes });
-    }
-
-    /// What the handler is told, in one line.
-    fn prompt_line(&self, task: &Slug) -> String {
-        let op = self.run.operators().of_leaf(task).expect("a leaf");
-        let told = self.told(task);
-        let mut line = format!("→ ask {task}: {}", told["description"].as_str().unwrap());
-        if told["instructions"] != told["description"] {
-            let _ = write!(line, " | {}", told["instructions"].as_str().unwrap());
-        }
-        for entry in told["earlier"].as_array().unwrap() {
-            let content = entry.get("content").and_then(Value::as_str).unwrap_or("-");
-            let _ = write!(
-                line,
-                " | earlier {} {}: {content}",
-                entry["id"].as_str().unwrap(),
-                entry["status"].as_str().unwrap()
-            );
-        }
-        for item in told["inherited"].as_array().unwrap() {
-            let _ = write!(line, " | inherited {item}");
-        }
-        for pair in told["inputs"].as_array().unwrap() {
-            let _ = write!(line, " | input {}={}", pair[0].as_str().unwrap(), pair[1].as_str().unwrap());
-        }
-        if told["files"]["paths"] != json!([]) {
-            let _ = write!(line, " | files {}", told["files"]["paths"]);
-        }
-        for (name, word) in [("printed", "printed"), ("described", "described"), ("related", "fresh")] {
-            if let Some(found) = told["files"].get(name) {
-                let _ = write!(line, " | {word} {found}");
-            }
-        }
-        if let Some(issues) = &op.issues {
-            let _ = write!(line, " | issues {}", String::from_utf8_lossy(&self.blobs[issues]));
-        }
-        for answer in self.answers(task) {
-            let _ = write!(line, " | {answer}");
-        }
-        line.replace('\n', "⏎")
-    }
-
-    fn told(&self, task: &Slug) -> Value {
-        let op = self.run.operators().of_leaf(task).expect("a leaf");
-        let Some(callsheet_core::record::Plan::Handler(plan)) = op.opened.as_ref().map(|opened| &opened.plan) else {
-            panic!("a handler");
-        };
-        serde_json::from_slice(&self.blobs[&plan.task]).unwrap()
     }
 
     /// What the subtasks of the last turn gave, in the order of their calls.
@@ -554,45 +519,5 @@ impl Player {
         value["calls"] = json!(notes.metrics.calls);
         value["tokens"] = json!(notes.metrics.tokens.input + notes.metrics.tokens.output);
         value
-    }
-}
-
-fn gate_words(kind: &callsheet_core::record::GateKind) -> String {
-    use callsheet_core::record::GateKind;
-    match kind {
-        GateKind::BeforeRun(tasks) => {
-            format!("before {}", tasks.iter().map(Slug::as_str).collect::<Vec<_>>().join(", "))
-        }
-        GateKind::BeforeApply { task, .. } => format!("changes of {task}"),
-        GateKind::BeforeCall { task, call, .. } => format!("call {call} of {task}"),
-    }
-}
-
-fn without_metrics(value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            map.remove("metrics");
-            map.values_mut().for_each(without_metrics);
-        }
-        Value::Array(list) => list.iter_mut().for_each(without_metrics),
-        _ => {}
-    }
-}
-
-/// Leaves out what says nothing.
-fn trim(value: &mut Value) {
-    if let Value::Object(map) = value {
-        map.values_mut().for_each(trim);
-        map.retain(|key, value| {
-            !(value.is_null()
-                || *value == json!([])
-                || *value == json!({})
-                || *value == json!("")
-                || matches!(key.as_str(), "data_sources" | "context_files_count" | "recovery" | "location")
-                || (key == "data_usage" && *value == json!("none"))
-                || (key == "context_source" && *value == json!("none")))
-        });
-    } else if let Value::Array(list) = value {
-        list.iter_mut().for_each(trim);
     }
 }

@@ -314,7 +314,7 @@ impl Player {
                 let (outcome, spending) = tail.split_once(' ').unwrap_or((tail, ""));
                 let outcome = serde_json::from_value(Value::String(outcome.to_owned())).unwrap();
                 let reason = "it stopped".to_owned();
-                ToolRecord::Paused { run: inner_run(&task), outcome, reason, spent: spent(spending) }
+                ToolRecord::Paused { run: inner_run(&task), outcome, reason, spent: spent(spending), no_room: false }
             }
             _ => panic!("no tool record {kind}"),
         };

@@ -47,9 +47,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_runtime::ports::{
-    Capabilities, DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest,
-};
+use callsheet_runtime::ports::{Capabilities, DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
 use regex::{Captures, Regex};
 use tokio_util::sync::CancellationToken;
 
@@ -164,28 +162,29 @@ impl Scripted {
             });
         }
         let whole: Vec<char> = reply.text.chars().collect();
-        let kept = whole.get(..reply.cut.unwrap_or(usize::MAX).min(whole.len())).unwrap_or_default();
+        let cut = reply.cut.or_else(|| most(&reply.text, whole.len(), request.max_output_tokens));
+        let kept = whole.get(..cut.unwrap_or(usize::MAX).min(whole.len())).unwrap_or_default();
         for chunk in kept.chunks(reply.chunk.unwrap_or(CHUNK).max(1)) {
             deltas(&chunk.iter().collect::<String>());
             tokio::task::yield_now().await;
         }
-        Ok(self.finished(request, reply, kept.iter().collect()))
+        Ok(self.finished(request, reply, kept.iter().collect(), cut.is_some()))
     }
 
-    fn finished(&self, request: &ModelRequest, reply: Reply, text: String) -> ModelReply {
+    fn finished(&self, request: &ModelRequest, reply: Reply, text: String, cut: bool) -> ModelReply {
         let calls = reply.calls.into_iter().map(|call| RawCall {
             id: call.id.unwrap_or_default(),
             name: call.name,
             arguments: call.arguments,
         });
-        let calls = if reply.cut.is_some() { Vec::new() } else { with_ids(calls.collect(), request) };
-        let natural = match (reply.cut.is_some(), calls.is_empty()) {
+        let calls = if cut { Vec::new() } else { with_ids(calls.collect(), request) };
+        let natural = match (cut, calls.is_empty()) {
             (true, _) => StopReason::Length,
             (false, false) => StopReason::Tools,
             (false, true) => StopReason::End,
         };
         let usage = reply.usage.unwrap_or_else(|| Usage {
-            input: tokens::estimate_request(request),
+            input: request.estimated_tokens(),
             output: tokens::estimate(&text),
             ..Usage::default()
         });
@@ -229,13 +228,26 @@ impl Rule {
     }
 }
 
+/// Characters of a text that a reply of so many tokens has room for; `None`: it has room for all.
+fn most(text: &str, characters: usize, tokens: u32) -> Option<usize> {
+    let fits = |count: usize| {
+        let kept: String = text.chars().take(count).collect();
+        tokens::estimate(&kept) <= u64::from(tokens)
+    };
+    if fits(characters) {
+        return None;
+    }
+    // Binary search: more characters never have fewer tokens.
+    let (mut fit, mut over) = (0, characters);
+    while over - fit > 1 {
+        let middle = usize::midpoint(fit, over);
+        if fits(middle) { fit = middle } else { over = middle }
+    }
+    Some(fit)
+}
+
 fn contains(request: &ModelRequest, part: &str) -> bool {
-    request.system.contains(part)
-        || request.messages.iter().any(|message| match message {
-            Message::User { text } | Message::Assistant { text, .. } | Message::Tool { text, .. } => {
-                text.contains(part)
-            }
-        })
+    request.system.contains(part) || request.messages.iter().any(|message| message.text().contains(part))
 }
 
 fn expanded(reply: &Reply, groups: &Captures<'_>) -> Reply {

@@ -8,7 +8,6 @@ use callsheet_runtime::ports::{ModelFault, ModelRequest};
 use serde_json::{Map, Value, json};
 
 use super::{Decoded, Decoder, RawCall, WireError, append, chat_messages, openai};
-use crate::tokens;
 
 /// Path of a chat.
 pub const CHAT: &str = "/api/chat";
@@ -31,7 +30,7 @@ const ALARM_FROM: u64 = 256;
 /// Context to ask for: the measured prompt with a quarter to spare, and the output cap, rounded up to the step, at
 /// least `at_least` (what was asked for before), at most the model's window.
 pub fn context_size(request: &ModelRequest, at_least: u32, window: Option<u32>) -> Result<u32, ModelFault> {
-    let prompt = tokens::estimate_request(request);
+    let prompt = request.estimated_tokens();
     if let Some(window) = window.filter(|window| prompt > u64::from(*window)) {
         return Err(ModelFault::ContextOverflow {
             message: format!("about {prompt} tokens, the model's window has {window}"),
@@ -45,7 +44,7 @@ pub fn context_size(request: &ModelRequest, at_least: u32, window: Option<u32>) 
 
 /// The server read clearly less than was sent: it cut the prompt.
 pub fn check_truncation(request: &ModelRequest, read: Option<u64>) -> Result<(), ModelFault> {
-    let sent = tokens::estimate_request(request);
+    let sent = request.estimated_tokens();
     match read {
         // A count of zero or none means that the prompt came from the cache (older servers).
         Some(read) if read > 0 && sent >= ALARM_FROM && read.saturating_mul(2) < sent => {

@@ -27,6 +27,7 @@ macro_rules! outline_conformance {
             equal_paths_are_numbered
             the_same_text_has_the_same_symbols
             an_empty_file_has_no_symbols
+            a_byte_order_mark_changes_no_symbol
             broken_texts_give_what_can_be_understood
         );
     };
@@ -117,6 +118,23 @@ pub fn an_empty_file_has_no_symbols(trial: &Trial) {
     for (path, _) in &trial.texts {
         for text in ["", "\n", "\r\n\r\n"] {
             assert_eq!(trial.outline.outline(path, text), Ok(Vec::new()), "{path}: {text:?}");
+        }
+    }
+}
+
+/// What stands in the first line is found behind a byte order mark too, with its comments and decorators.
+/// covers: 5.3
+pub fn a_byte_order_mark_changes_no_symbol(trial: &Trial) {
+    const MARK: &str = "\u{feff}";
+    for (path, text, symbols) in outlines(trial) {
+        let first = symbols.iter().map(|symbol| symbol.outer_first).min().unwrap_or(1);
+        let from = text.split_inclusive('\n').take(first as usize - 1).map(str::len).sum::<usize>();
+        for text in [text, &text[from..]] {
+            let Ok(plain) = trial.outline.outline(path, text) else { continue };
+            let moved =
+                |symbol: Symbol| Symbol { start: symbol.start + MARK.len(), end: symbol.end + MARK.len(), ..symbol };
+            let found = trial.outline.outline(path, &format!("{MARK}{text}"));
+            assert_eq!(found, Ok(plain.into_iter().map(moved).collect()), "{path}");
         }
     }
 }

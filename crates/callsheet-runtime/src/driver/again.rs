@@ -1,6 +1,6 @@
 //! Validating the changes of a reply once more, against the files as they are under the project's lock (spec 3.10).
 
-use callsheet_core::record::{ChangeSet, StopReason};
+use callsheet_core::record::ChangeSet;
 use callsheet_core::reply::task::read_write_execution;
 use callsheet_core::reply::{Issue, ReadContext};
 use callsheet_core::run::Run;
@@ -35,7 +35,7 @@ impl Again {
         let Some(record) = run.calls().iter().rev().find(|record| of_run(&record.key)) else { return Ok(None) };
         let shown: ShownFiles =
             serde_json::from_slice(&world.store.blob(&record.prompt)?).map_err(DriveFault::defect)?;
-        let context = read::task_context(world, run, task, &shown, record.stop == StopReason::Length)?;
+        let context = read::task_context(world, run, task, &shown, record.stop.is_cut())?;
         Ok(Some(Self { text: known::reply(world, &record.reply)?.text, context }))
     }
 

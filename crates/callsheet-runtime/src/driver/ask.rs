@@ -10,7 +10,7 @@ use callsheet_core::run::{Asked, Run};
 use callsheet_core::spec::SkillMode;
 
 use crate::edge::{Patience, jitter, send};
-use crate::ports::{Model, ModelFault, ModelReply, ModelRequest, Signal};
+use crate::ports::{Model, ModelFault, ModelReply, Signal};
 
 use super::assemble::{self, Parts, PromptRecord, Unprepared};
 use super::work::{Landed, Outcome, Work, ready};
@@ -76,6 +76,12 @@ async fn first_that_answers(
                 let fault = ModelFault::ContextOverflow { message };
                 measured(failed(asked.key.clone(), &fault, 0), sizes(Some((used, max)), None, accepts))
             }
+            Err(Unprepared::NoRoom(used, left)) => {
+                let message = format!("the prompt has about {used} tokens, and {left} are left of its token budget");
+                let key = asked.key.clone();
+                let sizes = CallSizes { prompt: used, ..CallSizes::default() };
+                Event::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: Some(sizes) }
+            }
             Err(Unprepared::Reference(reason)) => match asked.key.task.clone() {
                 Some(task) => return Ok(Event::TaskFailed { task, reason }),
                 None => return Err(DriveFault::defect("a reference of no task")),
@@ -117,7 +123,7 @@ async fn call(
     };
     let sent = send(patience, &*world.clock, &mut jitter, &work.cancel, &mut told, |_| {
         let spent = world.clock.now_ms().saturating_sub(begun);
-        once(work, &asked.key, &prompt.request, model, asked.deadline_ms.saturating_sub(spent), accepts)
+        once(work, &asked.key, prompt, model, asked.deadline_ms.saturating_sub(spent), accepts)
     })
     .await;
     let fault = match sent.result {
@@ -130,7 +136,7 @@ async fn call(
     // A provider that refuses a constraint it was said to take gets the request once more without it.
     if let Some(freed) = prompt.freed().filter(|_| constraint::may_blame(&fault)) {
         let left = asked.deadline_ms.saturating_sub(world.clock.now_ms().saturating_sub(begun));
-        if let Ok(reply) = once(work, &asked.key, &freed.request, model, left, accepts).await {
+        if let Ok(reply) = once(work, &asked.key, &freed, model, left, accepts).await {
             // A schema that an author declared says nothing of our own forms.
             let own = prompt.request.constraint.as_ref().is_some_and(|one| one.grammar.is_some() || one.form.is_some());
             if !own {
@@ -172,16 +178,19 @@ fn measured(mut event: Event, of_call: CallSizes) -> Event {
 async fn once(
     work: &Work,
     key: &CallKey,
-    request: &ModelRequest,
+    prompt: &PromptRecord,
     model: &Arc<dyn Model>,
     left_ms: u64,
     accepts: Accepts,
 ) -> Result<ModelReply, ModelFault> {
     let observer = &work.world.observer;
     let deltas = |text: &str| observer.see(&Signal::Delta { key, text });
-    let mut request = request.clone();
+    let mut request = prompt.request.clone();
     request.deadline = Duration::from_millis(left_ms);
     let mut reply = model.ask(&request, &deltas, &work.cancel).await?;
+    if prompt.shortened && reply.stop == StopReason::Length {
+        reply.stop = StopReason::Budget;
+    }
     if reply.text.len() > accepts.bytes {
         let end = (0..=accepts.bytes).rev().find(|end| reply.text.is_char_boundary(*end)).unwrap_or(0);
         reply.text.truncate(end);

@@ -49,6 +49,9 @@ pub struct PromptRecord {
     /// Tokens it has by estimate and may have, for the fact of its call.
     #[serde(skip)]
     pub size: Option<(u32, u32)>,
+    /// A token budget leaves its reply less than it might have had.
+    #[serde(skip)]
+    pub shortened: bool,
 }
 
 impl PromptRecord {
@@ -84,6 +87,10 @@ pub(super) struct Parts {
     description: String,
     /// Tokens a prompt may have, if the model's window is known.
     max_prompt: Option<u32>,
+    /// Tokens that the budgets leave to prompt and reply.
+    max_tokens: Option<u64>,
+    /// They leave more when others return what they hold.
+    may_wait: bool,
 }
 
 /// Why there is no prompt.
@@ -92,6 +99,8 @@ pub enum Unprepared {
     Model(ModelFault),
     /// It has more tokens than it may have.
     TooLarge(u32, u32),
+    /// Its tokens, and those that the budgets leave to it and its reply.
+    NoRoom(u64, u64),
     /// A reference does not hold; the issue in words.
     Reference(String),
 }
@@ -174,6 +183,8 @@ pub(super) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model)
         output_tokens: output_tokens(asked.key.phase, task, window),
         description: known::project_description(world),
         max_prompt: window.map(|window| share(window, run.settings().limits.max_context_fraction)),
+        max_tokens: asked.max_tokens,
+        may_wait: asked.may_wait,
     };
     if let Job::Plan { offer: Some(offer), .. } | Job::Iterate { offer: Some(offer), .. } = &parts.job {
         parts.output_tokens = offer.tokens();
@@ -221,6 +232,8 @@ fn handler_parts(
         output_tokens: output_tokens(Phase::Execute, Some(task), model.info().window),
         description: String::new(),
         max_prompt: Some(share(window, fraction)),
+        max_tokens: asked.max_tokens,
+        may_wait: asked.may_wait,
     })
 }
 
@@ -307,6 +320,11 @@ fn plan(world: &World, run: &Run, asked: &Asked, window: Option<u32>, held: bool
 
 fn iterate(world: &World, run: &Run, asked: &Asked, window: Option<u32>, held: bool) -> Result<Job, DriveFault> {
     let loaded = world.skills(run.settings());
+    // A continuation begins anew: it hears of all that did not come out, whoever has heard of it before.
+    let task_problems = match asked.key.phase {
+        Phase::Continue => known::problems_text(run, run.all_problems()),
+        _ => known::problems_text(run, run.problems()),
+    };
     let prompt = IterationPrompt {
         skill_catalog: loaded.catalog.render(),
         environment: world.environment.clone(),
@@ -316,7 +334,7 @@ fn iterate(world: &World, run: &Run, asked: &Asked, window: Option<u32>, held: b
         goals_summary: run.goals().text.clone(),
         completed_outputs: known::completed_outputs(run),
         current_task_list: known::outstanding_list(run),
-        task_problems: known::problems_text(run),
+        task_problems,
         retry: retry(world, run, asked)?,
     };
     Ok(Job::Iterate {
@@ -441,8 +459,9 @@ impl Parts {
             return Err(Unprepared::Reference(page.to_string()));
         }
         let filled = self.fill(world, &resolved)?;
-        let request = self.request(filled, &resolved);
+        let mut request = self.request(filled, &resolved);
         let size = self.check_window(&request)?;
+        let shortened = self.hold_to_budget(&mut request)?;
         let (mut shown, mut word, mut warnings) = (Vec::new(), "", Vec::new());
         if let Job::Handler { sources, .. } = &mut self.job {
             shown = handler::shown(&resolved, sources);
@@ -456,23 +475,33 @@ impl Parts {
             context_source: word.to_owned(),
             warnings,
             size,
+            shortened,
         })
     }
 
-    /// `max_context_fraction`, before anything is sent.
+    /// `max_context_fraction`, before anything is sent: tokens of the prompt, and how many it may have.
     fn check_window(&self, request: &ModelRequest) -> Result<Option<(u32, u32)>, Unprepared> {
         let Some(max) = self.max_prompt else { return Ok(None) };
         let mut count = TokenCount::default();
         count.add(&request.system);
-        for message in &request.messages {
-            match message {
-                Message::User { text } | Message::Assistant { text, .. } | Message::Tool { text, .. } => {
-                    count.add(text)
-                }
-            }
-        }
+        request.messages.iter().for_each(|message| count.add(message.text()));
         let used = count.tokens();
         if used <= max { Ok(Some((used, max))) } else { Err(Unprepared::TooLarge(used, max)) }
+    }
+
+    /// Holds the reply to what the token budgets leave beside the prompt; true if that is less than it might have had
+    /// (spec "Templates" 9).
+    fn hold_to_budget(&self, request: &mut ModelRequest) -> Result<bool, Unprepared> {
+        let Some(left) = self.max_tokens else { return Ok(false) };
+        let used = request.estimated_tokens();
+        let room = left.saturating_sub(used);
+        let shortened = room < u64::from(request.max_output_tokens);
+        if room == 0 || (shortened && self.may_wait) {
+            return Err(Unprepared::NoRoom(used, left));
+        }
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        request.max_output_tokens = request.max_output_tokens.min(room);
+        Ok(shortened)
     }
 
     fn fill(&mut self, world: &World, resolved: &Resolved) -> Result<Rendered, ModelFault> {

@@ -77,7 +77,8 @@ pub(super) fn later(
             messages.push(Message::Assistant { text: reply.text, calls: Vec::new() });
         }
         let issues = known::issues_text(&attempts.issues);
-        messages.push(Message::User { text: Note::LoopIssues.fill(&[("issues", &issues)]) });
+        let note = if task.is_handler() { Note::HandlerIssues } else { Note::LoopIssues };
+        messages.push(Message::User { text: note.fill(&[("issues", &issues)]) });
     }
     if asked.without_tools {
         messages.push(Message::User { text: Note::LoopLastTurn.text().to_owned() });
@@ -143,6 +144,9 @@ fn applied(world: &World, task: &TaskRun, set: u32) -> Result<String, DriveFault
     let found = task.applied.iter().find(|applied| applied.set == set);
     let Some(diff) = found.and_then(|applied| applied.changes.diff.as_ref()) else { return Ok(String::new()) };
     let made = world.text(diff)?;
+    if found.is_some_and(|applied| applied.reverted) {
+        return Ok(Note::ChangesTakenBack.fill(&[("diff", &fence("diff", &made))]));
+    }
     match found.and_then(|applied| applied.refused.as_ref()) {
         Some(refused) => super::parts::output(world, &made, refused),
         None => Ok(Note::ChangesApplied.fill(&[("diff", &fence("diff", &made))])),

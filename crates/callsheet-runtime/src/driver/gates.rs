@@ -229,8 +229,17 @@ pub(super) fn steers(letter: &Letter) -> bool {
 
 /// Records what letters say. Those that fit nothing are dropped with a notice.
 pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Letter>) -> Result<(), DriveFault> {
-    for letter in settled(letters) {
+    // Gates that one letter answered in part, with what is asked since: the next one was left for the whole.
+    let mut rests: Vec<(Gate, Gate)> = Vec::new();
+    for mut letter in settled(letters) {
         let steers = steers(&letter);
+        let left_for = gate_of(&letter).cloned();
+        if let (Letter::Answer { gate, .. }, Some((_, rest))) =
+            (&mut letter, rests.iter().rev().find(|(whole, _)| Some(whole) == left_for.as_ref()))
+        {
+            *gate = Some(rest.clone());
+        }
+        let answered = gate_of(&letter).cloned();
         let Some(events) = events_of(session.run(), world, letter)? else { continue };
         let wanted = events.len().max(1);
         if session.record(world, events)? < wanted {
@@ -240,12 +249,17 @@ pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Le
                 "an answer was left for this run, but nothing waits for it; it was dropped"
             });
         }
+        if let Some((whole, answered)) = left_for.zip(answered)
+            && let Some(rest) = rest_of(session.run(), &answered)
+        {
+            rests.push((whole, rest));
+        }
     }
     Ok(())
 }
 
-/// Answers to the same gate as one: verdicts of single tasks are put together, and of two on the same thing the later
-/// one counts. Whoever left them was told that they are noted.
+/// Letters as they count: of two on the same thing the later one, and verdicts on named tasks before what was said of all
+/// that a gate asks about, which is then said of the rest. Whoever left them was told that they are noted.
 fn settled(letters: Vec<Letter>) -> Vec<Letter> {
     let mut out: Vec<Letter> = Vec::new();
     for letter in letters {
@@ -255,25 +269,51 @@ fn settled(letters: Vec<Letter>) -> Vec<Letter> {
             before.extend(tasks.iter().cloned());
             continue;
         }
-        let gate = gate_of(&letter).cloned();
-        let earlier = out.iter().position(|other| gate.is_some() && gate_of(other) == gate.as_ref());
-        let Some(earlier) = earlier.map(|index| out.remove(index)) else {
+        let Some(gate) = gate_of(&letter).cloned() else {
             out.push(letter);
             continue;
         };
-        out.push(match (earlier, letter) {
-            (
-                Letter::Answer { answer: Answer::Each { mut verdicts, words: before }, .. },
-                Letter::Answer { gate, answer: Answer::Each { verdicts: later, words } },
-            ) => {
-                verdicts.extend(later);
-                let words = if words.trim().is_empty() { before } else { words };
-                Letter::Answer { gate, answer: Answer::Each { verdicts, words } }
+        let same = |other: &Letter| gate_of(other) == Some(&gate);
+        match verdicts_of(&letter).map(|verdicts| verdicts.keys().cloned().collect::<Vec<Slug>>()) {
+            Some(named) => {
+                out.iter_mut().filter(|other| same(other)).filter_map(verdicts_mut).for_each(|verdicts| {
+                    verdicts.retain(|slug, _| !named.contains(slug));
+                });
+                out.retain(|other| !same(other) || verdicts_of(other).is_none_or(|verdicts| !verdicts.is_empty()));
+                let of_all = out.iter().position(|other| same(other) && verdicts_of(other).is_none());
+                out.insert(of_all.unwrap_or(out.len()), letter);
             }
-            (_, later) => later,
-        });
+            None => {
+                out.retain(|other| !same(other) || verdicts_of(other).is_some());
+                out.push(letter);
+            }
+        }
     }
     out
+}
+
+/// Verdicts on named tasks of a gate.
+fn verdicts_of(letter: &Letter) -> Option<&BTreeMap<Slug, Verdict>> {
+    match letter {
+        Letter::Answer { answer: Answer::Each { verdicts, .. }, .. } => Some(verdicts),
+        _ => None,
+    }
+}
+
+fn verdicts_mut(letter: &mut Letter) -> Option<&mut BTreeMap<Slug, Verdict>> {
+    match letter {
+        Letter::Answer { answer: Answer::Each { verdicts, .. }, .. } => Some(verdicts),
+        _ => None,
+    }
+}
+
+/// What is still asked of the tasks of a gate, now that others of them have their answer.
+fn rest_of(run: &Run, answered: &Gate) -> Option<Gate> {
+    let GateKind::BeforeRun(tasks) = &answered.kind else { return None };
+    open_gates(run).find(|open| match &open.kind {
+        GateKind::BeforeRun(rest) => open.n > answered.n && rest.iter().all(|slug| tasks.contains(slug)),
+        _ => false,
+    })
 }
 
 fn gate_of(letter: &Letter) -> Option<&Gate> {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::evaluate::{HandlerTask, Item, Said, read_turn};
+use callsheet_core::evaluate::{FILE_TOKENS, FILES_TOKENS, HandlerTask, Item, Said, read_turn};
 use callsheet_core::memory::FileMatch;
 use callsheet_core::prompt::{HandlerPrompt, Note};
 use callsheet_core::record::{Event, Plan, ResultParts};
@@ -22,9 +22,6 @@ use crate::skills::reader_skill;
 
 use super::{DriveFault, World, known};
 
-/// Tokens of one file and of all files, by about four bytes a token (spec 5: 102,400 and 262,144 bytes).
-const FILE_TOKENS: u32 = 25_600;
-const FILES_TOKENS: u32 = 65_536;
 /// Window of a model that does not tell (spec 9).
 pub(super) const UNKNOWN_WINDOW: u32 = 8_192;
 /// Where files come from, the strongest first (spec 5).
@@ -296,11 +293,15 @@ pub(super) fn read(
     let taken: BTreeSet<String> =
         task.runs.iter().flat_map(|exec| &exec.calls).map(|call| call.call.id.clone()).collect();
     let native_tools = serde_json::from_slice::<AskedWith>(prompt).unwrap_or_default().request.tools;
-    let reads_calls = !reply.calls.is_empty() || (has_tools && native_tools.is_empty());
+    // Of a reply that was cut nobody knows what its calls would have been: it is the end, and none.
+    let cut = run.call_record(&key).is_some_and(|call| call.stop.is_cut());
+    let reads_calls = !cut && (!reply.calls.is_empty() || (has_tools && native_tools.is_empty()));
+    // What nobody offered is not dropped unseen if there is nothing else.
+    let calls_only = !reply.calls.is_empty() && reply.text.trim().is_empty();
     let mut calls = Vec::new();
     let (mut repairs, mut issues) = (Vec::new(), Vec::new());
     if reads_calls {
-        let input = TurnInput { native: &reply.calls, taken_ids: &taken, tools_offered: has_tools };
+        let input = TurnInput { native: &reply.calls, taken_ids: &taken, tools_offered: has_tools || calls_only };
         let reading =
             known::read_with(world, &reply.text, &mut context, |text, context| read_loop_turn(text, input, context));
         if let LoopTurn::Calls(found) = reading.value {
@@ -312,7 +313,8 @@ pub(super) fn read(
             (repairs, issues) = (reading.repairs, reading.issues);
         }
     }
-    Ok(match read_turn(&reply.text, &calls, &taken, handler_task(world, run, task)?.manual_xml) {
+    let manual = cut || handler_task(world, run, task)?.manual_xml;
+    Ok(match read_turn(&reply.text, &calls, &taken, manual) {
         Said::Calls(calls, said) => Event::CallsAsked { key, calls, said: Some(said), again: false, repairs, issues },
         Said::Final => {
             let document = world.store.stage_blob(reply.text.clone().into_bytes());

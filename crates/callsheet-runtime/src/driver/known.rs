@@ -9,7 +9,7 @@ use callsheet_core::prompt::{CurrentFile, Note};
 use callsheet_core::record::{Event, ListAdopted, ListOrigin};
 use callsheet_core::reply::twin::read_twin;
 use callsheet_core::reply::{self, Issue, KnownTask, ListReply, Phase, ReadContext, Reading};
-use callsheet_core::run::{ProblemKind, Run, RunPart, State, TaskRun};
+use callsheet_core::run::{Problem, ProblemKind, Run, RunPart, State, TaskRun};
 use callsheet_core::sheet::{self, TaskForm, fence};
 use callsheet_core::spec::{
     BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Target, Task, TaskList, ToolSpec,
@@ -161,10 +161,10 @@ pub fn sheet_text(run: &Run) -> String {
 }
 
 /// Failures with their issues, denials with the person's words, blocks with their cause (spec 2.9).
-pub(super) fn problems_text(run: &Run) -> String {
-    let blocks = run.problems().map(|problem| {
+pub(super) fn problems_text<'a>(run: &Run, problems: impl Iterator<Item = Problem<'a>>) -> String {
+    let blocks = problems.map(|problem| {
         let name = problem.task.task.name.as_str();
-        match problem.kind {
+        let said = match problem.kind {
             ProblemKind::Failed { reason, issues, .. } => {
                 let issues = issues_text(issues);
                 let failed = Note::ProblemFailed.fill(&[("name", name), ("reason", reason), ("issues", &issues)]);
@@ -178,9 +178,19 @@ pub(super) fn problems_text(run: &Run) -> String {
                 let cause = run.task(cause).map_or(cause.as_str(), |task| task.task.name.as_str());
                 Note::ProblemBlocked.fill(&[("name", name), ("cause", cause)])
             }
-        }
+        };
+        format!("{said}{}", left_changed(problem.task))
     });
     blocks.collect::<Vec<_>>().join("\n")
+}
+
+/// What a task that did not come to its end has left changed (spec 10.7).
+fn left_changed(task: &TaskRun) -> String {
+    let files: Vec<&str> = task.changed_files().into_iter().collect();
+    if files.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", Note::ProblemChanged.fill(&[("files", &files.join(", "))]))
 }
 
 /// What finished of a failed task, which is not asked for again if the task is listed as it was (spec 10.5).

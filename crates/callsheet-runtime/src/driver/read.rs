@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ReferenceStage, ResultParts, StopReason};
+use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ReferenceStage, ResultParts};
 use callsheet_core::reply::change::{self, FileEdit};
 use callsheet_core::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
@@ -14,7 +14,7 @@ use callsheet_core::reply::{
     self, Answer, Change, Execution, Issue, IssueCode, ListReply, Lookup, LoopTurn, Phase, ReadContext, Reading,
     Refinement, Repair, Severity,
 };
-use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput, ToolRun};
+use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput};
 use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, ExecRunId, Settings, Slug, tokens};
 use serde::Deserialize;
@@ -56,7 +56,7 @@ pub(super) fn read_reply(world: &World, run: &Run, asked: &Asked) -> Result<Vec<
         }
         (reply.text, mended) = (twin.text, twin.repairs);
     }
-    let input = Input { world, run, asked, reply, shown, prompt, length_stop: record.stop == StopReason::Length };
+    let input = Input { world, run, asked, reply, shown, prompt, length_stop: record.stop.is_cut() };
     let mut event = match asked.key.phase {
         Phase::Plan => input.list(reply::read_plan)?,
         Phase::Iterate => input.list(reply::read_iteration)?,
@@ -183,7 +183,7 @@ impl Input<'_> {
                     key: self.asked.key.clone(),
                     calls,
                     said: None,
-                    again: exec.calls.iter().any(ToolRun::had_no_effect),
+                    again: self.run.may_call_again(task, exec),
                     repairs: reading.repairs,
                     issues: reading.issues,
                 })

@@ -8,7 +8,9 @@ use callsheet_core::record::{Entry, Event, Outcome as RunOutcome, ResultParts, S
 use callsheet_core::reply::task::document_headings;
 use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::spec::{BlobId, ExecRunId, RunId, Settings, Target, ToolCall, tokens};
-use callsheet_core::template::{Bound, Environment, Evaluated, Origin, ReturnStatus, TaskResult, Trust, bind_call};
+use callsheet_core::template::{
+    Bound, Environment, Evaluated, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
+};
 use tokio_util::sync::CancellationToken;
 
 use crate::ports::{Observer, Signal, Store};
@@ -167,25 +169,32 @@ fn recorded(store: &dyn Store, result: Option<TaskResult>, run: &Run, inner: &Ru
         _ => false,
     };
     if let Some(outcome) = outcome.filter(|_| pauses) {
-        let said = result.and_then(|result| result.error).map(|error| error.message);
+        let said = result.and_then(|result| result.error).map(|error| placed(&error));
         let reason = said.unwrap_or_else(|| not_ended(inner));
-        return Ok(ToolRecord::Paused { run: inner.clone(), outcome, reason, spent });
+        return Ok(ToolRecord::Paused { run: inner.clone(), outcome, reason, spent, no_room: run.found_no_room() });
     }
     let Some(result) = result else { return Ok(failed(not_ended(inner), Some(inner), spent)) };
     if result.status != ReturnStatus::Complete {
-        let message = result.error.as_ref().map(|error| error.message.clone()).unwrap_or_default();
+        let message = result.error.as_deref().map(placed).unwrap_or_default();
         return Ok(failed(message, Some(inner), spent));
     }
+    let words = result.words();
     let summary = result.notes.summary.clone().filter(|summary| !summary.trim().is_empty());
-    let summary = summary.unwrap_or_else(|| first_paragraph(&result.content));
+    let summary = summary.unwrap_or_else(|| first_paragraph(&words));
     let parts = ResultParts {
         summary,
-        headings: document_headings(&result.content),
-        tokens: tokens(&result.content),
-        document: Some(store.stage_blob(result.content.into_bytes())),
+        headings: document_headings(&words),
+        tokens: tokens(&words),
+        document: Some(store.stage_blob(words.into_owned().into_bytes())),
         ..ResultParts::default()
     };
     Ok(ToolRecord::Result { run: Some(inner.clone()), result: Box::new(parts), failed: None, spent })
+}
+
+/// What an error says, and where in the template: the sheet knows nothing of its files.
+fn placed(error: &TaskError) -> String {
+    let Some(at) = error.location.as_ref().filter(|at| !at.file.is_empty()) else { return error.message.clone() };
+    format!("{} ({}:{}:{}: {})", error.message, at.file, at.line, at.column, at.task)
 }
 
 fn not_ended(inner: &RunId) -> String {

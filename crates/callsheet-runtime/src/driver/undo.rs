@@ -14,6 +14,7 @@ use crate::ports::{Clock, Store, SystemClock};
 use crate::runfiles::RunFiles;
 
 use super::changes::defect;
+use super::conclude::write_results;
 use super::{DriveFault, Session, runs_inside};
 
 /// What an undo did.
@@ -83,7 +84,10 @@ pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone
             Err(fault) => return Err(defect(fault)),
         }
     }
-    for (mut session, _) in runs {
+    for (mut session, files) in runs {
+        if let Some(outcome) = session.run().outcome() {
+            write_results(&**store, &files, session.run(), outcome)?;
+        }
         session.close();
     }
     Ok(undone)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use callsheet_core::grammar::{Form, Grammar};
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_core::spec::{ToolCall, ToolSpec};
+use callsheet_core::spec::{ToolCall, ToolSpec, tokens};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -135,6 +135,37 @@ pub struct ModelRequest {
     /// Time for the whole call.
     #[serde(skip, default = "default_deadline")]
     pub deadline: Duration,
+}
+
+/// Tokens a message's frame (role and separators) takes in common chat templates, rounded up.
+const FRAME_TOKENS: u64 = 8;
+
+impl ModelRequest {
+    /// Estimated tokens of everything a model reads for it, tools included.
+    pub fn estimated_tokens(&self) -> u64 {
+        let count = |text: &str| u64::from(tokens(text));
+        let messages = self.messages.iter().map(|message| {
+            let calls = match message {
+                Message::Assistant { calls, .. } => calls.as_slice(),
+                Message::User { .. } | Message::Tool { .. } => &[],
+            };
+            let calls = calls.iter().map(|call| count(&call.name) + count(&call.arguments.to_string()));
+            FRAME_TOKENS + count(message.text()) + calls.sum::<u64>()
+        });
+        let tools = self.tools.iter().map(|tool| {
+            FRAME_TOKENS + count(&tool.name) + count(&tool.description) + count(&tool.parameters.to_string())
+        });
+        count(&self.system) + messages.sum::<u64>() + tools.sum::<u64>()
+    }
+}
+
+impl Message {
+    /// What it says.
+    pub fn text(&self) -> &str {
+        match self {
+            Self::User { text } | Self::Assistant { text, .. } | Self::Tool { text, .. } => text,
+        }
+    }
 }
 
 fn default_deadline() -> Duration {

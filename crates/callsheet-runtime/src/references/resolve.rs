@@ -84,7 +84,7 @@ pub struct Sources<'a> {
 pub struct Block {
     /// Canonical link.
     pub target: String,
-    /// Heading, fence and content; or one line for restricted content.
+    /// Heading, fence and content; or one line for restricted content. Nothing of what is empty.
     pub text: String,
     /// Tokens of the content before it was cut.
     pub tokens: u32,
@@ -95,7 +95,7 @@ pub struct Block {
 /// The blocks of a prompt and what is known about them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolved {
-    /// In reference order, duplicates once, empty references left out.
+    /// In reference order, duplicates once.
     pub blocks: Vec<Block>,
     /// What does not hold.
     pub issues: Vec<Issue>,
@@ -106,9 +106,10 @@ pub struct Resolved {
 }
 
 impl Resolved {
-    /// All blocks, an empty line between them.
+    /// All blocks, an empty line between them; empty references are left out.
     pub fn text(&self) -> String {
-        self.blocks.iter().map(|block| block.text.as_str()).collect::<Vec<_>>().join("\n")
+        let texts = self.blocks.iter().map(|block| block.text.as_str());
+        texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -254,11 +255,11 @@ impl Resolved {
         if let Some((path, hash)) = &piece.file {
             self.shown(path, hash, whole && !piece.shortened && piece.excerpt.is_whole_text());
         }
-        if text.trim().is_empty() {
-            return;
-        }
         let target = item.wanted.reference.target.to_string();
-        let text = block_of(&item.wanted.reference.title, &target, piece.language, &text);
+        let text = match text.trim() {
+            "" => String::new(),
+            _ => block_of(&item.wanted.reference.title, &target, piece.language, &text),
+        };
         self.blocks.push(Block { target, text, tokens: piece.excerpt.tokens(), whole });
     }
 

@@ -69,9 +69,22 @@ fn way(wanted: Arguments) -> Result<ChangeWay, Stop> {
     let Arguments { content, old_text, new_text, start_line, end_line, overwrite, delete, .. } = wanted;
     match (content, old_text, new_text, start_line, end_line, delete) {
         (Some(content), None, None, None, None, false) => Ok(ChangeWay::Whole { content, overwrite }),
-        (None, Some(old), Some(new), None, None, false) if !old.is_empty() => Ok(ChangeWay::Excerpt { old, new }),
+        (None, Some(old), Some(new), None, None, false) if !old.is_empty() => {
+            Ok(ChangeWay::Excerpt { old: chomp(old), new: chomp(new) })
+        }
         (None, None, Some(new), Some(first), Some(last), false) => Ok(ChangeWay::Lines { first, last, new }),
         (None, None, None, None, None, true) => Ok(ChangeWay::Delete),
         _ => Err(Stop::failed("write-one-way", &[])),
     }
+}
+
+/// Lines given as a string end as they like; as in a reply, the last ending is that of the lines, not a blank line.
+fn chomp(mut text: String) -> String {
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    text
 }

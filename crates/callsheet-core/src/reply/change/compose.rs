@@ -11,10 +11,11 @@ use crate::sheet::{Symbol, SymbolMatch, find_symbol};
 use crate::spec::BlobId;
 
 use super::excerpt::{self, Found, Views};
+use super::form::{self, Form, Written};
 use super::heading::{Heading, headings};
 use super::place::{self, replace_lines};
 use super::rest::holds_rest;
-use super::text::{Lines, ending, with_ending, with_final, without_final};
+use super::text::{Lines, ending, is_uniform, with_ending, with_final};
 use super::{FileEdit, Files, Outlines, Shown};
 
 /// Checks and composes changes that did not come from a reply, such as those of a tool (spec 10.7).
@@ -40,39 +41,40 @@ pub fn compose(
     }
     let mut edits = Vec::new();
     for (path, changes) in by_path {
-        let before = files.get(path).map(String::as_str);
+        let whole = files.get(path).map(String::as_str);
+        let form = whole.map(Form::of);
         let symbols = outlines.get(path).map(Vec::as_slice);
-        let mut file = FileChanges { path, before, symbols, shown, headings: OnceCell::new(), notes };
-        if let Some(mut edit) = file.compose(&changes) {
-            keep_mark(&mut edit);
-            edits.push(edit);
-        }
+        let mut file =
+            FileChanges { path, whole, form: form.as_ref(), symbols, shown, headings: OnceCell::new(), notes };
+        edits.extend(file.compose(&changes));
     }
     if notes.errors() > errors_before { Vec::new() } else { edits }
-}
-
-/// The byte order mark of a file is no part of its text: it stays, also where the first line changes.
-fn keep_mark(edit: &mut FileEdit) {
-    const MARK: char = '\u{feff}';
-    let marked = edit.before.as_ref().is_some_and(|before| before.starts_with(MARK));
-    if let Some(after) = edit.after.as_mut().filter(|after| marked && !after.starts_with(MARK)) {
-        after.insert(0, MARK);
-    }
 }
 
 /// Why a change is refused; boxed, since an issue is large beside what it stands in for.
 type Refused = Box<Issue>;
 
 /// One replacement of bytes of the file as validated.
-struct Splice {
+struct Splice<'a> {
     range: Range<usize>,
     new: String,
     index: usize,
+    /// The texts of an excerpt in which blanks were overlooked.
+    mended: Option<Written<'a>>,
+}
+
+impl Splice<'_> {
+    fn of((range, new): (Range<usize>, String), index: usize) -> Self {
+        Self { range, new, index, mended: None }
+    }
 }
 
 struct FileChanges<'a> {
     path: &'a str,
-    before: Option<&'a str>,
+    /// The file as it is.
+    whole: Option<&'a str>,
+    /// The file as changes are made in it: all positions are there.
+    form: Option<&'a Form<'a>>,
     symbols: Option<&'a [Symbol]>,
     shown: Shown<'a>,
     /// Headings of the file, once they are asked for.
@@ -92,27 +94,27 @@ impl FileChanges<'_> {
             self.refuse(*index, change, IssueCode::ChangeOverlap, "whole", &[]);
             return None;
         }
-        let Some(before) = self.before else {
+        let Some(form) = self.form else {
             for (index, change) in changes {
                 self.refuse(*index, change, IssueCode::FileMissing, "change", &[]);
             }
             return None;
         };
-        let views = Views::of(before);
+        let views = Views::of(&form.text);
         let mut splices = Vec::new();
         for (index, change) in changes {
-            match self.splice(*index, change, before, &views) {
+            match self.splice(*index, change, form, &views) {
                 Ok(Some(splice)) => splices.push(splice),
                 Ok(None) => {}
                 Err(issue) => self.notes.push(*issue),
             }
         }
         self.overlaps(&mut splices, changes, &views.lines)?;
-        Some(FileEdit {
-            path: self.path.to_owned(),
-            before: Some(before.to_owned()),
-            after: Some(join(before, &splices)),
-        })
+        Some(self.edit(Some(form.restored(&join(&views, &splices)))))
+    }
+
+    fn edit(&self, after: Option<String>) -> FileEdit {
+        FileEdit { path: self.path.to_owned(), before: self.whole.map(str::to_owned), after }
     }
 
     /// An issue of this file's change number `index`.
@@ -128,31 +130,32 @@ impl FileChanges<'_> {
         self.notes.push(issue);
     }
 
-    fn is_stale(&self, before: &str) -> bool {
-        self.shown.hash(self.path).is_some_and(|hash| *hash != BlobId::of(before.as_bytes()))
+    fn is_stale(&self) -> bool {
+        let now = || BlobId::of(self.whole.unwrap_or_default().as_bytes());
+        self.shown.hash(self.path).is_some_and(|hash| *hash != now())
     }
 
     /// A change of the file as a whole: created, replaced or deleted.
     fn whole(&mut self, index: usize, change: &Change) -> Option<FileEdit> {
-        let after = match (&change.way, self.before) {
+        let after = match (&change.way, self.form) {
             (ChangeWay::Whole { content, .. }, None) => Some(content.clone()),
             (ChangeWay::Whole { overwrite: false, .. }, Some(_)) => {
                 self.refuse(index, change, IssueCode::FileExists, "", &[]);
                 return None;
             }
-            (ChangeWay::Whole { content, .. }, Some(before)) => {
+            (ChangeWay::Whole { content, .. }, Some(form)) => {
                 match self.shown.in_full.get(self.path) {
                     None => {
                         self.refuse(index, change, IssueCode::WholeFileOnPartial, "", &[]);
                         return None;
                     }
-                    Some(_) if self.is_stale(before) => {
+                    Some(_) if self.is_stale() => {
                         self.refuse(index, change, IssueCode::StaleLines, "", &[]);
                         return None;
                     }
                     Some(_) => {}
                 }
-                Some(like(before, content))
+                Some(form.restored(&like(&form.text, form.plain(content))))
             }
             (_, None) => {
                 self.refuse(index, change, IssueCode::FileMissing, "change", &[]);
@@ -160,22 +163,24 @@ impl FileChanges<'_> {
             }
             (_, Some(_)) => None,
         };
-        Some(FileEdit { path: self.path.to_owned(), before: self.before.map(str::to_owned), after })
+        Some(self.edit(after))
     }
 
-    fn splice(
+    fn splice<'c>(
         &mut self,
         index: usize,
-        change: &Change,
-        before: &str,
+        change: &'c Change,
+        form: &Form<'_>,
         views: &Views<'_>,
-    ) -> Result<Option<Splice>, Refused> {
-        let (lines, eol) = (&views.lines, views.eol);
-        let (range, new) = match &change.way {
-            ChangeWay::Excerpt { old, new } => self.excerpt(index, change, before, views, old, new)?,
+    ) -> Result<Option<Splice<'c>>, Refused> {
+        let (before, lines, eol) = (&*form.text, &views.lines, views.eol);
+        let splice = match &change.way {
+            ChangeWay::Excerpt { old, new } => {
+                self.excerpt(index, change, views, Written { old: form.plain(old), new: form.plain(new) })?
+            }
             ChangeWay::Lines { first, last, new } => {
                 let (first, last) = (*first as usize, *last as usize);
-                if self.is_stale(before) {
+                if self.is_stale() {
                     return Err(Box::new(self.issue(index, change, IssueCode::StaleLines, "", &[])));
                 }
                 let count = lines.count();
@@ -184,63 +189,66 @@ impl FileChanges<'_> {
                     let facts = [("asked", asked.as_str()), ("count", count.as_str())];
                     return Err(Box::new(self.issue(index, change, IssueCode::LinesOutOfRange, "change", &facts)));
                 }
-                replace_lines(before, lines, first, last, &with_final(&with_ending(new, eol), eol))
+                let new = with_final(&with_ending(form.plain(new), eol), eol);
+                Splice::of(replace_lines(lines, first, last, &new), index)
             }
             ChangeWay::Symbol { path, location, new } => {
-                if !matches!(location, Location::Before | Location::After) && self.is_stale(before) {
+                if !matches!(location, Location::Before | Location::After) && self.is_stale() {
                     return Err(Box::new(self.issue(index, change, IssueCode::StaleLines, "", &[])));
                 }
-                let new = new.as_deref().unwrap_or("");
-                if is_markdown(self.path) {
+                let new = form.plain(new.as_deref().unwrap_or(""));
+                let place = if is_markdown(self.path) {
                     let heading = self.heading(index, change, before, path)?;
-                    place::section(before, lines, &heading, *location, &with_final(&with_ending(new, eol), eol), eol)
+                    place::section(lines, &heading, *location, &with_final(&with_ending(new, eol), eol), eol)
                 } else {
-                    place::symbol(before, lines, self.symbol(index, change, path)?, *location, new)
-                }
+                    let symbol = form.placed(self.symbol(index, change, path)?);
+                    place::symbol(before, lines, &symbol, *location, new)
+                };
+                Splice::of(place, index)
             }
             ChangeWay::Whole { .. } | ChangeWay::Delete => return Ok(None),
         };
-        if holds_rest(before, &range, &new) {
+        if holds_rest(before, &splice.range, &splice.new) {
             return Err(Box::new(self.issue(index, change, IssueCode::AddressConflict, "rest", &[])));
         }
-        Ok(Some(Splice { range, new, index }))
+        Ok(Some(splice))
     }
 
-    fn excerpt(
+    fn excerpt<'c>(
         &mut self,
         index: usize,
         change: &Change,
-        before: &str,
         views: &Views<'_>,
-        old: &str,
-        new: &str,
-    ) -> Result<(Range<usize>, String), Refused> {
-        let lines = &views.lines;
-        if without_final(old).trim().is_empty() {
+        written: Written<'c>,
+    ) -> Result<Splice<'c>, Refused> {
+        let (before, lines, old) = (views.text, &views.lines, written.old);
+        if old.trim().is_empty() {
             return Err(Box::new(self.issue(index, change, IssueCode::AddressMissing, "empty-old", &[])));
         }
-        match views.find(old, new) {
-            Found::Once { range, new, mended } => {
+        match views.find(written) {
+            (Found::Once { range, new, mended }, written) => {
                 if mended {
                     let found = before.get(range.clone()).unwrap_or("");
                     self.notes.repair(RepairCode::ExcerptWhitespace, change.span, old, found);
                 }
-                let new = with_ending(&new, views.eol);
                 let starts_line = range.start == 0 || before.as_bytes().get(range.start - 1) == Some(&b'\n');
                 let rest = before.get(range.end..).unwrap_or("");
-                let ends_line = rest.is_empty() || rest.starts_with('\n') || rest.starts_with("\r\n");
-                if new.is_empty() && starts_line && ends_line {
-                    let (first, last) = (lines.line_at(range.start), lines.line_at(range.end.max(range.start)));
-                    return Ok(replace_lines(before, lines, first, last, ""));
+                let new = with_ending(&new, views.eol);
+                if !starts_line || !(rest.starts_with('\n') || rest.starts_with("\r\n")) {
+                    return Ok(Splice::of((range, new), index));
                 }
-                Ok((range, new))
+                // Whole lines come and go with their endings.
+                let new = if new.is_empty() { new } else { new + views.eol };
+                let (first, last) = (lines.line_at(range.start), lines.line_at(range.end));
+                let (range, new) = replace_lines(lines, first, last, &new);
+                Ok(Splice { range, new, index, mended: mended.then_some(written) })
             }
-            Found::Several(at) => {
+            (Found::Several(at), _) => {
                 let at: Vec<String> = at.iter().map(usize::to_string).collect();
                 let at = at.join(", ");
                 Err(Box::new(self.issue(index, change, IssueCode::ExcerptAmbiguous, "", &[("lines", &at)]).raw(old)))
             }
-            Found::Nowhere => {
+            (Found::Nowhere, _) => {
                 let mut issue = self.issue(index, change, IssueCode::ExcerptNotFound, "", &[]).raw(old);
                 let affordable = !issue.is_counted() && self.notes.may_compare(lines.count());
                 let near = if affordable { excerpt::nearest_lines(lines, old, 3) } else { Vec::new() };
@@ -303,7 +311,7 @@ impl FileChanges<'_> {
     }
 
     /// Sorts the splices and refuses those that share bytes. Insertions at one place keep the order of the reply.
-    fn overlaps(&mut self, splices: &mut [Splice], changes: &[(usize, &Change)], lines: &Lines<'_>) -> Option<()> {
+    fn overlaps(&mut self, splices: &mut [Splice<'_>], changes: &[(usize, &Change)], lines: &Lines<'_>) -> Option<()> {
         splices.sort_by_key(|splice| (splice.range.start, splice.range.end, splice.index));
         let mut clean = true;
         let mut reached: Option<(usize, usize)> = None;
@@ -327,29 +335,36 @@ impl FileChanges<'_> {
     }
 }
 
-fn join(before: &str, splices: &[Splice]) -> String {
+/// The text with the splices made. What one of them leaves as it is has been looked at once: they do not overlap.
+fn join(views: &Views<'_>, splices: &[Splice<'_>]) -> String {
+    let before = views.text;
     let mut after = String::with_capacity(before.len());
     let mut done = 0;
     for splice in splices {
         after.push_str(before.get(done..splice.range.start).unwrap_or(""));
-        after.push_str(&splice.new);
+        if views.uniform && splice.mended.is_none() {
+            after.push_str(&splice.new);
+        } else {
+            after.push_str(&form::kept(before, &views.lines, &splice.range, &splice.new, splice.mended));
+        }
         done = splice.range.end;
     }
     after.push_str(before.get(done..).unwrap_or(""));
     after
 }
 
-/// `content` with the line ending and the final newline of the file it replaces.
+/// `content` with the line endings of the file it replaces.
 fn like(before: &str, content: &str) -> String {
     let eol = ending(before);
     let content = with_ending(content, eol);
     if before.is_empty() || content.is_empty() {
-        content
-    } else if before.ends_with('\n') {
-        with_final(&content, eol)
-    } else {
-        without_final(&content).to_owned()
+        return content;
     }
+    let content = with_final(&content, eol);
+    if is_uniform(before) {
+        return content;
+    }
+    form::kept(before, &Lines::of(before), &(0..before.len()), &content, None)
 }
 
 /// Whether a change names a symbol of a code file, so that the file's outline must be known.

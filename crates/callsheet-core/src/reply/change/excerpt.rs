@@ -6,7 +6,8 @@ use std::ops::Range;
 
 use crate::reply::words::clause;
 
-use super::text::{Lines, ending, without_final};
+use super::form::Written;
+use super::text::{Lines, ending, is_uniform};
 
 /// Matches listed in an issue; more are counted as one "and more".
 const LISTED: usize = 50;
@@ -19,7 +20,9 @@ pub(super) struct Views<'a> {
     pub lines: Lines<'a>,
     /// The line ending that most of its lines have.
     pub eol: &'static str,
-    text: &'a str,
+    /// All of its lines have that ending.
+    pub uniform: bool,
+    pub text: &'a str,
     /// What was found for an old and a new text, since models repeat themselves.
     found: RefCell<BTreeMap<(String, String), Found>>,
     trailing: OnceCell<Joined>,
@@ -37,6 +40,7 @@ impl<'a> Views<'a> {
         Self {
             lines: Lines::of(text),
             eol: ending(text),
+            uniform: is_uniform(text),
             text,
             found: RefCell::default(),
             trailing: OnceCell::new(),
@@ -44,10 +48,21 @@ impl<'a> Views<'a> {
         }
     }
 
-    /// Where an excerpt stands and what takes its place, looked for once.
-    pub(super) fn find(&self, old: &str, new: &str) -> Found {
-        let key = (old.to_owned(), new.to_owned());
-        self.found.borrow_mut().entry(key).or_insert_with(|| find(self, old, new)).clone()
+    /// Where an excerpt stands and what takes its place, looked for once; and the texts that were looked for.
+    pub(super) fn find<'w>(&self, written: Written<'w>) -> (Found, Written<'w>) {
+        let found = self.find_as_is(written);
+        match without_blank_edges(written).filter(|_| found == Found::Nowhere) {
+            Some(bare) => match self.find_as_is(bare) {
+                Found::Once { range, new, .. } => (Found::Once { range, new, mended: true }, bare),
+                other => (other, bare),
+            },
+            None => (found, written),
+        }
+    }
+
+    fn find_as_is(&self, written: Written<'_>) -> Found {
+        let key = (written.old.to_owned(), written.new.to_owned());
+        self.found.borrow_mut().entry(key).or_insert_with(|| find(self, written.old, written.new)).clone()
     }
 }
 
@@ -71,7 +86,7 @@ pub(super) enum Found {
     Once {
         /// Bytes of the file.
         range: Range<usize>,
-        /// Text to put there, with the file's indentation and without the fence's last line ending.
+        /// Text to put there, with the file's indentation.
         new: String,
         /// Blanks, line endings or indentation had to be overlooked.
         mended: bool,
@@ -86,14 +101,23 @@ pub(super) enum Found {
 /// uniform indent shift, which then applies to `new` too. Each way counts only if it gives one match.
 fn find(views: &Views<'_>, old: &str, new: &str) -> Found {
     let (text, lines) = (views.text, &views.lines);
-    let (old, new) = (without_final(old), without_final(new));
-    let exact = occurrences(text, old, LISTED);
+    // A blank line at an edge of the excerpt is one of the file, not the ending of a line beside it.
+    let blank = (
+        old.split_once('\n').is_some_and(|(first, _)| first.trim().is_empty()),
+        old.rsplit_once('\n').is_some_and(|(_, last)| last.trim().is_empty()),
+    );
+    let fits = |at: usize| {
+        let behind = text.get(at + old.len()..).unwrap_or("");
+        (!blank.0 || at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n'))
+            && (!blank.1 || behind.starts_with('\n') || behind.starts_with("\r\n"))
+    };
+    let exact = occurrences(text, old, LISTED, fits);
     match exact.as_slice() {
         [at] => return Found::Once { range: *at..*at + old.len(), new: new.to_owned(), mended: false },
         [] => {}
         several => return Found::Several(several.iter().map(|at| lines.line_at(*at)).collect()),
     }
-    let wanted: Vec<&str> = old.lines().collect();
+    let wanted: Vec<&str> = old.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
     let trailing =
         line_matches(views.trailing.get_or_init(|| Joined::of(lines, str::trim_end)), &wanted, str::trim_end);
     match trailing.as_slice() {
@@ -119,14 +143,39 @@ fn whole_lines(lines: &Lines<'_>, first: usize, count: usize, new: String) -> Fo
     Found::Once { range, new, mended: true }
 }
 
-/// Bytes at which `needle` begins, overlapping ones too, at most `most`.
-fn occurrences(text: &str, needle: &str, most: usize) -> Vec<usize> {
+/// Both texts of an excerpt without the blank lines at the edges of the old one, if there are any: a model sees blank lines
+/// where a file ends or a block does.
+fn without_blank_edges(written: Written<'_>) -> Option<Written<'_>> {
+    let Written { old: mut bare, new: mut put } = written;
+    while let Some((_, rest)) = bare.split_once('\n').filter(|(first, _)| first.trim().is_empty()) {
+        bare = rest;
+        put = match put.split_once('\n') {
+            Some((line, rest)) if line.trim().is_empty() => rest,
+            None if put.trim().is_empty() => "",
+            _ => put,
+        };
+    }
+    while let Some((rest, _)) = bare.rsplit_once('\n').filter(|(_, last)| last.trim().is_empty()) {
+        bare = rest;
+        put = match put.rsplit_once('\n') {
+            Some((rest, line)) if line.trim().is_empty() => rest,
+            _ => put,
+        };
+    }
+    let line = |text| str::strip_suffix(text, '\r').unwrap_or(text);
+    (bare.len() < written.old.len()).then(|| Written { old: line(bare), new: line(put) })
+}
+
+/// Bytes at which `needle` begins and which fit, overlapping ones too, at most `most`.
+fn occurrences(text: &str, needle: &str, most: usize, fits: impl Fn(usize) -> bool) -> Vec<usize> {
     let step = needle.chars().next().map_or(1, char::len_utf8);
     let mut found = Vec::new();
     let mut from = 0;
     while found.len() < most {
         let Some(at) = text.get(from..).and_then(|rest| rest.find(needle)) else { break };
-        found.push(from + at);
+        if fits(from + at) {
+            found.push(from + at);
+        }
         from += at + step;
     }
     found
@@ -143,7 +192,7 @@ fn line_matches(joined: &Joined, wanted: &[&str], view: fn(&str) -> &str) -> Vec
         needle.push_str(view(line));
         needle.push('\n');
     }
-    occurrences(&joined.text, &needle, CANDIDATES)
+    occurrences(&joined.text, &needle, CANDIDATES, |_| true)
         .into_iter()
         .filter_map(|at| joined.starts.binary_search(&at).ok().map(|index| index + 1))
         .collect()

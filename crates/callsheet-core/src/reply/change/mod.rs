@@ -4,6 +4,7 @@
 mod compose;
 mod edited;
 mod excerpt;
+mod form;
 mod heading;
 mod hunks;
 mod parse;

@@ -8,35 +8,14 @@ use crate::sheet::Symbol;
 use super::heading::{Heading, with_comment};
 use super::text::{Lines, ending, with_ending, with_final, without_final};
 
-/// Lines `first` to `last` become `new`, whose lines all have endings. A file without a final newline stays without.
-pub(super) fn replace_lines(
-    before: &str,
-    lines: &Lines<'_>,
-    first: usize,
-    last: usize,
-    new: &str,
-) -> (Range<usize>, String) {
-    let (start, end) = (lines.start(first), lines.start(last + 1).max(lines.start(first)));
-    let at_open_end = end == before.len() && !before.is_empty() && !before.ends_with('\n');
-    if !at_open_end {
-        return (start..end, new.to_owned());
-    }
-    let deletes = new.is_empty();
-    let new = without_final(new);
-    if start == end {
-        // Appended behind a last line that has no ending.
-        return (start..end, if deletes { String::new() } else { format!("{}{new}", ending(before)) });
-    }
-    if deletes {
-        let kept = without_final(before.get(..start).unwrap_or("")).len();
-        return (kept..end, String::new());
-    }
-    (start..end, new.to_owned())
+/// Lines `first` to `last` become `new`, whose lines all have endings.
+pub(super) fn replace_lines(lines: &Lines<'_>, first: usize, last: usize, new: &str) -> (Range<usize>, String) {
+    let start = lines.start(first);
+    (start..lines.start(last + 1).max(start), new.to_owned())
 }
 
 /// A change of a heading's section.
 pub(super) fn section(
-    before: &str,
     lines: &Lines<'_>,
     heading: &Heading,
     location: Location,
@@ -46,16 +25,16 @@ pub(super) fn section(
     let commented = with_comment(lines, heading.first);
     let blank_after = |text: &str| text.lines().last().is_none_or(|line| line.trim().is_empty());
     match location {
-        Location::Replace => replace_lines(before, lines, heading.first, heading.last, new),
-        Location::ReplaceWithComment => replace_lines(before, lines, commented, heading.last, new),
-        Location::Remove => replace_lines(before, lines, heading.first, heading.last_blank, ""),
+        Location::Replace => replace_lines(lines, heading.first, heading.last, new),
+        Location::ReplaceWithComment => replace_lines(lines, commented, heading.last, new),
+        Location::Remove => replace_lines(lines, heading.first, heading.last_blank, ""),
         Location::Before => {
             let gap = if blank_after(new) { "" } else { eol };
-            replace_lines(before, lines, commented, commented - 1, &format!("{new}{gap}"))
+            replace_lines(lines, commented, commented - 1, &format!("{new}{gap}"))
         }
         Location::After => {
             let gap = if new.lines().next().is_none_or(|line| line.trim().is_empty()) { "" } else { eol };
-            replace_lines(before, lines, heading.last + 1, heading.last, &format!("{gap}{new}"))
+            replace_lines(lines, heading.last + 1, heading.last, &format!("{gap}{new}"))
         }
     }
 }
@@ -76,18 +55,18 @@ pub(super) fn symbol(
     let indent = indent_of(lines.get(own.first));
     let new = with_final(&with_ending(&indented(new, indent), eol), eol);
     match location {
-        Location::Replace => replace_lines(before, lines, own.replaced_from(lines, &new), own.last, &new),
-        Location::ReplaceWithComment => replace_lines(before, lines, own.outer, own.last, &new),
+        Location::Replace => replace_lines(lines, own.replaced_from(lines, &new), own.last, &new),
+        Location::ReplaceWithComment => replace_lines(lines, own.outer, own.last, &new),
         Location::Remove => {
             let (first, last) = own.removed(lines);
-            replace_lines(before, lines, first, last, "")
+            replace_lines(lines, first, last, "")
         }
         Location::Before | Location::After => {
             let below = location == Location::After;
             let at = if below { own.last + 1 } else { own.outer };
             let (above, under) = own.gaps(lines, at, &new);
             let gap = |wanted: bool| if wanted { eol } else { "" };
-            replace_lines(before, lines, at, at - 1, &format!("{}{new}{}", gap(above), gap(under)))
+            replace_lines(lines, at, at - 1, &format!("{}{new}{}", gap(above), gap(under)))
         }
     }
 }

@@ -38,6 +38,12 @@ impl<'a> Lines<'a> {
         whole.strip_suffix('\r').unwrap_or(whole)
     }
 
+    /// The ending of the 1-based line `line`.
+    pub(crate) fn ending(&self, line: usize) -> &'a str {
+        let whole = self.text.get(self.start(line)..self.start(line.saturating_add(1))).unwrap_or("");
+        whole.get(self.get(line).len()..).filter(|ending| ending.ends_with('\n')).unwrap_or("")
+    }
+
     /// All lines without their endings.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &'a str> {
         (1..=self.count()).map(|line| self.get(line))
@@ -49,6 +55,13 @@ pub(crate) fn ending(text: &str) -> &'static str {
     let all = text.matches('\n').count();
     let with_return = text.matches("\r\n").count();
     if with_return * 2 > all { "\r\n" } else { "\n" }
+}
+
+/// Whether all lines of a text end in the same way.
+pub(crate) fn is_uniform(text: &str) -> bool {
+    let mut endings = text.match_indices('\n').map(|(at, _)| text.get(..at).is_some_and(|line| line.ends_with('\r')));
+    let first = endings.next();
+    endings.all(|ending| Some(ending) == first)
 }
 
 /// `text` with every line ending as in a file that uses `ending`.

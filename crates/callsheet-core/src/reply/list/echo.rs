@@ -1,6 +1,6 @@
 //! Finished tasks that a reply repeats (spec 4.4 `echo-dropped`, 3.5 `done-changed`).
 
-use crate::reply::{IssueCode, KnownTask, Notes, ReadContext, RepairCode, Span};
+use crate::reply::{Issue, IssueCode, KnownTask, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::fill::folded;
 use crate::sheet::slug_of;
 
@@ -15,6 +15,8 @@ pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Notes) -> St
         return steps;
     }
     let mut echoes: Vec<(Span, String, bool)> = Vec::new();
+    let end = notes.issues().iter().find(|issue| issue.code == IssueCode::ReplyTruncated).cloned();
+    let mut cut: Option<Issue> = None;
     let mut kept: Steps = Vec::new();
     for step in steps {
         let mut tasks: Vec<Draft> = Vec::new();
@@ -22,6 +24,11 @@ pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Notes) -> St
             match finished(&draft, &done) {
                 Some(known) if draft.output || is_same(&draft, known) => {
                     let more = hands_over_more(&draft, known);
+                    if let Some(end) = end.as_ref().filter(|end| is_cut(&draft, known, end)) {
+                        let mut issue = end.clone();
+                        issue.place.task = Some(draft.task.name.clone());
+                        cut = Some(issue);
+                    }
                     echoes.push((draft.span, draft.task.name, more));
                 }
                 Some(_) => {
@@ -38,6 +45,9 @@ pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Notes) -> St
     echoes.sort();
     let spans: Vec<Span> = echoes.iter().map(|(span, ..)| *span).collect();
     notes.retract(&spans);
+    if let Some(cut) = cut {
+        notes.push(cut);
+    }
     for (span, name, more) in &echoes {
         notes.set_task(Some(name));
         notes.repair(RepairCode::EchoDropped, *span, name, "");
@@ -60,6 +70,15 @@ fn finished<'a>(draft: &Draft, done: &[&'a KnownTask]) -> Option<&'a KnownTask> 
 
 fn is_same(draft: &Draft, known: &KnownTask) -> bool {
     known.task.skill == draft.task.skill && folded(&known.task.need) == folded(&draft.task.need)
+}
+
+/// Whether the reply was cut off in what has the name of a finished task and does not say the same: what it was to be nobody
+/// can tell.
+fn is_cut(draft: &Draft, known: &KnownTask, end: &Issue) -> bool {
+    let at = end.place.span;
+    let inside = draft.span.first <= at.first && at.last <= draft.span.last;
+    let goes_on = || !folded(&known.task.expected).starts_with(&folded(&draft.task.expected));
+    inside && (!is_same(draft, known) || hands_over_more(draft, known) && goes_on())
 }
 
 /// What is otherwise an echo names another output: if nothing else is listed, it may be meant to be done again.

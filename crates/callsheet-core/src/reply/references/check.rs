@@ -1,7 +1,7 @@
 //! Checking references at plan and refinement (spec 5.2-5.5, 5.8).
 
 use crate::reply::{Answer, IssueCode, Lookup, Notes, ReadContext, RepairCode, Span};
-use crate::sheet::reference::{TargetFault, is_plain_file, is_restricted, link_target, parse_target};
+use crate::sheet::reference::{TargetFault, is_plain_file, is_restricted, link_target, parse_name, parse_target};
 use crate::spec::{Fragment, PlanPart, Reference, Target};
 
 use super::links::{WrittenLink, remark_of_none, written_links};
@@ -129,6 +129,7 @@ fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Op
     }
     let target = match parse_target(written) {
         Ok(target) => target,
+        Err(TargetFault::Glob(pattern)) => named_so(written, &pattern, checking)?,
         Err(fault) => {
             refuse_fault(fault, checking);
             return None;
@@ -185,14 +186,38 @@ fn refuse_fault(fault: TargetFault, checking: &mut Checking<'_>) {
             let issue = checking.issue(IssueCode::LinesOutOfRange, "no-range", &[("lines", &lines)]);
             checking.notes.push(issue);
         }
-        TargetFault::Glob(pattern) => {
-            let matches = match checking.notes.answer(checking.context, Lookup::Glob(pattern.clone())) {
-                Some(Answer::Matches(paths)) => paths.iter().take(10).cloned().collect(),
-                _ => Vec::new(),
-            };
-            checking.refuse(IssueCode::GlobRefused, "", &pattern, matches.iter().map(String::as_str));
-        }
+        TargetFault::Glob(pattern) => refuse_glob(&pattern, &[], checking),
     }
+}
+
+/// What is called exactly like a pattern: `app/[id]/page.tsx`. Only where nothing is called so it is a pattern.
+fn named_so(written: &str, pattern: &str, checking: &mut Checking<'_>) -> Option<Target> {
+    let target = match parse_name(written) {
+        Ok(target) => target,
+        Err(fault) => {
+            refuse_fault(fault, checking);
+            return None;
+        }
+    };
+    let lookup = match &target {
+        Target::File { path, fragment } => Lookup::Path { path: path.clone(), fragment: fragment.clone() },
+        Target::Directory(path) => Lookup::Path { path: path.clone(), fragment: None },
+        _ => return Some(target),
+    };
+    match checking.notes.answer(checking.context, lookup) {
+        None => checking.refuse(IssueCode::LookupMissing, "", pattern, []),
+        Some(Answer::Missing(others) | Answer::Outside(others)) => refuse_glob(pattern, &others.near, checking),
+        Some(_) => return Some(target),
+    }
+    None
+}
+
+fn refuse_glob(pattern: &str, near: &[String], checking: &mut Checking<'_>) {
+    let found = match checking.notes.answer(checking.context, Lookup::Glob(pattern.to_owned())) {
+        Some(Answer::Matches(paths)) if !paths.is_empty() => paths.as_slice(),
+        _ => near,
+    };
+    checking.refuse(IssueCode::GlobRefused, "", pattern, found.iter().take(10).map(String::as_str));
 }
 
 /// Forms of targets, for issues about unknown schemes.

@@ -64,6 +64,10 @@ const WHY: &[&str] = &["as", "because", "for", "it", "no", "not", "since", "the"
 /// Words of a remark that take back what was said.
 const BACK: &[&str] = &["apart", "besides", "but", "except", "instead", "only", "output", "results", "see", "unless"];
 
+/// Words that may stand in brackets alone: what there is none of is so, or the catalog marks a skill with them.
+const ALONE: &[&str] =
+    &["applicable", "available", "given", "necessary", "needed", "required", "template", "writes", "yet"];
+
 /// The words behind `none` in a value that says that there is no reference, and why: in brackets, or behind a comma or a
 /// dash. Nothing in them may be a target.
 pub(super) fn remark_of_none(value: &str) -> Option<Vec<String>> {
@@ -94,7 +98,11 @@ pub(super) fn remark_of_none(value: &str) -> Option<Vec<String>> {
     let words: Vec<String> = folded(remark).split(' ').map(str::to_owned).collect();
     let why = bracket.is_some() || words.first().is_some_and(|word| WHY.contains(&word.as_str()));
     let back = words.iter().any(|word| BACK.contains(&word.as_str()));
-    (why && !back && (2..=MOST).contains(&words.len())).then_some(words)
+    let least = match words.as_slice() {
+        [word] if bracket.is_some() && ALONE.contains(&word.as_str()) => 1,
+        _ => 2,
+    };
+    (why && !back && (least..=MOST).contains(&words.len())).then_some(words)
 }
 
 /// The links of a value, in order.

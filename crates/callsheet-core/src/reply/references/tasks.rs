@@ -35,8 +35,7 @@ pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Targ
         }
         Found::Tie | Found::None => {
             // A heading of the request may end like the name of an output.
-            let key = format!("{slug}-results");
-            if checking.raw.contains('#') && checking.scope.prompt_headings(checking.context).contains(&key) {
+            if let Some(key) = heading_meant(&target, &slug, checking) {
                 return Some((Target::PromptHeading(key), 0));
             }
             missing(&slug, checking);
@@ -62,6 +61,16 @@ pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Targ
         checking.repaired(RepairCode::SlugNear, &target);
     }
     Some((target, tokens))
+}
+
+/// The heading of the request that `#x-results` is the anchor of.
+fn heading_meant(target: &Target, slug: &Slug, checking: &Checking<'_>) -> Option<String> {
+    let (_, written) = checking.raw.rsplit_once('#')?;
+    let headings = checking.scope.prompt_headings(checking.context);
+    let is_whole = matches!(target, Target::TaskOutput { heading: None, .. });
+    // What a name in other letters is called is no part of its key.
+    let bare = is_whole.then(|| heading_key(written)).filter(|key| key == "results");
+    [Some(format!("{slug}-results")), bare].into_iter().flatten().find(|key| headings.contains(key))
 }
 
 /// The producer of a target, if one is clear. A bare `#x` may name a task.

@@ -47,6 +47,11 @@ impl Asked {
         Self { words }
     }
 
+    /// Whether the task or the request has one of these words.
+    pub(super) fn has_any_of(&self, words: &[&str]) -> bool {
+        words.iter().any(|word| self.words.contains(*word))
+    }
+
     /// Whether most words of these texts are the task's, endings left aside.
     pub(super) fn has_most_words_of(&self, texts: &[&str]) -> bool {
         const BEGINNING: usize = 4;

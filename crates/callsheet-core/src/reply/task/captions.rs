@@ -3,6 +3,7 @@
 use crate::reply::change::{self, ChangeBlock};
 use crate::reply::near::folded;
 use crate::reply::{Answer, Lookup, Notes, ReadContext, RepairCode};
+use crate::sheet::split_mark;
 
 use super::write::path_lookup;
 
@@ -19,7 +20,7 @@ pub(super) fn remove(block: &mut ChangeBlock, context: &ReadContext, notes: &mut
     let Some(Answer::File(facts)) = notes.answer(context, path_lookup(written)) else { return };
     let content = Lookup::Content(facts.path.clone());
     let Some(Answer::Content(file)) = notes.answer(context, content) else { return };
-    let file = plain(file);
+    let file = plain(split_mark(file).1);
     if before.trim().is_empty() || file.contains(&plain(&old.content)) || !file.contains(&plain(before)) {
         return;
     }

@@ -7,7 +7,7 @@ use crate::reply::markdown::Document;
 use crate::reply::references::{Scope, check_target};
 use crate::reply::words::clause;
 use crate::reply::{ChangeWay, Execution, IssueCode, Notes, Phase, ReadContext, Severity, Span};
-use crate::sheet::{link_target, parse_target};
+use crate::sheet::{link_target, parse_name};
 use crate::spec::{Slug, Target};
 
 /// Links looked at in one document.
@@ -48,7 +48,7 @@ pub fn summary_files(execution: &Execution, context: &ReadContext) -> Vec<String
     let lines = outside_fences(&execution.summary);
     for link in links_in(lines.iter().map(|(line, text)| (*line, text.as_str()))) {
         let mut scratch = Notes::new(Phase::Execute, false);
-        let target = match parse_target(&link.target) {
+        let target = match parse_name(&link.target) {
             Ok(target @ Target::File { .. }) if is_changed(&target, execution) => Some(target),
             Ok(Target::File { path, .. }) if execution.changes.iter().any(|change| change.path == path) => None,
             Ok(Target::File { .. }) => check_target(&link.target, Span::line(link.line), &scope, context, &mut scratch),
@@ -95,7 +95,7 @@ pub(super) fn check(document: &Document, execution: &Execution, context: &ReadCo
                 continue;
             }
         }
-        let Ok(target) = parse_target(&link.target) else {
+        let Ok(target) = parse_name(&link.target) else {
             broken(&link, &clause("no-target", &[]), span, notes);
             continue;
         };
@@ -135,7 +135,7 @@ fn fault(target: &str, span: Span, scope: &Scope, context: &ReadContext, notes: 
 
 /// Whether a path names a file of the project.
 pub(super) fn is_known(path: &str, span: Span, context: &ReadContext, notes: &mut Notes) -> bool {
-    let is_file = matches!(parse_target(path), Ok(Target::File { .. }));
+    let is_file = matches!(parse_name(path), Ok(Target::File { .. }));
     is_file && fault(path, span, &Scope::of_current(context), context, notes).is_none()
 }
 

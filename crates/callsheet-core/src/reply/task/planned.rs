@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::reply::markdown::{Document, Heading, Section};
+use crate::reply::list::{TASK_LABELS, label};
+use crate::reply::markdown::{Document, Heading, Label, Section, label_line};
 use crate::reply::near::folded;
 use crate::reply::{Answer, Lookup, Notes, ReadContext};
 use crate::spec::Target;
@@ -157,16 +158,49 @@ const ASSERTS: &[&str] = &[
     "means",
 ];
 
+/// Words for what stands in sources.
+const CONTENT: &[&str] =
+    &["column", "columns", "data", "details", "figures", "information", "numbers", "rows", "values"];
+
+/// Where it stands.
+const STANDS: &[&str] =
+    &["available", "contained", "found", "given", "listed", "located", "provided", "recorded", "stored"];
+
+/// A task with one of these words may ask where something stands.
+const PLACES: &[&str] = &[
+    "column", "columns", "locate", "location", "place", "places", "section", "source", "sources", "stand", "stands",
+    "where", "which",
+];
+
 /// Whether every sentence of a summary plans, the first one in words of the task, and nothing else of the reply says more.
 pub(super) fn is_planned(summary: &str, document: &Document<'_>, context: &ReadContext, notes: &mut Notes) -> bool {
     let asked = Asked::of(context);
     let mut sentences = sentences(summary);
     let opens = sentences.next().is_some_and(|said| opens(said, &asked) && is_empty_of(said, &asked));
-    opens
-        && !asks_for_a_way(context)
-        && sentences.all(|said| is_plan(said, &asked))
-        && document.sections.iter().all(|section| says_nothing(section, document, &asked))
-        && document.sections.iter().all(|section| brings_copies(section, document, context, notes))
+    if !opens || asks_for_a_way(context) || !sentences.all(|said| is_plan(said, &asked)) {
+        return false;
+    }
+    let end = copy_of_task(document, context).unwrap_or(document.len());
+    let before = document.sections.iter().filter(|section| section.line < end);
+    let cut = |section: &Section| Section { body: section.body.start..section.body.end.min(end), ..section.clone() };
+    before
+        .map(cut)
+        .all(|section| says_nothing(&section, document, &asked) && brings_copies(&section, document, context, notes))
+}
+
+/// The heading above the need of the task, if that stands word for word under its key: there the prompt is copied, and what
+/// stands behind it goes on with that.
+fn copy_of_task(document: &Document<'_>, context: &ReadContext) -> Option<usize> {
+    let need = folded(&context.current.as_ref().filter(|task| !task.need.trim().is_empty())?.need);
+    let is_need = |at: usize| {
+        label_line(document.line(at), TASK_LABELS)
+            .is_some_and(|found| matches!(found.label, Label::Known(label::NEED)) && folded(found.value) == need)
+    };
+    let unknown = document.sections.iter().filter(|section| section.heading.is_none());
+    let mut copies = unknown.filter_map(|section| Some((section, section.body.clone().find(|at| is_need(*at))?)));
+    let (section, at) = copies.next()?;
+    let heading = (section.body.start..at).rev().find(|at| document.line(*at).starts_with('#'));
+    Some(heading.unwrap_or(section.line))
 }
 
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
@@ -212,7 +246,7 @@ fn opens(said: &str, asked: &Asked) -> bool {
     };
     // `This requires a seal` may be the answer.
     let of_task = plain.starts_with("the task ") || plain.starts_with("the expected ");
-    plans || of_task && is_about_result(&plain) && asked.has_most_of(words.iter().skip(2).copied())
+    plans || of_task && is_about_result(&plain) && asked.has_most_of(words.iter().skip(3).copied())
 }
 
 /// Where somebody is named who works.
@@ -240,7 +274,7 @@ fn done<'w>(words: &[&'w str]) -> Option<(&'w str, bool)> {
 /// Whether a sentence says of what kind the result should be, or what the task is.
 fn is_about_result(said: &str) -> bool {
     let Some(rest) = RESULT.iter().find_map(|words| said.strip_prefix(words)) else { return false };
-    let mut words = rest.split(' ');
+    let mut words = rest.split(' ').filter(|word| !matches!(*word, "also" | "just" | "only" | "simply" | "then"));
     let first = words.next().unwrap_or_default();
     let second = words.next().unwrap_or_default();
     match (first, second) {
@@ -265,6 +299,7 @@ fn is_about_result(said: &str) -> bool {
 
 /// Whether a sentence plans on: what is done then, what is listed in the end, a step.
 fn is_plan(said: &str, asked: &Asked) -> bool {
+    let said = behind_reason(said, asked);
     let plain = folded(said);
     let words: Vec<&str> = plain.split(' ').collect();
     let goes_on = |at: usize| done(words.get(at..).unwrap_or_default()).is_some_and(|(_, bound)| bound);
@@ -281,7 +316,34 @@ fn is_plan(said: &str, asked: &Asked) -> bool {
         verb.is_some_and(|verb| PROCESS.contains(verb) || OUTCOMES.contains(verb))
     };
     let plans = workers(&words).any(goes_on) || is_about_result(&plain) || to_come() || is_step();
-    plans && is_empty_of(said, asked)
+    plans && is_empty_of(said, asked) || tells_where(said, asked)
+}
+
+/// A sentence without a reason in front of it that is taken from the task: `Since a bye is no win, …`.
+fn behind_reason<'t>(said: &'t str, asked: &Asked) -> &'t str {
+    const REASONS: &[&str] = &["as", "because", "given", "if", "since", "when"];
+    let Some((reason, rest)) = said.split_once(", ") else { return said };
+    let plain = folded(reason);
+    let Some((first, clause)) = plain.split_once(' ') else { return said };
+    let of_task = REASONS.contains(&first) && asked.has_most_words_of(&[clause]);
+    // Where a reason, or a yes or no, was asked for it may be the answer.
+    let is_answer = || asked.has_any_of(&["if", "reason", "reasons", "whether", "why"]);
+    let clause = reason.trim_start().split_once(' ').map_or("", |(_, clause)| clause);
+    if of_task && is_empty_of(clause, asked) && !is_answer() { rest } else { said }
+}
+
+/// Whether a sentence says in which source the data stand, and nothing of them.
+fn tells_where(said: &str, asked: &Asked) -> bool {
+    const AROUND: &[&str] =
+        &["all", "are", "be", "can", "is", "necessary", "needed", "relevant", "required", "the", "these", "this"];
+    let found = STANDS.iter().find_map(|stands| said.split_once(&format!(" {stands} ")));
+    found.is_some_and(|(head, place)| {
+        let head = folded(head);
+        let mut words = head.split(' ').filter(|word| !AROUND.contains(word));
+        let is_data = words.next().is_some_and(|word| CONTENT.contains(&word)) && words.next().is_none();
+        let is_place = ["by ", "in ", "under ", "within "].iter().any(|word| place.starts_with(word));
+        is_data && is_place && is_empty_of(place, asked) && !asked.has_any_of(PLACES)
+    })
 }
 
 /// Whether a sentence that plans asserts nothing and has no fact besides.
@@ -327,37 +389,72 @@ fn says_nothing(section: &Section, document: &Document<'_>, asked: &Asked) -> bo
                 fences.peek().is_some_and(|fence| fence.first <= number) || is_nothing(document.line(at))
             })
         }
-        _ => folded(&section.title) == "more work needed" || !document.has_text(section.body.clone()),
+        _ => {
+            folded(&section.title) == "more work needed"
+                || !document.has_text(section.body.clone())
+                || has_files_alone(section, document)
+        }
     }
+}
+
+/// Whether a section of no known heading has nothing but fences below names of files.
+fn has_files_alone(section: &Section, document: &Document<'_>) -> bool {
+    let mut fences = document.fences.iter().map(|fence| fence.span).peekable();
+    let mut name = file_of(&section.title);
+    section.body.clone().all(|at| {
+        let number = document.span(at..at + 1).first;
+        while fences.next_if(|fence| fence.last < number).is_some() {}
+        let line = document.line(at).trim();
+        if fences.peek().is_some_and(|fence| fence.first <= number) {
+            return name.is_some();
+        }
+        if line.starts_with('#') {
+            name = file_of(line);
+        }
+        line.is_empty() || line.starts_with('#') && name.is_some()
+    })
+}
+
+/// The name of a file at the end of a heading.
+fn file_of(title: &str) -> Option<&str> {
+    let name = title.rsplit([' ', '`', '(', ')', '*']).find(|word| !word.is_empty())?;
+    name.trim_matches('.').contains('.').then_some(name)
 }
 
 /// Whether a line of a `Details` block names a source and nothing else.
 fn names_source(line: &str) -> bool {
+    const CONTENT_OF: &[&str] = &["content", "contents", "file", "line", "lines", "of", "source", "text", "the"];
     let line = folded(line);
-    let is_mark = matches!(line.as_str(), "" | "content" | "more work needed");
+    let is_key = line.split(' ').all(|word| CONTENT_OF.contains(&word));
+    let is_mark = is_key || matches!(line.as_str(), "" | "more work needed");
     is_mark || ["filename", "file name", "file", "path", "lines"].iter().any(|key| line.starts_with(&format!("{key} ")))
 }
 
-/// Whether the fences of a section are copies of a file of the project under its name.
+/// Whether the fences of a section are copies of a file of the project under its name: whole ones, unless a block hands the
+/// file over.
 fn brings_copies(section: &Section, document: &Document<'_>, context: &ReadContext, notes: &mut Notes) -> bool {
-    let mut name = String::new();
+    let of_title = section.heading.is_none();
+    let mut name = file_of(&section.title).filter(|_| of_title).unwrap_or_default().to_owned();
     let mut fences = document.fences.iter().peekable();
     section.body.clone().all(|at| {
         let number = document.span(at..at + 1).first;
         while fences.next_if(|fence| fence.span.first < number).is_some() {}
         if let Some(fence) = fences.next_if(|fence| fence.span.first == number) {
-            return !name.is_empty() && is_copy(&name, &fence.content, context, notes);
+            return !name.is_empty() && is_copy(&name, &fence.content, of_title, context, notes);
         }
         let line = document.line(at);
         if folded(line).starts_with("filename ") {
             name = line.rsplit([' ', '*']).next().unwrap_or_default().trim_matches('`').to_owned();
+        } else if of_title && line.trim_start().starts_with('#') {
+            name = file_of(line.trim()).unwrap_or_default().to_owned();
         }
         true
     })
 }
 
-/// Whether every line of a text stands in the file of that name that the task refers to.
-fn is_copy(name: &str, content: &str, context: &ReadContext, notes: &mut Notes) -> bool {
+/// Whether every line of a text stands in the file of that name that the task refers to, and where it must be whole every
+/// line of that in the text.
+fn is_copy(name: &str, content: &str, whole: bool, context: &ReadContext, notes: &mut Notes) -> bool {
     let references = context.current.iter().flat_map(|task| &task.references);
     let files = references.filter_map(|link| match &link.target {
         Target::File { path, .. } => Some(path.as_str()),
@@ -367,9 +464,13 @@ fn is_copy(name: &str, content: &str, context: &ReadContext, notes: &mut Notes) 
     let path = files.into_iter().find(|path| end(path) == end(name)).unwrap_or(name);
     match notes.answer(context, Lookup::Content(path.to_owned())) {
         Some(Answer::Content(text)) => {
-            let lines: BTreeSet<&str> = text.lines().map(str::trim).collect();
-            content.lines().map(str::trim).all(|line| line.is_empty() || lines.contains(line))
+            let (file, copy) = (lines(text), lines(content));
+            copy.is_subset(&file) && (!whole || file == copy)
         }
         _ => false,
     }
+}
+
+fn lines(text: &str) -> BTreeSet<&str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::reply::change::{self, ChangeBlock, ChangeKey};
 use crate::reply::near::folded;
 use crate::reply::{Answer, Lookup, Notes, ReadContext, RepairCode};
+use crate::sheet::split_mark;
 
 use super::kept::{alters_like, keeps_items};
 use super::write::{path_lookup, words_of_files};
@@ -67,7 +68,7 @@ fn shown<'c>(path: &str, context: &'c ReadContext, notes: &mut Notes) -> Option<
         return None;
     }
     match notes.answer(context, Lookup::Content(path.to_owned())) {
-        Some(Answer::Content(text)) => Some(text),
+        Some(Answer::Content(text)) => Some(split_mark(text).1),
         _ => None,
     }
 }

@@ -23,12 +23,25 @@ pub struct Spent {
     pub reserved: u64,
     /// Calls in flight.
     pub in_flight: u32,
+    /// US dollars of the dearest call that gave a reply.
+    pub dearest_usd: f64,
 }
 
 impl Spent {
     /// Tokens of both kinds.
     pub fn tokens(&self) -> u64 {
         self.input.saturating_add(self.output)
+    }
+}
+
+impl super::TaskOp {
+    /// Tokens that its next call reserves: what was estimated when it was opened, and the conversation since, whose last
+    /// prompt had `prompt` tokens (0: none yet).
+    pub(in crate::run) fn reserve(&self, prompt: u64) -> u64 {
+        match self.opened.as_ref().map(|opened| &opened.plan) {
+            Some(crate::record::Plan::Handler(plan)) => plan.reserve.saturating_add(prompt),
+            _ => 0,
+        }
     }
 }
 
@@ -71,19 +84,14 @@ impl Operators {
         }
     }
 
-    fn reserve_of(&self, leaf: &Slug) -> u64 {
-        match self.of_leaf(leaf).and_then(|op| op.opened.as_ref()).map(|opened| &opened.plan) {
-            Some(crate::record::Plan::Handler(plan)) => plan.reserve,
-            _ => 0,
-        }
-    }
-
-    /// A call of a leaf was started.
-    pub(in crate::run) fn call_started(&mut self, leaf: &Slug) {
-        let reserve = self.reserve_of(leaf);
+    /// A call of a leaf was started, whose last prompt had so many tokens by estimate.
+    pub(in crate::run) fn call_started(&mut self, leaf: &Slug, prompt: u64) {
+        let Some(op) = self.leaves.get(leaf).and_then(|number| self.list.get_mut(*number)) else { return };
+        op.held = op.reserve(prompt);
+        let held = op.held;
         self.each_above(leaf, |spent| {
             spent.calls = spent.calls.saturating_add(1);
-            spent.reserved = spent.reserved.saturating_add(reserve);
+            spent.reserved = spent.reserved.saturating_add(held);
             spent.in_flight = spent.in_flight.saturating_add(1);
         });
     }
@@ -95,15 +103,18 @@ impl Operators {
 
     /// It ended; `usage` if it gave a reply.
     pub(in crate::run) fn call_ended(&mut self, leaf: &Slug, usage: Option<&Usage>) {
-        let reserve = self.reserve_of(leaf);
+        let Some(op) = self.leaves.get(leaf).and_then(|number| self.list.get_mut(*number)) else { return };
+        let held = std::mem::take(&mut op.held);
         self.each_above(leaf, |spent| {
-            spent.reserved = spent.reserved.saturating_sub(reserve);
+            spent.reserved = spent.reserved.saturating_sub(held);
             spent.in_flight = spent.in_flight.saturating_sub(1);
             if let Some(usage) = usage {
                 spent.input = spent.input.saturating_add(usage.input);
                 spent.output = spent.output.saturating_add(usage.output);
                 spent.cached = spent.cached.saturating_add(usage.cached);
-                spent.cost_usd += usage.cost_usd.unwrap_or(0.0);
+                let cost = usage.cost_usd.unwrap_or(0.0);
+                spent.cost_usd += cost;
+                spent.dearest_usd = spent.dearest_usd.max(cost);
             }
         });
     }
@@ -111,7 +122,7 @@ impl Operators {
     /// Nothing is in flight any more: the process ended.
     pub(in crate::run) fn forget_flights(&mut self) {
         for op in &mut self.list {
-            (op.spent.reserved, op.spent.in_flight) = (0, 0);
+            (op.spent.reserved, op.spent.in_flight, op.held) = (0, 0, 0);
         }
     }
 }

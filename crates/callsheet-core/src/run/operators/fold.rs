@@ -74,6 +74,7 @@ impl Run {
             issues: None,
             reparse: None,
             spent: super::Spent::default(),
+            held: 0,
             clock: Stopwatch::default(),
         });
         if let Some(above) = parent.and_then(|number| self.operators.list.get_mut(number)) {

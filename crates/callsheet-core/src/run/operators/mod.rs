@@ -35,7 +35,7 @@ use std::sync::Arc;
 
 use crate::record::{Closed, Opened, Plan, Retrieval, Tree};
 use crate::spec::{BlobId, Slug};
-use crate::template::{Kind, Node, Script, Template};
+use crate::template::{Kind, Node, OnError, Script, Template};
 
 use super::Stopwatch;
 
@@ -125,6 +125,8 @@ pub struct TaskOp {
     pub reparse: Option<Reparse>,
     /// What it and all below it spent.
     pub spent: Spent,
+    /// Tokens that its own call in flight has reserved.
+    pub held: u64,
     /// Time in which something of it held a slot.
     pub clock: Stopwatch,
 }
@@ -207,6 +209,20 @@ impl Operators {
     /// Its child at a place.
     pub fn child<'a>(&'a self, op: &'a TaskOp, place: &Place) -> Option<&'a TaskOp> {
         self.children(op).find(|child| child.place == *place)
+    }
+
+    /// It failed, and no task or part that it is made of did so before: what it gave does not fit, or it was refused.
+    pub fn failed_by_itself(&self, op: &TaskOp) -> bool {
+        let node = self.tree().and_then(|tree| self.node(tree, op));
+        let collects = node.is_some_and(|node| match &node.kind {
+            Kind::Map { on_error, .. } | Kind::Parallel { on_error, .. } => *on_error == OnError::Collect,
+            _ => false,
+        });
+        let mut nested = self.children(op).filter(|child| child.place.is_nested());
+        let mut parts = self.children(op).filter(|child| !child.place.is_nested()).peekable();
+        let by_parts =
+            if collects { parts.peek().is_some() && parts.all(TaskOp::failed) } else { parts.any(TaskOp::failed) };
+        op.failed() && op.leaf().is_none() && !by_parts && !nested.any(TaskOp::failed)
     }
 
     /// Its place in the recorded tree. `None` for a subtask, which has no node of its own, only a body; otherwise for a

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::template::result::{InputFaultDetails, Missing, TaskResult};
 use crate::template::tree::{
-    Argument, ArgumentValue, InputSource, Node, Origin, PathUse, Template, ValueType, type_word,
+    Argument, ArgumentValue, InputSource, Node, Origin, Param, PathUse, Template, ValueType, type_word,
 };
 use crate::template::value::{Filled, is_ident};
 
@@ -93,6 +93,7 @@ fn from_value(
             file: origin.file.clone(),
             line: from.at.place.line,
             column: from.at.place.column,
+            calls: Vec::new(),
         });
         Bound::json(Value::Null, Trust::Author)
     })
@@ -110,9 +111,8 @@ pub fn bind_call(
     origin: &Origin,
     task: &str,
 ) -> Result<Environment, InputFault> {
-    let mut fault = InputFault::default();
-    let mut names: Vec<(String, Bound)> = Vec::new();
     let Some(params) = &template.params else {
+        let (mut fault, mut names) = (InputFault::default(), Vec::new());
         for argument in arguments {
             match argument.name {
                 Some(name) => names.push((name, argument.bound)),
@@ -121,9 +121,29 @@ pub fn bind_call(
         }
         return if fault.is_empty() { Ok(caller.inner(names)) } else { Err(fault) };
     };
+    let given = arguments.into_iter().map(|one| (one.name, Some((one.bound, one.literal))));
+    let names = bind_params(params, given.collect(), origin, task)?;
+    Ok(Environment::root(names.into_iter().filter_map(|(name, bound)| Some((name, bound?)))))
+}
+
+/// A value and whether it was written as a text; `None`: it comes later.
+pub(super) type Given = Option<(Bound, bool)>;
+
+/// The values of parameters; of one that comes later nothing is judged.
+///
+/// # Errors
+/// Parameters without a value, values of wrong types, arguments that nothing takes.
+pub(super) fn bind_params(
+    params: &[Param],
+    arguments: Vec<(Option<String>, Given)>,
+    origin: &Origin,
+    task: &str,
+) -> Result<Vec<(String, Option<Bound>)>, InputFault> {
+    let mut fault = InputFault::default();
+    let mut names: Vec<(String, Option<Bound>)> = Vec::new();
     let mut position = 0;
-    for argument in arguments {
-        let param = match &argument.name {
+    for (name, given) in arguments {
+        let param = match &name {
             Some(name) => params.iter().find(|param| param.name == *name),
             None => {
                 position += 1;
@@ -131,10 +151,10 @@ pub fn bind_call(
             }
         };
         let Some(param) = param else {
-            fault.refuse(argument.name.as_deref().unwrap_or("(positional)"), "a parameter", "none of that name");
+            fault.refuse(name.as_deref().unwrap_or("(positional)"), "a parameter", "none of that name");
             continue;
         };
-        match typed(argument.bound, param.kind, argument.literal) {
+        match given.map(|(bound, literal)| typed(bound, param.kind, literal)).transpose() {
             Ok(bound) => names.push((param.name.clone(), bound)),
             Err(actual) => fault.refuse(&param.name, param.kind.as_str(), &actual),
         }
@@ -146,7 +166,7 @@ pub fn bind_call(
         }
         match &param.default {
             Some(default) => match typed(Bound::json(default.as_str(), Trust::Author), param.kind, true) {
-                Ok(bound) => names.push((param.name.clone(), bound)),
+                Ok(bound) => names.push((param.name.clone(), Some(bound))),
                 Err(actual) => fault.refuse(&param.name, param.kind.as_str(), &actual),
             },
             None if param.required => fault.missing.push(Missing {
@@ -156,11 +176,12 @@ pub fn bind_call(
                 file: origin.file.clone(),
                 line: origin.spot.place.line,
                 column: origin.spot.place.column,
+                calls: Vec::new(),
             }),
-            None => names.push((param.name.clone(), Bound::json(Value::Null, Trust::Author))),
+            None => names.push((param.name.clone(), Some(Bound::json(Value::Null, Trust::Author)))),
         }
     }
-    if fault.is_empty() { Ok(Environment::root(names)) } else { Err(fault) }
+    if fault.is_empty() { Ok(names) } else { Err(fault) }
 }
 
 /// A value of a typed parameter; a literal is converted.
@@ -218,6 +239,7 @@ pub fn bind_inputs(
                 file: origin.file.clone(),
                 line: origin.spot.place.line,
                 column: origin.spot.place.column,
+                calls: Vec::new(),
             }),
             None => {}
         }

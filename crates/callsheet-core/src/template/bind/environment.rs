@@ -90,11 +90,12 @@ impl Bound {
         }
     }
 
-    fn find(&self, steps: &[Step]) -> Option<Self> {
+    /// The part of it that steps lead to.
+    pub(super) fn at(&self, steps: &[Step]) -> Option<Self> {
         let Some((step, rest)) = steps.split_first() else { return Some(self.clone()) };
         match (&self.datum, step) {
-            (Datum::List(list), Step::Index(index)) => list.get(*index)?.find(rest),
-            (Datum::Map(map), Step::Name(name)) => map.get(name)?.find(rest),
+            (Datum::List(list), Step::Index(index)) => list.get(*index)?.at(rest),
+            (Datum::Map(map), Step::Name(name)) => map.get(name)?.at(rest),
             (Datum::Json(value), _) => Some(Self::json(dig(value, steps)?.clone(), self.trust)),
             (Datum::Result(result), _) => Some(Self::json(in_result(result, steps)?, self.trust)),
             (Datum::Evaluation(value), _) => Some(Self::json(in_evaluation(value, steps)?, self.trust)),
@@ -183,6 +184,19 @@ impl Environment {
         self.layer(name).filter(|(_, ambient)| !ambient).map(|(bound, _)| bound)
     }
 
+    /// Every variable that can be seen.
+    pub(super) fn visible(&self) -> impl Iterator<Item = (String, Bound)> {
+        let mut all = BTreeMap::new();
+        let mut here = Some(self);
+        while let Some(layer) = here.filter(|layer| !layer.ambient) {
+            for (name, bound) in layer.names.iter() {
+                all.entry(name.clone()).or_insert_with(|| bound.clone());
+            }
+            here = layer.outer.as_deref();
+        }
+        all.into_iter()
+    }
+
     fn layer(&self, name: &str) -> Option<(&Bound, bool)> {
         let mut here = self;
         loop {
@@ -196,7 +210,7 @@ impl Environment {
     /// The value of a path. `None`: nothing binds it, or the way into the value ends.
     pub fn find(&self, path: &Path) -> Option<Bound> {
         let (bound, ambient) = self.layer(&path.name)?;
-        if ambient && path.steps.is_empty() { None } else { bound.find(&path.steps) }
+        if ambient && path.steps.is_empty() { None } else { bound.at(&path.steps) }
     }
 
     /// The JSON value of a path.

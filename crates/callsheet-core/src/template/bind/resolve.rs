@@ -10,7 +10,7 @@ use crate::template::result::{InputFaultDetails, Missing};
 use crate::template::tree::{Command, Kind, Node, Origin, Template};
 use crate::template::value::{Filled, Path, Piece, render};
 
-use super::{Environment, Trust};
+use super::{Environment, FindTemplate, Trust};
 
 /// A text without open placeholders. Only this module makes one, so a text that reaches a model was filled here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -76,6 +76,7 @@ pub fn resolve_text(
                     file: origin.file.clone(),
                     line: at.place.line,
                     column: at.place.column,
+                    calls: Vec::new(),
                 }),
             },
         }
@@ -131,7 +132,7 @@ pub fn resolve_command(
 
 /// Names that a template, and what it calls as standard templates, asks its caller for; of a function template its
 /// parameters.
-pub fn names_asked<'a>(template: &'a Template, templates: &dyn Fn(&str) -> Option<&'a Template>) -> BTreeSet<String> {
+pub fn names_asked<'a>(template: &'a Template, templates: &FindTemplate<'_, 'a>) -> BTreeSet<String> {
     if let Some(params) = &template.params {
         return params.iter().map(|param| param.name.clone()).collect();
     }
@@ -160,7 +161,7 @@ pub fn names_asked<'a>(template: &'a Template, templates: &dyn Fn(&str) -> Optio
 pub fn missing_before_run<'a>(
     template: &'a Template,
     environment: &Environment,
-    templates: &dyn Fn(&str) -> Option<&'a Template>,
+    templates: &FindTemplate<'_, 'a>,
 ) -> Vec<Missing> {
     let mut out = Vec::new();
     let mut seen = BTreeSet::new();
@@ -177,7 +178,15 @@ pub fn missing_before_run<'a>(
             }
             let file = template.origin.file.clone();
             let (line, column) = (at.place.line, at.place.column);
-            out.push(Missing { name: path.to_string(), field: field.to_owned(), task, file, line, column });
+            out.push(Missing {
+                name: path.to_string(),
+                field: field.to_owned(),
+                task,
+                file,
+                line,
+                column,
+                calls: Vec::new(),
+            });
         }
         let nodes = template.body.walk();
         // What a standard template gets by name, and what stands around the call, is known there.

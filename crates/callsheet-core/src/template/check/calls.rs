@@ -11,7 +11,7 @@ use crate::template::tree::{Kind, Node, Origin, Template};
 /// What may be called.
 pub(super) struct Callable<'a> {
     pub(super) templates: BTreeMap<&'a str, &'a Template>,
-    /// Names of templates that cannot be made out; nothing more is said about calls of them.
+    /// Names of templates that cannot be made out; calls of them are told of with those of all that have errors.
     pub(super) broken: BTreeSet<&'a str>,
     /// `None`: skills are not known here.
     pub(super) skills: Option<&'a BTreeSet<String>>,
@@ -174,8 +174,8 @@ fn asked_names(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Ve
 }
 
 /// Cycles of calls: an error where no condition stands on one, else a warning.
-pub(super) fn cycles<'a>(calls: &[Call<'a>]) -> Vec<(&'a str, Draft)> {
-    let edge = |call: &Call<'a>| Some((call.from, call.node.template.as_deref()?));
+pub(super) fn cycles<'a>(calls: &[&Call<'a>]) -> Vec<(&'a str, Draft)> {
+    let edge = |call: &&Call<'a>| Some((call.from, call.node.template.as_deref()?));
     let all: Vec<(&str, &str)> = calls.iter().filter_map(edge).collect();
     let bare: Vec<(&str, &str)> = calls.iter().filter(|call| !call.guarded).filter_map(edge).collect();
     let (all, bare) = (components(&all), components(&bare));

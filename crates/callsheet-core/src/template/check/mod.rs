@@ -1,7 +1,9 @@
 //! A library of templates: layers, names, and all that is checked across files (spec 2.1, 3).
 
+mod broken;
 mod calls;
 pub(in crate::template) mod names;
+mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,6 +14,7 @@ use super::known::Known;
 use super::place::Lines;
 use super::read::{FileReading, read_file_with};
 use super::tree::{Node, Template};
+use broken::Placed;
 use calls::Callable;
 use names::{Found, Use};
 
@@ -92,7 +95,7 @@ impl Library {
             files.iter().map(|file| read_file_with(&file.file, &file.bytes, known)).collect();
         let mut loading = Loading { files, readings: &readings, more: files.iter().map(|_| Vec::new()).collect() };
         let chosen = loading.choose();
-        loading.check(&chosen, known);
+        loading.check(&chosen, known, strict);
         loading.finish(&chosen, strict)
     }
 }
@@ -160,7 +163,7 @@ impl<'a> Loading<'a> {
         self.add(second.0, draft.found(name), name, Some(related));
     }
 
-    fn check(&mut self, chosen: &Chosen, known: &Known<'_>) {
+    fn check(&mut self, chosen: &Chosen, known: &Known<'_>, strict: bool) {
         let templates: BTreeMap<&str, &Template> = chosen
             .values()
             .filter_map(|place| self.template(*place))
@@ -169,7 +172,7 @@ impl<'a> Loading<'a> {
         let outermost = self.readings.iter().flat_map(|reading| &reading.outermost);
         let broken = outermost.filter_map(|found| found.name.as_deref()).collect();
         let callable = Callable { templates, broken, skills: known.skills.as_ref(), asked: Default::default() };
-        let mut all = Vec::new();
+        let mut all: Vec<Placed<'_>> = Vec::new();
         let readings = self.readings.iter().enumerate();
         let every = readings.flat_map(|(file, reading)| reading.templates.iter().map(move |template| (file, template)));
         for (file, template) in every {
@@ -188,14 +191,21 @@ impl<'a> Loading<'a> {
                 for draft in if told > MOST { Vec::new() } else { calls::check(&call, &callable) } {
                     self.add(file, draft, &template.name, None);
                 }
-                all.extend(in_force.then_some(call));
+                all.push(Placed { file, call, in_force });
             }
         }
-        for (name, draft) in calls::cycles(&all) {
+        let in_force = all.iter().filter(|placed| placed.in_force).map(|placed| &placed.call);
+        for (name, draft) in calls::cycles(&in_force.collect::<Vec<_>>()) {
             if let Some((file, _)) = chosen.get(name) {
                 self.add(*file, draft, name, None);
             }
         }
+        for found in values::faults(&callable.templates) {
+            if let Some((file, _)) = chosen.get(found.template) {
+                self.add(*file, found.draft, found.template, found.related);
+            }
+        }
+        broken::tell(self, chosen, &all, strict);
     }
 
     fn finish(self, chosen: &Chosen, strict: bool) -> Library {

@@ -47,6 +47,13 @@ impl Found {
 
 /// First parts of every name that a node binds for what stands inside it: its inputs and those of its operator.
 pub(in crate::template) fn bound_inside(node: &Node) -> Vec<String> {
+    let mut names = bound_by_operator(node);
+    names.extend(node.inputs.iter().map(|input| input.name.clone()));
+    names
+}
+
+/// Those of its operator.
+pub(in crate::template) fn bound_by_operator(node: &Node) -> Vec<String> {
     let own: &[&str] = match &node.kind {
         Kind::Sequential { .. } | Kind::Parallel { .. } => &["steps", "step_results", "previous_result", "output"],
         Kind::Reduce { .. } => &REDUCE_NAMES,
@@ -55,7 +62,6 @@ pub(in crate::template) fn bound_inside(node: &Node) -> Vec<String> {
         _ => &[],
     };
     let mut names: Vec<String> = own.iter().map(|name| (*name).to_owned()).collect();
-    names.extend(node.inputs.iter().map(|input| input.name.clone()));
     if let Kind::Map { item, .. } = &node.kind {
         names.push(item.clone());
     }
@@ -161,17 +167,11 @@ impl Names<'_> {
 
     /// Whether something binds the path, and whether that is a result.
     fn look_up(&mut self, path: &Path) -> Option<bool> {
-        let first = match path.steps.first() {
-            Some(Step::Name(name)) => Some(name.as_str()),
-            _ => None,
-        };
         if let Some(bound) = self.bound.get_mut(&key_of(path)).and_then(|list| list.last_mut()) {
             bound.used = true;
             return Some(bound.result);
         }
-        let ambient =
-            matches!((path.name.as_str(), first), ("run", Some("id" | "date")) | ("task", Some("id" | "name")));
-        (ambient || (self.outside)(&path.name)).then_some(false)
+        (path.is_of_the_system() || (self.outside)(&path.name)).then_some(false)
     }
 
     fn name(&mut self, path: &Path, at: Spot, field: &'static str, how: Use) -> bool {
@@ -247,6 +247,8 @@ impl Names<'_> {
             InputSource::From(from) if !input.required || input.default.is_some() => {
                 self.look_up(&from.path).unwrap_or(false)
             }
+            // The caller's value stands in for one that is not there.
+            InputSource::From(from) if self.look_up(&from.path).is_none() && (self.outside)(&input.name) => false,
             InputSource::From(from) => self.path(from, "inputs"),
             InputSource::Text(text) => self.text(text, "inputs"),
             InputSource::Operator(node) => {

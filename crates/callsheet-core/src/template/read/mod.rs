@@ -41,7 +41,7 @@ pub struct Outermost {
 
 impl Outermost {
     /// Whether an issue at these bytes is about it.
-    fn owns(&self, at: Bytes) -> bool {
+    pub(in crate::template) fn owns(&self, at: Bytes) -> bool {
         self.span.holds(at) || (self.damaged && at.start == self.span.end)
     }
 }

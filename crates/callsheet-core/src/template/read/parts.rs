@@ -8,7 +8,7 @@ use crate::template::value::{Filled, Path};
 use crate::template::xml::{Element, Item, Mapped};
 
 use super::Reader;
-use super::values::whole_number;
+use super::values::{whole_number, without_braces};
 
 impl Reader<'_> {
     /// The text of an element: dedented, with markup inside kept as it is written (spec 2.1); values of other kinds
@@ -66,10 +66,10 @@ impl Reader<'_> {
         self.word_child(element, name).as_deref() == Some("true")
     }
 
-    /// A variable that an attribute names.
+    /// A variable that an attribute names. One in braces is told of (T051), and what it means is plain.
     pub(super) fn path_use(&self, element: &Element, name: &str) -> Option<PathUse> {
         let attribute = element.attribute(name)?;
-        let (path, _) = Path::parse(attribute.value.as_str())?.canonical();
+        let (path, _) = Path::parse(&without_braces(attribute.value.as_str()))?.canonical();
         Some(PathUse { path, at: self.lines.spot(attribute.value_span) })
     }
 

@@ -12,7 +12,7 @@ use crate::template::xml::Element;
 
 use super::Reader;
 use super::parts::{count, flag, list, word};
-use super::values::is_call_name;
+use super::values::{is_call_name, without_braces};
 
 /// Where an operator stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -151,7 +151,7 @@ impl Reader<'_> {
                     max_iterations: count(self.word_child(element, "max_iterations").as_deref(), 1, 100).unwrap_or(5),
                     condition: condition.and_then(|child| {
                         let text = self.text_of(child, ValueKind::Expression);
-                        let test = Expression::parse(text.as_str()).ok()?;
+                        let test = Expression::parse(&without_braces(text.as_str())).ok()?;
                         Some(Condition { test, at: self.lines.spot(text.whole()) })
                     }),
                     on_exhausted_accept: super::parts::word(element, "on_exhausted") == Some("accept"),
@@ -223,7 +223,7 @@ impl Reader<'_> {
         for child in element.elements().filter(|child| child.name == "case") {
             let Some(body) = self.slot_of(child, Position::Nested) else { continue };
             let Some(attribute) = child.attribute("test") else { continue };
-            let Ok(test) = Expression::parse(attribute.value.as_str()) else { continue };
+            let Ok(test) = Expression::parse(&without_braces(attribute.value.as_str())) else { continue };
             cases.push(Case { test: Condition { test, at: self.lines.spot(attribute.value_span) }, body });
         }
         let otherwise = self.slot(element, "else", Position::Nested);

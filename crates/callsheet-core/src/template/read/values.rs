@@ -15,6 +15,21 @@ use super::command;
 /// Subtypes with a meaning.
 const SUBTYPES: &[&str] = &["standard", "subtask", "director", "evaluator", "associative_matching"];
 
+/// A text whose placeholders stand without their braces, as paths and expressions are written.
+pub(super) fn without_braces(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, (inside, after))) =
+        rest.split_once("{{").and_then(|(before, inside)| Some((before, inside.split_once("}}")?)))
+    {
+        out.push_str(before);
+        out.push_str(inside.trim());
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}
+
 impl Reader<'_> {
     /// Reports what is wrong with a value. `name` is the attribute or element, `span` its place when it is empty.
     pub(super) fn check_value(&mut self, kind: Kind, name: &str, value: &Mapped, span: Bytes) {
@@ -24,7 +39,14 @@ impl Reader<'_> {
         if let Some(at) = text.find("{{").filter(|_| !takes_places) {
             let end = text.get(at..).and_then(|rest| rest.find("}}")).map_or(at + 2, |found| at + found + 2);
             let draft = Draft::new(Code::T051, value.span(at, end), format!("`{name}` takes no placeholder"));
-            self.add(draft.found(text.get(at..end).unwrap_or_default()).advice("write the value itself"));
+            let bare = without_braces(text);
+            let advice = match kind {
+                Kind::Path if Path::parse(&bare).is_some() => format!("write `{bare}`, without braces"),
+                Kind::Expression if Expression::parse(&bare).is_ok() => format!("write `{bare}`, without braces"),
+                Kind::Path | Kind::Expression => "name the variable without braces".to_owned(),
+                _ => "write the value itself".to_owned(),
+            };
+            self.add(draft.found(text.get(at..end).unwrap_or_default()).advice(advice));
             return;
         }
         let draft = match kind {

@@ -8,7 +8,7 @@ use crate::template::issue::Issue;
 use super::{ResourceMetrics, SubtaskRequest, TaskResult};
 
 /// Where an error is.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Location {
     /// File as shown to a person.
@@ -218,6 +218,9 @@ pub struct Missing {
     pub line: u32,
     /// 1-based column.
     pub column: u32,
+    /// The calls that lead to it, the innermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Location>,
 }
 
 /// A value of a wrong type.
@@ -230,6 +233,12 @@ pub struct Invalid {
     pub expected: String,
     /// What is there.
     pub actual: String,
+    /// Where it is given, if that is known before the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub location: Option<Location>,
+    /// The calls that lead to it, the innermost first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub calls: Vec<Location>,
 }
 
 macro_rules! details {
@@ -433,7 +442,7 @@ impl InputFaultDetails {
     /// Adds a value of a wrong type.
     pub fn refuse(&mut self, name: &str, expected: &str, actual: &str) {
         let (name, expected, actual) = (name.to_owned(), expected.to_owned(), actual.to_owned());
-        self.invalid.push(Invalid { name, expected, actual });
+        self.invalid.push(Invalid { name, expected, actual, ..Invalid::default() });
     }
 
     /// Whether nothing is wrong.
@@ -441,25 +450,39 @@ impl InputFaultDetails {
         self.missing.is_empty() && self.invalid.is_empty()
     }
 
-    /// The message of the error: every missing name once, in order.
+    /// The message of the error: every name once, in order.
     pub fn message(&self) -> String {
-        let mut names: Vec<&str> = Vec::new();
-        for missing in &self.missing {
-            if !names.contains(&missing.name.as_str()) {
-                names.push(&missing.name);
+        let names = once(self.missing.iter().map(|missing| missing.name.as_str()));
+        let told: Vec<String> = self
+            .invalid
+            .iter()
+            .map(|Invalid { name, expected, actual, .. }| format!("{name} ({expected} wanted, {actual} given)"))
+            .collect();
+        let wrong = once(told.iter().map(String::as_str));
+        match (names.is_empty(), wrong.is_empty()) {
+            (true, _) => format!("Wrong type of input: {}", wrong.join(", ")),
+            (false, true) => format!("Missing required input: {}", names.join(", ")),
+            (false, false) => {
+                format!("Missing required input: {}; wrong type of input: {}", names.join(", "), wrong.join(", "))
             }
         }
-        if names.is_empty() {
-            let wrong: Vec<&str> = self.invalid.iter().map(|invalid| invalid.name.as_str()).collect();
-            return format!("Wrong type of input: {}", wrong.join(", "));
-        }
-        format!("Missing required input: {}", names.join(", "))
+    }
+
+    /// The place of the first fault, and the calls that lead to it.
+    fn place(&self) -> (Option<Location>, Vec<Location>) {
+        let missing = self.missing.first().map(|missing| {
+            let Missing { file, line, column, task, .. } = missing.clone();
+            (Some(Location { file, line, column, task }), missing.calls.clone())
+        });
+        let placed = || self.invalid.iter().find(|invalid| invalid.location.is_some());
+        let invalid = || placed().map(|invalid| (invalid.location.clone(), invalid.calls.clone()));
+        missing.or_else(invalid).unwrap_or_default()
     }
 
     /// The error of a task.
     pub fn into_error(self) -> TaskError {
         let message = self.message();
-        let first = self.missing.first().cloned();
+        let (location, related) = self.place();
         let details = Details { missing: Some(self.missing), invalid: Some(self.invalid), ..Details::default() };
         TaskError {
             kind: ErrorKind::TaskFailure {
@@ -469,13 +492,8 @@ impl InputFaultDetails {
                 details: Some(Box::new(details)),
             },
             message,
-            location: first.map(|missing| Location {
-                file: missing.file,
-                line: missing.line,
-                column: missing.column,
-                task: missing.task,
-            }),
-            related: Vec::new(),
+            location,
+            related,
             metrics: ResourceMetrics::default(),
             recovery: RecoveryAdvice {
                 blame: Blame::User,
@@ -485,4 +503,14 @@ impl InputFaultDetails {
             },
         }
     }
+}
+
+fn once<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut out: Vec<&str> = Vec::new();
+    for name in names {
+        if !out.contains(&name) {
+            out.push(name);
+        }
+    }
+    out
 }

@@ -64,6 +64,9 @@ pub struct ReplyReading {
 /// Elements that are looked for in prose.
 const SOUGHT: &[&str] = &["result", "notes", "task", "subtask_request"];
 
+/// Elements of task trees.
+const OPERATORS: &[&str] = &["task", "call", "cond", "parallel", "template", "templates"];
+
 /// Attributes and parts of an envelope.
 const ATTRIBUTES: &[&str] = &["status", "reason"];
 const PARTS: &[&str] = &["content", "notes"];
@@ -153,6 +156,31 @@ fn find(reply: &str) -> Option<Found> {
 pub fn found_xml(reply: &str) -> Option<&str> {
     let found = find(reply)?;
     reply.get(found.start..found.end).map(str::trim).filter(|text| text.starts_with('<'))
+}
+
+/// Names of balanced elements beside the XML that [`found_xml`] gives: what stands behind it, notes left out, and
+/// operators before it.
+pub fn xml_beside(reply: &str) -> Vec<String> {
+    let Some(found) = find(reply) else { return Vec::new() };
+    let before = elements_in(reply.get(..found.start).unwrap_or_default());
+    let behind = elements_in(reply.get(found.end..).unwrap_or_default());
+    let operator = |name: &String| OPERATORS.contains(&name.to_ascii_lowercase().as_str());
+    let told = |name: &String| !name.eq_ignore_ascii_case("notes");
+    before.into_iter().filter(operator).chain(behind.into_iter().filter(told)).collect()
+}
+
+/// Outermost balanced elements of a text.
+fn elements_in(text: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut at = 0;
+    for _ in 0..TRIES {
+        let Some(start) = text.get(at..).and_then(|rest| rest.find('<')).map(|found| at + found) else { break };
+        let rest = text.get(start..).unwrap_or_default();
+        let root = xml::parse(rest, Mode::Lenient).root.filter(|root| !root.damaged && root.span.start == 0);
+        at = start + root.as_ref().map_or(1, |root| root.span.end.max(1));
+        names.extend(root.map(|root| root.name));
+    }
+    names
 }
 
 fn fenced(reply: &str) -> Option<Found> {

@@ -148,7 +148,7 @@ fn without_place(message: &str) -> String {
 }
 
 /// The inside of a content that is one fence.
-fn unfenced(content: &str) -> &str {
+pub(super) fn unfenced(content: &str) -> &str {
     let trimmed = content.trim();
     let mark = if trimmed.starts_with("~~~") { '~' } else { '`' };
     let length = trimmed.len() - trimmed.trim_start_matches(mark).len();

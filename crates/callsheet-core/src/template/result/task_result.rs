@@ -1,8 +1,11 @@
 //! The result of a task (spec 6).
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::output::unfenced;
 use super::{ParseError, ResourceMetrics, SubtaskRequest, TaskError, Verdict, XmlNote, snake_keys};
 
 /// How a task came back.
@@ -223,6 +226,24 @@ impl TaskResult {
     /// The value that operators go on with: `parsed_content`, else the text (spec 8).
     pub fn value(&self) -> Value {
         self.parsed_content.clone().unwrap_or_else(|| Value::String(self.content.clone()))
+    }
+
+    /// What it says: the content, or the value of one that has nothing else, as JSON.
+    pub fn words(&self) -> Cow<'_, str> {
+        match &self.parsed_content {
+            Some(value) if self.content.trim().is_empty() => value.to_string().into(),
+            _ => Cow::Borrowed(&self.content),
+        }
+    }
+
+    /// What it says to another program: of a content that is one fence of JSON, only the JSON.
+    pub fn printed(&self) -> Cow<'_, str> {
+        let inner = unfenced(&self.content);
+        let is_value = |value: &Value| serde_json::from_str::<Value>(inner).is_ok_and(|inner| inner == *value);
+        match &self.parsed_content {
+            Some(value) if inner.len() < self.content.len() && is_value(value) => inner.trim().into(),
+            _ => self.words(),
+        }
     }
 
     /// One field by its name in any spelling, for result paths (spec 4). `None`: it is no field.

@@ -1,0 +1,59 @@
+//! The files that a handler is to see, and how many tokens they may take.
+
+use serde::{Deserialize, Serialize};
+
+use crate::memory::FileMatch;
+
+/// Files a task wants in its prompt.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FileWish {
+    /// Literal paths and globs, filled.
+    pub paths: Vec<String>,
+    /// The paths were asked for with the run or while it ran: they are none of the template's.
+    pub explicit: bool,
+    /// A read-only command that prints one path a line.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// A lookup in the memory system with this text.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub query: String,
+    /// Files inherited with the frame.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub inherited: Vec<String>,
+    /// Files that the command printed.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub printed: Vec<String>,
+    /// Why the command gave nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub command_error: Option<String>,
+    /// Files found by description.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub described: Vec<FileMatch>,
+    /// Fresh files: its own, and those of the operators whose frame it takes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub related: Vec<FileMatch>,
+}
+
+/// Tokens of one file and of all files of a handler, by about four bytes a token (spec 5: 102,400 and 262,144 bytes).
+pub const FILE_TOKENS: u32 = 25_600;
+/// See [`FILE_TOKENS`].
+pub const FILES_TOKENS: u32 = 65_536;
+
+impl FileWish {
+    /// Most tokens that the files may take in a prompt; how many a command prints or a glob finds is not known.
+    pub(super) fn most_tokens(&self) -> u64 {
+        let single = self
+            .paths
+            .iter()
+            .chain(&self.inherited)
+            .all(|path| !path.contains(['*', '?', '[']) && !path.ends_with('/'));
+        let found = [&self.described, &self.related].into_iter().map(Vec::len).sum::<usize>();
+        let known = self.paths.len() + self.inherited.len() + self.printed.len() + found;
+        let all = u64::from(FILES_TOKENS);
+        if !single || !self.command.is_empty() || !self.query.is_empty() {
+            return all;
+        }
+        u64::try_from(known).unwrap_or(u64::MAX).saturating_mul(u64::from(FILE_TOKENS)).min(all)
+    }
+}

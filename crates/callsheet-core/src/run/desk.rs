@@ -1,0 +1,217 @@
+//! The desk that hands out slots: at most `jobs` pieces of work, within every limit, each unit in its turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::EffectKey;
+use crate::spec::Slug;
+
+use super::units::Unit;
+use super::{Effect, Limit, Run, TaskRun, limits};
+
+/// What is to be done now.
+#[derive(Default)]
+pub(super) struct Work {
+    pub effects: Vec<Effect>,
+    pub blocked: Option<Limit>,
+    pub reached: BTreeSet<Limit>,
+    pub waiting: Vec<EffectKey>,
+}
+
+impl Work {
+    pub(super) fn of(effects: Vec<Effect>) -> Self {
+        Self { effects, ..Self::default() }
+    }
+}
+
+/// Hands out slots.
+pub(super) struct Desk<'a> {
+    run: &'a Run,
+    used: usize,
+    pub(super) effects: Vec<Effect>,
+    starting: u32,
+    /// Tokens that they reserve of the run's limit.
+    starting_tokens: u64,
+    task_starting: BTreeMap<&'a Slug, u32>,
+    /// Calls and reserved tokens of listed calls, by the task of the tree they count for.
+    op_starting: BTreeMap<&'a Slug, (u32, u64)>,
+    exclusive: BTreeSet<String>,
+    /// A call that has all that is left is listed.
+    has_all: bool,
+    pub(super) blocked: Option<Limit>,
+    pub(super) reached: BTreeSet<Limit>,
+    /// Calls that wait for what others reserved.
+    pub(super) waiting: Vec<EffectKey>,
+}
+
+impl<'a> Desk<'a> {
+    pub(super) fn new(run: &'a Run) -> Self {
+        let exclusive = run.in_flight.iter().filter_map(|key| run.exclusive_in_flight(key)).collect();
+        Self {
+            run,
+            used: 0,
+            effects: Vec::new(),
+            starting: 0,
+            starting_tokens: 0,
+            task_starting: BTreeMap::new(),
+            op_starting: BTreeMap::new(),
+            exclusive,
+            has_all: false,
+            blocked: None,
+            reached: BTreeSet::new(),
+            waiting: Vec::new(),
+        }
+    }
+
+    pub(super) fn has_slot(&mut self) -> bool {
+        let free = self.used < limits::jobs(self.run);
+        if !free {
+            self.reached.insert(Limit::Jobs);
+        }
+        free
+    }
+
+    pub(super) fn put(&mut self, effect: Effect) {
+        self.used += 1;
+        self.effects.push(effect);
+    }
+
+    /// Whether an effect that is not in flight may be listed; notes the limit that forbids it.
+    fn may_start(&mut self, task: Option<&'a TaskRun>, effect: &Effect) -> bool {
+        let forbidden = match effect {
+            Effect::AskModel(_) => {
+                let of_task = task.map(|task| self.task_starting.get(&task.task.slug).copied().unwrap_or(0));
+                limits::forbids_call(self.run, self.starting)
+                    .or_else(|| task.and_then(|task| limits::forbids_task_call(task, of_task.unwrap_or(0))))
+                    .or_else(|| task.and_then(|task| self.budget_forbids(task)))
+                    .or_else(|| self.waits(task, effect))
+            }
+            Effect::RunTool { call, .. } if self.exclusive.contains(&call.name) => Some(Limit::Exclusive),
+            Effect::RunTool { task, run, call, .. } => {
+                let short = self.run.has_short_call(task, run, &call.id);
+                let taken = (short && self.has_all).then_some(Limit::MaxTokens);
+                self.has_all |= short;
+                limits::forbids_loan(self.run, task, run, &call.id, self.starting)
+                    .or(taken)
+                    .or(limits::forbids_work(self.run))
+            }
+            Effect::ApplyChanges { .. } => limits::forbids_work(self.run),
+            _ => None,
+        };
+        if let Some(limit) = forbidden {
+            self.reached.insert(limit);
+            self.blocked = self.blocked.or(Some(limit));
+            return false;
+        }
+        match effect {
+            Effect::AskModel(_) => {
+                self.starting = self.starting.saturating_add(1);
+                self.starting_tokens = self.starting_tokens.saturating_add(limits::reserve(self.run, task));
+                if let Some(task) = task {
+                    self.reserve(task);
+                    *self.task_starting.entry(&task.task.slug).or_insert(0) += 1;
+                }
+            }
+            Effect::RunTool { call, .. } if self.run.policy(&call.name).exclusive => {
+                self.exclusive.insert(call.name.clone());
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// The budget of a task of the tree that has no room for one more call beside those in flight and listed.
+    fn budget_forbids(&self, task: &TaskRun) -> Option<Limit> {
+        let op = self.run.operators.of_leaf(&task.task.slug)?;
+        self.run.operators.ancestry(op).find_map(|op| {
+            let (calls, _) = self.op_starting.get(&op.id).copied().unwrap_or_default();
+            limits::spent_above(self.run, task, calls)
+        })
+    }
+
+    /// The budget for whose reserved part a call waits. It is owed all the same: whoever made it before there were
+    /// reservations was right.
+    fn waits(&mut self, task: Option<&TaskRun>, effect: &Effect) -> Option<Limit> {
+        let above = task.and_then(|task| {
+            let op = self.run.operators.of_leaf(&task.task.slug)?;
+            self.run.operators.ancestry(op).find_map(|op| {
+                let (calls, reserved) = self.op_starting.get(&op.id).copied().unwrap_or_default();
+                limits::waits_for_reserve(self.run, task, reserved)
+                    .or_else(|| limits::waits_for_cost(self.run, op, calls))
+            })
+        });
+        let starting = (self.starting, self.starting_tokens);
+        let limit = above.or_else(|| limits::waits_in_run(self.run, task, starting))?;
+        self.waiting.push(effect.key());
+        Some(limit)
+    }
+
+    fn reserve(&mut self, task: &TaskRun) {
+        let Some(op) = self.run.operators.of_leaf(&task.task.slug) else { return };
+        let reserve = op.reserve(task.sizes.prompt);
+        for op in self.run.operators.ancestry(op) {
+            let (calls, reserved) = self.op_starting.entry(&op.id).or_default();
+            (*calls, *reserved) = (calls.saturating_add(1), reserved.saturating_add(reserve));
+        }
+    }
+
+    /// Units that hold a slot: all that is in flight, or else the next thing.
+    pub(super) fn keep(&mut self, unit: &Unit<'a>) -> Vec<Effect> {
+        let (in_flight, mut new): (Vec<_>, Vec<_>) =
+            self.run.owing(unit).work.into_iter().partition(|(_, in_flight)| *in_flight);
+        if in_flight.is_empty() {
+            let first = new.iter().position(|(effect, _)| self.may_start(unit.task(), effect));
+            match first {
+                Some(index) => self.put(new.remove(index).0),
+                // It keeps its slot: what it waits for is a limit or an exclusive tool.
+                None => self.used += 1,
+            }
+        }
+        for (effect, _) in in_flight {
+            self.put(effect);
+        }
+        new.into_iter().map(|(effect, _)| effect).collect()
+    }
+
+    /// Further concurrent calls of units that hold a slot (spec 10.7).
+    pub(super) fn widen(&mut self, task: Option<&'a TaskRun>, more: Vec<Effect>) {
+        for effect in more {
+            if !self.has_slot() {
+                return;
+            }
+            if self.may_start(task, &effect) {
+                self.put(effect);
+            }
+        }
+    }
+
+    /// Gives a unit that holds no slot one. False if it has work and no slot is left, as for all that follow.
+    pub(super) fn admit(&mut self, unit: &Unit<'a>, open: &mut BTreeMap<&'a Slug, usize>) -> bool {
+        let owing = self.run.owing(unit);
+        if owing.work.is_empty() {
+            return true;
+        }
+        if !self.has_slot() {
+            return false;
+        }
+        if let Unit::Execute(task, _) = unit {
+            let running = open.entry(&task.task.slug).or_insert(0);
+            if *running >= limits::parallel(task) {
+                self.reached.insert(Limit::Parallel);
+                return true;
+            }
+            *running += 1;
+        }
+        for (effect, _) in owing.work {
+            if self.may_start(unit.task(), &effect) {
+                self.put(effect);
+                return true;
+            }
+        }
+        if let Unit::Execute(task, _) = unit
+            && let Some(running) = open.get_mut(&task.task.slug)
+        {
+            *running -= 1;
+        }
+        true
+    }
+}

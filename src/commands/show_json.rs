@@ -1,0 +1,63 @@
+//! `show --json`: a run as one JSON object, with all that the text says.
+
+use callsheet_core::record::CallKey;
+use callsheet_core::run::{CallRecord, Run, TaskRun};
+use callsheet_core::spec::RunId;
+use callsheet_core::view::{Summary, answer, call_words, problem_line};
+use serde_json::{Value, json};
+
+use super::drive::run_folder;
+
+/// The run without what only its store and its neighbours know: `waits`, `question`, `task_result`.
+pub(super) fn run_json(run: &Run, id: &RunId) -> Value {
+    let tasks: Vec<Value> = run.tasks().map(|task| task_json(run, task)).collect();
+    let problems: Vec<Value> = run
+        .all_problems()
+        .map(|problem| json!({ "task": problem.task.task.slug, "message": problem_line(run, &problem) }))
+        .collect();
+    json!({
+        "run": id,
+        "outcome": run.outcome(),
+        "request": run.prompt(),
+        "follow_ups": run.follow_ups(),
+        "goals": run.goals().text,
+        "tasks": tasks,
+        "problems": problems,
+        "calls": run.calls().iter().map(call_json).collect::<Vec<_>>(),
+        "answer": answer(run),
+        "summary": Summary::of(run),
+        "files": run_folder(id),
+    })
+}
+
+fn task_json(run: &Run, task: &TaskRun) -> Value {
+    // Of an earlier list: in no step.
+    let step = run.step_of(&task.task.slug).map(|step| step + 1);
+    json!({
+        "task": task.task.slug,
+        "name": task.task.name,
+        "skill": task.task.skill,
+        "state": task.state.as_str(),
+        "step": step,
+        "writes": task.writer.is_some(),
+        "changed": task.changed_files(),
+    })
+}
+
+fn call_json(call: &CallRecord) -> Value {
+    let CallKey { phase, task, run, .. } = &call.key;
+    json!({
+        "call": call.number,
+        "what": call_words(&call.key),
+        "phase": phase,
+        "task": task,
+        "part": run,
+        "attempt": call.attempt,
+        "model": call.model,
+        "accepted": call.accepted,
+        "repairs": call.repairs.len(),
+        "issues": call.issues.len(),
+        "usage": call.usage,
+        "ms": call.ms,
+    })
+}

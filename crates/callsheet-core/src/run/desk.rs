@@ -87,11 +87,9 @@ impl<'a> Desk<'a> {
             }
             Effect::RunTool { call, .. } if self.exclusive.contains(&call.name) => Some(Limit::Exclusive),
             Effect::RunTool { task, run, call, .. } => {
-                let short = self.run.has_short_call(task, run, &call.id);
-                let taken = (short && self.has_all).then_some(Limit::MaxTokens);
-                self.has_all |= short;
+                let taken = self.has_all && self.run.has_short_call(task, run, &call.id);
                 limits::forbids_loan(self.run, task, run, &call.id, self.starting)
-                    .or(taken)
+                    .or(taken.then_some(Limit::MaxTokens))
                     .or(limits::forbids_work(self.run))
             }
             Effect::ApplyChanges { .. } => limits::forbids_work(self.run),
@@ -111,8 +109,11 @@ impl<'a> Desk<'a> {
                     *self.task_starting.entry(&task.task.slug).or_insert(0) += 1;
                 }
             }
-            Effect::RunTool { call, .. } if self.run.policy(&call.name).exclusive => {
-                self.exclusive.insert(call.name.clone());
+            Effect::RunTool { task, run, call, .. } => {
+                self.has_all |= self.run.has_short_call(task, run, &call.id);
+                if self.run.policy(&call.name).exclusive {
+                    self.exclusive.insert(call.name.clone());
+                }
             }
             _ => {}
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use callsheet_core::prompt::{Environment, Templates};
 use callsheet_core::record::SubtaskTool;
 use callsheet_core::spec::{RunId, Settings, ToolSpec};
-use callsheet_runtime::driver::{ModelSource, PinnedSkills, RefusedConstraints, Snapshots, World};
+use callsheet_runtime::driver::{ModelSet, ModelSource, PinnedSkills, Snapshots, World};
 use callsheet_runtime::edge::Slots;
 use callsheet_runtime::memory::IndexedMemory;
 use callsheet_runtime::paths::Workspace;
@@ -87,7 +87,8 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         disabled_tools: setup.config.list("tools.disabled").into_iter().collect(),
         workspace: Arc::new(workspace),
         outline: outline(),
-        refused_constraints: RefusedConstraints::default(),
+        refused_constraints: ModelSet::default(),
+        unpriced: Arc::default(),
         large: LargeFiles::default(),
         pages: Pages::new(Some(Arc::clone(&fetch)), Some(files.clone())),
         fetch: Some(fetch),

@@ -211,6 +211,30 @@ fn three() -> Garden {
     ))
 }
 
+/// Writers that each change the first and the last line of a file of their own.
+fn two_hunks_each(names: &[&str]) -> Garden {
+    let task = |name: &&str| {
+        format!(
+            "- **Name** {name}\n- **What is needed** Write.\n- **Skill** write_document\n- **References** [F]({name}.md)\n- **Expected output** A file.\n\n"
+        )
+    };
+    let plan: String = names.iter().map(task).collect();
+    let change = |old: &str, new: &str| {
+        format!("\n## Change details\n- **file_path** $1.md\n```text\n{old}\n```\n```text\n{new}\n```\n")
+    };
+    let writes = format!("## Result summary\nmade\n{}{}", change("first", "FIRST"), change("last", "LAST"));
+    let garden = Garden::scripted(&format!(
+        "[[rule]]\nphase = \"plan\"\ntext = '''\n## Goals / summary\nWrite.\n\n## Tasks\n### Task section 1\n{plan}'''\n\
+         [[rule]]\nphase = \"iterate\"\ntext = '''\n## Tasks\n'''\n\
+         [[rule]]\nlabel = '^execute (\\w+)'\nexpand = true\ntext = '''\n{writes}'''\n"
+    ));
+    let lines: String = (0..20).map(|line| format!("line {line}\n")).collect();
+    for name in names {
+        garden.write(&format!("{name}.md"), format!("first\n{lines}last\n"));
+    }
+    garden
+}
+
 /// covers: 11.5, 11.7, 11.8
 #[test]
 fn what_was_said_of_named_tasks_stands_whatever_is_said_of_the_rest() {
@@ -241,6 +265,52 @@ fn of_two_words_on_one_task_the_later_counts() {
     garden.expect(5, &["resume"]);
     assert!(garden.path("made-one.md").exists() && garden.path("made-three.md").exists());
     assert!(!garden.path("made-two.md").exists());
+}
+
+/// covers: 11.5, 11.8 what is said of the rest is said of no change that was refused by its task
+#[test]
+fn a_refused_change_stays_refused_when_the_rest_is_approved() {
+    let garden = three();
+    garden.expect(3, &["run", "write three", "--approval", "before-apply", "--refine", "never"]);
+    let run = name_of(&garden);
+    garden.expect(0, &["deny", &run, "one", "--because", "the first is old"]);
+    garden.expect(0, &["approve"]);
+    garden.expect(0, &["deny", &run, "two", "--because", "the second is wrong"]);
+    garden.expect(5, &["resume"]);
+    assert!(garden.path("made-three.md").exists());
+    assert!(!garden.path("made-one.md").exists() && !garden.path("made-two.md").exists());
+    let report = garden.run_file("report.md");
+    assert!(report.contains("One was denied: the first is old"), "{report}");
+    assert!(report.contains("Two was denied: the second is wrong"), "{report}");
+}
+
+/// covers: 11.4, 11.5 refused hunks stay refused; of two words on one change the later counts
+#[test]
+fn refused_hunks_stay_refused_when_the_rest_is_approved() {
+    let garden = two_hunks_each(&["one", "two"]);
+    garden.expect(3, &["run", "write", "--approval", "before-apply", "--refine", "never"]);
+    let run = name_of(&garden);
+    let named = ["approve", &run, "one", "--hunks"];
+    garden.expect(0, &[&named[..], &["2"]].concat());
+    garden.expect(0, &[&named[..], &["1", "--because", "no second"]].concat());
+    garden.expect(0, &["approve", &run]);
+    garden.expect(0, &["resume"]);
+    assert!(garden.read("one.md").contains("FIRST") && !garden.read("one.md").contains("LAST"));
+    assert!(garden.read("two.md").contains("FIRST") && garden.read("two.md").contains("LAST"));
+    assert!(garden.run_file("report.md").contains("no second"));
+}
+
+/// covers: 11.5 there is no rest where one thing alone waits
+#[test]
+fn of_two_words_on_the_only_change_that_waits_the_later_counts() {
+    let garden = two_hunks_each(&["two"]);
+    garden.expect(3, &["run", "write", "--approval", "before-apply", "--refine", "never"]);
+    let run = name_of(&garden);
+    garden.expect(0, &["deny", &run, "two"]);
+    garden.expect(0, &["approve", &run, "two", "--hunks", "1"]);
+    garden.expect(0, &["approve"]);
+    garden.expect(0, &["resume"]);
+    assert!(garden.read("two.md").contains("FIRST") && garden.read("two.md").contains("LAST"));
 }
 
 /// Whoever reads only JSON misses nothing that the text says.

@@ -203,16 +203,14 @@ fn hunks_answer_no_other_gate() {
     assert!(refused.err.contains("no change that has hunks"), "{}", refused.err);
 }
 
-/// covers: 11.4, 10.7
-#[test]
-fn a_conversation_is_told_which_hunks_of_its_call_were_refused() {
+/// A conversation that changes two places of a file, then gives this reply.
+fn conversation(last: &str) -> Garden {
     let edit = "calls = [{ name = \"read_file\", arguments = { path = \"rota.md\" } }]";
     let text = rota().replace("week 3: Ana", "week 3: Ana and Ben").replace("week 24: Ben", "week 24: Cem");
     let write = format!(
         "calls = [{{ name = \"write_file\", arguments = {{ path = \"rota.md\", content = {}, overwrite = true }} }}]",
         serde_json::to_string(&text).unwrap()
     );
-    let last = "text = '''\n## Result summary\nKept.\n'''";
     let replies: String = [edit, &write, last].iter().map(|reply| format!("[[rule.reply]]\n{reply}\n")).collect();
     let garden = Garden::scripted(&format!("[[rule]]\nphase = \"execute\"\n{replies}"));
     garden.write("rota.md", rota());
@@ -220,6 +218,15 @@ fn a_conversation_is_told_which_hunks_of_its_call_were_refused() {
         ".callsheet/skills/keep_notes.md",
         "---\nname: keep_notes\ndescription: Keeps notes. Use it for notes.\ntools: [read_file, write_file]\nmode: loop\n---\nSay which.\n---\nKeep them.\n",
     );
+    garden
+}
+
+const KEPT: &str = "text = '''\n## Result summary\nKept.\n'''";
+
+/// covers: 11.4, 10.7
+#[test]
+fn a_conversation_is_told_which_hunks_of_its_call_were_refused() {
+    let garden = conversation(KEPT);
     garden.expect(3, &["run", "--skill", "keep_notes", "keep the rota", "--approval", "before-apply"]);
     garden.expect(0, &["approve", "--hunks", "1", "--because", "not week 24"]);
     garden.expect(0, &["resume"]);
@@ -230,6 +237,27 @@ fn a_conversation_is_told_which_hunks_of_its_call_were_refused() {
     assert!(made.contains("+week 3: Ana and Ben") && !made.contains("+week 24"), "{told}");
     assert!(refused.contains("+week 24: Cem") && !refused.contains("+week 3") && refused.contains("not week 24"));
     assert!(garden.run_file("report.md").contains("kept only a part"), "the result tells it, too");
+}
+
+/// covers: 11.4, 10.7, 3.10
+#[test]
+fn what_was_refused_of_a_change_is_told_though_the_rest_was_taken_back() {
+    let mut garden = conversation(KEPT);
+    garden.expect(3, &["run", "--skill", "keep_notes", "keep the rota", "--approval", "before-apply"]);
+    garden.expect(0, &["approve", "--hunks", "1", "--because", "not week 24"]);
+    // A script begins anew with each process.
+    let script = |replies: &[&str]| {
+        let replies: String = replies.iter().map(|reply| format!("[[rule.reply]]\n{reply}\n")).collect();
+        format!("[[rule]]\nphase = \"execute\"\n{replies}")
+    };
+    garden.follow_text(&script(&["fault = { kind = \"configuration\", message = \"away\" }"]));
+    garden.expect(1, &["resume"]);
+    garden.expect(0, &["undo"]);
+    let look = "calls = [{ name = \"read_file\", arguments = { path = \"rota.md\" } }]";
+    garden.follow_text(&script(&[look, KEPT]));
+    garden.expect(0, &["resume"]);
+    let prompt = garden.expect(0, &["show", "--prompt", "4"]).out;
+    assert!(prompt.contains("the user took them back since") && prompt.contains("not week 24"), "{prompt}");
 }
 
 /// covers: 11.4, 11.5

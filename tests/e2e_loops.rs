@@ -50,6 +50,29 @@ fn a_refused_change_that_is_only_repeated_is_not_made_again() {
     assert!(prompt.contains("You made this same call before"), "{prompt}");
 }
 
+/// What was only repeated stands for what it was answered from.
+///
+/// covers: 10.7
+#[test]
+fn a_refused_change_that_was_repeated_is_made_once_it_is_read() {
+    let garden = garden(&[WRITE, WRITE, READ, WRITE, DONE]);
+    garden.expect(0, &RUN);
+    assert_eq!(garden.read("water.md"), "New.\n");
+    let prompt = garden.expect(0, &["show", "--prompt", "5"]).out;
+    assert_eq!(prompt.matches("You made this same call before").count(), 1, "{prompt}");
+}
+
+/// covers: 10.7, 3.10
+#[test]
+fn a_change_that_was_repeated_and_taken_back_may_be_made_again() {
+    let mut garden = garden(&[READ, WRITE, WRITE, AWAY]);
+    garden.expect(1, &RUN);
+    garden.expect(0, &["undo"]);
+    garden.follow_text(&script(&[WRITE, DONE]));
+    garden.expect(0, &["resume", "--approval", "never"]);
+    assert_eq!(garden.read("water.md"), "New.\n");
+}
+
 /// covers: 10.7, 3.10, 2.18
 #[test]
 fn a_change_that_was_taken_back_may_be_made_again() {

@@ -35,6 +35,58 @@ fn a_sheet_with_errors_is_refused_with_lines() {
     assert!(!garden.path(".callsheet/runs").exists(), "nothing was begun");
 }
 
+/// Items, headings and prose below Tasks are no tasks; they are told, and nothing is begun without them.
+/// covers: 3.4, 2.2
+#[test]
+fn plain_items_of_a_sheet_are_told_and_nothing_is_begun() {
+    let garden = Garden::with("answer");
+    let goals = "## Goals / summary\nSay who waters.\n## Tasks\n";
+    for tasks in [
+        "1. Read water.md\n",
+        "- [ ] Read water.md\n",
+        "### Read water.md\nAnd tell.\n",
+        "Read water.md, then tell.\n",
+        "### Task section 1\nRead water.md.\n",
+    ] {
+        garden.write("work.md", format!("{goals}{tasks}"));
+        let checked = garden.expect(2, &["run", "--sheet", "work.md", "--check"]);
+        assert!(
+            checked.out.contains("error need-missing") && checked.out.contains("What is needed"),
+            "{}",
+            checked.out
+        );
+        let ended = garden.expect(2, &["run", "--sheet", "work.md"]);
+        assert!(ended.err.contains("Read water.md") && ended.err.contains("nothing was begun"), "{}", ended.err);
+    }
+    garden.write("work.md", format!("{goals}1. Read water.md\n"));
+    let checked = garden.expect(2, &["run", "--sheet", "work.md", "--check"]);
+    assert!(checked.out.contains("work.md:4:4: error"), "{}", checked.out);
+    garden.write("work.md", format!("{SHEET}\n- Look at the plan as well\n"));
+    let ended = garden.expect(2, &["run", "--sheet", "work.md"]);
+    assert!(ended.err.contains("Look at the plan as well"), "{}", ended.err);
+    assert!(!garden.path(".callsheet/runs").exists(), "nothing was begun");
+}
+
+/// What a check warns of is told as well when the sheet is run; a request given with it stands for goals in both.
+/// covers: 2.2, 3.2
+#[test]
+fn a_sheet_is_checked_and_run_alike() {
+    let garden = Garden::with("answer");
+    let sheet = SHEET.replace("- **Skill** read_files\n", "").replace("(water.md)", "(water.md) [open](current_file)");
+    garden.write("work.md", sheet);
+    let checked = garden.expect(0, &["run", "--sheet", "work.md", "--check"]).out;
+    let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
+    for code in ["warning skill-missing", "warning no-current-file", "warning expected-missing"] {
+        assert!(checked.contains(code) && ended.err.contains(code), "{code}: {checked}{}", ended.err);
+    }
+    garden.write("aimless.md", SHEET.split_once("## Tasks").map(|(_, tasks)| format!("## Tasks{tasks}")).unwrap());
+    let checked = garden.expect(2, &["run", "--sheet", "aimless.md", "--check"]);
+    assert!(checked.out.contains("error goals-missing"), "{}", checked.out);
+    let checked = garden.expect(0, &["run", "--sheet", "aimless.md", "who waters?", "--check"]);
+    assert!(checked.out.contains("warning goals-missing"), "{}", checked.out);
+    garden.expect(0, &["run", "--sheet", "aimless.md", "who waters?"]);
+}
+
 /// A check needs no model.
 #[test]
 fn a_sheet_is_checked_without_a_model() {

@@ -234,18 +234,167 @@ fn a_broken_edit_is_refused_with_its_place_and_changes_nothing() {
     assert!(garden.run_file("sheet.md").contains("write_document"));
 }
 
+/// The host wrote the sheet of an earlier moment, and it lists nothing but what is done by now.
 /// covers: 2.18 edit, 10.6
 #[test]
-fn a_sheet_of_an_earlier_moment_is_stale_and_not_edited() {
+fn a_sheet_of_an_earlier_moment_says_nothing_new_of_what_is_done() {
     let garden = Garden::with("steered");
     garden.expect(3, &["run", "bring the notes up to date"]);
     let early = garden.run_file("sheet.md");
     garden.expect(0, &["resume", "--headless", "approve"]);
-    assert_ne!(garden.run_file("sheet.md"), early);
+    let (late, before) = (garden.run_file("sheet.md"), states(&garden));
+    assert_ne!(late, early);
     std::fs::write(sheet_of(&garden), early).unwrap();
-    let again = garden.expect(0, &["resume", &name_of(&garden)]);
-    assert!(again.err.contains("nothing to go on with"), "{}", again.err);
-    assert!(garden.facts().iter().any(|fact| fact["event"] == "sheet_rendered"));
+    garden.expect(0, &["resume", &name_of(&garden)]);
+    assert_eq!((states(&garden), garden.run_file("sheet.md")), (before, late));
+    let facts = garden.facts();
+    assert!(facts.iter().any(|fact| fact["event"] == "sheet_rendered"));
+    assert!(!facts.iter().any(|fact| fact["origin"]["edit"].is_string()), "no task is listed again");
+}
+
+/// A host that was killed before it wrote what it had recorded leaves the text of before, which is nobody's edit.
+/// covers: 2.18 edit, 10.6
+#[test]
+fn a_sheet_that_was_not_written_over_is_stale() {
+    let garden = Garden::with("steered");
+    garden.expect(3, &["run", "bring the notes up to date"]);
+    let early = garden.run_file("sheet.md");
+    garden.expect(0, &["drop", &name_of(&garden), "write-thanks-1"]);
+    // The file cannot be written, so it stays what it was.
+    let folder = garden.run_folder();
+    let moved = folder.with_file_name("elsewhere");
+    std::fs::rename(&folder, &moved).unwrap();
+    std::fs::write(&folder, "in the way").unwrap();
+    garden.call(&["resume"]);
+    std::fs::remove_file(&folder).unwrap();
+    std::fs::rename(&moved, &folder).unwrap();
+    assert_eq!(garden.run_file("sheet.md"), early);
+    garden.expect(3, &["resume"]);
+    assert!(states(&garden).contains(&"write-thanks-1 dropped".to_owned()), "{:?}", states(&garden));
+    assert!(!garden.run_file("sheet.md").contains("Write Thanks 1"));
+}
+
+/// covers: 2.18 edit
+#[test]
+fn an_edit_back_to_an_earlier_wording_is_an_edit() {
+    let garden = Garden::with("steered");
+    garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-run"]);
+    for (old, new) in [("thanks.md", "nothing.md"), ("nothing.md", "thanks.md"), ("thanks.md", "nothing.md")] {
+        edit(&garden, &[(&format!("Add {old}."), &format!("Add {new}."))]);
+        let ended = garden.expect(3, &["resume"]);
+        assert!(ended.err.contains("the sheet was edited: 0 tasks added, 1 changed, 0 removed"), "{}", ended.err);
+        assert!(garden.run_file("sheet.md").contains(&format!("Add {new}.")));
+        let shown = garden.expect(0, &["show"]).out;
+        assert!(shown.contains(&format!("needed: Add {new}.")), "{shown}");
+    }
+}
+
+/// covers: 2.18 edit, 2.18 at the gate
+#[test]
+fn an_edit_back_at_an_open_gate_is_an_edit() {
+    let garden = Garden::with("steered");
+    let mut terminal = at_terminal(garden.command(&["run", "bring them up to date", "--approval", "before-run"]));
+    terminal.expect("needed: Add thanks.md.").unwrap();
+    terminal.expect("[e] edit the sheet").unwrap();
+    for (old, new) in [("thanks.md", "nothing.md"), ("nothing.md", "thanks.md")] {
+        edit(&garden, &[(&format!("Add {old}."), &format!("Add {new}."))]);
+        terminal.expect(format!("needed: Add {new}.")).unwrap();
+        terminal.expect("[e] edit the sheet").unwrap();
+    }
+    terminal.send_line("y").unwrap();
+    rest(&mut terminal);
+    assert_eq!(exit_code(terminal.get_process()), 0);
+    assert!(garden.run_file("sheet.md").contains("Add thanks.md."));
+}
+
+/// The advice of `drop`: put back as it was, it is a new task.
+/// covers: 2.18 edit, 2.18 drop
+#[test]
+fn a_dropped_task_that_is_put_back_as_it_was_is_done() {
+    let garden = Garden::with("steered");
+    garden.expect(3, &["run", "bring the notes up to date"]);
+    let (run, early) = (name_of(&garden), garden.run_file("sheet.md"));
+    garden.expect(0, &["drop", &run, "write-thanks-1"]);
+    garden.expect(0, &["drop", &run, "write-rota-1"]);
+    garden.expect(0, &["resume"]);
+    assert!(!garden.path("thanks.md").exists());
+    let refused = garden.expect(2, &["drop", &run, "write-thanks-1"]);
+    assert!(refused.err.contains("as a new task"), "{}", refused.err);
+    std::fs::write(sheet_of(&garden), early).unwrap();
+    let ended = garden.expect(0, &["resume", &run, "--headless", "approve"]);
+    assert!(ended.err.contains("2 tasks added"), "{}", ended.err);
+    assert!(garden.path("thanks.md").exists() && garden.path("rota.md").exists());
+}
+
+/// covers: 2.18 edit, 3.4
+#[test]
+fn an_edit_with_words_that_are_no_task_is_refused_and_kept() {
+    let garden = Garden::with("steered");
+    garden.expect(3, &["run", "bring the notes up to date"]);
+    let (before, sheet) = (states(&garden), garden.run_file("sheet.md"));
+    let task = "- **Name** Read Plan 1\n- **What is needed** Spring.\n- **Skill** read_files\n";
+    for (edited, told) in [
+        (sheet.replace("### Task section 1\n", "### Task section 1\n- Read the plan as well\n\n"), "need-missing"),
+        // The file ends with what is completed, which is not read.
+        (format!("{sheet}\n{task}"), "task-boundary"),
+        (format!("{sheet}\nAnd thank Ana.\n"), "need-missing"),
+    ] {
+        assert_ne!(edited, sheet);
+        std::fs::write(sheet_of(&garden), &edited).unwrap();
+        let ended = garden.expect(2, &["resume", "--headless", "approve"]);
+        assert!(ended.err.contains(&format!("error {told}")) && ended.err.contains("sheet.md:"), "{}", ended.err);
+        assert_eq!((garden.run_file("sheet.md"), states(&garden)), (edited, before.clone()));
+    }
+}
+
+/// covers: 2.18 retry, 7.5
+#[test]
+fn a_task_that_is_done_again_follows_its_skill_as_it_is_now() {
+    let script =
+        |said: &str| format!("[[rule]]\nphase = \"execute\"\ntext = \"{said}\"\n[default]\ntext = \"## Tasks\"\n");
+    let mut garden = Garden::scripted(&script("No."));
+    let skill = |body: &str| format!("description: x\nwrites: false\n---\n{body}\n");
+    garden.write(".callsheet/skills/look.md", skill("Look with the left eye."));
+    garden.expect(5, &["run", "--skill", "look", "what is there?"]);
+    let run = name_of(&garden);
+    let same = garden.expect(5, &["retry", &run, "look-1"]);
+    assert!(!same.err.contains("has changed"), "{}", same.err);
+    garden.write(".callsheet/skills/look.md", skill("Look with the right eye."));
+    garden.follow_text(&script("## Result summary\\nA door."));
+    let ended = garden.expect(0, &["retry", &run, "look-1"]);
+    assert!(ended.err.contains("the skill look has changed since"), "{}", ended.err);
+    let asked = garden.asked().iter().rposition(|key| key.contains("execute")).unwrap() + 1;
+    let prompt = garden.expect(0, &["show", "--prompt", &asked.to_string()]).out;
+    assert!(prompt.contains("right eye") && !prompt.contains("left eye"), "{prompt}");
+}
+
+/// What was approved could not be made, since the file is another one: the gate that asks again says why.
+/// covers: 3.10, stale-lines
+#[test]
+fn approved_changes_that_could_not_be_made_are_told() {
+    let change = "- **file_path** water.md\n- **start_line** 1\n- **end_line** 1\n```markdown\n# Rain\n```\n";
+    let garden = Garden::scripted(&format!(
+        "[[rule]]\nphase = \"execute\"\ntext = \"\"\"\n## Result summary\nDone.\n## Change details\n{change}\"\"\"\n\
+         [default]\ntext = \"## Tasks\"\n"
+    ));
+    garden.write(
+        "work.md",
+        "## Goals / summary\nRain.\n## Tasks\n- **Name** Write\n- **What is needed** A title.\n\
+         - **Skill** write_document\n- **References** [w](water.md)\n- **Expected output** A title.\n",
+    );
+    garden.expect(3, &["run", "--sheet", "work.md", "--approval", "before-apply"]);
+    let other = format!("Something new.\n{}", garden.read("water.md"));
+    garden.write("water.md", &other);
+    garden.expect(0, &["approve"]);
+    let ended = garden.expect(3, &["resume"]);
+    assert!(ended.err.contains("changes could not be made") && ended.err.contains("stale-lines"), "{}", ended.err);
+    assert_eq!(garden.read("water.md"), other);
+    for arguments in [&["show"][..], &["show", "--task", "write"]] {
+        let shown = garden.expect(0, arguments).out;
+        assert!(shown.contains("accepted, but its changes could not be made (stale-lines)"), "{shown}");
+    }
+    let shown = support::garden::json_lines(&garden.expect(0, &["show", "--json"]).out).remove(0);
+    assert_eq!(shown["calls"][0]["not_made"][0]["code"], "stale-lines");
 }
 
 /// covers: 2.18 edit, 2.18 at the gate, 11.5 edit

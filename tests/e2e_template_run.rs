@@ -178,6 +178,44 @@ text = "42"
     assert_eq!(result_of(&garden)["notes"]["iterations_completed"], 2);
 }
 
+/// What a process reads and is told besides its words is approved with it: a model that fills it is asked for again.
+#[test]
+fn an_approval_of_a_process_holds_for_its_standard_input_and_its_variables() {
+    for told in [
+        r#"<command>sh</command><stdin from="director_result"/>"#,
+        r#"<command>sh -c 'eval "$TODO"'</command><environment><var name="TODO">{{director_result}}</var></environment>"#,
+    ] {
+        let garden = Garden::scripted(
+            r#"
+[[rule]]
+phase = "execute"
+prompt = "Judge"
+text = '{"success": false, "feedback": "more"}'
+[[rule]]
+phase = "execute"
+prompt = "Write more"
+text = "touch unasked"
+[[rule]]
+phase = "execute"
+text = "echo harmless"
+"#,
+        );
+        let library = format!(
+            r#"<task type="director_evaluator_loop" name="until"><description>Do</description><max_iterations>2</max_iterations>
+<director><description>Write {{{{evaluation_feedback}}}}</description><allowed_tools/></director>
+<script_execution>{told}</script_execution>
+<evaluator><description>Judge</description><allowed_tools/><output_format type="json" schema="object"/></evaluator></task>"#
+        );
+        garden.write(".callsheet/templates/until.xml", library);
+        garden.expect(3, &["template", "run", "until"]);
+        garden.expect(0, &["approve"]);
+        garden.expect(3, &["resume"]);
+        assert!(!garden.path("unasked").exists(), "{told}");
+        let shown = garden.expect(0, &["show"]).out;
+        assert!(shown.contains("touch unasked"), "{shown}");
+    }
+}
+
 /// A skill is called like a template; its instructions and references reach the model.
 /// covers: C49
 #[test]

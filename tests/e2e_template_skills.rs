@@ -98,6 +98,29 @@ fn c49_a_template_is_a_skill_of_a_sheet() {
 
 /// covers: C49
 #[test]
+fn c49_a_sheet_with_a_template_as_skill_is_a_template_that_runs() {
+    let garden = garden("");
+    // Before a refinement its arguments are parameters, with what they mean; the texts that it read are told.
+    let ended = garden.expect(0, &["plan", "who waters?", "--as", "template"]);
+    assert!(ended.err.contains("report-1: what is needed, which chose what its call is given"), "{}", ended.err);
+    let planned = garden.read("plan.xml");
+    assert!(planned.contains("params=\"question:string\"") && planned.contains("from=\"question\""), "{planned}");
+    garden.expect(0, &["template", "check", "plan.xml"]);
+    garden.expect(0, &["run", "who waters?"]);
+    let shown = garden.expect(0, &["show", "--as", "template"]).out;
+    assert!(shown.contains("value=\"Who waters the barrels?\"") && shown.contains("params=\"\""), "{shown}");
+    garden.write(".callsheet/templates/shown.xml", &shown);
+    garden.write(".callsheet/templates/plan.xml", &planned);
+    garden.expect(0, &["template", "check"]);
+    let name = shown.split("<template name=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a name");
+    let ended = garden.expect(0, &["template", "run", name]);
+    assert!(ended.out.contains("Ana waters them."), "{}", ended.out);
+    let ended = garden.expect(0, &["template", "run", "plan", "question=Who waters?"]);
+    assert!(ended.out.contains("Ana waters them."), "{}", ended.out);
+}
+
+/// covers: C49
+#[test]
 fn c49_of_equal_names_the_template_wins_and_is_told() {
     let garden = garden("");
     garden.write(
@@ -275,42 +298,4 @@ fn c49_an_undo_takes_back_what_a_template_inside_a_sheet_changed() {
     assert_eq!(garden.files(), before);
     let again = garden.expect(0, &["undo"]);
     assert!(again.err.contains("has no changes to take back"), "{}", again.err);
-}
-
-/// Three runs inside calls, the first of which needs more than its share: it waits for what the others bring back, and no
-/// reply of its is cut meanwhile.
-///
-/// covers: C35, C49
-#[test]
-fn c35_a_run_inside_a_call_has_what_others_did_not_use() {
-    let refined = |name: &str, question: &str| {
-        format!(
-            "[[rule]]\nphase = 'refine'\nprompt = 'do {name}'\ntext = \"\"\"\n## Task\n- **What is needed** x\n## Tool Calls\n\
-             ```json\n{{\\\"name\\\": \\\"tell\\\", \\\"arguments\\\": {{\\\"q\\\": \\\"{question}\\\"}}}}\n```\n\"\"\"\n"
-        )
-    };
-    let tasks: String = ["Alpha", "Beta", "Gamma"]
-        .iter()
-        .map(|name| {
-            format!("- **Name** {name}\n- **What is needed** do {name}\n- **Skill** tell\n- **Expected output** x\n\n")
-        })
-        .collect();
-    let script = format!(
-        "{}{}{}[[rule]]\nphase = 'execute'\nprompt = 'Much'\ntext = '{}'\n[[rule]]\nphase = 'execute'\ntext = 'little'\n",
-        refined("Alpha", "Much of A"),
-        refined("Beta", "Bit of B"),
-        refined("Gamma", "Bit of C"),
-        "word ".repeat(1_600),
-    );
-    let garden = Garden::scripted(&script);
-    let tell = "<template name=\"tell\" params=\"q\"><task type=\"atomic\"><description>{{q}}</description><allowed_tools/></task></template>";
-    garden.write(".callsheet/templates/tell.xml", tell);
-    garden.write("w.md", format!("## Goals / summary\nTell.\n## Tasks\n### Task section 1\n{tasks}"));
-    let run = ["run", "--sheet", "w.md", "--max-tokens", "5000", "--iterate", "never"];
-    let ended = garden.expect(0, &run);
-    assert!(!ended.err.contains("limit was reached"), "{}", ended.err);
-    let small = ["run", "--sheet", "w.md", "--max-tokens", "2500", "--iterate", "never"];
-    let ended = garden.expect(6, &small);
-    assert!(ended.err.contains("--max-tokens N"), "{}", ended.err);
-    garden.expect(0, &["resume", "--max-tokens", "9000"]);
 }

@@ -171,3 +171,27 @@ fn what_a_dropped_task_takes_with_it_is_not_to_be_retried() {
     assert!(ended.err.contains("X could not run, because of W, which was dropped"), "{}", ended.err);
     assert!(!ended.err.contains("callsheet retry"), "{}", ended.err);
 }
+
+/// Whoever goes on from what a task did hears that a person took it back.
+///
+/// covers: 3.10, 2.17, 5.6
+#[test]
+fn an_undo_is_told_to_the_continuation_and_to_tasks_that_read_the_output() {
+    let change = "## Result summary\nI changed [water](water.md).\n\n## Change details\n- **file_path** new.md\n- **complete_file** true\n```markdown\nNew.\n```\n";
+    let more = "## Goals / summary\nLook.\n\n## Tasks\n### Task section 1\n- **Name** Look\n- **What is needed** Look at it.\n- **Skill** read_files\n- **References** [w](#write-document-1-results)\n- **Expected output** Words.\n";
+    let mut garden = Garden::scripted(&format!("[[rule]]\nphase = \"execute\"\ntext = '''\n{change}'''\n"));
+    garden.expect(0, &["run", "--skill", "write_document", "write it", "--approval", "never"]);
+    garden.expect(0, &["undo"]);
+    let json: serde_json::Value = serde_json::from_str(&garden.expect(0, &["show", "--json"]).out).unwrap();
+    assert_eq!(json["tasks"][0]["changed"], serde_json::json!([]));
+    assert_eq!(json["tasks"][0]["taken_back"], serde_json::json!(["new.md"]));
+    garden.follow_text(&format!(
+        "[[rule]]\nphase = \"continue\"\ntext = '''\n{more}'''\n[[rule]]\nphase = \"execute\"\ntext = '''\n## Result summary\nSeen.\n'''\n[[rule]]\nphase = \"iterate\"\ntext = '''\n## Tasks\n'''\n"
+    ));
+    let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
+    garden.expect(0, &["continue", &run, "look at it"]);
+    for call in ["2", "3"] {
+        let prompt = garden.expect(0, &["show", "--prompt", call]).out;
+        assert!(prompt.contains("these files do not hold them: new.md"), "{call}: {prompt}");
+    }
+}

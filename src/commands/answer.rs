@@ -6,8 +6,8 @@ use std::sync::Arc;
 use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
 use callsheet_core::reply::change::{HunkPick, HunkVerdict};
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_runtime::driver::{Session, gate_view, open_gates, outer_of, part_fault};
-use callsheet_runtime::ports::{Letter, PartAnswer, RunSummary, Store};
+use callsheet_runtime::driver::{Session, caller_of, gate_view, open_gates, outer_of, part_fault};
+use callsheet_runtime::ports::{Letter, PartAnswer, RunSummary, Store, address};
 
 use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, RunNameArgs};
 use crate::setup::{Setup, find_run, store_failure};
@@ -27,6 +27,14 @@ struct Open {
     gate: Gate,
 }
 
+impl Open {
+    /// The names by which a person answers for its tasks.
+    fn addresses(&self) -> Vec<String> {
+        let inside = caller_of(&self.run);
+        asked_about(&self.gate).map(|task| address(inside.as_ref(), task)).collect()
+    }
+}
+
 /// What waits for an approval in a run that a person names.
 struct Asked {
     store: Arc<dyn Store>,
@@ -36,17 +44,16 @@ struct Asked {
 }
 
 /// The tasks a gate asks about.
-pub(super) fn asked_about(gate: &Gate) -> impl Iterator<Item = &str> {
+pub(super) fn asked_about(gate: &Gate) -> impl Iterator<Item = &Slug> {
     let tasks = match &gate.kind {
         GateKind::BeforeRun(tasks) => tasks.as_slice(),
         GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => std::slice::from_ref(task),
     };
-    tasks.iter().map(Slug::as_str)
+    tasks.iter()
 }
 
 /// Hunks are numbered in each change by itself, so one has to be named.
-pub(super) fn several_changes<'a>(id: &RunId, gates: impl Iterator<Item = &'a Gate>, how: &str) -> Failure {
-    let tasks: Vec<&str> = gates.flat_map(asked_about).collect();
+pub(super) fn several_changes(id: &RunId, tasks: &[String], how: &str) -> Failure {
     Failure::usage(
         format!("run {id} waits with {} changes: {}", tasks.len(), tasks.join(", ")),
         format!("say of which the hunks are: {how}"),
@@ -73,19 +80,36 @@ fn open(setup: &Setup, run: Option<&str>) -> Result<Asked, Failure> {
 impl Asked {
     /// The gates that ask about the named tasks, each with those of them it asks about; all gates if none is named.
     fn chosen(&self, slugs: &[String]) -> Result<Vec<(&Open, Vec<Slug>)>, Failure> {
-        let offered: Vec<&str> = self.open.iter().flat_map(|open| asked_about(&open.gate)).collect();
-        if let Some(slug) = slugs.iter().find(|slug| !offered.contains(&slug.as_str())) {
+        let named = |open: &Open, slugs: &[String]| {
+            let asked = asked_about(&open.gate).filter(|task| slugs.iter().any(|name| self.means(name, open, task)));
+            asked.cloned().collect::<Vec<_>>()
+        };
+        let waits = |name: &String| self.open.iter().any(|open| !named(open, std::slice::from_ref(name)).is_empty());
+        if let Some(slug) = slugs.iter().find(|name| !waits(name)) {
+            let offered: Vec<String> = self.open.iter().flat_map(Open::addresses).collect();
             return Err(Failure::usage(
                 format!("{slug} does not wait for approval"),
                 format!("waiting: {}", offered.join(", ")),
             ));
         }
-        let named = |open: &Open| {
-            let asked = asked_about(&open.gate).filter(|task| slugs.iter().any(|slug| slug == task));
-            asked.map(|task| Slug::new(task.to_owned())).collect::<Vec<_>>()
-        };
-        let gates = self.open.iter().map(|open| (open, named(open)));
+        let gates = self.open.iter().map(|open| (open, named(open, slugs)));
         Ok(gates.filter(|(_, named)| slugs.is_empty() || !named.is_empty()).collect())
+    }
+
+    /// Whether a person who says `name` means that task of a gate: its address, the task whose call its run is in, or its
+    /// bare name where no other has it.
+    fn means(&self, name: &str, open: &Open, task: &Slug) -> bool {
+        let inside = caller_of(&open.run);
+        let alone =
+            || self.open.iter().flat_map(|open| asked_about(&open.gate)).filter(|other| *other == task).count() == 1;
+        let bare = name == task.as_str() && (inside.is_none() || open.run == self.run.run || alone());
+        bare || inside.as_ref().is_some_and(|outer| name == outer.as_str()) || name == address(inside.as_ref(), task)
+    }
+
+    /// Whether an answer speaks of a gate alone, and not of what else waits: its tasks were named, or there is no rest.
+    fn speaks_of(&self, open: &Open, named: &[Slug]) -> bool {
+        let asked = self.open.iter().map(|open| asked_about(&open.gate).count()).sum::<usize>();
+        asked == 1 || named.len() == asked_about(&open.gate).count()
     }
 }
 
@@ -134,7 +158,7 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
         if changes.len() > 1 {
             return Err(several_changes(
                 id,
-                changes.iter().map(|open| &open.gate),
+                &changes.iter().flat_map(|open| open.addresses()).collect::<Vec<_>>(),
                 &format!("callsheet approve {id} SLUG --hunks …"),
             ));
         }
@@ -149,8 +173,9 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
         ));
     }
     let letters = chosen.into_iter().filter(|(open, _)| !arguments.all || before_run(open)).map(|(open, named)| {
+        let by_name = asked.speaks_of(open, &named);
         let answer = if arguments.all { Answer::All } else { verdict(&open.gate, named, "", Verdict::Approve) };
-        (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer })
+        (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer, named: by_name })
     });
     leave(setup, &asked.store, &asked.run, letters.collect())
 }
@@ -219,8 +244,9 @@ pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure>
     let asked = open(setup, arguments.run.as_deref())?;
     let words = arguments.because.as_deref().unwrap_or_default();
     let letters = asked.chosen(&arguments.slugs)?.into_iter().map(|(open, named)| {
+        let by_name = asked.speaks_of(open, &named);
         let answer = verdict(&open.gate, named, words, Verdict::Deny);
-        (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer })
+        (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer, named: by_name })
     });
     leave(setup, &asked.store, &asked.run, letters.collect())
 }

@@ -3,23 +3,29 @@
 use std::collections::VecDeque;
 
 use callsheet_core::record::Tree;
-use callsheet_core::run::Run;
-use callsheet_core::spec::{Step, TaskList};
-use callsheet_core::template::{Printed, Template, is_template_name, print_templates, sheet_template};
+use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::spec::{SkillMode, Step, TaskList};
+use callsheet_core::template::{Library, Printed, Template, is_template_name, print_templates, sheet_template};
 
+use crate::cli::Failure;
+use crate::library;
+use crate::setup::Setup;
 use crate::term::harmless;
 
 /// The list of a run as XML, or the templates that a template's run executes. What XML cannot say stands there as a
 /// comment, and is told on stderr.
-pub(super) fn template_of(run: &Run, name: &str) -> String {
+///
+/// # Errors
+/// Templates that cannot be read.
+pub(super) fn template_of(setup: &Setup, run: &Run, name: &str) -> Result<String, Failure> {
     let printed = match run.operators().tree() {
         Some(tree) => print_templates(reached(tree)),
-        None => list_of(run, name),
+        None => list_of(run, name, &library::load(setup)?.library),
     };
     for lost in &printed.lost {
         tell!("{}", harmless(&format!("note: a template cannot say this: {lost}")));
     }
-    printed.text
+    Ok(printed.text)
 }
 
 /// The template a run began with, then those that it calls. What stands beside them for subtasks was not asked for, and a
@@ -38,12 +44,18 @@ fn reached(tree: &Tree) -> Vec<&Template> {
     found
 }
 
-fn list_of(run: &Run, name: &str) -> Printed {
+fn list_of(run: &Run, name: &str, library: &Library) -> Printed {
+    let tasks = || run.steps().iter().flatten().filter_map(|slug| run.task(slug));
+    let template = |task: &TaskRun| {
+        let skill = task.skill.as_ref().filter(|skill| skill.mode == SkillMode::Template)?;
+        Some((task.task.skill.clone()?, &library.get(skill.tools.first()?)?.template))
+    };
+    let templates = tasks().filter_map(template).collect();
     let step = |slugs: &Vec<_>| Step {
         tasks: slugs.iter().filter_map(|slug| run.task(slug)).map(|task| task.task.clone()).collect(),
     };
     let steps = run.steps().iter().map(step).filter(|step| !step.tasks.is_empty()).collect();
-    sheet_template(name, &TaskList { goals: run.goals().clone(), steps })
+    sheet_template(name, &TaskList { goals: run.goals().clone(), steps }, &templates)
 }
 
 /// A text as the name of a template: what may not stand in one becomes `_`.

@@ -21,7 +21,7 @@ use crate::setup::{Setup, store_failure};
 use crate::term::{self, JsonLines, LiveView, NobodyThere, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, world};
 
-use super::inside::asking_runs;
+use super::inside::questions;
 use super::tree_needs::{ModelWish, model_wish};
 
 /// Lines of a failed script that are shown.
@@ -268,11 +268,7 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
             }
         }
         Outcome::InputRequired => {
-            let asking = asking_runs(&setup.store()?, id, run.clone(), Outcome::InputRequired)?;
-            if let Some((task, question)) = asking.first().and_then(|(_, asking)| open_question(asking)) {
-                tell!("{task} asks: {}", term::one_line(&question, 600));
-            }
-            tell!("answer: callsheet resume {id} --answer \"…\"");
+            tell_questions(setup, run, id)?;
         }
         Outcome::LimitReached => match run.ended_by().and_then(flag_of) {
             Some(flag) => tell!("go on with a higher limit: callsheet resume {id} {flag}"),
@@ -327,6 +323,17 @@ fn is_lost(run: &Run, task: &TaskRun) -> bool {
         }
     }
     false
+}
+
+/// The questions that wait, and how they are answered.
+fn tell_questions(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
+    let asked = questions(&setup.store()?, id, run)?;
+    for (task, question) in &asked {
+        tell!("{task} asks: {}", term::one_line(question, 600));
+    }
+    let first = if asked.len() > 1 { " the first" } else { "" };
+    tell!("answer{first}: callsheet resume {id} --answer \"…\"");
+    Ok(())
 }
 
 /// How what the run, or a run inside it, changed on disk can be taken back.

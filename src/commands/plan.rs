@@ -58,7 +58,7 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
                     let (run, _) = Session::view(&store, &id).map_err(|fault| drive_failure(&fault, &id))?;
                     let stem =
                         output.file_stem().filter(|_| !to_stdout).and_then(|stem| stem.to_str()).unwrap_or("plan");
-                    Ok(template_of(&run, &template_name(stem)))
+                    Ok(template_of(setup, &run, &template_name(stem))?)
                 }
                 other => other,
             },

@@ -65,6 +65,7 @@ pub(super) fn take_up(
         }
     }
     settings.plan_only &= how == TakeUp::Resume;
+    settings.whole_shares = true;
     let tree = run.operators().tree().cloned();
     front.begin_with(run);
     let runtime = super::runtime()?;

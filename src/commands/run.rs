@@ -56,8 +56,10 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     let mut settings = setup.config.settings().map_err(config_failure)?;
     let front = Front::new(setup, &arguments.work);
     let entry = entry(setup, &front, arguments)?;
-    if let (true, EntrySpec::Sheet { text, .. }, Some(file)) = (arguments.check, &entry, &arguments.sheet) {
-        return super::check::sheet(setup, &front, file, text, &settings, arguments.work.current_file.as_deref());
+    if let (true, EntrySpec::Sheet { text, prompt }, Some(file)) = (arguments.check, &entry, &arguments.sheet) {
+        let prompted = prompt.as_ref().is_some_and(|prompt| !prompt.trim().is_empty());
+        let current_file = arguments.work.current_file.as_deref();
+        return super::check::sheet(setup, &front, file, (text, prompted), &settings, current_file);
     }
     let store = setup.store()?;
     let words = match &entry {

@@ -6,10 +6,10 @@ use callsheet_core::record::{Fact, Gate, GateKind, Outcome};
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{CallRecord, Run, TaskRun};
 use callsheet_core::sheet;
-use callsheet_core::spec::{BlobId, RunId, Slug};
+use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{Summary, answer, call_words, problem_line, timeline};
-use callsheet_runtime::driver::{PromptRecord, Session, gate_view, open_gates, open_question, sheet_text};
+use callsheet_runtime::driver::{PromptRecord, Session, gate_view, open_gates, sheet_text};
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, Store};
 
 use crate::cli::{Exit, Failure, PlanForm, ShowArgs};
@@ -20,7 +20,7 @@ use crate::term::{duration, gate_text, harmless, hunk_to_edit, one_line, outcome
 use super::answer::{asked_about, several_changes};
 use super::as_template::{template_name, template_of};
 use super::drive::{drive_failure, run_folder};
-use super::inside::asking_runs;
+use super::inside::{asking_runs, questions};
 use super::show_json::run_json;
 
 pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure> {
@@ -42,22 +42,22 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if arguments.timeline {
         return bars(setup, &facts);
     } else if arguments.form == Some(PlanForm::Template) {
-        template_of(&run, &template_name(found.run.as_str()))
+        template_of(setup, &run, &template_name(found.run.as_str()))?
     } else if arguments.plan || arguments.form.is_some() {
         sheet_text(&run)
     } else if setup.json {
         let mut shown = run_json(&run, &found.run);
         shown["task_result"] = serde_json::json!(result_of_tree(&store, &run));
         shown["waits"] = serde_json::json!(waits(setup, &store, &found.run, &run)?);
-        let asking = asking_runs(&store, &found.run, run.clone(), Outcome::InputRequired)?;
-        let question = asking.first().and_then(|(_, asking)| open_question(asking));
-        shown["question"] =
-            serde_json::json!(question.map(|(task, text)| serde_json::json!({ "task": task, "text": text })));
+        let asked = questions(&store, &found.run, &run)?;
+        let asked: Vec<_> =
+            asked.into_iter().map(|(task, text)| serde_json::json!({ "task": task, "text": text })).collect();
+        shown["question"] = asked.first().cloned().into();
+        shown["questions"] = asked.into();
         return super::print_json(&shown).map(|()| Exit::Complete);
     } else {
         let gates = waits(setup, &store, &found.run, &run)?;
-        let asking = asking_runs(&store, &found.run, run.clone(), Outcome::InputRequired)?;
-        let mut text = run_text(&run, &found.run, &gates, asking.first().and_then(|(_, asking)| open_question(asking)));
+        let mut text = run_text(&run, &found.run, &gates, &questions(&store, &found.run, &run)?);
         if let Some(result) = result_of_tree(&store, &run) {
             text.push_str(&tree_text(&result));
         }
@@ -69,14 +69,24 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     super::print(&harmless(&text)).map(|()| Exit::Complete)
 }
 
+/// The names by which a person answers for the tasks of a gate.
+fn addresses(view: &GateView) -> Vec<String> {
+    asked_about(&view.gate).map(|task| view.address(task)).collect()
+}
+
+/// Whether a person who says `name` means a task of the gate.
+fn is_asked(view: &GateView, name: &str) -> bool {
+    let of_caller = view.inside.as_ref().is_some_and(|outer| outer.as_str() == name);
+    of_caller || asked_about(&view.gate).any(|task| task.as_str() == name || view.address(task) == name)
+}
+
 /// One hunk of the change that waits, as a person edits it (spec 11.4).
 fn hunk(waits: &[GateView], number: u32, task: Option<&str>, id: &RunId) -> Result<String, Failure> {
-    let changes: Vec<&GateView> = waits
-        .iter()
-        .filter(|view| !view.hunks.is_empty() && task.is_none_or(|slug| asked_about(&view.gate).any(|at| at == slug)))
-        .collect();
+    let changes: Vec<&GateView> =
+        waits.iter().filter(|view| !view.hunks.is_empty() && task.is_none_or(|name| is_asked(view, name))).collect();
     if let [_, _, ..] = changes.as_slice() {
-        return Err(several_changes(id, changes.iter().map(|view| &view.gate), "--task SLUG"));
+        let tasks: Vec<String> = changes.iter().flat_map(|view| addresses(view)).collect();
+        return Err(several_changes(id, &tasks, "--task SLUG"));
     }
     let hunk = changes.first().and_then(|view| view.hunks.iter().find(|hunk| hunk.number == number));
     hunk.map(hunk_to_edit).ok_or_else(|| {
@@ -88,7 +98,7 @@ fn events(facts: &[Fact]) -> Result<Exit, Failure> {
     facts.iter().try_for_each(super::print_json).map(|()| Exit::Complete)
 }
 
-fn run_text(run: &Run, id: &RunId, waits: &[GateView], question: Option<(Slug, String)>) -> String {
+fn run_text(run: &Run, id: &RunId, waits: &[GateView], questions: &[(String, String)]) -> String {
     let state = run.outcome().map_or("not finished", outcome_words);
     let mut text = format!("run {id}: {state}\nrequest: {}\n{}", one_line(run.prompt(), 300), models_text(run));
     if !run.goals().text.trim().is_empty() {
@@ -112,9 +122,13 @@ fn run_text(run: &Run, id: &RunId, waits: &[GateView], question: Option<(Slug, S
         text.push_str(&format!("{} waits in its run {}: {}\n", paused.task, paused.run, outcome_words(paused.outcome)));
     }
     text.push_str(&waits_text(waits, id));
-    if let Some((task, question)) = question {
-        let question = one_line(&question, 600);
-        text.push_str(&format!("{task} asks: {question}\nanswer with callsheet resume {id} --answer \"…\"\n"));
+    for (task, question) in questions {
+        text.push_str(&format!("{task} asks: {}\n", one_line(question, 600)));
+    }
+    match questions.len() {
+        0 => {}
+        1 => text.push_str(&format!("answer with callsheet resume {id} --answer \"…\"\n")),
+        _ => text.push_str(&format!("answer the first with callsheet resume {id} --answer \"…\"\n")),
     }
     if !run.calls().is_empty() {
         text.push_str("calls\n");
@@ -136,8 +150,8 @@ fn waits_text(waits: &[GateView], id: &RunId) -> String {
     let changes = waits.iter().filter(|view| !view.hunks.is_empty()).count();
     for view in waits {
         let gate = gate_name(&view.gate);
-        let task = asked_about(&view.gate).next().filter(|_| waits.len() > 1);
-        let named = task.map(|slug| format!(" {slug}")).unwrap_or_default();
+        let task = addresses(view).into_iter().next().filter(|_| waits.len() > 1);
+        let named = task.map(|task| format!(" {task}")).unwrap_or_default();
         text.push_str(&format!(
             "waits at {gate}; answer with callsheet approve {id}{named} or callsheet deny {id}{named}\n"
         ));
@@ -233,6 +247,10 @@ fn task_line(run: &Run, task: &TaskRun) -> String {
 
 fn call_line(call: &CallRecord) -> String {
     let how = match call.accepted {
+        Some(true) if !call.rejected.is_empty() => {
+            let codes: Vec<&str> = call.rejected.iter().map(|issue| issue.code.as_str()).collect();
+            format!("accepted, but its changes could not be made ({})", codes.join(", "))
+        }
         Some(true) if call.repairs.is_empty() => "accepted".to_owned(),
         Some(true) => format!("accepted with {} repairs", call.repairs.len()),
         Some(false) => format!("refused, {} issues", call.issues.len()),
@@ -272,6 +290,7 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
     }
     for call in run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug)) {
         text.push_str(&call_line(call));
+        call.rejected.iter().for_each(|issue| text.push_str(&format!("      {issue}\n")));
     }
     if let Some(failure) = &task.failure {
         text.push_str(&format!("failed: {}\n", failure.reason));
@@ -352,6 +371,10 @@ fn call_text(store: &Arc<dyn Store>, call: &CallRecord) -> Result<String, Failur
         text.push_str("==== issues\n");
     }
     call.issues.iter().for_each(|issue| text.push_str(&format!("{}: {issue}\n", issue.code)));
+    if !call.rejected.is_empty() {
+        text.push_str("==== changes that could not be made\n");
+    }
+    call.rejected.iter().for_each(|issue| text.push_str(&format!("{}: {issue}\n", issue.code)));
     Ok(text)
 }
 

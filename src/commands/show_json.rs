@@ -41,6 +41,7 @@ fn task_json(run: &Run, task: &TaskRun) -> Value {
         "step": step,
         "writes": task.writer.is_some(),
         "changed": task.changed_files(),
+        "taken_back": task.taken_back_files(),
     })
 }
 
@@ -57,6 +58,7 @@ fn call_json(call: &CallRecord) -> Value {
         "accepted": call.accepted,
         "repairs": call.repairs.len(),
         "issues": call.issues.len(),
+        "not_made": call.rejected,
         "usage": call.usage,
         "ms": call.ms,
     })

@@ -1,6 +1,7 @@
 //! `retry` and `drop`: one task again, or not at all (spec 2.18). A living run takes it at once; for one that rests it is
 //! checked here and recorded when the run is taken up.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::record::{Event, Fact, Outcome, VERSION};
@@ -81,7 +82,7 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found,
         };
         let (slug, state) = (task.task.slug.clone(), task.state);
         let event = match wish {
-            Wish::Retry => Event::TaskRetried { task: slug.clone() },
+            Wish::Retry => Event::TaskRetried { task: slug.clone(), skills: BTreeMap::new() },
             Wish::Drop => Event::TaskDropped { task: slug.clone() },
         };
         // A retry may bring a task back that is named later, too.

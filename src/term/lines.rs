@@ -13,7 +13,7 @@ pub(super) fn event_line(event: &Event) -> Option<String> {
         Event::RunStarted { run, .. } => Some(format!("run {run}")),
         Event::RunResumed { .. } => Some("resumed".to_owned()),
         Event::RunContinued { text, .. } => Some(format!("follow-up: {}", one_line(text, 200))),
-        Event::TaskRetried { task } => Some(format!("{task}: once more")),
+        Event::TaskRetried { task, .. } => Some(format!("{task}: once more")),
         Event::ListAdopted { list, .. } => {
             let tasks: usize = list.steps.iter().map(Vec::len).sum();
             Some(format!("list: {} steps, {tasks} tasks", list.steps.len()))

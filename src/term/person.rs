@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use callsheet_core::evaluate::{ProcessFile, ProcessRequest, SCRIPT, SCRIPT_READ};
 use callsheet_core::record::{Answer, GateKind, Verdict};
 use callsheet_core::spec::{Slug, ToolCall};
-use callsheet_runtime::ports::{GateAnswer, GateView, Person, QuestionAnswer, QuestionView};
+use callsheet_runtime::ports::{GateAnswer, GateView, Person, QuestionAnswer, QuestionView, address};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -194,7 +194,8 @@ impl Person for TerminalPerson {
         if let Some(live) = &self.view {
             live.pause();
         }
-        let question = format!("\n{} asks: {}\n> ", view.task, harmless(&view.question));
+        let question =
+            format!("\n{} asks: {}\n> ", address(view.inside.as_ref(), &view.task), harmless(&view.question));
         let answer = self.ask(&question, cancel).await;
         if let Some(live) = &self.view {
             live.go_on();
@@ -249,14 +250,14 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
             }
         }
         GateKind::BeforeApply { task, .. } => {
-            text.push_str(&format!("{task} wants to make these changes:\n\n"));
+            text.push_str(&format!("{} wants to make these changes:\n\n", view.address(task)));
             text.push_str(&match view.hunks.as_slice() {
                 [] => diff_text(&view.diff, colour),
                 hunks => numbered_diff(hunks, colour),
             });
         }
         GateKind::BeforeCall { task, .. } => {
-            text.push_str(&format!("{task} wants to make this call"));
+            text.push_str(&format!("{} wants to make this call", view.address(task)));
             if let Some(directory) = &view.directory {
                 text.push_str(&format!(" in {}", harmless(directory)));
             }

@@ -6,7 +6,7 @@
 #[allow(dead_code, reason = "each test uses its part")]
 mod sections;
 
-use callsheet_core::spec::{Goals, PlanPart, Reference, Slug, Step, Target, Task, TaskList};
+use callsheet_core::spec::{Goals, PlanPart, Reference, Slug, Step, Target, Task, TaskList, ToolCall};
 use callsheet_core::template::{
     Choice, Code, Environment, Issue, Kind, Known, Layer, Library, Node, Query, Severity, SubtaskRequest, Template,
     TemplateFile, choose_automatically, choose_for_subtask, json_schema, lower_sheet, match_templates, print_templates,
@@ -414,10 +414,10 @@ fn c49_a_sheet_and_its_template_are_one_tree() {
     let reading = read_text("plan.xml", written);
     assert!(!reading.has_error(), "{:?}", reading.issues);
     let template = &reading.templates[0];
-    let mut lowered = lower_sheet(&sheet(), "sheet.md");
+    let mut lowered = lower_sheet(&sheet(), "sheet.md", &Default::default());
     lowered.name = Some("plan".to_owned());
     pretty_equal(&lowered, &template.body);
-    let printed = sheet_template("plan", &sheet());
+    let printed = sheet_template("plan", &sheet(), &Default::default());
     assert!(printed.lost.is_empty(), "{:?}", printed.lost);
     let again = read_text("again.xml", &printed.text);
     assert!(!again.has_error(), "{:?}", again.issues);
@@ -428,10 +428,51 @@ fn c49_a_sheet_and_its_template_are_one_tree() {
     let mut odd = sheet();
     odd.steps[0].tasks[0].extra = "Colour: green -- blue".to_owned();
     odd.steps[0].tasks[0].references.push(Reference { title: String::new(), target: Target::ProjectDescription });
-    let printed = sheet_template("plan", &odd);
+    let printed = sheet_template("plan", &odd, &Default::default());
     assert_eq!(printed.lost.len(), 2, "{:?}", printed.lost);
     assert!(printed.text.contains("<!-- read-1: further lines: Colour: green - - blue -->"), "{}", printed.text);
     pretty_equal(&read_text("again.xml", &printed.text).templates[0].body, &lowered);
+}
+
+/// A template as skill is called with what its refinement chose; what nothing chose yet is a parameter. Several calls
+/// stand beside each other, and each reads back to an equal tree.
+#[test]
+fn c49_templates_as_skills_are_calls_of_templates() {
+    let text = r#"<templates><template name="water" params="place:string, days:number=2, notes, tags:array=[]">
+      <task type="atomic"><description>Water {{place}} {{days}} {{notes}} {{tags}}</description></task></template></templates>"#;
+    let library = read_text("water.xml", text);
+    let called = |skill: &str| (skill.to_owned(), &library.templates[0]);
+    let templates = [called("water"), called("template:water")].into();
+    let call = |arguments| ToolCall { name: "water".to_owned(), id: "water-1".to_owned(), arguments };
+    let mut list = sheet();
+    list.steps[0].tasks[0].skill = Some("water".to_owned());
+    list.steps[0].tasks[0].calls = vec![
+        call(serde_json::json!({"place": "{{it}}", "days": 3, "notes": 4, "tags": ["a"]})),
+        call(serde_json::json!({"place": "shed", "notes": ""})),
+    ];
+    list.steps[1].tasks[0].skill = Some("template:water".to_owned());
+    list.steps[1].tasks[1].skill = Some("water".to_owned());
+    let printed = sheet_template("plan", &list, &templates);
+    let again = read_text("again.xml", &printed.text);
+    assert!(!again.has_error(), "{:?}\n{}", again.issues, printed.text);
+    let mut lowered = lower_sheet(&list, "sheet.md", &templates);
+    lowered.name = Some("plan".to_owned());
+    pretty_equal(&again.templates[0].body, &lowered);
+    let text = &printed.text;
+    for piece in [
+        "value=\"{{{{it}}\"",
+        "name=\"days\" value=\"3\"",
+        "value=\"[&quot;a&quot;]\"",
+        "name=\"place\" from=\"place\"",
+        "name=\"place\" from=\"read-2-place\"",
+        "<!-- read-1: that notes is 4 and no text -->",
+        "<!-- find-1: what is needed, which chose what its call is given: Find",
+        "params=\"request:string, place:string, notes, read-2-place:string, read-2-notes\"",
+    ] {
+        assert!(text.contains(piece), "{piece}\n{text}");
+    }
+    let parsed = &again.templates[0].params;
+    assert_eq!(parsed.as_ref().map(Vec::len), Some(5));
 }
 
 fn pretty_equal(a: &Node, b: &Node) {

@@ -93,7 +93,7 @@ impl Witness {
                 self.resumed = true;
                 self.all_writers = false;
             }
-            Event::TaskRetried { task: retried } => {
+            Event::TaskRetried { task: retried, .. } => {
                 self.resumed = true;
                 let ended = |slug: &Slug| self.states.get(slug).is_some_and(|state| state.is_problem());
                 let back: Vec<Slug> = run

@@ -22,12 +22,15 @@ impl InnerRuns {
     pub fn go_on(&mut self, random: &mut Random, tame: bool, run: &Run, at: (&Slug, &ExecRunId, &str)) -> ToolRecord {
         let (task, exec, call) = at;
         let inner = RunId::new(format!("simulated--{task}-{exec}-{call}"));
-        let limits = run.settings_inside(task, exec, call, &inner).limits;
+        let settings = run.settings_inside(task, exec, call, &inner);
+        let limits = settings.limits;
+        // Of a share only calls are made that have room for the largest reply.
+        let needed = if settings.limits_shared { 350 } else { 100 };
         let spent = self.spent.entry(inner.clone()).or_default();
         let mut wanted = random.below(4);
         let may = |spent: &Spending| {
             spent.calls < limits.max_calls
-                && limits.max_tokens.is_none_or(|max| spent.usage.tokens() + 100 <= max)
+                && limits.max_tokens.is_none_or(|max| spent.usage.tokens() + needed <= max)
                 && limits.max_cost_usd.is_none_or(|max| spent.usage.cost_usd.unwrap_or(0.0) < max)
         };
         while wanted > 0 && may(spent) {
@@ -39,7 +42,7 @@ impl InnerRuns {
         let spent = *spent;
         // A call that does not fit into what was lent is not made.
         let no_room =
-            limits.max_tokens.is_some_and(|max| spent.usage.tokens() + 100 > max) && spent.calls < limits.max_calls;
+            limits.max_tokens.is_some_and(|max| spent.usage.tokens() + needed > max) && spent.calls < limits.max_calls;
         let outcomes = [Outcome::ApprovalRequired, Outcome::InputRequired, Outcome::Unreachable];
         let outcome = if wanted > 0 {
             Some(Outcome::LimitReached)

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ, Said, evaluate, read_turn, result_of_run};
 use callsheet_core::record::{
-    Answer, CallFault, Entry, Event, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
+    Again, Answer, CallFault, Entry, Event, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
 };
 use callsheet_core::run::{Asked, Moment, Run, SPAWN_SUBTASK};
 use callsheet_core::spec::{BlobId, RunId, Settings, Slug, ToolCall};
@@ -170,7 +170,7 @@ impl Trees {
         let taken = taken.map(|call| call.call.id.clone()).collect();
         match read_turn(&text, &calls, &taken, false) {
             Said::Calls(calls, said) => {
-                Event::CallsAsked { key, calls, said: Some(said), again: false, repairs, issues }
+                Event::CallsAsked { key, calls, said: Some(said), again: Again::No, repairs, issues }
             }
             Said::Final => {
                 let document = Some(self.keep(text.into_bytes()));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
 use callsheet_core::record::{
-    Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted, ListOrigin, Outcome,
-    PlannedTask, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    Again, Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted, ListOrigin,
+    Outcome, PlannedTask, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State};
@@ -198,7 +198,7 @@ impl World {
         let problems: Vec<Slug> = run.all_problems().map(|problem| problem.task.task.slug.clone()).collect();
         if self.random.chance(60) {
             let slugs = if self.random.chance(80) { problems } else { slugs };
-            return self.random.pick(&slugs).cloned().map(|task| Event::TaskRetried { task });
+            return self.random.pick(&slugs).cloned().map(|task| Event::TaskRetried { task, skills: BTreeMap::new() });
         }
         self.random.pick(&slugs).cloned().map(|task| Event::TaskDropped { task })
     }
@@ -423,7 +423,7 @@ impl World {
         let task = key.task.as_ref().and_then(|slug| run.task(slug));
         let talks = key.phase == Phase::Execute && task.is_some_and(|task| task.is_loop());
         if talks && (!asked.without_tools || self.misbehaves(5)) && !self.tame && self.random.chance(70) {
-            return Event::CallsAsked { key, calls: self.calls(), said: None, again: true, repairs, issues };
+            return Event::CallsAsked { key, calls: self.calls(), said: None, again: Again::Made, repairs, issues };
         }
         let writes = key.phase == Phase::Execute && self.random.chance(40);
         let result = ResultParts {

@@ -54,7 +54,8 @@ pub struct ProcessRequest {
     /// Variables set for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<(String, String)>,
-    /// What an approval of it holds for, if that is more than its words: those and the files that are written for it.
+    /// What an approval of it holds for, if that is more than its words: those, the files that are written for it, its
+    /// standard input and its variables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<BlobId>,
 }
@@ -133,9 +134,10 @@ impl Evaluator<'_> {
         let words = words.map_err(|fault| Box::new(fault.into_error()))?;
         let argv: Vec<String> = words.iter().map(|word| word.as_str().to_owned()).collect();
         let title = one_line(&argv.join(" ").replace('\0', ""), TITLE);
-        // The path of a file is the same whatever stands in it.
-        let binding =
-            (!files.is_empty()).then(|| BlobId::of(&serde_json::to_vec(&(&argv, &files)).unwrap_or_default()));
+        // The path of a file is the same whatever stands in it, and words say nothing of what a program reads or is told.
+        let further = !files.is_empty() || stdin.is_some() || !variables.is_empty();
+        let all = (&argv, &files, &stdin, &variables);
+        let binding = further.then(|| BlobId::of(&serde_json::to_vec(&all).unwrap_or_default()));
         let request = ProcessRequest { argv, stdin, files, inherit: script.inherit, variables, binding };
         let arguments = serde_json::to_value(&request).unwrap_or_default();
         let call = ToolCall { name: tool.to_owned(), id: "script-1".to_owned(), arguments };

@@ -2,6 +2,7 @@
 //! gave nothing. Its answer is checked like a template file, may do no more than the failed task could, and runs in its
 //! place.
 
+use globset::GlobBuilder;
 use serde_json::Value;
 
 use crate::prompt::Note;
@@ -303,11 +304,11 @@ fn wider_reading(body: &Node, tools: &[String], told: &HandlerTask) -> Vec<Strin
     if tools.iter().any(|tool| tool == "read_file") {
         return Vec::new();
     }
-    let own: Vec<Filled> = told.files.paths.iter().map(|path| Filled::literal(path)).collect();
+    let has = |path: &Filled| told.files.paths.iter().any(|own| covers(own, &path.to_string()));
     let mut wider = Vec::new();
     for node in body.walk() {
         if let Some(refs) = &node.refs
-            && (refs.source != FileSource::Literal || refs.paths.iter().any(|path| !own.contains(path)))
+            && (refs.source != FileSource::Literal || !refs.paths.iter().all(has))
             && *refs != filled(refs, told)
         {
             wider.push("file_paths".to_owned());
@@ -315,6 +316,14 @@ fn wider_reading(body: &Node, tools: &[String], told: &HandlerTask) -> Vec<Strin
         wider.extend(node.template.clone().filter(|name| name.starts_with("skill:")));
     }
     wider.into_iter().map(|tool| Note::ReparseTool.fill(&[("tool", &tool)])).collect()
+}
+
+/// Whether a path or glob of the failed task names `path` as well: a part may read some of its files.
+fn covers(own: &str, path: &str) -> bool {
+    let is_file =
+        !path.contains(['*', '?', '[', '{', '\\']) && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+    let glob = || GlobBuilder::new(own).literal_separator(true).build();
+    own == path || (is_file && glob().is_ok_and(|glob| glob.compile_matcher().is_match(path)))
 }
 
 /// Where no tools, no system text and no files are named, those of the failed task are meant. Files that an operator names

@@ -92,6 +92,8 @@ notes! {
     ProblemKept = "problem_kept" ["parts"],
     /// Below a task that changed files before it failed or was denied; `files` are their paths.
     ProblemChanged = "problem_changed" ["files"],
+    /// Of a done task, changes that a person took back since (spec 3.10).
+    ChangesUndone = "changes_undone" ["files"],
     /// A task that a person denied; `words` are fenced (spec 11.7).
     ProblemDenied = "problem_denied" ["name", "words"],
     /// A task that waits for something that will not come.

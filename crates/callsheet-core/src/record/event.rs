@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::reply::{Issue, Refinement, Repair};
-use crate::spec::{BlobId, ExecRunId, RunId, Settings, Slug, ToolCall};
+use crate::spec::{BlobId, ExecRunId, RunId, Settings, SkillPolicy, Slug, ToolCall};
 
 use super::{
-    Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, PromptFile,
+    Again, Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, PromptFile,
     ReferenceStage, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
 };
 
@@ -56,8 +56,7 @@ pub enum Event {
         /// Settings in force from here on.
         settings: Settings,
     },
-    /// `sheet.md` is about to be written with this content. A file equal to any rendering is stale, not edited
-    /// (spec 2.18).
+    /// `sheet.md` is about to be written with this content. A file that holds it is not edited (spec 2.18).
     SheetRendered {
         /// Hash of the content.
         hash: BlobId,
@@ -66,6 +65,10 @@ pub enum Event {
     TaskRetried {
         /// Task.
         task: Slug,
+        /// Skills that are no longer as they were pinned, as they are now: tasks that come back go on with these
+        /// (spec 2.5, 7.5). Older logs have none.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        skills: BTreeMap<String, SkillPolicy>,
     },
     /// A person takes a task that has not started to run off the list (spec 2.18).
     TaskDropped {
@@ -167,10 +170,9 @@ pub enum Event {
         /// Hash of what a handler said and asked for, without ids, for the check of progress.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<BlobId>,
-        /// An equal earlier call that had no effect, one that was interrupted or refused, answers none of these. Logs of
-        /// older builds do not say so, and there it does.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        again: bool,
+        /// What equal earlier calls that had no effect, or none that is left, answer of these.
+        #[serde(default, skip_serializing_if = "Again::is_no")]
+        again: Again,
         /// Repairs made.
         repairs: Vec<Repair>,
         /// Warnings.

@@ -1,12 +1,15 @@
 //! The versioned log: one fact a line, numbered, dated. The newest version is what `run` folds; older ones are
 //! upgraded on reading, so that a record never has to be rewritten.
 
+mod again;
 mod event;
 mod operators;
 mod parts;
 
+pub use again::Again;
 pub use event::{Event, ListOrigin};
 pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, SubtaskTool, Tree};
+
 pub use parts::{
     Answer, CallFault, CallKey, CallNo, CallSizes, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate, GateKind,
     ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason,

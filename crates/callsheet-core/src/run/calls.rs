@@ -30,9 +30,9 @@ impl Run {
             task.tokens = task.tokens.saturating_add(tokens);
             task.measure(*sizes, Some(self.now));
         }
-        self.totals.add(usage);
+        self.totals.add(usage, 1);
         if short {
-            self.no_room = limits::tokens_left(self);
+            self.no_room = limits::found_no_room(self);
         }
         let number = u32::try_from(self.calls.len()).unwrap_or(u32::MAX).saturating_add(1);
         self.call_index.insert(key.clone(), self.calls.len());
@@ -53,6 +53,7 @@ impl Run {
             repairs: Vec::new(),
             issues: Vec::new(),
             accepted: None,
+            rejected: Vec::new(),
         });
         Ok(())
     }
@@ -237,7 +238,7 @@ impl Run {
             // It is known now how large it is, and waits until there is as much.
             limits::Short::Now => return Ok(()),
             limits::Short::Run => {
-                self.no_room = limits::tokens_left(self);
+                self.no_room = limits::found_no_room(self);
                 return Ok(());
             }
             limits::Short::Task => Cause::Limit(Limit::TaskTokens),

@@ -31,11 +31,14 @@ pub(super) struct Desk<'a> {
     starting: u32,
     /// Tokens that they reserve of the run's limit.
     starting_tokens: u64,
-    task_starting: BTreeMap<&'a Slug, u32>,
+    /// Listed calls that begin a run of their own.
+    lending: u32,
+    /// Listed calls of a task, and the tokens that they reserve.
+    task_starting: BTreeMap<&'a Slug, (u32, u64)>,
     /// Calls and reserved tokens of listed calls, by the task of the tree they count for.
     op_starting: BTreeMap<&'a Slug, (u32, u64)>,
     exclusive: BTreeSet<String>,
-    /// A call that has all that is left is listed.
+    /// A call that is lent all that is left is listed: nothing that costs tokens begins beside it.
     has_all: bool,
     pub(super) blocked: Option<Limit>,
     pub(super) reached: BTreeSet<Limit>,
@@ -52,6 +55,7 @@ impl<'a> Desk<'a> {
             effects: Vec::new(),
             starting: 0,
             starting_tokens: 0,
+            lending: 0,
             task_starting: BTreeMap::new(),
             op_starting: BTreeMap::new(),
             exclusive,
@@ -78,19 +82,17 @@ impl<'a> Desk<'a> {
     /// Whether an effect that is not in flight may be listed; notes the limit that forbids it.
     fn may_start(&mut self, task: Option<&'a TaskRun>, effect: &Effect) -> bool {
         let forbidden = match effect {
-            Effect::AskModel(_) => {
-                let of_task = task.map(|task| self.task_starting.get(&task.task.slug).copied().unwrap_or(0));
-                limits::forbids_call(self.run, self.starting)
-                    .or_else(|| task.and_then(|task| limits::forbids_task_call(task, of_task.unwrap_or(0))))
-                    .or_else(|| task.and_then(|task| self.budget_forbids(task)))
-                    .or_else(|| self.waits(task, effect))
-            }
+            Effect::AskModel(_) => limits::forbids_call(self.run, self.starting)
+                .or_else(|| task.and_then(|task| limits::forbids_task_call(task, self.starting_of(task).0)))
+                .or_else(|| task.and_then(|task| self.budget_forbids(task)))
+                .or_else(|| self.waits(task, effect)),
             Effect::RunTool { call, .. } if self.exclusive.contains(&call.name) => Some(Limit::Exclusive),
             Effect::RunTool { task, run, call, .. } => {
                 let taken = self.has_all && self.run.has_short_call(task, run, &call.id);
                 limits::forbids_loan(self.run, task, run, &call.id, self.starting)
                     .or(taken.then_some(Limit::MaxTokens))
                     .or(limits::forbids_work(self.run))
+                    .or_else(|| self.loan_waits(task, effect))
             }
             Effect::ApplyChanges { .. } => limits::forbids_work(self.run),
             _ => None,
@@ -103,14 +105,18 @@ impl<'a> Desk<'a> {
         match effect {
             Effect::AskModel(_) => {
                 self.starting = self.starting.saturating_add(1);
-                self.starting_tokens = self.starting_tokens.saturating_add(limits::reserve(self.run, task));
+                let tokens = limits::reserve(self.run, task);
+                self.starting_tokens = self.starting_tokens.saturating_add(tokens);
                 if let Some(task) = task {
                     self.reserve(task);
-                    *self.task_starting.entry(&task.task.slug).or_insert(0) += 1;
+                    let (calls, reserved) = self.starting_of(task);
+                    let now = (calls.saturating_add(1), reserved.saturating_add(tokens));
+                    self.task_starting.insert(&task.task.slug, now);
                 }
             }
             Effect::RunTool { task, run, call, .. } => {
-                self.has_all |= self.run.has_short_call(task, run, &call.id);
+                self.has_all |= limits::is_lent_all(self.run, task, run, &call.id, self.starting);
+                self.lending = self.lending.saturating_add(u32::from(self.run.calls_template(task)));
                 if self.run.policy(&call.name).exclusive {
                     self.exclusive.insert(call.name.clone());
                 }
@@ -118,6 +124,10 @@ impl<'a> Desk<'a> {
             _ => {}
         }
         true
+    }
+
+    fn starting_of(&self, task: &TaskRun) -> (u32, u64) {
+        self.task_starting.get(&task.task.slug).copied().unwrap_or_default()
     }
 
     /// The budget of a task of the tree that has no room for one more call beside those in flight and listed.
@@ -141,7 +151,19 @@ impl<'a> Desk<'a> {
             })
         });
         let starting = (self.starting, self.starting_tokens);
-        let limit = above.or_else(|| limits::waits_in_run(self.run, task, starting))?;
+        let taken = (self.has_all && self.run.settings.whole_shares).then_some(Limit::MaxTokens);
+        let of_task = task.and_then(|task| limits::waits_in_task(self.run, task, self.starting_of(task).1));
+        let limit = above.or(taken).or(of_task).or_else(|| limits::waits_in_run(self.run, task, starting))?;
+        self.waiting.push(effect.key());
+        Some(limit)
+    }
+
+    /// The same for the run inside a call. Those that are listed beside it are taken to cost as much as it does.
+    fn loan_waits(&mut self, task: &Slug, effect: &Effect) -> Option<Limit> {
+        if !self.run.calls_template(task) {
+            return None;
+        }
+        let limit = limits::loan_waits(self.run, self.starting.saturating_add(self.lending))?;
         self.waiting.push(effect.key());
         Some(limit)
     }

@@ -26,7 +26,7 @@ impl Run {
             | Event::RunContinued { .. }
             | Event::SheetRendered { .. }
             | Event::ChangesReverted { .. } => Ok(()),
-            Event::TaskRetried { task } => self.retried(task),
+            Event::TaskRetried { task, skills } => self.retried(task, skills),
             Event::TaskDropped { task } => self.dropped(task),
             Event::Started { effect } => self.started(effect),
             Event::ReplyReceived { .. } => self.reply_received(event),
@@ -34,7 +34,9 @@ impl Run {
             Event::ReplyRefused { key, issues, repairs, valid } => {
                 self.reply_refused(key, issues, repairs, valid.as_ref())
             }
-            Event::ListAdopted { origin, list, repairs, issues } => self.list_adopted(origin, list, repairs, issues),
+            Event::ListAdopted { origin, list, repairs, issues } => {
+                self.list_adopted(origin, list, repairs, issues, at)
+            }
             Event::TaskRefined { key, refinement, repairs, issues } => {
                 self.task_refined(key, refinement, repairs, issues)
             }
@@ -93,7 +95,7 @@ impl Run {
             }
             Event::RunContinued { text, settings } => self.continued(text, settings, at),
             Event::SheetRendered { hash } => {
-                self.sheets.insert(hash.clone());
+                self.sheet_is(hash, at);
                 Ok(())
             }
             Event::ChangesReverted { task, set, .. } => self.reverted(task, *set),

@@ -76,8 +76,7 @@ impl Run {
 
     /// The call is about to run a template: it is lent its share, unless it still has one from before a crash.
     pub(super) fn lend(&mut self, key: &EffectKey, task: &Slug) {
-        let calls_template = self.tasks.get(task).and_then(|task| task.skill.as_ref());
-        if calls_template.is_some_and(|skill| skill.mode == SkillMode::Template) && !self.loans.contains_key(key) {
+        if self.calls_template(task) && !self.loans.contains_key(key) {
             let listed = self.owed.iter().filter(|effect| {
                 matches!(effect, super::Effect::AskModel(_)) && !self.in_flight.contains(&effect.key())
             });
@@ -85,6 +84,12 @@ impl Run {
             let loan = limits::loan(self, starting, self.is_short(key));
             self.loans.insert(key.clone(), loan);
         }
+    }
+
+    /// Whether calls of the task run a template.
+    pub(super) fn calls_template(&self, task: &Slug) -> bool {
+        let skill = self.tasks.get(task).and_then(|task| task.skill.as_ref());
+        skill.is_some_and(|skill| skill.mode == SkillMode::Template)
     }
 
     /// Whether a share of what is left was too little for the run inside a call.
@@ -105,6 +110,7 @@ impl Run {
         let loan = self.loans.get(&key).copied().unwrap_or_else(|| limits::loan(self, 0, self.is_short(&key)));
         let mut settings = self.settings.clone();
         settings.limits_shared = loan.shared;
+        settings.whole_shares = true;
         let inside = &mut settings.limits;
         inside.max_calls = loan.calls.saturating_add(charged.calls);
         inside.max_tokens = loan.tokens.map(|tokens| tokens.saturating_add(charged.usage.tokens()));
@@ -124,7 +130,7 @@ impl Run {
         let fresh = beyond(spent, &charged);
         self.totals.calls = self.totals.calls.saturating_add(fresh.calls);
         self.totals.failed_calls = self.totals.failed_calls.saturating_add(fresh.failed_calls);
-        self.totals.add(&fresh.usage);
+        self.totals.add(&fresh.usage, fresh.calls);
         fresh
     }
 

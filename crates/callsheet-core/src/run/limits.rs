@@ -114,15 +114,34 @@ pub(super) fn forbids_call(run: &Run, starting: u32) -> Option<Limit> {
     left(run, starting).lacks().or_else(|| no_room(run)).or_else(|| forbids_work(run))
 }
 
-/// A call found no room in what is left of the run's tokens, and there is no more since.
-fn no_room(run: &Run) -> Option<Limit> {
-    let short = run.no_room.zip(tokens_left(run)).is_some_and(|(found, left)| left <= found);
-    short.then_some(Limit::MaxTokens)
-}
-
 /// Tokens that are left of the run's own limit.
 pub(super) fn tokens_left(run: &Run) -> Option<u64> {
     left(run, 0).tokens
+}
+
+/// Tokens of the run's limit in which a call had no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NoRoom {
+    /// Tokens that were left.
+    left: u64,
+    /// Others had a share, so that calls took only what they have room in for certain.
+    shared: bool,
+}
+
+/// What is left now, where a call has no room in it; `None`: there is no limit.
+pub(super) fn found_no_room(run: &Run) -> Option<NoRoom> {
+    tokens_left(run).map(|left| NoRoom { left, shared: is_shared(run) })
+}
+
+fn is_shared(run: &Run) -> bool {
+    run.settings.limits_shared || !run.loans.is_empty()
+}
+
+/// A call found no room in what is left of the run's tokens, and there is no more since, nor a share become the whole.
+fn no_room(run: &Run) -> Option<Limit> {
+    let (found, now) = run.no_room.zip(found_no_room(run))?;
+    let forgotten = found.shared && !now.shared && run.settings.whole_shares;
+    (now.left <= found.left && !forgotten).then_some(Limit::MaxTokens)
 }
 
 /// What nobody has used, and nobody may use already.
@@ -148,10 +167,13 @@ pub(super) fn loan(run: &Run, starting: u32, short: bool) -> Loan {
     let alone = short && run.loans.is_empty() && run.reserved.is_empty() && starting == 0;
     let sharers = if alone { 1 } else { sharers };
     let left = left(run, starting);
+    // No share is smaller than what a call may cost.
+    let fits = |cost: f64| (1..=sharers).rev().find(|sharers| cost / count(*sharers) >= run.totals.dearest_usd);
+    let payers = if run.settings.whole_shares { left.cost_usd.and_then(fits).unwrap_or(1) } else { sharers };
     Loan {
         calls: left.calls.checked_div(u32::try_from(sharers).unwrap_or(u32::MAX)).unwrap_or(0),
         tokens: left.tokens.and_then(|tokens| tokens.checked_div(u64::try_from(sharers).unwrap_or(u64::MAX))),
-        cost_usd: left.cost_usd.map(|cost| cost / number(u64::try_from(sharers).unwrap_or(u64::MAX))),
+        cost_usd: left.cost_usd.map(|cost| cost / count(payers)),
         shared: sharers > 1 || !run.loans.is_empty() || !run.reserved.is_empty() || starting > 0,
     }
 }
@@ -162,6 +184,23 @@ pub(super) fn forbids_loan(run: &Run, task: &Slug, exec: &ExecRunId, call: &str,
     let now = Some(loan(run, starting, call.short_of.is_some())).filter(|_| call.short)?;
     let too_little = call.short_of.is_some_and(|had| !now.is_more_than(&had));
     now.lacks().or(too_little.then_some(Limit::MaxTokens))
+}
+
+/// The limit for which the run inside a call has to wait until others are over: what a call costs is known only when one
+/// is, and each of those in flight is taken to cost as much as the dearest. `starting` calls are listed and not started yet.
+pub(super) fn loan_waits(run: &Run, starting: u32) -> Option<Limit> {
+    run.settings.limits.max_cost_usd?;
+    let others = !run.loans.is_empty() || !run.reserved.is_empty() || starting > 0;
+    let nothing_known = run.totals.input == 0 && run.totals.output == 0;
+    let asked = number(u64::try_from(run.reserved.len()).unwrap_or(u64::MAX)) + f64::from(starting);
+    let wanted = (asked + 1.0) * run.totals.dearest_usd;
+    let too_little = left(run, starting).cost_usd.is_some_and(|left| left < wanted);
+    (others && (nothing_known || too_little)).then_some(Limit::MaxCost)
+}
+
+/// Whether the call, for which a share was too little, gets all that is left. `starting` calls are listed and not started yet.
+pub(super) fn is_lent_all(run: &Run, task: &Slug, exec: &ExecRunId, call: &str, starting: u32) -> bool {
+    run.has_short_call(task, exec, call) && !loan(run, starting, true).shared
 }
 
 /// The run limit that allows no further work at all.
@@ -291,7 +330,28 @@ pub(super) fn waits_for_cost(run: &Run, op: &super::TaskOp, starting: u32) -> Op
 /// Tokens of prompt and reply that are left for one call, by the budgets of the run, of its task and of the tree above it,
 /// without what others in flight have reserved; `None`: there is no budget.
 pub(super) fn tokens_for_call(run: &Run, task: Option<&TaskRun>) -> Option<u64> {
-    budgets(run, task).into_iter().map(|budget| budget.left.saturating_sub(budget.held)).min()
+    let budgets = budgets(run, task).into_iter().map(|budget| budget.left.saturating_sub(budget.held));
+    let of_task = task.and_then(|task| Some(left_of_task(task)?.saturating_sub(reserved_by(run, task))));
+    budgets.chain(of_task).min()
+}
+
+/// Tokens that are left of the limit of a task's skill.
+fn left_of_task(task: &TaskRun) -> Option<u64> {
+    task.skill.as_ref()?.limits.max_tokens.map(|max| max.saturating_sub(task.tokens))
+}
+
+/// Tokens that calls of a task in flight have reserved.
+fn reserved_by(run: &Run, task: &TaskRun) -> u64 {
+    let own = run.reserved.iter().filter(|(key, _)| key.task.as_ref() == Some(&task.task.slug));
+    own.map(|(_, tokens)| *tokens).fold(0, u64::saturating_add)
+}
+
+/// The limit of the task's skill for which a call has to wait until others of the task return what they reserved of it.
+/// `starting` calls of it that are listed and not started yet reserve so many tokens. One alone has all that is left.
+pub(super) fn waits_in_task(run: &Run, task: &TaskRun, starting: u64) -> Option<Limit> {
+    let left = left_of_task(task)?;
+    let others = reserved_by(run, task).saturating_add(starting);
+    (others > 0 && others.saturating_add(reserve(run, Some(task))) > left).then_some(Limit::TaskTokens)
 }
 
 /// Whether what does not fit may wait: others in flight hold a part of one of these budgets, or the run has only its share
@@ -318,9 +378,9 @@ fn budgets(run: &Run, task: Option<&TaskRun>) -> Vec<Budget> {
     let held = run.reserved.values().sum();
     found.extend(tokens_left(run).map(|left| Budget { whose: Short::Run, left, held }));
     let Some(task) = task else { return found };
-    if let Some(max) = task.skill.as_ref().and_then(|skill| skill.limits.max_tokens) {
-        found.push(Budget { whose: Short::Task, left: max.saturating_sub(task.tokens), held: 0 });
-    }
+    // What others of the task hold is told where a call is asked for: facts of before there were such reservations are
+    // judged without it.
+    found.extend(left_of_task(task).map(|left| Budget { whose: Short::Task, left, held: 0 }));
     let Some((tree, op)) = run.operators.tree().zip(run.operators.of_leaf(&task.task.slug)) else { return found };
     found.extend(run.operators.ancestry(op).filter_map(|above| {
         let left = run.operators.node(tree, above)?.limits.max_tokens?.saturating_sub(above.spent.tokens());
@@ -456,6 +516,10 @@ pub(super) fn uses_of(run: &Run, op: &super::TaskOp) -> Vec<LimitUse> {
         put(Limit::Output, number(task.sizes.reply), set(task.sizes.reply_limit));
     }
     uses
+}
+
+fn count(value: usize) -> f64 {
+    number(u64::try_from(value).unwrap_or(u64::MAX))
 }
 
 /// Counts stay far below 2^53, where this would lose precision.

@@ -16,11 +16,12 @@ impl Run {
         list: &ListAdopted,
         repairs: &[Repair],
         issues: &[Issue],
+        at: u64,
     ) -> Result<(), Reject> {
         if let ListOrigin::Edit(sheet) = origin {
             self.edited(list, issues)?;
             // What was read is an edit no more.
-            self.sheets.insert(sheet.clone());
+            self.sheet_is(sheet, at);
             return Ok(());
         }
         self.check_list(list)?;

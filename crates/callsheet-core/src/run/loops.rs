@@ -1,6 +1,6 @@
 //! Tool conversations (spec 10.7): turns that ask for calls, and equal calls that are not made again.
 
-use crate::record::CallKey;
+use crate::record::{Again, CallKey};
 use crate::reply::{Issue, Phase, Repair};
 use crate::spec::{BlobId, ExecRunId, Slug, ToolCall, ToolEffect};
 
@@ -11,7 +11,7 @@ impl Run {
         &mut self,
         key: &CallKey,
         calls: &[ToolCall],
-        (said, again): (Option<&BlobId>, bool),
+        (said, again): (Option<&BlobId>, Again),
         repairs: &[Repair],
         issues: &[Issue],
     ) -> Result<(), Reject> {
@@ -80,13 +80,16 @@ impl Run {
     }
 
     /// Calls of a turn, those equal to an earlier one with no call since that does more than read answered from it.
-    fn answer_repeats(&self, task: &TaskRun, run: &ExecRun, calls: &[ToolCall], again: bool) -> Vec<ToolRun> {
+    fn answer_repeats(&self, task: &TaskRun, run: &ExecRun, calls: &[ToolCall], again: Again) -> Vec<ToolRun> {
         let mut answered: Vec<ToolRun> = Vec::new();
         for call in calls {
             let mut tool = ToolRun::new(call.clone());
             // Whether another call was made since: what it gave may be why a refused one is asked for again.
             let mut since = false;
-            for former in run.calls.iter().chain(&answered).rev() {
+            let formers = run.calls.iter().chain(&answered).rev();
+            // One that was answered from an earlier one was not made: what counts is what it stands for.
+            let counts = |former: &&ToolRun| again != Again::Made || !former.is_repeated();
+            for former in formers.filter(counts) {
                 let of = match &former.state {
                     ToolState::Done(ToolOutput::Repeated { of }) => of,
                     _ => &former.call.id,
@@ -94,13 +97,13 @@ impl Run {
                 if former.call.name == call.name && former.call.arguments == call.arguments {
                     let undone =
                         former.had_no_effect() || task.is_taken_back(former) || since && self.was_refused(former);
-                    if again && undone {
+                    if again != Again::No && undone {
                         break;
                     }
                     tool.state = ToolState::Done(ToolOutput::Repeated { of: of.clone() });
                     break;
                 }
-                let made = !matches!(former.state, ToolState::Done(ToolOutput::Repeated { .. }));
+                let made = !former.is_repeated();
                 if made && self.policy(&former.call.name).effect != ToolEffect::Read {
                     break;
                 }
@@ -119,7 +122,9 @@ impl Run {
 
     /// Whether a call of a conversation may be made again although an equal one was made before (spec 10.7): it had no
     /// effect, or none that is left.
-    pub fn may_call_again(&self, task: &TaskRun, run: &ExecRun) -> bool {
-        run.calls.iter().any(|call| call.had_no_effect() || task.is_taken_back(call) || self.was_refused(call))
+    pub fn may_call_again(&self, task: &TaskRun, run: &ExecRun) -> Again {
+        let may =
+            run.calls.iter().any(|call| call.had_no_effect() || task.is_taken_back(call) || self.was_refused(call));
+        if may { Again::Made } else { Again::No }
     }
 }

@@ -129,6 +129,8 @@ pub struct Run {
     rounds_before: u32,
     /// Hashes of every rendered sheet (spec 2.18).
     sheets: BTreeSet<BlobId>,
+    /// What the sheet was to hold last, or was read last, and when that was.
+    last_sheet: Option<(BlobId, u64)>,
     /// The run was taken up and had nothing to do.
     idle: bool,
     in_flight: BTreeSet<EffectKey>,
@@ -155,8 +157,8 @@ pub struct Run {
     reached: BTreeSet<Limit>,
     /// The limit that left nothing to do.
     ended_by: Option<Limit>,
-    /// Tokens that were left of the run's limit when a call had no room in them.
-    no_room: Option<u64>,
+    /// What was left of the run's limit of tokens when a call had no room in it.
+    no_room: Option<limits::NoRoom>,
     told: Told,
     owed: Vec<Effect>,
     /// Calls that are owed as well, and wait for what others reserved of a budget.

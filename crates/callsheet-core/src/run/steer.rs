@@ -1,10 +1,11 @@
 //! What a person changes in a run that goes on (spec 2.18): tasks done again or taken off the list, edits of the list.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::adopt;
 use crate::record::{EffectKey, ListAdopted, Outcome};
 use crate::reply::Phase;
-use crate::spec::Slug;
+use crate::spec::{BlobId, SkillPolicy, Slug};
 
 use super::steps::Pass;
 use super::{Attempts, Reject, Run, Stage, State, TaskRun};
@@ -21,9 +22,21 @@ impl Run {
         self.list_adopted && stage
     }
 
-    /// Whether `sheet.md` was ever written with this content.
-    pub fn has_rendered(&self, hash: &crate::spec::BlobId) -> bool {
+    /// Whether `sheet.md` was ever to be written with this content.
+    pub fn has_rendered(&self, hash: &BlobId) -> bool {
         self.sheets.contains(hash)
+    }
+
+    /// What `sheet.md` was to hold last, or held when it was read as an edit last, and when that was recorded, in
+    /// milliseconds since the Unix epoch.
+    pub fn last_sheet(&self) -> Option<(&BlobId, u64)> {
+        self.last_sheet.as_ref().map(|(hash, at)| (hash, *at))
+    }
+
+    /// A sheet is about to be written, or was read.
+    pub(super) fn sheet_is(&mut self, hash: &BlobId, at: u64) {
+        self.sheets.insert(hash.clone());
+        self.last_sheet = Some((hash.clone(), at));
     }
 
     /// Whether any rendering was recorded; older logs have none.
@@ -64,16 +77,16 @@ impl Run {
     }
 
     /// A person has a task that ended without output done again; what was blocked by it comes back, too.
-    pub(super) fn retried(&mut self, slug: &Slug) -> Result<(), Reject> {
+    pub(super) fn retried(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Result<(), Reject> {
         let Some(task) = self.tasks.get(slug) else { return Err(Reject::UnknownTask(slug.clone())) };
         if !task.state.is_problem() {
             return Err(transition(slug, task.state, State::Planned));
         }
         self.check_applies(slug)?;
-        self.revive(slug)?;
+        self.revive(slug, skills)?;
         let mut back = BTreeSet::from([slug.clone()]);
         while let Some(blocked) = self.freed_by(&back) {
-            self.revive(&blocked)?;
+            self.revive(&blocked, skills)?;
             back.insert(blocked);
         }
         let back: Vec<Slug> = self.tasks().map(TaskRun::slug).filter(|slug| back.contains(slug)).collect();
@@ -101,8 +114,9 @@ impl Run {
         Ok(())
     }
 
-    /// A problem task starts anew; finished runs are kept in case their inputs stay the same (spec 10.5).
-    fn revive(&mut self, slug: &Slug) -> Result<(), Reject> {
+    /// A problem task starts anew; finished runs are kept in case their inputs stay the same (spec 10.5), of which its skill
+    /// is one.
+    fn revive(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Result<(), Reject> {
         self.set_state(slug, State::Planned)?;
         self.forget_roll_backs(slug);
         let (world, round) = (self.world, self.rounds);
@@ -115,6 +129,12 @@ impl Run {
         task.skill_lost = lost;
         task.must_refine = must_refine;
         task.round = round;
+        if let Some(policy) = task.task.skill.as_ref().and_then(|name| skills.get(name)) {
+            task.runs.clear();
+            task.writer = adopt::writer(&task.task, skills);
+            task.skill = Some(policy.clone());
+            task.skill_lost = false;
+        }
         Ok(())
     }
 

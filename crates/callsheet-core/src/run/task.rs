@@ -241,6 +241,12 @@ impl TaskRun {
         sets.flat_map(|set| &set.changes.files).map(|file| file.path.as_str()).collect()
     }
 
+    /// Paths of files of which a person took changes of its back, in path order.
+    pub fn taken_back_files(&self) -> BTreeSet<&str> {
+        let sets = self.applied.iter().filter(|set| set.reverted);
+        sets.flat_map(|set| &set.changes.files).map(|file| file.path.as_str()).collect()
+    }
+
     /// Whether the skill's tasks are tool conversations (spec 10.7).
     pub fn is_loop(&self) -> bool {
         self.skill.as_ref().is_some_and(|skill| matches!(skill.mode, SkillMode::Loop | SkillMode::Handler))
@@ -360,6 +366,11 @@ impl ToolRun {
     /// It ended without any effect that is known of, and without an output of its own.
     pub fn had_no_effect(&self) -> bool {
         matches!(self.output(), Some(ToolOutput::Interrupted | ToolOutput::Rejected(_)))
+    }
+
+    /// Whether an equal earlier call answered it.
+    pub fn is_repeated(&self) -> bool {
+        matches!(self.output(), Some(ToolOutput::Repeated { .. }))
     }
 
     /// The output, once there is one.

@@ -175,6 +175,11 @@ impl Run {
         let max = limits::attempts(self);
         let reply = self.last_reply(&key);
         let Some(pending) = self.sets.remove(&key) else { return Ok(()) };
+        if pending.source.call().is_none()
+            && let Some(call) = self.last_call_mut(&key)
+        {
+            call.rejected = issues.to_vec();
+        }
         let Some(owner) = self.owner_mut(&key) else { return Ok(()) };
         let Some(id) = pending.source.call() else {
             owner.result = None;
@@ -196,6 +201,14 @@ impl Run {
             call.state = ToolState::Done(ToolOutput::Rejected(issues.to_vec()));
         }
         Ok(())
+    }
+
+    /// The record of the reply that asked for a change set.
+    fn last_call_mut(&mut self, key: &SetKey) -> Option<&mut super::CallRecord> {
+        let of_run = |record: &&mut super::CallRecord| {
+            record.key.task.as_ref() == Some(&key.task) && record.key.run.as_ref() == Some(&key.run)
+        };
+        self.calls.iter_mut().rev().find(of_run)
     }
 
     fn last_reply(&self, key: &SetKey) -> Option<BlobId> {

@@ -37,6 +37,8 @@ pub struct CallRecord {
     pub issues: Vec<Issue>,
     /// Whether it was accepted; `None`: not read yet.
     pub accepted: Option<bool>,
+    /// Why the changes it asked for could not be made, if they could not (spec 3.10).
+    pub rejected: Vec<Issue>,
 }
 
 /// Sums over a run.
@@ -76,13 +78,14 @@ impl Totals {
         Spending { calls, failed_calls, usage }
     }
 
-    pub(super) fn add(&mut self, usage: &Usage) {
+    /// Adds what `calls` model calls used together.
+    pub(super) fn add(&mut self, usage: &Usage, calls: u32) {
         self.input = self.input.saturating_add(usage.input);
         self.output = self.output.saturating_add(usage.output);
         self.cached = self.cached.saturating_add(usage.cached);
         let cost = usage.cost_usd.unwrap_or(0.0);
         self.cost_usd += cost;
-        self.dearest_usd = self.dearest_usd.max(cost);
+        self.dearest_usd = self.dearest_usd.max(cost / f64::from(calls.max(1)));
     }
 }
 

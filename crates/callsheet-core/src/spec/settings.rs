@@ -180,6 +180,10 @@ pub struct Settings {
     /// Of a run inside a call: its limits are a share, and others may bring back more (spec "Templates" 16).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub limits_shared: bool,
+    /// A share that is the whole of what is left is taken for that: nothing begins beside it, and what was too little
+    /// before does not count any more. Runs of before were recorded without it, until they are taken up again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub whole_shares: bool,
     /// Subtasks of templates inherit nothing unless their request says so (spec "Templates" 5).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict_subtask_context: bool,
@@ -212,6 +216,7 @@ impl Default for Settings {
             skills: Vec::new(),
             strict: false,
             limits_shared: false,
+            whole_shares: true,
             strict_subtask_context: false,
             budget: Budget::default(),
             limits: Limits::default(),

@@ -5,20 +5,23 @@
 //! | sections | steps of a sequential that collects errors: it stops before the next step that holds a writer |
 //! | a section with several tasks | parallel, which collects too |
 //! | a task with a skill | a call of `skill:NAME` with `what_is_needed`, `expected_output` and `references`; the request and outputs of tasks stand behind what is needed |
+//! | a task with a template as skill | a call of that template with the arguments of its refinement, or of several in parallel; what it must be given and nothing gave yet is a parameter |
 //! | a task without one | an atomic task; files it reads are `file_paths`, outputs of tasks are inputs |
 //! | Requires user approval | `requires_approval` |
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::sheet::link;
-use crate::spec::{PlanPart, Reference, Slug, Target, Task, TaskList};
+use crate::spec::{PlanPart, Reference, Slug, Target, Task, TaskList, ToolCall};
 
 use super::print::{Printed, print_with};
 use super::tree::{
     Argument, ArgumentValue, Context, FilePaths, FrontEnd, InheritContext, Input, InputSource, Kind, Node, OnError,
-    Origin, Param, PartialContext, PathUse, Role, Settings, Template, ValueType, defaults,
+    Origin, Param, PartialContext, PathUse, Role, Settings, Taken, Template, ValueType, defaults,
 };
 use super::value::{Filled, Path, Piece, is_ident};
+
+use serde_json::Value;
 
 /// The name under which a task reads the person's request.
 const REQUEST: &str = "request";
@@ -26,29 +29,24 @@ const REQUEST: &str = "request";
 /// Longest id.
 const ID: usize = 64;
 
+/// The templates among the skills of a list, by the name under which a task names one.
+pub type TemplateSkills<'a> = BTreeMap<String, &'a Template>;
+
 /// Lowers a list to one sequential node. `file` is the sheet as shown to a person.
-pub fn lower_sheet(list: &TaskList, file: &str) -> Node {
-    Lowering::new(file, list).list(list)
+pub fn lower_sheet(list: &TaskList, file: &str, templates: &TemplateSkills<'_>) -> Node {
+    Lowering::new(file, list, templates).list(list)
 }
 
 /// A list as a template of that name, which takes the request as a parameter where a task reads it. What XML cannot
 /// say is a comment, and told.
-pub fn sheet_template(name: &str, list: &TaskList) -> Printed {
-    let mut lowering = Lowering::new(name, list);
+pub fn sheet_template(name: &str, list: &TaskList, templates: &TemplateSkills<'_>) -> Printed {
+    let mut lowering = Lowering::new(name, list, templates);
     let mut body = lowering.list(list);
     body.name = Some(name.to_owned());
-    let asks = lowering.asks;
-    let param = Param {
-        name: REQUEST.to_owned(),
-        kind: ValueType::String,
-        required: true,
-        default: None,
-        meaning: String::new(),
-        at: Default::default(),
-    };
+    let request = lowering.asks.then(|| param(REQUEST, ValueType::String, ""));
     let template = Template {
         name: name.to_owned(),
-        params: Some(asks.then_some(param).into_iter().collect()),
+        params: Some(request.into_iter().chain(lowering.wanted).collect()),
         returns: None,
         tags: Vec::new(),
         auto_select: false,
@@ -58,18 +56,27 @@ pub fn sheet_template(name: &str, list: &TaskList) -> Printed {
     print_with([&template], lowering.lost)
 }
 
+fn param(name: &str, kind: ValueType, meaning: &str) -> Param {
+    let (name, meaning) = (name.to_owned(), allowed(meaning).trim().to_owned());
+    Param { name, kind, required: true, default: None, meaning, at: Default::default() }
+}
+
 struct Lowering<'a> {
     file: &'a str,
+    templates: &'a TemplateSkills<'a>,
     /// Tasks of the list; outputs of others are not there when it runs as a template.
     slugs: BTreeSet<&'a Slug>,
     /// A task reads the request.
     asks: bool,
+    /// What calls of templates must be given and nothing gave.
+    wanted: Vec<Param>,
     lost: Vec<String>,
 }
 
 impl<'a> Lowering<'a> {
-    fn new(file: &'a str, list: &'a TaskList) -> Self {
-        Self { file, slugs: list.tasks().map(|task| &task.slug).collect(), asks: false, lost: Vec::new() }
+    fn new(file: &'a str, list: &'a TaskList, templates: &'a TemplateSkills<'a>) -> Self {
+        let slugs = list.tasks().map(|task| &task.slug).collect();
+        Self { file, templates, slugs, asks: false, wanted: Vec::new(), lost: Vec::new() }
     }
 
     fn origin(&self) -> Origin {
@@ -100,14 +107,18 @@ impl<'a> Lowering<'a> {
     }
 
     fn task(&mut self, task: &Task) -> Node {
-        let mut node = match &task.skill {
-            Some(skill) => self.with_skill(task, skill),
-            None => self.without_skill(task),
+        let template = task.skill.as_ref().and_then(|skill| self.templates.get(skill));
+        let mut node = match (&task.skill, template) {
+            (Some(_), Some(template)) => self.with_template(task, template),
+            (Some(skill), None) => self.with_skill(task, skill),
+            (None, _) => self.without_skill(task),
         };
         node.id = Some(id_of(&task.slug));
-        node.approval.required = task.approval.then_some(true);
-        for call in &task.calls {
-            self.lose(task, &format!("a call of {} that was chosen for it", call.name));
+        if template.is_none() {
+            node.approval.required = task.approval.then_some(true);
+            for call in &task.calls {
+                self.lose(task, &format!("a call of {} that was chosen for it", call.name));
+            }
         }
         if !task.extra.is_empty() {
             self.lose(task, &format!("further lines: {}", task.extra.replace('\n', "; ")));
@@ -144,9 +155,71 @@ impl<'a> Lowering<'a> {
         };
         let arguments = texts.into_iter().filter(|(_, text)| !text.is_empty()).map(argument).collect();
         let mut node = Node::new(Kind::Call { arguments }, self.origin());
-        node.template = Some(format!("skill:{skill}"));
+        node.template = Some(format!("skill:{}", skill.strip_prefix("skill:").unwrap_or(skill)));
         node.context.settings = Settings::alone();
         node
+    }
+
+    /// What is needed is for the refinement, which a template does not have: its calls stand as it chose them.
+    fn with_template(&mut self, task: &Task, template: &Template) -> Node {
+        self.lose(task, &format!("what is needed, which chose what its call is given: {}", task.need.trim()));
+        if !task.expected.trim().is_empty() {
+            self.lose(task, &format!("the expected output: {}", task.expected.trim()));
+        }
+        for reference in &task.references {
+            self.lose(task, &format!("the reference {}", link(reference)));
+        }
+        let mut calls: Vec<Node> = match task.calls.as_slice() {
+            [] => vec![self.template_call(task, template, None)],
+            calls => calls.iter().map(|call| self.template_call(task, template, Some(call))).collect(),
+        };
+        if let Some(call) = calls.pop_if(|_| task.calls.len() < 2) {
+            return call;
+        }
+        for (index, call) in calls.iter_mut().enumerate() {
+            call.id = Some(format!("s{index}"));
+        }
+        let kind = Kind::Parallel { children: calls, max_parallel: 4, on_error: OnError::Collect };
+        let mut node = Node::new(kind, self.origin());
+        node.context.settings = defaults(Role::Parallel);
+        node
+    }
+
+    fn template_call(&mut self, task: &Task, template: &Template, call: Option<&ToolCall>) -> Node {
+        let mut arguments = Vec::new();
+        for taken in template.takes() {
+            let given = call.and_then(|call| call.arguments.get(taken.name)).filter(|value| !value.is_null());
+            let value = match given {
+                Some(Value::String(text)) => ArgumentValue::Value(Filled::literal(&allowed(text))),
+                Some(value) => {
+                    if taken.kind == ValueType::Any {
+                        self.lose(task, &format!("that {} is {value} and no text", taken.name));
+                    }
+                    ArgumentValue::Value(Filled::literal(&value.to_string()))
+                }
+                None if taken.required => {
+                    let name = self.want(task, &taken);
+                    let Some(path) = Path::parse(&name) else { continue };
+                    ArgumentValue::From(PathUse { path, at: Default::default() })
+                }
+                None => continue,
+            };
+            arguments.push(Argument { name: Some(taken.name.to_owned()), value, origin: self.origin() });
+        }
+        let mut node = Node::new(Kind::Call { arguments }, self.origin());
+        node.template = Some(template.name.clone());
+        node.approval.required = task.approval.then_some(true);
+        node
+    }
+
+    /// The parameter that a person must give instead of a refinement, under a name of its own.
+    fn want(&mut self, task: &Task, taken: &Taken<'_>) -> String {
+        let free = |name: &str| name != REQUEST && self.wanted.iter().all(|param| param.name != name);
+        let bare = Some(taken.name).filter(|name| free(name) && !matches!(*name, "steps" | "run" | "task" | "files"));
+        let long = format!("{}-{}", id_of(&task.slug), taken.name);
+        let name = bare.map_or_else(|| long.chars().take(ID).collect(), str::to_owned);
+        self.wanted.push(param(&name, taken.kind, taken.meaning));
+        name
     }
 
     fn without_skill(&mut self, task: &Task) -> Node {

@@ -25,7 +25,7 @@ mod xml;
 pub use bind::*;
 pub use check::{Layer, Library, Loaded, TemplateFile};
 pub use choose::{Automatic, Choice, choose_automatically, choose_for_subtask};
-pub use from_sheet::{lower_sheet, sheet_template};
+pub use from_sheet::{TemplateSkills, lower_sheet, sheet_template};
 pub use grammar::{issue_schema, json_schema, xml_schema};
 pub use issue::{Code, Issue, Related, Severity};
 pub use known::{FindSchema, Known, names_its_provider};

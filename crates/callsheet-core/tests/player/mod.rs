@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use callsheet_core::evaluate::{Memory, Said, evaluate_with, read_turn, result_of_run};
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
-    Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, Fact, Plan, ResultParts, Retrieval,
-    StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
+    Again, Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, Fact, Plan, ResultParts,
+    Retrieval, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Asked, Effect, Run, State, ToolOutput};
@@ -501,7 +501,7 @@ impl Player {
         match read_turn(&text, &native, &taken, manual) {
             Said::Calls(calls, said) => {
                 let (said, repairs, issues) = (Some(said), Vec::new(), Vec::new());
-                self.happens(Event::CallsAsked { key, calls, said, again: false, repairs, issues });
+                self.happens(Event::CallsAsked { key, calls, said, again: Again::No, repairs, issues });
             }
             Said::Final => {
                 let document = Some(self.keep(text.into_bytes()));

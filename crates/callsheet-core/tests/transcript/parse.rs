@@ -1,8 +1,9 @@
 //! Words to facts.
 
 use callsheet_core::record::{
-    Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin, PlannedTask,
-    ReferenceStage, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    Again, Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin,
+    PlannedTask, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord, Usage,
+    Verdict,
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::Effect;
@@ -68,7 +69,7 @@ impl Player {
                 self.fact(Event::RunContinued { text: tail.to_owned(), settings })
             }
             ["sheet", "rendered"] => self.fact(Event::SheetRendered { hash: blob(tail) }),
-            ["person", "retries", task] => self.fact(Event::TaskRetried { task: Slug::new(*task) }),
+            ["person", "retries", task] => self.fact(retried(task)),
             ["person", "drops", task] => self.fact(Event::TaskDropped { task: Slug::new(*task) }),
             ["person", "edits"] => {
                 let (list, origin) = (self.list(block), ListOrigin::Edit(blob("sheet")));
@@ -234,7 +235,7 @@ impl Player {
                     key,
                     calls: calls.collect(),
                     said: None,
-                    again: false,
+                    again: Again::No,
                     repairs: vec![],
                     issues: vec![],
                 }
@@ -477,4 +478,8 @@ fn issue(code: &str) -> Issue {
         allowed: Vec::new(),
         raw: None,
     }
+}
+
+fn retried(task: &str) -> Event {
+    Event::TaskRetried { task: Slug::new(task), skills: std::collections::BTreeMap::new() }
 }

@@ -191,7 +191,7 @@ pub fn letters_wait_until_discarded(world: &impl World) {
     let other = owner.lock(&run("other")).unwrap();
     let gate = Gate { n: 1, kind: GateKind::BeforeRun(vec![Slug::new("write-1")]) };
     let letters = [
-        Letter::Answer { gate: Some(gate), answer: callsheet_core::record::Answer::Listed },
+        Letter::Answer { gate: Some(gate), answer: callsheet_core::record::Answer::Listed, named: true },
         Letter::Part {
             gate: None,
             part: PartAnswer {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason};
+use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason, Tree};
 use callsheet_core::run::{Asked, Run};
 use callsheet_core::spec::SkillMode;
 
@@ -37,10 +37,36 @@ pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
         bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX),
         empty: wish.is_some_and(|skill| skill.mode == SkillMode::Handler),
     };
+    let pays = has_price_limit(run);
     Box::pin(async move {
         let event = first_that_answers(&work, &asked, prepared, &patience, accepts).await?;
+        if pays {
+            tell_unpriced(&work.world, &event);
+        }
         Ok(Landed::Facts(vec![event]))
     })
+}
+
+/// Whether the run or a task of its tree has a limit of cost.
+fn has_price_limit(run: &Run) -> bool {
+    let of_tasks = |tree: &Arc<Tree>| {
+        let mut nodes = tree.templates.values().flat_map(|template| template.body.walk());
+        nodes.any(|node| node.limits.max_cost_usd.is_some())
+    };
+    run.settings().limits.max_cost_usd.is_some() || run.operators().tree().is_some_and(of_tasks)
+}
+
+/// A limit of cost cannot hold a model whose price nobody knows, which must not go unsaid.
+fn tell_unpriced(world: &World, event: &Event) {
+    let Event::ReplyReceived { model, usage, .. } = event else { return };
+    let is_free = model.starts_with("embedded:");
+    if usage.cost_usd.is_none() && !is_free && world.unpriced.add(model) {
+        let name = model.split(['/', ':']).next().unwrap_or(model);
+        world.notice(&format!(
+            "max_cost_usd does not hold calls of {model}: its price is not known (set providers.{name}.price_input and \
+             price_output, 0 for one that is free)"
+        ));
+    }
 }
 
 /// What a reply may be.

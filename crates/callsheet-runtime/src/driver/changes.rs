@@ -45,7 +45,12 @@ pub(super) fn apply(work: Work, of: &Run, task: Slug, run: ExecRunId, set: u32, 
                     }
                     Ok(vec![Event::ChangesApplied { task, run, set, changes: applied }])
                 }
-                Err(ApplyFault::Refused(issues)) => Ok(vec![Event::ChangesRejected { task, run, set, issues }]),
+                Err(ApplyFault::Refused(issues)) => {
+                    // A person may have approved them, and is asked again for others.
+                    world.notice(&format!("note: {task}: its changes could not be made; nothing of them was:"));
+                    issues.iter().for_each(|issue| world.notice(&format!("{}: {issue}", issue.code)));
+                    Ok(vec![Event::ChangesRejected { task, run, set, issues }])
+                }
                 Err(ApplyFault::Cancelled) => Ok(Vec::new()),
                 Err(fault) => Err(defect(fault)),
             }

@@ -14,7 +14,7 @@ use crate::ports::{Constraint, ModelFault, ModelInfo};
 use crate::references::Resolved;
 use crate::skills::LoadedSkills;
 
-use super::world::RefusedConstraints;
+use super::world::ModelSet;
 use super::{World, known};
 
 /// How the form of a reply is held.
@@ -31,7 +31,7 @@ pub(super) enum Notation {
 impl Notation {
     /// The strongest that a model takes. Whether it takes one comes from its vendor row, the provider's settings or a
     /// probe; what a provider refused once is not tried again.
-    pub fn of(model: &ModelInfo, refused: &RefusedConstraints) -> Self {
+    pub fn of(model: &ModelInfo, refused: &ModelSet) -> Self {
         let can = model.capabilities;
         match (can.grammar, can.twins) {
             _ if refused.holds(&model.id) => Self::Free,

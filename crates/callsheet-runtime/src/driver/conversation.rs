@@ -145,7 +145,10 @@ fn applied(world: &World, task: &TaskRun, set: u32) -> Result<String, DriveFault
     let Some(diff) = found.and_then(|applied| applied.changes.diff.as_ref()) else { return Ok(String::new()) };
     let made = world.text(diff)?;
     if found.is_some_and(|applied| applied.reverted) {
-        return Ok(Note::ChangesTakenBack.fill(&[("diff", &fence("diff", &made))]));
+        let told = Note::ChangesTakenBack.fill(&[("diff", &fence("diff", &made))]);
+        // What of it was refused before, and why, holds all the same.
+        let refused = found.and_then(|applied| applied.refused.as_ref());
+        return Ok(refused.map_or(told.clone(), |part| format!("{}\n\n{}", told.trim_end(), part.told)));
     }
     match found.and_then(|applied| applied.refused.as_ref()) {
         Some(refused) => super::parts::output(world, &made, refused),

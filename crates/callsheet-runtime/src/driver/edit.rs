@@ -1,5 +1,5 @@
-//! A person's edit of `sheet.md` (spec 2.18): told from a stale file by the hashes of all renderings, read like a sheet,
-//! merged by task, recorded, then acted on. A sheet with errors changes nothing and is left as it is.
+//! A person's edit of `sheet.md` (spec 2.18): told from what the host wrote by its hash, read like a sheet, merged by task,
+//! recorded, then acted on. A sheet with errors changes nothing and is left as it is.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use callsheet_core::run::{Run, State};
 use callsheet_core::spec::{BlobId, Slug};
 
 use crate::issues::Finding;
-use crate::runfiles::RunFiles;
+use crate::runfiles::{RunFiles, SheetFile};
 
 use super::{DriveFault, Session, World, known};
 
@@ -28,14 +28,23 @@ enum Looked {
 
 /// Whether the sheet of a run holds words of a person that the run has not read.
 pub fn is_edited(files: &RunFiles, run: &Run) -> bool {
-    let bytes = files.sheet().ok().flatten();
-    run.has_rendered_any() && bytes.is_some_and(|bytes| !run.has_rendered(&BlobId::of(&bytes)))
+    files.sheet().ok().flatten().is_some_and(|found| !is_of_host(run, &found, false))
 }
 
-/// `sheet.md` with its hash, if it can be read.
-pub(super) fn on_disk(world: &World) -> Option<(BlobId, Vec<u8>)> {
+/// Whether the host wrote what the file holds: what it was to hold last, or what it held before and was not written over,
+/// since the host was killed in between or could not write. A text of before that came into the file later is of a person,
+/// who took an edit back or put a task back. `written`: the last one is known to have been on disk. Of a log without
+/// renderings nobody can tell.
+pub(super) fn is_of_host(run: &Run, found: &SheetFile, written: bool) -> bool {
+    let Some((last, at)) = run.last_sheet() else { return true };
+    let left_over = || !written && run.has_rendered(&found.hash) && found.changed_ms <= at;
+    found.hash == *last || left_over()
+}
+
+/// `sheet.md`, if it can be read.
+pub(super) fn on_disk(world: &World) -> Option<SheetFile> {
     match world.files.sheet() {
-        Ok(bytes) => bytes.map(|bytes| (BlobId::of(&bytes), bytes)),
+        Ok(found) => found,
         Err(fault) => {
             tracing::warn!(%fault, "the sheet cannot be looked at");
             None
@@ -46,7 +55,8 @@ pub(super) fn on_disk(world: &World) -> Option<(BlobId, Vec<u8>)> {
 impl Session {
     /// Takes an edit of the sheet, if there is one. True if it changed the run.
     pub(super) fn take_edit(&mut self, world: &World) -> Result<bool, DriveFault> {
-        let Some((hash, bytes)) = on_disk(world).filter(|(hash, _)| !self.is_stale(hash)) else { return Ok(false) };
+        let Some(found) = on_disk(world).filter(|found| !self.is_stale(found)) else { return Ok(false) };
+        let SheetFile { hash, bytes, .. } = found;
         match look(world, self.run(), hash.clone(), &bytes)? {
             Looked::Nothing => Ok(false),
             Looked::Same(hash) => {
@@ -72,7 +82,7 @@ impl Session {
 
     /// As [`Session::take_edit`], for a file that was the same when it was looked at last: an editor may be writing it.
     pub(super) fn take_settled_edit(&mut self, world: &World) -> Result<bool, DriveFault> {
-        let hash = on_disk(world).map(|(hash, _)| hash);
+        let hash = on_disk(world).map(|found| found.hash);
         if self.note_seen(hash) { self.take_edit(world) } else { Ok(false) }
     }
 
@@ -80,12 +90,13 @@ impl Session {
     /// for the file to be the same twice, since an editor may be writing it.
     pub(super) fn tell_of_edit(&mut self, world: &World) -> Result<(), DriveFault> {
         let found = on_disk(world);
-        if !self.note_seen(found.as_ref().map(|(hash, _)| hash.clone())) {
+        if !self.note_seen(found.as_ref().map(|found| found.hash.clone())) {
             return Ok(());
         }
-        let Some((hash, bytes)) = found.filter(|(hash, _)| !self.is_stale(hash) && !self.is_told(hash)) else {
+        let Some(found) = found.filter(|found| !self.is_stale(found) && !self.is_told(&found.hash)) else {
             return Ok(());
         };
+        let SheetFile { hash, bytes, .. } = found;
         match look(world, self.run(), hash.clone(), &bytes)? {
             Looked::Nothing => {}
             Looked::Same(hash) => self.note_read(hash),
@@ -117,7 +128,8 @@ impl Session {
         if !run.has_rendered_any() {
             return Ok(None);
         }
-        let Some((hash, bytes)) = on_disk(world).filter(|(hash, _)| !self.is_stale(hash)) else { return Ok(None) };
+        let Some(found) = on_disk(world).filter(|found| !self.is_stale(found)) else { return Ok(None) };
+        let SheetFile { hash, bytes, .. } = found;
         match look(world, &run, hash, &bytes)? {
             Looked::Nothing => Ok(None),
             Looked::Same(hash) => {

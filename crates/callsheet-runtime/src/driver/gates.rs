@@ -13,9 +13,10 @@ use crate::ports::{
 };
 
 use super::parts::{self, Part};
+use super::template::caller_of;
 use super::work::{Landed, Outcome, Work};
 use super::world::Pinned;
-use super::{DriveFault, Session, World};
+use super::{DriveFault, Session, World, known};
 
 /// Words of a denial when nobody is there (spec 11.8).
 const NOBODY: &str = "no approver present";
@@ -128,6 +129,7 @@ pub fn view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> Result
         call: None,
         directory: None,
         sheet: None,
+        inside: run.id().and_then(caller_of),
     };
     match &gate.kind {
         GateKind::BeforeRun(tasks) => {
@@ -200,9 +202,11 @@ fn skill_words(store: &dyn Store, task: &TaskRun) -> Result<String, StoreFault> 
 }
 
 /// Puts a tool's question to a person.
-pub(super) fn question(work: Work, task: Slug, run: ExecRunId, call: String, question: String) -> Outcome {
+pub(super) fn question(work: Work, asking: &Run, at: (Slug, ExecRunId, String), question: String) -> Outcome {
+    let inside = asking.id().and_then(caller_of);
+    let (task, run, call) = at;
     Box::pin(async move {
-        let view = QuestionView { task: task.clone(), question };
+        let view = QuestionView { task: task.clone(), question, inside };
         match work.world.person.answer(&view, &work.cancel).await {
             QuestionAnswer::Answered(text) => {
                 let output = work.world.store.put_blob(text.as_bytes())?;
@@ -259,7 +263,8 @@ pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Le
 }
 
 /// Letters as they count: of two on the same thing the later one, and verdicts on named tasks before what was said of all
-/// that a gate asks about, which is then said of the rest. Whoever left them was told that they are noted.
+/// that waits, which is then said of the rest: of the other tasks of a gate, and of the other gates. Whoever left them was
+/// told that they are noted.
 fn settled(letters: Vec<Letter>) -> Vec<Letter> {
     let mut out: Vec<Letter> = Vec::new();
     for letter in letters {
@@ -283,6 +288,11 @@ fn settled(letters: Vec<Letter>) -> Vec<Letter> {
                 let of_all = out.iter().position(|other| same(other) && verdicts_of(other).is_none());
                 out.insert(of_all.unwrap_or(out.len()), letter);
             }
+            None if names_all(&letter) => {
+                out.retain(|other| !same(other));
+                out.push(letter);
+            }
+            None if out.iter().any(|other| same(other) && names_all(other)) => {}
             None => {
                 out.retain(|other| !same(other) || verdicts_of(other).is_some());
                 out.push(letter);
@@ -290,6 +300,11 @@ fn settled(letters: Vec<Letter>) -> Vec<Letter> {
         }
     }
     out
+}
+
+/// Whether a letter speaks of all that a gate asks about, and of that alone. Hunks are of one change.
+fn names_all(letter: &Letter) -> bool {
+    matches!(letter, Letter::Answer { named: true, .. } | Letter::Part { .. })
 }
 
 /// Verdicts on named tasks of a gate.
@@ -327,7 +342,7 @@ fn gate_of(letter: &Letter) -> Option<&Gate> {
 fn events_of(run: &Run, world: &World, letter: Letter) -> Result<Option<Vec<Event>>, DriveFault> {
     let event = match letter {
         Letter::Cancel => Some(Event::CancelRequested),
-        Letter::Answer { gate, answer } => {
+        Letter::Answer { gate, answer, .. } => {
             gate.or_else(|| open_gates(run).next()).map(|gate| Event::GateAnswered { gate, answer })
         }
         Letter::Reply { text } => asking_call(run)
@@ -349,7 +364,9 @@ fn events_of(run: &Run, world: &World, letter: Letter) -> Result<Option<Vec<Even
             }
         }
         Letter::Retry { tasks } => {
-            return Ok(Some(tasks.into_iter().map(|task| Event::TaskRetried { task }).collect()));
+            let skills = known::changed_skills(world, run, &tasks)?;
+            let retried = |task| Event::TaskRetried { task, skills: skills.clone() };
+            return Ok(Some(tasks.into_iter().map(retried).collect()));
         }
         Letter::Drop { mut tasks } => {
             // Of a chain the last goes first: what reads a dropped task is blocked, and stays so.

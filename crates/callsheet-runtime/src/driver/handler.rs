@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use callsheet_core::evaluate::{FILE_TOKENS, FILES_TOKENS, HandlerTask, Item, Said, read_turn};
 use callsheet_core::memory::FileMatch;
 use callsheet_core::prompt::{HandlerPrompt, Note};
-use callsheet_core::record::{Event, Plan, ResultParts};
+use callsheet_core::record::{Again, Event, Plan, ResultParts};
 use callsheet_core::reply::task::{TurnInput, read_loop_turn};
 use callsheet_core::reply::{Answer, Lookup, LoopTurn, ReadContext, Severity};
 use callsheet_core::run::{Asked, Run, TaskOp, TaskRun};
@@ -315,7 +315,9 @@ pub(super) fn read(
     }
     let manual = cut || handler_task(world, run, task)?.manual_xml;
     Ok(match read_turn(&reply.text, &calls, &taken, manual) {
-        Said::Calls(calls, said) => Event::CallsAsked { key, calls, said: Some(said), again: false, repairs, issues },
+        Said::Calls(calls, said) => {
+            Event::CallsAsked { key, calls, said: Some(said), again: Again::No, repairs, issues }
+        }
         Said::Final => {
             let document = world.store.stage_blob(reply.text.clone().into_bytes());
             let result = ResultParts { document: Some(document), ..ResultParts::default() };

@@ -119,8 +119,8 @@ pub(super) fn completed_outputs(run: &Run) -> String {
         let target = Target::TaskOutput { slug: task.task.slug.clone(), heading: None }.to_string();
         let left_out = run.no_longer_relevant().contains(&target);
         let stub = left_out.then(|| Note::RestrictedOutput.fill(&[("reference", &target)]));
-        let summary = task.result.as_ref().map(|result| result.summary.as_str());
-        let output = stub.as_deref().map(str::trim).or(summary);
+        let summary = summary_now(task);
+        let output = stub.as_deref().map(str::trim).or(summary.as_deref());
         format!("### Completed task output {}\n\n{}", index + 1, sheet::render_task(&task.task, TaskForm::List, output))
     });
     blocks.collect::<Vec<_>>().join("\n\n")
@@ -391,9 +391,54 @@ pub(super) fn adopt(
     Ok(adopted)
 }
 
-/// What a person refused of the changes of a task, as its document ends with it (spec 11.4); empty if nothing was.
+/// Skills of tasks that ended without output that are another text now than they were pinned as, pinned anew: what is done
+/// again is done with these (spec 2.18). Told for those of `asked`. One that is not there any more stays as it was.
+pub(super) fn changed_skills(
+    world: &World,
+    run: &Run,
+    asked: &[Slug],
+) -> Result<BTreeMap<String, SkillPolicy>, DriveFault> {
+    let mut changed = BTreeMap::new();
+    let mut loaded = None;
+    for task in run.tasks().filter(|task| task.state.is_problem()) {
+        let Some(name) = task.task.skill.as_ref().filter(|name| !changed.contains_key(*name)) else { continue };
+        let loaded = loaded.get_or_insert_with(|| world.skills(run.settings()));
+        let Some(now) = loaded.catalog.get(name) else { continue };
+        if task.skill.is_none() || world.pinned(task.skill.as_ref())? != *now {
+            changed.insert(name.clone(), world.pin(now, loaded)?);
+        }
+    }
+    let named = |name: &&String| {
+        asked.iter().filter_map(|slug| run.task(slug)).any(|task| task.task.skill.as_ref() == Some(*name))
+    };
+    for name in changed.keys().filter(named) {
+        world.notice(&format!("note: the skill {name} has changed since; what is done again follows it as it is now"));
+    }
+    Ok(changed)
+}
+
+/// What a person refused of the changes of a task, and took back of them, as its document ends with it (spec 11.4, 3.10);
+/// empty if nothing was.
 pub(super) fn told_of(task: &TaskRun) -> String {
-    task.refused().map(|part| format!("\n\n{}\n", part.told)).collect()
+    let refused: String = task.refused().map(|part| format!("\n\n{}\n", part.told)).collect();
+    let undone = undone(task);
+    if undone.is_empty() { refused } else { format!("{refused}\n\n{undone}\n") }
+}
+
+/// What a person took back of the changes of a task after they were made; empty if nothing was.
+fn undone(task: &TaskRun) -> String {
+    let files: Vec<&str> = task.taken_back_files().into_iter().collect();
+    if files.is_empty() {
+        return String::new();
+    }
+    Note::ChangesUndone.fill(&[("files", &files.join(", "))]).trim_end().to_owned()
+}
+
+/// The summary of a done task as later prompts show it: with what was taken back since (spec 3.10).
+fn summary_now(task: &TaskRun) -> Option<String> {
+    let summary = &task.result.as_ref()?.summary;
+    let undone = undone(task);
+    Some(if undone.is_empty() { summary.clone() } else { format!("{}\n\n{undone}", summary.trim_end()) })
 }
 
 /// The run's own texts for references, owned: only those that a request asks for.
@@ -408,8 +453,9 @@ pub(super) struct Texts {
 
 struct Known {
     slug: Slug,
-    /// What a person refused, at the end of the document.
+    /// What a person refused or took back, at the end of the document.
     told: String,
+    summary: String,
     result: Option<callsheet_core::record::ResultParts>,
 }
 
@@ -424,8 +470,8 @@ impl Texts {
         for slug in wanted.iter().filter_map(|wanted| wanted.reference.target.producer()) {
             if let Some(task) = run.task(slug) {
                 let result = task.result.clone().filter(|_| task.state == State::Done);
-                let told = told_of(task);
-                outputs.insert(slug.clone(), Known { slug: task.task.slug.clone(), result, told });
+                let (told, summary) = (told_of(task), summary_now(task).unwrap_or_default());
+                outputs.insert(slug.clone(), Known { slug: task.task.slug.clone(), result, told, summary });
             }
         }
         let shows_sections =
@@ -476,7 +522,7 @@ impl RunTexts for Texts {
         let document = result.document.as_ref().and_then(|blob| self.store.blob(blob).ok()).unwrap_or_default();
         Output::Done(TaskOutput {
             slug: Some(known.slug.clone()),
-            summary: result.summary.clone(),
+            summary: known.summary.clone(),
             document: format!("{}{}", String::from_utf8_lossy(&document), known.told),
             details: result.details.iter().map(|detail| detail.filename.clone()).collect(),
         })

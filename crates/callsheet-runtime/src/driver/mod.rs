@@ -38,9 +38,9 @@ pub use known::{SheetReading, Snapshots, sheet_text};
 pub use models::ModelSource;
 pub use session::Session;
 pub use start::{EntrySpec, TakeUp, begin, begin_in, check_sheet, reopen};
-pub use template::{is_inner, outer_of, runs_inside};
+pub use template::{caller_of, is_inner, outer_of, runs_inside};
 pub use undo::{Undone, changed_inside, undo};
-pub use world::{CurrentFile, PinnedSkills, RefusedConstraints, World};
+pub use world::{CurrentFile, ModelSet, PinnedSkills, World};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

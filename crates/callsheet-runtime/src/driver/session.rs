@@ -8,6 +8,7 @@ use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, RunId};
 
 use crate::ports::{Lock, Signal, Store};
+use crate::runfiles::SheetFile;
 
 use super::conclude::told;
 use super::known::sheet_text;
@@ -27,6 +28,8 @@ pub struct Session {
     view_writer: Option<ViewWriter>,
     /// Hashes of sheets that were read and hold no change.
     read_sheets: BTreeSet<BlobId>,
+    /// The last rendering is known to be on disk.
+    sheet_written: bool,
     /// The sheet that was refused last.
     refused_sheet: Option<BlobId>,
     /// The valid edit that was told last, before it is taken.
@@ -54,6 +57,7 @@ impl Session {
                 stale_views: StaleViews::default(),
                 view_writer: None,
                 read_sheets: BTreeSet::new(),
+                sheet_written: false,
                 refused_sheet: None,
                 told_sheet: None,
                 seen_sheet: None,
@@ -202,18 +206,25 @@ impl Session {
         }
         let text = sheet_text(&self.run);
         let hash = BlobId::of(text.as_bytes());
-        match edit::on_disk(world) {
-            Some((found, _)) if found == hash => return Ok(()),
-            Some((found, _)) if !self.is_stale(&found) => {
-                self.stale_views.note_sheet();
-                return Ok(());
-            }
-            _ => {}
+        let found = edit::on_disk(world);
+        let is_there = found.as_ref().is_some_and(|found| found.hash == hash);
+        if !is_there && found.is_some_and(|found| !self.is_stale(&found)) {
+            self.stale_views.note_sheet();
+            return Ok(());
         }
-        if !self.run.has_rendered(&hash) {
+        if self.run.last_sheet().is_none_or(|(last, _)| *last != hash) {
+            self.sheet_written = false;
             self.record(world, vec![Event::SheetRendered { hash }])?;
         }
-        told(world.files.write_sheet(&text).map(drop));
+        if is_there {
+            self.sheet_written = true;
+        } else {
+            let written = world.files.write_sheet(&text).map(drop);
+            self.sheet_written = written.is_ok();
+            // A text that said nothing new then may say something when it stands there again.
+            self.read_sheets.clear();
+            told(written);
+        }
         Ok(())
     }
 
@@ -224,10 +235,9 @@ impl Session {
         self.write_views(world)
     }
 
-    /// Whether a `sheet.md` of this content holds no words of a person that nobody read yet. Of a log without renderings
-    /// nobody can tell.
-    pub(super) fn is_stale(&self, hash: &BlobId) -> bool {
-        !self.run.has_rendered_any() || self.run.has_rendered(hash) || self.read_sheets.contains(hash)
+    /// Whether a `sheet.md` holds no words of a person that nobody read yet.
+    pub(super) fn is_stale(&self, found: &SheetFile) -> bool {
+        edit::is_of_host(&self.run, found, self.sheet_written) || self.read_sheets.contains(&found.hash)
     }
 
     /// Notes that a `sheet.md` of this content was read and says nothing new.

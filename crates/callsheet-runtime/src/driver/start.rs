@@ -13,6 +13,9 @@ use crate::ports::Letter;
 use super::known::SheetReading;
 use super::{DriveFault, Session, World, known};
 
+/// Warnings of a sheet file that are told when it is run.
+const WARNINGS: usize = 10;
+
 /// What a run begins with (spec 2.2).
 #[derive(Clone, Debug, PartialEq)]
 pub enum EntrySpec {
@@ -101,6 +104,7 @@ pub fn begin_in(
     let mut events = Vec::new();
     events.extend(tree_adopted);
     if let Some(sheet) = list {
+        tell_of_warnings(world, &sheet.list.issues);
         events.push(known::adopt_host_list(world, session.run(), &settings, sheet)?);
     }
     events.insert(0, Event::RunStarted { run: id, entry, settings, tools });
@@ -192,6 +196,16 @@ fn used_files<'a>(run: &'a Run, tree: &'a Tree) -> BTreeSet<&'a str> {
         open.extend(template.body.walk().into_iter().filter_map(|node| node.template.as_deref()));
     }
     files
+}
+
+/// What reading a sheet file warns of; the run begins all the same.
+fn tell_of_warnings(world: &World, issues: &[Issue]) {
+    for issue in issues.iter().take(WARNINGS) {
+        world.notice(&format!("warning {}: {issue}", issue.code));
+    }
+    if let Some(more) = issues.len().checked_sub(WARNINGS).filter(|more| *more > 0) {
+        world.notice(&format!("and {more} more; `callsheet run --sheet FILE --check` shows all"));
+    }
 }
 
 /// What is wrong with skill files, and which skills of the project stand in the place of others.

@@ -7,7 +7,7 @@ use callsheet_core::evaluate::result_of_run;
 use callsheet_core::record::{Entry, Event, Outcome as RunOutcome, ResultParts, Spending, ToolRecord, Tree};
 use callsheet_core::reply::task::document_headings;
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::spec::{BlobId, ExecRunId, RunId, Settings, Target, ToolCall, tokens};
+use callsheet_core::spec::{BlobId, ExecRunId, RunId, Settings, Slug, Target, ToolCall, tokens};
 use callsheet_core::template::{
     Bound, Environment, Evaluated, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
 };
@@ -35,6 +35,18 @@ pub fn is_inner(run: &RunId) -> bool {
 /// The run that a person began, of one that a task of it began; of any other the run itself.
 pub fn outer_of(run: &RunId) -> RunId {
     RunId::new(run.as_str().split(INNER).next().unwrap_or_default())
+}
+
+/// The task that began a run, where one did: `RUN--TASK-EXEC-HASH`.
+pub fn caller_of(run: &RunId) -> Option<Slug> {
+    let (_, called) = run.as_str().split_once(INNER)?;
+    let (called, _) = called.rsplit_once('-')?;
+    // Runs of a task are `exec`, `loop`, `tool-N` and `ref-N` (spec 10.1).
+    let task = match called.rsplit_once('-')? {
+        (task, "exec" | "loop") => task,
+        (rest, _) => rest.rsplit_once('-')?.0,
+    };
+    Some(Slug::new(task))
 }
 
 /// The runs that tasks of a run began.

@@ -54,7 +54,9 @@ impl Work {
             }
             Effect::Retrieve { task, n, request } => retrieve::retrieve(self, task, n, &request),
             Effect::AskApproval(gate) => gates::approve(self, run, gate),
-            Effect::AskPerson { task, run: exec, call, question } => gates::question(self, task, exec, call, question),
+            Effect::AskPerson { task, run: exec, call, question } => {
+                gates::question(self, run, (task, exec, call), question)
+            }
             Effect::ApplyChanges { task, run: exec, set, changes } => {
                 changes::apply(self, run, task, exec, set, changes)
             }

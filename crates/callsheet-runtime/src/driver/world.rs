@@ -29,17 +29,17 @@ pub type CurrentFile = String;
 #[derive(Debug, Default)]
 pub struct PinnedSkills(Mutex<BTreeMap<BlobId, Skill>>);
 
-/// Models whose provider refused a constraint in this process: they are asked for free text from then on.
+/// Models of which something was found in this process.
 #[derive(Debug, Default)]
-pub struct RefusedConstraints(Mutex<BTreeSet<String>>);
+pub struct ModelSet(Mutex<BTreeSet<String>>);
 
-impl RefusedConstraints {
-    /// The model's provider refused one.
+impl ModelSet {
+    /// Whether it was found of the model.
     pub fn holds(&self, model: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).contains(model)
     }
 
-    /// Notes a refusal; false if it was known.
+    /// Notes it; false if it was known.
     pub fn add(&self, model: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned())
     }
@@ -87,8 +87,10 @@ pub struct World {
     pub skill_dirs: SkillDirs,
     /// Pinned skills that were read already.
     pub pinned_skills: PinnedSkills,
-    /// Models that take no constraint, whatever they say.
-    pub refused_constraints: RefusedConstraints,
+    /// Models whose provider refused a constraint, whatever they say: they are asked for free text from then on.
+    pub refused_constraints: ModelSet,
+    /// Models whose price was asked for and is not known.
+    pub unpriced: Arc<ModelSet>,
     /// What replies are compared with, kept from one reply to the next.
     pub snapshots: Snapshots,
     /// Prompt templates, loaded once for the run.
@@ -142,7 +144,8 @@ impl World {
             pages: Pages::new(self.fetch.clone(), Some(files.clone())),
             skill_dirs: self.skill_dirs.clone(),
             pinned_skills: PinnedSkills::default(),
-            refused_constraints: RefusedConstraints::default(),
+            refused_constraints: ModelSet::default(),
+            unpriced: Arc::clone(&self.unpriced),
             snapshots: Snapshots::default(),
             templates: self.templates.clone(),
             environment: self.environment.clone(),

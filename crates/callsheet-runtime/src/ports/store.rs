@@ -16,6 +16,10 @@ pub enum Letter {
         gate: Option<Gate>,
         /// The answer.
         answer: Answer,
+        /// It was said of all that the gate asks about, by name or because nothing else waits: it is no word on the rest
+        /// of what waits (spec 11.5).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        named: bool,
     },
     /// An answer to a before-apply gate, hunk by hunk (spec 11.4); `None` answers whatever gate is open.
     Part {

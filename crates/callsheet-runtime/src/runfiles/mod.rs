@@ -2,6 +2,7 @@
 //! each, and rewritten on resume; nothing is resolved from them except pages, which are kept here (spec 5.7).
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,6 +22,24 @@ pub struct RunFileFault {
     pub path: String,
     /// The system's reason.
     pub reason: String,
+}
+
+/// `sheet.md` as it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SheetFile {
+    /// Its hash.
+    pub hash: BlobId,
+    /// Its content.
+    pub bytes: Vec<u8>,
+    /// When the system saw it change last, in milliseconds since the Unix epoch: written, or put in its place.
+    pub changed_ms: u64,
+}
+
+/// The change time of the inode, which also a file that was moved here has from then on.
+fn changed_ms(metadata: &std::fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let ms = metadata.ctime().saturating_mul(1_000).saturating_add(metadata.ctime_nsec() / 1_000_000);
+    u64::try_from(ms).unwrap_or(0)
 }
 
 /// Writes and reads the files of one run.
@@ -72,8 +91,14 @@ impl RunFiles {
     ///
     /// # Errors
     /// The system's reason.
-    pub fn sheet(&self) -> Result<Option<Vec<u8>>, RunFileFault> {
-        self.read("sheet.md")
+    pub fn sheet(&self) -> Result<Option<SheetFile>, RunFileFault> {
+        let read = |mut file: File| -> io::Result<SheetFile> {
+            let changed_ms = changed_ms(&file.metadata()?);
+            let mut bytes = Vec::new();
+            (&mut file).take(READ_LIMIT).read_to_end(&mut bytes)?;
+            Ok(SheetFile { hash: BlobId::of(&bytes), bytes, changed_ms })
+        };
+        self.found("sheet.md", self.open("sheet.md").and_then(read))
     }
 
     /// `tasks/<slug>.md`: the single run's or the merged document.
@@ -159,18 +184,26 @@ impl RunFiles {
 
     /// Reads a file below the run directory; `None` if it is not there.
     pub(crate) fn read(&self, name: &str) -> Result<Option<Vec<u8>>, RunFileFault> {
-        let relative = self.directory.join(name);
-        let read = || -> io::Result<Vec<u8>> {
-            let root = self.workspace.root_fd().map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
-            let Some((directory, name)) = open_parent(root, &relative)? else {
-                return Err(io::Error::from(io::ErrorKind::NotFound));
-            };
+        let read = |file: File| -> io::Result<Vec<u8>> {
             let mut bytes = Vec::new();
-            open_regular(&directory, name)?.take(READ_LIMIT).read_to_end(&mut bytes)?;
+            file.take(READ_LIMIT).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
-        match read() {
-            Ok(bytes) => Ok(Some(bytes)),
+        self.found(name, self.open(name).and_then(read))
+    }
+
+    fn open(&self, name: &str) -> io::Result<File> {
+        let relative = self.directory.join(name);
+        let root = self.workspace.root_fd().map_err(|_| io::Error::from(io::ErrorKind::NotFound))?;
+        let Some((directory, name)) = open_parent(root, &relative)? else {
+            return Err(io::Error::from(io::ErrorKind::NotFound));
+        };
+        open_regular(&directory, name)
+    }
+
+    fn found<T>(&self, name: &str, read: io::Result<T>) -> Result<Option<T>, RunFileFault> {
+        match read {
+            Ok(found) => Ok(Some(found)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(self.fault(Path::new(name), &error)),
         }

@@ -16,7 +16,7 @@ fn files_are_written_whole_under_the_run_directory() {
     assert_eq!(files.sheet().unwrap(), None);
     assert_eq!(files.write_sheet("old").unwrap(), BlobId::of(b"old"));
     assert_eq!(files.write_sheet("new").unwrap(), BlobId::of(b"new"));
-    assert_eq!(files.sheet().unwrap().as_deref(), Some(b"new".as_slice()));
+    assert_eq!(files.sheet().unwrap().unwrap().bytes, b"new");
     files.write_task(&slug, "document").unwrap();
     files.write_run(&slug, &ExecRunId::new("ref-1"), false, "part").unwrap();
     files.write_tool_output(&slug, "search/../1", b"output").unwrap();

@@ -5,7 +5,7 @@ use callsheet_core::run::SPAWN_SUBTASK;
 use callsheet_core::spec::{
     RepeatClass, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, ToolEffect, ToolSpec,
 };
-use callsheet_core::template::{InputSource, Node, Query, Template, ValueType, match_templates, print_templates};
+use callsheet_core::template::{Node, Query, Template, ValueType, match_templates, print_templates};
 use serde_json::{Map, Value, json};
 
 /// What a model reads when it refines a call of a template.
@@ -69,7 +69,7 @@ fn is_writer(template: &Template, tree: &Tree, writes: &dyn Fn(&str) -> bool) ->
 
 fn skill(template: &Template, writes: bool) -> Skill {
     let source = SkillSource { layer: SkillLayer::Project, path: template.origin.file.clone() };
-    let inputs = inputs(template);
+    let inputs = template.takes();
     let lines = inputs.iter().map(|input| {
         let needed = if input.required { "" } else { "?" };
         let meaning = if input.meaning.is_empty() { String::new() } else { format!(": {}", input.meaning) };
@@ -102,37 +102,9 @@ fn skill(template: &Template, writes: bool) -> Skill {
     }
 }
 
-struct Wanted<'a> {
-    name: &'a str,
-    kind: ValueType,
-    required: bool,
-    meaning: &'a str,
-}
-
-/// Parameters of a function template, inputs that a standard one takes of its caller.
-fn inputs(template: &Template) -> Vec<Wanted<'_>> {
-    if let Some(params) = &template.params {
-        let wanted = params.iter().map(|param| Wanted {
-            name: &param.name,
-            kind: param.kind,
-            required: param.required && param.default.is_none(),
-            meaning: param.meaning.trim(),
-        });
-        return wanted.collect();
-    }
-    let of_caller = template.body.inputs.iter().filter(|input| matches!(input.source, InputSource::Caller));
-    let wanted = of_caller.map(|input| Wanted {
-        name: &input.name,
-        kind: ValueType::Any,
-        required: input.required && input.default.is_none(),
-        meaning: "",
-    });
-    wanted.collect()
-}
-
 /// The arguments of a call; values of other types are refused before anything runs.
 fn spec(template: &Template) -> ToolSpec {
-    let inputs = inputs(template);
+    let inputs = template.takes();
     let properties: Map<String, Value> = inputs
         .iter()
         .map(|input| {

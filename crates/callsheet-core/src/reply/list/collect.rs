@@ -6,9 +6,11 @@ use std::rc::Rc;
 
 use crate::reply::markdown::{Document, Heading, Section};
 use crate::reply::{IssueCode, Notes, ReadContext, RepairCode, Span};
+use crate::sheet::heading_key;
 
 use super::format::{TASK_LABELS, label};
 use super::group::{RawTask, hint, holds_keys, tasks};
+use super::unread::{self, unread};
 use super::{Kind, joined, one_line, words};
 
 /// A step before its tasks are read.
@@ -33,8 +35,8 @@ pub struct Collected<'a> {
     pub steps: Vec<RawStep<'a>>,
     /// Body of `Issues with the tasks`.
     pub remarks: String,
-    /// Body of `No longer relevant`.
-    pub irrelevant: String,
+    /// Body of `No longer relevant`, and where the section is.
+    pub irrelevant: Option<(String, Span)>,
     /// Body of `Original prompt`.
     pub prompt: Option<String>,
     /// 0-based line where reading ended.
@@ -136,12 +138,13 @@ impl<'a> Collector<'a, '_> {
         run.sections
     }
 
-    /// Whether a list is a heading alone at the very end of a whole reply.
+    /// Whether a list is a heading alone at the very end of a whole reply, or with nothing behind it but a copy of the prompt.
     fn is_left_over(&self, run: &Run<'_>) -> bool {
-        let [heading] = self.document.sections.get(run.sections.clone()).unwrap_or_default() else { return false };
+        let Some([heading, behind @ ..]) = self.document.sections.get(run.sections.clone()) else { return false };
         let whole = !self.context.length_stop || self.document.ended;
         let last = run.sections.end == self.document.sections.len();
-        whole && last && !self.document.has_text(heading.body.start..self.document.len())
+        let of_prompt = |section: &Section| section.heading.is_none() && is_of_prompt(&section.title);
+        whole && last && behind.iter().all(of_prompt) && !self.document.has_text(heading.body.clone())
     }
 
     fn span_of(&self, at: usize) -> Span {
@@ -203,7 +206,7 @@ impl<'a> Collector<'a, '_> {
             return;
         }
         let found = one_line::tasks(&pieces, self.context, notes);
-        for task in found.unwrap_or_else(|| tasks(pieces, notes)) {
+        for task in found.unwrap_or_else(|| tasks(pieces, self.kind, notes)) {
             let title = format!("Task section {}", before + run.steps.len() + 1);
             notes.repair(RepairCode::SectionImplied, Span::line(task.span.first), "", format_args!("### {title}"));
             run.steps.push(RawStep { title: title.into(), tasks: vec![task] });
@@ -219,8 +222,16 @@ impl<'a> Collector<'a, '_> {
             notes.repair(RepairCode::SectionRenumbered, section.heading_span(), &section.title, &title);
         }
         let pieces = self.document.pieces(section.body.clone(), TASK_LABELS);
-        let tasks = tasks(pieces, notes);
+        let tasks = tasks(pieces, self.kind, notes);
         if tasks.is_empty() {
+            let text = self.document.text(section.body.clone());
+            if !words::says_done(&text) {
+                // Words that are no task say nothing certain about what is left.
+                run.text.push_str(&text);
+                if self.kind == Kind::Sheet {
+                    return;
+                }
+            }
             let facts = [("section", section.title.as_str())];
             let issue = notes.issue(IssueCode::SectionEmpty, "", section.span(), &facts).warning();
             notes.push(issue);
@@ -233,10 +244,23 @@ impl<'a> Collector<'a, '_> {
     fn stray(&self, section: &'a Section, run: &mut Run<'a>, notes: &mut Notes) -> bool {
         let pieces = self.document.pieces(section.body.clone(), TASK_LABELS);
         if !holds_keys(&pieces) {
+            let top = self.document.sections.get(run.sections.start);
+            let inside = top.is_some_and(|top| section.level > top.level);
+            let text = self.document.text(section.body.clone());
+            match self.kind {
+                // What stands below the list is a part of it, another section is not.
+                Kind::Sheet if inside => {
+                    unread(self.kind, section.heading_span(), &section.title, notes);
+                    tasks(pieces, self.kind, notes);
+                    return false;
+                }
+                _ if inside && !words::says_done(&text) => run.text.push_str(&text),
+                _ => {}
+            }
             self.document.trim_prose(section.line..section.body.end, notes);
             return false;
         }
-        let mut found = tasks(pieces, notes);
+        let mut found = tasks(pieces, self.kind, notes);
         notes.repair(RepairCode::ListShape, section.heading_span(), &section.title, "");
         if let [only] = found.as_mut_slice() {
             if only.hint.is_none() {
@@ -264,7 +288,11 @@ impl<'a> Collector<'a, '_> {
                 }
                 Some(Heading::Goals) => goals.push((body(document, section).0, section.span(), section.body.clone())),
                 Some(Heading::Issues) => self.out.remarks = body(document, section).0,
-                Some(Heading::NoLongerRelevant) => self.out.irrelevant = document.text(section.body.clone()),
+                Some(Heading::NoLongerRelevant) => {
+                    self.out.irrelevant = Some((document.text(section.body.clone()), section.span()));
+                    self.host_owned(section, notes);
+                }
+                Some(Heading::CompletedTasks) => self.host_owned(section, notes),
                 Some(Heading::TaskSection) if at < run.start => self.outside(section.body.clone(), notes),
                 None if !inside => self.outside(section.line..section.body.end, notes),
                 _ => {}
@@ -293,6 +321,15 @@ impl<'a> Collector<'a, '_> {
         self.out.goals = Some((text, span));
     }
 
+    /// A section that the host writes: what a person added to it in a run's own sheet would be lost.
+    fn host_owned(&self, section: &Section, notes: &mut Notes) {
+        if self.kind == Kind::Sheet && !self.context.tasks.is_empty() {
+            notes.set_section(Some(&section.title));
+            unread::added(self.document, section, self.context, notes);
+            notes.set_section(None);
+        }
+    }
+
     /// Text outside every section of the format: keys of a task there cannot be placed.
     fn outside(&self, range: Range<usize>, notes: &mut Notes) {
         if holds_keys(&self.document.pieces(range.clone(), TASK_LABELS)) {
@@ -302,6 +339,23 @@ impl<'a> Collector<'a, '_> {
             self.document.trim_prose(range, notes);
         }
     }
+}
+
+/// Whether a title is one of those under which a prompt shows what it brings (spec 8.8): with it a copy of the prompt begins.
+fn is_of_prompt(title: &str) -> bool {
+    const TITLES: &[&str] = &[
+        "current-task-list",
+        "environment",
+        "follow-ups",
+        "goals-so-far",
+        "new-follow-up",
+        "open-files",
+        "outputs-from-completed-tasks",
+        "previous-proposal",
+        "problems-in-this-round",
+        "project-description",
+    ];
+    TITLES.contains(&heading_key(title).as_str())
 }
 
 fn positions(sections: &[Section], heading: Heading) -> Vec<usize> {

@@ -6,7 +6,9 @@ use crate::reply::markdown::{Label, Labelled, Piece, PieceKind};
 use crate::reply::{IssueCode, Notes, RepairCode, Span};
 use crate::sheet::heading_key;
 
+use super::Kind;
 use super::format::label;
+use super::unread::unread;
 
 /// A task as labels, before its values are read.
 #[derive(Clone, Debug)]
@@ -47,13 +49,13 @@ struct Chunk<'a> {
     entries: Vec<Entry<'a>>,
 }
 
-/// The tasks of a section body. Prose between them is noted as trimmed.
-pub fn tasks<'a>(pieces: Vec<Piece<'a>>, notes: &mut Notes) -> Vec<RawTask<'a>> {
+/// The tasks of a section body. Prose between them is noted as trimmed; that of a person is an issue.
+pub fn tasks<'a>(pieces: Vec<Piece<'a>>, kind: Kind, notes: &mut Notes) -> Vec<RawTask<'a>> {
     let mut found = Vec::new();
-    for chunk in chunks(pieces, notes) {
+    for chunk in chunks(pieces, kind, notes) {
         if chunk.entries.is_empty() {
             if let Some((title, span)) = &chunk.title {
-                notes.repair(RepairCode::ProseTrimmed, *span, title, "");
+                unread(kind, *span, title, notes);
             }
             continue;
         }
@@ -78,7 +80,7 @@ pub fn holds_keys(pieces: &[Piece<'_>]) -> bool {
     known(label::NEED) || known(label::SKILL) && known(label::EXPECTED)
 }
 
-fn chunks<'a>(pieces: Vec<Piece<'a>>, notes: &mut Notes) -> Vec<Chunk<'a>> {
+fn chunks<'a>(pieces: Vec<Piece<'a>>, kind: Kind, notes: &mut Notes) -> Vec<Chunk<'a>> {
     let nested_next: Vec<bool> = pieces
         .iter()
         .skip(1)
@@ -102,12 +104,12 @@ fn chunks<'a>(pieces: Vec<Piece<'a>>, notes: &mut Notes) -> Vec<Chunk<'a>> {
                 chunks.push(Chunk { title: Some((title.into(), span)), ..Chunk::default() });
             }
             PieceKind::Item(text) => {
-                notes.repair(RepairCode::ProseTrimmed, span, text, "");
+                unread(kind, span, text, notes);
                 apart = true;
                 continue;
             }
             PieceKind::Prose(text) => {
-                notes.repair(RepairCode::ProseTrimmed, span, &text, "");
+                unread(kind, span, &text, notes);
                 apart = true;
                 continue;
             }
@@ -124,8 +126,10 @@ fn chunks<'a>(pieces: Vec<Piece<'a>>, notes: &mut Notes) -> Vec<Chunk<'a>> {
                 }
             }
             PieceKind::Fence(index) => {
-                if let Some(entry) = chunks.last_mut().and_then(|chunk| chunk.entries.last_mut()) {
-                    entry.fences.push((index, span));
+                match chunks.last_mut().and_then(|chunk| chunk.entries.last_mut()) {
+                    Some(entry) => entry.fences.push((index, span)),
+                    None if kind == Kind::Sheet => unread(kind, span, "```", notes),
+                    None => {}
                 }
                 apart = true;
                 continue;

@@ -7,15 +7,15 @@ mod format;
 mod group;
 mod joined;
 mod one_line;
+mod relevant;
 mod skill;
 mod steps;
 mod task;
+mod unread;
 mod words;
 
 use crate::reply::markdown::{Document, Prepare};
-use crate::reply::references::written_links;
 use crate::reply::{IssueCode, Notes, Phase, ReadContext, Reading, Span};
-use crate::sheet::{link_target, parse_target};
 use crate::spec::{Goals, TaskList};
 
 use collect::{Collected, collect};
@@ -115,7 +115,9 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Notes) {
     let collected = collect(&document, kind, context, &mut notes);
     missing(&document, &collected, kind, context, &mut notes);
     cut_off(&document, &collected, kind, &mut notes);
-    let no_longer_relevant = targets(&collected.irrelevant);
+    let irrelevant = collected.irrelevant.as_ref();
+    let no_longer_relevant =
+        irrelevant.map(|(text, span)| relevant::targets(text, *span, context, &mut notes)).unwrap_or_default();
     let mut own;
     let context = if no_longer_relevant.is_empty() {
         context
@@ -173,6 +175,10 @@ fn missing(document: &Document, collected: &Collected<'_>, kind: Kind, context: 
     } else if collected.steps.is_empty() {
         match kind {
             Kind::Plan => notes.push(notes.issue(IssueCode::NoTasks, "", whole, &[])),
+            // An edit may take all tasks off the list.
+            Kind::Sheet if context.tasks.is_empty() && notes.issues().is_empty() => {
+                notes.push(notes.issue(IssueCode::NoTasks, "", whole, &[]).warning());
+            }
             Kind::Sheet => {}
             // Prose where tasks belong says nothing certain about what is left.
             _ if !collected.says_done => notes.push(notes.issue(IssueCode::TasksMissing, "prose", whole, &[])),
@@ -210,18 +216,4 @@ fn cut_off(document: &Document, collected: &Collected<'_>, kind: Kind, notes: &m
         let issue = notes.issue(IssueCode::ReplyTruncated, "task", last.span, &[]);
         notes.push(issue);
     }
-}
-
-/// Canonical targets of the links in a text; words that are no target are left out.
-fn targets(text: &str) -> Vec<String> {
-    let mut found: Vec<String> = Vec::new();
-    for link in written_links(text) {
-        if let Ok(target) = parse_target(&link.target) {
-            let target = link_target(&target);
-            if !found.contains(&target) && (link.linked || !link.target.contains(' ')) {
-                found.push(target);
-            }
-        }
-    }
-    found
 }

@@ -4,7 +4,8 @@ use crate::reply::{Answer, IssueCode, Lookup, Notes, ReadContext, RepairCode, Sp
 use crate::sheet::reference::{TargetFault, is_plain_file, is_restricted, link_target, parse_name, parse_target};
 use crate::spec::{Fragment, PlanPart, Reference, Target};
 
-use super::links::{WrittenLink, remark_of_none, written_links};
+use super::links::{WrittenLink, remark_of_none};
+use super::named::sources;
 use super::scope::Scope;
 use super::{paths, tasks, titled};
 
@@ -66,7 +67,15 @@ pub fn check_value(value: &str, first: u32, scope: &Scope, context: &ReadContext
         notes.repair(RepairCode::KeyDropped, Span::line(first), value, "");
         return Vec::new();
     }
-    check_links(&written_links(value), first, scope, context, notes)
+    let (links, words) = sources(value, scope, context);
+    for aside in words {
+        notes.repair(RepairCode::ProseTrimmed, line_of(aside.line, first), &aside.raw, "");
+    }
+    check_links(&links, first, scope, context, notes)
+}
+
+fn line_of(line: usize, first: u32) -> Span {
+    Span::line(first.saturating_add(u32::try_from(line).unwrap_or(u32::MAX)))
 }
 
 /// Checks links, and the budget of the task they belong to (spec 5.8).
@@ -87,7 +96,7 @@ pub fn check_links(
             links.next();
         }
         let link = joined.as_ref().unwrap_or(link);
-        let at = Span::line(first.saturating_add(u32::try_from(link.line).unwrap_or(u32::MAX)));
+        let at = line_of(link.line, first);
         span = Some(span.map_or(at, |span| span.to(at)));
         for code in link.repairs.iter().flatten() {
             notes.repair(*code, at, &link.raw, format_args!("[{}]({})", link.title, link.target));

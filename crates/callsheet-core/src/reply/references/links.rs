@@ -129,7 +129,8 @@ pub fn written_links(value: &str) -> Vec<WrittenLink<'_>> {
     }
     let linked = links.iter().any(|link| link.linked);
     let paths = links.iter().any(|link| !link.linked && is_pathlike(&link.target));
-    // Words around links are no references; a value of words alone is one that resolves to nothing.
+    // Words around links are no references (what they are else is said in `named`); a value of words alone is one that
+    // resolves to nothing.
     links.retain(|link| link.linked || is_pathlike(&link.target) || !(linked || paths));
     links
 }
@@ -180,6 +181,7 @@ fn line_links<'a>(line: &'a str, at: usize, links: &mut Vec<WrittenLink<'a>>) ->
 fn push_bare<'a>(word: &'a str, at: usize, links: &mut Vec<WrittenLink<'a>>) {
     let target = word.trim_matches(|c: char| matches!(c, '`' | '*' | '"' | '\'' | '<' | '>' | '(' | ')' | '[' | ']'));
     let target = target.trim_end_matches(['.', ',', ':', ';', '!']);
+    let target = without_inner_code(word).map_or(Cow::Borrowed(target), Cow::Owned);
     if target.is_empty() || ["and", "or", "&", "-", "–", "—"].iter().any(|word| target.eq_ignore_ascii_case(word)) {
         return;
     }
@@ -187,10 +189,10 @@ fn push_bare<'a>(word: &'a str, at: usize, links: &mut Vec<WrittenLink<'a>>) {
         && !last.linked
         && last.line == at
         && !is_pathlike(&last.target)
-        && !is_pathlike(target)
+        && !is_pathlike(&target)
     {
         if last.target.len() < LONGEST {
-            for (text, more) in [(&mut last.target, target), (&mut last.raw, word)] {
+            for (text, more) in [(&mut last.target, &*target), (&mut last.raw, word)] {
                 let text = text.to_mut();
                 text.push(' ');
                 text.push_str(more);
@@ -200,7 +202,7 @@ fn push_bare<'a>(word: &'a str, at: usize, links: &mut Vec<WrittenLink<'a>>) {
     }
     links.push(WrittenLink {
         title: Cow::Borrowed(""),
-        target: Cow::Borrowed(target),
+        target,
         raw: Cow::Borrowed(word),
         line: at,
         linked: false,
@@ -208,14 +210,22 @@ fn push_bare<'a>(word: &'a str, at: usize, links: &mut Vec<WrittenLink<'a>>) {
     });
 }
 
+/// A path whose end alone is in code style, as "/srv/lab/`src/net.rs`" is, without the marks.
+fn without_inner_code(word: &str) -> Option<String> {
+    let (folder, inner) = word.split_once('`')?;
+    let file = inner.trim_end_matches(['.', ',', ':', ';', '!']).strip_suffix('`')?;
+    let plain = folder.ends_with('/') && !file.is_empty() && !file.starts_with('/') && !file.contains('`');
+    plain.then(|| format!("{folder}{file}"))
+}
+
 /// A word that can only be a target: a path, an address or an anchor.
-fn is_pathlike(text: &str) -> bool {
+pub(super) fn is_pathlike(text: &str) -> bool {
     let inner = text.trim_matches('.');
     !text.contains(' ')
         && (inner.contains(['/', '.', '#', ':', '\\']) || matches!(text, "project_description" | "current_file"))
 }
 
-fn bare_word(text: &str) -> (&str, &str) {
+pub(super) fn bare_word(text: &str) -> (&str, &str) {
     if let Some(inner) = text.strip_prefix('`')
         && let Some(end) = inner.find('`')
     {
@@ -232,14 +242,14 @@ fn bare_word(text: &str) -> (&str, &str) {
 }
 
 /// The brackets of a line and where each is closed, found in one walk.
-struct Brackets<'a> {
+pub(super) struct Brackets<'a> {
     line: &'a str,
     /// How far behind each opening bracket it is closed; 0 for all other bytes.
     lengths: Vec<u16>,
 }
 
 impl<'a> Brackets<'a> {
-    fn of(line: &'a str) -> Self {
+    pub(super) fn of(line: &'a str) -> Self {
         let mut lengths = vec![0; line.len()];
         let (mut square, mut round) = (Vec::new(), Vec::new());
         let mut escaped = false;
@@ -271,7 +281,7 @@ impl<'a> Brackets<'a> {
 
     /// The text between the bracket with which `text`, a tail of the line, begins and the one that closes it, and the
     /// text behind.
-    fn split(&self, text: &'a str, open: char) -> Option<(&'a str, &'a str)> {
+    pub(super) fn split(&self, text: &'a str, open: char) -> Option<(&'a str, &'a str)> {
         let start = self.line.len().checked_sub(text.len())?;
         let length = text.starts_with(open).then(|| self.lengths.get(start).copied())?.filter(|length| *length > 0)?;
         let end = start + usize::from(length);
@@ -280,7 +290,7 @@ impl<'a> Brackets<'a> {
 }
 
 /// `[title](target)` at the start of the text, however it is wrapped, and the text behind it.
-fn linked<'a>(text: &'a str, at: usize, brackets: &Brackets<'a>) -> Option<(WrittenLink<'a>, &'a str)> {
+pub(super) fn linked<'a>(text: &'a str, at: usize, brackets: &Brackets<'a>) -> Option<(WrittenLink<'a>, &'a str)> {
     let body = text.trim_start_matches(['*', '_', '`', '<', '!']);
     let wrapped = body.len() < text.len();
     let (inner, after) = brackets.split(body, '[')?;

@@ -85,6 +85,32 @@ pub(super) fn producer_of(target: &Target, scope: &Scope, notes: &Notes) -> Opti
     }
 }
 
+/// The task that words name as they stand, or whose output they speak of: `Find Code 1`, `the results of Find Code 1`. Its slug,
+/// or that of the name which several tasks have, and where it stands.
+pub(super) fn named(slug: &Slug, scope: &Scope) -> Option<(Slug, usize)> {
+    const BEFORE: &[&str] =
+        &["output-of-", "output-from-", "outputs-of-", "result-of-", "results-of-", "results-from-"];
+    const BEHIND: &[&str] = &["-results", "-result", "-output", "-outputs", "-s-output", "-s-results"];
+    let text = slug.as_str();
+    let text = text.strip_prefix("the-").unwrap_or(text);
+    let of = BEFORE.iter().find_map(|words| text.strip_prefix(words)).unwrap_or(text);
+    let bare = of.strip_prefix("the-").unwrap_or(of);
+    let bare =
+        bare.strip_prefix("task-").filter(|rest| rest.contains(|c: char| c.is_ascii_alphabetic())).unwrap_or(bare);
+    let ends = |text: &str| BEHIND.iter().find_map(|words| text.strip_suffix(words)).map(str::to_owned);
+    let mut slugs =
+        [slug.as_str(), text, of, bare].into_iter().flat_map(|text| [Some(text.to_owned()), ends(text)]).flatten();
+    slugs.find_map(|text| {
+        let slug = Slug::new(&text);
+        if let Some(at) = scope.at(&slug) {
+            let own = scope.producers().get(at)?.slug.clone()?;
+            return Some((if scope.is_repeated(&slug) { slug } else { own }, at));
+        }
+        let numbered = text.strip_prefix("task-").and_then(|_| by_list_number(&slug, scope))?;
+        Some((scope.producers().get(numbered)?.slug.clone()?, numbered))
+    })
+}
+
 /// Whether a bare `#x` is the name of a task or heading (true) or may be one (false); `None` if nothing is called like it.
 pub(super) fn fit(target: &Target, checking: &Checking<'_>) -> Option<bool> {
     let heading = match target {

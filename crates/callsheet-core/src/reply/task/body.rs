@@ -182,7 +182,7 @@ fn summary(document: &Document, context: &ReadContext, notes: &mut Notes) -> Str
 /// Whether a summary speaks of the task and of the work, and not of what came of it.
 fn says_no_result(text: &str, document: &Document, context: &ReadContext, notes: &mut Notes) -> bool {
     is_announced(text, document, context)
-        || is_restated(text, document, context)
+        || is_restated(text, document, context, notes)
         || is_planned(text, document, context, notes)
 }
 
@@ -316,7 +316,10 @@ fn details(document: &Document, summary: &str, context: &ReadContext, notes: &mu
                     if names.insert(filename.clone()) {
                         files.push(DetailFile { filename, content: fence.content.clone() });
                     } else {
-                        notes.push(notes.issue(IssueCode::FilenameInvalid, "twice", span, &[("name", &filename)]));
+                        // A name that was made of another one says nothing to who wrote the other one.
+                        let variant = if bare(&name) == filename { "twice" } else { "same" };
+                        let facts = [("name", bare(&name)), ("kept", filename.as_str())];
+                        notes.push(notes.issue(IssueCode::FilenameInvalid, variant, span, &facts));
                     }
                 }
             };
@@ -377,9 +380,17 @@ fn incomplete(open: Option<(String, Span)>, block: &Block<'_>, context: &ReadCon
     notes.push(if is_source || is_aside { issue.warning() } else { issue });
 }
 
+/// Bytes of a file name: systems take 255, and a part of a task may add its own to the name (spec 3.12).
+const LONGEST_NAME: usize = 200;
+
+/// A written file name without its marks.
+fn bare(written: &str) -> &str {
+    written.trim().trim_matches(['`', '*', '"']).trim()
+}
+
 /// A file name of one component (repair `filename-flattened`), or the issue `filename-invalid`.
 fn filename(written: &str, span: Span, notes: &mut Notes) -> Option<String> {
-    let bare = written.trim().trim_matches(['`', '*', '"']).trim();
+    let bare = bare(written);
     let parts: Vec<&str> = bare.split(['/', '\\']).collect();
     let drive = bare.chars().nth(1) == Some(':') && bare.starts_with(|c: char| c.is_ascii_alphabetic());
     let last = parts.last().copied().unwrap_or("");
@@ -389,7 +400,14 @@ fn filename(written: &str, span: Span, notes: &mut Notes) -> Option<String> {
         return None;
     }
     let clean: String =
-        last.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' }).collect();
+        last.chars().map(|c| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' }).collect();
+    if clean.len() > LONGEST_NAME {
+        let name: String = bare.chars().take(60).collect();
+        let (length, longest) = (clean.len().to_string(), LONGEST_NAME.to_string());
+        let facts = [("name", name.as_str()), ("length", &length), ("longest", &longest)];
+        notes.push(notes.issue(IssueCode::FilenameInvalid, "long", span, &facts).key("Filename"));
+        return None;
+    }
     if clean != written.trim() {
         notes.repair(RepairCode::FilenameFlattened, span, written, &clean);
     }

@@ -421,13 +421,44 @@ fn file_of(title: &str) -> Option<&str> {
     name.trim_matches('.').contains('.').then_some(name)
 }
 
-/// Whether a line of a `Details` block names a source and nothing else.
-fn names_source(line: &str) -> bool {
-    const CONTENT_OF: &[&str] = &["content", "contents", "file", "line", "lines", "of", "source", "text", "the"];
-    let line = folded(line);
-    let is_key = line.split(' ').all(|word| CONTENT_OF.contains(&word));
-    let is_mark = is_key || matches!(line.as_str(), "" | "more work needed");
-    is_mark || ["filename", "file name", "file", "path", "lines"].iter().any(|key| line.starts_with(&format!("{key} ")))
+/// Whether a line names a source and nothing else.
+pub(super) fn names_source(line: &str) -> bool {
+    const CONTENT_OF: &[&str] = &[
+        "are",
+        "below",
+        "complete",
+        "content",
+        "contents",
+        "data",
+        "details",
+        "file",
+        "filename",
+        "following",
+        "from",
+        "full",
+        "here",
+        "is",
+        "line",
+        "lines",
+        "of",
+        "source",
+        "text",
+        "the",
+        "this",
+        "whole",
+    ];
+    let is_file = |word: &str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        word.rsplit_once('.').is_some_and(|(name, ending)| {
+            !name.is_empty() && ending.len() <= 5 && ending.starts_with(|c: char| c.is_ascii_alphabetic())
+        })
+    };
+    let names =
+        |word: &str| is_file(word) || folded(word).split(' ').all(|word| word.is_empty() || CONTENT_OF.contains(&word));
+    let plain = folded(line);
+    let is_mark = line.split_whitespace().all(names) || plain == "more work needed";
+    is_mark
+        || ["filename", "file name", "file", "path", "lines"].iter().any(|key| plain.starts_with(&format!("{key} ")))
 }
 
 /// Whether the fences of a section are copies of a file of the project under its name: whole ones, unless a block hands the

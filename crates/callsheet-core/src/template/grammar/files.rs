@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::spec::LimitRange;
 
-use super::rows::{Content, Element, Kind, OPERATOR_ELEMENTS};
+use super::rows::{Content, Element, Kind, OPERATOR_ELEMENTS, OPERATOR_TYPES, Operators, operators_of};
 use super::{all_rows, operator_row};
 
 /// Rows with a type name each: the element's, numbered where several elements share it.
@@ -63,11 +63,13 @@ pub fn xml_schema() -> String {
         let mixed = if text_kind(row).is_some() { " mixed=\"true\"" } else { "" };
         let _ = writeln!(out, "  <xs:complexType name=\"{name}\"{mixed}>");
         if !inside.is_empty() {
-            out.push_str("    <xs:choice minOccurs=\"0\" maxOccurs=\"unbounded\">\n");
+            let group = Group::of(row);
+            out.push_str(group.opening());
             for (child, _) in inside {
-                let _ = writeln!(out, "      <xs:element name=\"{}\" type=\"{}\"/>", child.name, type_of(child));
+                let least = group.least(row, child);
+                let _ = writeln!(out, "      <xs:element name=\"{}\" type=\"{}\"{least}/>", child.name, type_of(child));
             }
-            out.push_str("    </xs:choice>\n");
+            out.push_str(group.closing());
         }
         for attribute in row.attributes {
             let required = if attribute.required { " use=\"required\"" } else { "" };
@@ -80,6 +82,57 @@ pub fn xml_schema() -> String {
     }
     out.push_str("</xs:schema>\n");
     out
+}
+
+/// How the children of an element stand in an XML Schema, which can say order or count, and not both for all.
+enum Group {
+    /// Any of them, and none at all.
+    Any,
+    /// One of them at least.
+    Some,
+    /// Each at most once, in any order; those that are required are there.
+    Once,
+}
+
+impl Group {
+    fn of(row: &Element) -> Self {
+        let once = |child: &super::rows::Child| !child.many;
+        match row.content {
+            Content::Operators | Content::Slot | Content::Body => Self::Some,
+            Content::Children if row.children.iter().all(once) => Self::Once,
+            Content::Children if !required(row).is_empty() => Self::Some,
+            _ => Self::Any,
+        }
+    }
+
+    fn opening(&self) -> &'static str {
+        match self {
+            Self::Any => "    <xs:choice minOccurs=\"0\" maxOccurs=\"unbounded\">\n",
+            Self::Some => "    <xs:choice minOccurs=\"1\" maxOccurs=\"unbounded\">\n",
+            Self::Once => "    <xs:all>\n",
+        }
+    }
+
+    fn closing(&self) -> &'static str {
+        match self {
+            Self::Any | Self::Some => "    </xs:choice>\n",
+            Self::Once => "    </xs:all>\n",
+        }
+    }
+
+    fn least(&self, row: &Element, child: &Element) -> &'static str {
+        match self {
+            Self::Once if !required(row).contains(&child.name) => " minOccurs=\"0\"",
+            _ => "",
+        }
+    }
+}
+
+/// Children that an element always has. What a task requires depends on its operator: it has none that is always there.
+fn required(row: &Element) -> Vec<&'static str> {
+    let is_task = operator_row("task").is_some_and(|task| std::ptr::eq(task, row));
+    let required = row.children.iter().filter(|child| child.required && !is_task);
+    required.map(|child| child.element.name).collect()
 }
 
 fn xml_type(kind: Kind) -> String {
@@ -139,11 +192,21 @@ pub fn json_schema() -> Value {
             let value = if many { json!({"anyOf": [one, {"type": "array", "items": one}]}) } else { one };
             properties.insert(child.name.to_owned(), value);
         }
-        let required: Vec<String> =
-            row.attributes.iter().filter(|known| known.required).map(|known| format!("@{}", known.name)).collect();
+        let attributes = row.attributes.iter().filter(|known| known.required).map(|known| format!("@{}", known.name));
+        let required: Vec<String> = attributes.chain(required(row).into_iter().map(str::to_owned)).collect();
         let mut object = json!({"type": "object", "properties": properties, "additionalProperties": false});
         if !required.is_empty() {
             object["required"] = json!(required);
+        }
+        if operator_row("task").is_some_and(|task| std::ptr::eq(task, *row)) {
+            object["allOf"] = json!(required_by_operator(row));
+        }
+        if matches!(row.content, Content::Operators | Content::Body) {
+            let one: Vec<Value> = OPERATOR_ELEMENTS.iter().map(|name| json!({"required": [name]})).collect();
+            object["allOf"] = json!([{"anyOf": one}]);
+        }
+        if row.content == Content::Slot {
+            object["minProperties"] = json!(row.attributes.iter().filter(|known| known.required).count() + 1);
         }
         let bare = row.attributes.iter().all(|known| !known.required) && text_kind(row).is_some();
         let value = if bare { json!({"anyOf": [{"type": "string"}, object]}) } else { object };
@@ -159,6 +222,26 @@ pub fn json_schema() -> Value {
         "anyOf": outermost,
         "$defs": definitions,
     })
+}
+
+/// What a task of each operator requires, but one that stands for a template.
+fn required_by_operator(task: &Element) -> Vec<Value> {
+    let always = |child: &&super::rows::Child| child.required && child.on == Operators::TYPED;
+    let names = |children: Vec<&super::rows::Child>| -> Vec<&str> {
+        children.into_iter().map(|child| child.element.name).collect()
+    };
+    let always = names(task.children.iter().filter(always).collect());
+    let mut all = vec![json!({"anyOf": [{"required": ["@ref"]}, {"required": always}]})];
+    for word in OPERATOR_TYPES {
+        let Some(operator) = operators_of(word) else { continue };
+        let own = task.children.iter().filter(|child| child.required && child.on == operator);
+        let own = names(own.collect());
+        if !own.is_empty() {
+            let chosen = json!({"properties": {"@type": {"const": word}}, "required": ["@type"]});
+            all.push(json!({"if": chosen, "then": {"required": own}}));
+        }
+    }
+    all
 }
 
 fn json_type(kind: Kind, default: Option<&str>) -> Value {

@@ -271,7 +271,7 @@ impl Reader<'_> {
         node.manual_xml = self.bool_child(element, "manual_xml");
         node.disable_reparsing = self.bool_child(element, "disable_reparsing");
         self.approval(element, &mut node);
-        node.context = self.context(element, role(&node, position));
+        node.context = self.context(element, role(&node, position), position);
         node
     }
 
@@ -334,7 +334,7 @@ impl Reader<'_> {
     }
 
     /// Settings as written and in force (spec 5).
-    fn context(&mut self, element: &Element, role: Role) -> Context {
+    fn context(&mut self, element: &Element, role: Role, position: Position) -> Context {
         let own = defaults(role);
         let Some(block) = element.child("context_management") else {
             return Context { explicit: PartialContext::default(), settings: own };
@@ -357,6 +357,7 @@ impl Reader<'_> {
         let settings = match resolve(own, &explicit) {
             Ok((settings, yielded)) => {
                 self.tell_context(block, role, &explicit, settings, yielded);
+                self.tell_all_off(block, role, position, &explicit, settings);
                 settings
             }
             Err(_) => {
@@ -422,9 +423,21 @@ impl Reader<'_> {
             let message = "accumulated data is kept as notes only";
             self.tell(Code::T512, block.tag, message, "write accumulation_format to say so");
         }
+    }
+
+    /// Inside another operator, what it accumulates reaches a task that does not say `false` itself.
+    fn tell_all_off(
+        &mut self,
+        block: &Element,
+        role: Role,
+        position: Position,
+        explicit: &PartialContext,
+        settings: Settings,
+    ) {
+        let alone = matches!(position, Position::Top | Position::Body) || explicit.accumulate_data == Some(false);
         let off =
             settings.inherit_context == InheritContext::None && !settings.accumulate_data && !settings.fresh_context;
-        if off && role != Role::Matching {
+        if off && alone && role != Role::Matching {
             self.tell(Code::T510, block.tag, "the task sees nothing of its surroundings", "check that this is meant");
         }
     }

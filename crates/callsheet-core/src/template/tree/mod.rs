@@ -17,6 +17,6 @@ pub use context::{
     resolve,
 };
 pub use kind::{Case, Kind, OnError};
-pub use node::{Intent, Node, Param, Template};
+pub use node::{Intent, Node, Param, Taken, Template};
 pub use origin::{FrontEnd, Origin};
 pub use types::{ValueType, type_word};

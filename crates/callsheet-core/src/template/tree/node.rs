@@ -218,9 +218,43 @@ pub struct Template {
     pub origin: Origin,
 }
 
+/// A value that a template takes from its caller (spec 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taken<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its type.
+    pub kind: ValueType,
+    /// A call without it is an error.
+    pub required: bool,
+    /// What it means, for planners.
+    pub meaning: &'a str,
+}
+
 impl Template {
     /// Whether it sees only its parameters.
     pub fn is_function(&self) -> bool {
         self.params.is_some()
+    }
+
+    /// Parameters of a function template, inputs that a standard one takes of its caller.
+    pub fn takes(&self) -> Vec<Taken<'_>> {
+        if let Some(params) = &self.params {
+            let taken = params.iter().map(|param| Taken {
+                name: &param.name,
+                kind: param.kind,
+                required: param.required && param.default.is_none(),
+                meaning: param.meaning.trim(),
+            });
+            return taken.collect();
+        }
+        let of_caller = self.body.inputs.iter().filter(|input| matches!(input.source, InputSource::Caller));
+        let taken = of_caller.map(|input| Taken {
+            name: &input.name,
+            kind: ValueType::Any,
+            required: input.required && input.default.is_none(),
+            meaning: "",
+        });
+        taken.collect()
     }
 }

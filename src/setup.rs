@@ -126,14 +126,18 @@ pub fn find_run(
     which: &str,
 ) -> Result<RunSummary, Failure> {
     let runs = store.runs().map_err(store_failure)?;
+    let kind = || if which.is_empty() { "run".to_owned() } else { format!("{which} run") };
     let Some(asked) = asked else {
+        if runs.is_empty() {
+            return Err(Failure::usage("there are no runs here yet", "`callsheet run \"…\"` starts one"));
+        }
         // Runs of templates inside of others come after those that a person began.
         let (outer, inner): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| !is_inner(&run.run));
         return outer
             .into_iter()
             .chain(inner)
             .find(fits)
-            .ok_or_else(|| Failure::usage(format!("there is no {which} run here"), "`callsheet runs` lists all runs"));
+            .ok_or_else(|| Failure::usage(format!("there is no {} here", kind()), "`callsheet runs` lists all runs"));
     };
     let mut found: Vec<RunSummary> = runs.iter().filter(|run| run.run.as_str() == asked).cloned().collect();
     if found.is_empty() {

@@ -65,6 +65,12 @@ fn plain_items_of_a_sheet_are_told_and_nothing_is_begun() {
     let ended = garden.expect(2, &["run", "--sheet", "work.md"]);
     assert!(ended.err.contains("Look at the plan as well"), "{}", ended.err);
     assert!(!garden.path(".callsheet/runs").exists(), "nothing was begun");
+    // A store without runs is told of as one that is not there.
+    assert!(garden.expect(0, &["runs"]).err.contains("no runs in "));
+    for command in ["show", "undo", "resume"] {
+        let ended = garden.expect(2, &[command]);
+        assert!(ended.err.contains("no runs "), "{command}: {}", ended.err);
+    }
 }
 
 /// What a check warns of is told as well when the sheet is run; a request given with it stands for goals in both.

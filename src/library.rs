@@ -106,7 +106,8 @@ pub fn offer(setup: &Setup) -> Result<TemplateOffer, Failure> {
     take_matcher(setup, &loaded.library, &skills, &mut tree)?;
     let tools = tool_specs();
     let writes = |name: &str| tools.iter().all(|tool| tool.name != name || tool.effect != ToolEffect::Read);
-    Ok(TemplateOffer::new(tree, &writes))
+    let broken = loaded.library.causes().map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
+    Ok(TemplateOffer { broken, ..TemplateOffer::new(tree, &writes) })
 }
 
 /// Adds a template and the templates and skills it calls, under the names that calls use.

@@ -27,7 +27,7 @@ fn the_last_round_ends_the_run() {
     let garden = Garden::scripted(&format!(
         "[[rule]]\nphase = \"plan\"\ntext = '''\n## Goals / summary\nAsk.\n{again}\n'''\n\
          [[rule]]\nphase = \"iterate\"\ntext = '''\n{again}\n'''\n\
-         [[rule]]\nphase = \"execute\"\ntext = '''\n## Result summary\nAsked.\n'''\n"
+         [[rule]]\nphase = \"execute\"\ntext = '''\n## Result summary\nAna waters.\n'''\n"
     ));
     let ended = garden.expect(6, &["run", "keep asking", "--max-rounds", "2"]);
     assert!(garden.run_file("report.md").contains("Max rounds reached."), "{}", ended.err);

@@ -186,7 +186,7 @@ fn tool_outputs_shrink_after_an_overflow() {
         format!(
             "[[rule]]\nphase = \"refine\"\ntext = '''\n## Task\n- **What is needed** All of it.\n## Tool Calls\n```json\n\
              {{\"name\": \"read_file\", \"id\": \"r1\", \"arguments\": {{\"path\": \"large.md\"}}}}\n```\n'''\n\
-             [[rule]]\nphase = \"execute\"\n{overflow}[[rule.reply]]\ntext = '''\n## Result summary\nRead.\n'''\n"
+             [[rule]]\nphase = \"execute\"\n{overflow}[[rule.reply]]\ntext = '''\n## Result summary\nAna waters.\n'''\n"
         )
     };
     let mut garden = Garden::scripted(&script(""));

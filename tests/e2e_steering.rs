@@ -319,7 +319,7 @@ fn a_dropped_task_that_is_put_back_as_it_was_is_done() {
     garden.expect(0, &["resume"]);
     assert!(!garden.path("thanks.md").exists());
     let refused = garden.expect(2, &["drop", &run, "write-thanks-1"]);
-    assert!(refused.err.contains("as a new task"), "{}", refused.err);
+    assert!(refused.err.contains("put it back into"), "{}", refused.err);
     std::fs::write(sheet_of(&garden), early).unwrap();
     let ended = garden.expect(0, &["resume", &run, "--headless", "approve"]);
     assert!(ended.err.contains("2 tasks added"), "{}", ended.err);
@@ -337,7 +337,9 @@ fn an_edit_with_words_that_are_no_task_is_refused_and_kept() {
         (sheet.replace("### Task section 1\n", "### Task section 1\n- Read the plan as well\n\n"), "need-missing"),
         // The file ends with what is completed, which is not read.
         (format!("{sheet}\n{task}"), "task-boundary"),
-        (format!("{sheet}\nAnd thank Ana.\n"), "need-missing"),
+        (format!("{sheet}\nAnd thank Ana.\n"), "text-unread"),
+        (format!("{sheet}\n- And thank Ben.\n"), "text-unread"),
+        (format!("Thank them both.\n\n{sheet}"), "text-unread"),
     ] {
         assert_ne!(edited, sheet);
         std::fs::write(sheet_of(&garden), &edited).unwrap();

@@ -3,7 +3,7 @@
 
 mod support;
 
-use support::garden::{Garden, json_lines};
+use support::garden::{Ended, Garden, json_lines};
 
 const LIBRARY: &str = r#"<templates version="1">
 <task type="sequential" name="who"><description>Find who waters the {{what}}</description><inputs><input name="what"/></inputs>
@@ -214,6 +214,43 @@ text = "echo harmless"
         let shown = garden.expect(0, &["show"]).out;
         assert!(shown.contains("touch unasked"), "{shown}");
     }
+}
+
+/// A process that inherits every variable is shown as such, and no approval of one that does not holds for it.
+#[test]
+fn an_approval_of_a_process_holds_for_what_it_inherits() {
+    let garden = Garden::bare();
+    let step = |inherit: &str| {
+        format!(
+            "<task type=\"script\"><description>x</description><command>sh x.sh</command>\
+             <environment inherit=\"{inherit}\"/></task>"
+        )
+    };
+    let library = format!(
+        "<task type=\"sequential\" name=\"three\"><description>S</description><steps>{}{}{}</steps></task>",
+        step("safe"),
+        step("all"),
+        step("all")
+    );
+    garden.write(".callsheet/templates/three.xml", library);
+    garden.write("x.sh", "echo \"[$GARDEN_SECRET]\" >> out.txt\n");
+    let expect = |code: i32, arguments: &[&str]| {
+        let output = garden.command(arguments).env("GARDEN_SECRET", "plums").output().unwrap();
+        let ended = Ended::from(output);
+        assert_eq!(ended.code, code, "{arguments:?}\n{}\n{}", ended.out, ended.err);
+        ended.out
+    };
+    expect(3, &["template", "run", "three"]);
+    let shown = expect(0, &["show"]);
+    assert!(!shown.contains("inherits"), "{shown}");
+    expect(0, &["approve"]);
+    expect(3, &["resume"]);
+    assert_eq!(garden.read("out.txt"), "[]\n");
+    let shown = expect(0, &["show"]);
+    assert!(shown.contains("inherits every variable of the environment"), "{shown}");
+    expect(0, &["approve"]);
+    expect(0, &["resume"]);
+    assert_eq!(garden.read("out.txt"), "[]\n[plums]\n[plums]\n");
 }
 
 /// A skill is called like a template; its instructions and references reach the model.

@@ -96,6 +96,36 @@ fn c49_a_template_is_a_skill_of_a_sheet() {
     assert_eq!(asked.iter().filter(|line| line.contains("refine")).count(), 1, "{asked:?}");
 }
 
+/// A skill that is a template with errors is there, and what is wrong with it is told.
+///
+/// covers: C49
+#[test]
+fn c49_a_sheet_whose_template_has_errors_says_so() {
+    let garden = garden("");
+    let library = "<templates>\n<task type=\"map\" name=\"broken\"><description>A</description></task>\n\
+        <task type=\"sequential\" name=\"caller\"><description>A</description><steps><call template=\"broken\"/></steps></task>\n\
+        </templates>";
+    garden.write(".callsheet/templates/broken.xml", library);
+    let sheet = |skill: &str| {
+        format!(
+            "## Goals / summary\nKnow.\n## Tasks\n### Task section 1\n- **Name** Look\n- **What is needed** Look.\n\
+             - **Skill** {skill}\n- **Expected output** A word.\n"
+        )
+    };
+    for skill in ["broken", "template:broken", "caller"] {
+        garden.write("w.md", sheet(skill));
+        let name = skill.trim_start_matches("template:");
+        let told = format!("skill \"{name}\" is a template that has errors: .callsheet/templates/broken.xml:2 T011.");
+        let checked = garden.expect(2, &["run", "--sheet", "w.md", "--check"]);
+        assert!(checked.out.contains(&told) && !checked.out.contains("does not exist"), "{}", checked.out);
+        let ended = garden.expect(2, &["run", "--sheet", "w.md"]);
+        assert!(ended.err.contains(&told), "{}", ended.err);
+    }
+    garden.write("w.md", sheet("brokne_thing"));
+    let checked = garden.expect(2, &["run", "--sheet", "w.md", "--check"]);
+    assert!(checked.out.contains("skill \"brokne_thing\" does not exist"), "{}", checked.out);
+}
+
 /// covers: C49
 #[test]
 fn c49_a_sheet_with_a_template_as_skill_is_a_template_that_runs() {

@@ -194,6 +194,32 @@ fn a_value_is_given_once() {
     assert!(ended.err.contains("topic is given twice"), "{}", ended.err);
 }
 
+/// A part of a split may read what the failed task was shown, also where no pattern of its own names it.
+/// covers: C40
+#[test]
+fn a_split_reads_the_files_that_its_task_was_shown() {
+    let script = r#"[[rule]]
+phase = "execute"
+prompt = "<failed_task>"
+text = '<task><description>Half</description><file_paths><path>./hives/hive-1.txt</path></file_paths></task>'
+[[rule]]
+phase = "execute"
+prompt = "Half"
+text = 'half of it'
+[[rule]]
+phase = "execute"
+text = 'far too long for the limit that is set for it'
+"#;
+    let garden = garden(script);
+    let big = r#"<task type="atomic" name="big"><description>Big</description><instructions>Big.</instructions>
+<file_paths><path>hive-*.txt</path></file_paths><limits max_output_bytes="20"/><allowed_tools/></task>"#;
+    garden.write(".callsheet/templates/big.xml", big);
+    garden.write("hives/hive-1.txt", "forty bees");
+    let ended = garden.expect(0, &["template", "run", "big"]);
+    assert_eq!(ended.out.trim(), "half of it", "{}", ended.err);
+    assert!(garden.expect(0, &["show", "--prompt", "3"]).out.contains("forty bees"));
+}
+
 /// A split may call what the library holds, although nothing of the run names it.
 /// covers: C40
 #[test]

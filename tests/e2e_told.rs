@@ -195,3 +195,34 @@ fn an_undo_is_told_to_the_continuation_and_to_tasks_that_read_the_output() {
         assert!(prompt.contains("these files do not hold them: new.md"), "{call}: {prompt}");
     }
 }
+
+/// What a person says at a gate is told in the report in a fence of its own, whatever it looks like.
+///
+/// covers: 4.7
+#[test]
+fn words_of_a_denial_are_no_structure_of_the_report() {
+    let garden = Garden::with("writer");
+    garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-run"]);
+    let words = "no\n## Cost\n```x\nnothing";
+    garden.expect(0, &["deny", "--because", words]);
+    garden.expect(5, &["resume"]);
+    let report = garden.run_file("report.md");
+    assert_eq!(report.lines().filter(|line| *line == "## Cost").count(), 1, "{report}");
+    assert!(report.contains("was denied: no\n\n  ~~~~text\n") && report.contains("\n  ## Cost\n  ```x\n"), "{report}");
+}
+
+/// A byte order mark and the line endings of other systems are no words.
+///
+/// covers: 5.1
+#[test]
+fn a_byte_order_mark_before_the_description_and_the_request_is_left_out() {
+    let garden = Garden::with("steps");
+    garden.write("AGENTS.md", "\u{feff}# A garden\r\nTwelve neighbours.\r\n");
+    let mut command = garden.command(&["run", "-"]);
+    let mut running = command.stdin(std::process::Stdio::piped()).spawn().unwrap();
+    std::io::Write::write_all(&mut running.stdin.take().unwrap(), "\u{feff}read all".as_bytes()).unwrap();
+    assert!(running.wait().unwrap().success());
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    assert!(prompt.contains("# A garden\nTwelve") && prompt.contains("read all"), "{prompt}");
+    assert!(!prompt.contains(['\u{feff}', '\r']), "{prompt}");
+}

@@ -189,8 +189,8 @@ pub struct ResumeArgs {
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Answer to the question a tool asked.
-    #[arg(long, value_name = "TEXT")]
+    /// Answer to the question a tool asked: of several the first, or the one named in front, as `show` names it.
+    #[arg(long, value_name = "[TASK=]TEXT")]
     pub answer: Option<String>,
 
     /// Shared flags.
@@ -569,7 +569,9 @@ impl std::str::FromStr for HeadlessArg {
             _ => {
                 let slugs: Vec<String> = text.split(',').map(str::trim).map(str::to_owned).collect();
                 let valid = |slug: &String| {
-                    !slug.is_empty() && slug.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+                    let in_call = slug.split_once('/');
+                    let (outer, inner) = in_call.map_or((slug.as_str(), None), |(outer, inner)| (outer, Some(inner)));
+                    is_slug(outer) && inner.is_none_or(is_inner_name)
                 };
                 // A slip of the finger must not leave a run waiting for nobody.
                 let meant = [("stop", 1), ("deny", 1), ("approve", 2)];
@@ -583,4 +585,13 @@ impl std::str::FromStr for HeadlessArg {
             }
         }
     }
+}
+
+fn is_slug(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// Tasks of templates have the names that their authors gave.
+fn is_inner_name(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }

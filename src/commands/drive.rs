@@ -10,7 +10,7 @@ use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::template::{ErrorKind, Kind, TaskError, TaskResult};
 use callsheet_core::view::{Summary, answer, problem_line};
 use callsheet_models::config::ProcessEnvironment;
-use callsheet_runtime::driver::{DriveFault, Session, World, changed_inside, drive_and_look, open_question};
+use callsheet_runtime::driver::{DriveFault, Session, World, changed_inside, drive_and_look};
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};
 use tokio_util::sync::CancellationToken;
 
@@ -21,7 +21,7 @@ use crate::setup::{Setup, store_failure};
 use crate::term::{self, JsonLines, LiveView, NobodyThere, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, world};
 
-use super::inside::questions;
+use super::inside::{asking_runs, how_to_answer, questions};
 use super::tree_needs::{ModelWish, model_wish};
 
 /// Lines of a failed script that are shown.
@@ -262,13 +262,11 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
             tell!(
                 "look: callsheet show {id}\nanswer: callsheet approve {id}, or callsheet deny {id} --because \"…\"\nthen: callsheet resume {id}"
             );
-            if let Some((task, question)) = open_question(run) {
-                tell!("{task} asks as well: {}", term::one_line(&question, 600));
-                tell!("answer: callsheet resume {id} --answer \"…\"");
-            }
+            tell_questions(setup, run, id, "asks as well")?;
         }
         Outcome::InputRequired => {
-            tell_questions(setup, run, id)?;
+            tell_questions(setup, run, id, "asks")?;
+            tell_gates(setup, run, id)?;
         }
         Outcome::LimitReached => match run.ended_by().and_then(flag_of) {
             Some(flag) => tell!("go on with a higher limit: callsheet resume {id} {flag}"),
@@ -325,14 +323,22 @@ fn is_lost(run: &Run, task: &TaskRun) -> bool {
     false
 }
 
-/// The questions that wait, and how they are answered.
-fn tell_questions(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
+/// The questions that wait, of the run and of those inside it, and how they are answered.
+fn tell_questions(setup: &Setup, run: &Run, id: &RunId, verb: &str) -> Result<(), Failure> {
     let asked = questions(&setup.store()?, id, run)?;
-    for (task, question) in &asked {
-        tell!("{task} asks: {}", term::one_line(question, 600));
+    for question in &asked {
+        tell!("{} {verb}: {}", question.task, term::one_line(&question.text, 600));
     }
-    let first = if asked.len() > 1 { " the first" } else { "" };
-    tell!("answer{first}: callsheet resume {id} --answer \"…\"");
+    tell_part!("{}", how_to_answer(&asked, id));
+    Ok(())
+}
+
+/// That approvals are waited for beside questions: which of them ended the run is chance.
+fn tell_gates(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
+    if !asking_runs(&setup.store()?, id, run.clone(), Outcome::ApprovalRequired)?.is_empty() {
+        tell!("it waits for approval as well; look: callsheet show {id}");
+        tell!("answer: callsheet approve {id}, or callsheet deny {id} --because \"…\"");
+    }
     Ok(())
 }
 

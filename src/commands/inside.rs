@@ -6,8 +6,8 @@ use std::sync::Arc;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_runtime::driver::{Session, caller_of, open_gates, open_question, runs_inside};
-use callsheet_runtime::ports::{Store, address};
+use callsheet_runtime::driver::{Session, caller_of, open_gates, open_questions, runs_inside};
+use callsheet_runtime::ports::{AskingCall, Letter, Store, address};
 
 use crate::cli::Failure;
 
@@ -26,7 +26,7 @@ pub(super) fn asking_runs(
 ) -> Result<Vec<(RunId, Run)>, Failure> {
     let asks = |run: &Run| match outcome {
         Outcome::ApprovalRequired => open_gates(run).next().is_some(),
-        _ => open_question(run).is_some(),
+        _ => open_questions(run).next().is_some(),
     };
     let called = run.steps().iter().flatten().enumerate().map(|(index, task)| (Some(task.clone()), index));
     let order: BTreeMap<Option<Slug>, usize> = called.collect();
@@ -41,9 +41,59 @@ pub(super) fn asking_runs(
     Ok(asking)
 }
 
-/// The open questions of a run and of those inside it, each with the name of the task that asks.
-pub(super) fn questions(store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result<Vec<(String, String)>, Failure> {
+/// A question that waits, of a run or of one inside it.
+pub(super) struct Question {
+    /// The name of the task that asks: by it a person says which is answered.
+    pub task: String,
+    /// Its words.
+    pub text: String,
+    /// The run whose question it is.
+    pub run: RunId,
+    asking: AskingCall,
+}
+
+/// The open questions of a run and of those inside it.
+///
+/// # Errors
+/// An inner run cannot be read.
+pub(super) fn questions(store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result<Vec<Question>, Failure> {
     let asking = asking_runs(store, id, run.clone(), Outcome::InputRequired)?;
-    let asked = asking.iter().filter_map(|(id, run)| Some((caller_of(id), open_question(run)?)));
-    Ok(asked.map(|(inside, (task, question))| (address(inside.as_ref(), &task), question)).collect())
+    let asked = asking.iter().flat_map(|(id, run)| {
+        let inside = caller_of(id);
+        open_questions(run).map(move |open| Question {
+            task: address(inside.as_ref(), &open.asking.task),
+            text: open.question,
+            run: id.clone(),
+            asking: open.asking,
+        })
+    });
+    Ok(asked.collect())
+}
+
+/// What an answer says to which question: to the one whose name stands in front of a `=`, else to the first, all of it.
+pub(super) fn letter(asked: &[Question], given: &str) -> (Option<RunId>, Letter) {
+    let named = given.split_once('=').and_then(|(name, text)| {
+        let question = asked.iter().find(|question| question.task == name)?;
+        Some((question, text))
+    });
+    let (question, text) = match named {
+        Some((question, text)) => (Some(question), text),
+        None => (asked.first(), given),
+    };
+    let to = question.map(|question| question.asking.clone());
+    (question.map(|question| question.run.clone()), Letter::Reply { text: text.to_owned(), to })
+}
+
+/// How several questions are answered, or the one there is: `answer: callsheet …`.
+pub(super) fn how_to_answer(asked: &[Question], id: &RunId) -> String {
+    let command = format!("callsheet resume {id} --answer \"…\"");
+    match asked {
+        [] => String::new(),
+        [_] => format!("answer: {command}\n"),
+        [first, rest @ ..] => {
+            let other = rest.iter().find(|other| other.task != first.task);
+            let named = other.map(|other| format!("answer another by its name: --answer \"{}=…\"\n", other.task));
+            format!("answer the first: {command}\n{}", named.unwrap_or_default())
+        }
+    }
 }

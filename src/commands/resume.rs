@@ -5,15 +5,15 @@ use std::sync::Arc;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::driver::{DriveFault, Session, TakeUp, is_edited, reopen};
+use callsheet_runtime::driver::{DriveFault, Session, TakeUp, is_edited, is_inner, reopen};
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{Letter, RunSummary, Store};
+use callsheet_runtime::ports::{RunSummary, Store};
 use callsheet_runtime::runfiles::RunFiles;
 
 use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
 use crate::setup::{Setup, config_failure, find_run, store_failure};
 
-use super::inside::asking_runs;
+use super::inside::{letter, questions};
 
 use super::drive::{Front, drive_failure, prepare, sheet_failure, to_the_end};
 
@@ -25,7 +25,8 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     let only_planned = |run: &RunSummary| {
         Session::view(&store, &run.run).is_ok_and(|(folded, _)| folded.settings().plan_only && folded.has_list())
     };
-    let fits = |run: &RunSummary| !finished(run.outcome) && !only_planned(run);
+    // A run inside a call goes on with the one around it, or by its name.
+    let fits = |run: &RunSummary| !is_inner(&run.run) && !finished(run.outcome) && !only_planned(run);
     let found = find_run(&store, arguments.run.as_deref(), fits, "unfinished")?;
     let (run, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
     if found.outcome == Some(Outcome::Complete) && !sheet_is_edited(setup, &found.run, &run)? {
@@ -33,9 +34,8 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
         return super::say(setup, &words).map(|()| Exit::Complete);
     }
     if let Some(text) = &arguments.answer {
-        let asking = asking_runs(&store, &found.run, run.clone(), Outcome::InputRequired)?;
-        let asking = asking.first().map_or(&found.run, |(asking, _)| asking);
-        store.post(asking, &Letter::Reply { text: text.clone() }).map_err(store_failure)?;
+        let (asking, letter) = letter(&questions(&store, &found.run, &run)?, text);
+        store.post(asking.as_ref().unwrap_or(&found.run), &letter).map_err(store_failure)?;
     }
     take_up(setup, &arguments.work, store, &found.run, run, TakeUp::Resume)
 }
@@ -66,6 +66,7 @@ pub(super) fn take_up(
     }
     settings.plan_only &= how == TakeUp::Resume;
     settings.whole_shares = true;
+    settings.accounts_inside = true;
     let tree = run.operators().tree().cloned();
     front.begin_with(run);
     let runtime = super::runtime()?;

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 
+use callsheet_core::sheet::split_mark;
 use callsheet_runtime::driver::{DriveFault, EntrySpec, begin_in};
 use callsheet_runtime::ports::{Clock, SystemClock};
 
@@ -21,7 +22,7 @@ pub(super) fn request_text(request: &str) -> Result<String, Failure> {
         .take(4 * 1024 * 1024)
         .read_to_end(&mut bytes)
         .map_err(|error| Failure::usage(format!("the request cannot be read from stdin: {error}"), ""))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
+    Ok(split_mark(&String::from_utf8_lossy(&bytes)).1.to_owned())
 }
 
 fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec, Failure> {

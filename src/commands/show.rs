@@ -20,7 +20,7 @@ use crate::term::{duration, gate_text, harmless, hunk_to_edit, one_line, outcome
 use super::answer::{asked_about, several_changes};
 use super::as_template::{template_name, template_of};
 use super::drive::{drive_failure, run_folder};
-use super::inside::{asking_runs, questions};
+use super::inside::{Question, asking_runs, how_to_answer, questions};
 use super::show_json::run_json;
 
 pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure> {
@@ -50,8 +50,7 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         shown["task_result"] = serde_json::json!(result_of_tree(&store, &run));
         shown["waits"] = serde_json::json!(waits(setup, &store, &found.run, &run)?);
         let asked = questions(&store, &found.run, &run)?;
-        let asked: Vec<_> =
-            asked.into_iter().map(|(task, text)| serde_json::json!({ "task": task, "text": text })).collect();
+        let asked: Vec<_> = asked.iter().map(|one| serde_json::json!({ "task": one.task, "text": one.text })).collect();
         shown["question"] = asked.first().cloned().into();
         shown["questions"] = asked.into();
         return super::print_json(&shown).map(|()| Exit::Complete);
@@ -98,7 +97,7 @@ fn events(facts: &[Fact]) -> Result<Exit, Failure> {
     facts.iter().try_for_each(super::print_json).map(|()| Exit::Complete)
 }
 
-fn run_text(run: &Run, id: &RunId, waits: &[GateView], questions: &[(String, String)]) -> String {
+fn run_text(run: &Run, id: &RunId, waits: &[GateView], questions: &[Question]) -> String {
     let state = run.outcome().map_or("not finished", outcome_words);
     let mut text = format!("run {id}: {state}\nrequest: {}\n{}", one_line(run.prompt(), 300), models_text(run));
     if !run.goals().text.trim().is_empty() {
@@ -122,14 +121,10 @@ fn run_text(run: &Run, id: &RunId, waits: &[GateView], questions: &[(String, Str
         text.push_str(&format!("{} waits in its run {}: {}\n", paused.task, paused.run, outcome_words(paused.outcome)));
     }
     text.push_str(&waits_text(waits, id));
-    for (task, question) in questions {
-        text.push_str(&format!("{task} asks: {}\n", one_line(question, 600)));
+    for question in questions {
+        text.push_str(&format!("{} asks: {}\n", question.task, one_line(&question.text, 600)));
     }
-    match questions.len() {
-        0 => {}
-        1 => text.push_str(&format!("answer with callsheet resume {id} --answer \"…\"\n")),
-        _ => text.push_str(&format!("answer the first with callsheet resume {id} --answer \"…\"\n")),
-    }
+    text.push_str(&how_to_answer(questions, id));
     if !run.calls().is_empty() {
         text.push_str("calls\n");
     }

@@ -131,8 +131,8 @@ fn refusal(slug: &Slug, state: State, wish: Wish, id: &RunId) -> Failure {
             (format!("{slug} is done; its result stays"), format!("take its changes back: callsheet undo {id}"))
         }
         (_, State::Dropped) => (
-            format!("{slug} was dropped, and a dropped task does not come back"),
-            format!("put it into .callsheet/runs/{id}/sheet.md as a new task, then: callsheet resume {id}"),
+            format!("{slug} was dropped, and a dropped task does not come back by itself"),
+            format!("put it back into .callsheet/runs/{id}/sheet.md, then: callsheet resume {id}"),
         ),
         (Wish::Retry, _) => (
             format!("{slug} has not ended ({word}), so there is nothing to do again"),

@@ -15,6 +15,7 @@ pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failu
     if setup.json {
         super::print_json(&serde_json::json!({
             "run": found.run, "restored": undone.restored, "deleted": undone.deleted, "refused": undone.refused,
+            "kept": undone.kept.iter().map(|(path, task)| serde_json::json!({"path": path, "task": task})).collect::<Vec<_>>(),
         }))?;
     } else {
         tell(&undone, found.run.as_str());
@@ -35,6 +36,12 @@ fn tell(undone: &Undone, run: &str) {
     }
     for path in &undone.deleted {
         tell!("deleted {}", harmless(path));
+    }
+    for (path, task) in &undone.kept {
+        let path = harmless(path);
+        tell!(
+            "{path} still holds what {task} changed, which is taken back together with its other files or not at all"
+        );
     }
     for issue in &undone.refused {
         tell!("{}", harmless(&issue.to_string()));

@@ -1,6 +1,6 @@
 //! What happened, in one line: the same words in plain lines and in the live view.
 
-use callsheet_core::record::{CallKey, Event, GateKind};
+use callsheet_core::record::{Answer, CallKey, Event, GateKind};
 use callsheet_core::reply::{Issue, Severity};
 use callsheet_core::run::{Run, State};
 use callsheet_core::view::{call_words, limit_words, own_failure};
@@ -29,9 +29,12 @@ pub(super) fn event_line(event: &Event) -> Option<String> {
         Event::CallFailed { key, message, sends, .. } => {
             Some(format!("{}: no reply after {sends} sends: {}", call_words(key), one_line(message, 200)))
         }
-        Event::GateAnswered { gate, .. } => Some(match &gate.kind {
-            GateKind::BeforeRun(tasks) => format!("gate answered: {} writers", tasks.len()),
-            GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => {
+        Event::GateAnswered { gate, answer } => Some(match (&gate.kind, answer) {
+            (GateKind::BeforeRun(tasks), Answer::Each { verdicts, .. }) if verdicts.len() < tasks.len() => {
+                format!("gate answered: {} of {} writers", verdicts.len(), tasks.len())
+            }
+            (GateKind::BeforeRun(tasks), _) => format!("gate answered: {} writers", tasks.len()),
+            (GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. }, _) => {
                 format!("gate answered: {task}")
             }
         }),

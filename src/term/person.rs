@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use callsheet_core::evaluate::{ProcessFile, ProcessRequest, SCRIPT, SCRIPT_READ};
 use callsheet_core::record::{Answer, GateKind, Verdict};
 use callsheet_core::spec::{Slug, ToolCall};
+use callsheet_core::template::Inherit;
 use callsheet_runtime::ports::{GateAnswer, GateView, Person, QuestionAnswer, QuestionView, address};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -296,6 +297,9 @@ fn call_text(call: &ToolCall) -> String {
     }
     for (name, value) in &request.variables {
         part(harmless(&format!("variable {name}")), value);
+    }
+    if request.inherit == Inherit::All {
+        text.push_str("  inherits every variable of the environment that callsheet runs in, secrets included\n");
     }
     text
 }

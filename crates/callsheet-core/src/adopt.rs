@@ -36,7 +36,7 @@ pub fn adopt(list: &TaskList, adoption: &Adoption<'_>) -> ListAdopted {
     let mut list = list.clone();
     if list.tasks().any(|task| task.slug.as_str().is_empty()) {
         let open: Vec<&Task> = adoption.former.iter().map(|former| former.task).collect();
-        fill_names(&mut list, &open, adoption.taken);
+        fill_names(&mut list, &open, &[], adoption.taken);
     }
     let mut adopted = ListAdopted { goals: list.goals, ..ListAdopted::default() };
     for step in list.steps {

@@ -106,6 +106,7 @@ const CODES: &[&str] = &[
     "no-current-file",
     "reference-restricted",
     "refinement-required",
+    "text-unread",
     "glob-refused",
     "anchor-missing",
     "anchor-ambiguous",

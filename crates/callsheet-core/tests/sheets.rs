@@ -96,7 +96,7 @@ fn names_and_slugs_follow_their_rules() {
     let mut listed =
         list(vec![renamed, again, task("find_code 2", None), task("Con", None), task("find_code 2", None)]);
     let taken: BTreeSet<Slug> = [slug_of("look"), slug_of("find_code 1")].into();
-    let changes = fill_names(&mut listed, &[&former], &taken);
+    let changes = fill_names(&mut listed, &[&former], &[], &taken);
     let names: Vec<_> = listed.tasks().map(|task| (task.name.as_str(), task.slug.as_str())).collect();
     assert_eq!(
         names,

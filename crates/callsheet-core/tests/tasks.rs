@@ -16,13 +16,13 @@ use callsheet_core::reply::task::{
     summary_files, summary_with_details,
 };
 use callsheet_core::reply::{
-    Answer, Candidates, Execution, FileFacts, KnownTask, Lookup, LoopTurn, ReadContext, Reading, ReplyKind, Severity,
-    lookups,
+    Answer, Candidates, Execution, FileFacts, IssueCode, KnownTask, Lookup, LoopTurn, ReadContext, Reading, ReplyKind,
+    Severity, lookups,
 };
-use callsheet_core::sheet::{Symbol, SymbolKind};
+use callsheet_core::sheet::{Symbol, SymbolKind, parse_name};
 use callsheet_core::spec::{
-    BlobId, Fragment, RepeatClass, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, Slug, Task,
-    ToolCall, ToolEffect, ToolSpec,
+    BlobId, Fragment, Reference, RepeatClass, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, Slug,
+    Task, ToolCall, ToolEffect, ToolSpec,
 };
 use serde_json::json;
 
@@ -117,6 +117,7 @@ fn skill(fixture: &Fixture) -> Skill {
     let policy = SkillPolicy {
         needs_arguments: tools.iter().any(|tool| tool != "write_file") && fixture.get("mode") != Some("loop"),
         writes_files: tools.iter().any(|tool| tool == "write_file"),
+        writer: tools.iter().any(|tool| tool == "run_command").then(|| "it runs commands".to_owned()),
         mode: if fixture.get("mode") == Some("loop") { SkillMode::Loop } else { SkillMode::Interpret },
         tools,
         ..SkillPolicy::default()
@@ -275,12 +276,23 @@ fn symbol(line: &str, text: &str) -> Symbol {
     Symbol { path: path.to_owned(), number: repeat, kind: SymbolKind::Function, first, last, outer_first, start, end }
 }
 
+/// `[title](target)` without blanks.
+fn reference(link: &str) -> Reference {
+    let (title, target) = link.trim_start_matches('[').trim_end_matches(')').split_once("](").unwrap();
+    Reference { title: title.into(), target: parse_name(target).unwrap() }
+}
+
 fn context(fixture: &Fixture, world: &World) -> ReadContext {
     let disabled: BTreeSet<String> = fixture.list("disabled").into_iter().collect();
     let mut current = task("Find Code 1", Some("find_code"));
     if let Some(need) = fixture.get("need") {
         need.clone_into(&mut current.need);
     }
+    if let Some(expected) = fixture.get("expected") {
+        expected.clone_into(&mut current.expected);
+    }
+    current.references = fixture.list("references").iter().map(|link| reference(link)).collect();
+    let request = fixture.get("request").unwrap_or("Explain retries.\n\n## Rules\nBe short.\n");
     let mut context = ReadContext {
         catalog: vec![skill(fixture)],
         tools: tools().into_iter().filter(|tool| !disabled.contains(&tool.name)).map(Arc::new).collect(),
@@ -290,7 +302,7 @@ fn context(fixture: &Fixture, world: &World) -> ReadContext {
             known(current.clone(), 1, false).into(),
             known(task("Later 1", None), 2, false).into(),
         ],
-        prompts: vec!["Explain retries.\n\n## Rules\nBe short.\n".into()],
+        prompts: vec![request.into()],
         current: Some(current),
         length_stop: fixture.get("length-stop").is_some(),
         strict: fixture.get("strict").is_some(),
@@ -502,4 +514,32 @@ fn merges_read_as_the_fixtures_say() {
 #[test]
 fn loop_turns_read_as_the_fixtures_say() {
     check_all("loop");
+}
+
+/// Replies to one task, each of which says `nothing` of its own or is an `answer`.
+///
+/// covers: 3.8
+#[test]
+fn answers_are_told_from_replies_that_say_nothing() {
+    let mut failures = Vec::new();
+    for path in fixtures("answers") {
+        let fixture = Fixture::parse(&fs::read_to_string(&path).unwrap());
+        let world = World::of(&fixture);
+        let replies = fixture.parts.iter().filter(|(name, _)| !name.starts_with("file "));
+        for (name, reply) in replies {
+            let mut context = context(&fixture, &world);
+            ask(ReplyKind::Execution, reply, &world, &mut context);
+            let reading = read_execution(reply, &context);
+            let missing = reading.issues.iter().any(|issue| issue.code == IssueCode::SummaryMissing);
+            let held = match name.split_once(": ") {
+                Some(("nothing", _)) => missing,
+                Some(("answer", _)) => reading.is_accepted(),
+                _ => panic!("{name}"),
+            };
+            if !held {
+                failures.push(format!("{}: {name}\n{}", path.display(), notes(&reading)));
+            }
+        }
+    }
+    assert!(failures.is_empty(), "{} of them:\n{}", failures.len(), failures.join("\n"));
 }

@@ -475,6 +475,34 @@ fn c49_templates_as_skills_are_calls_of_templates() {
     assert_eq!(parsed.as_ref().map(Vec::len), Some(5));
 }
 
+/// A null that a refinement chose is no choice that is left to a person, and nothing of a text is dropped in silence.
+#[test]
+fn c49_null_and_returns_of_the_carriage_are_exported() {
+    let text = r#"<templates><template name="water" params="place:string, notes, kind=5, days:number=2">
+      <task type="atomic"><description>Water {{place}} {{notes}} {{kind}} {{days}}</description></task></template></templates>"#;
+    let library = read_text("water.xml", text);
+    let templates = [("water".to_owned(), &library.templates[0])].into();
+    let arguments = serde_json::json!({"place": "\r\nshed\u{1}", "notes": null, "kind": null, "days": null});
+    let mut list = sheet();
+    list.steps[0].tasks[0].skill = Some("water".to_owned());
+    list.steps[0].tasks[0].calls = vec![ToolCall { name: "water".to_owned(), id: "water-1".to_owned(), arguments }];
+    let printed = sheet_template("plan", &list, &templates);
+    let told = ["that notes is null and no text", "that kind is null and no text", "control characters in place"];
+    for words in told.map(|words| format!("read-1: {words}")) {
+        assert!(printed.lost.contains(&words), "{words}: {:?}", printed.lost);
+    }
+    assert!(printed.text.contains("<arg name=\"place\" value=\"&#13;&#10;shed\"/>"), "{}", printed.text);
+    assert!(printed.text.contains("<arg name=\"notes\" value=\"\"/>"), "{}", printed.text);
+    assert!(!printed.text.contains("name=\"days\""), "{}", printed.text);
+    let again = read_text("again.xml", &printed.text);
+    assert!(!again.has_error(), "{:?}\n{}", again.issues, printed.text);
+    let mut lowered = lower_sheet(&list, "sheet.md", &templates);
+    lowered.name = Some("plan".to_owned());
+    pretty_equal(&again.templates[0].body, &lowered);
+    let params: Vec<String> = again.templates[0].params.iter().flatten().map(|param| param.name.clone()).collect();
+    assert_eq!(params, ["request"]);
+}
+
 fn pretty_equal(a: &Node, b: &Node) {
     let template = |node: &Node| Template {
         name: "t".to_owned(),

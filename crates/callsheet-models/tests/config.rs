@@ -104,6 +104,17 @@ fn settings_lie_over_the_vendor_row() {
     assert_eq!(other_wire.api_key_env, None);
 }
 
+/// `scripted:FILE` and `embedded:PATH` say what they are: their tables need no dialect.
+#[test]
+fn models_without_a_server_are_configured_under_their_own_names() {
+    let all = configured("[scripted]\nslots = 4\nprice_input = 1000.0\nprice_output = 2000.0\n[embedded]\nslots = 2\n");
+    let scripted = Provider::resolve("scripted", &all).unwrap();
+    assert_eq!((scripted.dialect, scripted.slots_or_default(), scripted.local), (Dialect::Scripted, 4, true));
+    assert_eq!(scripted.prices.cost_usd(1_000, 500), Some(2.0));
+    let embedded = Provider::resolve("embedded", &all).unwrap();
+    assert_eq!((embedded.dialect, embedded.slots_or_default()), (Dialect::Embedded, 2));
+}
+
 #[test]
 fn wrong_settings_are_told() {
     let all = configured("[mine]\nwindow = 5\n[half]\ndialect = \"openai\"\n");

@@ -104,6 +104,10 @@ impl Store for Blobs {
         not_here()
     }
 
+    fn has_letters(&self, _run: &RunId) -> Result<bool, StoreFault> {
+        not_here()
+    }
+
     fn discard(&self, _lock: &Lock, _up_to: u64) -> Result<(), StoreFault> {
         not_here()
     }

@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::record::{
-    Answer, CallKey, ChangeSet, EffectKey, Event, Fact, Gate, GateKind, ListOrigin, Outcome, ResultParts, Spending,
-    ToolRecord, Verdict,
+    Answer, CallKey, ChangeSet, EffectKey, Event, Fact, Gate, GateKind, ListAdopted, ListOrigin, Outcome, ResultParts,
+    Spending, ToolRecord, Verdict,
 };
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run, Stage, State};
 use callsheet_core::spec::{ApprovalMode, BlobId, ExecRunId, RepeatClass, RunId, Settings, Slug, Task, ToolEffect};
+
+use crate::inner::COST;
 
 /// More facts than any run of this world needs.
 const MOST_FACTS: usize = 4_000;
@@ -73,7 +75,7 @@ impl Witness {
         self.note(run, &fact.event);
         self.inner_runs_share_a_limit(run)?;
         self.done_tasks_are_never_altered(run)?;
-        self.ended_tasks_stay_ended(run)
+        self.ended_tasks_stay_ended(run, &fact.event)
     }
 
     fn epoch(&self, slug: &Slug) -> u32 {
@@ -131,7 +133,7 @@ impl Witness {
             }
             Event::ToolFinished { task, run: exec, call, record, .. } => {
                 self.note_inner(record);
-                if matches!(record, ToolRecord::Paused { .. }) {
+                if matches!(record, ToolRecord::Paused { .. } | ToolRecord::Cut { .. }) {
                     return;
                 }
                 let epoch = self.epoch(task);
@@ -152,9 +154,9 @@ impl Witness {
     /// What runs inside calls cost is paid here, each part once.
     fn note_inner(&mut self, record: &ToolRecord) {
         let (inner, spent) = match record {
-            ToolRecord::Result { run: Some(inner), spent, .. } | ToolRecord::Paused { run: inner, spent, .. } => {
-                (inner, spent)
-            }
+            ToolRecord::Result { run: Some(inner), spent, .. }
+            | ToolRecord::Cut { run: Some(inner), spent }
+            | ToolRecord::Paused { run: inner, spent, .. } => (inner, spent),
             _ => return,
         };
         let known = self.inner.insert(inner.clone(), *spent).unwrap_or_default();
@@ -170,6 +172,10 @@ impl Witness {
             return Err(format!("no limit is passed: {} calls of {max} with those of inner runs", self.calls));
         }
         // What is in flight has reserved what it may use.
+        // Every call costs the same, and the last one may pass the limit.
+        if let Some(max) = self.settings.limits.max_cost_usd.filter(|max| self.cost > max + COST * 1.001) {
+            return Err(format!("no limit is passed by two calls: {} US dollars of {max}", self.cost));
+        }
         if let Some(max) = self.settings.limits.max_tokens.filter(|max| self.tokens > *max) {
             return Err(format!("no limit is passed: {} tokens of {max}", self.tokens));
         }
@@ -387,12 +393,16 @@ impl Witness {
         Ok(())
     }
 
-    /// Done and dropped are final, and no task leaves the table of spec 2.10.
-    fn ended_tasks_stay_ended(&mut self, run: &Run) -> Kept {
+    /// Done is final, and of what was dropped a person alone puts something back (spec 2.10).
+    fn ended_tasks_stay_ended(&mut self, run: &Run, event: &Event) -> Kept {
+        let listed =
+            |list: &ListAdopted, slug: &Slug| list.steps.iter().flatten().any(|known| known.task.slug == *slug);
+        let is_back = |slug: &Slug| matches!(event, Event::ListAdopted { origin: ListOrigin::Edit(_), list, .. } if listed(list, slug));
         for task in run.tasks() {
             let before = self.states.insert(task.task.slug.clone(), task.state);
             if let Some(before @ (State::Done | State::Dropped)) = before
                 && before != task.state
+                && (before == State::Done || !is_back(&task.task.slug))
             {
                 return Err(format!("{} went from {before:?} to {:?}", task.task.slug, task.state));
             }

@@ -11,6 +11,9 @@ use crate::random::Random;
 /// The tool of the skill that is a template.
 pub const TEMPLATE: &str = "water_report";
 
+/// US dollars that every call costs.
+pub const COST: f64 = 0.01;
+
 /// The runs that calls began.
 #[derive(Default)]
 pub struct InnerRuns {
@@ -26,23 +29,26 @@ impl InnerRuns {
         let limits = settings.limits;
         // Of a share only calls are made that have room for the largest reply.
         let needed = if settings.limits_shared { 350 } else { 100 };
+        // Nor one that may pass the share of the cost, unless it has all.
+        let next = if settings.limits_shared { COST * 0.999 } else { 0.0 };
         let spent = self.spent.entry(inner.clone()).or_default();
         let mut wanted = random.below(4);
         let may = |spent: &Spending| {
             spent.calls < limits.max_calls
                 && limits.max_tokens.is_none_or(|max| spent.usage.tokens() + needed <= max)
-                && limits.max_cost_usd.is_none_or(|max| spent.usage.cost_usd.unwrap_or(0.0) < max)
+                && limits.max_cost_usd.is_none_or(|max| spent.usage.cost_usd.unwrap_or(0.0) + next < max)
         };
         while wanted > 0 && may(spent) {
             wanted -= 1;
-            let cost_usd = Some(spent.usage.cost_usd.unwrap_or(0.0) + 0.01);
+            let cost_usd = Some(spent.usage.cost_usd.unwrap_or(0.0) + COST);
             let usage = Usage { input: spent.usage.input + 80, output: spent.usage.output + 20, cached: 0, cost_usd };
-            *spent = Spending { calls: spent.calls + 1, failed_calls: spent.failed_calls, usage };
+            *spent = Spending { calls: spent.calls + 1, failed_calls: spent.failed_calls, usage, waited_ms: 0 };
         }
         let spent = *spent;
         // A call that does not fit into what was lent is not made.
-        let no_room =
-            limits.max_tokens.is_some_and(|max| spent.usage.tokens() + needed > max) && spent.calls < limits.max_calls;
+        let of_tokens = limits.max_tokens.is_some_and(|max| spent.usage.tokens() + needed > max);
+        let of_cost = limits.max_cost_usd.is_some_and(|max| spent.usage.cost_usd.unwrap_or(0.0) + next >= max);
+        let no_room = (of_tokens || of_cost && settings.limits_shared) && spent.calls < limits.max_calls;
         let outcomes = [Outcome::ApprovalRequired, Outcome::InputRequired, Outcome::Unreachable];
         let outcome = if wanted > 0 {
             Some(Outcome::LimitReached)

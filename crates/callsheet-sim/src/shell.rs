@@ -115,6 +115,7 @@ impl Shell {
             }
             self.start(&owed)?;
             self.disturb()?;
+            self.answer_inside()?;
             self.finish_one()?;
         }
     }
@@ -207,6 +208,16 @@ impl Shell {
         Ok(())
     }
 
+    /// An answer comes for a run inside a call that waits, while others work.
+    fn answer_inside(&mut self) -> Result<(), String> {
+        let Some(task) = self.run.paused_calls().next().map(|paused| paused.task.clone()) else { return Ok(()) };
+        if !self.world.tame && self.world.random.chance(10) {
+            self.append(Event::CallTakenUp { task })?
+                .map_err(|reject| format!("an answer inside is refused: {reject}"))?;
+        }
+        Ok(())
+    }
+
     /// A person edits the sheet, has a task done again or takes one off. What does not fit changes nothing.
     fn steer(&mut self) -> Result<(), String> {
         let Some(event) = self.world.steer(&self.run) else { return Ok(()) };
@@ -229,7 +240,11 @@ impl Shell {
         }
         let settles = matches!(
             fact.event,
-            Event::TaskFailed { .. } | Event::RunWaiting { .. } | Event::Started { .. } | Event::RunConcluded { .. }
+            Event::TaskFailed { .. }
+                | Event::RunWaiting { .. }
+                | Event::CallTakenUp { .. }
+                | Event::Started { .. }
+                | Event::RunConcluded { .. }
         );
         let taken = self.append(fact.event.clone())?;
         if taken.is_ok() && !settles {

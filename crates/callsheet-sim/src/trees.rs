@@ -152,7 +152,7 @@ impl Trees {
         let (prompt, reply) = (self.keep(b"{}".to_vec()), self.keep(reply.to_string().into_bytes()));
         let wanted = if random.chance(10) { 1_500 } else { 10 };
         let stop = if wanted > room { StopReason::Budget } else { stop };
-        let usage = Usage { input: PROMPT, output: wanted.min(room), cached: 0, cost_usd: Some(0.01) };
+        let usage = Usage { input: PROMPT, output: wanted.min(room), cached: 0, cost_usd: Some(crate::inner::COST) };
         let model = "test/model".to_owned();
         Event::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends: 1, stop, sizes: None }
     }

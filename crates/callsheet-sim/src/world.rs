@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
 use callsheet_core::record::{
     Again, Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted, ListOrigin,
-    Outcome, PlannedTask, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    Outcome, PlannedTask, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State};
@@ -277,6 +277,9 @@ impl World {
         if absent {
             return None;
         }
+        if let Some(event) = self.cut(run, effect) {
+            return Some(event);
+        }
         if self.trees.is_some()
             && let Some(event) = self.of_tree(run, effect)
         {
@@ -334,6 +337,15 @@ impl World {
         })
     }
 
+    /// Towards the end of the run's time a tool may not come to its own end.
+    fn cut(&mut self, run: &Run, effect: &Effect) -> Option<Event> {
+        let Effect::RunTool { task, run: exec, call, .. } = effect else { return None };
+        let late = run.time_left_ms().is_some_and(|left| left < 2_000) && call.name != TEMPLATE;
+        let record = ToolRecord::Cut { run: None, spent: Spending::default() };
+        let (task, run, call) = (task.clone(), exec.clone(), call.id.clone());
+        (late && self.misbehaves(50)).then_some(Event::ToolFinished { task, run, call, record, ms: 200 })
+    }
+
     /// What the world of a tree answers in another way.
     fn of_tree(&mut self, run: &Run, effect: &Effect) -> Option<Event> {
         let wild = !self.calm && self.misbehaves(10);
@@ -385,7 +397,7 @@ impl World {
             prompt: blob("prompt"),
             reply: blob("reply"),
             model: "test/model".to_owned(),
-            usage: Usage { input: 100, output: room.min(10), cached: 0, cost_usd: Some(0.01) },
+            usage: Usage { input: 100, output: room.min(10), cached: 0, cost_usd: Some(crate::inner::COST) },
             ms: 500,
             sends: 1,
             stop: StopReason::End,

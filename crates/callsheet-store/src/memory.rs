@@ -166,6 +166,10 @@ impl Store for MemoryStore {
         Ok(shared.held(lock)?.letters.iter().map(|(n, letter)| (*n, letter.clone())).collect())
     }
 
+    fn has_letters(&self, run: &RunId) -> Result<bool, StoreFault> {
+        Ok(!self.shared().log(run)?.letters.is_empty())
+    }
+
     fn discard(&self, lock: &Lock, up_to: u64) -> Result<(), StoreFault> {
         let mut shared = self.shared();
         shared.held(lock)?.letters.retain(|n, _| *n > up_to);

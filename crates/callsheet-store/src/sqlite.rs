@@ -58,6 +58,25 @@ impl SqliteStore {
         })
     }
 
+    /// The unread letters of a run.
+    fn letters_of(&self, connection: &Connection, run: &RunId) -> Result<Vec<(u64, Letter)>, StoreFault> {
+        let rows: Vec<(i64, String)> = connection
+            .prepare_cached("SELECT n, body FROM letters WHERE run = ?1 ORDER BY n")
+            .and_then(|mut statement| {
+                statement.query_map(params![run.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+            })
+            .map_err(|e| self.fault(&e))?;
+        let mut letters = Vec::with_capacity(rows.len());
+        for (n, body) in rows {
+            match serde_json::from_str(&body) {
+                Ok(letter) => letters.push((unsigned(n), letter)),
+                // Posted by a newer Callsheet. A run must not stand still because of a letter it cannot read.
+                Err(error) => tracing::warn!(%run, letter = n, %error, "a letter cannot be read; left out"),
+            }
+        }
+        Ok(letters)
+    }
+
     /// The database file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -314,21 +333,13 @@ impl Store for SqliteStore {
     fn letters(&self, lock: &Lock) -> Result<Vec<(u64, Letter)>, StoreFault> {
         let connection = self.reading();
         self.must_hold(&connection, lock)?;
-        let rows: Vec<(i64, String)> = connection
-            .prepare_cached("SELECT n, body FROM letters WHERE run = ?1 ORDER BY n")
-            .and_then(|mut statement| {
-                statement.query_map(params![lock.run.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
-            })
-            .map_err(|e| self.fault(&e))?;
-        let mut letters = Vec::with_capacity(rows.len());
-        for (n, body) in rows {
-            match serde_json::from_str(&body) {
-                Ok(letter) => letters.push((unsigned(n), letter)),
-                // Posted by a newer Callsheet. A run must not stand still because of a letter it cannot read.
-                Err(error) => tracing::warn!(run = %lock.run, letter = n, %error, "a letter cannot be read; left out"),
-            }
-        }
-        Ok(letters)
+        self.letters_of(&connection, &lock.run)
+    }
+
+    fn has_letters(&self, run: &RunId) -> Result<bool, StoreFault> {
+        let connection = self.reading();
+        self.must_exist(&connection, run)?;
+        self.letters_of(&connection, run).map(|letters| !letters.is_empty())
     }
 
     fn discard(&self, lock: &Lock, up_to: u64) -> Result<(), StoreFault> {

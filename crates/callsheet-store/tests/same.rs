@@ -135,7 +135,7 @@ impl Side {
             }
             Ask::Read { by, run: number, from } => told(self.openers[*by].read(&run(*number), *from)),
             Ask::Post { by, run: number, text } => {
-                told(self.openers[*by].post(&run(*number), &Letter::Reply { text: text.clone() }))
+                told(self.openers[*by].post(&run(*number), &Letter::Reply { text: text.clone(), to: None }))
             }
             Ask::Letters { by, lock } => told(self.openers[*by].letters(&self.lock(*lock))),
             Ask::Discard { by, lock, up_to } => told(self.openers[*by].discard(&self.lock(*lock), *up_to)),

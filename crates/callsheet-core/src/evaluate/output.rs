@@ -142,6 +142,14 @@ impl Evaluator<'_> {
         result
     }
 
+    /// Names of the files that the handler of a task was shown.
+    pub(super) fn shown_files(&self, op: &TaskOp) -> Vec<String> {
+        let first = self.leaf(op).and_then(|task| self.run.calls_of(&task.task.slug).next());
+        let shown = first.and_then(|call| self.value::<Shown>(&call.prompt)).unwrap_or_default();
+        let is_file = |source: &DataSource| matches!(source.kind, DataSourceKind::File | DataSourceKind::Fresh);
+        shown.sources.into_iter().filter(is_file).map(|source| source.name).collect()
+    }
+
     /// `data_sources` lists every file and input; without words of the model, `data_usage` says the same (spec 6).
     fn note_sources(&self, op: &TaskOp, task: &TaskRun, result: &mut TaskResult) {
         let first = self.run.calls_of(&task.task.slug).next();

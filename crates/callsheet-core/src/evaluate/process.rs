@@ -55,7 +55,7 @@ pub struct ProcessRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub variables: Vec<(String, String)>,
     /// What an approval of it holds for, if that is more than its words: those, the files that are written for it, its
-    /// standard input and its variables.
+    /// standard input, its variables and what it inherits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub binding: Option<BlobId>,
 }
@@ -134,11 +134,8 @@ impl Evaluator<'_> {
         let words = words.map_err(|fault| Box::new(fault.into_error()))?;
         let argv: Vec<String> = words.iter().map(|word| word.as_str().to_owned()).collect();
         let title = one_line(&argv.join(" ").replace('\0', ""), TITLE);
-        // The path of a file is the same whatever stands in it, and words say nothing of what a program reads or is told.
-        let further = !files.is_empty() || stdin.is_some() || !variables.is_empty();
-        let all = (&argv, &files, &stdin, &variables);
-        let binding = further.then(|| BlobId::of(&serde_json::to_vec(&all).unwrap_or_default()));
-        let request = ProcessRequest { argv, stdin, files, inherit: script.inherit, variables, binding };
+        let mut request = ProcessRequest { argv, stdin, files, inherit: script.inherit, variables, binding: None };
+        request.binding = binding(&request);
         let arguments = serde_json::to_value(&request).unwrap_or_default();
         let call = ToolCall { name: tool.to_owned(), id: "script-1".to_owned(), arguments };
         Ok(Plan::Process { call, timeout_seconds: script.timeout, title })
@@ -207,6 +204,21 @@ impl Evaluator<'_> {
         }
         result
     }
+}
+
+/// What an approval holds for beside the words. The path of a file is the same whatever stands in it, and words say nothing
+/// of what a program reads, is told or inherits.
+fn binding(request: &ProcessRequest) -> Option<BlobId> {
+    let ProcessRequest { argv, stdin, files, inherit, variables, .. } = request;
+    let told = (argv, files, stdin, variables);
+    let bytes = if *inherit == Inherit::default() {
+        let further = !files.is_empty() || stdin.is_some() || !variables.is_empty();
+        // As it always was, so that what a run approved before still holds.
+        further.then(|| serde_json::to_vec(&told))
+    } else {
+        Some(serde_json::to_vec(&(told, inherit)))
+    };
+    bytes.map(|bytes| BlobId::of(&bytes.unwrap_or_default()))
 }
 
 /// What is handed over of a value: of a result its content.

@@ -10,8 +10,8 @@ use crate::record::Step;
 use crate::run::{Place, TaskOp};
 use crate::template::{
     Bound, Command, Details, Effects, ErrorKind, FilePaths, FileSource, Filled, Kind, Known, Layer, Library, Node,
-    OutputType, Reason, Resource, ReturnStatus, SchemaChoice, Severity, TaskError, TaskResult, Template, TemplateFile,
-    Trust, found_xml, print_templates, read_text, xml_beside,
+    OutputType, Piece, Reason, Resource, ReturnStatus, SchemaChoice, Severity, TaskError, TaskResult, Template,
+    TemplateFile, Trust, found_xml, print_templates, read_text, xml_beside,
 };
 
 use super::context::cut;
@@ -53,14 +53,14 @@ impl Evaluator<'_> {
         fits && !switched_off && !whole && above < DEEP && !self.run.is_spent(op) && self.calls_left(op) >= CALLS
     }
 
-    /// Model calls that the task may still make.
+    /// Model calls that the task may still make by its own limit and those above it. A limit of the run ends no task: it
+    /// stops where it stands.
     fn calls_left(&self, op: &TaskOp) -> u32 {
-        let of_run = self.run.settings().limits.max_calls.saturating_sub(self.run.totals().calls);
         let above = self.run.operators().ancestry(op).filter_map(|above| {
             let most = self.node(above)?.limits.max_calls?;
             Some(most.saturating_sub(above.spent.calls))
         });
-        above.min().map_or(of_run, |left| left.min(of_run))
+        above.min().unwrap_or(u32::MAX)
     }
 
     pub(super) fn ask_for_split(&self, op: &TaskOp, node: &Node, result: &TaskResult) -> Step {
@@ -237,7 +237,7 @@ impl Evaluator<'_> {
         let files = self.node(op).and_then(|node| node.refs.as_ref()).map(|refs| filled(refs, &told));
         narrow(&mut template.body, &tools, &told.system, files.as_ref());
         self.check_narrow(&template.body, &tools, writes, true, &mut refused);
-        refused.extend(wider_reading(&template.body, &tools, &told));
+        refused.extend(wider_reading(&template.body, &tools, &told, &self.shown_files(op)));
         for called in self.reached(&template) {
             self.check_narrow(&called.body, &tools, writes, false, &mut refused);
         }
@@ -298,13 +298,21 @@ impl Evaluator<'_> {
     }
 }
 
-/// What a split would have the host read that the failed task could not: files, unless it may read them or has them
-/// itself, what a command or a lookup finds, and sources of a skill.
-fn wider_reading(body: &Node, tools: &[String], told: &HandlerTask) -> Vec<String> {
+/// What a split would have the host read that the failed task could not: files, unless it may read them, has them itself
+/// or was shown them, what a command or a lookup finds, and sources of a skill.
+fn wider_reading(body: &Node, tools: &[String], told: &HandlerTask, shown: &[String]) -> Vec<String> {
     if tools.iter().any(|tool| tool == "read_file") {
         return Vec::new();
     }
-    let has = |path: &Filled| told.files.paths.iter().any(|own| covers(own, &path.to_string()));
+    let has = |path: &Filled| {
+        // What a placeholder will name is not known yet.
+        let path = match path.pieces() {
+            [Piece::Literal(path)] => path.clone(),
+            _ => return false,
+        };
+        let was_shown = || plain(&path).is_some_and(|path| shown.contains(&path));
+        told.files.paths.iter().any(|own| covers(own, &path)) || was_shown()
+    };
     let mut wider = Vec::new();
     for node in body.walk() {
         if let Some(refs) = &node.refs
@@ -318,12 +326,25 @@ fn wider_reading(body: &Node, tools: &[String], told: &HandlerTask) -> Vec<Strin
     wider.into_iter().map(|tool| Note::ReparseTool.fill(&[("tool", &tool)])).collect()
 }
 
+/// Characters that make a path of `file_paths` a pattern; without one it is the name of a file, whatever else it holds.
+const PATTERN: [char; 2] = ['*', '?'];
+
 /// Whether a path or glob of the failed task names `path` as well: a part may read some of its files.
 fn covers(own: &str, path: &str) -> bool {
-    let is_file =
-        !path.contains(['*', '?', '[', '{', '\\']) && path.split('/').all(|part| !matches!(part, "" | "." | ".."));
-    let glob = || GlobBuilder::new(own).literal_separator(true).build();
-    own == path || (is_file && glob().is_ok_and(|glob| glob.compile_matcher().is_match(path)))
+    let Some(plain_path) = plain(path) else { return own == path };
+    if !own.contains(PATTERN) {
+        return own == path || plain(own) == Some(plain_path);
+    }
+    let glob = own.trim_start_matches("./").trim_start_matches('/');
+    let glob = GlobBuilder::new(glob).literal_separator(true).build();
+    glob.is_ok_and(|glob| glob.compile_matcher().is_match(plain_path))
+}
+
+/// The one spelling of the name of a file: `./d//a` is `d/a`. `None`: a pattern, a directory, or a path that may lead out.
+fn plain(path: &str) -> Option<String> {
+    let is_file = !path.contains(PATTERN) && !path.starts_with('/') && !path.ends_with('/');
+    let parts: Vec<&str> = path.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
+    (is_file && !parts.is_empty() && !parts.contains(&"..")).then(|| parts.join("/"))
 }
 
 /// Where no tools, no system text and no files are named, those of the failed task are meant. Files that an operator names

@@ -337,6 +337,11 @@ pub enum Event {
         /// `approval_required` or `input_required`.
         outcome: Outcome,
     },
+    /// Words of a person came for the run inside a call, which waits for them: the call is made again, while others go on.
+    CallTakenUp {
+        /// The task that made it.
+        task: Slug,
+    },
     /// The report is written and the run has ended.
     RunConcluded {
         /// How.

@@ -528,6 +528,16 @@ pub enum ToolRecord {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         no_room: bool,
     },
+    /// The run's own time was over before it ended (spec "Templates" 9): nothing of it counts. A resume makes the call again,
+    /// or, if it may not be repeated, treats it as one that was never seen to finish.
+    Cut {
+        /// The run inside the call, where it runs a template: it stopped where it stood.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<RunId>,
+        /// What that cost so far, in all.
+        #[serde(default)]
+        spent: Spending,
+    },
     /// The result of the whole task: the call ran a template in a run of its own (spec "Templates" 16).
     Result {
         /// That run; `None` in older records.
@@ -544,6 +554,11 @@ pub enum ToolRecord {
     },
 }
 
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde wants")]
+fn is_zero(ms: &u64) -> bool {
+    *ms == 0
+}
+
 /// What a run inside a call cost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -554,4 +569,7 @@ pub struct Spending {
     pub failed_calls: u32,
     /// Tokens and cost of all of them.
     pub usage: Usage,
+    /// Milliseconds of this call in which the run inside it waited for a person and did nothing else.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub waited_ms: u64,
 }

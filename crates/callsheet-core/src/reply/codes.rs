@@ -109,6 +109,7 @@ codes! {
         DoneChanged = "done-changed",
         TaskRunning = "task-running",
         RefinementRequired = "refinement-required",
+        TextUnread = "text-unread",
         // 3.7 refinement
         TaskMissing = "task-missing",
         JsonInvalid = "json-invalid",

@@ -113,17 +113,39 @@ pub struct KnownTask {
     pub writer: bool,
 }
 
+/// What a task says, as far as it tells one task from another of its name (spec 4.4 `echo-dropped`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wording {
+    /// Its skill.
+    pub skill: Option<String>,
+    /// What is needed.
+    pub need: String,
+}
+
+/// What a text of an earlier moment may show of a run, by which a person's edit is told from it (spec 2.18).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Past {
+    /// Tasks that were dropped, in the order of first appearance.
+    pub dropped: Vec<Task>,
+    /// Former wordings of tasks that are done.
+    pub wordings: BTreeMap<Slug, Vec<Wording>>,
+}
+
 /// Everything reading may compare a reply with. All values are snapshots; reading changes none.
 #[derive(Clone, Debug, Default)]
 pub struct ReadContext {
     /// Skills offered, sorted by name bytes.
     pub catalog: Vec<Skill>,
+    /// Templates that would be skills if they had no errors, each with its first error.
+    pub broken: BTreeMap<String, String>,
     /// Tools registered and switched on.
     pub tools: Vec<Arc<ToolSpec>>,
     /// Tools registered and switched off.
     pub disabled_tools: BTreeSet<String>,
     /// Tasks of the run so far.
     pub tasks: Vec<Arc<KnownTask>>,
+    /// What a person's edit may show of earlier; empty for all else that is read.
+    pub past: Past,
     /// Every slug ever given (spec 6.3).
     pub taken: BTreeSet<Slug>,
     /// The prompt and follow-ups verbatim, for echoes and prompt headings.

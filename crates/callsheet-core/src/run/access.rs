@@ -245,9 +245,14 @@ impl Run {
         self.writer_approval
     }
 
-    /// Whether it ended by its own limit of tokens because a call had no room in what was left.
+    /// Whether it ended by its own limit of tokens because a call had no room in what was left, or by its share of the cost
+    /// because a call may cost more.
     pub fn found_no_room(&self) -> bool {
-        self.no_room.is_some() && self.ended_by() == Some(Limit::MaxTokens)
+        match self.ended_by() {
+            Some(Limit::MaxTokens) => self.no_room.is_some(),
+            Some(Limit::MaxCost) => super::limits::share_of_cost_is_short(self),
+            _ => false,
+        }
     }
 
     /// What no accepted iteration has seen yet: `task_problems`.
@@ -324,6 +329,11 @@ impl Run {
     /// Milliseconds in which work was in flight.
     pub fn busy_ms(&self) -> u64 {
         self.clock.spent_ms(self.now)
+    }
+
+    /// Milliseconds that are left of the run's own time; `None`: there is no limit.
+    pub fn time_left_ms(&self) -> Option<u64> {
+        super::limits::time_left_ms(self)
     }
 
     /// Milliseconds of the longest dependency chain of measured times: what the run would have taken with unlimited

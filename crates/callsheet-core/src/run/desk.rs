@@ -89,7 +89,8 @@ impl<'a> Desk<'a> {
             Effect::RunTool { call, .. } if self.exclusive.contains(&call.name) => Some(Limit::Exclusive),
             Effect::RunTool { task, run, call, .. } => {
                 let taken = self.has_all && self.run.has_short_call(task, run, &call.id);
-                limits::forbids_loan(self.run, task, run, &call.id, self.starting)
+                limits::forbids_again(self.run, task, run, &call.id)
+                    .or_else(|| limits::forbids_loan(self.run, task, run, &call.id, self.starting))
                     .or(taken.then_some(Limit::MaxTokens))
                     .or(limits::forbids_work(self.run))
                     .or_else(|| self.loan_waits(task, effect))
@@ -163,7 +164,9 @@ impl<'a> Desk<'a> {
         if !self.run.calls_template(task) {
             return None;
         }
-        let limit = limits::loan_waits(self.run, self.starting.saturating_add(self.lending))?;
+        let Effect::RunTool { run: exec, call, .. } = effect else { return None };
+        let listed = self.starting.saturating_add(self.lending);
+        let limit = limits::loan_waits(self.run, task, exec, &call.id, listed)?;
         self.waiting.push(effect.key());
         Some(limit)
     }

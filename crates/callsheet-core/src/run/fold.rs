@@ -71,6 +71,7 @@ impl Run {
                 Ok(())
             }
             Event::CancelRequested => self.cancel(),
+            Event::CallTakenUp { task } => self.call_taken_up(task),
             Event::RunWaiting { outcome } => self.wait_for_person(*outcome),
             Event::RunConcluded { outcome, .. } => self.concluded(*outcome),
         }

@@ -5,7 +5,7 @@
 use crate::record::{EffectKey, Outcome, Spending, Usage};
 use crate::spec::{ExecRunId, RunId, Settings, SkillMode, Slug};
 
-use super::{Failure, Limit, Run, ToolState, limits};
+use super::{Failure, Limit, Reject, Run, ToolState, limits};
 
 /// What an inner run may use beyond what it has already been charged for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -86,6 +86,12 @@ impl Run {
         }
     }
 
+    /// Whether the run inside a call has a loan from before a crash, and goes on with it.
+    pub(super) fn has_loan(&self, task: &Slug, run: &ExecRunId, call: &str) -> bool {
+        let key = EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() };
+        self.settings.accounts_inside && self.loans.contains_key(&key)
+    }
+
     /// Whether calls of the task run a template.
     pub(super) fn calls_template(&self, task: &Slug) -> bool {
         let skill = self.tasks.get(task).and_then(|task| task.skill.as_ref());
@@ -103,6 +109,16 @@ impl Run {
         self.has_short_call(task, run, call)
     }
 
+    /// Whether the run inside a call ended in a failure, and that was told: it has nothing more to give.
+    pub fn has_failed_inside(&self, inner: &RunId) -> bool {
+        self.failed_inside.contains(inner)
+    }
+
+    /// Whether the calls of the task are held to the times of the template that they run, not to the task's own.
+    pub(super) fn has_time_inside(&self, task: &Slug) -> bool {
+        self.settings.accounts_inside && self.calls_template(task)
+    }
+
     /// The settings of the run `inner` inside a call: what was charged for it is part of what it counts itself.
     pub fn settings_inside(&self, task: &Slug, run: &ExecRunId, call: &str, inner: &RunId) -> Settings {
         let key = EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() };
@@ -111,7 +127,10 @@ impl Run {
         let mut settings = self.settings.clone();
         settings.limits_shared = loan.shared;
         settings.whole_shares = true;
+        settings.jobs = limits::jobs_inside(self);
+        settings.headless = self.settings.headless.inside(task);
         let inside = &mut settings.limits;
+        inside.run_timeout_seconds = limits::seconds_left(self);
         inside.max_calls = loan.calls.saturating_add(charged.calls);
         inside.max_tokens = loan.tokens.map(|tokens| tokens.saturating_add(charged.usage.tokens()));
         inside.max_cost_usd = loan.cost_usd.map(|cost| cost + charged.usage.cost_usd.unwrap_or(0.0));
@@ -126,6 +145,7 @@ impl Run {
 
     fn charge_fresh(&mut self, key: &EffectKey, inner: Option<&RunId>, spent: &Spending) -> Spending {
         self.loans.remove(key);
+        self.clock.give_back(spent.waited_ms);
         let charged = inner.and_then(|inner| self.accounts.insert(inner.clone(), *spent)).unwrap_or_default();
         let fresh = beyond(spent, &charged);
         self.totals.calls = self.totals.calls.saturating_add(fresh.calls);
@@ -141,7 +161,11 @@ impl Run {
         let had = self.loans.get(key).copied().unwrap_or_default();
         let fresh = self.charge_fresh(key, Some(inner), spent);
         let went_on = fresh.calls > 0;
-        let rest = Loan { tokens: had.tokens.map(|tokens| tokens.saturating_sub(fresh.usage.tokens())), ..had };
+        let rest = Loan {
+            tokens: had.tokens.map(|tokens| tokens.saturating_sub(fresh.usage.tokens())),
+            cost_usd: had.cost_usd.map(|cost| cost - fresh.usage.cost_usd.unwrap_or(0.0)),
+            ..had
+        };
         let failure = match outcome {
             Outcome::ApprovalRequired | Outcome::InputRequired => None,
             Outcome::LimitReached if went_on || no_room || had.lacks().is_some() => None,
@@ -176,6 +200,16 @@ impl Run {
         })
     }
 
+    /// An answer came for the inner run of the task, which waited for it.
+    pub(super) fn call_taken_up(&mut self, task: &Slug) -> Result<(), Reject> {
+        if !self.paused_calls().any(|paused| paused.task == task) {
+            return Err(Reject::NotPaused(task.clone()));
+        }
+        self.waiting = None;
+        self.unpause(task);
+        Ok(())
+    }
+
     /// A resume goes on with the inner runs that waited; they ask again, or find their answers.
     pub(super) fn unpause(&mut self, task: &Slug) {
         let runs = self.tasks.get_mut(task).into_iter().flat_map(|task| &mut task.runs);
@@ -200,5 +234,6 @@ fn beyond(all: &Spending, charged: &Spending) -> Spending {
             cached: new.cached.saturating_sub(old.cached),
             cost_usd: (cost > 0.0).then_some(cost),
         },
+        waited_ms: all.waited_ms,
     }
 }

@@ -156,13 +156,23 @@ fn left(run: &Run, starting: u32) -> Loan {
     }
 }
 
+/// Tasks of the step that may run at once.
+fn at_work(run: &Run) -> usize {
+    let step = run.current_step().and_then(|step| run.steps().get(step));
+    let open = step.into_iter().flatten().filter_map(|slug| run.tasks.get(slug)).filter(|task| !task.state.is_ended());
+    open.count().min(jobs(run))
+}
+
+/// Work units that a run inside a call may have in flight beside the others: all together are `jobs` (spec 2.6).
+pub(super) fn jobs_inside(run: &Run) -> u32 {
+    u32::try_from(jobs(run) / at_work(run).max(1)).unwrap_or(u32::MAX).max(1)
+}
+
 /// What a run inside a call is lent: an equal share of what is left, beside the other tasks of its step that may run
 /// meanwhile. `starting` calls are listed and not started yet; `short`: a share was too little for it before.
 pub(super) fn loan(run: &Run, starting: u32, short: bool) -> Loan {
-    let step = run.current_step().and_then(|step| run.steps().get(step));
-    let open = step.into_iter().flatten().filter_map(|slug| run.tasks.get(slug)).filter(|task| !task.state.is_ended());
     // Who has a loan has its share.
-    let sharers = open.count().min(jobs(run)).saturating_sub(run.loans.len()).max(1);
+    let sharers = at_work(run).saturating_sub(run.loans.len()).max(1);
     // One whose share was too little has all, if nobody else works meanwhile.
     let alone = short && run.loans.is_empty() && run.reserved.is_empty() && starting == 0;
     let sharers = if alone { 1 } else { sharers };
@@ -178,25 +188,54 @@ pub(super) fn loan(run: &Run, starting: u32, short: bool) -> Loan {
     }
 }
 
-/// The run limit that leaves nothing to lend to a call whose inner run used up what it had.
+/// The run limit that leaves nothing to lend to a call whose inner run used up what it had. One that was ended by a crash
+/// still has its loan.
 pub(super) fn forbids_loan(run: &Run, task: &Slug, exec: &ExecRunId, call: &str, starting: u32) -> Option<Limit> {
+    if run.has_loan(task, exec, call) {
+        return None;
+    }
     let call = run.tasks.get(task)?.run(exec)?.call(call)?;
     let now = Some(loan(run, starting, call.short_of.is_some())).filter(|_| call.short)?;
     let too_little = call.short_of.is_some_and(|had| !now.is_more_than(&had));
     now.lacks().or(too_little.then_some(Limit::MaxTokens))
 }
 
+/// A call that the end of the run's time cut is not made again before a resume.
+pub(super) fn forbids_again(run: &Run, task: &Slug, exec: &ExecRunId, call: &str) -> Option<Limit> {
+    let call = run.tasks.get(task)?.run(exec)?.call(call)?;
+    call.cut.then_some(Limit::RunTimeout)
+}
+
 /// The limit for which the run inside a call has to wait until others are over: what a call costs is known only when one
-/// is, and each of those in flight is taken to cost as much as the dearest. `starting` calls are listed and not started yet.
-pub(super) fn loan_waits(run: &Run, starting: u32) -> Option<Limit> {
+/// is, and each of those in flight is taken to cost as much as the dearest. One whose share was too little has a larger one
+/// or, when it is alone, all. `starting` calls are listed and not started yet.
+pub(super) fn loan_waits(run: &Run, task: &Slug, exec: &ExecRunId, call: &str, starting: u32) -> Option<Limit> {
     run.settings.limits.max_cost_usd?;
+    if run.has_loan(task, exec, call) {
+        return None;
+    }
+    let short_of = run.tasks.get(task).and_then(|task| task.run(exec)?.call(call)?.short_of);
+    let now = loan(run, starting, short_of.is_some());
+    let gives_back = run.settings.accounts_inside;
+    let no_more = gives_back && short_of.is_some_and(|had| now.shared && now.cost_usd <= had.cost_usd);
     let others = !run.loans.is_empty() || !run.reserved.is_empty() || starting > 0;
     let nothing_known = run.totals.input == 0 && run.totals.output == 0;
     let asked = number(u64::try_from(run.reserved.len()).unwrap_or(u64::MAX)) + f64::from(starting);
     let wanted = (asked + 1.0) * run.totals.dearest_usd;
     let too_little = left(run, starting).cost_usd.is_some_and(|left| left < wanted);
-    (others && (nothing_known || too_little)).then_some(Limit::MaxCost)
+    (others && (nothing_known || too_little || no_more)).then_some(Limit::MaxCost)
 }
+
+/// Of a run inside a call: what is left of its share of the cost is less than what its dearest call cost. Only one that has
+/// all that is left, while nobody else works, may pass the limit by its last call.
+pub(super) fn share_of_cost_is_short(run: &Run) -> bool {
+    let is_less = |left: f64| left * (1.0 + ROUNDING) < run.totals.dearest_usd;
+    let gives_back = run.settings.limits_shared && run.settings.accounts_inside;
+    gives_back && left(run, 0).cost_usd.is_some_and(is_less)
+}
+
+/// Sums of costs are as exact as this.
+const ROUNDING: f64 = 1e-9;
 
 /// Whether the call, for which a share was too little, gets all that is left. `starting` calls are listed and not started yet.
 pub(super) fn is_lent_all(run: &Run, task: &Slug, exec: &ExecRunId, call: &str, starting: u32) -> bool {
@@ -210,6 +249,16 @@ pub(super) fn forbids_work(run: &Run) -> Option<Limit> {
 
 pub(super) fn time_is_over(run: &Run, at: u64) -> bool {
     run_timeout_ms(run).is_some_and(|max| run.clock.spent_ms(at) >= max)
+}
+
+/// Whole seconds that are left of the run's time, at least one; `None`: there is no limit.
+pub(super) fn seconds_left(run: &Run) -> Option<u64> {
+    time_left_ms(run).map(|left| left.div_ceil(1_000).max(1))
+}
+
+/// Milliseconds that are left of the run's time; `None`: there is no limit.
+pub(super) fn time_left_ms(run: &Run) -> Option<u64> {
+    run_timeout_ms(run).map(|max| max.saturating_sub(run.clock.spent_ms(run.now)))
 }
 
 fn run_timeout_ms(run: &Run) -> Option<u64> {
@@ -289,7 +338,7 @@ pub(super) fn reserve(run: &Run, task: Option<&TaskRun>) -> u64 {
 pub(super) fn waits_in_run(run: &Run, task: Option<&TaskRun>, starting: (u32, u64)) -> Option<Limit> {
     let others = u32::try_from(run.reserved.len()).unwrap_or(u32::MAX).saturating_add(starting.0);
     if others == 0 {
-        return None;
+        return share_of_cost_is_short(run).then_some(Limit::MaxCost);
     }
     let left = left(run, 0);
     let reserved = run.reserved.values().sum::<u64>().saturating_add(starting.1).saturating_add(reserve(run, task));
@@ -442,7 +491,7 @@ pub(super) fn deadline_ms(run: &Run, task: Option<&TaskRun>) -> u64 {
         Some(task) => task_timeout_ms(run, task).saturating_sub(task.clock.spent_ms(run.now)),
         None => u64::from(run.settings.limits.timeout_seconds).saturating_mul(1_000),
     };
-    let of_run = run_timeout_ms(run).map_or(u64::MAX, |max| max.saturating_sub(run.clock.spent_ms(run.now)));
+    let of_run = time_left_ms(run).unwrap_or(u64::MAX);
     of_task.min(of_run).min(task.map_or(u64::MAX, |task| left_above_ms(run, task)))
 }
 

@@ -101,9 +101,10 @@ impl Run {
             if !seen.insert(slug) {
                 return Err(Reject::Duplicate(slug.clone()));
             }
+            // Only a person puts a task back that was dropped.
+            let may_come = |state: State| state == State::Planned || state.may_become(State::Planned);
             if let Some(task) = self.tasks.get(slug)
-                && task.state != State::Planned
-                && !task.state.may_become(State::Planned)
+                && (task.state == State::Dropped || !may_come(task.state))
             {
                 return Err(Reject::Transition { task: slug.clone(), from: task.state, to: State::Planned });
             }
@@ -190,6 +191,7 @@ impl Run {
         let world = self.world;
         let Some(task) = self.tasks.get_mut(&slug) else { return Ok(()) };
         task.restart(world);
+        task.note_wording(planned.task.skill.clone(), &planned.task.need);
         task.task = planned.task.clone();
         task.writer.clone_from(&planned.writer);
         if task.task.approval && task.writer.is_none() {
@@ -234,6 +236,7 @@ impl TaskRun {
         let fresh = Self::new(self.task.clone());
         let former = std::mem::replace(self, fresh);
         self.state = former.state;
+        self.wordings = former.wordings;
         self.checks = former.checks;
         self.merges = former.merges;
         self.sets = former.sets;

@@ -140,6 +140,8 @@ pub struct Run {
     loans: BTreeMap<EffectKey, Loan>,
     /// What runs inside calls were charged for, each in all.
     accounts: BTreeMap<RunId, Spending>,
+    /// Runs inside calls that ended in a failure; a call that is made again begins another one.
+    failed_inside: BTreeSet<RunId>,
     call_numbers: BTreeMap<(Phase, Option<Slug>, Option<ExecRunId>), u32>,
     calls: Vec<CallRecord>,
     call_index: BTreeMap<CallKey, usize>,

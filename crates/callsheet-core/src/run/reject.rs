@@ -41,6 +41,9 @@ pub enum Reject {
     /// A run of a template follows its recorded tree: it has no sheet to edit, to take tasks off or to follow up.
     #[error("a run of a template takes no edit, retry, drop or follow-up; run the template again")]
     RunsTemplate,
+    /// Nothing inside a call of the task waits for a person.
+    #[error("no run inside a call of {0} waits")]
+    NotPaused(Slug),
     /// Changes of the task are being written; nothing starts anew before they are on disk or refused.
     #[error("changes of {0} are being applied")]
     Applying(Slug),

@@ -77,6 +77,29 @@ impl Run {
         }
     }
 
+    /// Calls that the end of the run's time cut are made again; one that may not be repeated is settled like one whose
+    /// process died.
+    fn settle_cut(&mut self, slug: &Slug) {
+        let runs_template = self.calls_template(slug);
+        let policies = &self.tool_policies;
+        let Some(task) = self.tasks.get_mut(slug) else { return };
+        let mut was_cut = false;
+        for call in task.runs.iter_mut().flat_map(|run| &mut run.calls) {
+            if !std::mem::take(&mut call.cut) {
+                continue;
+            }
+            was_cut = true;
+            let policy = policies.get(&call.call.name).copied().unwrap_or_default();
+            if policy.repeat == RepeatClass::Once && !runs_template {
+                call.state = ToolState::Done(ToolOutput::Interrupted);
+            }
+        }
+        if was_cut && task.is_process() {
+            // A process that is started again has its whole time again.
+            task.clock = Stopwatch::default();
+        }
+    }
+
     fn all_attempts(&mut self) -> impl Iterator<Item = &mut Attempts> {
         let tasks = self.tasks.values_mut().flat_map(|task| {
             let runs = task.runs.iter_mut().map(|run| &mut run.attempts);
@@ -89,6 +112,7 @@ impl Run {
     /// `unreached`: it is a leaf of a task tree that an outage ended. The result of another is made of its failure.
     fn resume_task(&mut self, slug: &Slug, unreached: bool) {
         self.unpause(slug);
+        self.settle_cut(slug);
         let Some(task) = self.tasks.get_mut(slug) else { return };
         let unreachable = task.failure.as_ref().is_some_and(|failure| failure.communication);
         let to = match task.state {

@@ -149,6 +149,7 @@ impl Run {
             .all_holding()
             .chain(self.tasks.unsettled())
             .filter(|task| matches!(task.state, State::Refining | State::Ready | State::Running))
+            .filter(|task| task.state == State::Refining || !self.has_time_inside(&task.task.slug))
             .filter(|task| limits::task_time_is_over(self, task))
             .map(TaskRun::slug)
             .collect();

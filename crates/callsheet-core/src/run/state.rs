@@ -57,8 +57,8 @@ impl State {
             Refining => matches!(to, Ready | Planned | Failed | Denied | Blocked | Dropped | Cancelled),
             Ready => matches!(to, Running | Refining | Planned | Failed | Denied | Blocked | Dropped | Cancelled),
             Running => matches!(to, Done | Failed | Denied | Ready | Cancelled),
-            Failed | Blocked | Denied | Cancelled => to == Planned,
-            Done | Dropped => false,
+            Failed | Blocked | Denied | Cancelled | Dropped => to == Planned,
+            Done => false,
         }
     }
 
@@ -132,6 +132,7 @@ impl Stage {
 pub struct Stopwatch {
     spent_ms: u64,
     since: Option<u64>,
+    given_back_ms: u64,
 }
 
 impl Stopwatch {
@@ -147,8 +148,14 @@ impl Stopwatch {
         }
     }
 
+    /// So many milliseconds that passed do not count.
+    pub(super) fn give_back(&mut self, ms: u64) {
+        self.given_back_ms = self.given_back_ms.saturating_add(ms);
+    }
+
     /// Milliseconds counted up to `now`.
     pub fn spent_ms(&self, now: u64) -> u64 {
-        self.spent_ms.saturating_add(self.since.map_or(0, |since| now.saturating_sub(since)))
+        let counted = self.spent_ms.saturating_add(self.since.map_or(0, |since| now.saturating_sub(since)));
+        counted.saturating_sub(self.given_back_ms)
     }
 }

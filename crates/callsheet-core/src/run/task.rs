@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{CallKey, CallSizes, ChangeSet, Outcome, ReferenceStage, RefusedPart, ResultParts};
-use crate::reply::{Issue, Refinement};
+use crate::reply::{Issue, Refinement, Wording};
 use crate::spec::{BlobId, ExecRunId, Reference, RunId, SkillMode, SkillPolicy, Slug, Task, ToolCall};
 
 use super::{Attempts, Limit, State, Stopwatch};
@@ -56,6 +56,8 @@ pub struct Check {
 pub struct TaskRun {
     /// The task with all that refinement gave it.
     pub task: Task,
+    /// What it said before it was refined or listed with other words, oldest first.
+    pub wordings: Vec<Wording>,
     /// Where it stands.
     pub state: State,
     /// Why it is a writer (spec 11.1); `None`: a reader.
@@ -132,6 +134,7 @@ impl TaskRun {
     /// Puts the values of a refinement in the place of the task's (spec 3.7); what it does not give stays.
     pub(super) fn take(&mut self, refinement: &Refinement) {
         if let Some(need) = &refinement.need {
+            self.note_wording(self.task.skill.clone(), need);
             self.task.need.clone_from(need);
         }
         if let Some(references) = &refinement.references {
@@ -149,6 +152,17 @@ impl TaskRun {
         }
     }
 
+    /// Remembers what it says, if it is to say something else.
+    pub(super) fn note_wording(&mut self, skill: Option<String>, need: &str) {
+        if self.task.skill == skill && self.task.need == need {
+            return;
+        }
+        let former = Wording { skill: self.task.skill.clone(), need: self.task.need.clone() };
+        if !self.wordings.contains(&former) {
+            self.wordings.push(former);
+        }
+    }
+
     /// Notes how large a call was; `at`: when it was answered.
     pub(super) fn measure(&mut self, sizes: Option<CallSizes>, at: Option<u64>) {
         if let Some(sizes) = sizes {
@@ -160,6 +174,7 @@ impl TaskRun {
     pub(super) fn new(task: Task) -> Self {
         Self {
             task,
+            wordings: Vec::new(),
             state: State::Planned,
             writer: None,
             skill: None,
@@ -356,11 +371,13 @@ pub struct ToolRun {
     pub short: bool,
     /// What was left of its loan when a call of it had no room in that.
     pub short_of: Option<super::Loan>,
+    /// The run's time was over before it ended; a resume settles it.
+    pub cut: bool,
 }
 
 impl ToolRun {
     pub(super) fn new(call: ToolCall) -> Self {
-        Self { call, state: ToolState::Queued, ms: 0, short: false, short_of: None }
+        Self { call, state: ToolState::Queued, ms: 0, short: false, short_of: None, cut: false }
     }
 
     /// It ended without any effect that is known of, and without an output of its own.

@@ -26,6 +26,11 @@ impl Run {
         if let Some(tool) = self.tool_mut(task, run, call) {
             tool.ms = tool.ms.saturating_add(ms);
         }
+        if let ToolRecord::Cut { run: inner, spent } = record {
+            self.charge(&key, inner.as_ref(), spent);
+            self.cut(task, run, call);
+            return Ok(());
+        }
         if let ToolRecord::Paused { run: inner, outcome, reason, spent, no_room } = record {
             self.paused(&key, Stop { inner, outcome: *outcome, reason, no_room: *no_room }, spent);
             return Ok(());
@@ -43,6 +48,7 @@ impl Run {
             ToolRecord::Question(question) => ToolState::Asking(question.clone()),
             ToolRecord::Result { run: inner, result, failed, spent } => {
                 self.charge(&key, inner.as_ref(), spent);
+                self.failed_inside.extend(inner.clone().filter(|_| failed.is_some()));
                 self.whole_result(task, run, result, failed.as_deref());
                 let blob = result.document.clone().unwrap_or_else(|| BlobId::of(b""));
                 ToolState::Done(ToolOutput::Text { blob, error: failed.is_some() })
@@ -51,12 +57,24 @@ impl Run {
                 let source = SetSource::Call(call.to_owned());
                 ToolState::Staged(self.stage_changes(task, run, source, changes.clone()))
             }
-            ToolRecord::Paused { .. } => return Ok(()),
+            ToolRecord::Paused { .. } | ToolRecord::Cut { .. } => return Ok(()),
         };
         if let Some(tool) = self.tool_mut(task, run, call) {
             tool.state = state;
         }
         Ok(())
+    }
+
+    /// The run's time was over before the call ended. It is not made again before a resume.
+    fn cut(&mut self, task: &Slug, run: &ExecRunId, call: &str) {
+        let name = self.tool_mut(task, run, call).map(|tool| tool.call.name.clone()).unwrap_or_default();
+        let policy = self.policy(&name);
+        if policy.effect != ToolEffect::Read && !policy.stages_changes() {
+            self.world = self.world.saturating_add(1);
+        }
+        if let Some(tool) = self.tool_mut(task, run, call) {
+            tool.cut = true;
+        }
     }
 
     /// The call was the whole work of its run: there is nothing to interpret.

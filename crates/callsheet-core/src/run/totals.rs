@@ -75,7 +75,7 @@ impl Totals {
         let (calls, failed_calls) = (self.calls, self.failed_calls);
         let cost_usd = (self.cost_usd > 0.0).then_some(self.cost_usd);
         let usage = Usage { input: self.input, output: self.output, cached: self.cached, cost_usd };
-        Spending { calls, failed_calls, usage }
+        Spending { calls, failed_calls, usage, waited_ms: 0 }
     }
 
     /// Adds what `calls` model calls used together.

@@ -18,27 +18,16 @@ pub enum NameChange {
 }
 
 /// Gives every task its name and slug. A task that is one of `open` (outstanding or problem tasks) keeps that task's
-/// slug: by its name, or else if skill and need match exactly one (spec 6.4). Written names are settled before
-/// missing ones. Returns what was done, in sheet order.
-pub fn fill_names(list: &mut TaskList, open: &[&Task], taken: &BTreeSet<Slug>) -> Vec<NameChange> {
+/// slug: by its name, or else if skill and need match exactly one (spec 6.4). One that has the name of one of `dropped` is
+/// that task put back. Written names are settled before missing ones. Returns what was done, in sheet order.
+pub fn fill_names(list: &mut TaskList, open: &[&Task], dropped: &[&Task], taken: &BTreeSet<Slug>) -> Vec<NameChange> {
     let mut tasks: Vec<&mut Task> = list.tasks_mut().collect();
     let mut changes = vec![NameChange::Kept; tasks.len()];
-    let mut claimed: Vec<Option<usize>> = vec![None; tasks.len()];
     let mut used: BTreeSet<Slug> = taken.clone();
     used.extend(open.iter().map(|task| task.slug.clone()));
-    let mut gone: BTreeSet<usize> = BTreeSet::new();
-    for (task, claim) in tasks.iter().zip(claimed.iter_mut()) {
-        *claim = by_name(task, open).filter(|at| gone.insert(*at));
-    }
-    let needs: Vec<String> = open.iter().map(|known| folded(&known.need)).collect();
-    for (task, claim) in tasks.iter().zip(claimed.iter_mut()).filter(|(_, claim)| claim.is_none()) {
-        if gone.len() < open.len() {
-            *claim = by_content(task, open, &needs, &gone);
-            gone.extend(*claim);
-        }
-    }
+    let claimed = claims(&tasks, open, dropped);
     for (task, claim) in tasks.iter_mut().zip(&claimed) {
-        if let Some(known) = claim.and_then(|at| open.get(at)) {
+        if let Some(known) = claim {
             adopt(task, known, &mut used);
         }
     }
@@ -70,6 +59,30 @@ pub fn fill_names(list: &mut TaskList, open: &[&Task], taken: &BTreeSet<Slug>) -
         }
     }
     changes
+}
+
+/// The known task that each task of a list is.
+fn claims<'a>(tasks: &[&mut Task], open: &[&'a Task], dropped: &[&'a Task]) -> Vec<Option<&'a Task>> {
+    let mut claimed: Vec<Option<&Task>> = vec![None; tasks.len()];
+    let mut gone: BTreeSet<usize> = BTreeSet::new();
+    for (task, claim) in tasks.iter().zip(claimed.iter_mut()) {
+        let at = by_name(task, open).filter(|at| gone.insert(*at));
+        *claim = at.and_then(|at| open.get(at)).copied();
+    }
+    let mut back: BTreeSet<usize> = BTreeSet::new();
+    for (task, claim) in tasks.iter().zip(claimed.iter_mut()).filter(|(_, claim)| claim.is_none()) {
+        let at = by_name(task, dropped).filter(|at| back.insert(*at));
+        *claim = at.and_then(|at| dropped.get(at)).copied();
+    }
+    let needs: Vec<String> = open.iter().map(|known| folded(&known.need)).collect();
+    for (task, claim) in tasks.iter().zip(claimed.iter_mut()).filter(|(_, claim)| claim.is_none()) {
+        if gone.len() < open.len() {
+            let at = by_content(task, open, &needs, &gone);
+            gone.extend(at);
+            *claim = at.and_then(|at| open.get(at)).copied();
+        }
+    }
+    claimed
 }
 
 fn by_name(task: &Task, open: &[&Task]) -> Option<usize> {

@@ -68,7 +68,7 @@ pub fn link_target(target: &Target) -> String {
 
 /// A path as a link can hold it. One that would read as something else, with a scheme, lines or a word of our own, is
 /// written so that it does not.
-fn path_link(path: &str) -> String {
+pub fn path_link(path: &str) -> String {
     let encoded = encode(path);
     if encoded.contains(':') {
         return encoded.replace(':', "%3A");

@@ -55,8 +55,22 @@ pub enum Headless {
     Deny,
     /// Approve everything of this run, at both gates.
     Approve,
-    /// Approve these tasks at both gates, stop at others.
+    /// Approve these tasks at both gates, stop at others. `TASK/INNER` is a task of the run inside a call of TASK.
     Slugs(Vec<Slug>),
+}
+
+impl Headless {
+    /// What it is in the run inside a call of `task`. Names are those of the outer run: that of the task means all that waits
+    /// in its call, `TASK/INNER` one task there (spec "Templates" 16).
+    #[must_use]
+    pub fn inside(&self, task: &Slug) -> Self {
+        let Self::Slugs(slugs) = self else { return self.clone() };
+        if slugs.contains(task) {
+            return Self::Approve;
+        }
+        let inner = slugs.iter().filter_map(|slug| slug.as_str().split_once('/'));
+        Self::Slugs(inner.filter(|(outer, _)| *outer == task.as_str()).map(|(_, inner)| Slug::new(inner)).collect())
+    }
 }
 
 /// Token budgets of prompts (spec 5.8).
@@ -184,6 +198,11 @@ pub struct Settings {
     /// before does not count any more. Runs of before were recorded without it, until they are taken up again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub whole_shares: bool,
+    /// Runs inside calls keep accounts of their own: a call is held to the times that its template sets, not to that of the
+    /// task which makes it; a share of the cost that may not pay for one more call is given back; one that a crash ended
+    /// goes on with its loan. Runs of before were recorded without it, until they are taken up again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub accounts_inside: bool,
     /// Subtasks of templates inherit nothing unless their request says so (spec "Templates" 5).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict_subtask_context: bool,
@@ -217,6 +236,7 @@ impl Default for Settings {
             strict: false,
             limits_shared: false,
             whole_shares: true,
+            accounts_inside: true,
             strict_subtask_context: false,
             budget: Budget::default(),
             limits: Limits::default(),

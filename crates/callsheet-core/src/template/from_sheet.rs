@@ -188,14 +188,18 @@ impl<'a> Lowering<'a> {
     fn template_call(&mut self, task: &Task, template: &Template, call: Option<&ToolCall>) -> Node {
         let mut arguments = Vec::new();
         for taken in template.takes() {
-            let given = call.and_then(|call| call.arguments.get(taken.name)).filter(|value| !value.is_null());
+            // Where a type says what is wanted, null is nothing; elsewhere it was chosen like any other value.
+            let meant = |value: &&Value| !value.is_null() || taken.kind == ValueType::Any;
+            let given = call.and_then(|call| call.arguments.get(taken.name)).filter(meant);
             let value = match given {
-                Some(Value::String(text)) => ArgumentValue::Value(Filled::literal(&allowed(text))),
+                Some(Value::String(text)) => ArgumentValue::Value(Filled::literal(&self.said(task, taken.name, text))),
                 Some(value) => {
                     if taken.kind == ValueType::Any {
                         self.lose(task, &format!("that {} is {value} and no text", taken.name));
                     }
-                    ArgumentValue::Value(Filled::literal(&value.to_string()))
+                    // As null is filled in (spec 4).
+                    let text = if value.is_null() { String::new() } else { value.to_string() };
+                    ArgumentValue::Value(Filled::literal(&text))
                 }
                 None if taken.required => {
                     let name = self.want(task, &taken);
@@ -210,6 +214,15 @@ impl<'a> Lowering<'a> {
         node.template = Some(template.name.clone());
         node.approval.required = task.approval.then_some(true);
         node
+    }
+
+    /// The text of an argument. Returns of the carriage are written by their number; other control characters cannot be.
+    fn said(&mut self, task: &Task, name: &str, text: &str) -> String {
+        let said: String = text.chars().filter(|c| !c.is_control() || matches!(c, '\r' | '\n' | '\t')).collect();
+        if said != text {
+            self.lose(task, &format!("control characters in {name}"));
+        }
+        said
     }
 
     /// The parameter that a person must give instead of a refinement, under a name of its own.

@@ -38,7 +38,7 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
     if !problems.is_empty() {
         text.push_str("\n## Problems\n\n");
         for problem in &problems {
-            text.push_str(&format!("- {problem}\n"));
+            text.push_str(&item(problem));
         }
     }
     let kept: String = run.tasks().map(|task| kept(run, task)).collect();
@@ -54,6 +54,13 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
     }
     text.push_str(&format!("\n## Cost\n\n{}", Summary::of(run)));
     text
+}
+
+/// A list item; words of several lines stand in a fence, so that nothing in them is a heading or a fence of the report.
+fn item(words: &str) -> String {
+    let Some((first, _)) = words.split_once('\n') else { return format!("- {words}\n") };
+    let whole: String = fence("text", words).lines().map(|line| format!("  {line}\n")).collect();
+    format!("- {}\n\n{whole}\n", first.trim_end())
 }
 
 /// One problem in words for a person.

@@ -9,7 +9,7 @@ use callsheet_core::evaluate::{Memory, Said, evaluate_with, read_turn, result_of
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
     Again, Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, Fact, Plan, ResultParts,
-    Retrieval, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
+    Retrieval, Spending, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Asked, Effect, Run, State, ToolOutput};
@@ -331,8 +331,10 @@ impl Player {
                 let text = given.unwrap_or_else(|| format!("output of {}", call.name));
                 let error = text.starts_with("error:");
                 let question = text.strip_prefix("question:").map(str::to_owned);
+                let cut = text == "cut";
                 let blob = self.keep(text.trim_start_matches("error:").trim().as_bytes().to_vec());
                 let record = match question {
+                    _ if cut => ToolRecord::Cut { run: None, spent: Spending::default() },
                     Some(question) => ToolRecord::Question(question.trim().to_owned()),
                     None => ToolRecord::Output { blob, error },
                 };

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use callsheet_core::reply::{
     Answer, Candidates, FileFacts, Issue, KnownTask, ListReply, Lookup, ReadContext, Reading, Repair, ReplyKind,
-    Severity, Span, lookups, read_continuation, read_iteration, read_plan, read_sheet,
+    Severity, Span, Wording, lookups, read_continuation, read_iteration, read_plan, read_sheet,
 };
 use callsheet_core::sheet::is_symbol_suffix;
 use callsheet_core::sheet::{link, parse_target, slug_of};
@@ -73,20 +73,18 @@ impl World {
                 }
             }
             "skill" => context.catalog.push(skill(value)),
+            "broken" => {
+                let (name, why) = value.split_once(' ').unwrap_or((value, ""));
+                context.broken.insert(name.to_owned(), why.to_owned());
+            }
             "tool" => context.tools.push(tool(value).into()),
             "file" => {
                 let (path, facts) = file(value);
                 self.paths.insert(path, Answer::File(facts));
             }
             "near" | "slash" | "outside" => {
-                let (path, other) = value.split_once(" -> ").unwrap_or((value, ""));
-                let others: Vec<String> = other.split(", ").filter(|o| !o.is_empty()).map(str::to_owned).collect();
-                let answer = match key {
-                    "near" => Answer::Missing(Candidates { without_slash: None, near: others }),
-                    "slash" => Answer::Missing(Candidates { without_slash: others.first().cloned(), near: Vec::new() }),
-                    _ => Answer::Outside(Candidates { without_slash: others.first().cloned(), near: Vec::new() }),
-                };
-                self.paths.insert(path.to_owned(), answer);
+                let (path, answer) = nowhere(key, value);
+                self.paths.insert(path, answer);
             }
             "unreadable" => {
                 self.paths.insert(value.to_owned(), Answer::Unreadable("permission denied".to_owned()));
@@ -99,6 +97,17 @@ impl World {
                 let known = known(key, value);
                 context.taken.insert(known.task.slug.clone());
                 context.tasks.push(known.into());
+            }
+            "dropped" => {
+                let task = known(key, value).task;
+                context.taken.insert(task.slug.clone());
+                context.past.dropped.push(task);
+            }
+            // `NAME | SKILL | NEED` of a done task.
+            "was" => {
+                let task = known(key, value).task;
+                let wording = Wording { skill: task.skill, need: task.need };
+                context.past.wordings.entry(task.slug).or_default().push(wording);
             }
             "restricted" => drop(context.restricted.insert(value.to_owned())),
             "taken" => drop(context.taken.insert(slug_of(value))),
@@ -184,6 +193,19 @@ impl World {
             other => panic!("kind {other:?}"),
         }
     }
+}
+
+/// `PATH -> CANDIDATES` of a path that is not there or lies outside.
+fn nowhere(key: &str, value: &str) -> (String, Answer) {
+    let (path, other) = value.split_once(" -> ").unwrap_or((value, ""));
+    let others: Vec<String> = other.split(", ").filter(|o| !o.is_empty()).map(str::to_owned).collect();
+    let slashed = || Candidates { without_slash: others.first().cloned(), near: Vec::new() };
+    let answer = match key {
+        "near" => Answer::Missing(Candidates { without_slash: None, near: others.clone() }),
+        "slash" => Answer::Missing(slashed()),
+        _ => Answer::Outside(slashed()),
+    };
+    (path.to_owned(), answer)
 }
 
 /// `NAME [writer] [arguments] [refine=always] [tools=a,b] [needs-input] [writes-files]`.

@@ -51,6 +51,7 @@ impl Player {
             }
             ["task", task, "fails"] => self.fact(Event::TaskFailed { task: Slug::new(*task), reason: tail.to_owned() }),
             ["cancel"] => self.fact(Event::CancelRequested),
+            ["answer", "came", "inside", task] => self.fact(Event::CallTakenUp { task: Slug::new(*task) }),
             ["crash"] => {
                 self.crash();
                 Ok(())
@@ -311,6 +312,7 @@ impl Player {
                 failed: (kind == "failed").then(|| "it failed".to_owned()),
                 spent: spent(tail),
             },
+            "cut" => ToolRecord::Cut { run: (!tail.is_empty()).then(|| inner_run(&task)), spent: spent(tail) },
             "paused" => {
                 let (outcome, spending) = tail.split_once(' ').unwrap_or((tail, ""));
                 let outcome = serde_json::from_value(Value::String(outcome.to_owned())).unwrap();
@@ -434,7 +436,7 @@ fn spent(text: &str) -> Spending {
     let calls: u32 = text.split_whitespace().find_map(|word| word.parse().ok()).unwrap_or(0);
     let (input, output) = (u64::from(calls) * 100, u64::from(calls) * 10);
     let usage = Usage { input, output, cached: 0, cost_usd: Some(f64::from(calls) / 2.0) };
-    Spending { calls, failed_calls: 0, usage }
+    Spending { calls, failed_calls: 0, usage, waited_ms: 0 }
 }
 
 /// `a.rs, not b.rs`; nothing before the comma: nothing is kept.

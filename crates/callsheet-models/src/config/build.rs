@@ -75,7 +75,7 @@ pub enum BuildError {
 /// The model `model` of a provider.
 pub fn build(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<Arc<dyn Model>, BuildError> {
     match provider.dialect {
-        Dialect::Scripted => Ok(Arc::new(Scripted::open(std::path::Path::new(model))?)),
+        Dialect::Scripted => Ok(Arc::new(Scripted::open(std::path::Path::new(model))?.of(provider))),
         Dialect::Embedded => Err(BuildError::Embedded { name: model.to_owned() }),
         _ if provider.adapter.is_some() => hosted(provider, model, environment),
         _ => Ok(Arc::new(local(provider, model, environment)?)),
@@ -89,7 +89,14 @@ pub fn build_ref(
     environment: &dyn Environment,
 ) -> Result<Arc<dyn Model>, BuildError> {
     match reference {
-        ModelRef::Scripted(path) => Ok(Arc::new(Scripted::open(path)?)),
+        ModelRef::Scripted(path) => {
+            let model = Scripted::open(path)?;
+            let name = Dialect::Scripted.as_str();
+            Ok(Arc::new(match configured.get(name) {
+                Some(_) => model.of(&Provider::resolve(name, configured)?),
+                None => model,
+            }))
+        }
         ModelRef::Embedded(_) => Err(BuildError::Embedded { name: reference.to_string() }),
         ModelRef::Provided { provider, model } => build(&Provider::resolve(provider, configured)?, model, environment),
     }

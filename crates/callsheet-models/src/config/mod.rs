@@ -49,6 +49,11 @@ impl Dialect {
             Self::Embedded => "embedded",
         }
     }
+
+    /// Models without a server are named after their dialect, `scripted:FILE`: a table of that name needs no `dialect`.
+    fn of_own_name(name: &str) -> Option<Self> {
+        [Self::Scripted, Self::Embedded].into_iter().find(|dialect| dialect.as_str() == name)
+    }
 }
 
 /// How a provider constrains whole replies, so that their form cannot be wrong.
@@ -173,6 +178,7 @@ impl Provider {
         let dialect = settings
             .dialect
             .or_else(|| vendor.map(|vendor| vendor.dialect))
+            .or_else(|| Dialect::of_own_name(name))
             .ok_or_else(|| SettingsError::NoDialect { name: name.to_owned() })?;
         // A row's address, key and adapter belong to its own dialect only.
         let vendor = vendor.filter(|vendor| vendor.dialect == dialect).or_else(|| vendors::of_dialect(dialect));
@@ -210,11 +216,7 @@ impl Provider {
     /// Calls in flight at once: as set, else one for a server on this machine (it may have more slots, which a probe
     /// tells) and eight for a hosted one.
     pub fn slots_or_default(&self) -> u32 {
-        self.slots.unwrap_or(match self.dialect {
-            Dialect::Scripted => 64,
-            _ if self.local => 1,
-            _ => 8,
-        })
+        self.slots.unwrap_or(if self.local { 1 } else { 8 })
     }
 }
 

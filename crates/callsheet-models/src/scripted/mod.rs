@@ -37,6 +37,7 @@
 //! tools = true                   # native tool calling (default true); also json_schema, grammar, twins (default false)
 //! ```
 //!
+//! Prices, slots and a window may stand under `[providers.scripted]` of the configuration; a cost in `usage` is taken as said.
 //! A rule with one reply may hold its keys itself, as the first one above. Counting starts anew with each process.
 
 mod script;
@@ -54,6 +55,7 @@ use tokio_util::sync::CancellationToken;
 pub use script::ScriptError;
 use script::{FaultKind, Reply, Rule, Script, Then};
 
+use crate::config::{Prices, Provider};
 use crate::tokens;
 use crate::transport::guarded;
 use crate::wire::{RawCall, with_ids};
@@ -71,6 +73,7 @@ pub struct Scripted {
     rules: Vec<Compiled>,
     fallback: Option<Reply>,
     name: String,
+    prices: Prices,
     /// Replies each rule has given.
     given: Mutex<Vec<usize>>,
 }
@@ -115,7 +118,18 @@ impl Scripted {
             rules.push(Compiled { rule, label });
         }
         let given = Mutex::new(vec![0; rules.len()]);
-        Ok(Self { info, rules, fallback: script.default, name: name.to_owned(), given })
+        Ok(Self { info, rules, fallback: script.default, name: name.to_owned(), prices: Prices::default(), given })
+    }
+
+    /// The model of a provider that is configured: with its prices and window, and under its name.
+    pub(crate) fn of(mut self, provider: &Provider) -> Self {
+        if provider.name != self.info.provider {
+            self.info.id = format!("{}/{}", provider.name, self.name);
+            self.info.provider.clone_from(&provider.name);
+        }
+        self.info.window = provider.window.or(self.info.window);
+        self.prices = provider.prices;
+        self
     }
 
     /// The reply for a request, its texts expanded. Counts it as given.
@@ -183,11 +197,13 @@ impl Scripted {
             (false, false) => StopReason::Tools,
             (false, true) => StopReason::End,
         };
-        let usage = reply.usage.unwrap_or_else(|| Usage {
+        let mut usage = reply.usage.unwrap_or_else(|| Usage {
             input: request.estimated_tokens(),
             output: tokens::estimate(&text),
             ..Usage::default()
         });
+        // What the script says it cost, it did.
+        usage.cost_usd = usage.cost_usd.or_else(|| self.prices.cost_usd(usage.input, usage.output));
         ModelReply {
             text,
             thinking: reply.thinking,

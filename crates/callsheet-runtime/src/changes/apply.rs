@@ -166,6 +166,17 @@ pub(super) fn revert_watched(
     Ok(())
 }
 
+/// Paths of files that hold what a set made of them.
+pub fn holding(set: &ChangeSet, workspace: &Workspace) -> Vec<String> {
+    let disk = Disk::new(workspace);
+    let holds = |file: &Move| {
+        let path = file.path.to_string_lossy();
+        file.from != file.to
+            && checked_state(&path, file, workspace, &disk).is_ok_and(|state| state.is(file.from.as_ref()))
+    };
+    backwards(set).into_iter().filter(holds).map(|file| file.path.to_string_lossy().into_owned()).collect()
+}
+
 fn locked(workspace: &Workspace, cancel: &CancellationToken) -> Result<ProjectLock, ApplyFault> {
     ProjectLock::take(workspace, cancel).map_err(ApplyFault::Lock)?.ok_or(ApplyFault::Cancelled)
 }

@@ -10,7 +10,7 @@ mod lock;
 mod stage;
 mod steps;
 
-pub use apply::{ApplyFault, apply, revert, roll_back};
+pub use apply::{ApplyFault, apply, holding, revert, roll_back};
 pub use journal::Journal;
 pub use lock::ProjectLock;
 pub use stage::{Edit, StageFault, stage};

@@ -9,9 +9,9 @@ use std::sync::Arc;
 
 use callsheet_core::record::{Entry, Event, Fact, Gate, GateKind, Outcome, VERSION};
 use callsheet_core::reply::change::{HunkPick, HunkVerdict};
-use callsheet_core::spec::{BlobId, RunId, Settings, Slug};
+use callsheet_core::spec::{BlobId, ExecRunId, RunId, Settings, Slug};
 
-use crate::ports::{Letter, Lock, PartAnswer, Store, StoreFault};
+use crate::ports::{AskingCall, Letter, Lock, PartAnswer, Store, StoreFault};
 
 /// Data that several openers share.
 pub trait World {
@@ -202,13 +202,17 @@ pub fn letters_wait_until_discarded(world: &impl World) {
                 words: "nein\n".to_owned(),
             },
         },
-        Letter::Reply { text: "zwölf\n\"Äpfel\"".to_owned() },
+        Letter::Reply {
+            text: "zwölf\n\"Äpfel\"".to_owned(),
+            to: Some(AskingCall { task: Slug::new("ask-1"), run: ExecRunId::new("2"), call: "ask-7".to_owned() }),
+        },
         Letter::Cancel,
     ];
     for letter in &letters {
         poster.post(&lock.run, letter).unwrap();
         poster.post(&other.run, &Letter::Cancel).unwrap();
     }
+    assert!(poster.has_letters(&lock.run).unwrap(), "they are seen without the lock");
     let found = owner.letters(&lock).unwrap();
     assert_eq!(found.iter().map(|(_, letter)| letter.clone()).collect::<Vec<_>>(), letters);
     assert_eq!(owner.letters(&lock).unwrap(), found, "reading takes nothing away");
@@ -216,6 +220,7 @@ pub fn letters_wait_until_discarded(world: &impl World) {
     owner.discard(&lock, third).unwrap();
     assert_eq!(owner.letters(&lock).unwrap(), found.get(3..).unwrap());
     owner.discard(&lock, u64::MAX).unwrap();
+    assert!(!poster.has_letters(&lock.run).unwrap(), "they are gone");
     poster.post(&lock.run, &Letter::Cancel).unwrap();
     let again = owner.letters(&lock).unwrap();
     assert!(again.first().unwrap().0 > last, "a number was given twice");

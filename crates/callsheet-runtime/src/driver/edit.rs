@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::record::{Event, Fact, ListAdopted, ListOrigin, VERSION};
-use callsheet_core::reply::{self, Issue, IssueCode, Phase, Reading, Severity, Span};
+use callsheet_core::reply::{self, Issue, IssueCode, Past, Phase, Reading, Repair, RepairCode, Severity, Span};
 use callsheet_core::run::{Run, State};
 use callsheet_core::spec::{BlobId, Slug};
 
@@ -18,10 +18,10 @@ use super::{DriveFault, Session, World, known};
 enum Looked {
     /// It is as it was written, or not there, or the run takes no edit now.
     Nothing,
-    /// It says the same in other words.
-    Same(BlobId),
-    /// It is a valid edit.
-    Edit(Box<Event>),
+    /// It says the same in other words; with what of it was done already.
+    Same(BlobId, Vec<String>),
+    /// It is a valid edit; with its warnings in lines for a person.
+    Edit(Box<Event>, Vec<String>),
     /// It has errors, here in lines for a person.
     Broken(BlobId, Vec<String>),
 }
@@ -59,15 +59,17 @@ impl Session {
         let SheetFile { hash, bytes, .. } = found;
         match look(world, self.run(), hash.clone(), &bytes)? {
             Looked::Nothing => Ok(false),
-            Looked::Same(hash) => {
+            Looked::Same(hash, notes) => {
+                notes.iter().for_each(|line| world.notice(line));
                 self.note_read(hash);
                 Ok(false)
             }
-            Looked::Edit(event) => {
+            Looked::Edit(event, warnings) => {
                 let before = self.run().clone();
                 let taken = self.record(world, vec![*event])? > 0;
                 if taken {
                     world.notice(&difference(&before, self.run()));
+                    warnings.iter().for_each(|line| world.notice(line));
                 } else if self.note_refused(hash) {
                     world.notice("the edited sheet does not fit the run as it is now; the list stays as it was");
                 }
@@ -99,8 +101,8 @@ impl Session {
         let SheetFile { hash, bytes, .. } = found;
         match look(world, self.run(), hash.clone(), &bytes)? {
             Looked::Nothing => {}
-            Looked::Same(hash) => self.note_read(hash),
-            Looked::Edit(_) => {
+            Looked::Same(hash, _) => self.note_read(hash),
+            Looked::Edit(..) => {
                 world.notice("the edited sheet was seen; it is taken when a gate asks or the round ends");
                 self.note_told(hash);
             }
@@ -132,11 +134,15 @@ impl Session {
         let SheetFile { hash, bytes, .. } = found;
         match look(world, &run, hash, &bytes)? {
             Looked::Nothing => Ok(None),
-            Looked::Same(hash) => {
+            Looked::Same(hash, notes) => {
+                notes.iter().for_each(|line| world.notice(line));
                 self.note_read(hash);
                 Ok(None)
             }
-            Looked::Edit(edit) => Ok(Some(*edit)),
+            Looked::Edit(edit, warnings) => {
+                warnings.iter().for_each(|line| world.notice(line));
+                Ok(Some(*edit))
+            }
             Looked::Broken(_, lines) => Err(DriveFault::Sheet(lines)),
         }
     }
@@ -150,6 +156,7 @@ fn look(world: &World, run: &Run, hash: BlobId, bytes: &[u8]) -> Result<Looked, 
     let settings = run.settings();
     let loaded = world.skills(settings);
     let mut context = known::context(world, run, settings, loaded.catalog.skills().cloned().collect());
+    context.past = past(run);
     for task in &mut context.tasks {
         // The sheet shows denied tasks: one that stands there unchanged is not listed again.
         if task.denied {
@@ -166,18 +173,45 @@ fn look(world: &World, run: &Run, hash: BlobId, bytes: &[u8]) -> Result<Looked, 
         list.goals.text.clone_from(&run.goals().text);
     }
     issues.extend(running(run, &list, &spans));
+    let file = world.files.directory().join("sheet.md").display().to_string();
     if issues.iter().any(|issue| issue.severity == Severity::Error) {
-        let file = world.files.directory().join("sheet.md").display().to_string();
         return Ok(Looked::Broken(hash, issues.iter().map(|issue| line_of(&file, &text, issue)).collect()));
     }
     if prompt.is_some_and(|prompt| prompt.trim() != run.prompt().trim()) {
         world.notice("note: the request of a run stays as it was given; follow up with `callsheet continue`");
     }
+    let done = done_already(&repairs);
     if says_the_same(run, &list) {
-        return Ok(Looked::Same(hash));
+        return Ok(Looked::Same(hash, done));
     }
+    let warnings = issues.iter().filter(|issue| !is_of_unchanged(issue, &list));
+    let warnings = warnings.map(|issue| line_of(&file, &text, issue)).chain(done).collect();
     let origin = ListOrigin::Edit(world.store.put_blob(bytes)?);
-    Ok(Looked::Edit(Box::new(Event::ListAdopted { origin, list, repairs, issues })))
+    Ok(Looked::Edit(Box::new(Event::ListAdopted { origin, list, repairs, issues }), warnings))
+}
+
+/// Tells of tasks that stand below Tasks and are done.
+fn done_already(repairs: &[Repair]) -> Vec<String> {
+    let echoes = repairs.iter().filter(|repair| repair.code == RepairCode::EchoDropped);
+    let names: Vec<&str> = echoes.filter_map(|repair| repair.task.as_deref()).collect();
+    let line = || format!("note: done already, and not done again: {}", names.join(", "));
+    if names.is_empty() { Vec::new() } else { vec![line()] }
+}
+
+/// What a text of an earlier moment may show.
+fn past(run: &Run) -> Past {
+    let dropped = run.tasks().filter(|task| task.state == State::Dropped);
+    let rewritten = run.done().filter(|task| !task.wordings.is_empty());
+    Past {
+        dropped: dropped.map(|task| task.task.clone()).collect(),
+        wordings: rewritten.map(|task| (task.task.slug.clone(), task.wordings.clone())).collect(),
+    }
+}
+
+/// Whether it is about a task that the edit leaves as it was: that was told when the task came.
+fn is_of_unchanged(issue: &Issue, list: &ListAdopted) -> bool {
+    let mut unchanged = list.steps.iter().flatten().filter(|planned| planned.unchanged);
+    issue.place.task.as_ref().is_some_and(|name| unchanged.any(|planned| planned.task.name == *name))
 }
 
 /// Errors of an edit that touches a task that runs.
@@ -248,6 +282,7 @@ pub(super) fn difference(before: &Run, after: &Run) -> String {
     for task in after.tasks() {
         match before.task(&task.task.slug) {
             None => added += 1,
+            Some(former) if former.state == State::Dropped && task.state != State::Dropped => added += 1,
             Some(former) if former.state != State::Dropped && task.state == State::Dropped => removed += 1,
             Some(former) if former.task != task.task => changed += 1,
             Some(_) => {}

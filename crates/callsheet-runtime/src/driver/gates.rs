@@ -9,14 +9,14 @@ use callsheet_core::run::{CallRecord, Effect, Run, TaskRun};
 use callsheet_core::spec::{ExecRunId, Headless, Slug};
 
 use crate::ports::{
-    GateAnswer, GateView, Letter, PartAnswer, QuestionAnswer, QuestionView, Store, StoreFault, WriterView,
+    AskingCall, GateAnswer, GateView, Letter, PartAnswer, QuestionAnswer, QuestionView, Store, StoreFault, WriterView,
 };
 
 use super::parts::{self, Part};
 use super::template::caller_of;
 use super::work::{Landed, Outcome, Work};
 use super::world::Pinned;
-use super::{DriveFault, Session, World, known};
+use super::{DriveFault, Session, World, retry};
 
 /// Words of a denial when nobody is there (spec 11.8).
 const NOBODY: &str = "no approver present";
@@ -345,8 +345,9 @@ fn events_of(run: &Run, world: &World, letter: Letter) -> Result<Option<Vec<Even
         Letter::Answer { gate, answer, .. } => {
             gate.or_else(|| open_gates(run).next()).map(|gate| Event::GateAnswered { gate, answer })
         }
-        Letter::Reply { text } => asking_call(run)
-            .map(|(task, run, call)| {
+        Letter::Reply { text, to } => to
+            .or_else(|| open_questions(run).next().map(|open| open.asking))
+            .map(|AskingCall { task, run, call }| {
                 world.store.put_blob(text.as_bytes()).map(|output| Event::QuestionAnswered { task, run, call, output })
             })
             .transpose()?,
@@ -364,7 +365,7 @@ fn events_of(run: &Run, world: &World, letter: Letter) -> Result<Option<Vec<Even
             }
         }
         Letter::Retry { tasks } => {
-            let skills = known::changed_skills(world, run, &tasks)?;
+            let skills = retry::changed_skills(world, run, &tasks)?;
             let retried = |task| Event::TaskRetried { task, skills: skills.clone() };
             return Ok(Some(tasks.into_iter().map(retried).collect()));
         }
@@ -390,17 +391,21 @@ pub fn open_gates(run: &Run) -> impl Iterator<Item = Gate> {
     })
 }
 
-/// The question that waits, if one does: the asking task and its words.
-pub fn open_question(run: &Run) -> Option<(Slug, String)> {
-    run.asking().into_iter().find_map(|effect| match effect {
-        Effect::AskPerson { task, question, .. } => Some((task, question)),
-        _ => None,
-    })
+/// A question that waits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenQuestion {
+    /// The call that asks it.
+    pub asking: AskingCall,
+    /// Its words.
+    pub question: String,
 }
 
-fn asking_call(run: &Run) -> Option<(Slug, ExecRunId, String)> {
-    run.asking().into_iter().find_map(|effect| match effect {
-        Effect::AskPerson { task, run, call, .. } => Some((task, run, call)),
+/// The questions that wait, in the order they are answered if nobody says which.
+pub fn open_questions(run: &Run) -> impl Iterator<Item = OpenQuestion> {
+    run.asking().into_iter().filter_map(|effect| match effect {
+        Effect::AskPerson { task, run, call, question, .. } => {
+            Some(OpenQuestion { asking: AskingCall { task, run, call }, question })
+        }
         _ => None,
     })
 }

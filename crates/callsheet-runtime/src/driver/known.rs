@@ -10,7 +10,7 @@ use callsheet_core::record::{Event, ListAdopted, ListOrigin};
 use callsheet_core::reply::twin::read_twin;
 use callsheet_core::reply::{self, Issue, KnownTask, ListReply, Phase, ReadContext, Reading};
 use callsheet_core::run::{Problem, ProblemKind, Run, RunPart, State, TaskRun};
-use callsheet_core::sheet::{self, TaskForm, fence};
+use callsheet_core::sheet::{self, TaskForm, fence, split_mark};
 use callsheet_core::spec::{
     BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Target, Task, TaskList, ToolSpec,
 };
@@ -27,9 +27,10 @@ const DESCRIPTION_TOKENS: u32 = 1_500;
 
 /// The project's description (AGENTS.md, else README); empty if there is none.
 pub(super) fn project_description(world: &World) -> String {
-    references::project_description(&world.workspace)
+    let text = references::project_description(&world.workspace)
         .map(|excerpt| references::cut(&excerpt, DESCRIPTION_TOKENS).text)
-        .unwrap_or_default()
+        .unwrap_or_default();
+    split_mark(&text).1.replace("\r\n", "\n")
 }
 
 /// The file a person has open, with its beginning.
@@ -280,6 +281,7 @@ pub(super) fn context(world: &World, run: &Run, settings: &Settings, catalog: Ve
 pub(super) fn context_without_tasks(world: &World, run: &Run, settings: &Settings, catalog: Vec<Skill>) -> ReadContext {
     ReadContext {
         catalog,
+        broken: world.offer.as_ref().map(|offer| offer.broken.clone()).unwrap_or_default(),
         tools: world.snapshots.tools.get_or_init(|| world.tool_specs().into_iter().map(Arc::new).collect()).clone(),
         disabled_tools: world.disabled_tools.clone(),
         prompts: run.prompts().into_iter().map(str::to_owned).collect(),
@@ -391,32 +393,6 @@ pub(super) fn adopt(
     Ok(adopted)
 }
 
-/// Skills of tasks that ended without output that are another text now than they were pinned as, pinned anew: what is done
-/// again is done with these (spec 2.18). Told for those of `asked`. One that is not there any more stays as it was.
-pub(super) fn changed_skills(
-    world: &World,
-    run: &Run,
-    asked: &[Slug],
-) -> Result<BTreeMap<String, SkillPolicy>, DriveFault> {
-    let mut changed = BTreeMap::new();
-    let mut loaded = None;
-    for task in run.tasks().filter(|task| task.state.is_problem()) {
-        let Some(name) = task.task.skill.as_ref().filter(|name| !changed.contains_key(*name)) else { continue };
-        let loaded = loaded.get_or_insert_with(|| world.skills(run.settings()));
-        let Some(now) = loaded.catalog.get(name) else { continue };
-        if task.skill.is_none() || world.pinned(task.skill.as_ref())? != *now {
-            changed.insert(name.clone(), world.pin(now, loaded)?);
-        }
-    }
-    let named = |name: &&String| {
-        asked.iter().filter_map(|slug| run.task(slug)).any(|task| task.task.skill.as_ref() == Some(*name))
-    };
-    for name in changed.keys().filter(named) {
-        world.notice(&format!("note: the skill {name} has changed since; what is done again follows it as it is now"));
-    }
-    Ok(changed)
-}
-
 /// What a person refused of the changes of a task, and took back of them, as its document ends with it (spec 11.4, 3.10);
 /// empty if nothing was.
 pub(super) fn told_of(task: &TaskRun) -> String {
@@ -524,6 +500,7 @@ impl RunTexts for Texts {
             slug: Some(known.slug.clone()),
             summary: known.summary.clone(),
             document: format!("{}{}", String::from_utf8_lossy(&document), known.told),
+            told: known.told.clone(),
             details: result.details.iter().map(|detail| detail.filename.clone()).collect(),
         })
     }

@@ -20,11 +20,13 @@ mod models;
 mod parts;
 mod read;
 mod retrieve;
+mod retry;
 mod session;
 mod start;
 mod template;
 mod told;
 mod tools;
+mod turns;
 mod undo;
 mod views;
 mod work;
@@ -33,12 +35,13 @@ mod world;
 pub use assemble::PromptRecord;
 pub use edit::is_edited;
 pub use fault::DriveFault;
-pub use gates::{open_gates, open_question, part_fault, view as gate_view};
+pub use gates::{OpenQuestion, open_gates, open_questions, part_fault, view as gate_view};
 pub use known::{SheetReading, Snapshots, sheet_text};
 pub use models::ModelSource;
 pub use session::Session;
 pub use start::{EntrySpec, TakeUp, begin, begin_in, check_sheet, reopen};
 pub use template::{caller_of, is_inner, outer_of, runs_inside};
+pub use turns::Turns;
 pub use undo::{Undone, changed_inside, undo};
 pub use world::{CurrentFile, ModelSet, PinnedSkills, World};
 
@@ -53,6 +56,7 @@ use callsheet_core::run::{Effect, Run};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use turns::Turn;
 use work::{Done, Landed, Work};
 
 /// How often letters of other processes are looked for and the files that people read are brought up to date.
@@ -82,6 +86,7 @@ pub async fn drive_and_look(
         session,
         flying: BTreeMap::new(),
         unanswered: BTreeMap::new(),
+        turns: BTreeMap::new(),
         memory: Memory::default(),
         tasks: JoinSet::new(),
         stop,
@@ -112,6 +117,7 @@ pub async fn plan_only(
         session,
         flying: BTreeMap::new(),
         unanswered: BTreeMap::new(),
+        turns: BTreeMap::new(),
         memory: Memory::default(),
         tasks: JoinSet::new(),
         stop,
@@ -135,6 +141,8 @@ struct Driver {
     flying: BTreeMap<EffectKey, CancellationToken>,
     /// Gates and questions that were put to somebody who is not there, with the outcome they lead to.
     unanswered: BTreeMap<EffectKey, Outcome>,
+    /// The turns of writers that are about to be started.
+    turns: BTreeMap<EffectKey, Turn>,
     /// What evaluations read of the record.
     memory: Memory,
     tasks: JoinSet<Done>,
@@ -177,6 +185,7 @@ impl Driver {
                 () = stop.cancelled(), if !asked_to_stop => {}
                 _ = ticks.tick() => {
                     gates::read_letters(&mut self.session, &self.world)?;
+                    self.take_up_answered_calls()?;
                     if self.flying.keys().any(|key| matches!(key, EffectKey::Gate(_))) {
                         self.session.take_settled_edit(&self.world)?;
                     } else if !self.only_plan {
@@ -216,6 +225,7 @@ impl Driver {
             let begun = |key: &EffectKey| self.flying.contains_key(key) || self.unanswered.contains_key(key);
             let fresh: Vec<Effect> =
                 owed.into_iter().filter(|effect| !work::is_quick(effect) && !begun(&effect.key())).collect();
+            let fresh: Vec<Effect> = fresh.into_iter().filter(|effect| self.has_turn(effect)).collect();
             if fresh.is_empty() {
                 return self.session.flush(&self.world);
             }
@@ -233,6 +243,23 @@ impl Driver {
         }
     }
 
+    /// Whether an effect may be started now. A writer beside which another one goes on, of this run or of one inside or
+    /// around it, waits for its turn before it is started.
+    fn has_turn(&mut self, effect: &Effect) -> bool {
+        let key = effect.key();
+        if !turns::needs_turn(self.session.run(), effect) || self.turns.contains_key(&key) {
+            return true;
+        }
+        if let Some(turn) = self.world.turns.free() {
+            self.turns.insert(key, turn);
+            return true;
+        }
+        let cancel = CancellationToken::new();
+        self.flying.insert(key.clone(), cancel.clone());
+        self.tasks.spawn(self.world.turns.clone().wait(key, cancel));
+        false
+    }
+
     /// The points at which an edited sheet is read (spec 2.18): a gate is about to ask, a round or the run is over.
     fn takes_edit_before(&self, effect: &Effect) -> bool {
         let point = match effect {
@@ -247,6 +274,7 @@ impl Driver {
     fn cancel_what_is_no_longer_owed(&mut self, owed: &[Effect]) {
         let keys: Vec<EffectKey> = owed.iter().map(Effect::key).collect();
         self.unanswered.retain(|key, _| keys.contains(key));
+        self.turns.retain(|key, _| keys.contains(key));
         for (key, flight) in &self.flying {
             if !keys.contains(key) {
                 flight.cancel();
@@ -257,15 +285,30 @@ impl Driver {
     /// Everything else has come to rest and gates or questions are left that nobody answers, here or in a run inside a
     /// call: the run waits. True if that was recorded.
     fn tell_that_nobody_answers(&mut self) -> Result<bool, DriveFault> {
-        let run = self.session.run();
-        if run.outcome().is_some() {
+        if self.session.run().outcome().is_some() {
             return Ok(false);
         }
+        if self.take_up_answered_calls()? {
+            return Ok(true);
+        }
+        let run = self.session.run();
         let inside = run.paused_calls().map(|paused| paused.outcome);
         let Some(outcome) = self.unanswered.values().copied().chain(inside).min() else { return Ok(false) };
         self.unanswered.clear();
         self.session.write_views(&self.world)?;
         Ok(self.session.record(&self.world, vec![Event::RunWaiting { outcome }])? > 0)
+    }
+
+    /// Runs inside calls that wait for a person, and for which somebody left words, go on while others work. True if there
+    /// was one.
+    fn take_up_answered_calls(&mut self) -> Result<bool, DriveFault> {
+        let mut answered = Vec::new();
+        for paused in self.session.run().paused_calls() {
+            if self.world.store.has_letters(paused.run)? {
+                answered.push(Event::CallTakenUp { task: paused.task.clone() });
+            }
+        }
+        Ok(self.session.record(&self.world, answered)? > 0)
     }
 
     fn perform_quick(&mut self, effect: &Effect) -> Result<Option<Vec<Event>>, DriveFault> {
@@ -300,8 +343,13 @@ impl Driver {
         let cancel = CancellationToken::new();
         self.flying.insert(key.clone(), cancel.clone());
         let work = Work { world: Arc::clone(&self.world), cancel };
+        let turn = self.turns.remove(&key);
         let future = work.perform(effect, self.session.run());
-        self.tasks.spawn(async move { Done { key, result: future.await } });
+        self.tasks.spawn(async move {
+            let result = future.await;
+            drop(turn);
+            Done { key, result }
+        });
     }
 
     fn land(&mut self, done: Result<Done, tokio::task::JoinError>) -> Result<(), DriveFault> {
@@ -318,6 +366,12 @@ impl Driver {
             // The gate is still owed and asks again, unless the edit closed it.
             Landed::Edited => {
                 self.session.take_edit(&self.world)?;
+            }
+            Landed::Stopped => self.stop.cancel(),
+            Landed::Turn(turn) => {
+                if self.session.run().is_outstanding(&done.key) {
+                    self.turns.insert(done.key, turn);
+                }
             }
             Landed::Nobody(outcome) => {
                 self.unanswered.insert(done.key, outcome);

@@ -2,11 +2,12 @@
 //! with its own log and gates, and what it gives is the result of the task.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use callsheet_core::evaluate::result_of_run;
 use callsheet_core::record::{Entry, Event, Outcome as RunOutcome, ResultParts, Spending, ToolRecord, Tree};
 use callsheet_core::reply::task::document_headings;
-use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::run::{Limit, Run, TaskRun};
 use callsheet_core::spec::{BlobId, ExecRunId, RunId, Settings, Slug, Target, ToolCall, tokens};
 use callsheet_core::template::{
     Bound, Environment, Evaluated, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
@@ -84,13 +85,7 @@ pub(super) fn run(work: &Work, run: &Run, owner: &TaskRun, exec: &ExecRunId, cal
             return Some(ready(Ok(events)));
         }
     };
-    let inner = RunId::new(format!(
-        "{}{INNER}{}-{}-{}",
-        run.id().map(RunId::as_str).unwrap_or_default(),
-        task,
-        exec,
-        BlobId::of(call.arguments.to_string().as_bytes()).as_str().get(..HASHED).unwrap_or_default(),
-    ));
+    let inner = named(run, &task, exec, call);
     let world = match nested(&work.world, &inner) {
         Ok(world) => Arc::new(world),
         Err(fault) => return Some(ready(Err(fault))),
@@ -101,13 +96,33 @@ pub(super) fn run(work: &Work, run: &Run, owner: &TaskRun, exec: &ExecRunId, cal
     let (task, exec, call) = (task, exec.clone(), call.id.clone());
     Some(Box::pin(async move {
         let begun = clock.now_ms();
+        until_free(&world, &inner, &cancel).await?;
+        if cancel.is_cancelled() {
+            return Ok(Landed::Facts(Vec::new()));
+        }
         let record = inside(world, inner, tree, prompt, settings, cancel.clone()).await?;
         if cancel.is_cancelled() {
             return Ok(Landed::Facts(Vec::new()));
         }
+        let Some(record) = record else { return Ok(Landed::Stopped) };
         let ms = clock.now_ms().saturating_sub(begun);
         Ok(Landed::Facts(vec![Event::ToolFinished { task, run: exec, call, record, ms }]))
     }))
+}
+
+/// The name of the run inside a call: the one that was begun before, unless that failed and the task is done again.
+fn named(run: &Run, task: &Slug, exec: &ExecRunId, call: &ToolCall) -> RunId {
+    let outer = run.id().map(RunId::as_str).unwrap_or_default();
+    let mut hashed = call.arguments.to_string();
+    loop {
+        let hash = BlobId::of(hashed.as_bytes());
+        let hash = hash.as_str().get(..HASHED).unwrap_or_default();
+        let inner = RunId::new(format!("{outer}{INNER}{task}-{exec}-{hash}"));
+        if !run.has_failed_inside(&inner) {
+            return inner;
+        }
+        hashed.push_str(hash);
+    }
 }
 
 /// The tree with the arguments bound (spec 4), before any call.
@@ -143,6 +158,27 @@ fn nested(world: &World, inner: &RunId) -> Result<World, DriveFault> {
     Ok(world.of_run(files, Arc::new(Words(Arc::clone(&world.observer)))))
 }
 
+/// Waits while another process drives the inner run, which a person may have taken up by itself. What it comes to there
+/// counts here.
+async fn until_free(world: &World, inner: &RunId, stop: &CancellationToken) -> Result<(), DriveFault> {
+    let mut told = false;
+    let owner = || -> Result<Option<String>, DriveFault> {
+        Ok(world.store.runs()?.into_iter().find(|run| run.run == *inner).and_then(|run| run.owner))
+    };
+    while let Some(owner) = owner()? {
+        if !told {
+            world.notice(&format!("the run {inner} inside a call is driven by {owner}; it is waited for"));
+            told = true;
+        }
+        tokio::select! {
+            () = stop.cancelled() => return Ok(()),
+            () = tokio::time::sleep(super::TICK) => {}
+        }
+    }
+    Ok(())
+}
+
+/// What the inner run came to; `None`: it was stopped.
 async fn inside(
     world: Arc<World>,
     inner: RunId,
@@ -150,7 +186,7 @@ async fn inside(
     prompt: String,
     settings: Settings,
     stop: CancellationToken,
-) -> Result<ToolRecord, DriveFault> {
+) -> Result<Option<ToolRecord>, DriveFault> {
     let store = Arc::clone(&world.store);
     let values = |id: &BlobId| store.blob(id).ok();
     let known = match Session::view(&store, &inner) {
@@ -161,20 +197,40 @@ async fn inside(
     let is_template = |run: &Run| matches!(run.entry(), Some(Entry::Template { .. }));
     if let Some(done) = known.as_ref().filter(|run| is_template(run) && run.outcome() == Some(RunOutcome::Complete)) {
         // An earlier process finished it and did not come to say so.
-        return recorded(&*store, result_of_run(done, &values), done, &inner);
+        return recorded(&*store, result_of_run(done, &values), done, &inner, 0).map(Some);
     }
+    let busy_before = known.as_ref().map_or(0, Run::busy_ms);
+    // It has what is left of the time of the run outside, beside what it used already.
+    let mut settings = settings;
+    let spent = Duration::from_millis(busy_before).as_secs();
+    settings.limits.run_timeout_seconds = settings.limits.run_timeout_seconds.map(|left| left.saturating_add(spent));
     let session = match known.filter(|run| run.id().is_some()) {
         Some(_) => reopen(&world, &inner, TakeUp::Resume, |_| settings)?,
         None => begin(&world, &inner, EntrySpec::Template { tree, prompt }, settings)?,
     };
-    let (_, run) = drive_and_look(world, session, stop).await?;
-    recorded(&*store, result_of_run(&run, &values), &run, &inner)
+    let (clock, begun) = (Arc::clone(&world.clock), world.clock.now_ms());
+    let (outcome, run) = drive_and_look(world, session, stop).await?;
+    if outcome == RunOutcome::Cancelled {
+        return Ok(None);
+    }
+    let busy = run.busy_ms().saturating_sub(busy_before);
+    let waited = clock.now_ms().saturating_sub(begun).saturating_sub(busy);
+    recorded(&*store, result_of_run(&run, &values), &run, &inner, waited).map(Some)
 }
 
-/// Document and summary of a result (spec 16).
-fn recorded(store: &dyn Store, result: Option<TaskResult>, run: &Run, inner: &RunId) -> Result<ToolRecord, DriveFault> {
-    let spent = run.totals().spending();
+/// Document and summary of a result (spec 16). `waited_ms`: how long it waited for a person.
+fn recorded(
+    store: &dyn Store,
+    result: Option<TaskResult>,
+    run: &Run,
+    inner: &RunId,
+    waited_ms: u64,
+) -> Result<ToolRecord, DriveFault> {
+    let spent = Spending { waited_ms, ..run.totals().spending() };
     let outcome = run.outcome();
+    if outcome == Some(RunOutcome::LimitReached) && run.ended_by() == Some(Limit::RunTimeout) {
+        return Ok(ToolRecord::Cut { run: Some(inner.clone()), spent });
+    }
     let pauses = match outcome {
         Some(RunOutcome::Unreachable) => true,
         Some(RunOutcome::ApprovalRequired | RunOutcome::InputRequired | RunOutcome::LimitReached) => result.is_none(),

@@ -1,17 +1,18 @@
 //! Tool calls: checked against the skill's list once more (spec 7.10), run, and their outcome recorded.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use callsheet_core::evaluate::ProcessReport;
 use callsheet_core::prompt::Note;
-use callsheet_core::record::{Event, ToolRecord};
+use callsheet_core::record::{Event, Spending, ToolRecord};
 use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::spec::{ExecRunId, SkillMode, Slug, ToolCall};
 
 use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 
 use super::work::{Landed, Outcome, Work, ready};
-use super::{DriveFault, read};
+use super::{DriveFault, World, read};
 
 /// Runs one call whose start is on disk.
 pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: ToolCall, deadline_ms: u64) -> Outcome {
@@ -29,9 +30,13 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
     let own = owner.skill.as_ref().filter(|_| owner.is_process()).and_then(|skill| skill.limits.max_output_bytes);
     let limit = usize::try_from(own.unwrap_or(run.settings().limits.max_output_bytes)).unwrap_or(usize::MAX);
     let skill_dir = work.world.skill_dir(owner);
+    // Its time is that of the task, or what is left of the run's.
+    let of_run = run.time_left_ms().is_some_and(|left| left <= deadline_ms);
+    let is_process = owner.is_process();
     let (task, exec) = (task.clone(), exec.clone());
     Box::pin(async move {
-        let begun = work.world.clock.now_ms();
+        let (begun, started) = (work.world.clock.now_ms(), Instant::now());
+        let timeout = Duration::from_millis(deadline_ms);
         let outcome = match (refusal, tool) {
             (Some(refusal), _) => ToolOutcome::Failed(refusal),
             (None, None) => return Err(DriveFault::defect("an allowed tool is not registered")),
@@ -41,17 +46,12 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
                     skill_dir,
                     fetch: work.world.fetch.clone(),
                     max_output_bytes: limit,
-                    timeout: Duration::from_millis(deadline_ms),
+                    timeout,
                     cancel: work.cancel.clone(),
                 };
-                match tool.run(&call.arguments, &context).await {
-                    Ok(outcome) => outcome,
-                    Err(ToolFault::Cancelled) => return Ok(Landed::Facts(Vec::new())),
-                    Err(fault @ ToolFault::Defect(_)) => {
-                        tracing::error!(tool = call.name, %fault, "a tool is broken");
-                        work.world.notice(&format!("{task}: {}: {fault}", call.name));
-                        ToolOutcome::Failed(Note::ToolDefect.fill(&[("tool", &call.name)]))
-                    }
+                match made(&work.world, &*tool, &task, &call, &context).await {
+                    Some(outcome) => outcome,
+                    None => return Ok(Landed::Facts(Vec::new())),
                 }
             }
         };
@@ -59,6 +59,9 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
         let output =
             |text: String, error| ToolRecord::Output { blob: work.world.store.stage_blob(text.into_bytes()), error };
         let record = match outcome {
+            cut if of_run && is_cut(&cut, is_process, started.elapsed() >= timeout) => {
+                ToolRecord::Cut { run: None, spent: Spending::default() }
+            }
             ToolOutcome::Output(text) => output(text, false),
             ToolOutcome::Failed(text) => output(text, true),
             ToolOutcome::Question(text) => ToolRecord::Question(text),
@@ -69,6 +72,36 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
         };
         Ok(Landed::Facts(vec![Event::ToolFinished { task, run: exec, call: call.id, record, ms }]))
     })
+}
+
+/// Makes a call; `None`: it was cancelled.
+async fn made(
+    world: &World,
+    tool: &dyn Tool,
+    task: &Slug,
+    call: &ToolCall,
+    context: &ToolContext,
+) -> Option<ToolOutcome> {
+    match tool.run(&call.arguments, context).await {
+        Ok(outcome) => Some(outcome),
+        Err(ToolFault::Cancelled) => None,
+        Err(fault @ ToolFault::Defect(_)) => {
+            tracing::error!(tool = call.name, %fault, "a tool is broken");
+            world.notice(&format!("{task}: {}: {fault}", call.name));
+            Some(ToolOutcome::Failed(Note::ToolDefect.fill(&[("tool", &call.name)])))
+        }
+    }
+}
+
+/// Whether a call was ended because its time was over: a process says so, other tools fail for it.
+fn is_cut(outcome: &ToolOutcome, is_process: bool, time_is_over: bool) -> bool {
+    match outcome {
+        ToolOutcome::Output(text) if is_process => {
+            serde_json::from_str::<ProcessReport>(text).is_ok_and(|report| report.timed_out)
+        }
+        ToolOutcome::Failed(_) => time_is_over,
+        ToolOutcome::Output(_) | ToolOutcome::Question(_) | ToolOutcome::Changes(_) => false,
+    }
 }
 
 /// The tool of a call: a process has its own.

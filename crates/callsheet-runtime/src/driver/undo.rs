@@ -24,6 +24,9 @@ pub struct Undone {
     pub restored: Vec<String>,
     /// Paths of files that the run had made and that are gone again.
     pub deleted: Vec<String>,
+    /// Paths of files that still hold changes of a set that was left alone because of another file of it, each with its
+    /// task.
+    pub kept: Vec<(String, Slug)>,
     /// Why change sets were left alone.
     pub refused: Vec<Issue>,
 }
@@ -35,6 +38,16 @@ impl Undone {
         self.deleted.retain(|path| *path != file.path);
         let paths = if file.before.is_some() { &mut self.restored } else { &mut self.deleted };
         paths.push(file.path.clone());
+    }
+
+    /// Notes a set that was left alone. What newer sets did to its files may be taken back, and yet they are not what they
+    /// were.
+    fn left(&mut self, holding: Vec<String>, task: &Slug) {
+        for path in holding {
+            self.restored.retain(|known| *known != path);
+            self.deleted.retain(|known| *known != path);
+            self.kept.push((path, task.clone()));
+        }
     }
 }
 
@@ -80,6 +93,7 @@ pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone
             Err(ApplyFault::Refused(issues)) => {
                 let new: Vec<_> = issues.into_iter().filter(|issue| !undone.refused.contains(issue)).collect();
                 undone.refused.extend(new);
+                undone.left(disk::holding(&changes, &workspace), &task);
             }
             Err(fault) => return Err(defect(fault)),
         }

@@ -21,6 +21,10 @@ pub(super) enum Landed {
     Facts(Vec<Event>),
     /// A person edited the sheet at this gate.
     Edited,
+    /// A person stopped a run inside a call, and so all of it.
+    Stopped,
+    /// A writer may be started now; nothing of it is done.
+    Turn(super::turns::Turn),
     /// Nobody can be asked; the outcome this leads to once nothing else can be done.
     Nobody(callsheet_core::record::Outcome),
 }

@@ -20,7 +20,7 @@ use crate::runfiles::RunFiles;
 use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
 use crate::templates::TemplateOffer;
 
-use super::{DriveFault, ModelSource, Snapshots};
+use super::{DriveFault, ModelSource, Snapshots, Turns};
 
 /// The file a person has open, relative to the project root.
 pub type CurrentFile = String;
@@ -91,6 +91,8 @@ pub struct World {
     pub refused_constraints: ModelSet,
     /// Models whose price was asked for and is not known.
     pub unpriced: Arc<ModelSet>,
+    /// The turn of writers, shared with the runs inside calls.
+    pub turns: Turns,
     /// What replies are compared with, kept from one reply to the next.
     pub snapshots: Snapshots,
     /// Prompt templates, loaded once for the run.
@@ -146,6 +148,7 @@ impl World {
             pinned_skills: PinnedSkills::default(),
             refused_constraints: ModelSet::default(),
             unpriced: Arc::clone(&self.unpriced),
+            turns: self.turns.clone(),
             snapshots: Snapshots::default(),
             templates: self.templates.clone(),
             environment: self.environment.clone(),

@@ -1,7 +1,7 @@
 //! The durable store: a log of facts a run, blobs by content hash, one writer a run, and a letter box.
 
 use callsheet_core::record::{Answer, Fact, Gate, Outcome};
-use callsheet_core::spec::{BlobId, RunId, Slug};
+use callsheet_core::spec::{BlobId, ExecRunId, RunId, Slug};
 use serde::{Deserialize, Serialize};
 
 use super::PartAnswer;
@@ -28,10 +28,13 @@ pub enum Letter {
         /// What is kept.
         part: PartAnswer,
     },
-    /// An answer to the open question of a tool.
+    /// An answer to the open question of a tool; `None` answers the first.
     Reply {
         /// Verbatim.
         text: String,
+        /// Which question.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<AskingCall>,
     },
     /// Have tasks that ended without output done again (spec 2.18).
     Retry {
@@ -45,6 +48,17 @@ pub enum Letter {
     },
     /// Stop the run.
     Cancel,
+}
+
+/// The call of a tool that asks a person something.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskingCall {
+    /// Its task.
+    pub task: Slug,
+    /// The execution of it.
+    pub run: ExecRunId,
+    /// Name of the call there.
+    pub call: String,
 }
 
 /// A run as listed.
@@ -134,6 +148,9 @@ pub trait Store: Send + Sync {
 
     /// Unread letters, oldest first, each with its number. They stay until `discard`.
     fn letters(&self, lock: &Lock) -> Result<Vec<(u64, Letter)>, StoreFault>;
+
+    /// Whether there are unread letters that can be read; needs no lock.
+    fn has_letters(&self, run: &RunId) -> Result<bool, StoreFault>;
 
     /// Removes letters up to a number, once the facts they became are recorded.
     fn discard(&self, lock: &Lock, up_to: u64) -> Result<(), StoreFault>;

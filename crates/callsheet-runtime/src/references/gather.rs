@@ -45,6 +45,8 @@ pub(super) struct Piece {
     pub(super) file: Option<(String, BlobId)>,
     /// Sections that are no longer relevant were left out.
     pub(super) shortened: bool,
+    /// What a person refused or took back of the output that it is a part of; never cut.
+    pub(super) told: String,
 }
 
 /// Looks references up for one request.
@@ -178,7 +180,9 @@ impl<'a> Gatherer<'a> {
         let mut excerpt = Excerpt::lines(&output.document, first, last);
         self.warn_of_marked_heading(link, "output.md", &excerpt.head);
         excerpt.head = without_marked(&excerpt.head, inside(self.marks_of_output(slug, &output.document), first, last));
-        Some(Piece::of(&format!("task://{slug}.md#{heading}"), "markdown", excerpt, Extent::Part))
+        let told = if excerpt.head.trim_end().ends_with(output.told.trim()) { String::new() } else { output.told };
+        let piece = Piece::of(&format!("task://{slug}.md#{heading}"), "markdown", excerpt, Extent::Part);
+        Some(Piece { told, ..piece })
     }
 
     fn detail(&mut self, link: &str, slug: &Slug, file: &str) -> Found {
@@ -193,10 +197,12 @@ impl<'a> Gatherer<'a> {
         if crate::paths::is_binary(&bytes) {
             self.warn(IssueCode::Binary, "binary", link);
             let text = binary_text(bytes.len() as u64);
-            return Some(Piece::of(&identity, "text", Excerpt::whole(text), Extent::Fixed));
+            let piece = Piece::of(&identity, "text", Excerpt::whole(text), Extent::Fixed);
+            return Some(Piece { told: output.told, ..piece });
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
-        Some(Piece::of(&identity, language(file), Excerpt::whole(text), Extent::Whole))
+        let piece = Piece::of(&identity, language(file), Excerpt::whole(text), Extent::Whole);
+        Some(Piece { told: output.told, ..piece })
     }
 
     fn page(&mut self, link: &str, url: &str) -> Found {
@@ -251,7 +257,8 @@ impl<'a> Gatherer<'a> {
     fn text(&mut self, link: &str, path: &str, text: TextFile, fragment: Option<&Fragment>) -> Found {
         let file = Some((path.to_owned(), text.hash.clone()));
         let piece = |identity: String, excerpt: Excerpt, extent: Extent| {
-            Some(Piece { identity, language: language(path), excerpt, extent, file: file.clone(), shortened: false })
+            let file = file.clone();
+            Some(Piece { file, ..Piece::of(&identity, language(path), excerpt, extent) })
         };
         match fragment {
             None if text.complete => {
@@ -398,12 +405,21 @@ impl Piece {
     pub(super) fn hash(&self) -> BlobId {
         match &self.file {
             Some((_, hash)) if self.excerpt.gap.is_some() => hash.clone(),
-            _ => BlobId::of(self.excerpt.head.as_bytes()),
+            _ if self.told.is_empty() => BlobId::of(self.excerpt.head.as_bytes()),
+            _ => BlobId::of(format!("{}{}", self.excerpt.head, self.told).as_bytes()),
         }
     }
 
     fn of(identity: &str, language: &'static str, excerpt: Excerpt, extent: Extent) -> Self {
-        Self { identity: identity.to_owned(), language, excerpt, extent, file: None, shortened: false }
+        Self {
+            identity: identity.to_owned(),
+            language,
+            excerpt,
+            extent,
+            file: None,
+            shortened: false,
+            told: String::new(),
+        }
     }
 }
 

@@ -260,6 +260,7 @@ impl Resolved {
             "" => String::new(),
             _ => block_of(&item.wanted.reference.title, &target, piece.language, &text),
         };
+        let text = if piece.told.is_empty() { text } else { format!("{text}\n{}\n", piece.told.trim()) };
         self.blocks.push(Block { target, text, tokens: piece.excerpt.tokens(), whole });
     }
 

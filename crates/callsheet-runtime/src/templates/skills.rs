@@ -1,5 +1,7 @@
 //! Templates as skills (spec "Templates" 16): what a planner reads of one, and what a refinement gives it.
 
+use std::collections::BTreeMap;
+
 use callsheet_core::record::Tree;
 use callsheet_core::run::SPAWN_SUBTASK;
 use callsheet_core::spec::{
@@ -20,6 +22,8 @@ pub struct TemplateOffer {
     pub skills: Vec<Skill>,
     /// What a call of one takes, by name.
     pub specs: Vec<ToolSpec>,
+    /// Templates that have errors and are not offered, each with the first of them.
+    pub broken: BTreeMap<String, String>,
 }
 
 impl TemplateOffer {
@@ -35,7 +39,7 @@ impl TemplateOffer {
         let writer = |template: &Template| is_writer(template, &tree, writes);
         let skills = templates.iter().map(|template| skill(template, writer(template))).collect();
         let specs = templates.iter().map(|template| spec(template)).collect();
-        Self { skills, specs, tree }
+        Self { skills, specs, tree, broken: BTreeMap::new() }
     }
 
     /// Candidates for a request that no template takes by itself (spec "Templates" 10), the best first.

@@ -3,6 +3,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use crate::sheet::split_mark;
+
 use super::text::without_final;
 
 /// Why an edited hunk cannot be taken.
@@ -76,6 +78,7 @@ impl<'a> Stretch<'a> {
         let mut any = false;
         // The marker of a missing line ending belongs to the line above it, which may be one that goes.
         let mut deleted = false;
+        let (_, edited) = split_mark(edited);
         let shown = edited.trim_end_matches(['\n', '\r']);
         let last = shown.split('\n').count();
         for (index, raw) in edited.split('\n').take(last).enumerate() {

@@ -1,6 +1,6 @@
 //! Finished tasks that a reply repeats (spec 4.4 `echo-dropped`, 3.5 `done-changed`).
 
-use crate::reply::{Issue, IssueCode, KnownTask, Notes, ReadContext, RepairCode, Span};
+use crate::reply::{Issue, IssueCode, KnownTask, Notes, Past, ReadContext, RepairCode, Span};
 use crate::sheet::fill::folded;
 use crate::sheet::slug_of;
 
@@ -21,8 +21,8 @@ pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Notes) -> St
     for step in steps {
         let mut tasks: Vec<Draft> = Vec::new();
         for draft in step {
-            match finished(&draft, &done) {
-                Some(known) if draft.output || is_same(&draft, known) => {
+            match finished(&draft, &done, &context.past) {
+                Some(known) if draft.output || is_same(&draft, known) || was_same(&draft, known, &context.past) => {
                     let more = hands_over_more(&draft, known);
                     if let Some(end) = end.as_ref().filter(|end| is_cut(&draft, known, end)) {
                         let mut issue = end.clone();
@@ -60,12 +60,21 @@ pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Notes) -> St
     kept
 }
 
-/// The finished task of the same name.
-fn finished<'a>(draft: &Draft, done: &[&'a KnownTask]) -> Option<&'a KnownTask> {
+/// The finished task of the same name, or of a former one that goes with a former wording.
+fn finished<'a>(draft: &Draft, done: &[&'a KnownTask], past: &Past) -> Option<&'a KnownTask> {
     let name = draft.task.name.as_str();
     let slug = slug_of(name);
     let same_name = |known: &&&KnownTask| known.task.slug == slug || known.task.name == name;
-    done.iter().find(same_name).copied().filter(|_| !name.is_empty())
+    let former = |known: &&&KnownTask| known.task.aliases.contains(&slug) && was_same(draft, known, past);
+    done.iter().find(same_name).or_else(|| done.iter().find(former)).copied().filter(|_| !name.is_empty())
+}
+
+/// A text of an earlier moment shows a task as it was before its refinement or an edit: it is done all the same
+/// (spec 2.18).
+fn was_same(draft: &Draft, known: &KnownTask, past: &Past) -> bool {
+    let need = folded(&draft.task.need);
+    let mut wordings = past.wordings.get(&known.task.slug).into_iter().flatten();
+    wordings.any(|former| former.skill == draft.task.skill && folded(&former.need) == need)
 }
 
 fn is_same(draft: &Draft, known: &KnownTask) -> bool {

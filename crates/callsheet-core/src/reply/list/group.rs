@@ -17,10 +17,19 @@ pub struct RawTask<'a> {
     pub hint: Option<Cow<'a, str>>,
     /// Its labels in order.
     pub labels: Vec<Labelled<'a>>,
-    /// Indexes of the fences behind its list.
-    pub fences: Vec<usize>,
+    /// The fences behind its list and between its labels.
+    pub fences: Vec<Behind>,
     /// First to last line.
     pub span: Span,
+}
+
+/// A fence that is in no value, and the label that it stands behind, both by index.
+#[derive(Clone, Copy, Debug)]
+pub struct Behind {
+    /// Of the document.
+    pub fence: usize,
+    /// Of the task.
+    pub label: usize,
 }
 
 impl<'a> RawTask<'a> {
@@ -185,7 +194,7 @@ fn split<'a>(entries: Vec<Entry<'a>>, notes: &mut Notes) -> Vec<RawTask<'a>> {
             task.labels.push(entry.label);
             for (index, span) in entry.fences {
                 task.span = task.span.to(span);
-                task.fences.push(index);
+                task.fences.push(Behind { fence: index, label: task.labels.len() - 1 });
             }
         }
     }

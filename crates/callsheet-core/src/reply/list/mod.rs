@@ -1,5 +1,6 @@
 //! Reading task lists: plan, sheet file, iteration, continuation (spec 3.4-3.6).
 
+mod blocks;
 mod calls;
 mod collect;
 mod echo;
@@ -135,6 +136,10 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Notes) {
         steps = echo::drop_echoes(steps, context, &mut notes);
     }
     let (steps, spans) = steps::settle(steps, context, &mut notes);
+    if kind == Kind::Sheet {
+        unread::left_out(!context.tasks.is_empty(), &mut notes);
+        unread::swallowed(&document, &mut notes);
+    }
     let end = collected.end;
     let goals = Goals {
         text: collected.goals.map(|(text, _)| text).unwrap_or_default(),

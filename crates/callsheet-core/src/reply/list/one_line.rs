@@ -1,5 +1,5 @@
 //! Tasks in one line (spec 4.4 `list-shape`): `- **Find Code 1** Where the stops are read.`, with the name of a skill and a
-//! number as the name, or `- **find_code** Where the stops are read.` with the skill alone.
+//! number as the name, of some of them nearly the name, or `- **find_code** Where the stops are read.` with the skill alone.
 
 use crate::reply::markdown::{Label, Labelled, Piece, PieceKind};
 use crate::reply::near::folded;
@@ -15,7 +15,16 @@ const SHORTEST: usize = 3;
 
 /// The tasks of a section in which every item is a new task in one line; none if one is anything else.
 pub fn tasks<'a>(pieces: &[Piece<'a>], context: &ReadContext, notes: &mut Notes) -> Option<Vec<RawTask<'a>>> {
-    let found: Option<Vec<RawTask<'a>>> = pieces.iter().map(|piece| task(piece, context)).collect();
+    let exact: Vec<Option<RawTask<'a>>> =
+        pieces.iter().map(|piece| task(piece, context, |name| skill_of(name, context))).collect();
+    // Where most items name a skill, the others may name one nearly.
+    let named = exact.iter().flatten().count();
+    if 2 * named < pieces.len() {
+        return None;
+    }
+    let near = |piece: &Piece<'a>| task(piece, context, |name| Some((near_skill_of(name, context, notes)?, true)));
+    let found: Option<Vec<RawTask<'a>>> =
+        exact.into_iter().zip(pieces).map(|(exact, piece)| exact.or_else(|| near(piece))).collect();
     let found = found.filter(|found| !found.is_empty())?;
     for task in &found {
         let written = task.labels.first().map_or("", |label| label.written);
@@ -24,10 +33,14 @@ pub fn tasks<'a>(pieces: &[Piece<'a>], context: &ReadContext, notes: &mut Notes)
     Some(found)
 }
 
-fn task<'a>(piece: &Piece<'a>, context: &ReadContext) -> Option<RawTask<'a>> {
+fn task<'a, 'c>(
+    piece: &Piece<'a>,
+    context: &'c ReadContext,
+    skill_of: impl FnOnce(&str) -> Option<(&'c Skill, bool)>,
+) -> Option<RawTask<'a>> {
     let PieceKind::Label(line) = &piece.kind else { return None };
     let Labelled { label: Label::Unknown(name), value, .. } = line else { return None };
-    let (skill, numbered) = skill_of(name, context)?;
+    let (skill, numbered) = skill_of(name)?;
     let slug = slug_of(name);
     let known = context.tasks.iter().any(|known| known.task.slug == slug || known.task.aliases.contains(&slug));
     let says = value.split_whitespace().nth(SHORTEST - 1).is_some() && !value.starts_with(['(', '<', ':']);
@@ -35,17 +48,27 @@ fn task<'a>(piece: &Piece<'a>, context: &ReadContext) -> Option<RawTask<'a>> {
     if known || !says || is_copied(value, &skill.description) {
         return None;
     }
-    let name = numbered.then(|| line.as_key(label::NAME, name.clone().into()));
-    let mut labels: Vec<Labelled<'a>> = name.into_iter().collect();
+    let key = numbered.then(|| line.as_key(label::NAME, name.clone().into()));
+    let mut labels: Vec<Labelled<'a>> = key.into_iter().collect();
     labels.push(line.as_key(label::NEED, value.clone()));
-    labels.push(line.as_key(label::SKILL, skill.name.clone().into()));
+    // A skill that is named nearly is mended where all skills are.
+    let stem = name.rsplit_once(' ').filter(|(stem, _)| numbered && folded(stem) != folded(&skill.name));
+    let skill = stem.map_or(skill.name.as_str(), |(stem, _)| stem);
+    labels.push(line.as_key(label::SKILL, skill.to_owned().into()));
     Some(RawTask { hint: None, labels, fences: Vec::new(), span: piece.span })
 }
 
 /// Whether a need is a description or the beginning of one, whatever the catalog says of the skill in brackets behind it.
-fn is_copied(need: &str, description: &str) -> bool {
+pub fn is_copied(need: &str, description: &str) -> bool {
     let need = need.split_once(" (").map_or(need, |(before, _)| before);
     folded(description).starts_with(&folded(need))
+}
+
+/// The skill that a label with a number behind it names nearly.
+fn near_skill_of<'c>(written: &str, context: &'c ReadContext, notes: &Notes) -> Option<&'c Skill> {
+    let (stem, number) = written.trim().rsplit_once(' ')?;
+    let counts = number.bytes().all(|byte| byte.is_ascii_digit());
+    super::skill::only_near(stem, context, notes).filter(|_| counts)
 }
 
 /// The skill that a label names, with a number behind it (true) or without.

@@ -1,6 +1,6 @@
 //! The links under `No longer relevant` (spec 5.10).
 
-use crate::reply::references::written_links;
+use crate::reply::references::{WrittenLink, written_links};
 use crate::reply::{Answer, IssueCode, Lookup, Notes, ReadContext, Span};
 use crate::sheet::reference::TargetFault;
 use crate::sheet::{link_target, parse_name, parse_target};
@@ -10,7 +10,7 @@ use crate::spec::Target;
 /// or directory of exactly that name, or else it is told that it marks nothing (spec 5.2).
 pub(super) fn targets(text: &str, span: Span, context: &ReadContext, notes: &mut Notes) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
-    for link in written_links(text).into_iter().filter(|link| link.linked || !link.target.contains(' ')) {
+    for link in marks(text) {
         let target = match parse_target(&link.target) {
             Ok(target) => target,
             Err(TargetFault::Glob(pattern)) => match named_so(&link.target, context, notes) {
@@ -30,6 +30,11 @@ pub(super) fn targets(text: &str, span: Span, context: &ReadContext, notes: &mut
         }
     }
     found
+}
+
+/// What a text marks, whether it is a target or not.
+pub(super) fn marks(text: &str) -> impl Iterator<Item = WrittenLink<'_>> {
+    written_links(text).into_iter().filter(|link| link.linked || !link.target.contains(' '))
 }
 
 enum Named {

@@ -25,6 +25,11 @@ pub fn read(written: Option<(&str, Span)>, task: Span, context: &ReadContext, no
         notes.push(issue.allowed("", names(context)));
         return None;
     };
+    if let Some((name, why)) = broken(value, context) {
+        let facts = [("skill", name), ("why", why)];
+        notes.push(notes.issue(IssueCode::SkillUnknown, "broken", span, &facts).key(super::label::SKILL));
+        return Some(name.to_owned());
+    }
     match fit(value, context, notes) {
         Fit::Exact => Some(value.to_owned()),
         Fit::Near(name) => {
@@ -93,6 +98,25 @@ fn fit<'a>(value: &str, context: &'a ReadContext, notes: &Notes) -> Fit<'a> {
         [name] => Fit::Near(name),
         _ => Fit::Unknown,
     }
+}
+
+/// A template that has errors, with the first of them, where nothing else has its name. No near name takes its place.
+fn broken<'a>(value: &'a str, context: &'a ReadContext) -> Option<(&'a str, &'a str)> {
+    let name = value.trim();
+    let name = name.strip_prefix("template:").map_or(name, str::trim);
+    let why = context.broken.get(name).filter(|_| !names(context).any(|known| known == name || known == value))?;
+    Some((name, why))
+}
+
+/// The one skill whose name is near to what is written.
+pub fn only_near<'c>(written: &str, context: &'c ReadContext, notes: &Notes) -> Option<&'c Skill> {
+    if !notes.may_compare(context.catalog.len()) {
+        return None;
+    }
+    let wanted = folded(written);
+    let near = |skill: &&Skill| within(&folded(&skill.name), &wanted, limit(&skill.name));
+    let mut found = context.catalog.iter().filter(near);
+    found.next().filter(|_| found.next().is_none())
 }
 
 /// `skill:NAME` or `template:NAME` where the catalog has one of that kind (spec "Templates" 16).

@@ -1,14 +1,14 @@
 //! Names, order and references of a whole list (spec 4.4 `step-split`, 5.5, 6).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::reply::references::{Producer, Scope, check_value, named_files, named_links, one_run};
 use crate::reply::{IssueCode, KnownTask, Notes, ReadContext, RepairCode, Span};
-use crate::sheet::fill::{NameChange, fill_names};
+use crate::sheet::fill::{NameChange, fill_names, folded};
 use crate::sheet::{parse_target, slug_of};
-use crate::spec::{Slug, Step, Task, TaskList};
+use crate::spec::{Slug, Step, Target, Task, TaskList};
 
 use super::format::label;
 use super::task::Draft;
@@ -39,7 +39,8 @@ fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Notes) {
         list.tasks().map(|task| (!task.name.is_empty()).then(|| slug_of(&task.name))).collect()
     };
     let mut written = slugs(&list);
-    let changes = fill_names(&mut list, &open, &context.taken);
+    let dropped: Vec<&Task> = context.past.dropped.iter().collect();
+    let changes = fill_names(&mut list, &open, &dropped, &context.taken);
     let mut counts: BTreeMap<&Slug, usize> = BTreeMap::new();
     // Of a name that comes twice one is numbered, if no task is one that is known.
     if open.is_empty() && !changes.contains(&NameChange::Numbered) {
@@ -125,9 +126,30 @@ fn producers(steps: &Steps, context: &ReadContext) -> Vec<Producer> {
     producers
 }
 
+/// Slugs of tasks that were dropped.
+fn dropped(context: &ReadContext) -> BTreeSet<Slug> {
+    let slugs = |task: &Task| std::iter::once(task.slug.clone()).chain(task.aliases.clone());
+    context.past.dropped.iter().flat_map(slugs).collect()
+}
+
+/// What an edit lets a task read on that it does not change, though it was dropped.
+fn kept(draft: &Draft, context: &ReadContext) -> Vec<Target> {
+    if context.past.dropped.is_empty() {
+        return Vec::new();
+    }
+    let same = |known: &&Arc<KnownTask>| {
+        known.task.slug == draft.task.slug
+            && known.task.skill == draft.task.skill
+            && folded(&known.task.need) == folded(&draft.task.need)
+    };
+    let known = context.tasks.iter().find(same);
+    known.into_iter().flat_map(|known| &known.task.references).map(|reference| reference.target.clone()).collect()
+}
+
 /// A task that refers to one of its own step moves behind it: the step is split by dependency depth.
 fn split(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
-    let scope = Scope::of_sheet(producers(&steps, context), 0);
+    let mut scope = Scope::of_sheet(producers(&steps, context), 0);
+    scope.dropped = dropped(context);
     let mut out: Steps = Vec::new();
     let mut first = 0;
     for step in steps {
@@ -216,6 +238,7 @@ fn references(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<St
     let refers = steps.iter().flatten().any(|draft| !draft.references.is_empty());
     let producers = if refers { producers(&steps, context) } else { Vec::new() };
     let mut scope = Scope::of_sheet(producers, sections);
+    scope.dropped = dropped(context);
     let mut out = Vec::new();
     let mut spans = Vec::new();
     let mut at = 0;
@@ -224,6 +247,7 @@ fn references(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<St
         for mut draft in step {
             let skill = context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
             scope.own = Some(at);
+            scope.kept = kept(&draft, context);
             scope.step = u32::try_from(number).unwrap_or(u32::MAX);
             // Every call brings all references (spec 10.1).
             let called = draft.task.approval || !draft.task.calls.is_empty();
@@ -254,9 +278,7 @@ fn denied_again(draft: &Draft, context: &ReadContext, notes: &mut Notes) {
     let same = |known: &KnownTask| {
         let (old, new) = (&known.task, &draft.task);
         let targets = |task: &Task| task.references.iter().map(|link| link.target.clone()).collect::<Vec<_>>();
-        old.skill == new.skill
-            && crate::sheet::fill::folded(&old.need) == crate::sheet::fill::folded(&new.need)
-            && targets(old) == targets(new)
+        old.skill == new.skill && folded(&old.need) == folded(&new.need) && targets(old) == targets(new)
     };
     if context.tasks.iter().any(|known| known.denied && same(known)) {
         notes.push(notes.issue(IssueCode::DeniedAgain, "", draft.span, &[]).key(label::NEED));

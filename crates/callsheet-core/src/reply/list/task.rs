@@ -12,7 +12,10 @@ use crate::spec::{Slug, Task};
 
 use super::format::{TASK_LABELS, label};
 use super::group::RawTask;
-use super::{Kind, calls, one_line, skill};
+use super::{Kind, blocks, calls, one_line, skill};
+
+/// Words of the shortest need that is taken for a copy of the catalog.
+const SHORTEST_COPY: usize = 6;
 
 /// `Expected output` of a task that names none (spec 3.4).
 pub const EXPECTED: &str = include_str!("../prompts/expected_output.txt");
@@ -48,11 +51,13 @@ pub fn read(
     let name = name(raw);
     notes.set_section(Some(section));
     notes.set_task(name.as_deref());
+    let with_blocks = (kind == Kind::Sheet).then(|| blocks::kept(raw, document, notes)).flatten();
+    let raw = with_blocks.as_ref().unwrap_or(raw);
     for label in &raw.labels {
         label.note(notes);
     }
     let (expected, output) = expected(raw, kind, context, name.as_deref(), notes);
-    let need = need(raw, notes);
+    let need = need(raw, kind, context, notes);
     let written = raw.all(label::SKILL).next().map(|label| (&*label.value, label.span));
     let skill = skill::read(written, raw.span, context, notes);
     let choice = skill::Choice { skill: skill.as_deref(), span: written.map_or(raw.span, |(_, span)| span) };
@@ -103,12 +108,26 @@ fn name(raw: &RawTask<'_>) -> Option<String> {
         line.push_str(if line.is_empty() { "" } else { " " });
         line.push_str(word);
     }
+    let line = without_marks(&line);
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+/// A name without the marks around it. Where marks stand inside as well, only pairs around the whole are taken off:
+/// "**Bold** `x`" begins and ends with marks that are no pair.
+fn without_marks(line: &str) -> &str {
     let marks = |c: char| matches!(c, '*' | '`' | '_' | ' ');
-    line.truncate(line.trim_end_matches(marks).len());
-    if line.starts_with(marks) {
-        line = line.trim_start_matches(marks).to_owned();
+    let bare = line.trim_matches(marks);
+    if !bare.contains(['*', '`']) {
+        return bare;
     }
-    (!line.is_empty()).then_some(line)
+    let mut line = line.trim();
+    while let Some(inside) = ["**", "*", "`", "__", "_"].iter().find_map(|mark| {
+        let inside = line.strip_prefix(mark)?.strip_suffix(mark)?.trim();
+        (!inside.contains(mark)).then_some(inside)
+    }) {
+        line = inside;
+    }
+    line
 }
 
 /// Neither empty nor a blank of the form as it stands in the prompt.
@@ -116,10 +135,16 @@ fn says_something(value: &str) -> bool {
     !value.trim().is_empty() && !is_copied_form(value)
 }
 
-fn need(raw: &RawTask<'_>, notes: &mut Notes) -> String {
+fn need(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Notes) -> String {
     let value = raw.all(label::NEED).next();
+    // A model that writes what the catalog says of a skill does not say what the skill shall do.
+    let is_copied = |need: &str| {
+        let counts = need.split_whitespace().nth(SHORTEST_COPY - 1).is_some();
+        let mut skills = context.catalog.iter();
+        kind != Kind::Sheet && counts && skills.any(|skill| one_line::is_copied(need, &skill.description))
+    };
     match value {
-        Some(label) if says_something(&label.value) => label.value.to_string(),
+        Some(label) if says_something(&label.value) && !is_copied(&label.value) => label.value.to_string(),
         _ => {
             let variant = if value.is_some() { "empty" } else { "" };
             let span = value.map_or(raw.span, |label| label.span);
@@ -244,7 +269,7 @@ fn is_known(name: &str) -> bool {
 /// Fences that may hold tool calls: behind the list, and in values of keys that are no text of the task.
 fn fences(raw: &RawTask<'_>) -> Vec<usize> {
     let mut fences: Vec<usize> = raw.all(label::SKILL_CALL).flat_map(|label| label.fences.iter().copied()).collect();
-    fences.extend(&raw.fences);
+    fences.extend(raw.fences.iter().map(|behind| behind.fence));
     fences.sort_unstable();
     fences
 }

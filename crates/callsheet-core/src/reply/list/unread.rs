@@ -1,49 +1,95 @@
 //! What a person wrote where tasks are read, and that is none. In a reply such words are trimmed; of a person's sheet
 //! nothing is left out unsaid, and nothing is made a task by a guess (spec 2.18, 3.4).
 
-use crate::reply::markdown::{Document, PieceKind, Section};
+use crate::reply::markdown::{Document, Heading, Label, PieceKind, Section, label_line};
 use crate::reply::{IssueCode, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::{fill::folded, slug_of};
 
-use super::format::{TASK_LABELS, label};
-use super::group::{RawTask, hint, holds_keys, tasks};
-use super::{Kind, words};
+use super::format::{SHEET, TASK_LABELS, label};
+use super::group::{RawTask, hint, tasks};
+use super::{Kind, relevant, words};
 
 /// Characters of what is quoted.
 const QUOTED: usize = 60;
 
 /// Text that belongs to no task.
 pub(super) fn unread(kind: Kind, span: Span, text: &str, notes: &mut Notes) {
-    // "Task 1" only counts the tasks.
-    let counts = || hint(text.into()).is_none() || words::says_done(text);
-    let says_something = text.starts_with("```") || text.chars().any(char::is_alphanumeric) && !counts();
-    if kind == Kind::Sheet && says_something {
+    if kind == Kind::Sheet && says_something(text) {
         told(span, text, notes);
     } else {
         notes.repair(RepairCode::ProseTrimmed, span, text, "");
     }
 }
 
-fn told(span: Span, text: &str, notes: &mut Notes) {
-    let line = text.lines().next().unwrap_or_default().trim();
-    let text: String = line.chars().take(QUOTED).collect();
-    let issue = notes.issue(IssueCode::NeedMissing, "text", span, &[("text", text.trim_end())]);
+/// "Task 1" only counts the tasks, and "none" says that there are none.
+fn says_something(text: &str) -> bool {
+    let counts = || hint(text.into()).is_none() || words::says_done(text);
+    text.starts_with("```") || text.chars().any(char::is_alphanumeric) && !counts()
+}
+
+/// An error: the words belong to no task.
+pub(super) fn told(span: Span, text: &str, notes: &mut Notes) {
+    let text = quoted(text.lines().next().unwrap_or_default());
+    let issue = notes.issue(IssueCode::NeedMissing, "text", span, &[("text", &text)]);
     notes.push(issue.key(label::NEED));
+}
+
+fn quoted(line: &str) -> String {
+    let text: String = line.trim().chars().take(QUOTED).collect();
+    text.trim_end().to_owned()
+}
+
+/// What was trimmed of a person's sheet is told: it stays in a file of theirs, but a run writes its own anew.
+pub(super) fn left_out(is_edit: bool, notes: &mut Notes) {
+    let trimmed = notes.repairs().iter().filter(|repair| repair.code == RepairCode::ProseTrimmed);
+    let lines = trimmed.filter_map(|repair| {
+        let is_title = |line: &&str| line.trim_start().starts_with('#');
+        let is_comment = |line: &&str| !is_edit && line.trim_start().starts_with("<!--");
+        let mut lines = repair.before.lines().filter(|line| says_something(line));
+        let line = lines.find(|line| !is_title(line) && !is_comment(line))?;
+        Some((repair.span, line.to_owned()))
+    });
+    for (span, line) in lines.collect::<Vec<_>>() {
+        lost(is_edit, span, &line, notes);
+    }
+}
+
+/// A fence that was not closed where it was meant to hides what stands behind it.
+pub(super) fn swallowed(document: &Document<'_>, notes: &mut Notes) {
+    let is_key = |line: &str| {
+        let label = label_line(line, TASK_LABELS).filter(|label| label.marked);
+        label.is_some_and(|label| matches!(label.label, Label::Known(_)))
+    };
+    for fence in document.fences.iter().filter(|fence| !fence.closed || fence.unsure) {
+        if let Some(line) = fence.content.lines().find(|line| is_key(line) || SHEET.is_title_line(line)) {
+            let facts = [("text", quoted(line))];
+            let facts = facts.each_ref().map(|(name, text)| (*name, text.as_str()));
+            notes.push(notes.issue(IssueCode::TaskBoundary, "fence", Span::line(fence.span.first), &facts));
+        }
+    }
+}
+
+fn lost(is_edit: bool, span: Span, line: &str, notes: &mut Notes) {
+    let variant = if is_edit { "edit" } else { "" };
+    let issue = notes.issue(IssueCode::TextUnread, variant, span, &[("text", &quoted(line))]);
+    notes.push(if is_edit { issue } else { issue.warning() });
 }
 
 /// What a person added to a section that the host writes and does not read.
 pub(super) fn added(document: &Document<'_>, section: &Section, context: &ReadContext, notes: &mut Notes) {
     let pieces = document.pieces(section.body.clone(), TASK_LABELS);
-    if !holds_keys(&pieces) {
-        return;
-    }
-    // Links of what is no longer relevant are items.
-    let prose = pieces.iter().filter_map(|piece| match &piece.kind {
-        PieceKind::Prose(text) if text.chars().any(char::is_alphanumeric) => Some((piece.span, text.to_string())),
-        _ => None,
+    let lists_links = section.heading == Some(Heading::NoLongerRelevant);
+    let words = pieces.iter().filter_map(|piece| {
+        let text = match &piece.kind {
+            PieceKind::Prose(text) => text.to_string(),
+            PieceKind::Item(text) if !lists_links || relevant::marks(text).next().is_none() => (*text).to_owned(),
+            PieceKind::Fence(_) => "```".to_owned(),
+            _ => return None,
+        };
+        says_something(&text).then_some((piece.span, text))
     });
-    for (span, text) in prose.collect::<Vec<_>>() {
-        told(span, &text, notes);
+    for (span, text) in words.collect::<Vec<_>>() {
+        lost(true, span, text.lines().next().unwrap_or_default(), notes);
     }
     let listed = tasks(pieces, Kind::Plan, &mut notes.fork());
     for task in listed.iter().filter(|task| !is_finished(task, context)) {

@@ -7,8 +7,12 @@ use crate::reply::RepairCode;
 use crate::reply::markdown::{odd_places, straighten};
 use crate::reply::near::folded;
 
-/// Longest link, characters; it keeps reading linear.
-const LONGEST: usize = 2_000;
+/// Longest title or target, bytes: a path of 4,096 bytes, each of them escaped, and its part. Brackets are paired in one walk,
+/// so that reading is linear with any.
+const LONGEST: usize = 16_000;
+
+/// Longest text of words that name no target, bytes.
+const LONGEST_WORDS: usize = 2_000;
 
 /// A link as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -191,7 +195,7 @@ fn push_bare<'a>(word: &'a str, at: usize, links: &mut Vec<WrittenLink<'a>>) {
         && !is_pathlike(&last.target)
         && !is_pathlike(&target)
     {
-        if last.target.len() < LONGEST {
+        if last.target.len() < LONGEST_WORDS {
             for (text, more) in [(&mut last.target, &*target), (&mut last.raw, word)] {
                 let text = text.to_mut();
                 text.push(' ');

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use crate::reply::near::within;
 use crate::reply::{Answer, Candidates, FileFacts, IssueCode, Lookup, RepairCode};
 use crate::sheet::is_symbol_suffix;
+use crate::sheet::reference::path_link;
 use crate::spec::{Fragment, Target};
 
 use super::check::Checking;
@@ -152,7 +153,9 @@ fn missing(
         let target = if directory { Target::Directory(path) } else { Target::File { path, fragment } };
         return Some((target, 0));
     }
-    checking.refuse(IssueCode::FileMissing, "", &path, candidates.near.iter().map(String::as_str));
+    // As a link to it is written: a name may look like something else, or like the one that is refused.
+    let near: Vec<String> = candidates.near.iter().map(|path| path_link(path)).collect();
+    checking.refuse(IssueCode::FileMissing, "", &path, near.iter().map(String::as_str));
     None
 }
 

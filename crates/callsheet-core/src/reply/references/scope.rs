@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::reply::{Notes, ReadContext};
 use crate::sheet::heading_key;
-use crate::spec::{Slug, Task};
+use crate::spec::{Slug, Target, Task};
 
 use super::making::{Making, files_of};
 
@@ -42,6 +42,10 @@ pub struct Scope {
     index: Index,
     /// Heading keys of the prompt and follow-ups, once they are asked for.
     headings: OnceCell<Vec<String>>,
+    /// Tasks that were dropped: nothing is written like their names by mistake.
+    pub dropped: BTreeSet<Slug>,
+    /// What the task itself reads in the run; it may go on to name tasks that were dropped.
+    pub kept: Vec<Target>,
     /// Index of the task itself among the producers.
     pub own: Option<usize>,
     /// 0-based step of the task itself.
@@ -172,7 +176,7 @@ impl Scope {
     }
 
     /// The task whose output a target reads, however its slug is written; `None` if that is unclear.
-    pub fn producer_of(&self, target: &crate::spec::Target, notes: &Notes) -> Option<usize> {
+    pub fn producer_of(&self, target: &Target, notes: &Notes) -> Option<usize> {
         super::tasks::producer_of(target, self, notes)
     }
 

@@ -16,6 +16,8 @@ enum Found {
     Near(usize),
     /// Several tasks were given the name that is meant.
     Repeated,
+    /// It was dropped.
+    Dropped,
     /// Several are equally near.
     Tie,
     /// None.
@@ -33,7 +35,9 @@ pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Targ
             checking.refuse(IssueCode::ReferenceAmbiguous, "", slug.as_str(), usable.iter().map(String::as_str));
             return None;
         }
-        Found::Tie | Found::None => {
+        // A task that stands there unchanged stays as it is, blocked or not (spec 2.18).
+        Found::Dropped if checking.scope.kept.contains(&target) => return Some((target, 0)),
+        Found::Tie | Found::Dropped | Found::None => {
             // A heading of the request may end like the name of an output.
             if let Some(key) = heading_meant(&target, &slug, checking) {
                 return Some((Target::PromptHeading(key), 0));
@@ -128,7 +132,7 @@ pub(super) fn fit(target: &Target, checking: &Checking<'_>) -> Option<bool> {
     match find(&slug, checking.scope, checking.notes) {
         Found::Exact(_) | Found::Repeated => Some(true),
         Found::Near(_) | Found::Tie => Some(false),
-        Found::None => None,
+        Found::Dropped | Found::None => None,
     }
 }
 
@@ -189,6 +193,9 @@ fn find(slug: &Slug, scope: &Scope, notes: &Notes) -> Found {
     }
     if let Some(at) = scope.at(slug) {
         return Found::Exact(at);
+    }
+    if scope.dropped.contains(slug) {
+        return Found::Dropped;
     }
     if let Some(at) = by_list_number(slug, scope) {
         return Found::Near(at);

@@ -144,7 +144,7 @@ impl Asked {
 }
 
 /// A word with an ending such as `.rs`, which is no figure.
-fn is_file_name(word: &str) -> bool {
+pub(super) fn is_file_name(word: &str) -> bool {
     let plain = !word.contains(['(', ')', ':', '#', '=', '"', '\'']);
     let ending = word.rsplit_once('.').filter(|(name, _)| !name.is_empty()).map(|(_, ending)| ending);
     let short = |ending: &str| (1..=5).contains(&ending.len()) && ending.bytes().all(|c| c.is_ascii_alphanumeric());
@@ -152,6 +152,6 @@ fn is_file_name(word: &str) -> bool {
 }
 
 /// Words in lower case.
-fn plain_words(text: &str) -> impl Iterator<Item = String> {
+pub(super) fn plain_words(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }

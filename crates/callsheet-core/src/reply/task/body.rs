@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use unicode_normalization::char::is_combining_mark;
+
 use crate::reply::blank::is_copied_form;
 use crate::reply::list::TASK_LABELS;
 use crate::reply::markdown::{Document, Format, Heading, PieceKind, Prepare, Section, item_text, label_line};
@@ -11,6 +13,7 @@ use crate::sheet::heading_key;
 
 use super::announced::is_announced;
 use super::formats::{self, Blocks, DETAIL_LABELS, MORE_WORK};
+use super::hollow::is_hollow;
 use super::links;
 use super::planned::is_planned;
 use super::restated::is_restated;
@@ -184,6 +187,7 @@ fn says_no_result(text: &str, document: &Document, context: &ReadContext, notes:
     is_announced(text, document, context)
         || is_restated(text, document, context, notes)
         || is_planned(text, document, context, notes)
+        || is_hollow(text, document, context, notes)
 }
 
 /// The last line, if it quotes the heading with which a result begins: those are the last words of the prompt, and what
@@ -399,8 +403,10 @@ fn filename(written: &str, span: Span, notes: &mut Notes) -> Option<String> {
         notes.push(notes.issue(IssueCode::FilenameInvalid, "", span, &[("name", bare)]).key("Filename"));
         return None;
     }
+    // Vowel signs and accents are parts of letters.
+    let is_letter = |c: char| c.is_alphanumeric() || is_combining_mark(c);
     let clean: String =
-        last.chars().map(|c| if c.is_alphanumeric() || matches!(c, '.' | '_' | '-') { c } else { '-' }).collect();
+        last.chars().map(|c| if is_letter(c) || matches!(c, '.' | '_' | '-') { c } else { '-' }).collect();
     if clean.len() > LONGEST_NAME {
         let name: String = bare.chars().take(60).collect();
         let (length, longest) = (clean.len().to_string(), LONGEST_NAME.to_string());

@@ -14,6 +14,10 @@ const MOST: usize = 4;
 /// Lines that must be kept.
 const LEAST: usize = 3;
 
+/// How much shorter a line may be: one far shorter keeps too little, and a long one is not taken apart for each of many short
+/// ones.
+const SHORTER: usize = 3;
+
 /// Whether a text begins with the first line of a file, ends with its last one or one like it, and keeps its lines in order, all
 /// but a few, each with one like it in its place. Blank lines do not count.
 pub(super) fn alters_like(file: &str, written: &str) -> bool {
@@ -27,8 +31,7 @@ pub(super) fn alters_like(file: &str, written: &str) -> bool {
         && enough
         && gaps(&kept, old.len(), new.len()).all(|(lost, put)| {
             let (lost, put) = (old.get(lost).unwrap_or_default(), new.get(put).unwrap_or_default());
-            let mut places = put.iter();
-            !put.iter().any(|line| is_left_out(line)) && lost.iter().all(|old| places.any(|new| is_like(old, new)))
+            !put.iter().any(|line| is_left_out(line)) && have_places(lost, put)
         })
 }
 
@@ -99,10 +102,57 @@ fn gaps(kept: &[(usize, usize)], old: usize, new: usize) -> impl Iterator<Item =
     starts.zip(ends).map(|(from, to)| (from.0..to.0, from.1..to.1)).filter(|(lost, _)| !lost.is_empty())
 }
 
+/// Whether each of some lines has one like it among others, in order. Two that stand side by side may have one together.
+fn have_places(lost: &[&str], put: &[&str]) -> bool {
+    let Some((first, rest)) = lost.split_first() else { return true };
+    let behind = |is_it: &dyn Fn(&str) -> bool| {
+        let at = put.iter().position(|new| is_it(new))?;
+        put.get(at + 1..)
+    };
+    let both = |second: &str| behind(&|new| holds_both(first, second, new));
+    behind(&|new| is_like(first, new)).is_some_and(|put| have_places(rest, put))
+        || rest.split_first().is_some_and(|(second, rest)| both(second).is_some_and(|put| have_places(rest, put)))
+}
+
+/// Whether a line is two others made one: it keeps most of the words of both, and half of those of each at least.
+fn holds_both(first: &str, second: &str, new: &str) -> bool {
+    if new.len() * SHORTER < first.len() + second.len() {
+        return false;
+    }
+    let (first, second, new) = (folded(first), folded(second), folded(new));
+    let mut there = counted(&new);
+    let (of_first, all_first) = kept(&first, &mut there);
+    let (of_second, all_second) = kept(&second, &mut there);
+    let half = |kept: usize, all: usize| kept > 0 && 2 * kept >= all;
+    half(of_first, all_first)
+        && half(of_second, all_second)
+        && 4 * (of_first + of_second) >= 3 * (all_first + all_second)
+}
+
+/// How often each word stands in a text.
+fn counted(text: &str) -> BTreeMap<&str, usize> {
+    let mut there: BTreeMap<&str, usize> = BTreeMap::new();
+    for word in text.split(' ') {
+        *there.entry(word).or_default() += 1;
+    }
+    there
+}
+
+/// Words of a line that are there, which they are then no more, and all of its words.
+fn kept(line: &str, there: &mut BTreeMap<&str, usize>) -> (usize, usize) {
+    let (mut all, mut kept) = (0, 0);
+    for word in line.split(' ').filter(|word| !word.is_empty()) {
+        all += 1;
+        if let Some(count) = there.get_mut(word).filter(|count| **count > 0) {
+            *count -= 1;
+            kept += 1;
+        }
+    }
+    (kept, all)
+}
+
 /// Whether a line is another one with something added, or keeps most of its words.
 fn is_like(old: &str, new: &str) -> bool {
-    // A line far shorter keeps too little, and a long one is not taken apart for each of many short ones.
-    const SHORTER: usize = 3;
     let (old, new) = (old.trim(), new.trim());
     if new.starts_with(old) {
         return true;
@@ -111,18 +161,7 @@ fn is_like(old: &str, new: &str) -> bool {
         return false;
     }
     let (old, new) = (folded(old), folded(new));
-    let mut there: BTreeMap<&str, usize> = BTreeMap::new();
-    for word in new.split(' ') {
-        *there.entry(word).or_default() += 1;
-    }
-    let (mut all, mut kept) = (0, 0);
-    for word in old.split(' ').filter(|word| !word.is_empty()) {
-        all += 1;
-        if let Some(count) = there.get_mut(word).filter(|count| **count > 0) {
-            *count -= 1;
-            kept += 1;
-        }
-    }
+    let (kept, all) = kept(&old, &mut counted(&new));
     2 * kept > all
 }
 

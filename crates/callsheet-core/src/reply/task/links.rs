@@ -146,6 +146,29 @@ pub(super) fn without_dead_links(text: &str, context: &ReadContext, notes: &mut 
     Some(rest)
 }
 
+/// A link of a text, and whether it leads nowhere as far as that is known.
+pub(super) struct Found {
+    pub(super) title: String,
+    pub(super) target: String,
+    pub(super) raw: String,
+    pub(super) dead: bool,
+}
+
+/// The links of a text; none if there are more than are looked at.
+pub(super) fn links_of(text: &str, context: &ReadContext, notes: &mut Notes) -> Option<Vec<Found>> {
+    let scope = Scope::of_current(context);
+    let links = links_in(text.lines().map(|line| (1, line)));
+    if links.len() >= MOST {
+        return None;
+    }
+    let found = links.into_iter().map(|link| {
+        let title = link.raw.split("](").next().unwrap_or_default().trim_start_matches('[').to_owned();
+        let dead = is_dead(&link.target, &scope, context, notes);
+        Found { title, target: link.target, raw: link.raw, dead }
+    });
+    Some(found.collect())
+}
+
 /// Whether a file, or the last of its lines, is not there, as far as that is known.
 fn is_dead(target: &str, scope: &Scope, context: &ReadContext, notes: &mut Notes) -> bool {
     if !matches!(parse_name(target), Ok(Target::File { .. })) {

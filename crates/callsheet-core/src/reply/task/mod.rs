@@ -11,6 +11,7 @@ mod body;
 mod captions;
 mod execution;
 mod formats;
+mod hollow;
 mod kept;
 mod links;
 mod planned;
@@ -18,6 +19,7 @@ mod refinement;
 mod restated;
 mod tail;
 mod turn;
+mod vocabulary;
 mod whole;
 mod write;
 

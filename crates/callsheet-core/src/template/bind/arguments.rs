@@ -42,7 +42,7 @@ pub fn argument_value(
     let (bound, literal) = match &argument.value {
         ArgumentValue::Value(text) => text_value(text, environment, "arg", origin, task, &mut missing),
         ArgumentValue::From(from) => (from_value(from, environment, "arg", origin, task, &mut missing), false),
-        ArgumentValue::Operator(_) => {
+        ArgumentValue::Operator(_) | ArgumentValue::Unread => {
             let (value, trust) = nested.map_or((Value::Null, Trust::Author), |(result, trust)| (result.value(), trust));
             (Bound::json(value, trust), false)
         }
@@ -154,6 +154,9 @@ pub(super) fn bind_params(
             fault.refuse(name.as_deref().unwrap_or("(positional)"), "a parameter", "none of that name");
             continue;
         };
+        if given.as_ref().is_some_and(|(bound, _)| is_not_given(bound, param)) {
+            continue;
+        }
         match given.map(|(bound, literal)| typed(bound, param.kind, literal)).transpose() {
             Ok(bound) => names.push((param.name.clone(), bound)),
             Err(actual) => fault.refuse(&param.name, param.kind.as_str(), &actual),
@@ -182,6 +185,15 @@ pub(super) fn bind_params(
         }
     }
     if fault.is_empty() { Ok(names) } else { Err(fault) }
+}
+
+/// An optional input without a value is null: passed on to a parameter that may be left out and takes no null, it is
+/// not given there either.
+fn is_not_given(bound: &Bound, param: &Param) -> bool {
+    let null = bound.value().is_null();
+    null && (param.default.is_some() || !param.required)
+        && param.kind != ValueType::Any
+        && !param.kind.holds(&Value::Null)
 }
 
 /// A value of a typed parameter; a literal is converted.

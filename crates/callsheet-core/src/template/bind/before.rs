@@ -1,6 +1,7 @@
 //! What can be judged before the first model call of a run (spec 4): names that lead nowhere and values that do not fit,
 //! in a template and in all that it calls. What a step gives is taken as known and is not judged.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -10,7 +11,8 @@ use crate::template::check::names::bound_by_operator;
 use crate::template::place::Spot;
 use crate::template::result::{InputFaultDetails, Invalid, Location, Missing};
 use crate::template::tree::{
-    Argument, ArgumentValue, Case, Input, InputSource, Kind, Node, Origin, PathUse, Script, Stdin, Template, type_word,
+    Argument, ArgumentValue, Case, Input, InputSource, Kind, Node, OnError, Origin, PathUse, Script, Stdin, Template,
+    type_word,
 };
 use crate::template::value::{Filled, Foreseen, Path, Piece, is_ident, render};
 
@@ -25,6 +27,8 @@ const VISITS: usize = 16;
 const DEEP: usize = 64;
 /// Calls that are told of one fault.
 const CALLS: usize = 16;
+/// Elements of known lists that the bodies over them are judged by, in one template and all that it calls.
+const ELEMENTS: usize = 1_000;
 
 /// Finds the templates that are called.
 pub type FindTemplate<'f, 't> = dyn Fn(&str) -> Option<&'t Template> + 'f;
@@ -133,8 +137,10 @@ pub(in crate::template) struct Judge<'a, 't> {
     most: u32,
     seen: BTreeMap<&'t str, Vec<BTreeMap<String, Seen>>>,
     open: Vec<Visit<'t>>,
-    task: Vec<&'t str>,
+    task: Vec<Cow<'t, str>>,
     file: &'t str,
+    /// Elements that may still be gone through one by one.
+    elements: usize,
     calls: Option<Rc<Call<'t>>>,
     /// No caller is known.
     alone: bool,
@@ -144,7 +150,7 @@ pub(in crate::template) struct Judge<'a, 't> {
 impl<'a, 't> Judge<'a, 't> {
     pub(in crate::template) fn new(templates: &'a FindTemplate<'a, 't>, most: u32) -> Self {
         let (seen, open, task, faults) = Default::default();
-        Self { templates, most, seen, open, task, file: "", calls: None, alone: false, faults }
+        Self { templates, most, seen, open, task, file: "", elements: ELEMENTS, calls: None, alone: false, faults }
     }
 
     /// What is wrong with a template whose caller is not known. How often others are gone through is counted on.
@@ -170,7 +176,7 @@ impl<'a, 't> Judge<'a, 't> {
         self.open.push(Visit { template, scope, calls: None });
         while let Some(Visit { template, scope, calls }) = self.open.pop() {
             (self.calls, self.file) = (calls, &template.origin.file);
-            self.task = vec![&template.name];
+            self.task = vec![Cow::Borrowed(&template.name)];
             self.node(&template.body, &scope);
         }
     }
@@ -235,8 +241,8 @@ impl<'a, 't> Judge<'a, 't> {
         whole.then_some((seen, true))
     }
 
-    fn child(&mut self, node: &'t Node, slot: &'t str, scope: &Rc<Scope>) {
-        self.task.push(node.id.as_deref().unwrap_or(slot));
+    fn child(&mut self, node: &'t Node, slot: impl Into<Cow<'t, str>>, scope: &Rc<Scope>) {
+        self.task.push(node.id.as_deref().map_or_else(|| slot.into(), Cow::Borrowed));
         self.node(node, scope);
         self.task.pop();
     }
@@ -255,7 +261,7 @@ impl<'a, 't> Judge<'a, 't> {
             }
             Kind::Reduce { items, inner, reduction, .. } => {
                 let any = match items {
-                    Some(items) => self.items(node, items, &own),
+                    Some(items) => self.items(node, items, &own).map(|list| !list.is_empty()),
                     None => Some(!node.inputs.is_empty()),
                 };
                 if let Some(inside) = self.inside(any, &inside()) {
@@ -272,12 +278,22 @@ impl<'a, 't> Judge<'a, 't> {
                 }
                 self.child(evaluator, "evaluator", &inside);
             }
-            Kind::Map { items, body, .. } => {
-                let any = self.items(node, items, &own);
-                if let Some(inside) = self.inside(any, &inside()) {
-                    self.child(body, "body", &inside);
+            Kind::Map { items, item, on_error, body, .. } => match self.items(node, items, &own) {
+                // Where what fails is only collected, an element that does not fit is no fault of the run.
+                Some(list) if *on_error == OnError::Fail && list.len() <= self.elements => {
+                    self.elements -= list.len();
+                    for (index, element) in list.into_iter().enumerate() {
+                        let index_of = Seen::value(Bound::json(index, Trust::Author));
+                        let names = [(item.clone(), element), ("item_index".to_owned(), index_of)];
+                        self.child(body, format!("body[{index}]"), &own.inner(names.into()));
+                    }
                 }
-            }
+                list => {
+                    if let Some(inside) = self.inside(list.map(|list| !list.is_empty()), &inside()) {
+                        self.child(body, "body", &inside);
+                    }
+                }
+            },
             Kind::Call { arguments } => self.call(node, arguments, inputs, scope),
             Kind::Cond { cases, otherwise } => self.cond(cases, otherwise.as_deref(), &own),
         }
@@ -290,7 +306,7 @@ impl<'a, 't> Judge<'a, 't> {
             InputSource::From(from) => self.find(&from.path, "inputs", from.at, scope),
             InputSource::Text(text) => self.text_value(text, "inputs", scope).map(|(seen, _)| seen),
             InputSource::Operator(node) => {
-                self.child(node, &input.name, scope);
+                self.child(node, &*input.name, scope);
                 return Seen::Later;
             }
             InputSource::Caller => None,
@@ -336,22 +352,24 @@ impl<'a, 't> Judge<'a, 't> {
         script.command.words.iter().for_each(|word| self.text(word, "command", &inside));
     }
 
-    /// Whether there is an element; `None`: that is not known.
-    fn items(&mut self, node: &Node, items: &PathUse, own: &Scope) -> Option<bool> {
+    /// The elements; `None`: they are not known.
+    fn items(&mut self, node: &Node, items: &PathUse, own: &Scope) -> Option<Vec<Seen>> {
         let bound = match self.find(&items.path, "items", items.at, own) {
             Some(Seen::Value(bound)) => bound,
             Some(Seen::Later) => return None,
-            None => return Some(false),
+            None => return Some(Vec::new()),
         };
         let value = bound.value();
         let most = node.limits.max_items.unwrap_or(self.most);
-        let actual = match value.as_array().map(Vec::len) {
+        let actual = match value.as_array() {
             None => type_word(&value).to_owned(),
-            Some(count) if u32::try_from(count).is_ok_and(|count| count <= most) => return Some(count > 0),
-            Some(count) => format!("a list of {count} elements, more than {most}"),
+            Some(list) if u32::try_from(list.len()).is_ok_and(|count| count <= most) => {
+                return Some(list.iter().map(|one| Seen::value(Bound::json(one.clone(), bound.trust))).collect());
+            }
+            Some(list) => format!("a list of {} elements, more than {most}", list.len()),
         };
         self.fault(items.path.to_string(), "items", items.at, Wrong::Type("a list".to_owned(), actual));
-        Some(false)
+        Some(Vec::new())
     }
 
     /// The names in a part that is opened, or not, or nobody knows. Of a run, what may be passed by is judged when it is
@@ -450,6 +468,7 @@ impl<'a, 't> Judge<'a, 't> {
                 self.child(node, "arg", scope);
                 Some((Seen::Later, false))
             }
+            ArgumentValue::Unread => Some((Seen::Later, false)),
             ArgumentValue::Bare(text) => {
                 let (seen, literal) = self.text_value(text, "arg", scope)?;
                 let Seen::Value(bound) = &seen else { return Some((Seen::Later, literal)) };

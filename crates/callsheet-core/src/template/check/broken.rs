@@ -26,8 +26,14 @@ struct Cause<'a> {
     at: String,
 }
 
-/// Tells of every call of a template that has errors, in the order in which they spread.
-pub(super) fn tell<'a>(loading: &mut Loading<'a>, chosen: &Chosen, calls: &[Placed<'a>], strict: bool) {
+/// Tells of every call of a template that has errors, in the order in which they spread. Gives the first error of each
+/// template that cannot be used, `FILE:LINE CODE`, by its name.
+pub(super) fn tell<'a>(
+    loading: &mut Loading<'a>,
+    chosen: &Chosen,
+    calls: &[Placed<'a>],
+    strict: bool,
+) -> BTreeMap<String, String> {
     let mut causes = loading.causes(chosen, strict);
     let mut calls_of: BTreeMap<&str, Vec<&Placed<'a>>> = BTreeMap::new();
     for placed in calls {
@@ -57,6 +63,7 @@ pub(super) fn tell<'a>(loading: &mut Loading<'a>, chosen: &Chosen, calls: &[Plac
             }
         }
     }
+    causes.into_iter().map(|(name, cause)| (name.to_owned(), format!("{} {}", cause.at, cause.code))).collect()
 }
 
 impl<'a> Loading<'a> {

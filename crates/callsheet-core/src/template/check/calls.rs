@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::reply::near::{nearest, within};
 use crate::template::bind::names_asked;
 use crate::template::issue::{Code, Draft};
-use crate::template::tree::{Kind, Node, Origin, Template};
+use crate::template::tree::{Kind, Node, Origin, Template, UNCLEAR};
 
 /// What may be called.
 pub(super) struct Callable<'a> {
@@ -92,6 +92,7 @@ fn skill_arguments(call: &Call<'_>) -> Vec<Draft> {
     let mut out = Vec::new();
     for (name, at) in given(call.node) {
         match name {
+            Some(UNCLEAR) => {}
             None => out.push(fault(at, "a skill takes no positional arguments".to_owned(), "name it")),
             Some(name) if !SKILL_ARGUMENTS.contains(&name) => {
                 let draft = fault(at, format!("a skill takes no argument `{name}`"), "use what_is_needed");
@@ -109,10 +110,11 @@ fn arity(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Vec<Draf
     let Some(params) = &template.params else { return asked_names(call, template, known) };
     let names = params.iter().map(|param| param.name.as_str());
     let mut bound: BTreeSet<&str> = BTreeSet::new();
-    let mut position = 0;
-    let mut named = false;
+    let (mut position, mut named, mut unclear) = (0, false, false);
     for (name, at) in given(call.node) {
         match name {
+            // It may be the one that is missing.
+            Some(UNCLEAR) => unclear = true,
             Some(name) => {
                 named = true;
                 if !names.clone().any(|known| known == name) {
@@ -138,7 +140,7 @@ fn arity(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Vec<Draf
             }
         }
     }
-    for param in params.iter().filter(|param| param.required && !bound.contains(param.name.as_str())) {
+    for param in params.iter().filter(|param| !unclear && param.required && !bound.contains(param.name.as_str())) {
         let message = format!("the argument `{}` of `{}` is missing", param.name, template.name);
         out.push(fault(&call.node.origin, message, "add it").expected([param.name.as_str()]));
     }
@@ -162,7 +164,7 @@ fn asked_names(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Ve
             out.push(fault(at, message, "name it"));
             continue;
         };
-        if asked.contains(name) {
+        if name == UNCLEAR || asked.contains(name) {
             continue;
         }
         let near = nearest(name, asked.iter().map(String::as_str), 1);

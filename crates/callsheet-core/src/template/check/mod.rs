@@ -65,6 +65,7 @@ pub struct Loaded {
 pub struct Library {
     templates: BTreeMap<String, Loaded>,
     unavailable: BTreeSet<String>,
+    causes: BTreeMap<String, String>,
     issues: Vec<Issue>,
 }
 
@@ -84,6 +85,12 @@ impl Library {
         &self.unavailable
     }
 
+    /// The first error of each template that has errors, `FILE:LINE CODE`, by its name.
+    pub fn causes(&self) -> impl Iterator<Item = (&str, &str)> {
+        let known = |name: &String| self.causes.get(name).map_or("", String::as_str);
+        self.unavailable.iter().map(move |name| (name.as_str(), known(name)))
+    }
+
     /// Every issue, file by file in the order given, each in the order of its file.
     pub fn issues(&self) -> &[Issue] {
         &self.issues
@@ -95,8 +102,8 @@ impl Library {
             files.iter().map(|file| read_file_with(&file.file, &file.bytes, known)).collect();
         let mut loading = Loading { files, readings: &readings, more: files.iter().map(|_| Vec::new()).collect() };
         let chosen = loading.choose();
-        loading.check(&chosen, known, strict);
-        loading.finish(&chosen, strict)
+        let causes = loading.check(&chosen, known, strict);
+        Self { causes, ..loading.finish(&chosen, strict) }
     }
 }
 
@@ -163,7 +170,7 @@ impl<'a> Loading<'a> {
         self.add(second.0, draft.found(name), name, Some(related));
     }
 
-    fn check(&mut self, chosen: &Chosen, known: &Known<'_>, strict: bool) {
+    fn check(&mut self, chosen: &Chosen, known: &Known<'_>, strict: bool) -> BTreeMap<String, String> {
         let templates: BTreeMap<&str, &Template> = chosen
             .values()
             .filter_map(|place| self.template(*place))
@@ -205,7 +212,7 @@ impl<'a> Loading<'a> {
                 self.add(*file, found.draft, found.template, found.related);
             }
         }
-        broken::tell(self, chosen, &all, strict);
+        broken::tell(self, chosen, &all, strict)
     }
 
     fn finish(self, chosen: &Chosen, strict: bool) -> Library {

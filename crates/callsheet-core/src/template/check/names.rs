@@ -384,6 +384,7 @@ impl Names<'_> {
             ArgumentValue::Value(text) => drop(self.text(text, "arg")),
             ArgumentValue::From(from) => drop(self.path(from, "arg")),
             ArgumentValue::Operator(node) => self.child(node, "arg"),
+            ArgumentValue::Unread => {}
             ArgumentValue::Bare(text) => {
                 self.text(text, "arg");
                 let Some(literal) = text.as_literal() else { return };

@@ -108,6 +108,11 @@ fn call(writer: &mut Writer, node: &Node, arguments: &[Argument]) {
                 writer.empty("arg", &attributes);
             }
             ArgumentValue::Bare(text) => writer.text("arg", &attributes, &text.to_string()),
+            // As unreadable as it was.
+            ArgumentValue::Unread => {
+                attributes.push(("from", String::new()));
+                writer.empty("arg", &attributes);
+            }
             ArgumentValue::Operator(node) => {
                 writer.open("arg", &attributes);
                 operator(writer, node, Place::Nested);

@@ -5,7 +5,7 @@ use crate::template::issue::{Code, Draft};
 use crate::template::place::Bytes;
 use crate::template::tree::{
     AccumulationFormat, Argument, ArgumentValue, Case, Condition, Context, Effects, InheritContext, Input, InputSource,
-    Kind, Node, OnError, Origin, PartialContext, Role, Settings, Yielded, defaults, resolve,
+    Kind, Node, OnError, Origin, PartialContext, Role, Settings, UNCLEAR, Yielded, defaults, resolve,
 };
 use crate::template::value::{Expression, Filled, is_ident};
 use crate::template::xml::Element;
@@ -193,25 +193,27 @@ impl Reader<'_> {
         let mut names = Vec::new();
         for child in element.elements().filter(|child| child.name == "arg") {
             self.enter(child);
-            let name = word(child, "name").filter(|name| is_ident(name)).map(str::to_owned);
-            if let Some(name) = &name {
+            let written = word(child, "name");
+            let name = written.map(|name| if is_ident(name) { name.to_owned() } else { UNCLEAR.to_owned() });
+            if let Some(name) = name.as_ref().filter(|name| *name != UNCLEAR) {
                 self.distinct(&mut names, "argument", name, child.tag);
             }
             let operator = child.elements().find(|inner| is_operator_element(&inner.name));
             let value = match (child.attribute("value"), self.path_use(child, "from"), operator) {
-                (Some(value), _, _) => Some(ArgumentValue::Value(self.filled(&value.value))),
-                (None, Some(from), _) => Some(ArgumentValue::From(from)),
+                (Some(value), _, _) => ArgumentValue::Value(self.filled(&value.value)),
+                (None, Some(from), _) => ArgumentValue::From(from),
                 (None, None, Some(operator)) => {
-                    self.operator(operator, Position::Nested).map(|node| ArgumentValue::Operator(Box::new(node)))
+                    let node = self.operator(operator, Position::Nested);
+                    node.map_or(ArgumentValue::Unread, |node| ArgumentValue::Operator(Box::new(node)))
                 }
+                (None, None, None) if child.attribute("from").is_some() => ArgumentValue::Unread,
                 (None, None, None) => {
                     let text = self.text_of(child, ValueKind::Filled);
-                    (child.attribute("from").is_none()).then(|| ArgumentValue::Bare(self.filled(&text)))
+                    ArgumentValue::Bare(self.filled(&text))
                 }
             };
             self.leave(child);
-            let origin = self.origin(child.span);
-            arguments.extend(value.map(|value| Argument { name, value, origin }));
+            arguments.push(Argument { name, value, origin: self.origin(child.span) });
         }
         let mut node = called(template, arguments, self.origin(element.span));
         node.limits = element.child("limits").map(|child| self.limits(child)).unwrap_or_default();

@@ -57,6 +57,9 @@ pub enum InputSource {
     Operator(Box<Node>),
 }
 
+/// The name of an argument whose name cannot be read: no parameter has it.
+pub(in crate::template) const UNCLEAR: &str = "";
+
 /// An argument of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Argument {
@@ -80,6 +83,8 @@ pub enum ArgumentValue {
     Bare(Filled),
     /// The result of an operator.
     Operator(Box<Node>),
+    /// What stands there cannot be read, which is told of it: it is given, and nobody knows what it is.
+    Unread,
 }
 
 /// A command line without a shell: one text a word.

@@ -7,6 +7,7 @@ mod node;
 mod origin;
 mod types;
 
+pub(in crate::template) use blocks::UNCLEAR;
 pub use blocks::{
     ApprovalWish, Argument, ArgumentValue, Command, Condition, Effects, FilePaths, FileSource, Inherit, Input,
     InputFile, InputSource, OnParseFailure, OutputFormat, OutputType, PathUse, Recovery, SchemaChoice, Script, Stdin,

@@ -1,0 +1,67 @@
+//! What doing a task again is done with: its skill as it is now (spec 2.18).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callsheet_core::record::{Event, Fact, VERSION};
+use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::skill::SkillSeverity;
+use callsheet_core::spec::{SkillPolicy, Slug};
+
+use crate::skills::LoadedSkills;
+
+use super::{DriveFault, World};
+
+/// Skills of tasks that ended without output that are another text now than they were pinned as, pinned anew: what is done
+/// again is done with these. Told for every task that comes back, as is a skill that cannot be had any more: it stays as
+/// it was.
+pub(super) fn changed_skills(
+    world: &World,
+    run: &Run,
+    asked: &[Slug],
+) -> Result<BTreeMap<String, SkillPolicy>, DriveFault> {
+    let back = coming_back(run, asked);
+    let mut changed = BTreeMap::new();
+    let mut told: BTreeMap<&String, String> = BTreeMap::new();
+    let mut loaded = None;
+    for task in run.tasks().filter(|task| task.state.is_problem()) {
+        let Some(name) = task.task.skill.as_ref() else { continue };
+        let loaded = loaded.get_or_insert_with(|| world.skills(run.settings()));
+        let line = match loaded.catalog.get(name) {
+            Some(now) if task.skill.is_none() || world.pinned(task.skill.as_ref())? != *now => {
+                if !changed.contains_key(name) {
+                    changed.insert(name.clone(), world.pin(now, loaded)?);
+                }
+                format!("note: the skill {name} has changed since; what is done again follows it as it is now")
+            }
+            Some(_) => continue,
+            None if task.skill.is_none() => continue,
+            None => lost(world, loaded, task, name)?,
+        };
+        if back.contains(&task.task.slug) {
+            told.insert(name, line);
+        }
+    }
+    told.values().for_each(|line| world.notice(line));
+    Ok(changed)
+}
+
+/// Tasks that a retry of `asked` plans again: these, and what they blocked.
+fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
+    let mut after = run.clone();
+    for slug in asked {
+        let event = Event::TaskRetried { task: slug.clone(), skills: BTreeMap::new() };
+        // One that came back with another is refused, and is back.
+        let _refused = after.apply(&Fact { v: VERSION, n: after.last_fact() + 1, at: after.now_ms(), event });
+    }
+    let problems = run.tasks().filter(|task| task.state.is_problem());
+    let back = problems.filter(|task| after.task(&task.task.slug).is_some_and(|now| !now.state.is_problem()));
+    back.map(|task| task.task.slug.clone()).chain(asked.iter().cloned()).collect()
+}
+
+/// Why a skill that was pinned cannot be had any more.
+fn lost(world: &World, loaded: &LoadedSkills, task: &TaskRun, name: &str) -> Result<String, DriveFault> {
+    let path = world.pinned(task.skill.as_ref())?.source.path;
+    let fault = loaded.issues.iter().find(|issue| issue.severity == SkillSeverity::Error && issue.file == path);
+    let why = fault.map_or_else(|| "is not there any more".to_owned(), |issue| format!("cannot be used now: {issue}"));
+    Ok(format!("note: the skill {name} {why}; what is done again follows it as it was"))
+}

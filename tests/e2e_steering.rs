@@ -172,7 +172,6 @@ fn an_edit_before_a_resume_adds_changes_and_removes_tasks() {
                 "### Task section 1\n",
                 "### Task section 1\n- **What is needed** What is planned for spring.\n- **Skill** read_files\n- **References** [Plan](plan.md)\n- **Expected output** A list.\n### Task section 2\n",
             ),
-            ("What is needed** Who looks after the barrels.", "What is needed** Something else entirely."),
         ],
     );
     let ended = garden.expect(3, &["resume"]);
@@ -187,8 +186,12 @@ fn an_edit_before_a_resume_adds_changes_and_removes_tasks() {
     assert!(shown.contains("three people a week"), "the changed task waits for approval again: {shown}");
     assert!(!garden.path("rota.md").exists());
     let sheet = garden.run_file("sheet.md");
-    assert!(sheet.contains("three people") && sheet.contains("Who looks after the barrels."), "{sheet}");
-    assert!(!sheet.contains("Something else"), "a finished task is not altered: {sheet}");
+    assert!(sheet.contains("three people"), "{sheet}");
+    let barrels = "What is needed** Who looks after the barrels.";
+    edit(&garden, &[(barrels, "What is needed** Something else entirely.")]);
+    let ended = garden.expect(2, &["resume"]);
+    assert!(ended.err.contains("text-unread"), "a finished task is not altered: {}", ended.err);
+    edit(&garden, &[("What is needed** Something else entirely.", barrels)]);
     garden.expect(0, &["resume", "--headless", "approve"]);
     assert!(garden.path("rota.md").exists() && !garden.path("thanks.md").exists());
     let read = garden.asked().iter().filter(|key| key.contains("execute") && key.contains("read-water-1")).count();
@@ -340,6 +343,9 @@ fn an_edit_with_words_that_are_no_task_is_refused_and_kept() {
         (format!("{sheet}\nAnd thank Ana.\n"), "text-unread"),
         (format!("{sheet}\n- And thank Ben.\n"), "text-unread"),
         (format!("Thank them both.\n\n{sheet}"), "text-unread"),
+        // Whatever reading makes of it, words are not written over.
+        (format!("{}  and thank Cem\n", sheet.trim_end().to_owned() + "\n"), "text-unread"),
+        (sheet.replacen("### Task section 1\n", "### Task section 1\n<!--\n", 1) + "-->\n", "task-boundary"),
     ] {
         assert_ne!(edited, sheet);
         std::fs::write(sheet_of(&garden), &edited).unwrap();

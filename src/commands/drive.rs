@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, WorkArgs};
 use crate::config::Origin;
-use crate::models::{Choice, Models, NoModels, choose};
+use crate::models::{Choice, Models, NoModels, choose, choose_recorded};
 use crate::setup::{Setup, store_failure};
 use crate::term::{self, JsonLines, LiveView, NobodyThere, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, world};
@@ -112,7 +112,10 @@ pub(super) async fn prepare(
     let choice = match settings.model.as_deref().filter(|_| !named) {
         Some(model) if by_template => Choice { reason: "as the template says".to_owned(), ..Choice::recorded(model)? },
         Some(model) => Choice::recorded(model)?,
-        None => choose(&setup.config, &setup.folders, &ProcessEnvironment, true).await?,
+        None => match &work.replay {
+            Some(folder) if !setup.config.values.contains_key("model") => choose_recorded(folder)?,
+            _ => choose(&setup.config, &setup.folders, &ProcessEnvironment, true).await?,
+        },
     };
     settings.model = Some(choice.model.to_string());
     front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_runtime::driver::{Session, caller_of, open_gates, open_questions, runs_inside};
+use callsheet_runtime::driver::{Session, caller_of, is_awaited, open_gates, open_questions, runs_inside};
 use callsheet_runtime::ports::{AskingCall, Letter, Store, address};
 
 use crate::cli::Failure;
@@ -30,9 +30,11 @@ pub(super) fn asking_runs(
     };
     let called = run.steps().iter().flatten().enumerate().map(|(index, task)| (Some(task.clone()), index));
     let order: BTreeMap<Option<Slug>, usize> = called.collect();
+    let inside = runs_inside(store, id).map_err(|fault| drive_failure(&fault, id))?;
+    let inside: Vec<RunId> = inside.into_iter().filter(|inner| is_awaited(&run, inner)).collect();
     let mut asking = vec![(id.clone(), run)];
     // Of a living run the call is in flight, and only the inner run knows that it asks.
-    for inner in runs_inside(store, id).map_err(|fault| drive_failure(&fault, id))? {
+    for inner in inside {
         let (folded, _) = Session::view(store, &inner).map_err(|fault| drive_failure(&fault, &inner))?;
         asking.push((inner, folded));
     }

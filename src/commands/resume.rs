@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
-use callsheet_core::spec::RunId;
+use callsheet_core::spec::{RULES, RunId};
 use callsheet_runtime::driver::{DriveFault, Session, TakeUp, is_edited, is_inner, reopen};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{RunSummary, Store};
@@ -67,6 +67,7 @@ pub(super) fn take_up(
     settings.plan_only &= how == TakeUp::Resume;
     settings.whole_shares = true;
     settings.accounts_inside = true;
+    settings.rules = RULES;
     let tree = run.operators().tree().cloned();
     front.begin_with(run);
     let runtime = super::runtime()?;

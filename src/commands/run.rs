@@ -54,6 +54,10 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
         let template = TemplateRunArgs { name: name.clone(), values, files: Vec::new(), work: arguments.work.clone() };
         return super::template_run::run(setup, &template);
     }
+    if let Some(value) = arguments.values.first() {
+        let advice = "a request is one word for the shell: put it in quotes; values go with --template";
+        return Err(Failure::usage(format!("\"{value}\" is one value too many"), advice));
+    }
     let mut settings = setup.config.settings().map_err(config_failure)?;
     let front = Front::new(setup, &arguments.work);
     let entry = entry(setup, &front, arguments)?;

@@ -1,8 +1,11 @@
 //! The model when nothing is configured: a local server that answers, else a vendor key in the environment, else the
 //! embedded model. The first line printed says which and why.
 
+use std::path::Path;
+
 use callsheet_models::config::{Environment, ModelRef};
 use callsheet_models::probe;
+use callsheet_models::replay::Cassettes;
 
 use crate::cli::{Exit, Failure};
 use crate::config::{Config, Folders, Origin};
@@ -60,6 +63,25 @@ pub async fn choose(
         return Ok(choice);
     }
     embedded::choose(folders, fetch).await
+}
+
+/// The model that a folder of cassettes holds calls of, where none is named.
+///
+/// # Errors
+/// Cassettes that cannot be read, none in the folder, or those of several models.
+pub fn choose_recorded(folder: &Path) -> Result<Choice, Failure> {
+    let cassettes = Cassettes::open(folder).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
+    match cassettes.models().as_slice() {
+        [only] => Ok(Choice { reason: "as recorded".to_owned(), ..Choice::recorded(only)? }),
+        [] => {
+            let what = format!("{} holds no recorded call", folder.display());
+            Err(Failure::usage(what, "record some: callsheet run … --record DIR"))
+        }
+        several => {
+            let what = format!("{} holds calls of several models", folder.display());
+            Err(Failure::usage(what, format!("name one with --model: {}", several.join(", "))))
+        }
+    }
 }
 
 fn origin_words(origin: &Origin) -> String {

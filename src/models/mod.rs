@@ -6,6 +6,6 @@ mod embedded;
 mod free;
 mod source;
 
-pub use choose::{Choice, choose};
+pub use choose::{Choice, choose, choose_recorded};
 pub use embedded::{PullReport, hub_cache, models_folder, pull_row};
 pub use source::{Models, NoModels, configured, provider_settings};

@@ -164,7 +164,7 @@ fn known(task: Task, step: u32, done: bool) -> KnownTask {
     }
 }
 
-/// Files are parts named `file <path> [full|part|stale|unseen|binary]`, and `symbols <path>` with a line
+/// Files are parts named `file <path> [full|part|stale|unseen|binary|link]`, and `symbols <path>` with a line
 /// `NAME FIRST-LAST [OUTER]` for each symbol, or `NAME FIRST-LAST =TEXT` for one that is only that text of its line.
 struct World {
     symbols: BTreeMap<String, Vec<Symbol>>,
@@ -248,6 +248,7 @@ impl World {
         Answer::File(FileFacts {
             path: path.into(),
             binary: how == "binary",
+            link: how == "link",
             lines,
             fragment_exists: match fragment {
                 Some(Fragment::Anchor(anchor)) => Some(document_headings(text).contains(anchor)),
@@ -304,6 +305,10 @@ fn context(fixture: &Fixture, world: &World) -> ReadContext {
         ],
         prompts: vec![request.into()],
         current: Some(current),
+        earlier: fixture
+            .get("earlier")
+            .map(|texts| texts.split(" | ").map(str::to_owned).collect())
+            .unwrap_or_default(),
         length_stop: fixture.get("length-stop").is_some(),
         strict: fixture.get("strict").is_some(),
         prompt_budget: 24_000,

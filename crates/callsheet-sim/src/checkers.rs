@@ -146,6 +146,7 @@ impl Witness {
                     self.starts_anew(&planned.task.slug);
                 }
             }
+            Event::CallAccounted { inner: Some(inner), spent, .. } => self.note_spent(inner, spent),
             Event::GateAnswered { gate, answer } => self.note_answer(run, gate, answer),
             _ => {}
         }
@@ -159,6 +160,10 @@ impl Witness {
             | ToolRecord::Paused { run: inner, spent, .. } => (inner, spent),
             _ => return,
         };
+        self.note_spent(inner, spent);
+    }
+
+    fn note_spent(&mut self, inner: &RunId, spent: &Spending) {
         let known = self.inner.insert(inner.clone(), *spent).unwrap_or_default();
         self.calls += spent.calls - known.calls;
         self.tokens += spent.usage.tokens() - known.usage.tokens();

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::record::{Outcome, Spending, ToolRecord, Usage};
+use callsheet_core::record::{Event, Outcome, Spending, ToolRecord, Usage};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{ExecRunId, RunId, Slug};
 
@@ -20,11 +20,24 @@ pub struct InnerRuns {
     spent: BTreeMap<RunId, Spending>,
 }
 
+/// The run that a call began.
+fn inner_run(task: &Slug, exec: &ExecRunId, call: &str) -> RunId {
+    RunId::new(format!("simulated--{task}-{exec}-{call}"))
+}
+
 impl InnerRuns {
+    /// What a call cost that did not come to say so.
+    pub fn account(&self, task: &Slug, run: &ExecRunId, call: &str) -> Event {
+        let known = self.spent.get_key_value(&inner_run(task, run, call));
+        let (task, run, call) = (task.clone(), run.clone(), call.to_owned());
+        let spent = known.map(|(_, spent)| *spent).unwrap_or_default();
+        Event::CallAccounted { task, run, call, inner: known.map(|(inner, _)| inner.clone()), spent }
+    }
+
     /// The inner run goes on as far as it may, and tells how it stopped. A `tame` one comes to its end.
     pub fn go_on(&mut self, random: &mut Random, tame: bool, run: &Run, at: (&Slug, &ExecRunId, &str)) -> ToolRecord {
         let (task, exec, call) = at;
-        let inner = RunId::new(format!("simulated--{task}-{exec}-{call}"));
+        let inner = inner_run(task, exec, call);
         let settings = run.settings_inside(task, exec, call, &inner);
         let limits = settings.limits;
         // Of a share only calls are made that have room for the largest reply.

@@ -243,6 +243,7 @@ impl Shell {
             Event::TaskFailed { .. }
                 | Event::RunWaiting { .. }
                 | Event::CallTakenUp { .. }
+                | Event::CallAccounted { .. }
                 | Event::Started { .. }
                 | Event::RunConcluded { .. }
         );
@@ -276,6 +277,7 @@ impl Shell {
     fn crash(&mut self) -> Result<(), String> {
         checkers::replay_equals_live(&self.log, &self.run)?;
         self.resumes += 1;
+        self.world.works_unseen(&self.run, self.performing.iter().map(|(_, effect)| effect));
         self.performing.clear();
         self.cancelled.clear();
         self.resting.clear();
@@ -291,7 +293,13 @@ impl Shell {
         self.append(event)?.map_err(|reject| format!("a resume is refused: {reject}"))?;
         // What a person changed while nothing ran.
         let wild = !self.world.tame && !self.world.calm;
-        if wild && self.world.random.chance(40) { self.steer() } else { Ok(()) }
+        if wild && self.world.random.chance(40) {
+            self.steer()?;
+        }
+        for account in self.world.accounts(&self.run) {
+            self.append(account)?.map_err(|reject| format!("an account is refused: {reject}"))?;
+        }
+        Ok(())
     }
 
     fn raise_limits(&mut self) {

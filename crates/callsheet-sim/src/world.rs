@@ -108,6 +108,22 @@ impl World {
         ]
     }
 
+    /// A process is killed while runs inside calls work: what they did is done.
+    pub fn works_unseen<'a>(&mut self, run: &Run, performing: impl Iterator<Item = &'a Effect>) {
+        for effect in performing {
+            if let Effect::RunTool { task, run: exec, call, .. } = effect
+                && call.name == TEMPLATE
+            {
+                let _unseen = self.inner.go_on(&mut self.random, self.tame, run, (task, exec, &call.id));
+            }
+        }
+    }
+
+    /// What the runs inside calls used whose process did not come to say so.
+    pub fn accounts(&self, run: &Run) -> Vec<Event> {
+        run.calls_to_account().into_iter().map(|(task, exec, call)| self.inner.account(task, exec, call)).collect()
+    }
+
     fn misbehaves(&mut self, percent: usize) -> bool {
         !self.tame && !self.calm && self.random.chance(percent)
     }

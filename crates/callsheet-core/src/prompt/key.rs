@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::spec::{NEED_TOKENS, SKILL_TOKENS};
+
 use super::PromptError;
 
 /// One of the templates of spec 8.7.
@@ -73,8 +75,8 @@ const CATALOG: Slot = Slot { name: "skill_catalog", part: Part::System, required
 const ENVIRONMENT: Slot = slot("environment", Cap::Lines(8));
 const DESCRIPTION: Slot = slot("project_description", Cap::Tokens(2_000));
 const ORIGINAL: Slot = need("original_prompt", Cap::Whole);
-const SKILL: Slot = need("skill_definition", Cap::Tokens(6_000));
-const QUERY: Slot = need("query", Cap::Tokens(4_000));
+const SKILL: Slot = need("skill_definition", Cap::Tokens(SKILL_TOKENS));
+const QUERY: Slot = need("query", Cap::Tokens(NEED_TOKENS));
 const ISSUES: Slot = need("issues", Cap::Tokens(6_000));
 const PROPOSAL: Slot = need("previous_proposal", Cap::Tokens(6_000));
 const PROPOSAL_ISSUES: Slot = need("previous_proposal_issues", Cap::Tokens(6_000));

@@ -9,7 +9,7 @@ use crate::spec::{BlobId, ExecRunId, RunId, Settings, SkillPolicy, Slug, ToolCal
 
 use super::{
     Again, Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, PromptFile,
-    ReferenceStage, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
+    ReferenceStage, ResultParts, Retrieval, Spending, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
 };
 
 /// Where an adopted list came from.
@@ -341,6 +341,26 @@ pub enum Event {
     CallTakenUp {
         /// The task that made it.
         task: Slug,
+    },
+    /// A writer waited for its turn behind one that writes outside of this run. It had not begun, so that no time of its task
+    /// passed; of the run it did.
+    TurnAwaited {
+        /// Milliseconds.
+        ms: u64,
+    },
+    /// A process that was killed, or stopped, while a call ran a template did not come to say what the run inside it had
+    /// used. The next one does, before anything else: what was lent to the call comes back.
+    CallAccounted {
+        /// The task that made it.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Id of the call.
+        call: String,
+        /// The run inside it; `None`: it had not begun.
+        inner: Option<RunId>,
+        /// What that cost so far, in all.
+        spent: Spending,
     },
     /// The report is written and the run has ended.
     RunConcluded {

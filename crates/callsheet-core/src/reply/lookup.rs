@@ -35,6 +35,9 @@ pub struct FileFacts {
     pub path: String,
     /// It is a directory.
     pub directory: bool,
+    /// The path as it was asked for names a symbolic link, which leads to `path`.
+    #[serde(default)]
+    pub link: bool,
     /// NUL in the first 8 KiB (spec 5.4).
     pub binary: bool,
     /// Bytes.
@@ -152,6 +155,8 @@ pub struct ReadContext {
     pub prompts: Vec<String>,
     /// The task being refined or executed.
     pub current: Option<Task>,
+    /// Replies to the same question that were refused, oldest first.
+    pub earlier: Vec<String>,
     /// `http(s)` references may be used.
     pub allow_http: bool,
     /// Path of the file the person has open.

@@ -115,7 +115,9 @@ impl Run {
         self.accept(key, repairs, issues)?;
         let Some(slug) = key.task.clone() else { return Err(Reject::NotAwaited(key.clone())) };
         self.note_ideal_refined(&slug);
+        let once = self.settings.rules > 0;
         if let Some(task) = self.tasks.get_mut(&slug) {
+            task.must_refine &= !once;
             task.refine.close();
             task.refined = true;
             task.checked = None;
@@ -191,7 +193,7 @@ impl Run {
         }
         let max = limits::attempts(self);
         let handler = key.task.as_ref().and_then(|slug| self.tasks.get(slug)).is_some_and(TaskRun::is_handler);
-        let run_is_over = limits::time_is_over(self, at);
+        let run_is_over = limits::was_cut_by_run(self, key.task.as_ref().and_then(|slug| self.tasks.get(slug)), at);
         let Some(attempts) = self.attempts_mut(key) else { return Ok(()) };
         match fault {
             CallFault::Cancelled => Ok(()),

@@ -28,7 +28,7 @@ impl Run {
             | Event::ChangesReverted { .. } => Ok(()),
             Event::TaskRetried { task, skills } => self.retried(task, skills),
             Event::TaskDropped { task } => self.dropped(task),
-            Event::Started { effect } => self.started(effect),
+            Event::Started { effect } => self.started(effect, at),
             Event::ReplyReceived { .. } => self.reply_received(event),
             Event::CallFailed { .. } => self.unanswered(event, at),
             Event::ReplyRefused { key, issues, repairs, valid } => {
@@ -45,7 +45,10 @@ impl Run {
                 self.calls_asked(key, calls, (said.as_ref(), *again), repairs, issues)
             }
             Event::ReferencesChecked { .. } => self.references_seen(event),
-            Event::ToolFinished { task, run, call, record, ms } => self.tool_finished(task, run, call, record, *ms),
+            Event::ToolFinished { .. }
+            | Event::CallTakenUp { .. }
+            | Event::TurnAwaited { .. }
+            | Event::CallAccounted { .. } => self.fold_of_call(event, at),
             Event::QuestionAnswered { task, run, call, output } => self.question_answered(task, run, call, output),
             Event::RunsMerged { task, n, result } => self.runs_merged(task, *n, result),
             Event::GateAnswered { gate, answer } => self.gate_answered(gate, answer),
@@ -71,10 +74,26 @@ impl Run {
                 Ok(())
             }
             Event::CancelRequested => self.cancel(),
-            Event::CallTakenUp { task } => self.call_taken_up(task),
             Event::RunWaiting { outcome } => self.wait_for_person(*outcome),
             Event::RunConcluded { outcome, .. } => self.concluded(*outcome),
         }
+    }
+
+    /// Facts of calls of tools and of the runs inside them; others change nothing.
+    fn fold_of_call(&mut self, event: &Event, at: u64) -> Result<(), Reject> {
+        match event {
+            Event::ToolFinished { task, run, call, record, ms } => {
+                self.tool_finished(task, run, call, record, *ms)?;
+                self.give_back(record, at);
+            }
+            Event::CallTakenUp { task } => self.call_taken_up(task)?,
+            Event::TurnAwaited { ms } => self.clock.add_standing(*ms, at),
+            Event::CallAccounted { task, run, call, inner, spent } => {
+                self.accounted(task, run, call, inner.as_ref(), spent)?;
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     /// Facts that do not ask what the run is doing; `None`: another one, that a run which has not concluded may take.
@@ -105,7 +124,7 @@ impl Run {
         })
     }
 
-    fn started(&mut self, key: &EffectKey) -> Result<(), Reject> {
+    fn started(&mut self, key: &EffectKey, at: u64) -> Result<(), Reject> {
         let startable = !matches!(
             key,
             EffectKey::Read(_) | EffectKey::Check { .. } | EffectKey::Merge { .. } | EffectKey::Evaluate { .. }
@@ -147,7 +166,7 @@ impl Run {
             EffectKey::Tool { task, run, .. } | EffectKey::Apply { task, run, .. } => {
                 self.enter_running(task)?;
                 if matches!(key, EffectKey::Tool { .. }) {
-                    self.lend(key, task);
+                    self.lend(key, task, at);
                 }
                 if let Some(run) = self.tasks.get_mut(task).and_then(|task| task.run_mut(run)) {
                     run.attempts.admitted = true;

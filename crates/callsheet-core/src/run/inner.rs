@@ -2,7 +2,7 @@
 //! it of what this one has left, and comes back with its account; where it stops before its end, the call waits for
 //! the person, for a loan, or for a provider.
 
-use crate::record::{EffectKey, Outcome, Spending, Usage};
+use crate::record::{EffectKey, Outcome, Spending, ToolRecord, Usage};
 use crate::spec::{ExecRunId, RunId, Settings, SkillMode, Slug};
 
 use super::{Failure, Limit, Reject, Run, ToolState, limits};
@@ -75,7 +75,10 @@ impl Run {
     }
 
     /// The call is about to run a template: it is lent its share, unless it still has one from before a crash.
-    pub(super) fn lend(&mut self, key: &EffectKey, task: &Slug) {
+    pub(super) fn lend(&mut self, key: &EffectKey, task: &Slug, at: u64) {
+        if !self.in_flight.iter().any(|other| other != key && self.loans.contains_key(other)) {
+            (self.calls_inside_since, self.waited_inside_ms) = (at, 0);
+        }
         if self.calls_template(task) && !self.loans.contains_key(key) {
             let listed = self.owed.iter().filter(|effect| {
                 matches!(effect, super::Effect::AskModel(_)) && !self.in_flight.contains(&effect.key())
@@ -143,15 +146,55 @@ impl Run {
         self.charge_fresh(key, inner, spent).calls > 0
     }
 
+    /// Calls with something lent that nobody makes any more: the process that made them is gone, and what the runs inside
+    /// them used is not charged yet.
+    pub fn calls_to_account(&self) -> Vec<(&Slug, &ExecRunId, &str)> {
+        let left = self.loans.keys().filter(|key| !self.in_flight.contains(key));
+        let calls = left.filter_map(|key| match key {
+            EffectKey::Tool { task, run, call } => Some((task, run, call.as_str())),
+            _ => None,
+        });
+        calls.collect()
+    }
+
+    pub(super) fn accounted(
+        &mut self,
+        task: &Slug,
+        run: &ExecRunId,
+        call: &str,
+        inner: Option<&RunId>,
+        spent: &Spending,
+    ) -> Result<(), Reject> {
+        let key = EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() };
+        if self.in_flight.contains(&key) || !self.loans.contains_key(&key) {
+            return Err(Reject::NotInFlight(key));
+        }
+        self.charge(&key, inner, spent);
+        Ok(())
+    }
+
     fn charge_fresh(&mut self, key: &EffectKey, inner: Option<&RunId>, spent: &Spending) -> Spending {
         self.loans.remove(key);
-        self.clock.give_back(spent.waited_ms);
         let charged = inner.and_then(|inner| self.accounts.insert(inner.clone(), *spent)).unwrap_or_default();
         let fresh = beyond(spent, &charged);
         self.totals.calls = self.totals.calls.saturating_add(fresh.calls);
         self.totals.failed_calls = self.totals.failed_calls.saturating_add(fresh.failed_calls);
         self.totals.add(&fresh.usage, fresh.calls);
         fresh
+    }
+
+    /// Time in which a run inside a call waited for a person does not count. Several may have waited at once.
+    pub(super) fn give_back(&mut self, record: &ToolRecord, at: u64) {
+        let (ToolRecord::Result { spent, .. } | ToolRecord::Cut { spent, .. } | ToolRecord::Paused { spent, .. }) =
+            record
+        else {
+            return;
+        };
+        let waited_ms = spent.waited_ms;
+        let passed = at.saturating_sub(self.calls_inside_since).saturating_sub(self.waited_inside_ms);
+        let waited = if self.settings.rules > 0 { waited_ms.min(passed) } else { waited_ms };
+        self.waited_inside_ms = self.waited_inside_ms.saturating_add(waited);
+        self.clock.give_back(waited);
     }
 
     /// The inner run stopped before its end.

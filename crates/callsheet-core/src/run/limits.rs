@@ -251,6 +251,15 @@ pub(super) fn time_is_over(run: &Run, at: u64) -> bool {
     run_timeout_ms(run).is_some_and(|max| run.clock.spent_ms(at) >= max)
 }
 
+/// Whether it was the run's time that ended a call of the task: that is over, or it was to be when the call began, and
+/// waiting for a person inside another call gave some of it back since.
+pub(super) fn was_cut_by_run(run: &Run, task: Option<&TaskRun>, at: u64) -> bool {
+    let is_limited = run.settings.rules > 0 && run_timeout_ms(run).is_some();
+    let has_time =
+        |task: &TaskRun| task.clock.spent_ms(at) < task_timeout_ms(run, task) && left_above_ms(run, task, at) > 0;
+    time_is_over(run, at) || is_limited && task.is_some_and(has_time)
+}
+
 /// Whole seconds that are left of the run's time, at least one; `None`: there is no limit.
 pub(super) fn seconds_left(run: &Run) -> Option<u64> {
     time_left_ms(run).map(|left| left.div_ceil(1_000).max(1))
@@ -492,15 +501,15 @@ pub(super) fn deadline_ms(run: &Run, task: Option<&TaskRun>) -> u64 {
         None => u64::from(run.settings.limits.timeout_seconds).saturating_mul(1_000),
     };
     let of_run = time_left_ms(run).unwrap_or(u64::MAX);
-    of_task.min(of_run).min(task.map_or(u64::MAX, |task| left_above_ms(run, task)))
+    of_task.min(of_run).min(task.map_or(u64::MAX, |task| left_above_ms(run, task, run.now)))
 }
 
 /// Milliseconds that the task of the tree and those above it have left (spec "Templates" 9).
-fn left_above_ms(run: &Run, task: &TaskRun) -> u64 {
+fn left_above_ms(run: &Run, task: &TaskRun, at: u64) -> u64 {
     let Some((tree, op)) = run.operators.tree().zip(run.operators.of_leaf(&task.task.slug)) else { return u64::MAX };
     let left = run.operators.ancestry(op).filter_map(|op| {
         let seconds = run.operators.node(tree, op)?.limits.timeout_seconds?;
-        Some(u64::from(seconds).saturating_mul(1_000).saturating_sub(op.clock.spent_ms(run.now)))
+        Some(u64::from(seconds).saturating_mul(1_000).saturating_sub(op.clock.spent_ms(at)))
     });
     left.min().unwrap_or(u64::MAX)
 }

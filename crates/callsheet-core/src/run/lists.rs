@@ -191,7 +191,7 @@ impl Run {
         let world = self.world;
         let Some(task) = self.tasks.get_mut(&slug) else { return Ok(()) };
         task.restart(world);
-        task.note_wording(planned.task.skill.clone(), &planned.task.need);
+        task.note_former();
         task.task = planned.task.clone();
         task.writer.clone_from(&planned.writer);
         if task.task.approval && task.writer.is_none() {
@@ -236,7 +236,7 @@ impl TaskRun {
         let fresh = Self::new(self.task.clone());
         let former = std::mem::replace(self, fresh);
         self.state = former.state;
-        self.wordings = former.wordings;
+        self.former = former.former;
         self.checks = former.checks;
         self.merges = former.merges;
         self.sets = former.sets;

@@ -138,6 +138,10 @@ pub struct Run {
     reserved: BTreeMap<CallKey, u64>,
     /// What runs inside calls may use; a loan stays until its account comes back.
     loans: BTreeMap<EffectKey, Loan>,
+    /// Since when calls inside of which runs work have been in flight without a gap, in milliseconds since the Unix epoch.
+    calls_inside_since: u64,
+    /// Milliseconds since then that were given back, since a person was awaited.
+    waited_inside_ms: u64,
     /// What runs inside calls were charged for, each in all.
     accounts: BTreeMap<RunId, Spending>,
     /// Runs inside calls that ended in a failure; a call that is made again begins another one.

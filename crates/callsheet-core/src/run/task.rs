@@ -56,8 +56,8 @@ pub struct Check {
 pub struct TaskRun {
     /// The task with all that refinement gave it.
     pub task: Task,
-    /// What it said before it was refined or listed with other words, oldest first.
-    pub wordings: Vec<Wording>,
+    /// As it was before it was refined or listed with other words, oldest first.
+    pub former: Vec<Task>,
     /// Where it stands.
     pub state: State,
     /// Why it is a writer (spec 11.1); `None`: a reader.
@@ -133,8 +133,8 @@ pub struct TaskRun {
 impl TaskRun {
     /// Puts the values of a refinement in the place of the task's (spec 3.7); what it does not give stays.
     pub(super) fn take(&mut self, refinement: &Refinement) {
+        self.note_former();
         if let Some(need) = &refinement.need {
-            self.note_wording(self.task.skill.clone(), need);
             self.task.need.clone_from(need);
         }
         if let Some(references) = &refinement.references {
@@ -152,15 +152,24 @@ impl TaskRun {
         }
     }
 
-    /// Remembers what it says, if it is to say something else.
-    pub(super) fn note_wording(&mut self, skill: Option<String>, need: &str) {
-        if self.task.skill == skill && self.task.need == need {
-            return;
+    /// Remembers what it says before it is changed.
+    pub(super) fn note_former(&mut self) {
+        if !self.former.contains(&self.task) {
+            self.former.push(self.task.clone());
         }
-        let former = Wording { skill: self.task.skill.clone(), need: self.task.need.clone() };
-        if !self.wordings.contains(&former) {
-            self.wordings.push(former);
+    }
+
+    /// Its former needs, with the skills it had then, oldest first.
+    pub fn wordings(&self) -> Vec<Wording> {
+        let wording = |task: &Task| Wording { skill: task.skill.clone(), need: task.need.clone() };
+        let own = wording(&self.task);
+        let mut wordings: Vec<Wording> = Vec::new();
+        for former in self.former.iter().map(wording) {
+            if former != own && !wordings.contains(&former) {
+                wordings.push(former);
+            }
         }
+        wordings
     }
 
     /// Notes how large a call was; `at`: when it was answered.
@@ -174,7 +183,7 @@ impl TaskRun {
     pub(super) fn new(task: Task) -> Self {
         Self {
             task,
-            wordings: Vec::new(),
+            former: Vec::new(),
             state: State::Planned,
             writer: None,
             skill: None,

@@ -87,7 +87,7 @@ pub fn is_restricted(target: &Target, listed: &BTreeSet<String>) -> bool {
 
 /// An address on the web as a link can hold it.
 fn address(url: &str) -> String {
-    url.replace(' ', "%20").replace('(', "%28").replace(')', "%29")
+    url.replace(' ', "%20").replace('(', "%28").replace(')', "%29").replace('`', "%60")
 }
 
 /// Whether a target is the file of this path, which is written as it is: what nearly every link is.

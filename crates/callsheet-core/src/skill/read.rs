@@ -1,6 +1,6 @@
 //! A skill file of either form, as a `Skill` (spec 7.1-7.4).
 
-use crate::spec::{Skill, SkillForm, SkillMode, SkillSource};
+use crate::spec::{SKILL_TOKENS, Skill, SkillForm, SkillMode, SkillSource, tokens};
 
 use super::header::{self, Header};
 use super::issue::{At, Report, SkillIssue};
@@ -89,6 +89,13 @@ fn stages<'a>(form: SkillForm, body: Part<'a>, report: &mut Report<'_>) -> (&'a 
     let execution = second.unwrap_or(first);
     if execution.text.trim().is_empty() {
         report.error((execution.line, 1), "the execution part is empty", "write the instructions for doing the task");
+    }
+    for part in [Some(first), second].into_iter().flatten() {
+        let tokens = tokens(part.text.trim());
+        if tokens > SKILL_TOKENS {
+            let message = format!("the instructions have {tokens} tokens, of which a prompt shows {SKILL_TOKENS}");
+            report.warn((part.line, 1), message, "shorten them, or put a part into a file that tasks refer to");
+        }
     }
     let refinement = match (form, second) {
         (SkillForm::Folder, _) => first.text,

@@ -203,6 +203,11 @@ pub struct Settings {
     /// goes on with its loan. Runs of before were recorded without it, until they are taken up again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub accounts_inside: bool,
+    /// Which rules a run is folded by: 1, a call that was cut by what was left of the run's time fails no task, waits of
+    /// several calls for a person are given back once, and what was refined is not refined again by a retry; 0, as before.
+    /// Runs of before were recorded without it, until they are taken up again.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub rules: u32,
     /// Subtasks of templates inherit nothing unless their request says so (spec "Templates" 5).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict_subtask_context: bool,
@@ -216,6 +221,14 @@ pub struct Settings {
     /// `PROVIDER/MODEL` that was chosen at the start, so that a resume goes on with it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+}
+
+/// The rules that new runs are folded by.
+pub const RULES: u32 = 1;
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde wants")]
+fn is_zero(rules: &u32) -> bool {
+    *rules == 0
 }
 
 impl Default for Settings {
@@ -237,6 +250,7 @@ impl Default for Settings {
             limits_shared: false,
             whole_shares: true,
             accounts_inside: true,
+            rules: RULES,
             strict_subtask_context: false,
             budget: Budget::default(),
             limits: Limits::default(),

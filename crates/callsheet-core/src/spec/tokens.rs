@@ -1,5 +1,10 @@
 //! The token estimate used where a provider's own count is not known (spec 5.8).
 
+/// Tokens of a skill's instructions that a prompt shows; of longer ones the middle is left out.
+pub const SKILL_TOKENS: u32 = 6_000;
+/// The same of what a task needs.
+pub const NEED_TOKENS: u32 = 4_000;
+
 /// Tokens of `text`: ASCII characters by four plus all others, rounded up.
 pub fn tokens(text: &str) -> u32 {
     let mut count = TokenCount::default();

@@ -52,6 +52,7 @@ impl Player {
             ["task", task, "fails"] => self.fact(Event::TaskFailed { task: Slug::new(*task), reason: tail.to_owned() }),
             ["cancel"] => self.fact(Event::CancelRequested),
             ["answer", "came", "inside", task] => self.fact(Event::CallTakenUp { task: Slug::new(*task) }),
+            ["account", "of", task] => self.account(&Slug::new(*task), tail),
             ["crash"] => {
                 self.crash();
                 Ok(())
@@ -87,6 +88,15 @@ impl Player {
             }
             _ => panic!("not understood: {line}"),
         }
+    }
+
+    /// What a call inside of which a run worked says when nobody makes it any more.
+    fn account(&mut self, task: &Slug, tail: &str) -> Happened {
+        let calls = self.run.calls_to_account();
+        let found = calls.into_iter().find(|(of, ..)| *of == task).map(|(_, run, call)| (run.clone(), call.to_owned()));
+        let (run, call) = found.unwrap_or_else(|| panic!("nothing is lent to {task}"));
+        let inner = (!tail.is_empty()).then(|| inner_run(task));
+        self.fact(Event::CallAccounted { task: task.clone(), run, call, inner, spent: spent(tail) })
     }
 
     fn set(&mut self, text: &str) -> Happened {
@@ -436,7 +446,8 @@ fn spent(text: &str) -> Spending {
     let calls: u32 = text.split_whitespace().find_map(|word| word.parse().ok()).unwrap_or(0);
     let (input, output) = (u64::from(calls) * 100, u64::from(calls) * 10);
     let usage = Usage { input, output, cached: 0, cost_usd: Some(f64::from(calls) / 2.0) };
-    Spending { calls, failed_calls: 0, usage, waited_ms: 0 }
+    let waited = text.split_once("waited ").and_then(|(_, rest)| rest.split(' ').next()?.parse::<u64>().ok());
+    Spending { calls, failed_calls: 0, usage, waited_ms: waited.unwrap_or(0) * 1_000 }
 }
 
 /// `a.rs, not b.rs`; nothing before the comma: nothing is kept.

@@ -7,12 +7,17 @@ use std::sync::Arc;
 use callsheet_core::record::{Event, Fact, ListAdopted, ListOrigin, VERSION};
 use callsheet_core::reply::{self, Issue, IssueCode, Past, Phase, Reading, Repair, RepairCode, Severity, Span};
 use callsheet_core::run::{Run, State};
+use callsheet_core::sheet::{self, TaskForm};
 use callsheet_core::spec::{BlobId, Slug};
 
 use crate::issues::Finding;
 use crate::runfiles::{RunFiles, SheetFile};
 
 use super::{DriveFault, Session, World, known};
+
+/// Looks that must find a sheet the same at an open gate, 200 milliseconds apart, before it is taken: somebody may be
+/// typing a task that would run half said.
+const LOOKS_AT_REST: u32 = 15;
 
 /// What a changed `sheet.md` comes to.
 enum Looked {
@@ -82,17 +87,17 @@ impl Session {
         }
     }
 
-    /// As [`Session::take_edit`], for a file that was the same when it was looked at last: an editor may be writing it.
+    /// As [`Session::take_edit`], for a file that has been the same for a while: editors save what is half typed.
     pub(super) fn take_settled_edit(&mut self, world: &World) -> Result<bool, DriveFault> {
         let hash = on_disk(world).map(|found| found.hash);
-        if self.note_seen(hash) { self.take_edit(world) } else { Ok(false) }
+        if self.note_seen(hash) >= LOOKS_AT_REST { self.take_edit(world) } else { Ok(false) }
     }
 
     /// Tells once, while nothing asks, that an edit was seen and when it is taken, or what is wrong with it. It waits
     /// for the file to be the same twice, since an editor may be writing it.
     pub(super) fn tell_of_edit(&mut self, world: &World) -> Result<(), DriveFault> {
         let found = on_disk(world);
-        if !self.note_seen(found.as_ref().map(|found| found.hash.clone())) {
+        if self.note_seen(found.as_ref().map(|found| found.hash.clone())) == 0 {
             return Ok(());
         }
         let Some(found) = found.filter(|found| !self.is_stale(found) && !self.is_told(&found.hash)) else {
@@ -181,13 +186,63 @@ fn look(world: &World, run: &Run, hash: BlobId, bytes: &[u8]) -> Result<Looked, 
         world.notice("note: the request of a run stays as it was given; follow up with `callsheet continue`");
     }
     let done = done_already(&repairs);
-    if says_the_same(run, &list) {
-        return Ok(Looked::Same(hash, done));
+    let same = says_the_same(run, &list);
+    let told: Vec<Issue> = issues.iter().filter(|issue| !is_of_unchanged(issue, &list)).cloned().collect();
+    let event = if same { None } else { Some(adopted(world, bytes, (list, repairs.clone(), issues))?) };
+    let lost = lost_words(run, event.as_ref(), &text, &repairs);
+    if lost.iter().any(|issue| issue.severity == Severity::Error) {
+        return Ok(Looked::Broken(hash, lost.iter().map(|issue| line_of(&file, &text, issue)).collect()));
     }
-    let warnings = issues.iter().filter(|issue| !is_of_unchanged(issue, &list));
-    let warnings = warnings.map(|issue| line_of(&file, &text, issue)).chain(done).collect();
+    let told = told.iter().filter(|_| !same).chain(&lost);
+    let lines = told.map(|issue| line_of(&file, &text, issue)).chain(done).collect();
+    Ok(match event {
+        None => Looked::Same(hash, lines),
+        Some(event) => Looked::Edit(Box::new(event), lines),
+    })
+}
+
+fn adopted(
+    world: &World,
+    bytes: &[u8],
+    (list, repairs, issues): (ListAdopted, Vec<Repair>, Vec<Issue>),
+) -> Result<Event, DriveFault> {
     let origin = ListOrigin::Edit(world.store.put_blob(bytes)?);
-    Ok(Looked::Edit(Box::new(Event::ListAdopted { origin, list, repairs, issues }), warnings))
+    Ok(Event::ListAdopted { origin, list, repairs, issues })
+}
+
+/// Words of the edited sheet that would be gone once it is written over.
+fn lost_words(run: &Run, event: Option<&Event>, edited: &str, repairs: &[Repair]) -> Vec<Issue> {
+    let mut after = run.clone();
+    if let Some(event) = event {
+        let fact = Fact { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event: event.clone() };
+        if after.apply(&fact).is_err() {
+            // It will be refused for that.
+            return Vec::new();
+        }
+    }
+    let (before, after, known) = (kept_text(run), kept_text(&after), known_words(run));
+    reply::lost(edited, &reply::Kept { before: &before, after: &after, known: &known, repairs })
+}
+
+/// The sheet of a run, and what it does not show of its tasks.
+fn kept_text(run: &Run) -> String {
+    let carried = run.tasks().filter(|task| !task.task.calls.is_empty());
+    let carried = carried.map(|task| sheet::render_task(&task.task, TaskForm::Refinement, None));
+    carried.fold(known::sheet_text(run), |text, task| format!("{text}\n{task}"))
+}
+
+/// What a text of an earlier moment may hold: tasks that were dropped, and names and wordings that tasks had.
+fn known_words(run: &Run) -> String {
+    let mut words = run.prompt().to_owned();
+    for task in run.tasks() {
+        let aliases = task.task.aliases.iter().map(Slug::as_str);
+        aliases.for_each(|text| words.push_str(&format!("\n{text}")));
+        let dropped = Some(&task.task).filter(|_| task.state == State::Dropped);
+        for former in task.former.iter().chain(dropped) {
+            words.push_str(&format!("\n{}", sheet::render_task(former, TaskForm::Refinement, None)));
+        }
+    }
+    words
 }
 
 /// Tells of tasks that stand below Tasks and are done.
@@ -201,10 +256,10 @@ fn done_already(repairs: &[Repair]) -> Vec<String> {
 /// What a text of an earlier moment may show.
 fn past(run: &Run) -> Past {
     let dropped = run.tasks().filter(|task| task.state == State::Dropped);
-    let rewritten = run.done().filter(|task| !task.wordings.is_empty());
+    let wordings = run.done().map(|task| (task.task.slug.clone(), task.wordings()));
     Past {
         dropped: dropped.map(|task| task.task.clone()).collect(),
-        wordings: rewritten.map(|task| (task.task.slug.clone(), task.wordings.clone())).collect(),
+        wordings: wordings.filter(|(_, wordings)| !wordings.is_empty()).collect(),
     }
 }
 

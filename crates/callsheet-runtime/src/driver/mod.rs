@@ -40,7 +40,7 @@ pub use known::{SheetReading, Snapshots, sheet_text};
 pub use models::ModelSource;
 pub use session::Session;
 pub use start::{EntrySpec, TakeUp, begin, begin_in, check_sheet, reopen};
-pub use template::{caller_of, is_inner, outer_of, runs_inside};
+pub use template::{caller_of, is_awaited, is_inner, outer_of, runs_inside};
 pub use turns::Turns;
 pub use undo::{Undone, changed_inside, undo};
 pub use world::{CurrentFile, ModelSet, PinnedSkills, World};
@@ -256,7 +256,8 @@ impl Driver {
         }
         let cancel = CancellationToken::new();
         self.flying.insert(key.clone(), cancel.clone());
-        self.tasks.spawn(self.world.turns.clone().wait(key, cancel));
+        let left_ms = self.session.run().time_left_ms();
+        self.tasks.spawn(self.world.turns.clone().wait(key, cancel, left_ms));
         false
     }
 
@@ -368,8 +369,9 @@ impl Driver {
                 self.session.take_edit(&self.world)?;
             }
             Landed::Stopped => self.stop.cancel(),
-            Landed::Turn(turn) => {
-                if self.session.run().is_outstanding(&done.key) {
+            Landed::Turn { turn, waited_ms: ms } => {
+                self.session.record(&self.world, vec![Event::TurnAwaited { ms }])?;
+                if let Some(turn) = turn.filter(|_| self.session.run().is_outstanding(&done.key)) {
                     self.turns.insert(done.key, turn);
                 }
             }

@@ -35,7 +35,7 @@ pub struct Session {
     /// The valid edit that was told last, before it is taken.
     told_sheet: Option<BlobId>,
     /// The sheet as it was looked at last.
-    seen_sheet: Option<BlobId>,
+    seen_sheet: (Option<BlobId>, u32),
 }
 
 impl Session {
@@ -60,7 +60,7 @@ impl Session {
                 sheet_written: false,
                 refused_sheet: None,
                 told_sheet: None,
-                seen_sheet: None,
+                seen_sheet: (None, 0),
             }),
             Err(fault) => {
                 store.unlock(&lock)?;
@@ -261,11 +261,12 @@ impl Session {
         self.told_sheet.as_ref() == Some(hash) || self.refused_sheet.as_ref() == Some(hash)
     }
 
-    /// Notes what `sheet.md` is now. True if it was the same the last time.
-    pub(super) fn note_seen(&mut self, hash: Option<BlobId>) -> bool {
-        let same = self.seen_sheet == hash;
-        self.seen_sheet = hash;
-        same
+    /// Notes what `sheet.md` is now. Returns how often it was the same before, looked at one time after the other.
+    pub(super) fn note_seen(&mut self, hash: Option<BlobId>) -> u32 {
+        let (seen, times) = &mut self.seen_sheet;
+        *times = if *seen == hash { times.saturating_add(1) } else { 0 };
+        *seen = hash;
+        *times
     }
 
     /// Gives the run free. Dropping a session does the same.

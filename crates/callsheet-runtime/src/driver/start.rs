@@ -160,6 +160,8 @@ pub fn reopen(
     if let Some(before) = before {
         world.notice(&super::edit::difference(&before, session.run()));
     }
+    let accounts = super::template::accounts(world, session.run())?;
+    session.record(world, accounts)?;
     super::gates::take_letters(&mut session, world, steering)?;
     if let Some(last) = last {
         world.store.discard(session.lock(), last)?;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use callsheet_core::evaluate::result_of_run;
 use callsheet_core::record::{Entry, Event, Outcome as RunOutcome, ResultParts, Spending, ToolRecord, Tree};
 use callsheet_core::reply::task::document_headings;
-use callsheet_core::run::{Limit, Run, TaskRun};
+use callsheet_core::run::{Limit, Run, State, TaskRun};
 use callsheet_core::spec::{BlobId, ExecRunId, RunId, Settings, Slug, Target, ToolCall, tokens};
 use callsheet_core::template::{
     Bound, Environment, Evaluated, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
@@ -59,6 +59,18 @@ pub fn runs_inside(store: &Arc<dyn Store>, id: &RunId) -> Result<Vec<RunId>, Dri
     Ok(runs.filter(|run| is_inner(run) && outer_of(run) == *id).collect())
 }
 
+/// Whether a run is that of a call which is still to be made or in the making: what the run of a call that is gone asks
+/// matters to nobody.
+pub fn is_awaited(run: &Run, inner: &RunId) -> bool {
+    let open = run.tasks().filter(|task| !matches!(task.state, State::Done | State::Dropped));
+    let mut calls = open.flat_map(|task| {
+        let runs = task.runs.iter().map(move |exec| (&task.task.slug, exec));
+        runs.flat_map(|(slug, exec)| exec.calls.iter().map(move |call| (slug, exec, call)))
+    });
+    let is_of = |name: &RunId| inner == name || inner.as_str().starts_with(&format!("{name}{INNER}"));
+    calls.any(|(slug, exec, call)| is_of(&named(run, slug, &exec.id, &call.call)))
+}
+
 /// Viewers look at the outer run; of the inner one they hear only what is said in words.
 struct Words(Arc<dyn Observer>);
 
@@ -107,6 +119,34 @@ pub(super) fn run(work: &Work, run: &Run, owner: &TaskRun, exec: &ExecRunId, cal
         let Some(record) = record else { return Ok(Landed::Stopped) };
         let ms = clock.now_ms().saturating_sub(begun);
         Ok(Landed::Facts(vec![Event::ToolFinished { task, run: exec, call, record, ms }]))
+    }))
+}
+
+/// What the runs inside calls used whose process did not come to say so.
+pub(super) fn accounts(world: &World, run: &Run) -> Result<Vec<Event>, DriveFault> {
+    let mut events = Vec::new();
+    for (task, exec, call) in run.calls_to_account() {
+        let inner = inner_of(world, run, task, exec, call)?;
+        let spent = match &inner {
+            Some(inner) => Session::view(&world.store, inner)?.0.totals().spending(),
+            None => Spending::default(),
+        };
+        let (task, run, call) = (task.clone(), exec.clone(), call.to_owned());
+        events.push(Event::CallAccounted { task, run, call, inner, spent });
+    }
+    Ok(events)
+}
+
+/// The run inside a call, if it had begun. That of a call which is gone is told by the task.
+fn inner_of(world: &World, run: &Run, task: &Slug, exec: &ExecRunId, call: &str) -> Result<Option<RunId>, DriveFault> {
+    let exec_run = run.task(task).and_then(|owner| owner.run(exec));
+    let call = exec_run.and_then(|exec| exec.calls.iter().find(|known| known.call.id == call));
+    let wanted = call.map(|call| named(run, task, exec, &call.call));
+    let of_exec = format!("{}{INNER}{task}-{exec}-", run.id().map(RunId::as_str).unwrap_or_default());
+    let mut begun = world.store.runs()?.into_iter().map(|summary| summary.run);
+    Ok(begun.find(|inner| match &wanted {
+        Some(wanted) => inner == wanted,
+        None => inner.as_str().starts_with(&of_exec) && !run.has_failed_inside(inner),
     }))
 }
 

@@ -2,6 +2,7 @@
 //! apply goes on, never while a person is asked, and what waits for it has not begun: no time of its task passes.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use callsheet_core::record::EffectKey;
 use callsheet_core::run::{Effect, Run};
@@ -33,12 +34,22 @@ impl Turns {
     }
 
     /// Waits for the turn of an effect, in the order of asking, until it is cancelled.
-    pub(super) async fn wait(self, key: EffectKey, cancel: CancellationToken) -> Done {
-        let landed = tokio::select! {
-            biased;
-            () = cancel.cancelled() => Landed::Facts(Vec::new()),
-            turn = self.0.lock_owned() => Landed::Turn(turn),
+    /// No longer than the time of the run that is left.
+    pub(super) async fn wait(self, key: EffectKey, cancel: CancellationToken, left_ms: Option<u64>) -> Done {
+        let begun = Instant::now();
+        let time_is_over = async {
+            match left_ms {
+                Some(left) => tokio::time::sleep(Duration::from_millis(left.saturating_add(1))).await,
+                None => std::future::pending().await,
+            }
         };
-        Done { key, result: Ok(landed) }
+        let turn = tokio::select! {
+            biased;
+            () = cancel.cancelled() => return Done { key, result: Ok(Landed::Facts(Vec::new())) },
+            turn = self.0.lock_owned() => Some(turn),
+            () = time_is_over => None,
+        };
+        let waited_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+        Done { key, result: Ok(Landed::Turn { turn, waited_ms }) }
     }
 }

@@ -23,8 +23,8 @@ pub(super) enum Landed {
     Edited,
     /// A person stopped a run inside a call, and so all of it.
     Stopped,
-    /// A writer may be started now; nothing of it is done.
-    Turn(super::turns::Turn),
+    /// A writer may be started now, of which nothing is done, or the time of the run is over before its turn came.
+    Turn { turn: Option<super::turns::Turn>, waited_ms: u64 },
     /// Nobody can be asked; the outcome this leads to once nothing else can be done.
     Nobody(callsheet_core::record::Outcome),
 }

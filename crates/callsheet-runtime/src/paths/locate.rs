@@ -81,6 +81,12 @@ impl Workspace {
         !written.contains('\0') && written.starts_with('/') && Path::new(written).symlink_metadata().is_ok()
     }
 
+    /// Whether what `written` names is itself a symbolic link; of one that does not exist, no.
+    pub(crate) fn is_link(&self, written: &str) -> bool {
+        let named = written.trim_end_matches('/');
+        !named.contains('\0') && self.root().join(named).is_symlink()
+    }
+
     fn walk(&self, written: &str) -> Result<Walked, PathFault> {
         let start = if written.starts_with('/') { PathBuf::from("/") } else { self.root().to_path_buf() };
         let mut walked = Walked { real: start, rest: PathBuf::new(), problem: None };

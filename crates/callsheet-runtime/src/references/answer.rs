@@ -94,9 +94,13 @@ impl Asked<'_> {
     fn one(&self, lookup: &Lookup) -> Answer {
         match lookup {
             Lookup::Path { path, fragment } => {
-                let found =
-                    self.disk.workspace.locate(path).and_then(|located| self.facts(&located, fragment.as_ref()));
-                found.map_or_else(|fault| self.refusal(&fault, lookup, path), Answer::File)
+                let found = self.disk.workspace.locate(path);
+                let facts = found.and_then(|located| self.facts(&located, fragment.as_ref()));
+                let link = self.disk.workspace.is_link(path);
+                facts.map_or_else(
+                    |fault| self.refusal(&fault, lookup, path),
+                    |facts| Answer::File(FileFacts { link, ..facts }),
+                )
             }
             Lookup::Glob(pattern) => Answer::Matches(self.project.matches(pattern)),
             Lookup::Content(path) => {

@@ -2,7 +2,7 @@
 //! (spec 3.4): it is neither left out nor taken for a call that is wrong.
 
 use crate::reply::markdown::{Document, Fence};
-use crate::reply::{Notes, RepairCode};
+use crate::reply::{Notes, ReadContext, RepairCode};
 
 use super::format::label;
 use super::group::RawTask;
@@ -10,8 +10,13 @@ use super::unread::told;
 
 /// The task with such blocks as part of its need or its expected output; `None`: it has none. One below another key is an
 /// issue.
-pub(super) fn kept<'a>(raw: &RawTask<'a>, document: &Document<'_>, notes: &mut Notes) -> Option<RawTask<'a>> {
-    let is_text = |index: usize| document.fences.get(index).filter(|fence| !may_be_call(fence));
+pub(super) fn kept<'a>(
+    raw: &RawTask<'a>,
+    document: &Document<'_>,
+    context: &ReadContext,
+    notes: &mut Notes,
+) -> Option<RawTask<'a>> {
+    let is_text = |index: usize| document.fences.get(index).filter(|fence| !may_be_call(fence, context));
     raw.fences.iter().find(|behind| is_text(behind.fence).is_some())?;
     let mut own = raw.clone();
     own.fences.retain(|behind| is_text(behind.fence).is_none());
@@ -35,12 +40,14 @@ pub(super) fn kept<'a>(raw: &RawTask<'a>, document: &Document<'_>, notes: &mut N
     Some(own)
 }
 
-/// JSON or markup that names something.
-fn may_be_call(fence: &Fence) -> bool {
+/// JSON or markup that names something, and either a tool or what is told to one: many data name something.
+fn may_be_call(fence: &Fence, context: &ReadContext) -> bool {
     const NAMES: &[&str] = &["name", "tool", "function", "call"];
+    const VALUES: &[&str] = &["arguments", "parameters", "args", "input"];
     let lower = fence.content.trim_start().to_lowercase();
-    fence.lang.starts_with("tool")
-        || lower.starts_with(['{', '[', '<']) && NAMES.iter().any(|name| lower.contains(name))
+    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    let is_of_tool = || context.tools.iter().any(|tool| lower.contains(&format!("\"{}\"", tool.name)));
+    fence.lang.starts_with("tool") || lower.starts_with(['{', '[', '<']) && has(NAMES) && (has(VALUES) || is_of_tool())
 }
 
 /// As it was written. A fence that was never closed is closed.

@@ -7,6 +7,7 @@ mod echo;
 mod format;
 mod group;
 mod joined;
+mod lost;
 mod one_line;
 mod relevant;
 mod skill;
@@ -21,6 +22,7 @@ use crate::spec::{Goals, TaskList};
 
 use collect::{Collected, collect};
 pub use format::{ITERATION, PLAN, SHEET, TASK_LABELS, label};
+pub use lost::{Kept, lost};
 
 /// Which list is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -139,6 +141,7 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Notes) {
     if kind == Kind::Sheet {
         unread::left_out(!context.tasks.is_empty(), &mut notes);
         unread::swallowed(&document, &mut notes);
+        unread::commented(text, &document, &mut notes);
     }
     let end = collected.end;
     let goals = Goals {

@@ -8,7 +8,7 @@ use crate::reply::near::folded;
 use crate::reply::references::is_none;
 use crate::reply::{IssueCode, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::has_reasoning_tag;
-use crate::spec::{Slug, Task};
+use crate::spec::{NEED_TOKENS, Slug, Task, tokens};
 
 use super::format::{TASK_LABELS, label};
 use super::group::RawTask;
@@ -51,7 +51,7 @@ pub fn read(
     let name = name(raw);
     notes.set_section(Some(section));
     notes.set_task(name.as_deref());
-    let with_blocks = (kind == Kind::Sheet).then(|| blocks::kept(raw, document, notes)).flatten();
+    let with_blocks = (kind == Kind::Sheet).then(|| blocks::kept(raw, document, context, notes)).flatten();
     let raw = with_blocks.as_ref().unwrap_or(raw);
     for label in &raw.labels {
         label.note(notes);
@@ -59,6 +59,7 @@ pub fn read(
     let (expected, output) = expected(raw, kind, context, name.as_deref(), notes);
     let need = need(raw, kind, context, notes);
     let written = raw.all(label::SKILL).next().map(|label| (&*label.value, label.span));
+    too_long(&need, raw, notes);
     let skill = skill::read(written, raw.span, context, notes);
     let choice = skill::Choice { skill: skill.as_deref(), span: written.map_or(raw.span, |(_, span)| span) };
     let links: Vec<&str> = raw.all(label::REFERENCES).map(|label| &*label.value).collect();
@@ -151,6 +152,17 @@ fn need(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Notes)
             notes.push(notes.issue(IssueCode::NeedMissing, variant, span, &[]).key(label::NEED));
             String::new()
         }
+    }
+}
+
+/// A need of which a prompt shows only a part is told.
+fn too_long(need: &str, raw: &RawTask<'_>, notes: &mut Notes) {
+    let tokens = tokens(need);
+    if tokens > NEED_TOKENS {
+        let span = raw.all(label::NEED).next().map_or(raw.span, |label| label.span);
+        let facts = [("tokens", tokens.to_string()), ("limit", NEED_TOKENS.to_string())];
+        let facts = facts.each_ref().map(|(name, text)| (*name, text.as_str()));
+        notes.push(notes.issue(IssueCode::OverBudget, "need", span, &facts).warning().key(label::NEED));
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) fn told(span: Span, text: &str, notes: &mut Notes) {
     notes.push(issue.key(label::NEED));
 }
 
-fn quoted(line: &str) -> String {
+pub(super) fn quoted(line: &str) -> String {
     let text: String = line.trim().chars().take(QUOTED).collect();
     text.trim_end().to_owned()
 }
@@ -56,10 +56,6 @@ pub(super) fn left_out(is_edit: bool, notes: &mut Notes) {
 
 /// A fence that was not closed where it was meant to hides what stands behind it.
 pub(super) fn swallowed(document: &Document<'_>, notes: &mut Notes) {
-    let is_key = |line: &str| {
-        let label = label_line(line, TASK_LABELS).filter(|label| label.marked);
-        label.is_some_and(|label| matches!(label.label, Label::Known(_)))
-    };
     for fence in document.fences.iter().filter(|fence| !fence.closed || fence.unsure) {
         if let Some(line) = fence.content.lines().find(|line| is_key(line) || SHEET.is_title_line(line)) {
             let facts = [("text", quoted(line))];
@@ -67,6 +63,33 @@ pub(super) fn swallowed(document: &Document<'_>, notes: &mut Notes) {
             notes.push(notes.issue(IssueCode::TaskBoundary, "fence", Span::line(fence.span.first), &facts));
         }
     }
+}
+
+/// A comment that holds a task or a heading: whether they count is a guess.
+pub(super) fn commented(text: &str, document: &Document<'_>, notes: &mut Notes) {
+    let in_fence =
+        |number: u32| document.fences.iter().any(|fence| (fence.span.first..=fence.span.last).contains(&number));
+    let mut open: Option<u32> = None;
+    for (number, line) in (1..).zip(text.lines()).filter(|(number, _)| !in_fence(*number)) {
+        let ends = line.rfind("-->");
+        match open {
+            None if line.trim_start().starts_with("<!--") && ends.is_none() => open = Some(number),
+            None => {}
+            Some(_) if ends.is_some() => open = None,
+            Some(first) if is_key(line) || SHEET.is_title_line(line) => {
+                let quoted = quoted(line);
+                notes.push(notes.issue(IssueCode::TaskBoundary, "comment", Span::line(first), &[("text", &quoted)]));
+                open = None;
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Whether a line is a key of a task.
+fn is_key(line: &str) -> bool {
+    let label = label_line(line, TASK_LABELS).filter(|label| label.marked);
+    label.is_some_and(|label| matches!(label.label, Label::Known(_)))
 }
 
 fn lost(is_edit: bool, span: Span, line: &str, notes: &mut Notes) {

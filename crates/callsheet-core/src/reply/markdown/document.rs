@@ -105,10 +105,15 @@ impl<'a> Document<'a> {
             let span = Span { first: 1, last: number(lines.len().saturating_sub(1)) };
             notes.push(notes.issue(IssueCode::ReplyTooLarge, "", span, &[]));
         }
-        let mut thinking = thinking::remove(&mut lines, format, notes);
+        // A person who writes of such tags means them.
+        let reason = |lines: &mut Vec<Line<'a>>, notes: &mut Notes| match prepare.by_hand {
+            true => String::new(),
+            false => thinking::remove(lines, format, notes),
+        };
+        let mut thinking = reason(&mut lines, notes);
         let mut ended = !prepare.by_hand && turn_end::cut(&mut lines, notes);
         if wrapper::remove(&mut lines, format, notes) {
-            thinking.push_str(&thinking::remove(&mut lines, format, notes));
+            thinking.push_str(&reason(&mut lines, notes));
             ended |= !prepare.by_hand && turn_end::cut(&mut lines, notes);
         }
         if !source.is_ascii() {
@@ -538,8 +543,9 @@ fn ordinary(heading: &Raw<'_>, sections: &mut Vec<Section>, kinds: &mut [Kind]) 
     let short = heading.text.chars().count() <= 60 && !heading.text.ends_with(['.', '!', '?', ',', ';']);
     let counts = match heading.form {
         Form::Atx => true,
-        // A dashed rule right below a sentence is a separator, not an underline.
-        Form::Underlined => one_line && (heading.level == 1 || short),
+        // A dashed rule right below a sentence is a separator, not an underline, and so is one below the first line of a
+        // section, which would be empty.
+        Form::Underlined => one_line && (heading.level == 1 || short && !is_first_line(heading, sections, kinds)),
         Form::Line => false,
     };
     if !counts {
@@ -557,6 +563,13 @@ fn ordinary(heading: &Raw<'_>, sections: &mut Vec<Section>, kinds: &mut [Kind]) 
         end_last(sections, heading.line);
         sections.push(section(heading, None));
     }
+}
+
+/// Whether nothing but blank lines stands between a recognised heading and this one.
+fn is_first_line(heading: &Raw<'_>, sections: &[Section], kinds: &[Kind]) -> bool {
+    let of = sections.last().filter(|last| last.heading.is_some());
+    let between = of.and_then(|last| kinds.get(last.body.start..heading.line));
+    between.is_some_and(|between| between.iter().all(|kind| *kind == Kind::Blank))
 }
 
 fn note_heading(heading: &Raw<'_>, found: &Match, span: Span, notes: &mut Notes) {

@@ -166,5 +166,18 @@ pub fn find(lines: &[Line<'_>], hidden: &[bool]) -> Vec<Fence> {
             }
         }
     }
+    if let Some(fence) = fences.last_mut().filter(|fence| !fence.closed) {
+        drop_blank_end(&mut fence.content);
+    }
     fences
+}
+
+/// Blank lines before the end of a text belong to no fence that the end closes.
+fn drop_blank_end(content: &mut String) {
+    let kept = content.split_inclusive('\n').scan(0, |at, line| {
+        *at += line.len();
+        Some((*at, is_blank(line)))
+    });
+    let end = kept.filter(|(_, blank)| !blank).last().map_or(0, |(at, _)| at);
+    content.truncate(end);
 }

@@ -305,13 +305,18 @@ impl<'a> Builder<'a> {
 
     /// The value, and how many lines stand before it.
     fn value(&self, open: &Open<'a>) -> (Cow<'a, str>, u32) {
+        // Formatters set a fence apart by blank lines.
+        let is_empty = |line: &&&str| line.trim().is_empty();
+        let blank = open.lines.iter().take_while(is_empty).count();
+        let filled = open.lines.len().saturating_sub(blank + open.lines.iter().rev().take_while(is_empty).count());
         if open.line.value.is_empty()
             && let [index] = open.fences.as_slice()
             && let Some(fence) = self.document.fences.get(*index)
             && fence.lang == "text"
-            && fence.span.last.saturating_sub(fence.span.first) as usize + 1 == open.lines.len()
+            && fence.span.last.saturating_sub(fence.span.first) as usize + 1 == filled
         {
-            return (Cow::Borrowed(fence.content.strip_suffix('\n').unwrap_or(&fence.content)), 2);
+            let before = u32::try_from(blank).unwrap_or(0).saturating_add(2);
+            return (Cow::Borrowed(fence.content.strip_suffix('\n').unwrap_or(&fence.content)), before);
         }
         if open.lines.is_empty() {
             return (Cow::Borrowed(open.line.value), 0);

@@ -167,7 +167,7 @@ fn meaning(aside: &Aside, scope: &Scope, context: &ReadContext) -> Meaning {
         Kind::Marked if several => Meaning::Nothing,
         Kind::Marked => Meaning::Path,
         _ if !aside.alone => Meaning::Prose,
-        _ if several && is_numbered(text) => Meaning::Nothing,
+        _ if several && (is_numbered(text) || is_somebodys(text)) => Meaning::Nothing,
         _ if several => Meaning::Prose,
         _ if REMARKS.contains(&folded(text).as_str()) || !text.contains(char::is_alphabetic) => Meaning::Prose,
         _ => Meaning::Path,
@@ -195,6 +195,13 @@ fn is_command(text: &str) -> bool {
         |word: &str| word.strip_prefix("--").is_some_and(|name| name.starts_with(|c: char| c.is_ascii_alphabetic()));
     text.split_whitespace().next().is_some_and(|first| PROGRAMS.contains(&first))
         || text.split_whitespace().any(is_option)
+}
+
+/// Whether a text names what somebody has, `Marta's letters`: a source that cannot be found, and no word on the others.
+fn is_somebodys(text: &str) -> bool {
+    let owner = text.split_whitespace().next().unwrap_or_default();
+    let name = owner.strip_suffix("'s").or_else(|| owner.strip_suffix("’s"));
+    name.is_some_and(|name| name.starts_with(char::is_uppercase))
 }
 
 /// A name such as `Read Docs 2`, also behind `the results of`.

@@ -187,7 +187,25 @@ fn says_no_result(text: &str, document: &Document, context: &ReadContext, notes:
     is_announced(text, document, context)
         || is_restated(text, document, context, notes)
         || is_planned(text, document, context, notes)
-        || is_hollow(text, document, context, notes)
+        || is_hollow(text, document, context, notes) && !stands(text, context, notes)
+}
+
+/// Whether a summary that seems to say nothing was given before, whenever it was asked for: then it is what there is to say,
+/// and that is told. Everyday words may be the answer.
+fn stands(text: &str, context: &ReadContext, notes: &mut Notes) -> bool {
+    const TIMES: usize = 2;
+    // Little more than the heading stands beside it.
+    const BESIDE: usize = 40;
+    let said = format!(" {} ", folded(text));
+    let is_same = |earlier: &&String| {
+        let whole = format!(" {} ", folded(earlier));
+        whole.len() <= said.len() + BESIDE && whole.contains(&said)
+    };
+    let again = context.earlier.iter().filter(is_same).count();
+    if again >= TIMES {
+        notes.push(notes.issue(IssueCode::SummaryMissing, "stands", Span::line(1), &[]).warning());
+    }
+    again >= TIMES
 }
 
 /// The last line, if it quotes the heading with which a result begins: those are the last words of the prompt, and what

@@ -12,6 +12,7 @@ use crate::sheet::parse_name;
 use crate::spec::{Target, Task};
 
 use super::asked::{is_file_name, plain_words};
+use super::formats::MORE_WORK;
 use super::links::{Found, links_of};
 use super::planned::names_source;
 use super::skill_policy;
@@ -22,6 +23,12 @@ const LONGEST: usize = 8_000;
 
 /// Words of the shortest copy of an expected output.
 const SHORTEST: usize = 3;
+
+/// Own words of a summary that says what the task is and that more work is needed, at most.
+const MOST_UNFINISHED: usize = 5;
+
+/// Own words below a summary without one that says that more work is needed: the numbers of two paragraphs are no result.
+const MOST_BELOW: usize = 2;
 
 /// What a sentence does.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +54,13 @@ pub(super) fn is_hollow(summary: &str, document: &Document<'_>, context: &ReadCo
         return false;
     }
     let mut known = Known::of(task, context);
-    if said_of_task(summary).is_some_and(|said| known.own_words(&said) <= 1) {
+    let unfinished = !document.markers(MORE_WORK, 0..document.len()).is_empty();
+    let most = if unfinished { MOST_UNFINISHED } else { 1 };
+    if said_of_task(summary).is_some_and(|said| known.own_words(&said) <= most) {
         // What stands below it is called by no result.
+        return true;
+    }
+    if unfinished && known.own_words(summary) == 0 && known.own_words(&document.text(0..document.len())) <= MOST_BELOW {
         return true;
     }
     let Some(rest) = rest_of(document, &known, context, notes) else { return false };

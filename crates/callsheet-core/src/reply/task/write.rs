@@ -176,6 +176,11 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
         Some(Answer::File(facts)) if facts.binary => {
             return refuse(IssueCode::FileUnreadable, "change", &clause("binary", &[]), &none, notes);
         }
+        Some(Answer::File(facts)) if facts.link && change.way == ChangeWay::Delete => {
+            // Another file than the named one would go, and the link would stay and lead nowhere.
+            let to = Candidates { near: vec![facts.path.clone()], ..Candidates::default() };
+            return refuse(IssueCode::AddressConflict, "link", "", &to, notes);
+        }
         Some(Answer::File(facts)) => change.path.clone_from(&facts.path),
         Some(Answer::Missing(other)) => match only(&written, other, near_fits(&change.way)) {
             Some((code, path)) => moved(change, code, path, notes),

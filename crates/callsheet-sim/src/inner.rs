@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::record::{Event, Outcome, Spending, ToolRecord, Usage};
-use callsheet_core::run::Run;
+use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{ExecRunId, RunId, Slug};
 
 use crate::random::Random;
@@ -26,8 +26,29 @@ fn inner_run(task: &Slug, exec: &ExecRunId, call: &str) -> RunId {
 }
 
 impl InnerRuns {
-    /// What a call cost that did not come to say so.
-    pub fn account(&self, task: &Slug, run: &ExecRunId, call: &str) -> Event {
+    /// Runs inside calls work, and the process is killed before they come to say so.
+    pub fn work_unseen<'a>(
+        &mut self,
+        random: &mut Random,
+        tame: bool,
+        run: &Run,
+        performing: impl Iterator<Item = &'a Effect>,
+    ) {
+        for effect in performing {
+            if let Effect::RunTool { task, run: exec, call, .. } = effect
+                && call.name == TEMPLATE
+            {
+                let _unseen = self.go_on(random, tame, run, (task, exec, &call.id));
+            }
+        }
+    }
+
+    /// What such calls cost.
+    pub fn accounts(&self, run: &Run) -> Vec<Event> {
+        run.calls_to_account().into_iter().map(|(task, exec, call)| self.account(task, exec, call)).collect()
+    }
+
+    fn account(&self, task: &Slug, run: &ExecRunId, call: &str) -> Event {
         let known = self.spent.get_key_value(&inner_run(task, run, call));
         let (task, run, call) = (task.clone(), run.clone(), call.to_owned());
         let spent = known.map(|(_, spent)| *spent).unwrap_or_default();

@@ -110,18 +110,12 @@ impl World {
 
     /// A process is killed while runs inside calls work: what they did is done.
     pub fn works_unseen<'a>(&mut self, run: &Run, performing: impl Iterator<Item = &'a Effect>) {
-        for effect in performing {
-            if let Effect::RunTool { task, run: exec, call, .. } = effect
-                && call.name == TEMPLATE
-            {
-                let _unseen = self.inner.go_on(&mut self.random, self.tame, run, (task, exec, &call.id));
-            }
-        }
+        self.inner.work_unseen(&mut self.random, self.tame, run, performing);
     }
 
     /// What the runs inside calls used whose process did not come to say so.
     pub fn accounts(&self, run: &Run) -> Vec<Event> {
-        run.calls_to_account().into_iter().map(|(task, exec, call)| self.inner.account(task, exec, call)).collect()
+        self.inner.accounts(run)
     }
 
     fn misbehaves(&mut self, percent: usize) -> bool {

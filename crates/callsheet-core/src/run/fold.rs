@@ -55,11 +55,7 @@ impl Run {
             Event::ChangesApplied { task, run, set, changes } => self.changes_applied(task, run, *set, changes),
             Event::ChangesRejected { task, run, set, issues } => self.changes_rejected(task, run, *set, issues),
             Event::ChangesRolledBack { task, run, set } => self.changes_rolled_back(task, run, *set),
-            Event::TaskFailed { task, reason } => {
-                let failure = Failure { reason: reason.clone(), ..Failure::default() };
-                self.expect_task(task)?;
-                self.fail_task(task, failure)
-            }
+            Event::TaskFailed { task, reason } => self.task_failed(task, reason),
             Event::TreeAdopted { tree } => self.tree_adopted(tree),
             Event::Evaluated { task, n, step } => self.tree_evaluated(task, *n, step),
             Event::ContextRetrieved { task, n, retrieval, empty_index } => {
@@ -77,6 +73,11 @@ impl Run {
             Event::RunWaiting { outcome } => self.wait_for_person(*outcome),
             Event::RunConcluded { outcome, .. } => self.concluded(*outcome),
         }
+    }
+
+    fn task_failed(&mut self, task: &Slug, reason: &str) -> Result<(), Reject> {
+        self.expect_task(task)?;
+        self.fail_task(task, Failure { reason: reason.to_owned(), ..Failure::default() })
     }
 
     /// Facts of calls of tools and of the runs inside them; others change nothing.

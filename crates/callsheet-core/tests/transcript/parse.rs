@@ -53,10 +53,7 @@ impl Player {
             ["cancel"] => self.fact(Event::CancelRequested),
             ["answer", "came", "inside", task] => self.fact(Event::CallTakenUp { task: Slug::new(*task) }),
             ["account", "of", task] => self.account(&Slug::new(*task), tail),
-            ["crash"] => {
-                self.crash();
-                Ok(())
-            }
+            ["crash"] => self.dies(),
             ["resumed"] => {
                 let settings = self.settings.clone();
                 self.fact(Event::RunResumed { settings })?;
@@ -88,6 +85,11 @@ impl Player {
             }
             _ => panic!("not understood: {line}"),
         }
+    }
+
+    fn dies(&mut self) -> Happened {
+        self.crash();
+        Ok(())
     }
 
     /// What a call inside of which a run worked says when nobody makes it any more.

@@ -36,8 +36,8 @@ pub struct Witness {
     approved_things: BTreeSet<GateKind>,
     /// Words of processes that a person agreed to: they hold for the run (spec "Templates" 8).
     approved_argv: BTreeSet<String>,
-    /// What people kept of change sets.
-    kept_parts: BTreeMap<GateKind, ChangeSet>,
+    /// The change sets that people saw and approved, or what they kept of them.
+    approved_changes: BTreeMap<GateKind, ChangeSet>,
     all_writers: bool,
     calls: u32,
     tokens: u64,
@@ -72,6 +72,7 @@ impl Witness {
     /// A promise was broken.
     pub fn after(&mut self, run: &Run, fact: Option<&Fact>) -> Kept {
         let Some(fact) = fact else { return Ok(()) };
+        self.applied_as_approved(&fact.event)?;
         self.note(run, &fact.event);
         self.inner_runs_share_a_limit(run)?;
         self.done_tasks_are_never_altered(run)?;
@@ -128,6 +129,7 @@ impl Witness {
             Event::ChangesRejected { task, run: exec, .. } => {
                 self.finished_runs.remove(&(task.clone(), exec.clone(), self.epoch(task)));
             }
+            Event::ChangesRebased { .. } => self.note_rebased(run, event),
             Event::ChangesApplied { task, set, .. } => {
                 self.applied.insert((task.clone(), *set));
             }
@@ -149,6 +151,32 @@ impl Witness {
             Event::CallAccounted { inner: Some(inner), spent, .. } => self.note_spent(inner, spent),
             Event::GateAnswered { gate, answer } => self.note_answer(run, gate, answer),
             _ => {}
+        }
+    }
+
+    /// An approval goes on to the set that takes the place of another only where a person sees the same lines in it.
+    fn note_rebased(&mut self, run: &Run, event: &Event) {
+        let Event::ChangesRebased { task, run: exec, set, changes, as_shown: true } = event else { return };
+        let thing = |set| GateKind::BeforeApply { task: task.clone(), run: exec.clone(), set };
+        if !self.approved_things.contains(&thing(*set)) {
+            return;
+        }
+        let next = (*set..set + 1_000).skip(1).find(|next| run.pending_changes(task, exec, *next) == Some(changes));
+        if let Some(next) = next {
+            self.approved_things.insert(thing(next));
+            self.approved_changes.insert(thing(next), changes.clone());
+        }
+    }
+
+    /// Every applied hunk was shown to whoever approved, or no gate was asked.
+    fn applied_as_approved(&self, event: &Event) -> Kept {
+        let Event::ChangesApplied { task, run, set, changes } = event else { return Ok(()) };
+        let thing = GateKind::BeforeApply { task: task.clone(), run: run.clone(), set: *set };
+        match self.approved_changes.get(&thing) {
+            Some(approved) if approved != changes => {
+                Err(format!("what is applied was approved: set {set} of {task} is another one"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -242,13 +270,16 @@ impl Witness {
                 let approved = match answer {
                     Answer::Listed => true,
                     Answer::Each { verdicts, .. } => verdicts.values().all(|verdict| *verdict == Verdict::Approve),
-                    Answer::Part { kept, .. } => {
-                        self.kept_parts.insert(kind.clone(), kept.clone());
-                        true
-                    }
+                    Answer::Part { .. } => true,
                     _ => false,
                 };
                 if approved {
+                    let seen = match (kind, answer) {
+                        (_, Answer::Part { kept, .. }) => Some(kept),
+                        (GateKind::BeforeApply { task, run: exec, set }, _) => run.pending_changes(task, exec, *set),
+                        _ => None,
+                    };
+                    self.approved_changes.extend(seen.map(|changes| (kind.clone(), changes.clone())));
                     if let GateKind::BeforeCall { task, run: exec, call } = kind {
                         self.approved_argv.extend(argv(run, task, exec, call));
                     }
@@ -313,10 +344,10 @@ impl Witness {
             }
             _ => return Ok(()),
         };
-        if let (EffectKey::Apply { task, run: exec, set }, Some(kept)) = (effect, self.kept_parts.get(&thing))
-            && run.pending_changes(task, exec, *set) != Some(kept)
+        if let (EffectKey::Apply { task, run: exec, set }, Some(approved)) = (effect, self.approved_changes.get(&thing))
+            && run.pending_changes(task, exec, *set) != Some(approved)
         {
-            return Err(format!("no change before approval: more is made than was kept: {effect:?}"));
+            return Err(format!("what is applied was approved: another set is made: {effect:?}"));
         }
         let known = match effect {
             EffectKey::Tool { task, run: exec, call } => argv(run, task, exec, call),

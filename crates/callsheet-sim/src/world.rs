@@ -15,6 +15,7 @@ use callsheet_core::spec::{
     Target, Task, ToolCall, ToolEffect,
 };
 
+use crate::changes::{changes, moved};
 use crate::inner::{InnerRuns, TEMPLATE};
 use crate::random::Random;
 use crate::trees::Trees;
@@ -336,6 +337,9 @@ impl World {
                 let (task, run, set) = (task.clone(), run.clone(), *set);
                 if self.misbehaves(20) {
                     Event::ChangesRejected { task, run, set, issues: vec![issue()] }
+                } else if self.misbehaves(20) {
+                    let as_shown = self.random.chance(50);
+                    Event::ChangesRebased { task, run, set, changes: moved(changes), as_shown }
                 } else {
                     Event::ChangesApplied { task, run, set, changes: changes.clone() }
                 }
@@ -579,11 +583,6 @@ fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {
 
 fn blob(text: &str) -> BlobId {
     BlobId::new(text)
-}
-
-fn changes() -> ChangeSet {
-    let change = FileChange { path: "a.rs".to_owned(), before: None, after: Some(blob("after")), mode: None };
-    ChangeSet { files: vec![change], diff: None }
 }
 
 fn issue() -> Issue {

@@ -234,8 +234,7 @@ pub enum Event {
         /// The answer.
         answer: Answer,
     },
-    /// A change set is on disk, whole. For a change that had to be validated again under the lock (spec 3.10) the
-    /// set that was really applied is given.
+    /// A change set is on disk, whole: exactly the pending one.
     ChangesApplied {
         /// Task.
         task: Slug,
@@ -245,6 +244,20 @@ pub enum Event {
         set: u32,
         /// The applied set.
         changes: ChangeSet,
+    },
+    /// A file of an approved change set moved before the set was applied; nothing of it is on disk. The set that fits the
+    /// files as they are now takes its place, under the next number of the task (spec 3.10).
+    ChangesRebased {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the change set inside the task.
+        set: u32,
+        /// The set that takes its place.
+        changes: ChangeSet,
+        /// Its hunks have the lines of the hunks that were approved, byte for byte: the approval holds.
+        as_shown: bool,
     },
     /// A change set could not be applied; nothing of it is on disk.
     ChangesRejected {

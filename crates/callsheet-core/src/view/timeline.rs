@@ -66,7 +66,9 @@ fn ended(event: &Event) -> Option<EffectKey> {
         Event::QuestionAnswered { task, run, call, .. } => {
             EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }
         }
-        Event::ChangesApplied { task, run, set, .. } | Event::ChangesRejected { task, run, set, .. } => {
+        Event::ChangesApplied { task, run, set, .. }
+        | Event::ChangesRebased { task, run, set, .. }
+        | Event::ChangesRejected { task, run, set, .. } => {
             EffectKey::Apply { task: task.clone(), run: run.clone(), set: *set }
         }
         Event::ContextRetrieved { task, n, .. } => EffectKey::Retrieve { task: task.clone(), n: *n },

@@ -354,6 +354,10 @@ impl Player {
             Effect::ApplyChanges { task, run, set, changes } if verb == "applied" => {
                 Event::ChangesApplied { task, run, set, changes }
             }
+            Effect::ApplyChanges { task, run, set, .. } if verb.starts_with("rebased") => {
+                let changes = changes(tail);
+                Event::ChangesRebased { task, run, set, changes, as_shown: verb == "rebased-as-shown" }
+            }
             Effect::ApplyChanges { task, run, set, .. } => {
                 Event::ChangesRejected { task, run, set, issues: vec![issue(tail)] }
             }

@@ -4,7 +4,6 @@
 //! loop; everything that waits is a task of its own that sends its facts back. A fact is tried on the machine first,
 //! so that a late or repeated one is dropped instead of recorded, and is on disk before anything acts on it.
 
-mod again;
 mod ask;
 mod assemble;
 mod changes;

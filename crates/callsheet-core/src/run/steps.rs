@@ -182,7 +182,10 @@ impl Run {
     fn note_contents(&mut self, slug: &Slug, contents: &BTreeMap<String, BlobId>, apart: Option<Apart>) {
         if let Some(task) = self.tasks.get_mut(slug) {
             task.seen.clone_from(contents);
-            task.apart = apart;
+            // A task that had begun goes on with the runs it has.
+            if !task.kept {
+                task.apart = apart;
+            }
         }
     }
 

@@ -187,7 +187,7 @@ fn tree_text(result: &TaskResult) -> String {
 fn models_text(run: &Run) -> String {
     let mut models: Vec<(&str, Vec<String>)> = Vec::new();
     for call in run.calls() {
-        let phase = call_words(&call.key).split(' ').next().unwrap_or_default().to_owned();
+        let phase = call_words(&call.key, "").split(' ').next().unwrap_or_default().to_owned();
         match models.iter_mut().find(|(model, _)| *model == call.model) {
             Some((_, phases)) if phases.contains(&phase) => {}
             Some((_, phases)) => phases.push(phase),
@@ -254,7 +254,7 @@ fn call_line(call: &CallRecord) -> String {
     format!(
         "  {:>3} {} attempt {}: {how}, {} + {} tokens, {}\n",
         call.number,
-        call_words(&call.key),
+        call_words(&call.key, &call.part),
         call.attempt,
         thousands(call.usage.input),
         thousands(call.usage.output),
@@ -281,7 +281,8 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
         } else {
             "open"
         };
-        text.push_str(&format!("execution {}: {state}, {} tool calls\n", run.id, run.calls.len()));
+        let part = if run.title.is_empty() { String::new() } else { format!(" ({})", run.title) };
+        text.push_str(&format!("execution{part}: {state}, {} tool calls\n", run.calls.len()));
     }
     for call in run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug)) {
         text.push_str(&call_line(call));

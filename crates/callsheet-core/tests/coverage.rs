@@ -16,7 +16,7 @@ use callsheet_core::reply::{IssueCode, RepairCode};
 use callsheet_core::spec::Settings;
 
 /// Rows of the table of 10.1, in its order.
-const STARTS: &[&str] = &["loop", "combined", "tool-i", "one", "ref-i", "neither"];
+const STARTS: &[&str] = &["loop", "together", "calls", "per-reference", "references", "neither"];
 
 /// Rows of the table of 5.5, in its order.
 const KINDS: &[&str] = &["files", "outputs", "anchors", "http"];

@@ -4,15 +4,16 @@ use std::collections::BTreeMap;
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
 use callsheet_core::record::{
-    Again, Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted, ListOrigin,
-    Outcome, PlannedTask, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted,
+    ListOrigin, Outcome, PlannedTask, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord, Usage,
+    Verdict,
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State};
 use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{
-    ApprovalMode, BlobId, MergePolicy, Policy, Reference, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug,
-    Target, Task, ToolCall, ToolEffect,
+    ApprovalMode, BlobId, Execution, MergePolicy, Policy, Reference, RepeatClass, RunId, Settings, SkillMode,
+    SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
 };
 
 use crate::changes::{changes, moved};
@@ -301,13 +302,9 @@ impl World {
             Effect::ReadReply(asked) => self.read(run, asked),
             Effect::CheckReferences { task, n, stage } => {
                 let issues = if self.misbehaves(15) { vec![issue()] } else { Vec::new() };
-                Event::ReferencesChecked {
-                    task: task.clone(),
-                    n: *n,
-                    stage: *stage,
-                    issues,
-                    contents: self.contents(run, task),
-                }
+                let apart = (task.as_str().len() % 2 == 0).then_some(Apart { tokens: 30_000, most: 24_000 });
+                let (task, n, stage, contents) = (task.clone(), *n, *stage, self.contents(run, task));
+                Event::ReferencesChecked { task, n, stage, issues, contents, apart }
             }
             Effect::RunTool { task, run: exec, call, .. } => {
                 let policy = run.policy(&call.name);
@@ -549,7 +546,8 @@ fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {
     for name in ["one", "two", "three", "four", "five"] {
         let mut skill = SkillPolicy { hash: Some(blob(name)), ..SkillPolicy::default() };
         skill.needs_arguments = random.chance(40);
-        skill.execute_combined = random.chance(30);
+        let executions = [Execution::PerCall, Execution::Together, Execution::PerReference];
+        skill.execution = random.pick(&executions).copied().unwrap_or_default();
         if random.chance(40) {
             skill.writer = Some("it writes".to_owned());
         }

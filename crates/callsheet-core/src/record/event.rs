@@ -8,8 +8,9 @@ use crate::reply::{Issue, Refinement, Repair};
 use crate::spec::{BlobId, ExecRunId, RunId, Settings, SkillPolicy, Slug, ToolCall};
 
 use super::{
-    Again, Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, PromptFile,
-    ReferenceStage, ResultParts, Retrieval, Spending, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
+    Again, Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome,
+    PromptFile, ReferenceStage, ResultParts, Retrieval, Spending, Step, StopReason, ToolPolicy, ToolRecord, Tree,
+    Usage,
 };
 
 /// Where an adopted list came from.
@@ -192,6 +193,9 @@ pub enum Event {
         /// Hashes of what they hold, by target as written in a link; of those that hold. Older logs have none.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         contents: BTreeMap<String, BlobId>,
+        /// Together they hold more than one prompt has room for: each is read by itself (spec 10.1).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        apart: Option<Apart>,
     },
     /// A tool call ended.
     ToolFinished {

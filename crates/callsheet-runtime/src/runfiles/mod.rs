@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use callsheet_core::spec::{BlobId, ExecRunId, RunId, Slug};
+use callsheet_core::spec::{BlobId, RunId, Slug};
 
 use crate::paths::{NewFile, PathFault, Workspace, open_dir_creating, open_parent, open_regular, remove_entry};
 
@@ -109,13 +109,13 @@ impl RunFiles {
         self.write(&format!("tasks/{}.md", one_component(slug.as_str())?), document.as_bytes(), false)
     }
 
-    /// `tasks/<slug>-<run id>.md`: the document of one of several runs; with two hyphens, which no name of a task has,
-    /// where a task of that name is known.
+    /// `tasks/<slug>--<slug of the run's title>.md`: the document of one of several runs. No slug has two hyphens side by
+    /// side, so this is the file of no task.
     ///
     /// # Errors
     /// The system's reason.
-    pub fn write_run(&self, slug: &Slug, run: &ExecRunId, taken: bool, document: &str) -> Result<String, RunFileFault> {
-        let name = if taken { format!("{slug}--{run}") } else { format!("{slug}-{run}") };
+    pub fn write_run(&self, slug: &Slug, run: &Slug, document: &str) -> Result<String, RunFileFault> {
+        let name = format!("{slug}--{run}");
         self.write(&format!("tasks/{}.md", one_component(&name)?), document.as_bytes(), false)
     }
 

@@ -1,6 +1,6 @@
 use std::os::unix::fs::symlink;
 
-use callsheet_core::spec::{BlobId, ExecRunId, RunId, Slug};
+use callsheet_core::spec::{BlobId, RunId, Slug};
 
 use super::RunFiles;
 use crate::testing::Project;
@@ -18,7 +18,7 @@ fn files_are_written_whole_under_the_run_directory() {
     assert_eq!(files.write_sheet("new").unwrap(), BlobId::of(b"new"));
     assert_eq!(files.sheet().unwrap().unwrap().bytes, b"new");
     files.write_task(&slug, "document").unwrap();
-    files.write_run(&slug, &ExecRunId::new("ref-1"), false, "part").unwrap();
+    files.write_run(&slug, &Slug::new("known-trouble"), "part").unwrap();
     files.write_tool_output(&slug, "search/../1", b"output").unwrap();
     files.write_detail(&slug, "a b.csv", b"send,22").unwrap();
     files.write_diff(&slug, "diff").unwrap();
@@ -44,7 +44,7 @@ fn files_are_written_whole_under_the_run_directory() {
             "details/find-code-1/a b.csv",
             "report.md",
             "sheet.md",
-            "tasks/find-code-1-ref-1.md",
+            "tasks/find-code-1--known-trouble.md",
             "tasks/find-code-1-search-..-1.txt",
             "tasks/find-code-1.md",
         ]

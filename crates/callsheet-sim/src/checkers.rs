@@ -395,8 +395,8 @@ impl Witness {
     fn note_removed(&mut self, list: &ListAdopted, edit: bool) {
         let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
         self.removed.retain(|slug| !listed.contains(slug));
-        let waits = |state: &State| !state.is_ended() && *state != State::Running;
-        let removed = self.states.iter().filter(|(slug, state)| edit && waits(state) && !listed.contains(slug));
+        let waits = |state: State| edit && !state.is_ended() && state != State::Running;
+        let removed = self.states.iter().filter(|(slug, state)| waits(**state) && !listed.contains(slug));
         self.removed.extend(removed.map(|(slug, _)| slug.clone()));
     }
 

@@ -80,7 +80,7 @@ fn now(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<Fold
         Ok(false) => Ok(folded),
         Err(failure) => {
             tell!("{}", failure.what);
-            Ok(folded)
+            recorded(store, found)
         }
     }
 }

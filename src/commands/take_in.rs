@@ -30,7 +30,7 @@ pub(super) fn recorded(store: &Arc<dyn Store>, found: &RunSummary) -> Result<Fol
     Ok(Folded { run, facts })
 }
 
-/// Takes an edit into a run that no process drives. True if it changed the run, which is then recorded anew.
+/// Takes an edit into a run that no process drives. True if more is recorded of the run than before.
 ///
 /// # Errors
 /// The edited sheet has errors, or it cannot be looked at.

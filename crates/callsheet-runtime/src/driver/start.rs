@@ -184,7 +184,7 @@ fn take_answers(session: &mut Session, world: &World) -> Result<(Vec<Letter>, Op
 
 /// Takes an edited sheet into a run that no process drives, before somebody looks at it or answers it (spec 2.18). Work is
 /// left for who takes the run up; what needs no model is done, so that the run waits with its gates as they are now. True if
-/// the edit changed the run.
+/// anything was recorded.
 ///
 /// # Errors
 /// The edited sheet has errors, or what the store says.
@@ -197,11 +197,11 @@ pub fn take_in(world: &World, id: &RunId) -> Result<bool, DriveFault> {
     if !session.run().may_edit() {
         return Ok(false);
     }
+    let before = session.facts();
     let (steering, last) = take_answers(&mut session, world)?;
-    let taken = match session.edit_after(world, None)? {
-        Some(edit) => session.record_edit(world, None, edit)?,
-        None => false,
-    };
+    if let Some(edit) = session.edit_after(world, None)? {
+        session.record_edit(world, None, edit)?;
+    }
     super::gates::take_letters(&mut session, world, steering)?;
     if let Some(last) = last {
         world.store.discard(session.lock(), last)?;
@@ -209,7 +209,7 @@ pub fn take_in(world: &World, id: &RunId) -> Result<bool, DriveFault> {
     while check_what_is_owed(&mut session, world)? {}
     rest(&mut session, world)?;
     session.write_views(world)?;
-    Ok(taken)
+    Ok(session.facts() > before)
 }
 
 /// Checks references that a gate waits for. True if there were any.

@@ -201,6 +201,7 @@ impl Run {
         self.in_flight.retain(
             |key| !matches!(key, EffectKey::Ask(call) if matches!(call.phase, Phase::Iterate | Phase::Continue)),
         );
+        self.return_reserves();
         match self.stage {
             Stage::Iterate => self.iterate = Attempts { busy_ms: self.iterate.busy_ms, ..Attempts::default() },
             Stage::Continue => self.follow = Attempts { busy_ms: self.follow.busy_ms, ..Attempts::default() },

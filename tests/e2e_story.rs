@@ -128,9 +128,9 @@ fn a_person_marks_what_is_no_longer_relevant_in_the_sheet() {
     assert!(!output.contains("Ana looks after"), "{output}");
 }
 
-/// covers: 2.18 edit, 2.18 between rounds, 4.8
+/// covers: 2.18 edit, 2.18 in a round, 4.8
 #[test]
-fn a_broken_edit_between_rounds_changes_nothing() {
+fn a_broken_edit_in_a_round_changes_nothing() {
     let garden = Garden::with("question");
     garden.write(
         ".callsheet/skills/ask_first.md",

@@ -58,6 +58,18 @@ impl Observer for PlainLines {
     }
 }
 
+/// Notices alone, of commands that drive nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Notices;
+
+impl Observer for Notices {
+    fn see(&self, signal: &Signal<'_>) {
+        if let Signal::Notice(text) = signal {
+            let _closed = writeln!(std::io::stderr().lock(), "{}", one_line(text, 400));
+        }
+    }
+}
+
 impl Seen {
     fn changed_states(&mut self, run: &Run) -> Vec<String> {
         let mut lines = Vec::new();

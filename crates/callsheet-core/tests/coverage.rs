@@ -25,7 +25,7 @@ const KINDS: &[&str] = &["files", "outputs", "anchors", "http"];
 const STAGES: &[&str] = &["plan", "refinement", "execution", "results"];
 
 /// Moments at which a person's edit is looked at, in the order of 2.18.
-const EDITS: &[&str] = &["at the gate", "between rounds", "before resume"];
+const EDITS: &[&str] = &["in a round", "at the gate", "between rounds", "before resume", "before an answer"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -45,6 +45,8 @@ pub struct Witness {
     task_calls: BTreeMap<Slug, u32>,
     inner: BTreeMap<RunId, Spending>,
     states: BTreeMap<Slug, State>,
+    /// Tasks that an edit took out before they started.
+    removed: BTreeSet<Slug>,
     /// What finished tasks were and gave.
     done: BTreeMap<Slug, (Task, Option<ResultParts>)>,
     resumed: bool,
@@ -73,6 +75,7 @@ impl Witness {
     pub fn after(&mut self, run: &Run, fact: Option<&Fact>) -> Kept {
         let Some(fact) = fact else { return Ok(()) };
         self.applied_as_approved(&fact.event)?;
+        self.removed_tasks_never_start(&fact.event)?;
         self.note(run, &fact.event);
         self.inner_runs_share_a_limit(run)?;
         self.done_tasks_are_never_altered(run)?;
@@ -142,10 +145,15 @@ impl Witness {
                 self.finished_tools.insert((task.clone(), exec.clone(), call.clone(), epoch));
             }
             Event::ListAdopted { list, origin, .. } => {
+                let edit = matches!(origin, ListOrigin::Edit(_));
                 // An edit may put a step before one that runs.
-                self.resumed |= matches!(origin, ListOrigin::Edit(_));
+                self.resumed |= edit;
+                self.note_removed(list, edit);
                 for planned in list.steps.iter().flatten().filter(|planned| !planned.unchanged) {
-                    self.starts_anew(&planned.task.slug);
+                    // An edit leaves alone what runs.
+                    if !edit || self.states.get(&planned.task.slug) != Some(&State::Running) {
+                        self.starts_anew(&planned.task.slug);
+                    }
                 }
             }
             Event::CallAccounted { inner: Some(inner), spent, .. } => self.note_spent(inner, spent),
@@ -413,6 +421,27 @@ impl Witness {
             return Err(format!("steps go in order: {effect:?}"));
         }
         Ok(())
+    }
+
+    fn note_removed(&mut self, list: &ListAdopted, edit: bool) {
+        let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
+        self.removed.retain(|slug| !listed.contains(slug));
+        let waits = |state: State| edit && !state.is_ended() && state != State::Running;
+        let removed = self.states.iter().filter(|(slug, state)| waits(**state) && !listed.contains(slug));
+        self.removed.extend(removed.map(|(slug, _)| slug.clone()));
+    }
+
+    /// A task that an accepted edit removed before it started never starts (spec 2.18).
+    fn removed_tasks_never_start(&self, event: &Event) -> Kept {
+        let task = match event {
+            Event::Started { effect: EffectKey::Ask(key) } => key.task.as_ref(),
+            Event::Started { effect: EffectKey::Tool { task, .. } } => Some(task),
+            _ => None,
+        };
+        match task.filter(|slug| self.removed.contains(*slug)) {
+            Some(slug) => Err(format!("a removed task never starts: {slug}")),
+            None => Ok(()),
+        }
     }
 
     /// No edit, retry, drop or follow-up touches what is done (spec 2.18).

@@ -161,8 +161,8 @@ impl World {
         list
     }
 
-    /// A person's edit of the sheet: tasks that stay, change, go and come. Some touch what runs or is done; those must be
-    /// refused.
+    /// A person's edit of the sheet: tasks that stay, change, go and come. Some touch what runs, which is left alone, or what
+    /// is done, which must be refused.
     pub fn edit(&mut self, run: &Run) -> Event {
         let mut known: Vec<Slug> = run.done().map(|task| task.task.slug.clone()).collect();
         let mut list =
@@ -173,7 +173,7 @@ impl World {
                 let fixed = matches!(task.state, State::Done | State::Dropped);
                 let (stays, goes) = match task.state {
                     _ if fixed => (0, 98),
-                    State::Running => (97, 1),
+                    State::Running => (70, 15),
                     _ => (60, 20),
                 };
                 let roll = self.random.below(100);

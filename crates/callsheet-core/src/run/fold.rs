@@ -263,11 +263,18 @@ impl Run {
     /// nothing may be applied half (spec 3.10).
     pub(super) fn forget_work(&mut self, slug: &Slug) {
         self.in_flight.retain(|key| !works_for(key, slug));
+        self.return_reserves();
         // Its loans stay until their accounts come: what a run inside of it used is not known here.
         let in_flight = &self.in_flight;
         self.sets.retain(|key, set| {
             key.task != *slug || set.stage == super::task::SetStage::RollBack || in_flight.contains(&key.apply())
         });
+    }
+
+    /// A call that was given up does not come back: what it reserved is free for others.
+    pub(super) fn return_reserves(&mut self) {
+        let in_flight = &self.in_flight;
+        self.reserved.retain(|call, _| in_flight.contains(&EffectKey::Ask(call.clone())));
     }
 
     pub(super) fn fail_task(&mut self, slug: &Slug, failure: Failure) -> Result<(), Reject> {

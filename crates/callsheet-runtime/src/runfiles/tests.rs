@@ -52,6 +52,24 @@ fn files_are_written_whole_under_the_run_directory() {
     assert_eq!(project.text(".callsheet/runs/.gitignore").unwrap(), "*\n");
 }
 
+/// covers: 10.6, 2.18
+#[test]
+fn texts_of_a_person_are_kept_once_each() {
+    let project = Project::with(&[]);
+    let files = RunFiles::new(&project.workspace, &RunId::new("run-1")).unwrap();
+    files.create().unwrap();
+    let kept = ["one", "one", "two", "one"].map(|text| files.keep_edited(text.as_bytes()).unwrap());
+    let number = kept.map(|name| name.strip_prefix(".callsheet/runs/run-1/sheet.edited-").unwrap().to_owned());
+    assert_eq!(number, ["1.md", "1.md", "2.md", "1.md"]);
+    assert_eq!(project.text(".callsheet/runs/run-1/sheet.edited-2.md").unwrap(), "two");
+    assert_eq!(files.sheet_mark(), None);
+    files.write_sheet("old").unwrap();
+    let mark = files.sheet_mark();
+    assert!(mark.is_some() && mark == files.sheet().unwrap().map(|found| found.mark));
+    files.write_sheet("longer").unwrap();
+    assert_ne!(files.sheet_mark(), mark);
+}
+
 #[test]
 fn names_of_more_than_one_component_are_refused() {
     let project = Project::with(&[]);

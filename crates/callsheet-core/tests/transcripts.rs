@@ -111,6 +111,7 @@ fn every_outcome_ends_a_run() {
         Outcome::Complete,
         Outcome::Incomplete,
         Outcome::MaxRounds,
+        Outcome::Planned,
         Outcome::PlanFailed,
         Outcome::IterationFailed,
         Outcome::ApprovalRequired,

@@ -1,7 +1,7 @@
 //! Words to facts.
 
 use callsheet_core::record::{
-    Again, Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin,
+    Again, Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin, Outcome,
     PlannedTask, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord, Usage,
     Verdict,
 };
@@ -67,6 +67,10 @@ impl Player {
                 let settings = self.settings.clone();
                 self.fact(Event::RunContinued { text: tail.to_owned(), settings })
             }
+            ["follow-up", "withdrawn"] => {
+                let outcome = self.run.without_follow_up().unwrap_or(Outcome::Complete);
+                self.fact(Event::FollowUpWithdrawn { outcome })
+            }
             ["sheet", "rendered"] => self.fact(Event::SheetRendered { hash: blob(tail) }),
             ["person", "retries", task] => self.fact(retried(task)),
             ["person", "drops", task] => self.fact(Event::TaskDropped { task: Slug::new(*task) }),
@@ -106,8 +110,11 @@ impl Player {
         for pair in text.split_whitespace() {
             let (key, set) = pair.split_once('=').unwrap();
             let set = serde_json::from_str(set).unwrap_or(Value::String(set.to_owned()));
-            let target = if value.get(key).is_some() { &mut value } else { value.get_mut("limits").unwrap() };
-            assert!(target.get(key).is_some(), "no setting {key}");
+            // It is left out of the record while it is false.
+            let unwritten = key == "plan_only";
+            let own = unwritten || value.get(key).is_some();
+            let target = if own { &mut value } else { value.get_mut("limits").unwrap() };
+            assert!(unwritten || target.get(key).is_some(), "no setting {key}");
             target[key] = set;
         }
         self.settings = serde_json::from_value(value).unwrap();

@@ -128,7 +128,7 @@ pub async fn plan_only(
     driver.session.write_views(&driver.world)?;
     let run = driver.session.run();
     let planned = match ended? {
-        Outcome::Cancelled if run.has_list() => Ok(sheet_text(run)),
+        Outcome::Planned => Ok(sheet_text(run)),
         outcome => Err((outcome, run.message().map(str::to_owned))),
     };
     driver.session.close();
@@ -215,11 +215,6 @@ impl Driver {
                 }
             }
             if quick {
-                if self.only_plan && self.session.run().has_list() {
-                    // Nothing of the new list may start.
-                    self.stop.cancel();
-                    self.session.record(&self.world, vec![Event::CancelRequested])?;
-                }
                 continue;
             }
             let begun = |key: &EffectKey| self.flying.contains_key(key) || self.unanswered.contains_key(key);

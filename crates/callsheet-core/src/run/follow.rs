@@ -70,8 +70,13 @@ impl Run {
     }
 
     /// Whether a follow-up whose list could not be had waits until nothing else is left to do.
-    pub(super) fn follow_up_waits(&self) -> bool {
-        self.follow_up_failed && (self.has_pending() || self.iteration_due)
+    pub fn follow_up_waits(&self) -> bool {
+        let failed = match self.stage {
+            Stage::Conclude(outcome) | Stage::Concluded(outcome) => failed(outcome),
+            _ => false,
+        };
+        let failed = self.follow_up.is_some() && (self.follow_up_failed || failed);
+        failed && (self.has_pending() || self.iteration_due)
     }
 
     /// List and follow-ups stay as they were (spec 12).
@@ -95,4 +100,9 @@ impl Run {
             .into_iter()
             .fold(0, |sum, attempts| sum.saturating_add(attempts.busy_ms))
     }
+}
+
+/// Whether a call for a list was given up. A person or a limit that ends it only interrupts it.
+pub(super) fn failed(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::IterationFailed | Outcome::Unreachable | Outcome::Misconfigured)
 }

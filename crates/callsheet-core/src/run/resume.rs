@@ -3,6 +3,7 @@
 use crate::record::{EffectKey, Outcome};
 use crate::spec::{RepeatClass, Settings, Slug};
 
+use super::follow::failed;
 use super::task::SetStage;
 use super::{Attempts, Reject, Run, Stage, State, Stopwatch, TaskRun, ToolOutput, ToolState};
 
@@ -174,8 +175,7 @@ impl Run {
             Stage::Conclude(outcome) | Stage::Concluded(outcome) => Some(outcome),
             _ => None,
         };
-        let failed = matches!(ended, Some(Outcome::IterationFailed | Outcome::Unreachable | Outcome::Misconfigured));
-        self.follow_up_failed |= failed && self.follow_up.is_some();
+        self.follow_up_failed |= ended.is_some_and(failed) && self.follow_up.is_some();
         if self.operators.tree().is_some() {
             self.operators.forget_flights();
             let over = self.operators.top().and_then(|top| top.closed.as_ref()).map(|closed| closed.outcome);

@@ -29,6 +29,7 @@ mod tools;
 mod turns;
 mod undo;
 mod views;
+mod withdraw;
 mod work;
 mod world;
 
@@ -43,6 +44,7 @@ pub use start::{EntrySpec, TakeUp, begin, begin_in, check_sheet, reopen};
 pub use template::{caller_of, is_awaited, is_inner, outer_of, runs_inside};
 pub use turns::Turns;
 pub use undo::{Undone, changed_inside, undo};
+pub use withdraw::withdraw;
 pub use world::{CurrentFile, ModelSet, PinnedSkills, World};
 
 use std::collections::BTreeMap;

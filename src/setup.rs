@@ -25,6 +25,8 @@ pub struct Setup {
     pub json: bool,
     /// `--verbose`, counted.
     pub verbose: u8,
+    /// How this person calls the program for this project: with the folder, if they named it.
+    pub command: String,
 }
 
 impl Setup {
@@ -49,7 +51,18 @@ impl Setup {
         let sources =
             Sources { user: Some(folders.config_file()), project: Some(project_config(&project)), environment, flags };
         let config = Config::load(&sources, Some(&folders)).map_err(config_failure)?;
-        Ok(Self { project, folders, config, json: cli.json, verbose: cli.verbose })
+        let named =
+            cli.project.as_ref().map(|folder| format!("callsheet -C {}", shell_word(&folder.to_string_lossy())));
+        let command = named.unwrap_or_else(|| "callsheet".to_owned());
+        Ok(Self { project, folders, config, json: cli.json, verbose: cli.verbose, command })
+    }
+
+    /// A path of the project as it is found from where the person stands.
+    pub fn seen_from_here(&self, path: &str) -> String {
+        let here = std::env::current_dir().unwrap_or_default();
+        let whole = self.project.join(path);
+        let seen = whole.strip_prefix(here).unwrap_or(&whole).display().to_string();
+        if path.ends_with('/') && !seen.ends_with('/') { seen + "/" } else { seen }
     }
 
     /// Opens the project's store, making it if it is new.
@@ -107,6 +120,16 @@ impl Setup {
             ));
         }
         self.store()
+    }
+}
+
+/// A word as a shell reads it back.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=@,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
     }
 }
 
@@ -270,6 +293,12 @@ pub fn store_failure(fault: StoreFault) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(shell_word("../my-garden"), "../my-garden");
+        assert_eq!(shell_word("my garden's"), r"'my garden'\''s'");
+    }
 
     #[test]
     fn dates_are_right() {

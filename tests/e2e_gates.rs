@@ -350,7 +350,7 @@ fn a_plan_says_where_it_is_and_a_wrong_file_costs_no_call() {
     assert!(!garden.path(".callsheet/callsheet.db").exists(), "nothing was begun");
     let planned = garden.expect(0, &["plan", "who waters?", "--output", "planned.md", "--json"]).out;
     let last: serde_json::Value = serde_json::from_str(planned.lines().last().unwrap()).unwrap();
-    assert_eq!((&last["result"], &last["file"]), (&"complete".into(), &"planned.md".into()));
+    assert_eq!((&last["result"], &last["file"]), (&"planned".into(), &"planned.md".into()));
     let none = Garden::scripted("[default]\ntext = 'no'\n");
     let failed = none.expect(4, &["plan", "who waters?", "--json"]).out;
     let last: serde_json::Value = serde_json::from_str(failed.lines().last().unwrap()).unwrap();

@@ -107,6 +107,10 @@ fn a_planned_sheet_is_edited_and_run() {
     let garden = Garden::with("answer");
     let planned = garden.expect(0, &["plan", "who waters?", "-o", "work.md"]);
     assert!(!planned.err.contains("cancelled"), "{}", planned.err);
+    let listed = garden.expect(0, &["runs"]).out;
+    assert!(listed.contains("  planned  "), "{listed}");
+    assert!(garden.run_file("report.md").contains("Outcome: planned."));
+    assert!(garden.expect(0, &["show"]).out.contains(": planned\n"));
     let sheet = garden.read("work.md");
     assert!(sheet.contains("- **Name** Read Water 1"), "{sheet}");
     garden.expect(2, &["plan", "who waters?", "-o", "work.md"]);

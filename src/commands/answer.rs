@@ -1,4 +1,5 @@
-//! `approve`, `deny`, `cancel`: leave a letter for a run. A living run takes it at once, a waiting one on `resume`.
+//! `approve`, `deny`, `cancel`: leave a letter for a run. A living run takes it at once, a waiting one on `resume`, which
+//! `--resume` does as well.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,15 +7,16 @@ use std::sync::Arc;
 use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
 use callsheet_core::reply::change::{HunkPick, HunkVerdict};
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_runtime::driver::{Session, caller_of, gate_view, open_gates, outer_of, part_fault};
+use callsheet_runtime::driver::{Session, TakeUp, caller_of, gate_view, open_gates, outer_of, part_fault};
 use callsheet_runtime::ports::{Letter, PartAnswer, RunSummary, Store, address};
 
-use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, RunNameArgs};
+use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, RunNameArgs, WorkArgs};
 use crate::setup::{Setup, find_run, store_failure};
 use crate::term::hunk_of;
 
 use super::drive::drive_failure;
 use super::inside::asking_runs;
+use super::resume::take_up;
 use super::take_in::{recorded, take_in};
 
 fn waits(run: &RunSummary) -> bool {
@@ -124,12 +126,13 @@ impl Asked {
     }
 }
 
-/// Leaves letters for `run` or for runs inside it.
+/// Leaves letters for `run` or for runs inside it. `resume`: a run that rests goes on with them.
 fn leave(
     setup: &Setup,
     store: &Arc<dyn Store>,
     run: &RunSummary,
     letters: Vec<(&RunId, Letter)>,
+    resume: bool,
 ) -> Result<Exit, Failure> {
     for (id, letter) in &letters {
         store.post(id, letter).map_err(store_failure)?;
@@ -138,9 +141,14 @@ fn leave(
     let mut told: Vec<&str> = letters.iter().map(|(id, _)| id.as_str()).collect();
     told.dedup();
     let told = told.join(" and ");
+    let outer = outer_of(&run.run);
+    if resume && run.owner.is_none() {
+        let (folded, _) = Session::view(store, &outer).map_err(|fault| drive_failure(&fault, &outer))?;
+        return take_up(setup, &WorkArgs::default(), Arc::clone(store), &outer, folded, TakeUp::Resume);
+    }
     let words = match &run.owner {
         Some(owner) => format!("told {many}{told} ({owner})"),
-        None => format!("{many}noted for {told}; go on with: callsheet resume {}", outer_of(&run.run)),
+        None => format!("{many}noted for {told}; go on with: {} resume {outer}", setup.command),
     };
     super::say(setup, &words).map(|()| Exit::Complete)
 }
@@ -174,7 +182,8 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
             ));
         }
         let part = part(setup, &asked.store, run, gate, arguments)?;
-        return leave(setup, &asked.store, &asked.run, vec![(run, Letter::Part { gate: Some(gate.clone()), part })]);
+        let letter = Letter::Part { gate: Some(gate.clone()), part };
+        return leave(setup, &asked.store, &asked.run, vec![(run, letter)], arguments.resume);
     }
     let before_run = |open: &Open| matches!(open.gate.kind, GateKind::BeforeRun(_));
     if arguments.all && !chosen.iter().any(|(open, _)| before_run(open)) {
@@ -188,7 +197,7 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
         let answer = if arguments.all { Answer::All } else { verdict(&open.gate, named, "", Verdict::Approve) };
         (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer, named: by_name })
     });
-    leave(setup, &asked.store, &asked.run, letters.collect())
+    leave(setup, &asked.store, &asked.run, letters.collect(), arguments.resume)
 }
 
 /// The hunks to keep, as they are or as edited, if the change that waits has them. What can be told of them from the
@@ -259,7 +268,7 @@ pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure>
         let answer = verdict(&open.gate, named, words, Verdict::Deny);
         (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer, named: by_name })
     });
-    leave(setup, &asked.store, &asked.run, letters.collect())
+    leave(setup, &asked.store, &asked.run, letters.collect(), arguments.resume)
 }
 
 pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
@@ -274,5 +283,5 @@ pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Fai
         };
         return Err(Failure::usage(what, advice));
     }
-    leave(setup, &store, &run, vec![(&run.run, Letter::Cancel)])
+    leave(setup, &store, &run, vec![(&run.run, Letter::Cancel)], false)
 }

@@ -10,6 +10,7 @@ use callsheet_runtime::driver::{Session, caller_of, is_awaited, open_gates, open
 use callsheet_runtime::ports::{AskingCall, Letter, Store, address};
 
 use crate::cli::Failure;
+use crate::setup::Setup;
 
 use super::drive::drive_failure;
 
@@ -87,8 +88,8 @@ pub(super) fn letter(asked: &[Question], given: &str) -> (Option<RunId>, Letter)
 }
 
 /// How several questions are answered, or the one there is: `answer: callsheet …`.
-pub(super) fn how_to_answer(asked: &[Question], id: &RunId) -> String {
-    let command = format!("callsheet resume {id} --answer \"…\"");
+pub(super) fn how_to_answer(setup: &Setup, asked: &[Question], id: &RunId) -> String {
+    let command = format!("{} resume {id} --answer \"…\"", setup.command);
     match asked {
         [] => String::new(),
         [_] => format!("answer: {command}\n"),

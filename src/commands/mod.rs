@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod answer;
+mod answered;
 mod as_template;
 mod check;
 mod continuation;
@@ -27,6 +28,7 @@ mod template_values;
 mod tree_needs;
 mod trust;
 mod undo;
+mod waits;
 
 use std::io::Write;
 

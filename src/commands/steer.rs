@@ -45,7 +45,7 @@ pub(super) fn drop_tasks(setup: &Setup, arguments: &DropArgs) -> Result<Exit, Fa
     store.post(&summary.run, &Letter::Drop { tasks }).map_err(store_failure)?;
     let words = match &summary.owner {
         Some(owner) => format!("told {} ({owner})", summary.run),
-        None => format!("noted for {0}; go on with: callsheet resume {0}", summary.run),
+        None => format!("noted for {0}; go on with: {1} resume {0}", summary.run, setup.command),
     };
     super::say(setup, &words).map(|()| Exit::Complete)
 }

@@ -101,15 +101,7 @@ impl Witness {
             }
             Event::TaskRetried { task: retried, .. } => {
                 self.resumed = true;
-                let ended = |slug: &Slug| self.states.get(slug).is_some_and(|state| state.is_problem());
-                let back: Vec<Slug> = run
-                    .tasks()
-                    // The one that is named may be blocked again at once.
-                    .filter(|task| !task.state.is_ended() || task.task.slug == *retried)
-                    .map(|task| task.task.slug.clone())
-                    .filter(ended)
-                    .collect();
-                back.iter().for_each(|slug| self.starts_anew(slug));
+                self.note_retried(run, retried);
             }
             Event::ReplyReceived { key, usage, .. } => {
                 self.finished_calls.insert(key.clone());
@@ -160,6 +152,14 @@ impl Witness {
             Event::GateAnswered { gate, answer } => self.note_answer(run, gate, answer),
             _ => {}
         }
+    }
+
+    fn note_retried(&mut self, run: &Run, retried: &Slug) {
+        let ended = |slug: &Slug| self.states.get(slug).is_some_and(|state| state.is_problem());
+        // The one that is named may be blocked again at once.
+        let open = run.tasks().filter(|task| !task.state.is_ended() || task.task.slug == *retried);
+        let back: Vec<Slug> = open.map(|task| task.task.slug.clone()).filter(ended).collect();
+        back.iter().for_each(|slug| self.starts_anew(slug));
     }
 
     /// An approval goes on to the set that takes the place of another only where a person sees the same lines in it.

@@ -57,6 +57,11 @@ pub enum Event {
         /// Settings in force from here on.
         settings: Settings,
     },
+    /// A person takes back a follow-up that has no list yet (spec 2.17). The run rests and is as it was before.
+    FollowUpWithdrawn {
+        /// How the run had ended.
+        outcome: Outcome,
+    },
     /// `sheet.md` is about to be written with this content. A file that holds it is not edited (spec 2.18).
     SheetRendered {
         /// Hash of the content.

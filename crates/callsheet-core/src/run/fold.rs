@@ -25,6 +25,7 @@ impl Run {
             | Event::RunResumed { .. }
             | Event::RunContinued { .. }
             | Event::SheetRendered { .. }
+            | Event::FollowUpWithdrawn { .. }
             | Event::ChangesReverted { .. } => Ok(()),
             Event::TaskRetried { task, skills } => self.retried(task, skills),
             Event::TaskDropped { task } => self.dropped(task),
@@ -134,6 +135,7 @@ impl Run {
                 Ok(())
             }
             Event::ChangesReverted { task, set, .. } => self.reverted(task, *set),
+            Event::FollowUpWithdrawn { outcome } => self.follow_up_withdrawn(*outcome),
             _ if matches!(self.stage, Stage::Concluded(_)) => Err(Reject::Concluded),
             _ => return None,
         })

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::record::{ListAdopted, ListOrigin, PlannedTask};
+use crate::record::{ListAdopted, ListOrigin, Outcome, PlannedTask};
 use crate::reply::{Issue, IssueCode, Phase, Repair};
 use crate::spec::{Goals, SkillPolicy, Slug, Task};
 
@@ -231,7 +231,11 @@ impl Run {
         self.iterate = Attempts::default();
         self.follow = Attempts::default();
         self.message = None;
-        self.conclude_if_nothing_starts();
+        if self.settings.plan_only {
+            self.stage = Stage::Conclude(Outcome::Planned);
+        } else {
+            self.conclude_if_nothing_starts();
+        }
     }
 }
 

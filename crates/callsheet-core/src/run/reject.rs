@@ -35,6 +35,9 @@ pub enum Reject {
     /// Only a run that has ended can be followed up.
     #[error("the run has not ended")]
     NotEnded,
+    /// There is no follow-up that has no list yet, or the run works.
+    #[error("there is no follow-up to take back")]
+    NoFollowUp,
     /// The stage of the run takes no edit.
     #[error("the run takes no edit now")]
     NotEditable,

@@ -3,6 +3,7 @@
 use crate::record::{EffectKey, Outcome};
 use crate::spec::{RepeatClass, Settings, Slug};
 
+use super::follow::failed;
 use super::task::SetStage;
 use super::{Attempts, Reject, Run, Stage, State, Stopwatch, TaskRun, ToolOutput, ToolState};
 
@@ -34,7 +35,7 @@ impl Run {
             self.round = 1;
         }
         self.resume_stage();
-        self.idle = matches!(self.stage, Stage::Conclude(_));
+        self.idle = matches!(self.stage, Stage::Conclude(_)) || self.follow_up_failed && self.stage == Stage::Continue;
     }
 
     /// The time in which no process ran does not count.
@@ -174,6 +175,7 @@ impl Run {
             Stage::Conclude(outcome) | Stage::Concluded(outcome) => Some(outcome),
             _ => None,
         };
+        self.follow_up_failed |= ended.is_some_and(failed) && self.follow_up.is_some();
         if self.operators.tree().is_some() {
             self.operators.forget_flights();
             let over = self.operators.top().and_then(|top| top.closed.as_ref()).map(|closed| closed.outcome);
@@ -183,17 +185,20 @@ impl Run {
                 self.plan = self.plan.renewed();
             }
             self.stage = self.stage_without_list();
-        } else if self.follow_up.is_some() {
+        } else if self.follow_up.is_some() && !self.follow_up_waits() {
             if ended.is_some() {
                 self.follow = self.follow.renewed();
             }
+            self.before_follow_up = self.before_follow_up.or(ended);
             self.stage = Stage::Continue;
         } else if self.iteration_due {
+            self.before_follow_up = None;
             if matches!(ended, Some(Outcome::IterationFailed | Outcome::Unreachable)) {
                 self.iterate = self.iterate.renewed();
             }
             self.stage = Stage::Iterate;
         } else {
+            self.before_follow_up = None;
             self.stage = Stage::Pass;
             self.conclude_if_nothing_starts();
         }

@@ -187,6 +187,8 @@ impl Run {
             Stage::Iterate | Stage::Conclude(Outcome::IterationFailed) => {
                 self.current_step().is_some_and(|step| !self.is_held(step))
             }
+            // A follow-up that has no list holds up nothing.
+            Stage::Continue => self.follow_up_failed && self.has_pending(),
             Stage::Conclude(outcome) => is_over(outcome) && self.has_pending(),
             _ => false,
         };
@@ -215,6 +217,7 @@ impl Run {
             self.rounds = self.rounds.saturating_add(1);
         }
         self.in_flight.remove(&EffectKey::Conclude);
+        self.before_follow_up = None;
         self.iteration_due = false;
         self.pass = Pass::default();
         self.stage = Stage::Pass;

@@ -146,6 +146,7 @@ fn outcome_word(outcome: Outcome) -> &'static str {
         Outcome::Complete => "complete",
         Outcome::Incomplete => "incomplete",
         Outcome::MaxRounds => "max_rounds",
+        Outcome::Planned => "planned",
         Outcome::PlanFailed => "plan_failed",
         Outcome::IterationFailed => "iteration_failed",
         Outcome::ApprovalRequired => "approval_required",

@@ -12,21 +12,6 @@ use callsheet_core::spec::{BlobId, RunId, Settings, SkillMode, SkillPolicy, Slug
 
 pub use words::{describe, outcome};
 
-/// Transcripts whose logs are kept as records.
-pub const RECORDED: &[&str] = &[
-    "fast-path",
-    "writer-gate",
-    "iteration",
-    "interrupted-apply",
-    "interrupted-call",
-    "loop-task",
-    "follow-up",
-    "retry",
-    "drop",
-    "edit-at-gate",
-    "kept-part",
-];
-
 /// Plays one transcript.
 pub struct Player {
     name: String,

@@ -2,8 +2,8 @@
 
 use callsheet_core::record::{
     Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin,
-    PlannedTask, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord, Usage,
-    Verdict,
+    Outcome, PlannedTask, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord,
+    Usage, Verdict,
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::Effect;
@@ -65,10 +65,7 @@ impl Player {
                     None => Ok(()),
                 }
             }
-            ["follow-up"] => {
-                let settings = self.settings.clone();
-                self.fact(Event::RunContinued { text: tail.to_owned(), settings })
-            }
+            ["follow-up", rest @ ..] => self.follow_up(rest, tail),
             ["sheet", "rendered"] => self.fact(Event::SheetRendered { hash: blob(tail) }),
             ["person", "retries", task] => self.fact(retried(task)),
             ["person", "drops", task] => self.fact(Event::TaskDropped { task: Slug::new(*task) }),
@@ -87,6 +84,17 @@ impl Player {
             }
             _ => panic!("not understood: {line}"),
         }
+    }
+
+    fn follow_up(&mut self, rest: &[&str], tail: &str) -> Happened {
+        let settings = self.settings.clone();
+        self.fact(match rest {
+            ["withdrawn"] => {
+                let outcome = self.run.without_follow_up().unwrap_or(Outcome::Complete);
+                Event::FollowUpWithdrawn { outcome }
+            }
+            _ => Event::RunContinued { text: tail.to_owned(), settings },
+        })
     }
 
     fn dies(&mut self) -> Happened {
@@ -108,8 +116,11 @@ impl Player {
         for pair in text.split_whitespace() {
             let (key, set) = pair.split_once('=').unwrap();
             let set = serde_json::from_str(set).unwrap_or(Value::String(set.to_owned()));
-            let target = if value.get(key).is_some() { &mut value } else { value.get_mut("limits").unwrap() };
-            assert!(target.get(key).is_some(), "no setting {key}");
+            // It is left out of the record while it is false.
+            let unwritten = key == "plan_only";
+            let own = unwritten || value.get(key).is_some();
+            let target = if own { &mut value } else { value.get_mut("limits").unwrap() };
+            assert!(unwritten || target.get(key).is_some(), "no setting {key}");
             target[key] = set;
         }
         self.settings = serde_json::from_value(value).unwrap();

@@ -28,6 +28,7 @@ mod tools;
 mod turns;
 mod undo;
 mod views;
+mod withdraw;
 mod work;
 mod world;
 
@@ -42,6 +43,7 @@ pub use start::{EntrySpec, TakeUp, begin, begin_in, check_sheet, reopen, take_in
 pub use template::{caller_of, is_awaited, is_inner, outer_of, runs_inside};
 pub use turns::Turns;
 pub use undo::{Undone, changed_inside, undo};
+pub use withdraw::withdraw;
 pub use world::{CurrentFile, ModelSet, PinnedSkills, World};
 
 use std::collections::BTreeMap;
@@ -127,7 +129,7 @@ pub async fn plan_only(
     driver.session.write_views(&driver.world)?;
     let run = driver.session.run();
     let planned = match ended? {
-        Outcome::Cancelled if run.has_list() => Ok(sheet_text(run)),
+        Outcome::Planned => Ok(sheet_text(run)),
         outcome => Err((outcome, run.message().map(str::to_owned))),
     };
     driver.session.close();
@@ -219,11 +221,6 @@ impl Driver {
                 }
             }
             if quick {
-                if self.only_plan && self.session.run().has_list() {
-                    // Nothing of the new list may start.
-                    self.stop.cancel();
-                    self.session.record(&self.world, vec![Event::CancelRequested])?;
-                }
                 continue;
             }
             let begun = |key: &EffectKey| self.flying.contains_key(key) || self.unanswered.contains_key(key);

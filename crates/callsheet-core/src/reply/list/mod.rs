@@ -195,8 +195,9 @@ fn missing(document: &Document, collected: &Collected<'_>, kind: Kind, context: 
         let issue = notes.issue(IssueCode::GoalsMissing, "", Span::line(1), &[]);
         match kind {
             Kind::Plan | Kind::Sheet => notes.push(issue.warning()),
-            Kind::Continuation => notes.push(issue),
-            Kind::Iteration => {}
+            // With nothing left to do the goals stay as they were.
+            Kind::Continuation if !collected.is_empty_list() => notes.push(issue),
+            Kind::Continuation | Kind::Iteration => {}
         }
     }
 }

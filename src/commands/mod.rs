@@ -108,7 +108,7 @@ fn print(text: &str) -> Result<(), Failure> {
 /// A value as one line of JSON on stdout.
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let line = serde_json::to_string(value).map_err(|error| Failure::internal(error.to_string(), ""))?;
-    print(&format!("{line}\n"))
+    print(&format!("{}\n", callsheet_core::visible::visible_json(&line)))
 }
 
 /// Says what a command did that has nothing else to show: on stderr, or with `--json` as a notice.

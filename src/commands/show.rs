@@ -9,6 +9,7 @@ use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{Summary, answer, call_words, problem_line, timeline};
+use callsheet_core::visible::visible;
 use callsheet_runtime::driver::{PromptRecord, Session, gate_view, open_gates, sheet_text};
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, Store};
 
@@ -122,7 +123,7 @@ fn run_text(run: &Run, id: &RunId, waits: &[GateView], questions: &[Question]) -
     }
     text.push_str(&waits_text(waits, id));
     for question in questions {
-        text.push_str(&format!("{} asks: {}\n", question.task, one_line(&question.text, 600)));
+        text.push_str(&format!("{} asks: {}\n", question.task, one_line(&visible(&question.text), 600)));
     }
     text.push_str(&how_to_answer(questions, id));
     if !run.calls().is_empty() {

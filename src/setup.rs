@@ -7,11 +7,12 @@ use std::sync::Arc;
 use callsheet_core::spec::RunId;
 use callsheet_runtime::driver::{DriveFault, Session, is_inner};
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
+use callsheet_runtime::trust::Trusted;
 use callsheet_store::SqliteStore;
 use serde_json::json;
 
 use crate::cli::{ApprovalArg, Cli, Exit, Failure, HeadlessArg, RefinePolicyArg, WorkArgs};
-use crate::config::{Config, ConfigFault, Folders, KnownStores, Sources};
+use crate::config::{Config, ConfigFault, Folders, KnownStores, Sources, Trust};
 
 /// A project and the configuration in force there.
 pub struct Setup {
@@ -40,6 +41,7 @@ impl Setup {
         if !project.is_dir() {
             return Err(Failure::usage(format!("{} is not a folder", project.display()), ""));
         }
+        refuse_links(&project)?;
         let folders = Folders::from_environment()
             .ok_or_else(|| Failure::internal("there is no home directory", "set HOME or CALLSHEET_HOME"))?;
         let environment: BTreeMap<String, String> = std::env::vars_os()
@@ -50,6 +52,11 @@ impl Setup {
             Sources { user: Some(folders.config_file()), project: Some(project_config(&project)), environment, flags };
         let config = Config::load(&sources, Some(&folders)).map_err(config_failure)?;
         Ok(Self { project, folders, config, json: cli.json, verbose: cli.verbose })
+    }
+
+    /// Files of projects that this user trusts.
+    pub fn trusted(&self) -> Trusted {
+        Trust::load(&self.folders).trusted()
     }
 
     /// Opens the project's store, making it if it is new.
@@ -107,6 +114,19 @@ impl Setup {
             ));
         }
         self.store()
+    }
+}
+
+/// A link in the place of Callsheet's folder, or of something in it, would have other files read and written.
+fn refuse_links(project: &Path) -> Result<(), Failure> {
+    let own = project.join(".callsheet");
+    let inside = std::fs::read_dir(&own).into_iter().flatten().flatten().map(|entry| entry.path());
+    match std::iter::once(own.clone()).chain(inside).find(|path| path.is_symlink()) {
+        None => Ok(()),
+        Some(link) => {
+            let what = format!("{} is a link; Callsheet follows none there", link.display());
+            Err(Failure::usage(what, "remove it, or put what it leads to in its place"))
+        }
     }
 }
 

@@ -4,6 +4,7 @@ mod args;
 mod exit;
 mod run_args;
 mod template_args;
+mod trust_args;
 
 pub use args::{
     ApprovalArg, ApproveArgs, Cli, Command, CompletionsArgs, ContinueArgs, DenyArgs, DropArgs, EditArg, HeadlessArg,
@@ -17,6 +18,7 @@ pub use template_args::{
     OperatorArg, TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateNewArgs, TemplateRunArgs,
     TemplateShowArgs,
 };
+pub use trust_args::TrustArgs;
 
 use clap::CommandFactory;
 

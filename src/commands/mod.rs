@@ -32,6 +32,7 @@ use std::io::Write;
 use clap::CommandFactory;
 
 use crate::cli::{Cli, Command, Exit, Failure, TemplateCommand};
+use crate::left_out::{left_out, left_out_words};
 use crate::setup::{Setup, work_flags};
 
 /// Does what was asked for.
@@ -70,6 +71,9 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         for notice in &setup.config.notices {
             tell!("note: {}", notice.0);
         }
+        if let Some(words) = left_out_words(&setup, &left_out(&setup)?) {
+            tell!("note: {words}");
+        }
     }
     match &cli.command {
         Command::Run(arguments) => run::run(&setup, arguments),
@@ -89,7 +93,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Index(arguments) => index::index(&setup, arguments),
         Command::Prompts(command) => prompts::prompts(&setup, command),
         Command::Model(command) => model::model(&setup, command),
-        Command::Trust { revoke } => trust::trust(&setup, *revoke),
+        Command::Trust(arguments) => trust::trust(&setup, arguments),
         Command::Doctor | Command::Completions(_) => Ok(Exit::Complete),
     }
 }

@@ -129,7 +129,7 @@ pub struct WorkArgs {
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,
 
-    /// Let http(s) references be read.
+    /// Let http(s) references be read, and pages fetched.
     #[arg(long)]
     pub allow_http: bool,
 

@@ -58,3 +58,33 @@ fn of_node(node: &Node, executes: &dyn Fn(&str) -> bool) -> Vec<String> {
     }
     powers
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::template::read_text;
+
+    const LIBRARY: &str = "<templates>\
+        <task type=\"atomic\" name=\"plain\"><description>A</description>\
+          <allowed_tools><tool>read_file</tool><tool>write_file</tool></allowed_tools></task>\
+        <task type=\"script\" name=\"looks\" effects=\"read\"><description>A</description><command>sh look.sh</command></task>\
+        <task type=\"atomic\" name=\"commands\"><description>A</description>\
+          <allowed_tools><tool>run_command</tool></allowed_tools></task>\
+        <task type=\"atomic\" name=\"chooses\" model=\"other/dear\"><description>A</description></task>\
+        <task type=\"sequential\" name=\"calls\"><description>A</description><steps>\
+          <task id=\"s\" type=\"atomic\"><description>B</description></task>\
+          <call id=\"c\" template=\"looks\"/></steps></task></templates>";
+
+    /// covers: 12.7
+    #[test]
+    fn what_runs_or_chooses_is_a_power_of_its_own_or_of_what_it_calls() {
+        let templates = read_text("all.xml", LIBRARY).templates;
+        let find = |name: &str| templates.iter().find(|template| template.name == name);
+        let of = |name: &str| powers(find(name).unwrap(), &find, &crate::skill::executes);
+        assert_eq!(of("plain"), Vec::<String>::new());
+        assert!(of("looks").iter().any(|power| power.contains("`sh look.sh`, unasked")), "{:?}", of("looks"));
+        assert_eq!(of("commands"), ["let a model run commands by the tool run_command"]);
+        assert_eq!(of("chooses"), ["choose the model other/dear"]);
+        assert_eq!(of("calls"), of("looks"));
+    }
+}

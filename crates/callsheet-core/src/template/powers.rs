@@ -3,7 +3,7 @@
 use super::tree::{Effects, FileSource, Inherit, Kind, Node, Script, Template};
 
 /// What a template and those it calls could do beyond asking the models of the run, reading, and staging changes; in words
-/// for a person. `find` knows templates by their names, `executes` the tools that run commands.
+/// for a person. `find` knows templates by their names, `executes` the tools and skills that run commands.
 pub fn powers<'a>(
     template: &'a Template,
     find: &dyn Fn(&str) -> Option<&'a Template>,
@@ -50,6 +50,9 @@ fn of_node(node: &Node, executes: &dyn Fn(&str) -> bool) -> Vec<String> {
     for tool in node.tools.iter().flatten().filter(|tool| executes(tool)) {
         powers.push(format!("let a model run commands by the tool {tool}"));
     }
+    if let Some(called) = node.template.as_deref().filter(|called| executes(called)) {
+        powers.push(format!("call {called}, which runs commands"));
+    }
     if !node.models.is_empty() {
         powers.push(format!("choose the model {}", node.models.join(", ")));
     }
@@ -70,7 +73,7 @@ mod tests {
         <task type=\"script\" name=\"looks\" effects=\"read\"><description>A</description><command>sh look.sh</command></task>\
         <task type=\"atomic\" name=\"commands\"><description>A</description>\
           <allowed_tools><tool>run_command</tool></allowed_tools></task>\
-        <task type=\"atomic\" name=\"chooses\" model=\"other/dear\"><description>A</description></task>\
+        <task type=\"atomic\" name=\"chooses\"><description>A</description><model>other/dear</model></task>\
         <task type=\"sequential\" name=\"calls\"><description>A</description><steps>\
           <task id=\"s\" type=\"atomic\"><description>B</description></task>\
           <call id=\"c\" template=\"looks\"/></steps></task></templates>";

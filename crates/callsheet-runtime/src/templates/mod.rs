@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::skill::executes;
+use callsheet_core::skill::{SkillContext, executes, powers as powers_of_skill, read_skill};
 use callsheet_core::spec::BlobId;
 use callsheet_core::template::{Issue, Known, Layer, Library, Template, TemplateFile, powers, read_file};
 
@@ -150,12 +150,17 @@ impl Found {
         let templates: Vec<Vec<Template>> = self.files.iter().map(read).collect();
         let layers: Vec<Layer> = self.files.iter().map(|file| file.layer).collect();
         let known = || templates.iter().zip(&layers).flat_map(|(all, layer)| all.iter().map(move |one| (one, *layer)));
-        let skills: BTreeSet<String> = bundled_files().into_iter().map(|file| file.stem).collect();
+        let bundled = bundled_files().into_iter().filter_map(|file| read_skill(&file, SkillContext::default()).0);
+        let skills: BTreeMap<String, bool> =
+            bundled.map(|skill| (skill.name, !powers_of_skill(&skill.policy).is_empty())).collect();
+        let acts = |name: &str| {
+            executes(name) || skills.get(name.strip_prefix("skill:").unwrap_or(name)).copied().unwrap_or_default()
+        };
         let stands_in = |name: &str| {
             let other = known().any(|(one, layer)| layer != Layer::Project && one.name == name);
             let what = if other { "template" } else { "skill" };
             let words = || format!("stand in for the {what} {name} that is built in or yours");
-            (other || skills.contains(name)).then(words)
+            (other || skills.contains_key(name)).then(words)
         };
         let find = |name: &str| known().find(|(one, _)| one.name == name).map(|(one, _)| one);
         let mut kept = Vec::new();
@@ -164,8 +169,7 @@ impl Found {
                 kept.push(file.clone());
                 continue;
             };
-            let gains =
-                own.iter().flat_map(|one| powers(one, &find, &executes).into_iter().chain(stands_in(&one.name)));
+            let gains = own.iter().flat_map(|one| powers(one, &find, &acts).into_iter().chain(stands_in(&one.name)));
             let gains: Vec<String> = gains.collect();
             if gains.is_empty() {
                 kept.push(file.clone());

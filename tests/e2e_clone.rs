@@ -102,7 +102,12 @@ fn what_is_written_for_this_user_is_trusted_as_written() {
     let file = ".callsheet/templates/own-script.xml";
     garden.plant(file, format!("{}\n<!-- more -->\n", garden.read(file)));
     let listed = garden.expect(0, &["template", "list"]);
-    assert!(!listed.out.contains("own-script") && listed.err.contains("own-script.xml"), "{} {}", listed.out, listed.err);
+    assert!(
+        !listed.out.contains("own-script") && listed.err.contains("own-script.xml"),
+        "{} {}",
+        listed.out,
+        listed.err
+    );
     garden.expect(0, &["template", "check", file]);
 }
 

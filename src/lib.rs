@@ -29,6 +29,7 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 mod download;
+mod left_out;
 mod library;
 pub mod models;
 pub mod setup;

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use callsheet_core::spec::RunId;
 use callsheet_runtime::driver::{DriveFault, Session, is_inner};
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
+use callsheet_runtime::trust::Trusted;
 use callsheet_store::SqliteStore;
 use serde_json::json;
 
 use crate::cli::{ApprovalArg, Cli, Exit, Failure, HeadlessArg, RefinePolicyArg, WorkArgs};
-use crate::config::{Config, ConfigFault, Folders, KnownStores, Sources};
+use crate::config::{Config, ConfigFault, Folders, KnownStores, Sources, Trust};
 
 /// A project and the configuration in force there.
 pub struct Setup {
@@ -42,6 +43,7 @@ impl Setup {
         if !project.is_dir() {
             return Err(Failure::usage(format!("{} is not a folder", project.display()), ""));
         }
+        refuse_links(&project)?;
         let folders = Folders::from_environment()
             .ok_or_else(|| Failure::internal("there is no home directory", "set HOME or CALLSHEET_HOME"))?;
         let environment: BTreeMap<String, String> = std::env::vars_os()
@@ -63,6 +65,11 @@ impl Setup {
         let whole = self.project.join(path);
         let seen = whole.strip_prefix(here).unwrap_or(&whole).display().to_string();
         if path.ends_with('/') && !seen.ends_with('/') { seen + "/" } else { seen }
+    }
+
+    /// Files of projects that this user trusts.
+    pub fn trusted(&self) -> Trusted {
+        Trust::load(&self.folders).trusted()
     }
 
     /// Opens the project's store, making it if it is new.
@@ -130,6 +137,19 @@ fn shell_word(word: &str) -> String {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// A link in the place of Callsheet's folder, or of something in it, would have other files read and written.
+fn refuse_links(project: &Path) -> Result<(), Failure> {
+    let own = project.join(".callsheet");
+    let inside = std::fs::read_dir(&own).into_iter().flatten().flatten().map(|entry| entry.path());
+    match std::iter::once(own.clone()).chain(inside).find(|path| path.is_symlink()) {
+        None => Ok(()),
+        Some(link) => {
+            let what = format!("{} is a link; Callsheet follows none there", link.display());
+            Err(Failure::usage(what, "remove it, or put what it leads to in its place"))
+        }
     }
 }
 

@@ -67,6 +67,10 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
     for (file, fault) in &prompts.unknown {
         parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&format!("{}: {fault}", file.display())));
     }
+    for link in &prompts.links {
+        let words = format!("{} is a link and is not read", link.display());
+        parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&words));
+    }
     let index: Arc<dyn Index> = Arc::new(SqliteIndex::new(&setup.project));
     let fetch: Arc<dyn Fetch> = Arc::new(HttpFetch::new(HttpSettings::default()));
     Ok(World {
@@ -142,12 +146,14 @@ const RESERVED: &[&str] =
 
 /// Where skills are looked for.
 pub fn skill_dirs(setup: &Setup) -> SkillDirs {
-    SkillDirs { project: Some(setup.project.clone()), user: Some(setup.folders.config.join("skills")) }
+    let user = Some(setup.folders.config.join("skills"));
+    SkillDirs { project: Some(setup.project.clone()), user, trusted: setup.trusted() }
 }
 
 /// Where templates are looked for.
 pub fn template_dirs(setup: &Setup) -> TemplateDirs {
-    TemplateDirs { project: Some(setup.project.clone()), user: Some(setup.folders.config.join("templates")) }
+    let user = Some(setup.folders.config.join("templates"));
+    TemplateDirs { project: Some(setup.project.clone()), user, trusted: setup.trusted() }
 }
 
 /// Symbols of code files.
@@ -164,7 +170,8 @@ pub fn outline() -> Arc<dyn Outline> {
 
 /// Where prompt templates are looked for.
 pub fn prompt_dirs(setup: &Setup) -> PromptDirs {
-    PromptDirs { project: Some(setup.project.clone()), user: Some(setup.folders.config.join("prompts")) }
+    let user = Some(setup.folders.config.join("prompts"));
+    PromptDirs { project: Some(setup.project.clone()), user, trusted: setup.trusted() }
 }
 
 fn environment(setup: &Setup) -> Environment {

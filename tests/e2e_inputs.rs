@@ -158,7 +158,7 @@ fn an_untrusted_project_sets_no_approval() {
     let ended = garden.expect(3, &["run", "bring the notes up to date"]);
     assert!(ended.err.contains("approval.mode") && ended.err.contains("callsheet trust"), "{}", ended.err);
     assert_eq!(garden.files(), before);
-    garden.expect(0, &["trust"]);
+    garden.expect(0, &["trust", "--yes"]);
     garden.expect(0, &["run", "bring the notes up to date"]);
     assert_ne!(garden.files(), before);
     garden.expect(0, &["undo"]);

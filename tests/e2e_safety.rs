@@ -111,7 +111,7 @@ fn a_record_that_came_with_the_project_is_looked_at_and_not_gone_on_with() {
         assert!(ended.err.contains("not made here") && ended.err.contains("callsheet trust"), "{}", ended.err);
     }
     assert_eq!(garden.count("gate_answered"), 0);
-    garden.expect(0, &["trust"]);
+    garden.expect(0, &["trust", "--yes"]);
     garden.expect(0, &["approve"]);
     garden.expect(3, &["resume"]);
     assert_eq!(garden.count("gate_answered"), 1);

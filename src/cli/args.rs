@@ -72,12 +72,8 @@ pub enum Command {
     Model(ModelCommand),
     /// Check the set-up and say how to mend it.
     Doctor,
-    /// Allow this project's configuration file to set providers, keys, approval and the like.
-    Trust {
-        /// Take the trust back.
-        #[arg(long)]
-        revoke: bool,
-    },
+    /// List what files of this project could do once they are trusted, and trust them as they are now.
+    Trust(super::TrustArgs),
     /// Print shell completions.
     Completions(CompletionsArgs),
 }
@@ -133,7 +129,7 @@ pub struct WorkArgs {
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,
 
-    /// Let http(s) references be read.
+    /// Let http(s) references be read, and pages fetched.
     #[arg(long)]
     pub allow_http: bool,
 

@@ -5,6 +5,7 @@ mod args;
 mod exit;
 mod run_args;
 mod template_args;
+mod trust_args;
 
 pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
 pub use args::{
@@ -18,6 +19,7 @@ pub use template_args::{
     OperatorArg, TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateNewArgs, TemplateRunArgs,
     TemplateShowArgs,
 };
+pub use trust_args::TrustArgs;
 
 use clap::CommandFactory;
 

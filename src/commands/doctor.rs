@@ -5,8 +5,10 @@ use callsheet_models::probe;
 
 use crate::cli::{Cli, Exit, Failure};
 use crate::config::KEYS;
+use crate::left_out::{left_out, left_out_words};
 use crate::models::choose;
 use crate::setup::{Setup, project_config};
+use crate::term::harmless;
 
 /// One finding.
 struct Finding {
@@ -39,6 +41,7 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
         Ok(_) => good("configuration holds"),
         Err(fault) => bad(fault.to_string(), "mend the value"),
     });
+    findings.extend(waiting(&setup));
     findings.push(store(&setup));
     findings.extend(sandbox());
     let choice = runtime.block_on(async {
@@ -62,7 +65,7 @@ fn print_finding(json: bool, finding: &Finding) -> Result<(), Failure> {
     }
     let mark = if finding.good { "ok " } else { "!! " };
     let mend = if finding.mend.is_empty() { String::new() } else { format!("\n   do: {}", finding.mend) };
-    super::print(&format!("{mark}{}{mend}\n", finding.what))
+    super::print(&harmless(&format!("{mark}{}{mend}\n", finding.what)))
 }
 
 fn store(setup: &Setup) -> Finding {
@@ -73,6 +76,12 @@ fn store(setup: &Setup) -> Finding {
         Ok(runs) => good(format!("store holds {} runs", runs.len())),
         Err(failure) => bad(failure.what, failure.advice),
     }
+}
+
+/// Files of the project that are left out until they are trusted.
+fn waiting(setup: &Setup) -> Option<Finding> {
+    let waiting = left_out(setup).ok()?;
+    left_out_words(setup, &waiting).map(|words| bad(words, "read the files, then run `callsheet trust`"))
 }
 
 fn sandbox() -> Vec<Finding> {

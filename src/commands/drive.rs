@@ -9,6 +9,7 @@ use callsheet_core::run::{Limit, Run, State, TaskOp, TaskRun};
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::template::{ErrorKind, Kind, TaskError, TaskResult};
 use callsheet_core::view::{Summary, problem_line};
+use callsheet_core::visible::visible;
 use callsheet_models::config::ProcessEnvironment;
 use callsheet_runtime::driver::{DriveFault, Session, World, changed_inside, drive_and_look};
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};
@@ -354,7 +355,7 @@ fn is_lost(run: &Run, task: &TaskRun) -> bool {
 fn tell_questions(setup: &Setup, run: &Run, id: &RunId, verb: &str) -> Result<(), Failure> {
     let asked = questions(&setup.store()?, id, run)?;
     for question in &asked {
-        tell!("{} {verb}: {}", question.task, term::one_line(&question.text, 600));
+        tell!("{} {verb}: {}", question.task, term::one_line(&visible(&question.text), 600));
     }
     tell_part!("{}", how_to_answer(setup, &asked, id));
     Ok(())

@@ -8,6 +8,7 @@ use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{Summary, call_words, problem_line, timeline};
+use callsheet_core::visible::visible;
 use callsheet_runtime::driver::{PromptRecord, sheet_text};
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};
 
@@ -134,7 +135,7 @@ fn run_text(setup: &Setup, run: &Run, id: &RunId, waits: &[GateView], questions:
     }
     text.push_str(&waits_text(setup, waits, id));
     for question in questions {
-        text.push_str(&format!("{} asks: {}\n", question.task, one_line(&question.text, 600)));
+        text.push_str(&format!("{} asks: {}\n", question.task, one_line(&visible(&question.text), 600)));
     }
     text.push_str(&how_to_answer(setup, questions, id));
     if !run.calls().is_empty() {

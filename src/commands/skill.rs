@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use callsheet_core::skill::{SkillContext, SkillIssue, SkillSeverity};
-use callsheet_runtime::skills::{check_paths, load_skills};
+use callsheet_runtime::skills::{SkillDirs, check_paths, load_skills};
+use callsheet_runtime::trust::Trusted;
 
 use crate::cli::{Exit, Failure, SkillCheckArgs, SkillCommand, SkillShowArgs};
+use crate::left_out::{left_out_words, why_left_out};
 use crate::setup::Setup;
 use crate::term::{harmless, one_line};
 use crate::wiring::skill_dirs;
@@ -44,6 +46,9 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
             harmless(&skill.source.path)
         ))?;
     }
+    if let Some(words) = left_out_words(setup, &loaded.left_out) {
+        tell!("{words}");
+    }
     let errors = report(setup, &loaded.issues)?;
     Ok(if errors { Exit::Usage } else { Exit::Complete })
 }
@@ -53,6 +58,9 @@ fn show(setup: &Setup, arguments: &SkillShowArgs) -> Result<Exit, Failure> {
     let tools = tool_specs();
     let loaded = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
     let Some(skill) = loaded.catalog.get(&arguments.name) else {
+        if let Some(failure) = why_left_out(setup, &loaded.left_out, "skill", &arguments.name) {
+            return Err(failure);
+        }
         let near = loaded.catalog.suggestions(&arguments.name).join(", ");
         let broken = loaded.issues.iter().any(|issue| issue.severity == SkillSeverity::Error);
         let also = if broken { "; some files have errors: callsheet skill check" } else { "" };
@@ -87,7 +95,8 @@ fn check(setup: &Setup, arguments: &SkillCheckArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("{} does not exist", path.display()), ""));
     }
     let issues = if arguments.paths.is_empty() {
-        load_skills(&skill_dirs(setup), context).issues
+        // To check a file is not to act on it.
+        load_skills(&SkillDirs { trusted: Trusted::everything(), ..skill_dirs(setup) }, context).issues
     } else {
         let paths: Vec<&Path> = arguments.paths.iter().map(PathBuf::as_path).collect();
         check_paths(&paths, context)

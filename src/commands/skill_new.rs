@@ -46,6 +46,9 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
     write(&path, &text).map_err(|error| {
         Failure::internal(format!("cannot write {}: {error}", path.display()), "nothing else was done")
     })?;
+    if !arguments.user {
+        super::trust::own(setup, &path, &text)?;
+    }
     if setup.json {
         super::print_json(
             &serde_json::json!({ "name": name, "path": path.display().to_string(), "same_name": known }),

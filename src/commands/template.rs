@@ -5,10 +5,14 @@ use std::path::{Path, PathBuf};
 use callsheet_core::template::{
     Issue, Loaded, Node, Query, Role, Settings, Severity, context_defaults, match_templates, print_templates,
 };
-use callsheet_runtime::templates::{LoadedTemplates, UnreadableTemplate, check_templates, load_templates};
+use callsheet_runtime::templates::{
+    LoadedTemplates, TemplateDirs, UnreadableTemplate, check_templates, load_templates,
+};
+use callsheet_runtime::trust::Trusted;
 use serde_json::json;
 
 use crate::cli::{Exit, Failure, TemplateCheckArgs, TemplateCommand, TemplateShowArgs};
+use crate::left_out::{left_out_words, why_left_out};
 use crate::library::{known, load};
 use crate::setup::Setup;
 use crate::term::{harmless, one_line};
@@ -29,7 +33,9 @@ fn check(setup: &Setup, arguments: &TemplateCheckArgs) -> Result<Exit, Failure> 
     if let Some(path) = arguments.paths.iter().find(|path| !path.exists()) {
         return Err(Failure::usage(format!("{} does not exist", path.display()), ""));
     }
-    let (dirs, known, strict) = (template_dirs(setup), known(setup), arguments.strict);
+    // To check a file is not to act on it.
+    let dirs = TemplateDirs { trusted: Trusted::everything(), ..template_dirs(setup) };
+    let (known, strict) = (known(setup), arguments.strict);
     let (issues, unreadable) = if arguments.paths.is_empty() {
         let loaded = load_templates(&dirs, &known, strict);
         (loaded.library.issues().to_vec(), loaded.unreadable)
@@ -94,6 +100,9 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
     for file in &loaded.unreadable {
         tell!("{}", harmless(&format!("{}: {}", file.file, file.reason)));
     }
+    if let Some(words) = left_out_words(setup, &loaded.left_out) {
+        tell!("{words}");
+    }
     let sound = loaded.library.unavailable().is_empty() && loaded.unreadable.is_empty();
     Ok(if sound { Exit::Complete } else { Exit::Usage })
 }
@@ -107,7 +116,7 @@ fn show(setup: &Setup, arguments: &TemplateShowArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Complete);
     };
     let loaded = load(setup)?;
-    let Some(known) = loaded.library.get(name) else { return Err(unknown(&loaded, name)) };
+    let Some(known) = loaded.library.get(name) else { return Err(unknown(setup, &loaded, name)) };
     if arguments.defaults {
         return in_force(setup, known).map(|()| Exit::Complete);
     }
@@ -120,7 +129,10 @@ fn show(setup: &Setup, arguments: &TemplateShowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-fn unknown(loaded: &LoadedTemplates, name: &str) -> Failure {
+fn unknown(setup: &Setup, loaded: &LoadedTemplates, name: &str) -> Failure {
+    if let Some(failure) = why_left_out(setup, &loaded.left_out, "template", name) {
+        return failure;
+    }
     if loaded.library.unavailable().contains(name) {
         let what = format!("the template {} has errors", one_line(name, 64));
         return Failure::usage(what, "`callsheet template check` shows them");

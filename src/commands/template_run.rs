@@ -8,6 +8,7 @@ use callsheet_runtime::ports::{Clock, SystemClock};
 use serde_json::Value;
 
 use crate::cli::{Exit, Failure, TemplateRunArgs};
+use crate::left_out::why_left_out;
 use crate::library::{
     called_skills, empty_tree, load, may_use_others, reach, schemas, sources, take_all, take_matcher,
 };
@@ -58,6 +59,9 @@ fn tree_of(setup: &Setup, name: &str, strict: bool) -> Result<Tree, Failure> {
     let loaded = load(setup)?;
     let (library, skills) = (&loaded.library, called_skills(setup));
     if library.get(name).is_none() {
+        if let Some(failure) = why_left_out(setup, &loaded.left_out, "template", name) {
+            return Err(failure);
+        }
         return Err(unknown(library, &skills, name, strict));
     }
     let mut tree = empty_tree(setup)?;

@@ -1,10 +1,11 @@
-//! Trust in a project's configuration file, bound to its hash: another word in the file and it is asked again.
+//! Trust in files of projects, each bound to its hash: another word in a file and it is asked about again.
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::spec::BlobId;
+use callsheet_runtime::trust::{Trusted, file_name as name};
 
 use super::Folders;
 
@@ -26,7 +27,12 @@ impl Trust {
 
     /// Whether this content of this file was trusted.
     pub fn holds(&self, config: &Path, content: &[u8]) -> bool {
-        self.hashes.get(&name(config)).is_some_and(|hash| hash == BlobId::of(content).as_str())
+        self.trusted().holds(config, content)
+    }
+
+    /// What is trusted, for those who read files of a project.
+    pub fn trusted(&self) -> Trusted {
+        Trusted::only(self.hashes.clone())
     }
 
     /// Trusts this content.
@@ -34,26 +40,31 @@ impl Trust {
     /// # Errors
     /// If the list cannot be written.
     pub fn grant(&mut self, config: &Path, content: &[u8]) -> io::Result<()> {
-        self.hashes.insert(name(config), BlobId::of(content).as_str().to_owned());
-        self.save()
+        self.grant_hash(config, &BlobId::of(content))
     }
 
-    /// Takes trust back; true if there was any.
+    /// Trusts the content that has this hash.
     ///
     /// # Errors
     /// If the list cannot be written.
-    pub fn revoke(&mut self, config: &Path) -> io::Result<bool> {
-        let was = self.hashes.remove(&name(config)).is_some();
-        self.save().map(|()| was)
+    pub fn grant_hash(&mut self, file: &Path, hash: &BlobId) -> io::Result<()> {
+        self.hashes.insert(name(file), hash.as_str().to_owned());
+        self.save()
+    }
+
+    /// Takes trust in a file, or in all files of a folder, back; true if there was any.
+    ///
+    /// # Errors
+    /// If the list cannot be written.
+    pub fn revoke(&mut self, path: &Path) -> io::Result<bool> {
+        let (path, before) = (name(path), self.hashes.len());
+        self.hashes.retain(|file, _| !Path::new(file).starts_with(&path));
+        self.save().map(|()| self.hashes.len() < before)
     }
 
     fn save(&self) -> io::Result<()> {
         write_json(&self.file, &self.hashes)
     }
-}
-
-fn name(config: &Path) -> String {
-    config.canonicalize().unwrap_or_else(|_| config.to_path_buf()).display().to_string()
 }
 
 /// The stores this user made or trusted. A record decides what a resume runs, so that of somebody else (in a cloned

@@ -165,20 +165,22 @@ async fn a_script_that_only_reads_is_held_to_it() {
     };
     let project = TempDir::new().unwrap();
     std::fs::write(project.path().join("kept.txt"), "as it was").unwrap();
+    assert!(std::env::vars().any(|(name, _)| name.starts_with("CARGO")), "there is something to hand on");
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let line = format!(
         "cat kept.txt; echo in > in.txt; echo more >> kept.txt; rm kept.txt; mv kept.txt moved.txt; truncate -s 0 kept.txt; \
          mkdir made; ln -s kept.txt link; echo tmp > /tmp/callsheet-test-$$; \
          t=\"$(mktemp)\" && echo own > \"$t\" && cat \"$t\"; echo null > /dev/null && echo nothing; \
-         bash -c 'echo > /dev/tcp/127.0.0.1/{}' && echo connected",
+         bash -c 'echo > /dev/tcp/127.0.0.1/{}' && echo connected; bash -c 'echo > /dev/udp/127.0.0.1/9' && echo sent; \
+         python3 -c 'import socket; socket.socket(socket.AF_UNIX)' && echo unix; echo \"${{HOME-no home}}\"; env | grep CARGO",
         server.local_addr().unwrap().port()
     );
-    let request = json!({"argv": ["sh", "-c", line], "inherit": "safe"});
+    let request = json!({"argv": ["sh", "-c", line], "inherit": "all"});
     let ToolOutcome::Output(report) = script.run(&request, &context(&project)).await.unwrap() else {
         panic!("it was not started")
     };
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
-    assert_eq!(report["stdout"], "as it wasown\nnothing\n", "{report}");
+    assert_eq!(report["stdout"], "as it wasown\nnothing\nno home\n", "{report}");
     let left: Vec<_> = std::fs::read_dir(project.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["kept.txt"]);
     assert_eq!(std::fs::read_to_string(project.path().join("kept.txt")).unwrap(), "as it was");

@@ -5,6 +5,7 @@ use crate::reply::{Issue, Severity};
 use crate::run::{Problem, ProblemKind, Run, State, TaskRun};
 use crate::sheet::fence;
 use crate::template::TaskResult;
+use crate::visible::readable;
 
 use super::Summary;
 
@@ -53,7 +54,7 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
         }
     }
     text.push_str(&format!("\n## Cost\n\n{}", Summary::of(run)));
-    text
+    readable(&text)
 }
 
 /// A list item; words of several lines stand in a fence, so that nothing in them is a heading or a fence of the report.

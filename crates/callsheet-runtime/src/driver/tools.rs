@@ -33,6 +33,8 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
     // Its time is that of the task, or what is left of the run's.
     let of_run = run.time_left_ms().is_some_and(|left| left <= deadline_ms);
     let is_process = owner.is_process();
+    // A model fetches no page that a reference may not name (spec 5.7).
+    let fetch = work.world.fetch.clone().filter(|_| run.settings().allow_http);
     let (task, exec) = (task.clone(), exec.clone());
     Box::pin(async move {
         let (begun, started) = (work.world.clock.now_ms(), Instant::now());
@@ -44,7 +46,7 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
                 let context = ToolContext {
                     workspace: Arc::clone(&work.world.workspace),
                     skill_dir,
-                    fetch: work.world.fetch.clone(),
+                    fetch,
                     max_output_bytes: limit,
                     timeout,
                     cancel: work.cancel.clone(),

@@ -115,8 +115,10 @@ async fn spawn(mut command: Command, confined: Confined) -> Result<Started, NotR
             let (keep, kept) = mpsc::channel();
             {
                 let _entered = runtime.enter();
-                sandbox::restrict(&confined);
-                let started = command.spawn().map(|child| Started { group: Group::of(&child, keep), child });
+                let started = match sandbox::restrict(&confined) {
+                    true => command.spawn().map(|child| Started { group: Group::of(&child, keep), child }),
+                    false => Err(io::Error::other("the system cannot hold it to reading")),
+                };
                 let _unclaimed = sender.send(started);
             }
             // Nothing is ever sent: this ends when the group is dropped.

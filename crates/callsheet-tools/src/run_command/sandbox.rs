@@ -1,5 +1,5 @@
 //! The sandbox of commands: writes only to the project, the temporary folder and `/dev/null`; of those that only read,
-//! writes to a folder of their own and no connections.
+//! writes to a folder of their own and no sockets of any kind.
 //!
 //! Landlock restricts a thread and whatever it starts. A command is therefore started from a thread of its own, which
 //! is restricted first and ends right after. Nothing has to happen between fork and exec, and no other thread of this
@@ -49,7 +49,8 @@ pub fn sandbox_status() -> &'static SandboxStatus {
             }
         };
         let reading = if can_only_read() {
-            "Scripts with effects=\"read\" can write nowhere and connect to nothing by TCP, and run unasked."
+            "Scripts with effects=\"read\" can write nowhere, open no socket and see no secret of the environment, and run \
+             unasked."
         } else {
             "Scripts with effects=\"read\" are asked for like those that write."
         };
@@ -58,11 +59,12 @@ pub fn sandbox_status() -> &'static SandboxStatus {
     })
 }
 
-/// Whether a command can be kept from changing any file. Probed with what must hold: an old kernel that lets files be
-/// cut or moved is not enough.
+/// Whether a command can be kept from changing any file and from opening any socket. Probed with what must hold: an old
+/// kernel that lets files be cut or moved is not enough.
 pub(crate) fn can_only_read() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
-    *CAN.get_or_init(|| std::thread::spawn(system::forbid_writing).join().unwrap_or(false))
+    let probe = || system::forbid_writing() && system::forbid_sockets();
+    *CAN.get_or_init(|| std::thread::spawn(probe).join().unwrap_or(false))
 }
 
 /// What a command may do besides reading.
@@ -70,29 +72,34 @@ pub(crate) fn can_only_read() -> bool {
 pub(crate) struct Confined {
     /// Where it may write.
     writable: Vec<PathBuf>,
-    /// Whether it may connect and listen by TCP.
+    /// Whether it may open sockets.
     connects: bool,
+    /// It is not started where the system cannot hold it to this.
+    required: bool,
 }
 
 impl Confined {
     /// It may change the project and temporary files.
     pub(crate) fn to(project: &Path) -> Self {
         let writable = vec![project.to_path_buf(), std::env::temp_dir(), PathBuf::from(NULL)];
-        Self { writable, connects: true }
+        Self { writable, connects: true, required: false }
     }
 
-    /// It may change nothing but its own temporary folder.
+    /// It may change nothing but its own temporary folder, if it has one, and open no socket. One with a folder runs what
+    /// an author wrote and must be held to it; one without runs only programs that read.
     pub(crate) fn reading(own: Option<&Path>) -> Self {
         let writable = own.into_iter().map(Path::to_path_buf).chain([PathBuf::from(NULL)]).collect();
-        Self { writable, connects: false }
+        Self { writable, connects: false, required: own.is_some() }
     }
 }
 
 const NULL: &str = "/dev/null";
 
-/// Restricts the calling thread, and all it starts.
-pub(super) fn restrict(confined: &Confined) -> Enforcement {
-    system::restrict(confined)
+/// Restricts the calling thread, and all it starts. True if what must be held is held.
+pub(super) fn restrict(confined: &Confined) -> bool {
+    let files = system::restrict(confined);
+    let sockets = confined.connects || system::forbid_sockets();
+    !confined.required || (files != Enforcement::None && sockets)
 }
 
 #[cfg(target_os = "linux")]
@@ -119,6 +126,14 @@ mod system {
         forbidden.is_ok_and(|status| status.ruleset == RulesetStatus::FullyEnforced)
     }
 
+    /// No socket is made from here on, of whatever family, nor a ring through which the kernel would make one.
+    pub(super) fn forbid_sockets() -> bool {
+        super::filter::forbid_sockets().unwrap_or_else(|error| {
+            tracing::warn!(%error, "sockets cannot be forbidden");
+            false
+        })
+    }
+
     pub(super) fn restrict(confined: &Confined) -> Enforcement {
         match try_restrict(confined) {
             Ok(RulesetStatus::FullyEnforced) => Enforcement::Full,
@@ -139,10 +154,40 @@ mod system {
             // A command has no business ending processes that it did not start.
             .scope(Scope::Signal)?;
         if !confined.connects {
+            // Beside the filter of system calls, which not every machine has.
             ruleset = ruleset.handle_access(AccessNet::from_all(RIGHTS))?;
         }
         let rules = path_beneath_rules(&confined.writable, write);
         Ok(ruleset.create()?.add_rules(rules)?.restrict_self()?.ruleset)
+    }
+}
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod filter {
+    use std::collections::BTreeMap;
+
+    use seccompiler::{BpfProgram, Error, SeccompAction, SeccompFilter, TargetArch, apply_filter};
+
+    /// Set in the numbers of calls of a second table that some kernels for x86-64 have.
+    const SECOND_TABLE: i64 = 0x4000_0000;
+
+    pub(super) fn forbid_sockets() -> Result<bool, Error> {
+        let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(Error::Backend)?;
+        let calls = [libc::SYS_socket, libc::SYS_io_uring_setup];
+        let rules: BTreeMap<i64, _> =
+            calls.into_iter().flat_map(|call| [call, call | SECOND_TABLE]).map(|call| (call, Vec::new())).collect();
+        let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch).map_err(Error::Backend)?;
+        let program = BpfProgram::try_from(filter).map_err(Error::Backend)?;
+        apply_filter(&program).map(|()| true)
+    }
+}
+
+#[cfg(all(target_os = "linux", not(target_pointer_width = "64")))]
+mod filter {
+    /// The filter is not made for these processors.
+    pub(super) fn forbid_sockets() -> Result<bool, std::convert::Infallible> {
+        Ok(false)
     }
 }
 
@@ -151,6 +196,10 @@ mod system {
     use super::{Confined, Enforcement};
 
     pub(super) fn forbid_writing() -> bool {
+        false
+    }
+
+    pub(super) fn forbid_sockets() -> bool {
         false
     }
 

@@ -22,6 +22,9 @@ use crate::run_command::sandbox::{self, Confined};
 const SAFE: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TERM", "TMPDIR"];
 const SAFE_BEGINNING: &str = "LC_";
 
+/// Variables that a process sees that nobody was asked about: nothing of who the user is, nothing that opens a door.
+const UNASKED: [&str; 4] = ["PATH", "LANG", "TZ", "TERM"];
+
 /// The tool.
 #[derive(Debug)]
 pub struct Script {
@@ -75,12 +78,14 @@ async fn run(given: &Value, context: &ToolContext, reads: bool) -> Result<ToolOu
         return Err(Stop::failed("command-form", &[]));
     };
     let mut command = Command::new(program);
-    command.args(rest).current_dir(context.workspace.root()).env_clear().envs(inherited(request.inherit));
+    command.args(rest).current_dir(context.workspace.root()).env_clear();
     let confined = if reads {
+        command.envs(unasked());
         // Whoever wants a temporary file finds the one folder that takes it.
         command.env("TMPDIR", folder.path());
         Confined::reading(Some(folder.path()))
     } else {
+        command.envs(inherited(request.inherit));
         Confined::to(context.workspace.root())
     };
     command.envs(request.variables);
@@ -123,18 +128,27 @@ fn filled(word: &str, files: &[(String, String)]) -> String {
     files.iter().fold(word.to_owned(), place)
 }
 
-pub(crate) fn inherited(inherit: Inherit) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
-    let all = std::env::vars_os();
+fn inherited(inherit: Inherit) -> Variables {
     match inherit {
         Inherit::None => Vec::new(),
-        Inherit::All => all.collect(),
-        Inherit::Safe => all
-            .filter(|(name, _)| {
-                let name = name.to_string_lossy();
-                SAFE.contains(&name.as_ref()) || name.starts_with(SAFE_BEGINNING)
-            })
-            .collect(),
+        Inherit::All => std::env::vars_os().collect(),
+        Inherit::Safe => only(&SAFE),
     }
+}
+
+/// What a process inherits that nobody was asked about, whatever its author wants.
+pub(crate) fn unasked() -> Variables {
+    only(&UNASKED)
+}
+
+type Variables = Vec<(std::ffi::OsString, std::ffi::OsString)>;
+
+fn only(names: &[&str]) -> Variables {
+    let wanted = |name: &std::ffi::OsStr| {
+        let name = name.to_string_lossy();
+        names.contains(&name.as_ref()) || name.starts_with(SAFE_BEGINNING)
+    };
+    std::env::vars_os().filter(|(name, _)| wanted(name)).collect()
 }
 
 pub(crate) fn report(ended: &Ended) -> Result<ToolOutcome, Stop> {

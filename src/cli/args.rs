@@ -161,9 +161,9 @@ pub struct WorkArgs {
 /// `plan`.
 #[derive(Clone, Debug, Args)]
 pub struct PlanArgs {
-    /// The request; `-` reads it from stdin.
-    #[arg(value_name = "REQUEST")]
-    pub request: String,
+    /// The request, in quotes or not; `-` reads it from stdin.
+    #[arg(value_name = "REQUEST", required = true)]
+    pub request: Vec<String>,
 
     /// Where to write it; `-` prints it. `sheet.md`, or `plan.xml` for a template, if not given.
     #[arg(long, short, value_name = "FILE")]
@@ -205,9 +205,9 @@ pub struct ContinueArgs {
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// What is to be done next; `-` reads it from stdin.
-    #[arg(value_name = "REQUEST")]
-    pub request: String,
+    /// What is to be done next, in quotes or not; `-` reads it from stdin.
+    #[arg(value_name = "REQUEST", required = true)]
+    pub request: Vec<String>,
 
     /// Shared flags.
     #[command(flatten)]

@@ -9,13 +9,13 @@ use super::args::WorkArgs;
 /// `run`.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
-    /// The request; `-` reads it from stdin.
+    /// The request, in quotes or not; `-` reads it from stdin.
     #[arg(value_name = "REQUEST", required_unless_present_any = ["sheet", "template"])]
     pub request: Option<String>,
 
-    /// With `--template`: its values, as `template run` takes them.
-    #[arg(value_name = "K=V", requires = "template")]
-    pub values: Vec<String>,
+    /// More words of the request; with `--template` its values, as `template run` takes them.
+    #[arg(value_name = "WORDS")]
+    pub words: Vec<String>,
 
     /// Run this sheet file instead of planning.
     #[arg(long, value_name = "FILE", conflicts_with = "skill")]

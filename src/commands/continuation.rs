@@ -15,7 +15,7 @@ use super::run::request_text;
 pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Exit, Failure> {
     let store = setup.own_store()?;
     let found = find_run(&store, Some(&arguments.run), |_| true, "")?;
-    let text = request_text(&arguments.request)?;
+    let text = request_text(&arguments.request.join(" "))?;
     if text.trim().is_empty() {
         return Err(Failure::usage("the follow-up is empty", "say what is to be done next"));
     }

@@ -118,15 +118,16 @@ pub(super) async fn prepare(
         },
     };
     settings.model = Some(choice.model.to_string());
-    front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
-    if let Some(caution) = &choice.caution {
-        front.observer.see(&Signal::Notice(&format!("note: {caution}")));
-    }
     let warn_to = Arc::clone(&front.observer);
     let warn = Box::new(move |text: &str| warn_to.see(&Signal::Notice(&format!("note: {text}"))));
     let models = Arc::new(Models::new(&setup.config, &choice, work.record.as_deref(), work.replay.as_deref(), warn)?);
     if work.replay.is_none() {
         models.connect().await;
+    }
+    models.check()?;
+    front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
+    if let Some(caution) = &choice.caution {
+        front.observer.see(&Signal::Notice(&format!("note: {caution}")));
     }
     let parts = Parts {
         store,

@@ -157,6 +157,7 @@ codes! {
         ReferenceOrder = "reference-order",
         SelfReference = "self-reference",
         ReferenceRestricted = "reference-restricted",
+        OutputUnread = "output-unread",
         NoCurrentFile = "no-current-file",
         GlobRefused = "glob-refused",
         AnchorMissing = "anchor-missing",

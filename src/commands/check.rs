@@ -19,18 +19,18 @@ use crate::wiring::skill_dirs;
 use super::drive::{Front, without_model};
 use super::skill::tool_specs;
 
-/// Checks a sheet; `prompted`: a request is given with it. `--json` prints the issues of spec 4.8, each with `file`, `line` and `column` beside its own keys.
+/// Checks a sheet, with the request that is given with it. `--json` prints the issues of spec 4.8, each with `file`, `line` and `column` beside its own keys.
 pub(super) fn sheet(
     setup: &Setup,
     front: &Front,
     file: &Path,
-    (text, prompted): (&str, bool),
+    (text, prompt): (&str, Option<&str>),
     settings: &Settings,
     current_file: Option<&Path>,
 ) -> Result<Exit, Failure> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
     let world = without_model(setup, front, store, &RunId::new("check"), settings, current_file)?;
-    let issues = check_sheet(&world, text, prompted, settings).list.issues;
+    let issues = check_sheet(&world, text, prompt, settings).list.issues;
     let file = file.display().to_string();
     for issue in &issues {
         let column = column(text, issue);

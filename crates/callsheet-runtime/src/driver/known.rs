@@ -332,13 +332,14 @@ pub struct SheetReading {
     pub no_longer_relevant: Vec<String>,
 }
 
-/// Reads a sheet file.
-pub(super) fn read_sheet(world: &World, text: &str, settings: &Settings) -> SheetReading {
+/// Reads a sheet file, with the request that is given with it.
+pub(super) fn read_sheet(world: &World, text: &str, prompt: Option<&str>, settings: &Settings) -> SheetReading {
     let loaded = world.skills(settings);
     let mut context = context(world, &Run::new(), settings, loaded.catalog.skills().cloned().collect());
+    // Headings of the request may be referred to (spec 5.1): of the one that is given, else of the sheet's own.
+    context.prompts.extend(prompt.map(str::to_owned));
     let mut reading = read_with(world, text, &mut context, reply::read_sheet);
     if let Some(prompt) = reading.value.prompt.clone().filter(|_| context.prompts.is_empty()) {
-        // Its own headings may be referred to (spec 5.1).
         context.prompts.push(prompt);
         reading = read_with(world, text, &mut context, reply::read_sheet);
     }

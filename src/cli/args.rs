@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use callsheet_core::reply::near::within;
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
-use super::TemplateCommand;
+use super::{OpenArgs, TemplateCommand};
 
 /// Turns a request into a sheet of small tasks and runs it: planned by a model, editable by you, durable, bounded, and
 /// with your approval before anything is changed.
@@ -137,9 +137,9 @@ pub struct WorkArgs {
     #[arg(long)]
     pub allow_http: bool,
 
-    /// The file you have open, for `current_file`.
-    #[arg(long, value_name = "FILE")]
-    pub current_file: Option<PathBuf>,
+    /// Files that are open.
+    #[command(flatten)]
+    pub opened: OpenArgs,
 
     /// Record each model call as a cassette in this folder.
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]

@@ -12,7 +12,7 @@ pub use args::{
     SkillNewArgs, SkillShowArgs, WorkArgs,
 };
 pub use exit::{Exit, Failure};
-pub use run_args::RunArgs;
+pub use run_args::{OpenArgs, RunArgs};
 pub use template_args::{
     OperatorArg, TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateNewArgs, TemplateRunArgs,
     TemplateShowArgs,

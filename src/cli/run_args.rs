@@ -6,6 +6,22 @@ use clap::Args;
 
 use super::args::WorkArgs;
 
+/// Files that a person has open: a planner may name them without being told of them.
+#[derive(Clone, Debug, Default, Args)]
+pub struct OpenArgs {
+    /// The file you have open, for `current_file`.
+    #[arg(long, value_name = "FILE")]
+    pub current_file: Option<PathBuf>,
+
+    /// Another file you have open; can be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub open: Vec<PathBuf>,
+
+    /// Count the ten files that were edited last as open.
+    #[arg(long)]
+    pub open_recent: bool,
+}
+
 /// `run`.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {

@@ -11,7 +11,7 @@ use callsheet_runtime::ports::Store;
 use callsheet_runtime::skills::load_skills;
 use callsheet_store::MemoryStore;
 
-use crate::cli::{Exit, Failure};
+use crate::cli::{Exit, Failure, OpenArgs};
 use crate::setup::Setup;
 use crate::term::harmless;
 use crate::wiring::skill_dirs;
@@ -26,10 +26,10 @@ pub(super) fn sheet(
     file: &Path,
     (text, prompt): (&str, Option<&str>),
     settings: &Settings,
-    current_file: Option<&Path>,
+    open: &OpenArgs,
 ) -> Result<Exit, Failure> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let world = without_model(setup, front, store, &RunId::new("check"), settings, current_file)?;
+    let world = without_model(setup, front, store, &RunId::new("check"), settings, open)?;
     let issues = check_sheet(&world, text, prompt, settings).list.issues;
     let file = file.display().to_string();
     for issue in &issues {

@@ -1,6 +1,5 @@
 //! Driving a run from the command line: the view, the person, Ctrl-C, and the last words.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use callsheet_core::prompt::PromptKey;
@@ -14,7 +13,7 @@ use callsheet_runtime::driver::{DriveFault, Session, World, changed_inside, driv
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Exit, Failure, WorkArgs};
+use crate::cli::{Exit, Failure, OpenArgs, WorkArgs};
 use crate::config::Origin;
 use crate::models::{Choice, Models, NoModels, choose, choose_recorded};
 use crate::setup::{Setup, store_failure};
@@ -99,8 +98,7 @@ pub(super) async fn prepare(
     let mut by_template = false;
     match tree.map(model_wish) {
         Some(ModelWish::Nothing) => {
-            let file = work.current_file.as_deref();
-            return Ok(Arc::new(without_model(setup, front, store, run, settings, file)?));
+            return Ok(Arc::new(without_model(setup, front, store, run, settings, &work.opened)?));
         }
         // Every task names a model of its own; none has to be found for them.
         Some(ModelWish::Named(model)) if !setup.config.values.contains_key("model") => {
@@ -135,7 +133,7 @@ pub(super) async fn prepare(
         observer: Arc::clone(&front.observer),
         slots: models.slots(&choice),
         models,
-        current_file: work.current_file.clone(),
+        open: work.opened.clone(),
     };
     let world = world(setup, run, settings, parts)?;
     // Found now, and not when a task is half done.
@@ -158,7 +156,7 @@ pub(super) fn without_model(
     store: Arc<dyn Store>,
     run: &RunId,
     settings: &Settings,
-    current_file: Option<&Path>,
+    open: &OpenArgs,
 ) -> Result<World, Failure> {
     let parts = Parts {
         store,
@@ -166,7 +164,7 @@ pub(super) fn without_model(
         observer: Arc::clone(&front.observer),
         slots: std::collections::BTreeMap::new(),
         models: Arc::new(NoModels),
-        current_file: current_file.map(Path::to_owned),
+        open: open.clone(),
     };
     world(setup, run, settings, parts)
 }

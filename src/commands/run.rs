@@ -59,8 +59,7 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     let front = Front::new(setup, &arguments.work);
     let entry = entry(setup, &front, arguments)?;
     if let (true, EntrySpec::Sheet { text, prompt }, Some(file)) = (arguments.check, &entry, &arguments.sheet) {
-        let current_file = arguments.work.current_file.as_deref();
-        return super::check::sheet(setup, &front, file, (text, prompt.as_deref()), &settings, current_file);
+        return super::check::sheet(setup, &front, file, (text, prompt.as_deref()), &settings, &arguments.work.opened);
     }
     let store = setup.store()?;
     let words = match &entry {

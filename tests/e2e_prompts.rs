@@ -59,7 +59,7 @@ fn templates_go_to_the_users_folder_or_any_other() {
     assert!(ended.out.contains("error:"), "{}", ended.out);
 }
 
-/// covers: 5.1, 8.8
+/// covers: 5.1, 8.9
 #[test]
 fn a_planner_is_told_of_open_files_and_of_a_project_that_nobody_describes() {
     let garden = Garden::with("answer");
@@ -70,7 +70,8 @@ fn a_planner_is_told_of_open_files_and_of_a_project_that_nobody_describes() {
     garden.expect(0, &["run", "who waters?", "--open", "minutes.md"]);
     let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
     assert!(prompt.contains("## Open files\n\n- minutes.md\n"), "{prompt}");
-    for line in ["- **Languages** markdown (3), python (1)", "- **Folders** src/ (1)", "- **Entry points** src/main.py"] {
+    for line in ["- **Languages** markdown (3), python (1)", "- **Folders** src/ (1)", "- **Entry points** src/main.py"]
+    {
         assert!(prompt.contains(&format!("{line}\n")), "{line}: {prompt}");
     }
     let now = std::time::SystemTime::now() + std::time::Duration::from_secs(60);

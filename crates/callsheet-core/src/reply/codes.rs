@@ -143,6 +143,7 @@ codes! {
         WholeFileOnPartial = "whole-file-on-partial",
         ChangeOverlap = "change-overlap",
         ChangesAndNone = "changes-and-none",
+        UnchangedUnquoted = "unchanged-unquoted",
         OutsideProject = "outside-project",
         ProtectedPath = "protected-path",
         ContentTruncated = "content-truncated",

@@ -51,7 +51,7 @@ fn plain(path: &str) -> &str {
 
 /// The words of a text that are paths: of files, which have an ending, a slash or a capital letter, such as
 /// `notes/summary.md` and `Makefile`, and of directories, which end in a slash.
-pub(super) fn files_of(text: &str) -> impl Iterator<Item = String> {
+pub fn files_of(text: &str) -> impl Iterator<Item = String> {
     let is_end = |c: char| {
         c.is_whitespace()
             || matches!(c, '`' | '"' | '\'' | '(' | ')' | '[' | ']' | '<' | '>' | '*' | ',' | ':' | ';' | '#')

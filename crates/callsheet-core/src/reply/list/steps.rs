@@ -266,9 +266,9 @@ fn references(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<St
         }
         out.push(Step { tasks });
     }
-    notes.set_task(None);
     unread(&out, &handed, notes);
     notes.set_section(None);
+    notes.set_task(None);
     (out, spans)
 }
 
@@ -302,6 +302,7 @@ fn unread(steps: &[Step], handed: &[Handed], notes: &mut Notes) {
         let is_read = |task: &Task| std::iter::once(&task.slug).chain(&task.aliases).any(|slug| read.contains(slug));
         let Some(first) = step.tasks.first().filter(|_| !step.tasks.iter().any(is_read)) else { continue };
         notes.set_section(Some(&handed.section));
+        notes.set_task(Some(&first.name));
         let facts = [("name", first.name.as_str()), ("slug", first.slug.as_str())];
         notes.push(notes.issue(IssueCode::OutputUnread, "", handed.span, &facts).warning());
     }

@@ -233,6 +233,12 @@ fn a_sheet_refers_to_the_headings_of_its_own_prompt() {
     );
     let ended = garden.expect(0, &["run", "--sheet", "own.md"]);
     assert!(ended.out.contains("It is old."), "{}", ended.out);
+    // The text that is given with a sheet is its request, and stands in for its own.
+    let given = ["run", "--sheet", "own.md", "# The well\nIt is deep."];
+    garden.write("own.md", garden.read("own.md").replace("#the-pump", "#the-well"));
+    garden.expect(2, &["run", "--sheet", "own.md"]);
+    garden.expect(0, &[&given[..], &["--check"]].concat());
+    garden.expect(0, &given);
 }
 
 /// Two references, read one by one; each hands over a file of the same name.

@@ -365,7 +365,6 @@ fn run_takes_a_template_with_its_values() {
     assert_eq!(ended.out.trim(), "Ana.");
     let ended = garden.expect(2, &["run", "--template", "who"]);
     assert!(ended.err.contains("Missing required input: what"), "{}", ended.err);
-    garden.expect(2, &["run", "who waters?", "another"]);
 }
 
 /// Whatever is listed, `effects="read"` holds.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use callsheet_core::reply::near::within;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{ApproveArgs, DenyArgs, TemplateCommand};
+use super::{ApproveArgs, DenyArgs, OpenArgs, TemplateCommand};
 
 /// Turns a request into a sheet of small tasks and runs it: planned by a model, editable by you, durable, bounded, and
 /// with your approval before anything is changed.
@@ -133,9 +133,9 @@ pub struct WorkArgs {
     #[arg(long)]
     pub allow_http: bool,
 
-    /// The file you have open, for `current_file`.
-    #[arg(long, value_name = "FILE")]
-    pub current_file: Option<PathBuf>,
+    /// Files that are open.
+    #[command(flatten)]
+    pub opened: OpenArgs,
 
     /// Record each model call as a cassette in this folder.
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
@@ -157,9 +157,9 @@ pub struct WorkArgs {
 /// `plan`.
 #[derive(Clone, Debug, Args)]
 pub struct PlanArgs {
-    /// The request; `-` reads it from stdin.
-    #[arg(value_name = "REQUEST")]
-    pub request: String,
+    /// The request, in quotes or not; `-` reads it from stdin.
+    #[arg(value_name = "REQUEST", required = true)]
+    pub request: Vec<String>,
 
     /// Where to write it; `-` prints it. `sheet.md`, or `plan.xml` for a template, if not given.
     #[arg(long, short, value_name = "FILE")]
@@ -201,9 +201,9 @@ pub struct ContinueArgs {
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// What is to be done next; `-` reads it from stdin.
+    /// What is to be done next, in quotes or not; `-` reads it from stdin.
     #[arg(value_name = "REQUEST", required_unless_present = "withdraw")]
-    pub request: Option<String>,
+    pub request: Vec<String>,
 
     /// Take back the follow-up that has no list yet: the run is again as it was before it.
     #[arg(long, conflicts_with = "request")]

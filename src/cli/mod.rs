@@ -14,7 +14,7 @@ pub use args::{
     RetryArgs, RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
 };
 pub use exit::{Exit, Failure};
-pub use run_args::RunArgs;
+pub use run_args::{OpenArgs, RunArgs};
 pub use template_args::{
     OperatorArg, TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateNewArgs, TemplateRunArgs,
     TemplateShowArgs,

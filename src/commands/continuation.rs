@@ -21,7 +21,7 @@ pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Ex
     if arguments.withdraw {
         return take_back(setup, &store, &found);
     }
-    let text = request_text(arguments.request.as_deref().unwrap_or_default())?;
+    let text = request_text(&arguments.request.join(" "))?;
     if text.trim().is_empty() {
         return Err(Failure::usage("the follow-up is empty", "say what is to be done next"));
     }

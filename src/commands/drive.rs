@@ -1,6 +1,5 @@
 //! Driving a run from the command line: the view, the person, Ctrl-C, and the last words.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use callsheet_core::prompt::PromptKey;
@@ -15,7 +14,7 @@ use callsheet_runtime::driver::{DriveFault, Session, World, changed_inside, driv
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Exit, Failure, WorkArgs};
+use crate::cli::{Exit, Failure, OpenArgs, WorkArgs};
 use crate::config::Origin;
 use crate::models::{Choice, Models, NoModels, choose, choose_recorded};
 use crate::setup::{Setup, store_failure};
@@ -107,8 +106,7 @@ pub(super) async fn prepare(
     let mut by_template = false;
     match tree.map(model_wish) {
         Some(ModelWish::Nothing) => {
-            let file = work.current_file.as_deref();
-            return Ok(Arc::new(without_model(setup, front, store, run, settings, file)?));
+            return Ok(Arc::new(without_model(setup, front, store, run, settings, &work.opened)?));
         }
         // Every task names a model of its own; none has to be found for them.
         Some(ModelWish::Named(model)) if !setup.config.values.contains_key("model") => {
@@ -126,15 +124,16 @@ pub(super) async fn prepare(
         },
     };
     settings.model = Some(choice.model.to_string());
-    front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
-    if let Some(caution) = &choice.caution {
-        front.observer.see(&Signal::Notice(&format!("note: {caution}")));
-    }
     let warn_to = Arc::clone(&front.observer);
     let warn = Box::new(move |text: &str| warn_to.see(&Signal::Notice(&format!("note: {text}"))));
     let models = Arc::new(Models::new(&setup.config, &choice, work.record.as_deref(), work.replay.as_deref(), warn)?);
     if work.replay.is_none() {
         models.connect().await;
+    }
+    models.check()?;
+    front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
+    if let Some(caution) = &choice.caution {
+        front.observer.see(&Signal::Notice(&format!("note: {caution}")));
     }
     let parts = Parts {
         store,
@@ -142,7 +141,7 @@ pub(super) async fn prepare(
         observer: Arc::clone(&front.observer),
         slots: models.slots(&choice),
         models,
-        current_file: work.current_file.clone(),
+        open: work.opened.clone(),
     };
     let world = world(setup, run, settings, parts)?;
     // Found now, and not when a task is half done.
@@ -165,7 +164,7 @@ pub(super) fn without_model(
     store: Arc<dyn Store>,
     run: &RunId,
     settings: &Settings,
-    current_file: Option<&Path>,
+    open: &OpenArgs,
 ) -> Result<World, Failure> {
     let parts = Parts {
         store,
@@ -173,7 +172,7 @@ pub(super) fn without_model(
         observer: Arc::clone(&front.observer),
         slots: std::collections::BTreeMap::new(),
         models: Arc::new(NoModels),
-        current_file: current_file.map(Path::to_owned),
+        open: open.clone(),
     };
     world(setup, run, settings, parts)
 }

@@ -32,7 +32,7 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
             "make the folder, or give another name with --output",
         ));
     }
-    let prompt = request_text(&arguments.request)?;
+    let prompt = request_text(&arguments.request.join(" "))?;
     if prompt.trim().is_empty() {
         return Err(Failure::usage("the request is empty", ""));
     }

@@ -81,7 +81,7 @@ fn refuse_bad_name(name: &str, form: SkillForm, layer: SkillLayer, text: &str) -
     match (skill, issues.first()) {
         (None, Some(issue)) => Err(Failure::usage(issue.message.clone(), issue.advice.clone())),
         (Some(skill), None) if skill.name == name => Ok(()),
-        _ => Err(Failure::usage(format!("\"{name}\" is not a name"), "use a-z, 0-9 and `-`")),
+        _ => Err(Failure::usage(format!("\"{name}\" is not a name"), "use words of a-z, A-Z, 0-9, `-` and `_`")),
     }
 }
 

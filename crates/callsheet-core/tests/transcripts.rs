@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use callsheet_core::record::{Event, Fact, Outcome};
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Limit, Run};
-use transcript::{Player, digest};
+use transcript::Player;
 
 fn runs() -> Vec<PathBuf> {
     files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/runs"), "txt")

@@ -268,21 +268,3 @@ impl Player {
 pub fn blob(text: &str) -> BlobId {
     BlobId::of(text.as_bytes())
 }
-
-/// What must stay the same when an old record is replayed.
-pub fn digest(run: &Run) -> String {
-    let mut text = format!("outcome {:?}, rounds {}\n", run.outcome(), run.rounds());
-    for task in run.tasks() {
-        let sets: Vec<u32> = task.applied.iter().map(|applied| applied.set).collect();
-        text.push_str(&format!("{} {} applied {sets:?}\n", task.task.slug, task.state.as_str()));
-        for part in task.refused() {
-            text.push_str(&format!("  {}\n", part.told));
-        }
-    }
-    let totals = run.totals();
-    text.push_str(&format!("calls {}, tokens {}, tools {}\n", totals.calls, totals.tokens(), totals.tools));
-    for effect in run.outstanding() {
-        text.push_str(&format!("owes {}\n", describe(&effect)));
-    }
-    text
-}

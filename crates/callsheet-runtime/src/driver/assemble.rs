@@ -311,7 +311,7 @@ fn plan(world: &World, run: &Run, asked: &Asked, window: Option<u32>, held: bool
         environment: world.environment.clone(),
         project_description: String::new(),
         current_file: known::current_file(world),
-        open_files: Vec::new(),
+        open_files: world.open_files.clone(),
         user_prompt: run.prompt().to_owned(),
         retry: retry(world, run, asked)?,
     };

@@ -76,7 +76,7 @@ pub fn begin_in(
         }
         EntrySpec::Sheet { text, prompt } => {
             let prompt = prompt.filter(|prompt| !prompt.trim().is_empty());
-            let mut sheet = check_sheet(world, &text, prompt.is_some(), &settings);
+            let mut sheet = check_sheet(world, &text, prompt.as_deref(), &settings);
             let errors: Vec<Issue> = errors(&sheet.list.issues).cloned().collect();
             if !errors.is_empty() {
                 return Err(DriveFault::GivenSheet(errors));
@@ -297,11 +297,12 @@ fn errors(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
     issues.iter().filter(|issue| issue.severity == Severity::Error)
 }
 
-/// Reads a sheet file without starting anything. `prompted`: a request is given with it; otherwise the sheet has to say
-/// what it is for (spec 2.2).
-pub fn check_sheet(world: &World, text: &str, prompted: bool, settings: &Settings) -> SheetReading {
-    let mut sheet = known::read_sheet(world, text, settings);
-    let prompted = prompted || sheet.prompt.as_ref().is_some_and(|prompt| !prompt.trim().is_empty());
+/// Reads a sheet file without starting anything. Without a request given with it, the sheet has to say what it is for
+/// (spec 2.2).
+pub fn check_sheet(world: &World, text: &str, prompt: Option<&str>, settings: &Settings) -> SheetReading {
+    let given = prompt.filter(|prompt| !prompt.trim().is_empty());
+    let mut sheet = known::read_sheet(world, text, given, settings);
+    let prompted = given.is_some() || sheet.prompt.as_ref().is_some_and(|prompt| !prompt.trim().is_empty());
     for issue in sheet.list.issues.iter_mut().filter(|issue| !prompted && issue.code == IssueCode::GoalsMissing) {
         issue.severity = Severity::Error;
     }

@@ -19,6 +19,7 @@ mod refinement;
 mod restated;
 mod tail;
 mod turn;
+mod unchanged;
 mod vocabulary;
 mod whole;
 mod write;

@@ -14,7 +14,7 @@ use crate::template::{
     TemplateFile, Trust, found_xml, print_templates, read_text, xml_beside,
 };
 
-use super::context::cut;
+use super::entries::cut;
 use super::graft::DEFAULT_TEMPLATE;
 use super::request;
 use super::{Evaluator, HandlerTask, failure};

@@ -14,9 +14,9 @@ use crate::template::tree::{
     Argument, ArgumentValue, Case, Input, InputSource, Kind, Node, OnError, Origin, PathUse, Script, Stdin, Template,
     type_word,
 };
-use crate::template::value::{Filled, Foreseen, Path, Piece, is_ident, render};
+use crate::template::value::{Filled, Foreseen, Path, Piece, is_ident};
 
-use super::arguments::{Given, bind_params};
+use super::arguments::{Given, bind_params, written};
 use super::resolve::missing_before_run;
 use super::scope::{Look, Scope, Seen};
 use super::{Bound, Environment, Trust};
@@ -229,7 +229,7 @@ impl<'a, 't> Judge<'a, 't> {
                 Piece::Literal(literal) => out.push_str(literal),
                 Piece::Place(path, at) => match self.find(path, field, *at, scope) {
                     Some(Seen::Value(bound)) => {
-                        out.push_str(&render(&bound.value()));
+                        out.push_str(&bound.text());
                         trust = trust.max(bound.trust);
                     }
                     Some(Seen::Later) => later = true,
@@ -304,14 +304,19 @@ impl<'a, 't> Judge<'a, 't> {
         let before = self.faults.len();
         let own = match &input.source {
             InputSource::From(from) => self.find(&from.path, "inputs", from.at, scope),
-            InputSource::Text(text) => self.text_value(text, "inputs", scope).map(|(seen, _)| seen),
+            InputSource::Text(text) => {
+                self.text_value(text, "inputs", scope).map(|(seen, literal)| as_written(given(seen, literal)))
+            }
             InputSource::Operator(node) => {
                 self.child(node, &*input.name, scope);
                 return Seen::Later;
             }
             InputSource::Caller => None,
         };
-        let default = || input.default.as_deref().map(|text| Seen::value(Bound::json(text, Trust::Author)));
+        let default = || {
+            let text = input.default.as_deref().map(|text| Bound::json(text, Trust::Author));
+            text.map(|bound| Seen::value(written(bound, true)))
+        };
         let absent = || (!input.required).then(|| Seen::value(Bound::json(Value::Null, Trust::Author)));
         if let Some(seen) = own.or_else(|| scope.variable(&input.name)).or_else(default).or_else(absent) {
             self.faults.truncate(before);
@@ -423,9 +428,7 @@ impl<'a, 't> Judge<'a, 't> {
         }
         let known = all.iter().any(|(_, given)| given.is_some());
         let names = match &template.params {
-            None => {
-                all.into_iter().filter_map(|(name, given)| Some((name?, seen(given.map(|(bound, _)| bound))))).collect()
-            }
+            None => all.into_iter().filter_map(|(name, given)| Some((name?, as_written(given)))).collect(),
             Some(params) => match bind_params(params, all, &node.origin, "") {
                 Ok(names) => names.into_iter().map(|(name, bound)| (name, seen(bound))).collect(),
                 Err(fault) => {
@@ -480,6 +483,10 @@ impl<'a, 't> Judge<'a, 't> {
             }
         }
     }
+}
+
+fn as_written(given: Given) -> Seen {
+    seen(given.map(|(bound, literal)| written(bound, literal)))
 }
 
 fn given(seen: Seen, literal: bool) -> Given {

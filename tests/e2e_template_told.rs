@@ -361,3 +361,42 @@ text = "a thing"
         assert!(!prompt.contains(word), "{word} in {prompt}");
     }
 }
+
+/// What breaks a declared schema is told with its place: to the person, and to the model of the next attempt.
+/// covers: C20, C21
+#[test]
+fn a_schema_that_is_not_met_is_told_with_its_place() {
+    let garden = Garden::scripted(
+        r#"[[rule]]
+phase = "execute"
+prompt = "Count"
+text = '{"rows": [{"n": 1}, {"n": "two"}]}'
+[[rule]]
+phase = "execute"
+text = "It is four."
+"#,
+    );
+    let task = |name: &str, format: &str| {
+        format!(
+            "<task type=\"atomic\" name=\"{name}\"><description>{name}</description><instructions>Go.</instructions>{format}<allowed_tools/></task>"
+        )
+    };
+    let schema = r#"<output_format type="json">{"type": "object", "properties": {"rows": {"items": {"properties": {"n": {"type": "number"}}}}}}</output_format><recovery attempts="2"/>"#;
+    let json = r#"<output_format type="json"/>"#;
+    let library =
+        [task("Count", schema), task("Prose", r#"<output_format type="json" schema="object"/>"#), task("Free", json)];
+    garden.write(".callsheet/templates/told.xml", format!("<templates>{}</templates>", library.concat()));
+    let ended = garden.expect(5, &["template", "run", "Count"]);
+    let violation = "/rows/1/n: \"two\" is not of type \"number\"";
+    assert!(ended.err.contains(violation), "{}", ended.err);
+    let prompt = garden.expect(0, &["show", "--prompt", "2"]).out;
+    assert!(prompt.contains(violation), "{prompt}");
+    assert!(
+        prompt.contains("\n\n```json\n{\"type\":\"object\""),
+        "the contract stands in a fence of its own: {prompt}"
+    );
+    let ended = garden.expect(5, &["template", "run", "Prose"]);
+    assert!(ended.err.contains("text instead of json"), "{}", ended.err);
+    let ended = garden.expect(0, &["template", "run", "Free"]);
+    assert!(ended.out.contains("It is four.") && ended.err.contains("it is used as a text"), "{}", ended.err);
+}

@@ -28,7 +28,7 @@ pub(super) const UNKNOWN_WINDOW: u32 = 8_192;
 /// Where files come from, the strongest first (spec 5).
 const STRENGTH: [&str; 4] = ["explicit_request", "template_literal", "template_command", "automatic_lookup"];
 /// Characters that make a path a pattern.
-const PATTERN: [char; 2] = ['*', '?'];
+pub(super) const PATTERN: [char; 2] = ['*', '?'];
 
 /// A handler's call, as far as it is known before its files are read.
 pub(super) struct Told {

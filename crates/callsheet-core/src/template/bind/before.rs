@@ -27,6 +27,8 @@ const VISITS: usize = 16;
 const DEEP: usize = 64;
 /// Calls that are told of one fault.
 const CALLS: usize = 16;
+/// What a path of `file_paths` is to lead to.
+const READABLE: &str = "a file or folder of the project";
 /// Elements of known lists that the bodies over them are judged by, in one template and all that it calls.
 const ELEMENTS: usize = 1_000;
 
@@ -34,15 +36,17 @@ const ELEMENTS: usize = 1_000;
 pub type FindTemplate<'f, 't> = dyn Fn(&str) -> Option<&'t Template> + 'f;
 
 /// Everything that is known to be wrong before the first model call of a run: names that nothing binds anywhere in the
-/// tree, paths that lead nowhere in values that are known, values of wrong types. `most` is the longest list that is gone
-/// through.
+/// tree, paths that lead nowhere in values that are known, values of wrong types, and files that are `absent`. `most` is
+/// the longest list that is gone through.
 pub fn faults_before_run<'t>(
     template: &'t Template,
     environment: &Environment,
     templates: &FindTemplate<'_, 't>,
     most: u32,
+    absent: &BTreeSet<String>,
 ) -> InputFaultDetails {
     let mut judge = Judge::new(templates, most);
+    judge.absent = Some(absent);
     judge.go_through(template, Scope::given(environment));
     let mut fault = InputFaultDetails::default();
     for found in judge.told() {
@@ -144,13 +148,16 @@ pub(in crate::template) struct Judge<'a, 't> {
     calls: Option<Rc<Call<'t>>>,
     /// No caller is known.
     alone: bool,
+    /// Files that are not there.
+    absent: Option<&'a BTreeSet<String>>,
     faults: Vec<Fault<'t>>,
 }
 
 impl<'a, 't> Judge<'a, 't> {
     pub(in crate::template) fn new(templates: &'a FindTemplate<'a, 't>, most: u32) -> Self {
         let (seen, open, task, faults) = Default::default();
-        Self { templates, most, seen, open, task, file: "", elements: ELEMENTS, calls: None, alone: false, faults }
+        let (calls, alone, absent) = (None, false, None);
+        Self { templates, most, seen, open, task, file: "", elements: ELEMENTS, calls, alone, absent, faults }
     }
 
     /// What is wrong with a template whose caller is not known. How often others are gone through is counted on.
@@ -251,6 +258,11 @@ impl<'a, 't> Judge<'a, 't> {
         let inputs: BTreeMap<String, Seen> =
             node.inputs.iter().map(|input| (input.name.clone(), self.input(input, scope))).collect();
         let own = scope.inner(inputs.clone());
+        // Those of an operator reach its children; of its names they say themselves what they miss.
+        if let Some(refs) = node.refs.as_ref().filter(|_| !matches!(node.kind, Kind::Atomic)) {
+            let written = refs.paths.iter().filter(|path| path.as_literal().is_some());
+            written.for_each(|path| self.file(path, &refs.origin, &own));
+        }
         let inside = || own.inner(bound_by_operator(node).into_iter().map(|name| (name, Seen::Later)).collect());
         match &node.kind {
             Kind::Phase(_) => {}
@@ -338,8 +350,18 @@ impl<'a, 't> Judge<'a, 't> {
         self.text(&intent.criteria, "criteria", own);
         // Its command is not started where files are given in place of it.
         if let Some(refs) = &node.refs {
-            refs.paths.iter().for_each(|path| self.text(path, "file_paths", own));
+            refs.paths.iter().for_each(|path| self.file(path, &refs.origin, own));
             self.text(&refs.query, "file_paths", own);
+        }
+    }
+
+    /// A path of `file_paths`, as far as it is known.
+    fn file(&mut self, path: &Filled, origin: &Origin, own: &Scope) {
+        let Some((Seen::Value(bound), _)) = self.text_value(path, "file_paths", own) else { return };
+        let written = bound.text();
+        if self.absent.is_some_and(|absent| absent.contains(&written)) {
+            let at = path.places().next().map_or(origin.spot, |(_, at)| at);
+            self.fault(written, "file_paths", at, Wrong::Type(READABLE.to_owned(), "none".to_owned()));
         }
     }
 

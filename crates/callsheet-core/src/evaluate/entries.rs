@@ -43,7 +43,8 @@ pub struct Entry {
 impl Entry {
     /// What a model is shown of it, each part with its label; nothing where it says nothing.
     pub fn parts(&self) -> Vec<(String, String)> {
-        let label = |name: &str| format!("{} {name}", self.id);
+        // A model may name its notes as it likes; a label is one line.
+        let label = |name: &str| format!("{} {}", self.id, name.split_whitespace().collect::<Vec<_>>().join(" "));
         let mut parts = Vec::new();
         if self.status != COMPLETE {
             parts.push((label("status"), self.status.clone()));
@@ -133,8 +134,9 @@ fn entry(step: u32, id: String, result: &TaskResult, notes: Map<String, Value>, 
     let status = serde_json::to_value(result.status).ok().and_then(|word| word.as_str().map(str::to_owned));
     let mut entry = Entry { step, id, status: status.unwrap_or_default(), notes, ..Entry::default() };
     if format == AccumulationFormat::FullOutput {
-        let (content, truncated) = cut(&result.content, ENTRY);
-        entry.original_bytes = truncated.then_some(result.content.len());
+        let whole = result.words();
+        let (content, truncated) = cut(&whole, ENTRY);
+        entry.original_bytes = truncated.then_some(whole.len());
         entry.truncated = truncated;
         entry.content = Some(content.to_owned());
     }

@@ -103,7 +103,7 @@ fn handler() -> HandlerPrompt {
         tools: String::new(),
         files: "### src/lib.rs\n\n````rust\nlet fence = \"```\";\n````\n".to_owned(),
         inherited: vec![pair("input", "## Task\n```\nNot a task.")],
-        earlier: r#"{"step":1,"id":"find","status":"COMPLETE","notes":{}}"#.to_owned(),
+        earlier: "find: src/lib.rs".to_owned(),
         related: String::new(),
         inputs: vec![pair("path", "src/lib.rs"), pair("n", "3")],
         task: "Review src/lib.rs for safety".to_owned(),

@@ -10,7 +10,7 @@ use callsheet_core::prompt::{
 };
 use callsheet_core::reply::{Issue, Phase, Severity};
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
-use callsheet_core::spec::{BlobId, Skill, TokenCount, ToolSpec};
+use callsheet_core::spec::{BlobId, Skill, SkillMode, TokenCount, ToolSpec};
 use callsheet_core::template::DataSource;
 use serde::{Deserialize, Serialize};
 
@@ -349,7 +349,8 @@ fn refine(world: &World, run: &Run, asked: &Asked, held: bool) -> Result<Job, Dr
     let skill = world.pinned(task.skill.as_ref())?;
     let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
     let tools = world.offered_tools(&skill.policy.tools);
-    let needs_call = skill.policy.needs_arguments && task.task.references.is_empty();
+    let reads_only_calls = skill.policy.mode == SkillMode::Template || task.task.references.is_empty();
+    let needs_call = skill.policy.needs_arguments && reads_only_calls;
     let prompt = RefinementPrompt {
         tools,
         environment: world.environment.clone(),

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::evaluate::{FILE_TOKENS, FILES_TOKENS, HandlerTask, Item, Said, read_turn};
+use callsheet_core::evaluate::{Entry, FILE_TOKENS, FILES_TOKENS, HandlerTask, Item, Said, read_turn};
 use callsheet_core::memory::FileMatch;
 use callsheet_core::prompt::{HandlerPrompt, Note};
 use callsheet_core::record::{Again, Event, Plan, ResultParts};
 use callsheet_core::reply::task::{TurnInput, read_loop_turn};
 use callsheet_core::reply::{Answer, Lookup, LoopTurn, ReadContext, Severity};
 use callsheet_core::run::{Asked, Run, TaskOp, TaskRun};
+use callsheet_core::sheet::fence;
 use callsheet_core::spec::{Reference, Target, ToolSpec};
 use callsheet_core::template::{DataSource, DataSourceKind, OutputType, SchemaChoice};
 use serde::Deserialize;
@@ -27,7 +28,7 @@ pub(super) const UNKNOWN_WINDOW: u32 = 8_192;
 /// Where files come from, the strongest first (spec 5).
 const STRENGTH: [&str; 4] = ["explicit_request", "template_literal", "template_command", "automatic_lookup"];
 /// Characters that make a path a pattern.
-const PATTERN: [char; 2] = ['*', '?'];
+pub(super) const PATTERN: [char; 2] = ['*', '?'];
 
 /// A handler's call, as far as it is known before its files are read.
 pub(super) struct Told {
@@ -89,7 +90,7 @@ fn prompt(told: &HandlerTask, tools: String, issues: String) -> HandlerPrompt {
         Item::Text { title, text } => Some((title.clone(), text.clone())),
         Item::File(_) | Item::Looked { .. } => None,
     });
-    let earlier = told.earlier.iter().map(|entry| serde_json::to_string(entry).unwrap_or_default());
+    let earlier = told.earlier.iter().flat_map(Entry::parts).map(|(label, text)| part(&label, &text));
     let mut expected = told.expected_output.clone();
     if !told.criteria.is_empty() {
         expected = [expected.trim(), told.criteria.trim()].join("\n\n").trim().to_owned();
@@ -104,13 +105,22 @@ fn prompt(told: &HandlerTask, tools: String, issues: String) -> HandlerPrompt {
         tools,
         files: String::new(),
         inherited: inherited.collect(),
-        earlier: earlier.collect::<Vec<_>>().join("\n"),
+        earlier: earlier.collect::<String>().trim().to_owned(),
         related: related(told),
         inputs: told.inputs.clone(),
         task,
         expected,
         output_format: output_format(told),
         issues,
+    }
+}
+
+/// A part of an earlier output: a line, or a fence of its own where it has several.
+fn part(label: &str, text: &str) -> String {
+    if text.contains(['\n', '\r']) {
+        format!("\n### {label}\n\n{}\n\n", fence("text", text).trim_end())
+    } else {
+        format!("{label}: {text}\n")
     }
 }
 
@@ -133,15 +143,11 @@ fn output_format(told: &HandlerTask) -> String {
     if told.writes {
         return Note::OutputChanges.text().to_owned();
     }
-    let Some(output) = told.output.as_ref().filter(|output| output.form == OutputType::Json) else {
+    if told.output.as_ref().is_none_or(|output| output.form != OutputType::Json) {
         return String::new();
-    };
-    let schema = match (&told.schema, &output.schema) {
-        (Some(schema), _) => format!("```json\n{schema}\n```"),
-        (None, Some(SchemaChoice::Type(kind))) => kind.as_str().to_owned(),
-        _ => String::new(),
-    };
-    Note::OutputJson.fill(&[("schema", &schema)])
+    }
+    let schema = declared(told).map(|schema| fence("json", &schema.to_string())).unwrap_or_default();
+    Note::OutputJson.fill(&[("schema", schema.trim_end())]).trim_end().to_owned()
 }
 
 /// The declared contract as a JSON Schema, for providers that hold a reply to one (spec 7.5). `None`: any text or any JSON

@@ -7,12 +7,17 @@ use callsheet_core::record::{Entry, Event, Outcome, Tree};
 use callsheet_core::reply::{Issue, IssueCode, Reading, Severity};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskList};
+use callsheet_core::template::{FileSource, Filled};
+use serde_json::Value;
 
 use crate::ports::{Letter, StoreFault};
 
+use super::handler::PATTERN;
 use super::known::SheetReading;
 use super::{DriveFault, Session, World, known, read};
 
+/// Longest text of a caller that is looked at as a path, bytes.
+const LONGEST_PATH: usize = 1_024;
 /// Warnings of a sheet file that are told when it is run.
 const WARNINGS: usize = 10;
 
@@ -65,8 +70,9 @@ pub fn begin_in(
 ) -> Result<Session, DriveFault> {
     let mut tree_adopted = None;
     let (entry, list) = match entry {
-        EntrySpec::Template { tree, prompt } => {
+        EntrySpec::Template { mut tree, prompt } => {
             let name = tree.entry.clone();
+            tree.absent = absent(world, &tree);
             tree_adopted = Some(Event::TreeAdopted { tree });
             (Entry::Template { name, prompt }, None)
         }
@@ -110,6 +116,22 @@ pub fn begin_in(
     events.insert(0, Event::RunStarted { run: id, entry, settings, tools });
     session.record(world, events)?;
     Ok(session)
+}
+
+/// Paths that templates name, or the caller gave, and that lead to nothing that may be read (spec "Templates" 5).
+fn absent(world: &World, tree: &Tree) -> BTreeSet<String> {
+    let nodes = tree.templates.values().flat_map(|template| template.body.walk());
+    let refs = nodes.filter_map(|node| node.refs.as_ref()).filter(|refs| refs.source == FileSource::Literal);
+    let paths: Vec<&Filled> = refs.flat_map(|refs| &refs.paths).collect();
+    let written = paths.iter().filter_map(|path| path.as_literal());
+    // What the caller gave may be filled into a path.
+    let fills = paths.iter().any(|path| path.as_literal().is_none());
+    let values = tree.variables.values().filter(|_| fills);
+    let listed = values.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+    let given = listed.filter_map(Value::as_str).filter(|text| text.len() <= LONGEST_PATH && !text.contains('\n'));
+    let one = |path: &&str| !path.trim().is_empty() && !path.contains(PATTERN);
+    let lost = |path: &&str| world.workspace.locate(path).is_err();
+    written.chain(given).filter(one).filter(lost).map(str::to_owned).collect()
 }
 
 /// How a run is taken up again.

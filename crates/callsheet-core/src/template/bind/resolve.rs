@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::template::check::names::{Found, Use, bound_inside, walk};
 use crate::template::result::{InputFaultDetails, Missing};
 use crate::template::tree::{Command, Kind, Node, Origin, Template};
-use crate::template::value::{Filled, Path, Piece, render};
+use crate::template::value::{Filled, Path, Piece};
 
 use super::{Environment, FindTemplate, Trust};
 
@@ -66,7 +66,7 @@ pub fn resolve_text(
             Piece::Literal(literal) => out.text.push_str(literal),
             Piece::Place(path, at) => match environment.find(path) {
                 Some(bound) => {
-                    out.text.push_str(&render(&bound.value()));
+                    out.text.push_str(&bound.text());
                     out.trust = out.trust.max(bound.trust);
                 }
                 None => missing.push(Missing {

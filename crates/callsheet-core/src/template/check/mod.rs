@@ -2,6 +2,7 @@
 
 mod broken;
 mod calls;
+mod forms;
 pub(in crate::template) mod names;
 mod values;
 
@@ -190,6 +191,7 @@ impl<'a> Loading<'a> {
                 }
             }
             limits(template, &mut |draft| self.add(file, draft, &template.name, None));
+            forms::check(template, &mut |draft| self.add(file, draft, &template.name, None));
             let in_force =
                 callable.templates.get(template.name.as_str()).is_some_and(|own| std::ptr::eq(*own, template));
             for call in calls::calls_of(template) {

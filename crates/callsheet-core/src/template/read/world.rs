@@ -118,7 +118,7 @@ impl Reader<'_> {
                 (false, false) => format!("`{path}` does not exist"),
             };
             let draft = Draft::new(Code::T516, text.whole(), message).found(path);
-            self.add(draft.advice("correct it; a run goes on without it"));
+            self.add(draft.advice("correct it; a run does not begin without it, unless a task of it may write it"));
         }
         self.leave(block);
     }

@@ -221,8 +221,8 @@ pub struct RetryArgs {
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// Slugs of the tasks, as `show` prints them.
-    #[arg(value_name = "TASK", required = true)]
+    /// Slugs of the tasks, as `show` prints them; all that failed if none is named.
+    #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
 
     /// Shared flags.

@@ -464,6 +464,8 @@ fn tree_words(
     tell_part!("{summary}");
     if matches!(outcome, Outcome::Cancelled | Outcome::Unreachable) {
         tell!("go on: callsheet resume {id}");
+    } else if !run.failed_of_tree().is_empty() {
+        tell!("do again what failed: callsheet retry {id}");
     }
     tell_of_changes(setup, run, id)
 }

@@ -7,13 +7,8 @@ use super::{Failure, Reject, Run, Stage, State};
 
 impl Run {
     pub(super) fn fold(&mut self, event: &Event, at: u64) -> Result<(), Reject> {
-        let steers = matches!(
-            event,
-            Event::RunContinued { .. }
-                | Event::TaskRetried { .. }
-                | Event::TaskDropped { .. }
-                | Event::ListAdopted { .. }
-        );
+        let steers =
+            matches!(event, Event::RunContinued { .. } | Event::TaskDropped { .. } | Event::ListAdopted { .. });
         if steers && self.operators.tree().is_some() {
             return Err(Reject::RunsTemplate);
         }
@@ -26,6 +21,7 @@ impl Run {
             | Event::RunContinued { .. }
             | Event::SheetRendered { .. }
             | Event::ChangesReverted { .. } => Ok(()),
+            Event::TaskRetried { task, .. } if self.operators.tree().is_some() => self.retried_in_tree(task),
             Event::TaskRetried { task, skills } => self.retried(task, skills),
             Event::TaskDropped { task } => self.dropped(task),
             Event::Started { effect } => self.started(effect, at),

@@ -55,6 +55,7 @@ impl Run {
         self.operators.numbers.insert(id.clone(), number);
         self.operators.list.push(TaskOp {
             id,
+            number,
             parent,
             place,
             template,
@@ -70,6 +71,8 @@ impl Run {
             children: Vec::new(),
             iteration: 1,
             attempt: 1,
+            retried: 0,
+            former: false,
             attempts: Vec::new(),
             issues: None,
             reparse: None,
@@ -160,7 +163,7 @@ impl Run {
     }
 
     /// A leaf becomes a task of the one step there is.
-    fn list_leaf(&mut self, number: usize) {
+    pub(super) fn list_leaf(&mut self, number: usize) {
         let Some(op) = self.operators.at(number) else { return };
         let node = self.operators.tree().and_then(|tree| self.operators.node(tree, op));
         let most = node.and_then(|node| node.limits.max_output_bytes);

@@ -189,7 +189,8 @@ pub struct ResumeArgs {
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Answer to the question a tool asked: of several the first, or the one named in front, as `show` names it.
+    /// Answer to the question a tool asked: of several the first, or the one named in front, as `show` names it. A text
+    /// that itself begins with a word and `=` has another `=` in front.
     #[arg(long, value_name = "[TASK=]TEXT")]
     pub answer: Option<String>,
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::record::{Event, Fact, Outcome, VERSION};
+use callsheet_core::reply::near;
 use callsheet_core::run::{Run, Stage, State, TaskRun};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{Session, TakeUp};
@@ -12,6 +13,7 @@ use callsheet_runtime::ports::{Letter, RunSummary, Store};
 
 use crate::cli::{DropArgs, Exit, Failure, RetryArgs};
 use crate::setup::{Setup, find_run, store_failure};
+use crate::term::one_line;
 
 use super::drive::drive_failure;
 use super::resume::take_up;
@@ -150,7 +152,9 @@ fn nothing_failed(id: &RunId) -> Failure {
 }
 
 fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Failure {
-    Failure::usage(format!("run {id} has no task {slug}"), format!("it has: {}", names.join(", ")))
+    let near = near::did_you_mean(slug, names.iter().copied());
+    let has = || format!("it has: {}", one_line(&names.join(", "), 600));
+    Failure::usage(format!("run {id} has no task {slug}"), if near.is_empty() { has() } else { near })
 }
 
 /// Which tasks a template has follows from its tree and its results: none of them is left out by itself.

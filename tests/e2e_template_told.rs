@@ -108,9 +108,9 @@ fn text_on_stdin_is_the_one_input_that_is_missing() {
 fn a_value_that_nothing_asks_for_is_refused_with_the_nearest_name() {
     let garden = garden(ANSWER);
     let ended = garden.expect(2, &["template", "run", "view", "path=water.md", "foucs=who"]);
-    assert!(ended.err.contains("`foucs`") && ended.err.contains("nearest: focus"), "{}", ended.err);
+    assert!(ended.err.contains("`foucs`") && ended.err.contains("Did you mean focus?"), "{}", ended.err);
     let ended = garden.expect(2, &["template", "run", "ask", "topik=water.md"]);
-    assert!(ended.err.contains("nearest: topic"), "{}", ended.err);
+    assert!(ended.err.contains("Did you mean topic?"), "{}", ended.err);
 }
 
 /// covers: C46

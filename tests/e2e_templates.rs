@@ -121,7 +121,7 @@ fn a_template_with_errors_is_not_shown_and_the_others_are() {
     garden.write(".callsheet/templates/b.xml", b"\xff\xfe".as_slice());
     garden.expect(0, &["template", "show", "good"]);
     assert!(garden.expect(2, &["template", "show", "bad"]).err.contains("has errors"));
-    assert!(garden.expect(2, &["template", "show", "goood"]).err.contains("nearest: good"));
+    assert!(garden.expect(2, &["template", "show", "goood"]).err.contains("Did you mean good"));
     let ended = garden.expect(2, &["template", "list"]);
     assert!(ended.out.contains("good: atomic, .callsheet/templates/a.xml\n  Water the good plants"), "{}", ended.out);
     assert!(ended.err.contains("bad has errors"), "{}", ended.err);

@@ -143,7 +143,7 @@ pub(super) async fn prepare(
             let source = world.templates.source(*key).map(|source| source.path.as_str()).unwrap_or_default();
             return Err(Failure::internal(
                 format!("prompt {}: {source}: {fault}", key.as_str()),
-                "mend it or delete it; `callsheet prompts list` shows all",
+                "fix it or delete it; `callsheet prompts list` shows all",
             ));
         }
     }
@@ -478,7 +478,7 @@ pub(super) fn run_folder(id: &RunId) -> String {
 pub(super) fn sheet_failure(lines: &[String], id: &RunId, again: &str) -> Failure {
     Failure::usage(
         format!("the edited sheet has errors; nothing was changed\n{}", term::harmless(&lines.join("\n"))),
-        format!("mend {}sheet.md, or delete it to go on with the list as it was; then: {again}", run_folder(id)),
+        format!("fix {}sheet.md, or delete it to go on with the list as it was; then: {again}", run_folder(id)),
     )
 }
 

@@ -126,8 +126,9 @@ fn unknown(loaded: &LoadedTemplates, name: &str) -> Failure {
         return Failure::usage(what, "`callsheet template check` shows them");
     }
     let names = loaded.library.templates().map(|known| known.template.name.as_str());
-    let near = callsheet_core::reply::near::nearest(name, names, 5).join(", ");
-    Failure::usage(format!("there is no template {}", one_line(name, 64)), format!("nearest: {near}"))
+    let near = callsheet_core::reply::near::did_you_mean(name, names);
+    let near = if near.is_empty() { "`callsheet template list` shows all".to_owned() } else { near };
+    Failure::usage(format!("there is no template {}", one_line(name, 64)), near)
 }
 
 /// One row of the table of context settings (spec 5). The parts of a reduce gather nothing of their own.

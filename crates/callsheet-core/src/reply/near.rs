@@ -109,17 +109,23 @@ pub fn meant<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>) -> Vec
     let mut near = nearest(wanted, values, LOOKED_AT);
     near.retain(|value| {
         let other = folded(value);
-        let words = words(&other);
-        within(&own, &other, limit) || own.split(' ').any(|word| long(word) && words.contains(word))
+        let slip = |word: &str| within(&own, word, limit) || own.split(' ').any(|mine| long(mine) && mine == word);
+        within(&own, &other, limit) || other.split(' ').any(|word| long(word) && slip(word))
     });
     near.truncate(MEANT);
     near
 }
 
-/// The same as a question for a person, `Did you mean a, b?`; empty if nothing is near.
+/// The same as advice for a person, `Did you mean a, b?`; empty if nothing is near.
 pub fn did_you_mean<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>) -> String {
     let near = meant(wanted, values);
     if near.is_empty() { String::new() } else { format!("Did you mean {}?", near.join(", ")) }
+}
+
+/// The same behind what is wrong; `otherwise` if nothing is near.
+pub fn meant_or<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
+    let near = meant(wanted, values);
+    if near.is_empty() { otherwise.to_owned() } else { format!("did you mean `{}`?", near.join("`, `")) }
 }
 
 /// The first characters in lower case.

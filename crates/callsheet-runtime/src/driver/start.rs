@@ -241,11 +241,10 @@ pub fn check_sheet(world: &World, text: &str, prompted: bool, settings: &Setting
 fn one_task(world: &World, name: &str, prompt: &str, settings: &Settings) -> Result<TaskList, DriveFault> {
     let loaded = world.skills(settings);
     if loaded.catalog.get(name).is_none() {
-        let near = loaded.catalog.suggestions(name);
-        return Err(DriveFault::Invalid(format!(
-            "there is no skill \"{name}\". Nearest: {}. `callsheet skill list` shows all",
-            near.join(", ")
-        )));
+        let near =
+            callsheet_core::reply::near::did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
+        let near = if near.is_empty() { "`callsheet skill list` shows all".to_owned() } else { near };
+        return Err(DriveFault::Invalid(format!("there is no skill \"{name}\". {near}")));
     }
     if loaded.catalog.get(name).is_some_and(|skill| skill.policy.lacks_refinement(settings.refine, &[])) {
         return Err(DriveFault::Invalid(format!(

@@ -143,7 +143,9 @@ fn run_text(run: &Run, id: &RunId, waits: &[GateView], questions: &[Question]) -
 fn waits_text(waits: &[GateView], id: &RunId) -> String {
     let mut text = String::new();
     let changes = waits.iter().filter(|view| !view.hunks.is_empty()).count();
-    for view in waits {
+    let listed =
+        |view: &GateView| waits.iter().take_while(|other| other.gate != view.gate).any(|other| lists(other, view));
+    for view in waits.iter().filter(|view| !listed(view)) {
         let gate = gate_name(&view.gate);
         let task = addresses(view).into_iter().next().filter(|_| waits.len() > 1);
         let named = task.map(|task| format!(" {task}")).unwrap_or_default();
@@ -164,6 +166,11 @@ fn waits_text(waits: &[GateView], id: &RunId) -> String {
         text.push_str(&format!("answer all {} at once: callsheet approve {id} or callsheet deny {id}\n", waits.len()));
     }
     text
+}
+
+/// Whether a gate that is shown lists the call of another one.
+fn lists(shown: &GateView, other: &GateView) -> bool {
+    shown.inside == other.inside && shown.also.iter().any(|also| also.gate == other.gate)
 }
 
 /// The result of a template's run.

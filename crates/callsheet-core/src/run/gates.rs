@@ -7,7 +7,7 @@ use crate::spec::{ApprovalMode, ExecRunId, Slug, ToolEffect};
 
 use super::steps::Advance;
 use super::task::{SetKey, SetStage};
-use super::{Reject, Run, State, TaskRun, ToolState};
+use super::{Reject, Run, State, TaskRun, ToolState, Work};
 
 impl Run {
     /// Whether the task may run as far as spec 2.7 is concerned.
@@ -80,6 +80,25 @@ impl Run {
             }
         }
         moved
+    }
+
+    /// The other open gates before calls of the same tool by the same node of a template, in the order they were opened: with
+    /// this one they are one question (spec "Templates" 8).
+    pub fn equal_calls(&self, gate: &Gate) -> Vec<Gate> {
+        let Some((tool, work)) = self.work_of_call(gate) else { return Vec::new() };
+        let same = |other: &Gate| {
+            self.work_of_call(other).is_some_and(|(name, other)| name == tool && work.is_the_same_as(other))
+        };
+        let mut equal: Vec<Gate> = self.open_gates().filter(|other| other != gate && same(other)).collect();
+        equal.sort_by_key(|gate| gate.n);
+        equal
+    }
+
+    fn work_of_call(&self, gate: &Gate) -> Option<(&str, Work<'_>)> {
+        let GateKind::BeforeCall { task, run, call } = &gate.kind else { return None };
+        let call = self.tasks.get(task)?.run(run)?.call(call)?;
+        let op = self.operators.of_leaf(task)?;
+        Some((call.call.name.as_str(), self.operators.work(self.operators.tree()?, op)?))
     }
 
     /// The words of a process of a template, with the files that are written for it: an approval holds for the same ones in
@@ -157,8 +176,29 @@ impl Run {
             }
         }
         self.in_flight.remove(&EffectKey::Gate(gate.clone()));
+        self.agree();
         self.waiting = None;
         Ok(())
+    }
+
+    /// What asks for words of a process that a person approved meanwhile asks no more.
+    fn agree(&mut self) {
+        let agreed = |gate: &Gate| match &gate.kind {
+            GateKind::BeforeCall { task, run, call } => {
+                self.argv_of(task, run, call).is_some_and(|argv| self.approved_argv.contains(&argv))
+            }
+            _ => false,
+        };
+        let agreed: Vec<Gate> = self.open_gates().filter(agreed).collect();
+        for gate in agreed {
+            if let GateKind::BeforeCall { task, run, call } = &gate.kind
+                && let Some(call) =
+                    self.tasks.get_mut(task).and_then(|task| task.run_mut(run)).and_then(|run| run.call_mut(call))
+            {
+                call.state = ToolState::Approved;
+            }
+            self.in_flight.remove(&EffectKey::Gate(gate));
+        }
     }
 
     /// What a person kept takes the place of the set, under its number (spec 11.4).

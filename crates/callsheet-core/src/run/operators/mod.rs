@@ -160,6 +160,17 @@ pub enum Work<'t> {
     Script(&'t Script),
 }
 
+impl Work<'_> {
+    /// Whether both are one place of one tree.
+    pub(super) fn is_the_same_as(self, other: Work<'_>) -> bool {
+        match (self, other) {
+            (Self::Node(one), Work::Node(other)) => std::ptr::eq(one, other),
+            (Self::Script(one), Work::Script(other)) => std::ptr::eq(one, other),
+            _ => false,
+        }
+    }
+}
+
 /// The recorded tree and what was opened of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Operators {

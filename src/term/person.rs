@@ -276,6 +276,9 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
         }
         GateKind::BeforeCall { task, .. } => {
             text.push_str(&match view.also.len() {
+                0 if view.again => {
+                    format!("{} was started and did not end; it would run again", view.address(task))
+                }
                 0 => format!("{} wants to make this call", view.address(task)),
                 more => format!("{} and {more} more want to make these calls", view.address(task)),
             });

@@ -49,7 +49,7 @@ impl Run {
         Advance::Waiting
     }
 
-    fn next_gate(&mut self) -> u32 {
+    pub(super) fn next_gate(&mut self) -> u32 {
         self.gates = self.gates.saturating_add(1);
         self.gates
     }
@@ -96,7 +96,7 @@ impl Run {
 
     fn work_of_call(&self, gate: &Gate) -> Option<(&str, Work<'_>)> {
         let GateKind::BeforeCall { task, run, call } = &gate.kind else { return None };
-        let call = self.tasks.get(task)?.run(run)?.call(call)?;
+        let call = self.tasks.get(task)?.run(run)?.call(call).filter(|call| !call.again)?;
         let op = self.operators.of_leaf(task)?;
         Some((call.call.name.as_str(), self.operators.work(self.operators.tree()?, op)?))
     }
@@ -105,7 +105,7 @@ impl Run {
     /// the whole run (spec "Templates" 8).
     fn argv_of(&self, task: &Slug, run: &ExecRunId, call: &str) -> Option<String> {
         let task = self.tasks.get(task).filter(|task| task.is_process())?;
-        let arguments = &task.run(run)?.call(call)?.call.arguments;
+        let arguments = &task.run(run)?.call(call).filter(|call| !call.again)?.call.arguments;
         Some(arguments.get("binding").or_else(|| arguments.get("argv"))?.to_string())
     }
 
@@ -169,7 +169,7 @@ impl Run {
                 }
                 let open = self.tasks.get_mut(task).and_then(|task| task.run_mut(run));
                 match (verdict, open.and_then(|run| run.call_mut(call))) {
-                    (Ok(()), Some(call)) => call.state = ToolState::Approved,
+                    (Ok(()), Some(call)) => (call.state, call.again) = (ToolState::Approved, false),
                     (Ok(()), None) => {}
                     (Err(words), _) => self.deny(task, &words)?,
                 }

@@ -128,6 +128,7 @@ pub fn view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> Result
         diff: String::new(),
         hunks: Vec::new(),
         call: None,
+        again: false,
         also: Vec::new(),
         directory: None,
         sheet: None,
@@ -151,7 +152,9 @@ pub fn view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> Result
         }
         GateKind::BeforeCall { task, run: exec, call } => {
             let exec = run.task(task).and_then(|task| task.run(exec));
-            view.call = exec.and_then(|exec| exec.call(call)).map(|call| call.call.clone());
+            let call = exec.and_then(|exec| exec.call(call));
+            view.again = call.is_some_and(|call| call.again);
+            view.call = call.map(|call| call.call.clone());
             view.also = run.equal_calls(gate).into_iter().filter_map(|gate| equal_call(run, gate)).collect();
             view.directory = Some(project.display().to_string());
             view.task = Some(task.clone());

@@ -45,6 +45,9 @@ pub struct GateView {
     pub hunks: Vec<Hunk>,
     /// The call, for before-call.
     pub call: Option<ToolCall>,
+    /// The call was made before, and its process was killed before it ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
     /// Calls that are asked about with it: of the same tool, by the same node of a template.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub also: Vec<EqualCall>,

@@ -532,3 +532,25 @@ text = "light"
     let ended = garden.expect(2, &["retry", &run]);
     assert!(ended.err.contains("no task of run"), "{}", ended.err);
 }
+
+/// A limit that ended a run and was raised in its file since counts on resume, and no finished call is made again.
+/// covers: T 9
+#[test]
+fn a_raised_limit_of_a_template_counts_on_resume() {
+    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"light\"\n");
+    let capped = |calls: &str| {
+        format!(
+            "<task type=\"map\" name=\"capped\" items=\"list\" max_parallel=\"1\"><description>Weigh all</description>\
+             <limits max_calls=\"{calls}\"/><inputs><input name=\"list\"/></inputs><body><task><description>Weigh {{{{item}}}}\
+             </description><instructions>Say.</instructions><allowed_tools/></task></body></task>"
+        )
+    };
+    garden.write(".callsheet/templates/capped.xml", capped("2"));
+    garden.expect(6, &["template", "run", "capped", r#"list:=["a","b","c"]"#]);
+    assert_eq!(garden.asked().len(), 2);
+    garden.write(".callsheet/templates/capped.xml", capped("10"));
+    let ended = garden.expect(0, &["resume"]);
+    assert_eq!(ended.out.trim(), r#"["light","light","light"]"#);
+    assert!(ended.err.contains("limits of capped were changed"), "{}", ended.err);
+    assert_eq!(garden.asked().len(), 3, "what was paid for stays");
+}

@@ -53,6 +53,7 @@ impl Run {
             Event::ChangesRolledBack { task, run, set } => self.changes_rolled_back(task, run, *set),
             Event::TaskFailed { task, reason } => self.task_failed(task, reason),
             Event::TreeAdopted { tree } => self.tree_adopted(tree),
+            Event::LimitsChanged { limits } => self.limits_changed(limits),
             Event::Evaluated { task, n, step } => self.tree_evaluated(task, *n, step),
             Event::ContextRetrieved { task, n, retrieval, empty_index } => {
                 self.context_retrieved(task, *n, retrieval, *empty_index)

@@ -1,12 +1,13 @@
 //! How a run begins and is taken up again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callsheet_core::record::{Entry, Event, Tree};
+use callsheet_core::record::{Entry, Event, Outcome, Tree};
 use callsheet_core::reply::{Issue, IssueCode, Reading, Severity};
 use callsheet_core::run::Run;
-use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskList};
+use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskLimits, TaskList};
+use callsheet_core::template::read_file;
 
 use crate::ports::Letter;
 
@@ -156,7 +157,9 @@ pub fn reopen(
     };
     let edit = session.edit_after(world, &taken_up)?;
     let before = edit.is_some().then(|| session.run().clone());
+    let ended = session.run().outcome();
     session.record(world, [taken_up].into_iter().chain(edit).collect())?;
+    take_limits(&mut session, world, ended)?;
     if let Some(before) = before {
         world.notice(&super::edit::difference(&before, session.run()));
     }
@@ -174,16 +177,63 @@ pub fn reopen(
     Ok(session)
 }
 
+/// Limits of the run's templates that were changed in their files count from here on, and what they had ended begins again.
+fn take_limits(session: &mut Session, world: &World, ended: Option<Outcome>) -> Result<(), DriveFault> {
+    let limits = changed_limits(world, session.run());
+    if limits.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = limits.keys().map(String::as_str).collect();
+    world.notice(&format!("note: limits of {} were changed; they count from here on", names.join(", ")));
+    session.record(world, vec![Event::LimitsChanged { limits }])?;
+    if ended == Some(Outcome::LimitReached) {
+        let retried = |task| Event::TaskRetried { task, skills: BTreeMap::new() };
+        let failed = session.run().failed_of_tree().into_iter().map(retried).collect();
+        session.record(world, failed)?;
+    }
+    Ok(())
+}
+
+/// Limits of recorded templates of which nothing else was changed, by name.
+fn changed_limits(world: &World, run: &Run) -> BTreeMap<String, Vec<TaskLimits>> {
+    let mut changed = BTreeMap::new();
+    let Some(tree) = run.operators().tree() else { return changed };
+    for (file, hash) in &tree.sources {
+        let Ok(bytes) = std::fs::read(world.workspace.root().join(file)) else { continue };
+        if BlobId::of(&bytes) == *hash {
+            continue;
+        }
+        for now in read_file(file, &bytes).templates {
+            let Some(then) = tree.templates.get(&now.name).filter(|then| then.origin.file == *file) else { continue };
+            let limits: Vec<TaskLimits> = now.body.walk().into_iter().map(|node| node.limits.clone()).collect();
+            let mut with_them = then.clone();
+            with_them.body.set_limits(&mut limits.iter().cloned());
+            if *then != now && with_them == now {
+                changed.insert(now.name.clone(), limits);
+            }
+        }
+    }
+    changed
+}
+
 /// The recorded tree runs; a person hears which of its files are no longer what it was read from.
 fn tell_of_edited_templates(world: &World, run: &Run) {
     let Some(tree) = run.operators().tree() else { return };
     let used = used_files(run, tree);
     for (file, hash) in tree.sources.iter().filter(|(file, _)| used.contains(file.as_str())) {
-        let now = std::fs::read(world.workspace.root().join(file)).map(|bytes| BlobId::of(&bytes));
-        if now.ok().as_ref() != Some(hash) {
+        let now = std::fs::read(world.workspace.root().join(file));
+        let same = now.as_ref().is_ok_and(|bytes| says_the_same(tree, file, bytes));
+        if now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same {
             world.notice(&format!("note: {file} was changed since this run began, which goes on with what it was"));
         }
     }
+}
+
+/// Whether the recorded templates of a file are as they are in it now.
+fn says_the_same(tree: &Tree, file: &str, bytes: &[u8]) -> bool {
+    let now = read_file(file, bytes).templates;
+    let mut recorded = tree.templates.values().filter(|then| then.origin.file == file);
+    recorded.all(|then| now.iter().any(|now| now.name == then.name && now == then))
 }
 
 /// Files of the templates that the run began with, and of those that its subtasks ran.

@@ -1,8 +1,11 @@
 //! A person has failed tasks of the tree done again (spec "Templates" 15). Finished results stay: what failed begins
 //! again, what stands around it is open again, and what had read its result is done anew.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use crate::run::{Reject, Run, Stage, Stopwatch};
-use crate::spec::Slug;
+use crate::spec::{Slug, TaskLimits};
 use crate::template::Kind;
 
 use super::{OpState, Operators, Place, TaskOp};
@@ -19,6 +22,18 @@ impl Run {
         let above_failed = |op: &TaskOp| op.parent.and_then(|above| operators.at(above)).is_some_and(TaskOp::failed);
         let outermost = operators.iter().filter(|op| op.failed() && !told(op) && !above_failed(op));
         outermost.map(|op| op.id.clone()).collect()
+    }
+
+    /// What templates limit now counts from here on; what was spent stays spent.
+    pub(in crate::run) fn limits_changed(&mut self, limits: &BTreeMap<String, Vec<TaskLimits>>) -> Result<(), Reject> {
+        let Some(tree) = &mut self.operators.tree else { return Err(Reject::ListNotAwaited) };
+        let tree = Arc::make_mut(tree);
+        for (name, each) in limits {
+            if let Some(template) = tree.templates.get_mut(name) {
+                template.body.set_limits(&mut each.iter().cloned());
+            }
+        }
+        Ok(())
     }
 
     /// A failed task of the tree begins again, by its name or that of its handler.

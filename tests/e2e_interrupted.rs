@@ -271,3 +271,27 @@ fn a_run_under_nohup_goes_on() {
     garden.write("go", "");
     assert_eq!(child.wait().unwrap().code(), Some(0));
 }
+
+/// A script that was killed with its run is not run again unasked, not even where nobody asks before scripts.
+/// covers: T 8
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_script_of_a_template_asks_whether_it_runs_again() {
+    let garden = Garden::bare();
+    garden.write("work.sh", "echo $$ > pid\nwhile [ ! -e go ]; do sleep 0.05; done\necho over\n");
+    let slow =
+        r#"<task type="script" name="slow"><description>Take long</description><command>sh work.sh</command></task>"#;
+    garden.write(".callsheet/templates/slow.xml", slow);
+    let mut child = started(&garden, garden.command(&["template", "run", "slow", "--approval", "never"]));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    while is_alive(&garden) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    garden.write("go", "");
+    garden.expect(3, &["resume", "--approval", "never"]);
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.contains("slow was started and did not end; it would run again"), "{shown}");
+    garden.expect(0, &["approve"]);
+    assert_eq!(garden.expect(0, &["resume", "--approval", "never"]).out.trim(), "over");
+}

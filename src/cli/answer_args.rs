@@ -16,7 +16,7 @@ pub struct ApproveArgs {
     #[arg(value_name = "SLUG")]
     pub slugs: Vec<String>,
 
-    /// Also approve later before-run gates of this run.
+    /// All tasks and calls that wait, and later before-run gates of this run; never a change.
     #[arg(long, conflicts_with = "slugs")]
     pub all: bool,
 

@@ -185,7 +185,8 @@ pub struct ResumeArgs {
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Answer to the question a tool asked: of several the first, or the one named in front, as `show` names it.
+    /// Answer to the question a tool asked: of several the first, or the one named in front, as `show` names it. A text
+    /// that itself begins with a word and `=` has another `=` in front.
     #[arg(long, value_name = "[TASK=]TEXT")]
     pub answer: Option<String>,
 
@@ -221,8 +222,8 @@ pub struct RetryArgs {
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// Slugs of the tasks, as `show` prints them.
-    #[arg(value_name = "TASK", required = true)]
+    /// Slugs of the tasks, as `show` prints them; all that failed if none is named.
+    #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
 
     /// Shared flags.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
 use callsheet_core::reply::change::{HunkPick, HunkVerdict};
+use callsheet_core::reply::near;
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{Session, TakeUp, caller_of, gate_view, open_gates, outer_of, part_fault};
 use callsheet_runtime::ports::{Letter, PartAnswer, RunSummary, Store, address};
@@ -100,10 +101,9 @@ impl Asked {
         let waits = |name: &String| self.open.iter().any(|open| !named(open, std::slice::from_ref(name)).is_empty());
         if let Some(slug) = slugs.iter().find(|name| !waits(name)) {
             let offered: Vec<String> = self.open.iter().flat_map(Open::addresses).collect();
-            return Err(Failure::usage(
-                format!("{slug} does not wait for approval"),
-                format!("waiting: {}", offered.join(", ")),
-            ));
+            let near = near::did_you_mean(slug, offered.iter().map(String::as_str));
+            let advice = format!("{near} waiting: {}", offered.join(", "));
+            return Err(Failure::usage(format!("{slug} does not wait for approval"), advice.trim_start().to_owned()));
         }
         let gates = self.open.iter().map(|open| (open, named(open, slugs)));
         Ok(gates.filter(|(_, named)| slugs.is_empty() || !named.is_empty()).collect())
@@ -185,16 +185,19 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
         let letter = Letter::Part { gate: Some(gate.clone()), part };
         return leave(setup, &asked.store, &asked.run, vec![(run, letter)], arguments.resume);
     }
-    let before_run = |open: &Open| matches!(open.gate.kind, GateKind::BeforeRun(_));
-    if arguments.all && !chosen.iter().any(|(open, _)| before_run(open)) {
+    let change = |open: &Open| matches!(open.gate.kind, GateKind::BeforeApply { .. });
+    if arguments.all && chosen.iter().all(|(open, _)| change(open)) {
         return Err(Failure::usage(
-            format!("run {id} waits with changes or calls alone, which --all does not answer"),
+            format!("run {id} waits with changes alone, which --all does not answer"),
             format!("look: callsheet show {id}; then: callsheet approve {id}"),
         ));
     }
-    let letters = chosen.into_iter().filter(|(open, _)| !arguments.all || before_run(open)).map(|(open, named)| {
+    let letters = chosen.into_iter().filter(|(open, _)| !arguments.all || !change(open)).map(|(open, named)| {
         let by_name = asked.speaks_of(open, &named);
-        let answer = if arguments.all { Answer::All } else { verdict(&open.gate, named, "", Verdict::Approve) };
+        let answer = match open.gate.kind {
+            GateKind::BeforeRun(_) if arguments.all => Answer::All,
+            _ => verdict(&open.gate, named, "", Verdict::Approve),
+        };
         (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer, named: by_name })
     });
     leave(setup, &asked.store, &asked.run, letters.collect(), arguments.resume)

@@ -150,7 +150,7 @@ pub(super) async fn prepare(
             let source = world.templates.source(*key).map(|source| source.path.as_str()).unwrap_or_default();
             return Err(Failure::internal(
                 format!("prompt {}: {source}: {fault}", key.as_str()),
-                "mend it or delete it; `callsheet prompts list` shows all",
+                "fix it or delete it; `callsheet prompts list` shows all",
             ));
         }
     }
@@ -487,6 +487,8 @@ fn tree_words(
     tell_part!("{summary}");
     if matches!(outcome, Outcome::Cancelled | Outcome::Unreachable) {
         tell!("go on: {} resume {id}", setup.command);
+    } else if !run.failed_of_tree().is_empty() {
+        tell!("do again what failed: {} retry {id}", setup.command);
     }
     tell_of_changes(setup, run, id)
 }
@@ -499,7 +501,7 @@ pub(super) fn run_folder(id: &RunId) -> String {
 pub(super) fn sheet_failure(lines: &[String], id: &RunId, again: &str) -> Failure {
     Failure::usage(
         format!("the edited sheet has errors; nothing was changed\n{}", term::harmless(&lines.join("\n"))),
-        format!("mend {}sheet.md, or delete it to go on with the list as it was; then: {again}", run_folder(id)),
+        format!("fix {}sheet.md, or delete it to go on with the list as it was; then: {again}", run_folder(id)),
     )
 }
 

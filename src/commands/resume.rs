@@ -28,7 +28,7 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
         return Ok(Exit::Complete);
     }
     if let Some(text) = &arguments.answer {
-        let (asking, letter) = letter(&questions(&store, &found.run, &run)?, text);
+        let (asking, letter) = letter(&questions(&store, &found.run, &run)?, text)?;
         store.post(asking.as_ref().unwrap_or(&found.run), &letter).map_err(store_failure)?;
     }
     take_up(setup, &arguments.work, store, &found.run, run, TakeUp::Resume)

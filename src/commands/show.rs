@@ -223,7 +223,9 @@ fn call_line(call: &CallRecord) -> String {
 fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Failure> {
     let task = run.tasks().find(|task| task.task.slug.as_str() == slug).ok_or_else(|| {
         let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
-        Failure::usage(format!("there is no task {slug}"), format!("there are: {}", names.join(", ")))
+        let near = callsheet_core::reply::near::did_you_mean(slug, names.iter().copied());
+        let all = || format!("there are: {}", one_line(&names.join(", "), 600));
+        Failure::usage(format!("there is no task {slug}"), if near.is_empty() { all() } else { near })
     })?;
     let mut text = task_line(run, task);
     text.push_str(&sheet::render_task(&task.task, sheet::TaskForm::Execution, None));

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use callsheet_core::reply::near;
 use callsheet_core::skill::{SkillContext, SkillIssue, SkillSeverity};
 use callsheet_runtime::skills::{SkillDirs, check_paths, load_skills};
 use callsheet_runtime::trust::Trusted;
@@ -61,11 +62,12 @@ fn show(setup: &Setup, arguments: &SkillShowArgs) -> Result<Exit, Failure> {
         if let Some(failure) = why_left_out(setup, &loaded.left_out, "skill", &arguments.name) {
             return Err(failure);
         }
-        let near = loaded.catalog.suggestions(&arguments.name).join(", ");
+        let near = near::did_you_mean(&arguments.name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
+        let near = if near.is_empty() { "`callsheet skill list` shows all".to_owned() } else { near };
         let broken = loaded.issues.iter().any(|issue| issue.severity == SkillSeverity::Error);
         let also = if broken { "; some files have errors: callsheet skill check" } else { "" };
         let what = format!("there is no skill \"{}\"", arguments.name);
-        return Err(Failure::usage(what, format!("nearest: {near}{also}")));
+        return Err(Failure::usage(what, format!("{near}{also}")));
     };
     let replaced = loaded.catalog.replaced(&skill.name);
     if setup.json {

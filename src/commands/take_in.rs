@@ -38,6 +38,13 @@ pub(super) fn take_in(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary,
     if found.owner.is_some() || !run.may_edit() || !sheet_is_edited(setup, &found.run, run)? {
         return Ok(false);
     }
-    let world = without_model(setup, &Front::of_notices(), Arc::clone(store), &found.run, run.settings(), &OpenArgs::default())?;
+    let world = without_model(
+        setup,
+        &Front::of_notices(),
+        Arc::clone(store),
+        &found.run,
+        run.settings(),
+        &OpenArgs::default(),
+    )?;
     driver::take_in(&world, &found.run).map_err(|fault| drive_failure(&fault, &found.run))
 }

@@ -120,10 +120,9 @@ fn unknown(library: &Library, skills: &Catalog, name: &str, strict: bool) -> Fai
     }
     let names = library.templates().map(|loaded| loaded.template.name.as_str());
     let names = names.chain(skills.skills().map(|skill| skill.name.as_str()));
-    let near = callsheet_core::reply::near::nearest(name, names, 5);
-    let near = if near.is_empty() { String::new() } else { format!("nearest: {}; ", near.join(", ")) };
-    let advice = format!("{near}callsheet template list shows all");
-    Failure::usage(format!("there is no template \"{name}\""), &advice)
+    let near = callsheet_core::reply::near::did_you_mean(name, names);
+    let near = if near.is_empty() { "callsheet template list shows all".to_owned() } else { near };
+    Failure::usage(format!("there is no template \"{name}\""), &near)
 }
 
 fn check_strictly(library: &Library, tree: &Tree, strict: bool) -> Result<(), Failure> {

@@ -46,7 +46,9 @@ pub(super) fn waits_text(setup: &Setup, waits: &[GateView], id: &RunId) -> Strin
     let mut text = String::new();
     let call = &setup.command;
     let changes = waits.iter().filter(|view| !view.hunks.is_empty()).count();
-    for view in waits {
+    let listed =
+        |view: &GateView| waits.iter().take_while(|other| other.gate != view.gate).any(|other| lists(other, view));
+    for view in waits.iter().filter(|view| !listed(view)) {
         text.push_str(&format!("waits at {}:\n{}", gate_name(&view.gate), gate_text(view, false)));
         let [approve, deny] = commands(setup, waits, view, id);
         text.push_str(&format!("answer: {approve}\n    or: {deny}\n"));
@@ -79,6 +81,11 @@ pub(super) fn commands(setup: &Setup, waits: &[GateView], view: &GateView, id: &
     };
     let call = &setup.command;
     [format!("{call} approve {id}{named} --resume"), format!("{call} deny {id}{named} --because \"…\" --resume")]
+}
+
+/// Whether a gate that is shown lists the call of another one.
+fn lists(shown: &GateView, other: &GateView) -> bool {
+    shown.inside == other.inside && shown.also.iter().any(|also| also.gate == other.gate)
 }
 
 fn gate_name(gate: &Gate) -> String {

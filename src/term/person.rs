@@ -10,7 +10,7 @@ use callsheet_core::record::{Answer, GateKind, Verdict};
 use callsheet_core::spec::{Slug, ToolCall};
 use callsheet_core::template::Inherit;
 use callsheet_core::visible::visible;
-use callsheet_runtime::ports::{GateAnswer, GateView, Person, QuestionAnswer, QuestionView, address};
+use callsheet_runtime::ports::{EqualCall, GateAnswer, GateView, Person, QuestionAnswer, QuestionView, address};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -38,6 +38,8 @@ pub struct TerminalPerson {
     lines: Mutex<Option<Lines>>,
     /// Held by the one question that is on the screen, until it is answered.
     turn: Mutex<()>,
+    /// What was said of calls that were listed with another one.
+    said: Mutex<Vec<(Option<Slug>, EqualCall, Answer)>>,
     pub(super) colour: bool,
 }
 
@@ -52,7 +54,7 @@ struct Lines {
 impl TerminalPerson {
     /// A person who may have a live view open.
     pub fn new(view: Option<Arc<LiveView>>, colour: bool) -> Self {
-        Self { view, lines: Mutex::new(None), turn: Mutex::new(()), colour }
+        Self { view, lines: Mutex::new(None), turn: Mutex::new(()), said: Mutex::new(Vec::new()), colour }
     }
 
     /// Waits until no other question is on the screen; `None`: this one was withdrawn meanwhile.
@@ -109,6 +111,7 @@ impl TerminalPerson {
                 (true, false) => {
                     "[y] yes (Enter)  [a] yes to all of this run  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
                 }
+                (false, _) if !view.also.is_empty() => "[y] yes to these  [n] no to these  [s] stop",
                 (false, _) if view.hunks.is_empty() => "[y] yes  [n] no  [s] stop",
                 (false, _) => "[y] yes  [n] no  [h] hunk by hunk  [s] stop",
             };
@@ -182,10 +185,19 @@ impl TerminalPerson {
 impl Person for TerminalPerson {
     async fn approve(&self, view: &GateView, cancel: &CancellationToken) -> GateAnswer {
         let Some(_turn) = self.turn(cancel).await else { return GateAnswer::Absent };
+        let mut said = self.said.lock().await;
+        if let Some(at) = said.iter().position(|(inside, listed, _)| is_listed(inside.as_ref(), listed, view)) {
+            return GateAnswer::Answered(said.swap_remove(at).2);
+        }
+        drop(said);
         if let Some(live) = &self.view {
             live.pause();
         }
         let answer = self.gate(view, cancel).await;
+        if let Some(GateAnswer::Answered(answer @ (Answer::Listed | Answer::Deny { .. }))) = &answer {
+            let listed = view.also.iter().map(|also| (view.inside.clone(), also.clone(), answer.clone()));
+            self.said.lock().await.extend(listed);
+        }
         if let Some(live) = &self.view {
             live.go_on();
         }
@@ -207,6 +219,11 @@ impl Person for TerminalPerson {
         }
         answer.map_or(QuestionAnswer::Absent, QuestionAnswer::Answered)
     }
+}
+
+/// Whether what was listed is what is asked about now, as it was seen.
+fn is_listed(inside: Option<&Slug>, listed: &EqualCall, view: &GateView) -> bool {
+    inside == view.inside.as_ref() && listed.gate == view.gate && view.call.as_ref() == Some(&listed.call)
 }
 
 /// One thread owns stdin, so that a withdrawn question never swallows the answer to the next one.
@@ -265,13 +282,22 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
             text.push_str(&diff_text(&diff, colour));
         }
         GateKind::BeforeCall { task, .. } => {
-            text.push_str(&format!("{} wants to make this call", exact.show(&view.address(task))));
+            let name = exact.show(&view.address(task));
+            text.push_str(&match view.also.len() {
+                0 if view.again => format!("{name} was started and did not end; it would run again"),
+                0 => format!("{name} wants to make this call"),
+                more => format!("{name} and {more} more want to make these calls"),
+            });
             if let Some(directory) = &view.directory {
                 text.push_str(&format!(" in {}", exact.show(directory)));
             }
             text.push_str(":\n\n");
             if let Some(call) = &view.call {
                 text.push_str(&call_text(call, &mut exact));
+            }
+            for also in &view.also {
+                let name = exact.show(&view.address(&also.task));
+                text.push_str(&format!("  {name}:\n{}", call_text(&also.call, &mut exact)));
             }
         }
     }

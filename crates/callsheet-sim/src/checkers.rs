@@ -290,6 +290,9 @@ impl Witness {
                     self.approved_changes.extend(seen.map(|changes| (kind.clone(), changes.clone())));
                     if let GateKind::BeforeCall { task, run: exec, call } = kind {
                         self.approved_argv.extend(argv(run, task, exec, call));
+                        // Whoever is asked whether it runs again may say so.
+                        let epoch = self.epoch(task);
+                        self.started_once.remove(&(task.clone(), exec.clone(), call.clone(), epoch));
                     }
                     self.approved_things.insert(kind.clone());
                 }

@@ -50,7 +50,7 @@ impl Evaluator<'_> {
     fn close_handler(&self, op: &TaskOp, node: &Node) -> Step {
         let result = self.located(op, node, self.handler_result(op, node));
         let again = result.error.as_deref().is_some_and(is_recoverable)
-            && op.attempt < node.recovery.attempts
+            && op.attempt.saturating_sub(op.retried) < node.recovery.attempts
             && !self.run.is_spent(op);
         let splits = || result.error.as_deref().is_some_and(|error| self.reparses(op, node, error));
         if !again && splits() {

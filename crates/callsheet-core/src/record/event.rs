@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::reply::{Issue, Refinement, Repair};
-use crate::spec::{BlobId, ExecRunId, RunId, Settings, SkillPolicy, Slug, ToolCall};
+use crate::spec::{BlobId, ExecRunId, RunId, Settings, SkillPolicy, Slug, TaskLimits, ToolCall};
 
 use super::{
     Again, Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome,
@@ -363,6 +363,12 @@ pub enum Event {
     CallTakenUp {
         /// The task that made it.
         task: Slug,
+    },
+    /// Limits of recorded templates that were changed in their files, and nothing else was, count from here on (spec
+    /// "Templates" 9): those of each task, in document order, by the name of the template.
+    LimitsChanged {
+        /// Limits.
+        limits: BTreeMap<String, Vec<TaskLimits>>,
     },
     /// A writer waited for its turn behind one that writes outside of this run. It had not begun, so that no time of its task
     /// passed; of the run it did.

@@ -7,13 +7,8 @@ use super::{Failure, Reject, Run, Stage, State};
 
 impl Run {
     pub(super) fn fold(&mut self, event: &Event, at: u64) -> Result<(), Reject> {
-        let steers = matches!(
-            event,
-            Event::RunContinued { .. }
-                | Event::TaskRetried { .. }
-                | Event::TaskDropped { .. }
-                | Event::ListAdopted { .. }
-        );
+        let steers =
+            matches!(event, Event::RunContinued { .. } | Event::TaskDropped { .. } | Event::ListAdopted { .. });
         if steers && self.operators.tree().is_some() {
             return Err(Reject::RunsTemplate);
         }
@@ -27,6 +22,7 @@ impl Run {
             | Event::SheetRendered { .. }
             | Event::FollowUpWithdrawn { .. }
             | Event::ChangesReverted { .. } => Ok(()),
+            Event::TaskRetried { task, .. } if self.operators.tree().is_some() => self.retried_in_tree(task),
             Event::TaskRetried { task, skills } => self.retried(task, skills),
             Event::TaskDropped { task } => self.dropped(task),
             Event::Started { effect } => self.started(effect, at),
@@ -59,6 +55,7 @@ impl Run {
             | Event::ChangesRolledBack { .. } => self.fold_of_changes(event),
             Event::TaskFailed { task, reason } => self.task_failed(task, reason),
             Event::TreeAdopted { tree } => self.tree_adopted(tree),
+            Event::LimitsChanged { limits } => self.limits_changed(limits),
             Event::Evaluated { task, n, step } => self.tree_evaluated(task, *n, step),
             Event::ContextRetrieved { task, n, retrieval, empty_index } => {
                 self.context_retrieved(task, *n, retrieval, *empty_index)

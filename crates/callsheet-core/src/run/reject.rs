@@ -42,8 +42,11 @@ pub enum Reject {
     #[error("the run takes no edit now")]
     NotEditable,
     /// A run of a template follows its recorded tree: it has no sheet to edit, to take tasks off or to follow up.
-    #[error("a run of a template takes no edit, retry, drop or follow-up; run the template again")]
+    #[error("a run of a template takes no edit, drop or follow-up; run the template again")]
     RunsTemplate,
+    /// Only a task of a tree that failed begins again, and only where nothing that read its result still works.
+    #[error("{0} cannot begin again: it has not failed, or others go on with what it gave")]
+    NotFailed(Slug),
     /// Nothing inside a call of the task waits for a person.
     #[error("no run inside a call of {0} waits")]
     NotPaused(Slug),

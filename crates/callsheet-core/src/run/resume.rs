@@ -66,15 +66,22 @@ impl Run {
 
     /// A call that may not be repeated and has a start but no finish is not run again (spec 2.18).
     fn settle_tool(&mut self, task: &Slug, run: &crate::spec::ExecRunId, id: &str) {
-        let policies = &self.tool_policies;
-        let run = self.tasks.get_mut(task).and_then(|task| task.run_mut(run));
-        let Some(call) = run.and_then(|run| run.call_mut(id)) else { return };
-        let policy = policies.get(&call.call.name).copied().unwrap_or_default();
+        let Some(name) = self.tool_mut(task, run, id).map(|call| call.call.name.clone()) else { return };
+        let policy = self.policy(&name);
         if policy.repeat == RepeatClass::Once {
-            call.state = ToolState::Done(ToolOutput::Interrupted);
+            self.interrupted(task, run, id);
             if policy.effect != crate::spec::ToolEffect::Read {
                 self.world = self.world.saturating_add(1);
             }
+        }
+    }
+
+    /// A script of a template is asked about (spec "Templates" 8); anything else tells its model.
+    fn interrupted(&mut self, slug: &Slug, run: &crate::spec::ExecRunId, id: &str) {
+        let asks = self.tasks.get(slug).is_some_and(TaskRun::is_process);
+        let state = if asks { ToolState::Gated(self.next_gate()) } else { ToolState::Done(ToolOutput::Interrupted) };
+        if let Some(call) = self.tool_mut(slug, run, id) {
+            (call.state, call.again) = (state, asks);
         }
     }
 
@@ -84,21 +91,21 @@ impl Run {
         let runs_template = self.calls_template(slug);
         let policies = &self.tool_policies;
         let Some(task) = self.tasks.get_mut(slug) else { return };
-        let mut was_cut = false;
-        for call in task.runs.iter_mut().flat_map(|run| &mut run.calls) {
-            if !std::mem::take(&mut call.cut) {
-                continue;
-            }
-            was_cut = true;
-            let policy = policies.get(&call.call.name).copied().unwrap_or_default();
-            if policy.repeat == RepeatClass::Once && !runs_template {
-                call.state = ToolState::Done(ToolOutput::Interrupted);
+        let (mut was_cut, mut interrupted) = (false, Vec::new());
+        for run in &mut task.runs {
+            for call in run.calls.iter_mut().filter(|call| call.cut) {
+                (call.cut, was_cut) = (false, true);
+                let policy = policies.get(&call.call.name).copied().unwrap_or_default();
+                if policy.repeat == RepeatClass::Once && !runs_template {
+                    interrupted.push((run.id.clone(), call.call.id.clone()));
+                }
             }
         }
         if was_cut && task.is_process() {
             // A process that is started again has its whole time again.
             task.clock = Stopwatch::default();
         }
+        interrupted.iter().for_each(|(run, call)| self.interrupted(slug, run, call));
     }
 
     fn all_attempts(&mut self) -> impl Iterator<Item = &mut Attempts> {

@@ -390,11 +390,13 @@ pub struct ToolRun {
     pub short_of: Option<super::Loan>,
     /// The run's time was over before it ended; a resume settles it.
     pub cut: bool,
+    /// A process that was killed while it ran and may not be repeated unasked: its gate asks whether it runs again.
+    pub again: bool,
 }
 
 impl ToolRun {
     pub(super) fn new(call: ToolCall) -> Self {
-        Self { call, state: ToolState::Queued, ms: 0, short: false, short_of: None, cut: false }
+        Self { call, state: ToolState::Queued, ms: 0, short: false, short_of: None, cut: false, again: false }
     }
 
     /// It ended without any effect that is known of, and without an output of its own.

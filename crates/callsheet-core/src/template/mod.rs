@@ -30,7 +30,7 @@ pub use from_sheet::{TemplateSkills, lower_sheet, sheet_template};
 pub use grammar::{issue_schema, json_schema, xml_schema};
 pub use issue::{Code, Issue, Related, Severity};
 pub use known::{FindSchema, Known, names_its_provider};
-pub use matching::{Match, Parts, Query, match_templates, tokens};
+pub use matching::{Match, Parts, Query, match_all_templates, match_templates, tokens};
 pub use place::{Bytes, Lines, Place, Spot};
 pub use powers::powers;
 pub use print::{Printed, print_templates};

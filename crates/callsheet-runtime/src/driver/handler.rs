@@ -9,10 +9,10 @@ use callsheet_core::prompt::{HandlerPrompt, Note};
 use callsheet_core::record::{Again, Event, Plan, ResultParts};
 use callsheet_core::reply::task::{TurnInput, read_loop_turn};
 use callsheet_core::reply::{Answer, Lookup, LoopTurn, ReadContext, Severity};
-use callsheet_core::run::{Asked, Run, TaskOp, TaskRun};
+use callsheet_core::run::{Asked, Run, SPAWN_SUBTASK, TaskOp, TaskRun};
 use callsheet_core::sheet::fence;
 use callsheet_core::spec::{Reference, Target, ToolSpec};
-use callsheet_core::template::{DataSource, DataSourceKind, OutputType, SchemaChoice};
+use callsheet_core::template::{DataSource, DataSourceKind, OutputType, SchemaChoice, Template};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -83,6 +83,38 @@ pub(super) fn told(world: &World, run: &Run, task: &TaskRun, text_tools: &[ToolS
     let declared = declared(&told);
     let fraction = told.max_context_fraction;
     Ok(Told { prompt: prompt(&told, tools, issues), wanted, fraction, sources, declared })
+}
+
+/// Templates that a request for a subtask is told of, and characters of the description of each.
+const LISTED: usize = 40;
+const LINE: usize = 200;
+
+/// The tools that a handler is offered. The one that asks for subtasks lists the templates that may be named (spec
+/// "Templates" 12).
+pub(super) fn offered(world: &World, run: &Run, tools: &[String]) -> Vec<ToolSpec> {
+    let mut offered = world.offered_tools(tools);
+    let Some(spec) = offered.iter_mut().find(|tool| tool.name == SPAWN_SUBTASK) else { return offered };
+    let named = |template: &&Template| {
+        let of_others = matches!(template.body.subtype.as_str(), "director" | "evaluator" | "associative_matching");
+        !of_others && !template.name.contains(':') && template.name != "default_atomic"
+    };
+    let templates = run.operators().tree().into_iter().flat_map(|tree| tree.templates.values()).filter(named);
+    let lines: Vec<String> = templates.take(LISTED).map(template_line).collect();
+    if !lines.is_empty() {
+        let listed = Note::SubtaskTemplates.fill(&[("templates", &lines.join("\n"))]);
+        spec.description = format!("{}\n\n{}", spec.description.trim_end(), listed.trim_end());
+    }
+    offered
+}
+
+/// A template as a model may name it; no open placeholder reaches it.
+fn template_line(template: &Template) -> String {
+    let taken = template.takes();
+    let takes = taken.iter().map(|input| format!("{}{}", input.name, if input.required { "" } else { "?" }));
+    let takes = takes.collect::<Vec<_>>().join(", ");
+    let words = template.body.intent.description.to_string().replace("{{", "<").replace("}}", ">");
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("- {}({takes}): {}", template.name, words.chars().take(LINE).collect::<String>())
 }
 
 fn prompt(told: &HandlerTask, tools: String, issues: String) -> HandlerPrompt {

@@ -1,13 +1,13 @@
 //! How a run begins and is taken up again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use callsheet_core::record::{Entry, Event, Outcome, Tree};
 use callsheet_core::reply::{Issue, IssueCode, Reading, Severity};
 use callsheet_core::run::{Effect, Run};
-use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskList};
-use callsheet_core::template::{FileSource, Filled};
+use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskLimits, TaskList};
+use callsheet_core::template::{FileSource, Filled, read_file};
 use serde_json::Value;
 
 use crate::ports::{Letter, StoreFault};
@@ -168,6 +168,7 @@ pub fn reopen(
             Event::RunContinued { text, settings }
         }
     };
+    let ended = session.run().outcome();
     match session.edit_after(world, Some(&taken_up))? {
         Some(edit) => {
             session.record_edit(world, Some(taken_up), edit)?;
@@ -176,6 +177,7 @@ pub fn reopen(
             session.record(world, vec![taken_up])?;
         }
     }
+    take_limits(&mut session, world, ended)?;
     let accounts = super::template::accounts(world, session.run())?;
     session.record(world, accounts)?;
     super::gates::take_letters(&mut session, world, steering)?;
@@ -267,16 +269,63 @@ fn outcome_of(effect: &Effect) -> Option<Outcome> {
     }
 }
 
+/// Limits of the run's templates that were changed in their files count from here on, and what they had ended begins again.
+fn take_limits(session: &mut Session, world: &World, ended: Option<Outcome>) -> Result<(), DriveFault> {
+    let limits = changed_limits(world, session.run());
+    if limits.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = limits.keys().map(String::as_str).collect();
+    world.notice(&format!("note: limits of {} were changed; they count from here on", names.join(", ")));
+    session.record(world, vec![Event::LimitsChanged { limits }])?;
+    if ended == Some(Outcome::LimitReached) {
+        let retried = |task| Event::TaskRetried { task, skills: BTreeMap::new() };
+        let failed = session.run().failed_of_tree().into_iter().map(retried).collect();
+        session.record(world, failed)?;
+    }
+    Ok(())
+}
+
+/// Limits of recorded templates of which nothing else was changed, by name.
+fn changed_limits(world: &World, run: &Run) -> BTreeMap<String, Vec<TaskLimits>> {
+    let mut changed = BTreeMap::new();
+    let Some(tree) = run.operators().tree() else { return changed };
+    for (file, hash) in &tree.sources {
+        let Ok(bytes) = std::fs::read(world.workspace.root().join(file)) else { continue };
+        if BlobId::of(&bytes) == *hash {
+            continue;
+        }
+        for now in read_file(file, &bytes).templates {
+            let Some(then) = tree.templates.get(&now.name).filter(|then| then.origin.file == *file) else { continue };
+            let limits: Vec<TaskLimits> = now.body.walk().into_iter().map(|node| node.limits.clone()).collect();
+            let mut with_them = then.clone();
+            with_them.body.set_limits(&mut limits.iter().cloned());
+            if *then != now && with_them == now {
+                changed.insert(now.name.clone(), limits);
+            }
+        }
+    }
+    changed
+}
+
 /// The recorded tree runs; a person hears which of its files are no longer what it was read from.
 fn tell_of_edited_templates(world: &World, run: &Run) {
     let Some(tree) = run.operators().tree() else { return };
     let used = used_files(run, tree);
     for (file, hash) in tree.sources.iter().filter(|(file, _)| used.contains(file.as_str())) {
-        let now = std::fs::read(world.workspace.root().join(file)).map(|bytes| BlobId::of(&bytes));
-        if now.ok().as_ref() != Some(hash) {
+        let now = std::fs::read(world.workspace.root().join(file));
+        let same = now.as_ref().is_ok_and(|bytes| says_the_same(tree, file, bytes));
+        if now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same {
             world.notice(&format!("note: {file} was changed since this run began, which goes on with what it was"));
         }
     }
+}
+
+/// Whether the recorded templates of a file are as they are in it now.
+fn says_the_same(tree: &Tree, file: &str, bytes: &[u8]) -> bool {
+    let now = read_file(file, bytes).templates;
+    let mut recorded = tree.templates.values().filter(|then| then.origin.file == file);
+    recorded.all(|then| now.iter().any(|now| now.name == then.name && now == then))
 }
 
 /// Files of the templates that the run began with, and of those that its subtasks ran.
@@ -335,11 +384,10 @@ pub fn check_sheet(world: &World, text: &str, prompt: Option<&str>, settings: &S
 fn one_task(world: &World, name: &str, prompt: &str, settings: &Settings) -> Result<TaskList, DriveFault> {
     let loaded = world.skills(settings);
     if loaded.catalog.get(name).is_none() {
-        let near = loaded.catalog.suggestions(name);
-        return Err(DriveFault::Invalid(format!(
-            "there is no skill \"{name}\". Nearest: {}. `callsheet skill list` shows all",
-            near.join(", ")
-        )));
+        let near =
+            callsheet_core::reply::near::did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
+        let near = if near.is_empty() { "`callsheet skill list` shows all".to_owned() } else { near };
+        return Err(DriveFault::Invalid(format!("there is no skill \"{name}\". {near}")));
     }
     if loaded.catalog.get(name).is_some_and(|skill| skill.policy.lacks_refinement(settings.refine, &[])) {
         return Err(DriveFault::Invalid(format!(

@@ -172,7 +172,7 @@ pub fn missing_before_run<'a>(
         }
         let outside = |name: &str| bound.contains(name) || environment.name(name).is_some();
         for found in walk(template, &outside) {
-            let Found::Unknown { path, at, field, task, how } = found else { continue };
+            let Found::Unknown { path, at, field, task, how, .. } = found else { continue };
             if how == Use::Expression {
                 continue;
             }

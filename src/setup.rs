@@ -11,7 +11,7 @@ use callsheet_store::SqliteStore;
 use serde_json::json;
 
 use crate::cli::{ApprovalArg, Cli, Exit, Failure, HeadlessArg, RefinePolicyArg, WorkArgs};
-use crate::config::{Config, ConfigFault, Folders, KnownStores, Sources};
+use crate::config::{Config, ConfigFault, Folders, Sources};
 
 /// A project and the configuration in force there.
 pub struct Setup {
@@ -57,42 +57,25 @@ impl Setup {
     /// # Errors
     /// What the store says.
     pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
-        // Before there is a record: whoever is killed in between has a store that is known to be theirs.
+        let folder = self.store_folder();
         if !self.has_store() {
-            let own = self.project.join(".callsheet");
-            std::fs::create_dir_all(&own).map_err(|error| {
-                let what = format!("runs of this project are kept in {}, which cannot be made: {error}", own.display());
-                Failure::internal(what, "check the rights of the project's folder")
-            })?;
-            KnownStores::grant(&self.folders, &self.project).map_err(|error| {
-                let state = self.folders.state.display();
-                Failure::internal(
-                    format!("the list of the stores that are yours cannot be written in {state}: {error}"),
-                    "check the rights of that folder and of .callsheet in the project, or set CALLSHEET_HOME to a folder you may write to",
-                )
+            std::fs::create_dir_all(&folder).map_err(|error| {
+                let what = format!("runs are kept in {}, which cannot be made: {error}", folder.display());
+                Failure::internal(what, "check the rights of that folder, or set CALLSHEET_HOME to one you may write to")
             })?;
         }
-        let store = SqliteStore::open(&self.project).map_err(store_failure)?;
+        let store = SqliteStore::open(&folder).map_err(store_failure)?;
         Ok(Arc::new(store))
     }
 
-    fn has_store(&self) -> bool {
-        self.project.join(".callsheet/callsheet.db").exists()
+    /// Where the runs of the project are kept: in the user's state folder, never in the project.
+    pub fn store_folder(&self) -> PathBuf {
+        self.folders.store(&self.project)
     }
 
-    /// The store of a project whose runs this user made, for going on with one.
-    ///
-    /// # Errors
-    /// There is none, or it came from elsewhere.
-    pub fn own_store(&self) -> Result<Arc<dyn Store>, Failure> {
-        let store = self.existing_store()?;
-        if KnownStores::load(&self.folders).holds(&self.project) {
-            return Ok(store);
-        }
-        Err(Failure::usage(
-            "the runs of this project were not made here, and going on with one could run commands of somebody else",
-            "look at them with `callsheet show`; if they are yours, run `callsheet trust` first",
-        ))
+    /// Whether there is a store. It need not hold a run.
+    pub fn has_store(&self) -> bool {
+        callsheet_store::database(&self.store_folder()).exists()
     }
 
     /// The store of a project that has one; looking at runs never makes one.
@@ -260,7 +243,7 @@ pub fn store_failure(fault: StoreFault) -> Failure {
         StoreFault::NoRun(_) => "`callsheet runs` lists all runs",
         StoreFault::Full(_) => "make room, then `callsheet resume`; nothing that was recorded is lost",
         StoreFault::TooNew { .. } => "use a newer Callsheet",
-        StoreFault::Broken(_) => "run `callsheet doctor`; the file is .callsheet/callsheet.db",
+        StoreFault::Broken(_) => "run `callsheet doctor`, which tells where the store is",
         StoreFault::NoBlob(_) | StoreFault::LockLost { .. } => "",
     };
     let exit = if matches!(fault, StoreFault::NoRun(_)) { Exit::Usage } else { Exit::Internal };

@@ -67,7 +67,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
     for (file, fault) in &prompts.unknown {
         parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&format!("{}: {fault}", file.display())));
     }
-    let index: Arc<dyn Index> = Arc::new(SqliteIndex::new(&setup.project));
+    let index: Arc<dyn Index> = Arc::new(SqliteIndex::new(&setup.store_folder()));
     let fetch: Arc<dyn Fetch> = Arc::new(HttpFetch::new(HttpSettings::default()));
     Ok(World {
         store: parts.store,

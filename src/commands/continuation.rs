@@ -13,7 +13,7 @@ use super::resume::take_up;
 use super::run::request_text;
 
 pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Exit, Failure> {
-    let store = setup.own_store()?;
+    let store = setup.existing_store()?;
     let found = find_run(&store, Some(&arguments.run), |_| true, "")?;
     let text = request_text(&arguments.request)?;
     if text.trim().is_empty() {

@@ -66,11 +66,12 @@ fn print_finding(json: bool, finding: &Finding) -> Result<(), Failure> {
 }
 
 fn store(setup: &Setup) -> Finding {
-    if !setup.project.join(".callsheet/callsheet.db").exists() {
-        return good("no runs here yet");
+    let folder = setup.store_folder();
+    if !setup.has_store() {
+        return good(format!("no runs here yet; they will be kept in {}", folder.display()));
     }
     match setup.store().and_then(|store| store.runs().map_err(crate::setup::store_failure)) {
-        Ok(runs) => good(format!("store holds {} runs", runs.len())),
+        Ok(runs) => good(format!("store holds {} runs; it is in {}", runs.len(), folder.display())),
         Err(failure) => bad(failure.what, failure.advice),
     }
 }

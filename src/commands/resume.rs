@@ -18,7 +18,7 @@ use super::inside::{letter, questions};
 use super::drive::{Front, drive_failure, prepare, sheet_failure, to_the_end};
 
 pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Failure> {
-    let store = setup.own_store()?;
+    let store = setup.existing_store()?;
     let finished = |outcome: Option<Outcome>| {
         matches!(outcome, Some(Outcome::Complete | Outcome::Incomplete | Outcome::PlanFailed))
     };

@@ -1,7 +1,7 @@
 //! `trust`: allow this project's configuration file to set what could harm, bound to its content.
 
 use crate::cli::{Exit, Failure};
-use crate::config::{Config, KnownStores, Sources, Trust};
+use crate::config::{Config, Sources, Trust};
 use crate::setup::{Setup, config_failure, project_config};
 
 pub(super) fn trust(setup: &Setup, revoke: bool) -> Result<Exit, Failure> {
@@ -13,14 +13,6 @@ pub(super) fn trust(setup: &Setup, revoke: bool) -> Result<Exit, Failure> {
         let was = trust.revoke(&file).map_err(unwritable)?;
         let now = if was { "is no longer trusted" } else { "was not trusted" };
         return super::say(setup, &format!("{} {now}", file.display())).map(|()| Exit::Complete);
-    }
-    let has_runs = setup.project.join(".callsheet/callsheet.db").exists();
-    if has_runs {
-        KnownStores::grant(&setup.folders, &setup.project).map_err(unwritable)?;
-        super::say(setup, &format!("trusted the runs of {}", setup.project.display()))?;
-        if !file.exists() {
-            return Ok(Exit::Complete);
-        }
     }
     let content = std::fs::read(&file).map_err(|error| {
         Failure::usage(format!("{} cannot be read: {error}", file.display()), "there is nothing to trust")

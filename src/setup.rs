@@ -6,12 +6,14 @@ use std::sync::Arc;
 
 use callsheet_core::spec::RunId;
 use callsheet_runtime::driver::{DriveFault, Session, is_inner};
+use callsheet_runtime::edge::withhold;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
 use callsheet_store::SqliteStore;
 use serde_json::json;
 
 use crate::cli::{ApprovalArg, Cli, Exit, Failure, HeadlessArg, RefinePolicyArg, WorkArgs};
 use crate::config::{Config, ConfigFault, Folders, Sources};
+use crate::models::provider_settings;
 
 /// A project and the configuration in force there.
 pub struct Setup {
@@ -49,6 +51,9 @@ impl Setup {
         let sources =
             Sources { user: Some(folders.config_file()), project: Some(project_config(&project)), environment, flags };
         let config = Config::load(&sources, Some(&folders)).map_err(config_failure)?;
+        let keys = callsheet_models::config::vendors().iter().filter_map(|vendor| vendor.api_key_env.clone());
+        let own = provider_settings(&config).into_values().filter_map(|provider| provider.api_key_env);
+        withhold(keys.chain(own));
         Ok(Self { project, folders, config, json: cli.json, verbose: cli.verbose })
     }
 
@@ -57,15 +62,7 @@ impl Setup {
     /// # Errors
     /// What the store says.
     pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
-        let folder = self.store_folder();
-        if !self.has_store() {
-            std::fs::create_dir_all(&folder).map_err(|error| {
-                let what = format!("runs are kept in {}, which cannot be made: {error}", folder.display());
-                Failure::internal(what, "check the rights of that folder, or set CALLSHEET_HOME to one you may write to")
-            })?;
-        }
-        let store = SqliteStore::open(&folder).map_err(store_failure)?;
-        Ok(Arc::new(store))
+        Ok(Arc::new(SqliteStore::open(&self.store_folder()).map_err(store_failure)?))
     }
 
     /// Where the runs of the project are kept: in the user's state folder, never in the project.
@@ -243,7 +240,9 @@ pub fn store_failure(fault: StoreFault) -> Failure {
         StoreFault::NoRun(_) => "`callsheet runs` lists all runs",
         StoreFault::Full(_) => "make room, then `callsheet resume`; nothing that was recorded is lost",
         StoreFault::TooNew { .. } => "use a newer Callsheet",
-        StoreFault::Broken(_) => "run `callsheet doctor`, which tells where the store is",
+        StoreFault::Broken(_) => {
+            "run `callsheet doctor`, which tells where runs are kept; CALLSHEET_HOME names another folder"
+        }
         StoreFault::NoBlob(_) | StoreFault::LockLost { .. } => "",
     };
     let exit = if matches!(fault, StoreFault::NoRun(_)) { Exit::Usage } else { Exit::Internal };

@@ -49,7 +49,8 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
     let roots: Vec<PathBuf> = settings.read_roots.iter().map(PathBuf::from).collect();
     let workspace = Workspace::new(&setup.project, &roots).map_err(|fault| path_failure(&fault))?;
     let files = RunFiles::new(&workspace, run).map_err(|fault| path_failure(&fault))?;
-    let workspace = workspace.protecting(files.directory());
+    let workspace = workspace.protecting(files.directory()).protecting(&setup.folders.state);
+    let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
     let current_file = match &parts.current_file {
         Some(file) => Some(relative_to_project(setup, file)?),
         None => None,

@@ -2,6 +2,7 @@
 
 use callsheet_models::config::ProcessEnvironment;
 use callsheet_models::probe;
+use callsheet_runtime::paths::Workspace;
 
 use crate::cli::{Cli, Exit, Failure};
 use crate::config::KEYS;
@@ -40,7 +41,7 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
         Err(fault) => bad(fault.to_string(), "mend the value"),
     });
     findings.push(store(&setup));
-    findings.extend(sandbox());
+    findings.extend(sandbox(&setup));
     let choice = runtime.block_on(async {
         findings.extend(servers().await);
         choose(&setup.config, &setup.folders, &ProcessEnvironment, false).await
@@ -76,8 +77,18 @@ fn store(setup: &Setup) -> Finding {
     }
 }
 
-fn sandbox() -> Vec<Finding> {
-    vec![good(format!("commands: {}", callsheet_tools::sandbox_status().text))]
+fn sandbox(setup: &Setup) -> Vec<Finding> {
+    let mut findings = vec![good(format!("commands: {}", callsheet_tools::sandbox_status().text))];
+    let kept = setup.folders.kept().into_iter();
+    if let Ok(workspace) = Workspace::new(&setup.project, &[]).map(|all| kept.fold(all, Workspace::keeping))
+        && workspace.holds_kept()
+    {
+        findings.push(bad(
+            "no commands run here: the project contains Callsheet's own folders, which say what is approved",
+            "work in a folder below, or name another place for them with CALLSHEET_HOME",
+        ));
+    }
+    findings
 }
 
 async fn servers() -> Vec<Finding> {

@@ -60,6 +60,9 @@ pub(super) fn on_disk(world: &World) -> Option<SheetFile> {
 impl Session {
     /// Takes an edit of the sheet, if there is one. True if it changed the run.
     pub(super) fn take_edit(&mut self, world: &World) -> Result<bool, DriveFault> {
+        if world.turns.is_had() {
+            return Ok(false);
+        }
         let Some(found) = on_disk(world).filter(|found| !self.is_stale(found)) else { return Ok(false) };
         let SheetFile { hash, bytes, .. } = found;
         match look(world, self.run(), hash.clone(), &bytes)? {
@@ -96,6 +99,9 @@ impl Session {
     /// Tells once, while nothing asks, that an edit was seen and when it is taken, or what is wrong with it. It waits
     /// for the file to be the same twice, since an editor may be writing it.
     pub(super) fn tell_of_edit(&mut self, world: &World) -> Result<(), DriveFault> {
+        if world.turns.is_had() {
+            return Ok(());
+        }
         let found = on_disk(world);
         if self.note_seen(found.as_ref().map(|found| found.hash.clone())) == 0 {
             return Ok(());

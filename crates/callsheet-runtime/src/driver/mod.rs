@@ -29,6 +29,7 @@ mod tools;
 mod turns;
 mod undo;
 mod views;
+mod watch;
 mod work;
 mod world;
 

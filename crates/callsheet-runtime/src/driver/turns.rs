@@ -33,6 +33,11 @@ impl Turns {
         Arc::clone(&self.0).try_lock_owned().ok()
     }
 
+    /// Whether a process or an apply goes on. What is written to a sheet then is not a person's (spec 2.18).
+    pub(super) fn is_had(&self) -> bool {
+        self.0.try_lock().is_err()
+    }
+
     /// Waits for the turn of an effect, in the order of asking, until it is cancelled.
     /// No longer than the time of the run that is left.
     pub(super) async fn wait(self, key: EffectKey, cancel: CancellationToken, left_ms: Option<u64>) -> Done {

@@ -17,6 +17,12 @@ fn garden(calls: &[&[&str]]) -> Garden {
         "---\nname: try_it\ndescription: Tries it. Use it for trials.\ntools: [run_command]\nmode: loop\n---\nSay what.\n---\nTry it.\n",
     );
     garden.write("work.md", "## Goals / summary\nTry.\n## Tasks\n### Task section 1\n- **Name** Try\n- **What is needed** Try it.\n- **Skill** try_it\n- **References** [Water](water.md)\n- **Expected output** What came.\n");
+    follow(&mut garden, calls);
+    garden
+}
+
+/// From here on the model makes these calls, and ends. Each process begins with the first one.
+fn follow(garden: &mut Garden, calls: &[&[&str]]) {
     let replies: String = calls
         .iter()
         .map(|argv| {
@@ -25,7 +31,6 @@ fn garden(calls: &[&[&str]]) -> Garden {
         .collect();
     let last = "[[rule.reply]]\ntext = '''\n## Result summary\nIt came.\n'''\n";
     garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n{replies}{last}"));
-    garden
 }
 
 fn run(garden: &Garden, approval: &str, code: i32) -> Ended {
@@ -44,7 +49,7 @@ fn an_approved_script_cannot_answer_the_next_gate() {
         println!("skipped: this system cannot keep commands from writing elsewhere");
         return;
     }
-    let garden = garden(&[&["sh", "test.sh"], &["touch", "second"]]);
+    let mut garden = garden(&[&["sh", "test.sh"]]);
     let callsheet = env!("CARGO_BIN_EXE_callsheet");
     garden.write(
         "test.sh",
@@ -56,6 +61,7 @@ fn an_approved_script_cannot_answer_the_next_gate() {
     );
     run(&garden, "before-apply", 3);
     garden.expect(0, &["approve"]);
+    follow(&mut garden, &[&["touch", "second"]]);
     garden.expect(3, &["resume"]);
     assert!(!is_alive(&garden.read("child")), "it left its session and its call");
     assert!(garden.read("said").contains("error:"), "{}", garden.read("said"));
@@ -64,6 +70,7 @@ fn an_approved_script_cannot_answer_the_next_gate() {
     assert!(!garden.home().join("config.toml").exists() && !garden.home().join("state/trust.json").exists());
     garden.expect(3, &["resume"]);
     garden.expect(0, &["approve"]);
+    follow(&mut garden, &[]);
     garden.expect(0, &["resume"]);
     assert!(garden.path("second").exists());
 }
@@ -111,7 +118,7 @@ fn what_a_command_starts_ends_with_it_and_what_is_protected_comes_back() {
     }
 }
 
-/// covers: 2.18
+/// covers: 11.11
 #[test]
 fn an_edit_of_the_sheet_while_a_command_runs_is_not_a_persons() {
     let edit = "for sheet in .callsheet/runs/*/sheet.md; do sed -i 's/Try it\\./Try it, and rm it./' \"$sheet\"; done; sleep 1";

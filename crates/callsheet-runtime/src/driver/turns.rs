@@ -33,7 +33,7 @@ impl Turns {
         Arc::clone(&self.0).try_lock_owned().ok()
     }
 
-    /// Whether a process or an apply goes on. What is written to a sheet then is not a person's (spec 2.18).
+    /// Whether a process or an apply goes on. What is written to a sheet then is not a person's (spec 11.11).
     pub(super) fn is_had(&self) -> bool {
         self.0.try_lock().is_err()
     }

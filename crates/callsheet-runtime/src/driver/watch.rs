@@ -1,4 +1,4 @@
-//! Sheets while a command runs (spec 2.18): what is written to one then is not a person's. It is put back when the command
+//! Sheets while a command runs (spec 11.11): what is written to one then is not a person's. It is put back when the command
 //! has ended, what it said is kept beside it, and people are told. While a command runs no edit is taken.
 
 use std::collections::BTreeMap;

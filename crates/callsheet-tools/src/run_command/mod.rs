@@ -6,14 +6,14 @@ pub(crate) mod process;
 pub(crate) mod sandbox;
 mod stream;
 #[cfg(target_os = "linux")]
-mod supervise;
-#[cfg(target_os = "linux")]
 mod supervised;
+#[cfg(target_os = "linux")]
+mod supervisor;
 
 pub(crate) use environment::given;
 pub use process::kill_all;
 #[cfg(target_os = "linux")]
-pub use supervise::supervise;
+pub use supervisor::supervise;
 
 /// Only where children can be adopted does a process supervise a command.
 #[cfg(not(target_os = "linux"))]
@@ -100,7 +100,7 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
     let timeout =
         wanted.timeout_seconds.map_or(context.timeout, |wanted| context.timeout.min(Duration::from_secs(wanted)));
     let mut command = Command::new(program);
-    command.args(rest).current_dir(&folder.path).env_clear().envs(environment::scrubbed(given()));
+    command.args(rest).current_dir(&folder.path).env_clear().envs(environment::scrubbed(environment::given()));
     command.envs(temporary.own().map(|folder| ("TMPDIR", folder)));
     let bounds = Bounds {
         timeout,

@@ -72,7 +72,7 @@ pub(crate) async fn run(command: Command, bounds: Bounds<'_>) -> Result<Ended, N
     #[cfg(target_os = "linux")]
     {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(NotRun::Start)?;
-        if let Some(supervisor) = super::supervise::command(theirs) {
+        if let Some(supervisor) = super::supervisor::command(theirs) {
             return super::supervised::run(command, supervisor, ours, bounds).await;
         }
     }

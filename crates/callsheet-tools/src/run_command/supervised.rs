@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::process::{Bounds, End, Ended, LAST_OUTPUT, NotRun};
 use super::stream::Stream;
-use super::supervise::{Order, Report};
+use super::supervisor::{Order, Report};
 
 /// Time for killing and putting back when nobody waits for the command any more.
 const REST: Duration = Duration::from_secs(15);

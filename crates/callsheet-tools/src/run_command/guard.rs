@@ -119,11 +119,15 @@ impl Guard {
         if !matches!(found, Entry::Link(_)) {
             return Vec::new();
         }
-        let protected = || PROTECTED.iter().map(|name| self.root.join(name));
-        let below: Vec<PathBuf> = protected().filter(|full| full != path && full.starts_with(path)).collect();
-        let wanted = if below.is_empty() { vec![path.to_path_buf()] } else { below };
-        let real = wanted.iter().filter_map(|path| path.canonicalize().ok());
-        real.filter(|real| real.starts_with(&self.root) && !protected().any(|full| full.starts_with(real))).collect()
+        let protected: Vec<PathBuf> = PROTECTED.iter().map(|name| self.root.join(name)).collect();
+        let below = protected.iter().filter(|full| full.as_path() != path && full.starts_with(path));
+        let mut wanted: Vec<&Path> = below.map(PathBuf::as_path).collect();
+        if wanted.is_empty() {
+            wanted.push(path);
+        }
+        let real = wanted.into_iter().filter_map(|path| path.canonicalize().ok());
+        let holds = |real: &PathBuf| protected.iter().any(|full| full.starts_with(real));
+        real.filter(|real| real.starts_with(&self.root) && !holds(real)).collect()
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {

@@ -5,6 +5,8 @@
 mod support;
 
 use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
 
 use callsheet_tools::{Enforcement, sandbox_status};
 use support::garden::{Ended, Garden};
@@ -128,6 +130,29 @@ fn an_edit_of_the_sheet_while_a_command_runs_is_not_a_persons() {
     assert!(!ended.err.contains("the edited sheet"), "{}", ended.err);
     assert!(!garden.run_file("sheet.md").contains("rm it"));
     assert!(garden.run_file("sheet-ignored.md").contains("rm it"), "its words are kept");
+}
+
+/// Nobody is left who could put it back: it is set aside.
+/// covers: 11.11
+#[test]
+fn an_edit_of_a_command_does_not_outlive_a_killed_run() {
+    let edit = "for sheet in .callsheet/runs/*/sheet.md; do sed -i 's/Try it\\./Try it, and rm it./' \"$sheet\"; done; \
+                echo $$ > child; sleep 600";
+    let mut garden = garden(&[&["sh", "-c", edit]]);
+    let mut command = garden.command(&["run", "--sheet", "work.md", "--approval", "never"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !std::fs::read_to_string(garden.path("child")).is_ok_and(|pid| pid.ends_with('\n')) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    while is_alive(&garden.read("child")) || garden.run_folder().join("sheet.md").exists() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    follow(&mut garden, &[]);
+    let ended = garden.expect(0, &["resume", "--approval", "never"]);
+    assert!(!ended.err.contains("sheet was edited") && !ended.err.contains("edited sheet"), "{}", ended.err);
+    assert!(!garden.run_file("sheet.md").contains("rm it") && garden.run_file("sheet-ignored.md").contains("rm it"));
 }
 
 /// covers: 11.10

@@ -45,8 +45,12 @@ impl SheetWatch {
                 None => files.remove("sheet.md"),
             };
             super::conclude::told(done);
-            let kept = words.map(|path| format!("; what it said is in {path}")).unwrap_or_default();
-            world.notice(&format!("ignored: sheet.md of {id} was changed while a command ran{kept}"));
+            // One that is gone says nothing.
+            if let Some(path) = words {
+                world.notice(&format!(
+                    "ignored: sheet.md of {id} was changed while a command ran; what it said is in {path}"
+                ));
+            }
         }
     }
 }

@@ -21,6 +21,9 @@ pub(super) struct Guard {
     /// Where links of the protected part led to. Links that a command makes are never followed: what they lead to is the
     /// project's.
     linked: BTreeSet<PathBuf>,
+    /// The sheets of runs.
+    #[cfg(target_os = "linux")]
+    sheets: Seen,
 }
 
 type Seen = BTreeMap<PathBuf, Entry>;
@@ -37,7 +40,13 @@ enum Entry {
 impl Guard {
     /// Looks at a project; the path is canonical.
     pub(super) fn of(root: &Path) -> Self {
-        let mut guard = Self { root: root.to_path_buf(), before: Seen::new(), linked: BTreeSet::new() };
+        let mut guard = Self {
+            root: root.to_path_buf(),
+            before: Seen::new(),
+            linked: BTreeSet::new(),
+            #[cfg(target_os = "linux")]
+            sheets: sheets(root),
+        };
         let mut before = guard.look();
         // A link may lead to others.
         let mut open: Vec<PathBuf> = before.keys().cloned().collect();
@@ -84,6 +93,17 @@ impl Guard {
             }
         }
         changed.iter().map(|path| path.strip_prefix(&self.root).unwrap_or(path).display().to_string()).collect()
+    }
+
+    /// Sets aside the sheets that were written since, for when nobody is left who can tell by whom (spec 11.11). A run that
+    /// is taken up writes its sheet anew.
+    #[cfg(target_os = "linux")]
+    pub(super) fn set_aside(&self) {
+        for (sheet, now) in sheets(&self.root) {
+            if self.sheets.get(&sheet) != Some(&now) {
+                told(&sheet, fs::rename(&sheet, sheet.with_file_name("sheet-ignored.md")));
+            }
+        }
     }
 
     fn look(&self) -> Seen {
@@ -165,6 +185,13 @@ fn put(path: &Path, entry: &Entry) -> io::Result<()> {
         }
         Entry::Other => Ok(()),
     }
+}
+
+#[cfg(target_os = "linux")]
+fn sheets(root: &Path) -> Seen {
+    let runs = fs::read_dir(root.join(".callsheet/runs")).into_iter().flatten().flatten().map(|run| run.path());
+    let sheets = runs.filter(|run| entry(run).is_some_and(|run| is_folder(&run))).map(|run| run.join("sheet.md"));
+    sheets.filter_map(|sheet| entry(&sheet).map(|found| (sheet, found))).collect()
 }
 
 fn is_folder(entry: &Entry) -> bool {

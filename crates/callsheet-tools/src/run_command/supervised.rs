@@ -13,7 +13,7 @@ use tokio::task::JoinSet;
 
 use super::process::{Bounds, End, Ended, LAST_OUTPUT, NotRun};
 use super::stream::Stream;
-use super::supervisor::{Order, Report};
+use super::supervisor::{KILL, Order, Report, STOP};
 
 /// Time for killing and putting back when nobody waits for the command any more.
 const REST: Duration = Duration::from_secs(15);
@@ -53,7 +53,7 @@ pub(super) async fn run(
         said = &mut report => Some(said),
         () = tokio::time::sleep(bounds.timeout) => {
             timed_out = true;
-            let _gone = control.write_all(b"t").await;
+            let _gone = control.write_all(&[STOP]).await;
             tokio::select! {
                 biased;
                 () = bounds.cancel.cancelled() => None,
@@ -61,8 +61,8 @@ pub(super) async fn run(
             }
         }
     };
-    drop(control);
     let Some(said) = said else {
+        let _gone = control.write_all(&[KILL]).await;
         let _rest = tokio::time::timeout(REST, report).await;
         return Err(NotRun::Fault(ToolFault::Cancelled));
     };

@@ -3,7 +3,7 @@
 //! killed. It stands outside of the sandbox of the command, has no terminal, and puts back what is protected.
 //!
 //! The order comes over its standard input, a socket: one line, then what the command reads. A byte asks the command to
-//! end, the end of the socket ends it at once. The report goes back the same way, one line.
+//! end or ends it, and so does the end of the socket. The report goes back the same way, one line.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -27,6 +27,10 @@ use super::sandbox::{self, Confined};
 const WORD: &str = "__supervise";
 /// This program, also when its file was replaced meanwhile.
 const SELF: &str = "/proc/self/exe";
+/// Asks a command to end.
+pub(super) const STOP: u8 = b't';
+/// Ends a command at once.
+pub(super) const KILL: u8 = b'k';
 /// Between two looks for what is left.
 const PAUSE: Duration = Duration::from_millis(20);
 /// Looks before something that cannot be killed is left alone.
@@ -100,8 +104,10 @@ enum Happened {
     Gone,
     /// It is asked to end.
     Stop,
-    /// Nobody waits for it any more.
-    Over,
+    /// It is to end at once.
+    Kill,
+    /// Nobody is there any more who waits for it.
+    Alone,
 }
 
 fn serve() -> io::Result<()> {
@@ -126,7 +132,10 @@ fn serve() -> io::Result<()> {
     let listening = sender.clone();
     std::thread::spawn(move || listen(incoming, &listening));
     std::thread::spawn(move || reap(child, &sender));
-    let ended = until_gone(child, &happened);
+    let (ended, alone) = until_gone(child, &happened);
+    if let Some(guard) = guard.as_ref().filter(|_| alone) {
+        guard.set_aside();
+    }
     let changed = guard.map(|guard| guard.restore()).unwrap_or_default();
     let code = ended.and_then(WaitStatus::exit_status);
     let signal = ended.and_then(WaitStatus::terminating_signal).unwrap_or(0);
@@ -174,9 +183,9 @@ fn spawn(order: &Order, bytes: Vec<u8>) -> io::Result<Pid> {
 fn listen(mut control: impl Read, happened: &Sender<Happened>) {
     let mut byte = [0];
     while matches!(control.read(&mut byte), Ok(1)) {
-        let _over = happened.send(Happened::Stop);
+        let _over = happened.send(if byte == [KILL] { Happened::Kill } else { Happened::Stop });
     }
-    let _over = happened.send(Happened::Over);
+    let _over = happened.send(Happened::Alone);
 }
 
 /// Waits for the command, and for all that it left behind.
@@ -192,8 +201,9 @@ fn reap(child: Pid, happened: &Sender<Happened>) {
 }
 
 /// Ends when nothing is left. What a command leaves running has a moment for its last output.
-fn until_gone(child: Pid, happened: &Receiver<Happened>) -> Option<WaitStatus> {
-    let mut ended = None;
+/// Tells how the command ended, and whether nobody waited for it any more.
+fn until_gone(child: Pid, happened: &Receiver<Happened>) -> (Option<WaitStatus>, bool) {
+    let (mut ended, mut alone) = (None, false);
     // When all that is left is killed.
     let mut due: Option<Instant> = None;
     let mut looks = 0;
@@ -215,13 +225,17 @@ fn until_gone(child: Pid, happened: &Receiver<Happened>) -> Option<WaitStatus> {
                 let _gone = kill_process_group(child, Signal::TERM);
                 due = sooner(due, GRACE);
             }
-            Ok(Happened::Over) => due = sooner(due, Duration::ZERO),
+            Ok(Happened::Kill) => due = sooner(due, Duration::ZERO),
+            Ok(Happened::Alone) => {
+                alone = true;
+                due = sooner(due, Duration::ZERO);
+            }
             Err(RecvTimeoutError::Timeout) if looks < LOOKS => {
                 looks += 1;
                 kill_descendants();
                 due = Some(Instant::now() + PAUSE);
             }
-            Ok(Happened::Gone) | Err(_) => return ended,
+            Ok(Happened::Gone) | Err(_) => return (ended, alone),
         }
     }
 }

@@ -15,6 +15,7 @@ use crate::term::hunk_of;
 
 use super::drive::drive_failure;
 use super::inside::asking_runs;
+use super::take_in::{recorded, take_in};
 
 fn waits(run: &RunSummary) -> bool {
     run.owner.is_some() || run.outcome == Some(Outcome::ApprovalRequired)
@@ -63,10 +64,20 @@ pub(super) fn several_changes(id: &RunId, tasks: &[String], how: &str) -> Failur
 fn open(setup: &Setup, run: Option<&str>) -> Result<Asked, Failure> {
     let store = setup.existing_store()?;
     let found = find_run(&store, run, waits, "waiting")?;
-    let (folded, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    let mut run = recorded(&store, &found)?.run;
+    let edited = take_in(setup, &store, &found, &run)?;
+    if edited {
+        run = recorded(&store, &found)?.run;
+    }
     let mut open = Vec::new();
-    for (id, folded) in asking_runs(&store, &found.run, folded, Outcome::ApprovalRequired)? {
+    for (id, folded) in asking_runs(&store, &found.run, run, Outcome::ApprovalRequired)? {
         open.extend(open_gates(&folded).map(|gate| Open { run: id.clone(), gate }));
+    }
+    if open.is_empty() && edited {
+        return Err(Failure::usage(
+            format!("run {} waits for no approval now that its edited sheet was read", found.run),
+            format!("prepare what the edit changed: callsheet resume {}", found.run),
+        ));
     }
     if open.is_empty() {
         return Err(Failure::usage(

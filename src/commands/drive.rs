@@ -18,7 +18,7 @@ use crate::cli::{Exit, Failure, WorkArgs};
 use crate::config::Origin;
 use crate::models::{Choice, Models, NoModels, choose, choose_recorded};
 use crate::setup::{Setup, store_failure};
-use crate::term::{self, JsonLines, LiveView, NobodyThere, PlainLines, TerminalPerson};
+use crate::term::{self, JsonLines, LiveView, NobodyThere, Notices, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, world};
 
 use super::inside::{asking_runs, how_to_answer, questions};
@@ -60,6 +60,11 @@ impl Front {
             Arc::new(NobodyThere)
         };
         Self { observer, person, live, plain }
+    }
+
+    /// For commands that drive nothing: what people should know goes to stderr.
+    pub fn of_notices() -> Self {
+        Self { observer: Arc::new(Notices), person: Arc::new(NobodyThere), live: None, plain: None }
     }
 
     /// A resumed run: the view starts from what is recorded.

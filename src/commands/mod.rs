@@ -19,6 +19,7 @@ mod show_json;
 mod skill;
 mod skill_new;
 mod steer;
+mod take_in;
 mod template;
 mod template_new;
 mod template_run;

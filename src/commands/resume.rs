@@ -40,7 +40,7 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
     take_up(setup, &arguments.work, store, &found.run, run, TakeUp::Resume)
 }
 
-fn sheet_is_edited(setup: &Setup, id: &RunId, run: &Run) -> Result<bool, Failure> {
+pub(super) fn sheet_is_edited(setup: &Setup, id: &RunId, run: &Run) -> Result<bool, Failure> {
     let workspace = Workspace::new(&setup.project, &[]).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
     let files = RunFiles::new(&workspace, id).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
     Ok(is_edited(&files, run))

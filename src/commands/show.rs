@@ -9,8 +9,8 @@ use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{Summary, answer, call_words, problem_line, timeline};
-use callsheet_runtime::driver::{PromptRecord, Session, gate_view, open_gates, sheet_text};
-use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, Store};
+use callsheet_runtime::driver::{PromptRecord, gate_view, open_gates, sheet_text};
+use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};
 
 use crate::cli::{Exit, Failure, PlanForm, ShowArgs};
 use crate::models::configured;
@@ -19,14 +19,15 @@ use crate::term::{duration, gate_text, harmless, hunk_to_edit, one_line, outcome
 
 use super::answer::{asked_about, several_changes};
 use super::as_template::{template_name, template_of};
-use super::drive::{drive_failure, run_folder};
+use super::drive::run_folder;
 use super::inside::{Question, asking_runs, how_to_answer, questions};
 use super::show_json::run_json;
+use super::take_in::{Folded, recorded, take_in};
 
 pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
-    let (run, facts) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    let Folded { run, facts } = now(setup, &store, &found)?;
     let text = if arguments.events {
         return events(&facts);
     } else if let Some(number) = arguments.hunk {
@@ -66,6 +67,22 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         return super::print_json(&serde_json::json!({ "run": found.run, "text": text })).map(|()| Exit::Complete);
     }
     super::print(&harmless(&text)).map(|()| Exit::Complete)
+}
+
+/// The run with the edit of its sheet, if that is a valid one.
+fn now(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<Folded, Failure> {
+    let folded = recorded(store, found)?;
+    if found.owner.is_some() || !folded.run.may_edit() {
+        return Ok(folded);
+    }
+    match take_in(setup, store, found, &folded.run) {
+        Ok(true) => recorded(store, found),
+        Ok(false) => Ok(folded),
+        Err(failure) => {
+            tell!("{}", failure.what);
+            recorded(store, found)
+        }
+    }
 }
 
 /// The names by which a person answers for the tasks of a gate.
@@ -187,7 +204,7 @@ fn tree_text(result: &TaskResult) -> String {
 fn models_text(run: &Run) -> String {
     let mut models: Vec<(&str, Vec<String>)> = Vec::new();
     for call in run.calls() {
-        let phase = call_words(&call.key).split(' ').next().unwrap_or_default().to_owned();
+        let phase = call_words(&call.key, "").split(' ').next().unwrap_or_default().to_owned();
         match models.iter_mut().find(|(model, _)| *model == call.model) {
             Some((_, phases)) if phases.contains(&phase) => {}
             Some((_, phases)) => phases.push(phase),
@@ -254,7 +271,7 @@ fn call_line(call: &CallRecord) -> String {
     format!(
         "  {:>3} {} attempt {}: {how}, {} + {} tokens, {}\n",
         call.number,
-        call_words(&call.key),
+        call_words(&call.key, &call.part),
         call.attempt,
         thousands(call.usage.input),
         thousands(call.usage.output),
@@ -281,7 +298,8 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
         } else {
             "open"
         };
-        text.push_str(&format!("execution {}: {state}, {} tool calls\n", run.id, run.calls.len()));
+        let part = if run.title.is_empty() { String::new() } else { format!(" ({})", run.title) };
+        text.push_str(&format!("execution{part}: {state}, {} tool calls\n", run.calls.len()));
     }
     for call in run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug)) {
         text.push_str(&call_line(call));

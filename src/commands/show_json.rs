@@ -46,13 +46,13 @@ fn task_json(run: &Run, task: &TaskRun) -> Value {
 }
 
 fn call_json(call: &CallRecord) -> Value {
-    let CallKey { phase, task, run, .. } = &call.key;
+    let CallKey { phase, task, .. } = &call.key;
     json!({
         "call": call.number,
-        "what": call_words(&call.key),
+        "what": call_words(&call.key, &call.part),
         "phase": phase,
         "task": task,
-        "part": run,
+        "part": Some(&call.part).filter(|part| !part.is_empty()),
         "attempt": call.attempt,
         "model": call.model,
         "accepted": call.accepted,

@@ -253,8 +253,8 @@ fn merge() -> MergePrompt {
         need: "Every place that counts retries.".to_owned(),
         expected: "File and line of each.".to_owned(),
         run_documents: vec![
-            ("tool-1".to_owned(), "## Result summary\nOne in send.\n".to_owned()),
-            ("tool-2".to_owned(), "## Result summary\nOne in poll.\n```rust\nfn poll() {}\n```\n".to_owned()),
+            ("search_text send".to_owned(), "## Result summary\nOne in send.\n".to_owned()),
+            ("search_text poll".to_owned(), "## Result summary\nOne in poll.\n```rust\nfn poll() {}\n```\n".to_owned()),
         ],
         issues: String::new(),
     }

@@ -457,6 +457,15 @@ pub struct ResultParts {
     pub links: Vec<String>,
 }
 
+/// References that one prompt has no room for together (spec 5.8, 10.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Apart {
+    /// Tokens that they would be shown with, each within its own limit.
+    pub tokens: u64,
+    /// Tokens that one prompt may have of references.
+    pub most: u32,
+}
+
 /// What the run machine must know of a tool.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolPolicy {

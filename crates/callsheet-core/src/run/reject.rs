@@ -44,6 +44,14 @@ pub enum Reject {
     /// Nothing inside a call of the task waits for a person.
     #[error("no run inside a call of {0} waits")]
     NotPaused(Slug),
+    /// What was applied is not the change set that was to be applied.
+    #[error("the changes applied are not change set {set} of {task}")]
+    OtherChanges {
+        /// The task.
+        task: Slug,
+        /// Number of the change set.
+        set: u32,
+    },
     /// Changes of the task are being written; nothing starts anew before they are on disk or refused.
     #[error("changes of {0} are being applied")]
     Applying(Slug),

@@ -53,7 +53,7 @@ pub(super) fn derive(header: &Header, form: SkillForm, text: &str, context: Skil
         tools: header.tools.clone(),
         model: header.model.clone(),
         fallbacks: Vec::new(),
-        execute_combined: header.execute_combined,
+        execution: header.execution.unwrap_or_default(),
         mode,
         refine: header.refine,
         merge: header.merge,

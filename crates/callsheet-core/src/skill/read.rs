@@ -162,12 +162,8 @@ fn check(header: &Header, file: &SkillFile, report: &mut Report<'_>) {
             "name the tools of the conversation, or leave the mode out",
         );
     }
-    if looped && header.execute_combined {
-        report.warn(
-            at("execute-combined"),
-            "`execute-combined` has no effect with `mode: loop`",
-            "remove one of the two",
-        );
+    if looped && header.execution.is_some() {
+        report.warn(at("execution"), "`execution` has no effect with `mode: loop`", "remove one of the two");
     }
     if !looped && header.limits.max_turns.is_some() {
         report.warn(at("turns"), "a limit of turns has no effect without `mode: loop`", "remove it");

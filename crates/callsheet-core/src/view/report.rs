@@ -119,6 +119,9 @@ fn result(task: &TaskRun) -> String {
     if task.merge.as_ref().is_some_and(|merge| merge.fell_back) {
         text.push_str("\nMerged by code: no valid merge came from the model.\n");
     }
+    if task.apart.is_some() && task.runs.len() > 1 {
+        text.push_str("\nRead one by one: its references are too large for one prompt.\n");
+    }
     for detail in &result.details {
         text.push_str(&format!("\nFile: details/{}/{}\n", task.task.slug, detail.filename));
     }
@@ -130,7 +133,7 @@ fn kept(run: &Run, task: &TaskRun) -> String {
     let mut text = String::new();
     for part in task.finished_parts() {
         let summary = part.text(run, task, part.result.summary.trim());
-        text.push_str(&format!("\n### {}, {}\n\n{summary}\n", task.task.name, part.exec.id));
+        text.push_str(&format!("\n### {}, {}\n\n{summary}\n", task.task.name, part.title(task)));
         for (_, name) in &part.details {
             text.push_str(&format!("\nFile: details/{}/{name}\n", task.task.slug));
         }

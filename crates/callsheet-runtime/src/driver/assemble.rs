@@ -170,7 +170,7 @@ pub(super) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model)
     let wanted = task.map(|task| wanted(run, task, asked)).unwrap_or_default();
     let mut parts = Parts {
         job: job(world, run, asked, model.info(), notation)?,
-        label: callsheet_core::view::call_words(&asked.key),
+        label: callsheet_core::view::call_words(&asked.key, run.part(&asked.key)),
         restricted: run.no_longer_relevant().iter().cloned().collect(),
         writer_before: task.is_some_and(|task| known::writer_before(run, &task.task.slug)),
         task_name: task.map(|task| task.task.name.clone()),
@@ -219,7 +219,7 @@ fn handler_parts(
             sources,
             declared: declared.and_then(|schema| constraint::declared(model.info(), schema)),
         },
-        label: callsheet_core::view::call_words(&asked.key),
+        label: callsheet_core::view::call_words(&asked.key, run.part(&asked.key)),
         restricted: BTreeSet::new(),
         writer_before: false,
         task_name: Some(task.task.name.clone()),
@@ -411,7 +411,7 @@ fn merge(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
             Some(blob) => part.text(run, task, &world.text(blob)?),
             None => String::new(),
         };
-        run_documents.push((part.exec.id.as_str().to_owned(), document));
+        run_documents.push((part.title(task).to_owned(), document));
     }
     let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
     let prompt = MergePrompt {

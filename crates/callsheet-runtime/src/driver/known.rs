@@ -17,7 +17,7 @@ use callsheet_core::spec::{
 use serde::Deserialize;
 
 use crate::ports::{ModelReply, Store};
-use crate::references::{self, Output, RunTexts, Sources, TaskOutput, Wanted};
+use crate::references::{self, Allowance, Output, RunTexts, Sources, TaskOutput, Wanted};
 use crate::skills::LoadedSkills;
 
 use super::{DriveFault, World};
@@ -198,7 +198,7 @@ fn left_changed(task: &TaskRun) -> String {
 fn kept_parts(run: &Run, task: &TaskRun) -> String {
     let part = |part: RunPart<'_>| {
         let summary = part.text(run, task, part.result.summary.trim());
-        format!("\n\n**{}**\n\n{summary}", part.exec.id)
+        format!("\n\n**{}**\n\n{summary}", part.title(task))
     };
     let parts: String = task.finished_parts().into_iter().map(part).collect();
     if parts.is_empty() { parts } else { format!("\n{}", Note::ProblemKept.fill(&[("parts", parts.trim_start())])) }
@@ -517,4 +517,13 @@ pub(super) fn execution_references(run: &Run, task: &TaskRun) -> Vec<Wanted> {
     let own: Vec<Reference> = task.task.references.clone();
     let carried = carried(run, &own);
     own.into_iter().map(|reference| Wanted { reference, carried: false }).chain(carried).collect()
+}
+
+/// Tokens that a prompt of a task's execution has for references (spec 5.8).
+pub(super) fn execution_allowance(world: &World, run: &Run, task: &TaskRun) -> Allowance {
+    let skill = task.skill.as_ref();
+    let wish = skill.and_then(|skill| skill.model.as_deref());
+    let window = world.models.model(Phase::Execute, wish).ok().and_then(|model| model.info().window);
+    let own = skill.and_then(|skill| skill.limits.reference_tokens);
+    Allowance::new(&run.settings().budget, own, window, 1.0)
 }

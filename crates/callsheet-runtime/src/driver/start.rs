@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use callsheet_core::record::{Entry, Event, Tree};
+use callsheet_core::record::{Entry, Event, Outcome, Tree};
 use callsheet_core::reply::{Issue, IssueCode, Reading, Severity};
-use callsheet_core::run::Run;
+use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskList};
 
-use crate::ports::Letter;
+use crate::ports::{Letter, StoreFault};
 
 use super::known::SheetReading;
-use super::{DriveFault, Session, World, known};
+use super::{DriveFault, Session, World, known, read};
 
 /// Warnings of a sheet file that are told when it is run.
 const WARNINGS: usize = 10;
@@ -135,18 +135,10 @@ pub fn reopen(
 ) -> Result<Session, DriveFault> {
     let mut session = Session::open(Arc::clone(&world.store), id)?;
     if session.facts() == 0 {
-        return Err(crate::ports::StoreFault::NoRun(id.clone()).into());
+        return Err(StoreFault::NoRun(id.clone()).into());
     }
     let settings = change(session.run().settings().clone());
-    let letters = world.store.letters(session.lock())?;
-    let last = letters.last().map(|(number, _)| *number);
-    let (steering, answers): (Vec<Letter>, Vec<Letter>) =
-        letters.into_iter().map(|(_, letter)| letter).partition(super::gates::steers);
-    super::gates::take_letters(&mut session, world, answers)?;
-    if let (Some(last), true) = (last, steering.is_empty()) {
-        // Recorded answers are not asked for again if the edited sheet stops what follows.
-        world.store.discard(session.lock(), last)?;
-    }
+    let (steering, last) = take_answers(&mut session, world)?;
     let taken_up = match how {
         TakeUp::Resume => Event::RunResumed { settings },
         TakeUp::Continue(text) => {
@@ -154,11 +146,13 @@ pub fn reopen(
             Event::RunContinued { text, settings }
         }
     };
-    let edit = session.edit_after(world, &taken_up)?;
-    let before = edit.is_some().then(|| session.run().clone());
-    session.record(world, [taken_up].into_iter().chain(edit).collect())?;
-    if let Some(before) = before {
-        world.notice(&super::edit::difference(&before, session.run()));
+    match session.edit_after(world, Some(&taken_up))? {
+        Some(edit) => {
+            session.record_edit(world, Some(taken_up), edit)?;
+        }
+        None => {
+            session.record(world, vec![taken_up])?;
+        }
     }
     let accounts = super::template::accounts(world, session.run())?;
     session.record(world, accounts)?;
@@ -172,6 +166,83 @@ pub fn reopen(
     tell_of_edited_templates(world, session.run());
     session.rewrite_views(world)?;
     Ok(session)
+}
+
+/// Records what other processes answered. Gives what they want changed of the list, and the last number of all letters.
+fn take_answers(session: &mut Session, world: &World) -> Result<(Vec<Letter>, Option<u64>), DriveFault> {
+    let letters = world.store.letters(session.lock())?;
+    let last = letters.last().map(|(number, _)| *number);
+    let (steering, answers): (Vec<Letter>, Vec<Letter>) =
+        letters.into_iter().map(|(_, letter)| letter).partition(super::gates::steers);
+    super::gates::take_letters(session, world, answers)?;
+    if let (Some(last), true) = (last, steering.is_empty()) {
+        // Recorded answers are not asked for again if the edited sheet stops what follows.
+        world.store.discard(session.lock(), last)?;
+    }
+    Ok((steering, last))
+}
+
+/// Takes an edited sheet into a run that no process drives, before somebody looks at it or answers it (spec 2.18). Work is
+/// left for who takes the run up; what needs no model is done, so that the run waits with its gates as they are now. True if
+/// anything was recorded.
+///
+/// # Errors
+/// The edited sheet has errors, or what the store says.
+pub fn take_in(world: &World, id: &RunId) -> Result<bool, DriveFault> {
+    let mut session = match Session::open(Arc::clone(&world.store), id) {
+        // Whoever drives the run takes the edit.
+        Err(DriveFault::Store(StoreFault::Locked { .. })) => return Ok(false),
+        opened => opened?,
+    };
+    if !session.run().may_edit() {
+        return Ok(false);
+    }
+    let before = session.facts();
+    let (steering, last) = take_answers(&mut session, world)?;
+    if let Some(edit) = session.edit_after(world, None)? {
+        session.record_edit(world, None, edit)?;
+    }
+    super::gates::take_letters(&mut session, world, steering)?;
+    if let Some(last) = last {
+        world.store.discard(session.lock(), last)?;
+    }
+    while check_what_is_owed(&mut session, world)? {}
+    rest(&mut session, world)?;
+    session.write_views(world)?;
+    Ok(session.facts() > before)
+}
+
+/// Checks references that a gate waits for. True if there were any.
+fn check_what_is_owed(session: &mut Session, world: &World) -> Result<bool, DriveFault> {
+    let mut checked = Vec::new();
+    for effect in session.run().outstanding() {
+        if let Effect::CheckReferences { task, n, stage } = effect {
+            checked.push(read::check_references(world, session.run(), &task, n, stage)?);
+        }
+    }
+    Ok(session.record(world, checked)? > 0)
+}
+
+/// A run that owes nothing but questions to people waits for them.
+fn rest(session: &mut Session, world: &World) -> Result<(), DriveFault> {
+    let run = session.run();
+    if run.outcome().is_some() {
+        return Ok(());
+    }
+    let asks = run.outstanding().iter().map(outcome_of).collect::<Option<Vec<Outcome>>>();
+    let inside = run.paused_calls().map(|paused| paused.outcome);
+    let outcome = asks.and_then(|asks| asks.into_iter().chain(inside).min());
+    session.record(world, outcome.map(|outcome| Event::RunWaiting { outcome }).into_iter().collect())?;
+    Ok(())
+}
+
+/// What a run waits with that owes this alone; `None` for work.
+fn outcome_of(effect: &Effect) -> Option<Outcome> {
+    match effect {
+        Effect::AskApproval(_) => Some(Outcome::ApprovalRequired),
+        Effect::AskPerson { .. } => Some(Outcome::InputRequired),
+        _ => None,
+    }
 }
 
 /// The recorded tree runs; a person hears which of its files are no longer what it was read from.

@@ -9,23 +9,29 @@ use callsheet_core::spec::RunId;
 use crate::runfiles::{RunFiles, SheetFile};
 
 use super::known::sheet_text;
+use super::turns::Command;
 use super::{Session, World};
 
 /// Where the words of an ignored edit are kept.
 const IGNORED: &str = "sheet-ignored.md";
 
 /// The sheets of all runs of the project as they were when a command began.
-pub(super) struct SheetWatch(BTreeMap<RunId, Option<SheetFile>>);
+pub(super) struct SheetWatch {
+    before: BTreeMap<RunId, Option<SheetFile>>,
+    _command: Command,
+}
 
 impl SheetWatch {
     pub fn begin(world: &World) -> Self {
-        Self(runs(world).into_iter().map(|(run, files)| (run, files.sheet().ok().flatten())).collect())
+        let command = world.turns.command();
+        let before = runs(world).into_iter().map(|(run, files)| (run, files.sheet().ok().flatten())).collect();
+        Self { before, _command: command }
     }
 
     /// Puts back what was written meanwhile by anybody but the drivers of the runs.
     pub fn settle(&self, world: &World) {
         for (id, files) in runs(world) {
-            let before = self.0.get(&id).and_then(Option::as_ref);
+            let before = self.before.get(&id).and_then(Option::as_ref);
             let now = files.sheet().ok().flatten();
             if now.as_ref().map(|sheet| &sheet.hash) == before.map(|sheet| &sheet.hash) {
                 continue;

@@ -23,7 +23,7 @@ pub use gather::project_description;
 pub use language::language;
 pub use large::LargeFiles;
 pub use pages::Pages;
-pub use resolve::{Block, Level, Request, Resolved, Sources, Wanted, check, resolve};
+pub use resolve::{Block, Checked, Level, Request, Resolved, Sources, Wanted, check, resolve};
 pub use shares::{Allowance, Demand, shares};
 pub use sources::{Output, RunTexts, TaskOutput};
 

@@ -7,7 +7,6 @@ mod echo;
 mod format;
 mod group;
 mod joined;
-mod lost;
 mod one_line;
 mod relevant;
 mod skill;
@@ -22,7 +21,6 @@ use crate::spec::{Goals, TaskList};
 
 use collect::{Collected, collect};
 pub use format::{ITERATION, PLAN, SHEET, TASK_LABELS, label};
-pub use lost::{Kept, lost};
 
 /// Which list is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -35,3 +35,7 @@ pub mod models;
 pub mod setup;
 pub mod term;
 pub mod wiring;
+
+/// First thing in the `main` of a program that runs commands: the end of a process that was started to supervise one.
+/// Where it is not called, processes that leave the group of their command outlive it.
+pub use callsheet_tools::supervise;

@@ -52,7 +52,8 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
     let roots: Vec<PathBuf> = settings.read_roots.iter().map(PathBuf::from).collect();
     let workspace = Workspace::new(&setup.project, &roots).map_err(|fault| path_failure(&fault))?;
     let files = RunFiles::new(&workspace, run).map_err(|fault| path_failure(&fault))?;
-    let workspace = workspace.protecting(files.directory());
+    let workspace = workspace.protecting(files.directory()).protecting(&setup.folders.state);
+    let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
     let current_file = parts.open.current_file.as_deref().map(|file| relative_to_project(setup, file)).transpose()?;
     let mut open_files =
         parts.open.open.iter().map(|file| relative_to_project(setup, file)).collect::<Result<Vec<_>, _>>()?;
@@ -76,7 +77,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         let words = format!("{} is a link and is not read", link.display());
         parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&words));
     }
-    let index: Arc<dyn Index> = Arc::new(SqliteIndex::new(&setup.project));
+    let index: Arc<dyn Index> = Arc::new(SqliteIndex::new(&setup.store_folder()));
     let fetch: Arc<dyn Fetch> = Arc::new(HttpFetch::new(HttpSettings::default()));
     Ok(World {
         store: parts.store,

@@ -186,7 +186,7 @@ fn c14_context_source_tells_files_that_an_evaluation_added() {
 
 /// What a task of a run came back with.
 fn result_of(garden: &Garden, run: &RunId, task: &str) -> TaskResult {
-    let store = SqliteStore::open(&garden.project()).unwrap();
+    let store = SqliteStore::open(&garden.store()).unwrap();
     let closed = store.read(run, 1).unwrap().into_iter().find_map(|fact| match fact.event {
         Event::Evaluated { task: of, step: Step::Closed(closed), .. } if of.as_str() == task => Some(closed.result),
         _ => None,

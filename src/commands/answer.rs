@@ -65,7 +65,7 @@ pub(super) fn several_changes(id: &RunId, tasks: &[String], how: &str) -> Failur
 }
 
 fn open(setup: &Setup, run: Option<&str>) -> Result<Asked, Failure> {
-    let store = setup.own_store()?;
+    let store = setup.existing_store()?;
     let found = find_run(&store, run, waits, "waiting")?;
     let mut run = recorded(&store, &found)?.run;
     let edited = take_in(setup, &store, &found, &run)?;
@@ -275,7 +275,7 @@ pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure>
 }
 
 pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
-    let store = setup.own_store()?;
+    let store = setup.existing_store()?;
     let run = find_run(&store, arguments.run.as_deref(), |run| run.owner.is_some(), "running")?;
     if run.owner.is_none() {
         // A letter would wait, and stop the next resume at once.

@@ -16,7 +16,7 @@ use super::resume::take_up;
 use super::run::request_text;
 
 pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Exit, Failure> {
-    let store = setup.own_store()?;
+    let store = setup.existing_store()?;
     let found = find_run(&store, Some(&arguments.run), |_| true, "")?;
     if arguments.withdraw {
         return take_back(setup, &store, &found);

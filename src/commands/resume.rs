@@ -18,7 +18,7 @@ use super::inside::{letter, questions};
 use super::drive::{Front, drive_failure, last_words, prepare, sheet_failure, to_the_end};
 
 pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Failure> {
-    let store = setup.own_store()?;
+    let store = setup.existing_store()?;
     // A run inside a call goes on with the one around it, or by its name.
     let fits = |run: &RunSummary| !is_inner(&run.run) && goes_on(setup, &store, run).unwrap_or(false);
     let found = find_run(&store, arguments.run.as_deref(), fits, "unfinished")?;

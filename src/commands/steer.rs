@@ -56,7 +56,7 @@ pub(super) fn drop_tasks(setup: &Setup, arguments: &DropArgs) -> Result<Exit, Fa
 
 /// The run and the tasks, once it is sure that the table of states allows the wish for all of them.
 fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found, Failure> {
-    let store = setup.own_store()?;
+    let store = setup.existing_store()?;
     let summary = find_run(&store, Some(run), |_| true, "")?;
     let id = &summary.run;
     let (run, _) = Session::view(&store, id).map_err(|fault| drive_failure(&fault, id))?;

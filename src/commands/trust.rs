@@ -7,7 +7,7 @@ use callsheet_core::spec::BlobId;
 use callsheet_core::visible::visible;
 
 use crate::cli::{Exit, Failure, TrustArgs};
-use crate::config::{Config, KnownStores, Trust};
+use crate::config::{Config, Trust};
 use crate::left_out::{left_out, shown};
 use crate::setup::{Setup, config_failure, project_config};
 
@@ -15,12 +15,8 @@ use crate::setup::{Setup, config_failure, project_config};
 struct Waiting {
     what: String,
     gains: Vec<String>,
-    grant: Grant,
-}
-
-enum Grant {
-    File(PathBuf, BlobId),
-    Store,
+    file: PathBuf,
+    hash: BlobId,
 }
 
 pub(super) fn trust(setup: &Setup, arguments: &TrustArgs) -> Result<Exit, Failure> {
@@ -41,11 +37,7 @@ pub(super) fn trust(setup: &Setup, arguments: &TrustArgs) -> Result<Exit, Failur
         return Err(Failure::usage("nothing was trusted", "what is not trusted is left out; everything else works"));
     }
     for one in &waiting {
-        let granted = match &one.grant {
-            Grant::File(path, hash) => trust.grant_hash(path, hash),
-            Grant::Store => KnownStores::grant(&setup.folders, &setup.project),
-        };
-        granted.map_err(|error| unwritable(&error))?;
+        trust.grant_hash(&one.file, &one.hash).map_err(|error| unwritable(&error))?;
     }
     super::say(setup, "trusted as it is now; whatever changes is asked about again").map(|()| Exit::Complete)
 }
@@ -61,23 +53,17 @@ fn unwritable(error: &std::io::Error) -> Failure {
 
 fn waiting(setup: &Setup, trust: &Trust) -> Result<Vec<Waiting>, Failure> {
     let mut waiting = Vec::new();
-    if setup.project.join(".callsheet/callsheet.db").exists()
-        && !KnownStores::load(&setup.folders).holds(&setup.project)
-    {
-        let gains = vec!["be resumed, and do what their records say".to_owned()];
-        waiting.push(Waiting { what: "the runs of this project".to_owned(), gains, grant: Grant::Store });
-    }
     let file = project_config(&setup.project);
     if let Ok(content) = std::fs::read(&file)
         && !trust.holds(&file, &content)
     {
         let config = Config::of_trusted(&file).map_err(config_failure)?;
         let gains = config.values.iter().map(|(name, value)| format!("set {name} = {}", value.value)).collect();
-        waiting.push(Waiting { what: shown(setup, &file), gains, grant: Grant::File(file, BlobId::of(&content)) });
+        waiting.push(Waiting { what: shown(setup, &file), gains, hash: BlobId::of(&content), file });
     }
     for one in left_out(setup)? {
         let what = format!("{} ({} {})", shown(setup, &one.path), one.kind, one.names.join(", "));
-        waiting.push(Waiting { what, gains: one.gains, grant: Grant::File(one.path, one.hash) });
+        waiting.push(Waiting { what, gains: one.gains, file: one.path, hash: one.hash });
     }
     Ok(waiting)
 }

@@ -67,63 +67,6 @@ impl Trust {
     }
 }
 
-/// The stores this user made or trusted. A record decides what a resume runs, so that of somebody else (in a cloned
-/// project, say) is looked at and never gone on with.
-#[derive(Clone, Debug)]
-pub struct KnownStores {
-    file: PathBuf,
-    ids: BTreeMap<String, String>,
-}
-
-impl KnownStores {
-    /// Reads the list; a missing or damaged one knows none.
-    pub fn load(folders: &Folders) -> Self {
-        let file = folders.state.join("stores.json");
-        let ids = std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
-        Self { file, ids }
-    }
-
-    /// Whether the store of this project is known.
-    pub fn holds(&self, project: &Path) -> bool {
-        let id = std::fs::read_to_string(id_file(project)).ok();
-        id.is_some_and(|id| self.ids.get(&name(project)).is_some_and(|known| *known == id))
-    }
-
-    /// Remembers the store of this project, giving it an id if it has none.
-    ///
-    /// # Errors
-    /// If the id or the list cannot be written.
-    pub fn grant(folders: &Folders, project: &Path) -> io::Result<()> {
-        // Other processes may begin in other projects, or in this one, right now.
-        std::fs::create_dir_all(&folders.state)?;
-        let turn = std::fs::File::create(folders.state.join("stores.lock"))?;
-        turn.lock()?;
-        let id = match std::fs::read_to_string(id_file(project)).ok().filter(|id| !id.is_empty()) {
-            Some(id) => id,
-            None => {
-                let id = fresh_id(project);
-                std::fs::create_dir_all(project.join(".callsheet"))?;
-                std::fs::write(id_file(project), &id)?;
-                id
-            }
-        };
-        let mut known = Self::load(folders);
-        known.ids.insert(name(project), id);
-        write_json(&known.file, &known.ids)
-    }
-}
-
-fn id_file(project: &Path) -> PathBuf {
-    project.join(".callsheet/store-id")
-}
-
-/// Hard to guess, since the standard library seeds each hasher anew.
-fn fresh_id(project: &Path) -> String {
-    use std::hash::{BuildHasher, Hasher};
-    let number = || std::hash::RandomState::new().build_hasher().finish();
-    BlobId::of(format!("{}{}{}", project.display(), number(), number()).as_bytes()).as_str().to_owned()
-}
-
 fn write_json(file: &Path, value: &BTreeMap<String, String>) -> io::Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;

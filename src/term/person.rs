@@ -250,6 +250,9 @@ fn editor() -> Option<std::process::Command> {
     let mut words = set.split_whitespace();
     let mut command = std::process::Command::new(words.next()?);
     command.args(words);
+    for key in callsheet_runtime::edge::withheld() {
+        command.env_remove(key);
+    }
     Some(command)
 }
 

@@ -73,6 +73,22 @@ impl Garden {
         self.folder.path().join("home")
     }
 
+    /// The store of the project, in the state folder of the user.
+    pub fn store(&self) -> PathBuf {
+        let known = std::fs::read_dir(self.home().join("state/projects"));
+        known
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .next()
+            .unwrap_or_else(|| self.home().join("none"))
+    }
+
+    pub fn has_store(&self) -> bool {
+        self.store().join("callsheet.db").exists()
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.project().join(name)
     }

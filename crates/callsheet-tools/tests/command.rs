@@ -225,3 +225,37 @@ async fn the_sandbox_refuses_writes_outside_and_the_status_says_so() {
     }
     std::fs::write(outside.path().join("ours.txt"), "this process is not restricted").unwrap();
 }
+
+/// covers: 11.10
+#[tokio::test]
+async fn a_command_that_changes_what_is_protected_has_failed() {
+    let project = TempDir::new().unwrap();
+    std::fs::create_dir_all(project.path().join(".git/hooks")).unwrap();
+    let outcome = shell("echo evil > .git/hooks/pre-push; echo said; echo x > free", &context(&project)).await.unwrap();
+    let ToolOutcome::Failed(text) = outcome else { panic!("{outcome:?}") };
+    assert!(
+        text.contains("changed .git/hooks/pre-push, which no command may write") && text.contains("said"),
+        "{text}"
+    );
+    assert!(!project.path().join(".git/hooks/pre-push").exists() && project.path().join("free").exists());
+}
+
+/// covers: 11.10
+#[tokio::test]
+async fn a_project_with_the_folders_of_the_user_gets_no_commands() {
+    let project = TempDir::new().unwrap();
+    let workspace = Workspace::new(project.path(), &[]).unwrap();
+    let inside = Arc::new(workspace.clone().keeping(&project.path().join("state/not/there/yet")));
+    let context = ToolContext { workspace: inside, ..context(&project) };
+    let text = output("touch made", &context).await;
+    assert!(text.contains("no command runs here"), "{text}");
+    // Where they lie below the temporary folder, commands get one of their own.
+    let beside = TempDir::new().unwrap();
+    let context = ToolContext { workspace: Arc::new(workspace.keeping(beside.path())), ..context };
+    let text = output("echo $TMPDIR; echo x > $TMPDIR/own && echo written", &context).await;
+    assert!(text.contains("callsheet-") && text.contains("written"), "{text}");
+    if sandbox_status().writes == Enforcement::Full {
+        output(&format!("echo evil > '{}/evil'", beside.path().display()), &context).await;
+        assert!(!beside.path().join("evil").exists());
+    }
+}

@@ -28,6 +28,7 @@ mod tools;
 mod turns;
 mod undo;
 mod views;
+mod watch;
 mod withdraw;
 mod work;
 mod world;

@@ -7,10 +7,11 @@ use callsheet_core::evaluate::ProcessReport;
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Event, Spending, ToolRecord};
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::spec::{ExecRunId, SkillMode, Slug, ToolCall};
+use callsheet_core::spec::{ExecRunId, SkillMode, Slug, ToolCall, ToolEffect};
 
 use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 
+use super::watch::SheetWatch;
 use super::work::{Landed, Outcome, Work, ready};
 use super::{DriveFault, World, read};
 
@@ -51,7 +52,13 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
                     timeout,
                     cancel: work.cancel.clone(),
                 };
-                match made(&work.world, &*tool, &task, &call, &context).await {
+                let commands = tool.spec().effect == ToolEffect::Execute;
+                let watch = commands.then(|| SheetWatch::begin(&work.world));
+                let made = made(&work.world, &*tool, &task, &call, &context).await;
+                if let Some(watch) = watch {
+                    watch.settle(&work.world);
+                }
+                match made {
                     Some(outcome) => outcome,
                     None => return Ok(Landed::Facts(Vec::new())),
                 }

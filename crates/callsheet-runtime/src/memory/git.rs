@@ -35,6 +35,9 @@ pub(super) fn last_commits(root: &Path) -> BTreeMap<String, String> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
+    for key in crate::edge::withheld() {
+        command.env_remove(key);
+    }
     let Ok(mut child) = command.spawn() else { return BTreeMap::new() };
     let mut out = BTreeMap::new();
     if let Some(stdout) = child.stdout.take() {

@@ -82,15 +82,16 @@ impl RunFiles {
         Ok(Self { workspace: workspace.clone(), directory: runs.join(one_component(run.as_str())?) })
     }
 
-    /// Makes the directory, and keeps all run directories out of version control.
+    /// Makes the directory, and keeps what Callsheet writes out of version control. A rule that is there is kept.
     ///
     /// # Errors
     /// The system's reason.
     pub fn create(&self) -> Result<(), RunFileFault> {
-        let runs = Path::new(".callsheet/runs");
-        let outer = Self { workspace: self.workspace.clone(), directory: runs.to_path_buf() };
-        if outer.read(".gitignore")?.is_none() {
-            outer.write(".gitignore", b"*\n", false)?;
+        for folder in [".callsheet", ".callsheet/runs"] {
+            let outer = Self { directory: PathBuf::from(folder), ..self.clone() };
+            if outer.read(".gitignore")?.is_none() {
+                outer.write(".gitignore", b"*\n", false)?;
+            }
         }
         self.open_directory(Path::new("")).map(drop)
     }

@@ -5,8 +5,12 @@
 //! is restricted first and ends right after. Nothing has to happen between fork and exec, and no other thread of this
 //! program is restricted.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+use callsheet_runtime::paths::Workspace;
+use tempfile::TempDir;
 
 /// How far the system enforces a restriction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +36,7 @@ pub struct SandboxStatus {
 pub fn sandbox_status() -> &'static SandboxStatus {
     static STATUS: OnceLock<SandboxStatus> = OnceLock::new();
     STATUS.get_or_init(|| {
-        let probe = || system::restrict(&Confined::to(Path::new("/nonexistent")));
+        let probe = || system::restrict(&Confined::to(Path::new("/nonexistent"), &std::env::temp_dir()));
         let writes = std::thread::spawn(probe).join().unwrap_or(Enforcement::None);
         let temporary = std::env::temp_dir();
         let writing = match writes {
@@ -76,20 +80,71 @@ pub(crate) struct Confined {
     connects: bool,
     /// It is not started where the system cannot hold it to this.
     required: bool,
+    /// The project whose protected part is compared and put back after it.
+    guarded: Option<PathBuf>,
 }
 
 impl Confined {
-    /// It may change the project and temporary files.
-    pub(crate) fn to(project: &Path) -> Self {
-        let writable = vec![project.to_path_buf(), std::env::temp_dir(), PathBuf::from(NULL)];
-        Self { writable, connects: true, required: false }
+    /// It may change the project, but for its protected part, and temporary files.
+    pub(crate) fn to(project: &Path, temporary: &Path) -> Self {
+        let writable = vec![project.to_path_buf(), temporary.to_path_buf(), PathBuf::from(NULL)];
+        Self { writable, connects: true, required: false, guarded: Some(project.to_path_buf()) }
     }
 
     /// It may change nothing but its own temporary folder, if it has one, and open no socket. One with a folder runs what
     /// an author wrote and must be held to it; one without runs only programs that read.
     pub(crate) fn reading(own: Option<&Path>) -> Self {
         let writable = own.into_iter().map(Path::to_path_buf).chain([PathBuf::from(NULL)]).collect();
-        Self { writable, connects: false, required: own.is_some() }
+        Self { writable, connects: false, required: own.is_some(), guarded: None }
+    }
+
+    /// It may change these, and nothing is put back.
+    #[cfg(target_os = "linux")]
+    pub(super) fn exactly(writable: Vec<PathBuf>, connects: bool, required: bool) -> Self {
+        Self { writable, connects, required, guarded: None }
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn writable(&self) -> &[PathBuf] {
+        &self.writable
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn connects(&self) -> bool {
+        self.connects
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn required(&self) -> bool {
+        self.required
+    }
+
+    pub(super) fn guarded(&self) -> Option<&Path> {
+        self.guarded.as_deref()
+    }
+}
+
+/// The folder of a command's temporary files: that of the system or, where the user's own folders lie below it, a new one.
+pub(crate) struct Temporary(Option<TempDir>);
+
+impl Temporary {
+    /// What commands in a project get.
+    pub(crate) fn of(workspace: &Workspace) -> io::Result<Self> {
+        let shared = std::env::temp_dir();
+        let shared = shared.canonicalize().unwrap_or(shared);
+        let holds = workspace.kept().iter().any(|folder| folder.starts_with(&shared));
+        let own = || tempfile::Builder::new().prefix("callsheet-").tempdir();
+        Ok(Self(if holds { Some(own()?) } else { None }))
+    }
+
+    /// The new one, which a command has to be told of.
+    pub(crate) fn own(&self) -> Option<&Path> {
+        self.0.as_ref().map(TempDir::path)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.own().map_or_else(std::env::temp_dir, Path::to_path_buf)
     }
 }
 

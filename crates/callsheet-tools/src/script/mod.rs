@@ -15,8 +15,8 @@ use tokio::process::Command;
 use crate::common::words::say;
 use crate::common::{Stop, arguments, settle, spec};
 use crate::run_command::process::{self, Bounds, End, Ended, NotRun};
-use crate::run_command::reason;
 use crate::run_command::sandbox::{self, Confined};
+use crate::run_command::{given, reason, refuse_protected, temporary};
 
 /// Variables of the environment that a process sees unless its author wants others.
 const SAFE: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TERM", "TMPDIR"];
@@ -86,7 +86,14 @@ async fn run(given: &Value, context: &ToolContext, reads: bool) -> Result<ToolOu
         Confined::reading(Some(folder.path()))
     } else {
         command.envs(inherited(request.inherit));
-        Confined::to(context.workspace.root())
+        let temporary = temporary(context)?;
+        if temporary.own().is_some() {
+            // This folder serves as well.
+            command.env("TMPDIR", folder.path());
+            Confined::to(context.workspace.root(), folder.path())
+        } else {
+            Confined::to(context.workspace.root(), &temporary.path())
+        }
     };
     command.envs(request.variables);
     let bounds = Bounds {
@@ -97,7 +104,11 @@ async fn run(given: &Value, context: &ToolContext, reads: bool) -> Result<ToolOu
         stdin: request.stdin.map(String::into_bytes),
     };
     match process::run(command, bounds).await {
-        Ok(ended) => report(&ended),
+        Ok(ended) => {
+            let outcome = report(&ended)?;
+            refuse_protected(&ended, &outcome)?;
+            Ok(outcome)
+        }
         Err(NotRun::Fault(fault)) => Err(Stop::Fault(fault)),
         Err(NotRun::Start(error)) => {
             Err(Stop::failed("command-not-started", &[("program", program), ("reason", &reason(&error))]))
@@ -131,7 +142,7 @@ fn filled(word: &str, files: &[(String, String)]) -> String {
 fn inherited(inherit: Inherit) -> Variables {
     match inherit {
         Inherit::None => Vec::new(),
-        Inherit::All => std::env::vars_os().collect(),
+        Inherit::All => given().collect(),
         Inherit::Safe => only(&SAFE),
     }
 }
@@ -148,7 +159,7 @@ fn only(names: &[&str]) -> Variables {
         let name = name.to_string_lossy();
         names.contains(&name.as_ref()) || name.starts_with(SAFE_BEGINNING)
     };
-    std::env::vars_os().filter(|(name, _)| wanted(name)).collect()
+    given().filter(|(name, _)| wanted(name)).collect()
 }
 
 pub(crate) fn report(ended: &Ended) -> Result<ToolOutcome, Stop> {

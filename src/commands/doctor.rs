@@ -1,12 +1,13 @@
 //! `doctor`: the set-up, value by value with its origin, and how to mend what is wrong.
 
-use callsheet_models::config::ProcessEnvironment;
+use callsheet_models::config::{ModelRef, ProcessEnvironment};
 use callsheet_models::probe;
 
 use crate::cli::{Cli, Exit, Failure};
 use crate::config::KEYS;
-use crate::models::choose;
+use crate::models::{Choice, Models, choose};
 use crate::setup::{Setup, project_config};
+use crate::term::window_words;
 
 /// One finding.
 struct Finding {
@@ -43,12 +44,17 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
     findings.extend(sandbox());
     let choice = runtime.block_on(async {
         findings.extend(servers().await);
-        choose(&setup.config, &setup.folders, &ProcessEnvironment, false).await
+        let choice = choose(&setup.config, &setup.folders, &ProcessEnvironment, false).await?;
+        let windows = windows(&setup, &choice).await;
+        Ok::<_, Failure>((choice, windows))
     });
-    findings.push(match choice {
-        Ok(choice) => good(format!("model {} ({})", choice.model, choice.reason)),
-        Err(failure) => bad(failure.what, failure.advice),
-    });
+    match choice {
+        Ok((choice, windows)) => {
+            findings.push(good(format!("model {} ({})", choice.model, choice.reason)));
+            findings.extend(windows);
+        }
+        Err(failure) => findings.push(bad(failure.what, failure.advice)),
+    }
     for finding in &findings {
         print_finding(cli.json, finding)?;
     }
@@ -96,6 +102,17 @@ async fn servers() -> Vec<Finding> {
             .map(|key| good(format!("{} is set ({})", key.variable, key.provider))),
     );
     findings
+}
+
+/// The windows of the models that would be asked; their servers are asked for them.
+async fn windows(setup: &Setup, choice: &Choice) -> Vec<Finding> {
+    if !matches!(choice.model, ModelRef::Provided { .. }) {
+        return Vec::new();
+    }
+    let Ok(models) = Models::new(&setup.config, choice, None, None, Box::new(|_| {})) else { return Vec::new() };
+    models.connect().await;
+    let told = models.infos().into_iter();
+    told.map(|model| good(format!("context window of {}: {}", model.id, window_words(&model)))).collect()
 }
 
 /// Each value that is set, with its origin; the rest are built in.

@@ -128,6 +128,7 @@ pub(super) async fn prepare(
     if work.replay.is_none() {
         models.connect().await;
     }
+    let known = models.infos();
     let parts = Parts {
         store,
         person: Arc::clone(&front.person),
@@ -137,6 +138,7 @@ pub(super) async fn prepare(
         current_file: work.current_file.clone(),
     };
     let world = world(setup, run, settings, parts)?;
+    known.iter().for_each(|model| world.tell_unknown_window(model));
     // Found now, and not when a task is half done.
     for key in PromptKey::ALL {
         if let Err(fault) = world.templates.get(*key) {

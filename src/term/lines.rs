@@ -60,6 +60,11 @@ pub(super) fn refused_line(key: &CallKey, issues: &[Issue]) -> String {
     format!("{}: reply refused, {} issues: {first}", call_words(key), issues.len())
 }
 
+/// A call without an answer.
+pub(super) fn silent_line(key: &CallKey, seconds: u64) -> String {
+    format!("{}: no answer for {seconds} s", call_words(key))
+}
+
 /// A send that is tried again.
 pub(super) fn retry_line(key: &CallKey, send: u32, wait_ms: u64, message: &str) -> String {
     let message = one_line(message, 160);

@@ -12,7 +12,7 @@ use callsheet_core::view::call_words;
 use callsheet_runtime::ports::{Observer, Signal};
 use console::{Style, Term, measure_text_width, truncate_str};
 
-use super::lines::{event_line, own_failure_line, refused_line, retry_line};
+use super::lines::{event_line, own_failure_line, refused_line, retry_line, silent_line};
 use super::{duration, one_line, outcome_words, state_mark, thousands};
 
 const FRAME: Duration = Duration::from_millis(100);
@@ -116,6 +116,7 @@ impl Observer for LiveView {
                 *scene.written.entry(words).or_default() += text.len() as u64;
             }
             Signal::Retry { key, send, wait_ms, message } => scene.news = retry_line(key, *send, *wait_ms, message),
+            Signal::Silent { key, seconds } => scene.say(&silent_line(key, *seconds)),
             Signal::Notice(text) => scene.say(&one_line(text, 400)),
         }
         scene.dirty = true;

@@ -2,8 +2,10 @@
 //! No type of the library leaves this module.
 
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::SystemTime;
+use std::task::Poll;
+use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
 use callsheet_core::record::{StopReason, Usage};
@@ -14,10 +16,11 @@ use callsheet_runtime::ports::{
 use futures_util::StreamExt;
 use genai::adapter::AdapterKind;
 use genai::chat::{
-    self, CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatStreamEvent, ContentPart, JsonSpec, MessageContent,
-    StreamEnd,
+    self, CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatStream, ChatStreamEvent, ContentPart, JsonSpec,
+    MessageContent, StreamEnd,
 };
 use genai::resolver::{AuthData, Endpoint};
+use genai::webc::StreamTimeout;
 use genai::{Client, ModelIden, ServiceTarget};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
@@ -27,12 +30,16 @@ use crate::config::Prices;
 use crate::fault::{self, Blame};
 use crate::local::priced;
 use crate::tokens;
-use crate::transport::{client, guarded};
+use crate::transport::{Silence, TooLong, client, guarded};
 use crate::wire::names::Names;
 use crate::wire::{self, RawCall, native, with_ids};
 
 /// Conversations whose signatures are remembered; loops are short and few run at once.
 const MAX_SIGNED: usize = 4096;
+
+/// Work that the library may do without an event. It copies all it has of a line with each piece that arrives, so a line
+/// without an end costs more and more; the line itself is not seen here. A line of a reply costs less than a millisecond.
+const MAX_WORK: Duration = Duration::from_secs(1);
 
 /// One model of a hosted vendor.
 pub(crate) struct HostedModel {
@@ -43,6 +50,7 @@ pub(crate) struct HostedModel {
     key: Option<SecretString>,
     blame: Blame,
     prices: Prices,
+    silence: Silence,
     native: Vec<NativeTool>,
     client: OnceLock<Client>,
     /// Proofs of thinking that a vendor wants back beside the call they came with, by call id. The canonical reply has
@@ -59,6 +67,8 @@ pub(crate) struct Parts {
     pub key: Option<SecretString>,
     pub blame: Blame,
     pub prices: Prices,
+    /// How long the vendor may say nothing.
+    pub silence: Silence,
     /// Tools that its models know by heart.
     pub native: Vec<NativeTool>,
 }
@@ -75,6 +85,7 @@ impl HostedModel {
             key: parts.key,
             blame: parts.blame,
             prices: parts.prices,
+            silence: parts.silence,
             native: parts.native,
             client: OnceLock::new(),
             signatures: Mutex::new(BTreeMap::new()),
@@ -108,7 +119,8 @@ impl HostedModel {
         let stream = self.client()?.exec_chat_stream(self.target(), self.chat_request(request), Some(&options));
         let mut stream = stream.await.map_err(|error| self.fault(&error))?.stream;
         let (mut text, mut thinking, mut end) = (String::new(), String::new(), None);
-        while let Some(event) = stream.next().await {
+        let too_long = |TooLong| fault::communication(format!("{} sent a line without an end", self.blame.provider));
+        while let Some(event) = next_event(&mut stream).await.map_err(too_long)? {
             match event.map_err(|error| self.fault(&error))? {
                 ChatStreamEvent::Chunk(chunk) => {
                     text.push_str(&chunk.content);
@@ -223,6 +235,8 @@ impl HostedModel {
 
     fn options(&self, request: &ModelRequest) -> ChatOptions {
         let mut options = ChatOptions::default()
+            .with_stream_header_timeout(self.silence.first_byte)
+            .with_stream_read_timeout(self.silence.idle)
             .with_max_tokens(request.max_output_tokens)
             .with_capture_usage(true)
             .with_capture_tool_calls(true);
@@ -266,6 +280,9 @@ impl HostedModel {
                 if let Some(inner) = error.downcast_ref::<genai::Error>() {
                     return self.fault(inner);
                 }
+                if let Some(phase) = error.downcast_ref::<StreamTimeout>() {
+                    return self.silence.fault(*phase == StreamTimeout::Read, &self.blame.provider);
+                }
                 let words = match error.downcast_ref::<reqwest::Error>() {
                     Some(error) => client::explain(error),
                     None => self.scrub(cause),
@@ -303,6 +320,18 @@ impl HostedModel {
             _ => text.to_owned(),
         }
     }
+}
+
+/// The next event of a stream, unless the library works too long for it.
+async fn next_event(stream: &mut ChatStream) -> Result<Option<genai::Result<ChatStreamEvent>>, TooLong> {
+    let mut worked = Duration::ZERO;
+    poll_fn(|context| {
+        let begun = Instant::now();
+        let polled = stream.poll_next_unpin(context);
+        worked += begun.elapsed();
+        if polled.is_pending() && worked > MAX_WORK { Poll::Ready(Err(TooLong)) } else { polled.map(Ok) }
+    })
+    .await
 }
 
 /// The tools of a request with native ones. The library knows no native tool but one, so the whole list is ours: native

@@ -12,7 +12,7 @@ use callsheet_core::run::{Asked, Run};
 use callsheet_core::spec::SkillMode;
 
 use crate::edge::{Patience, jitter, send};
-use crate::ports::{Model, ModelFault, ModelReply, Signal};
+use crate::ports::{Clock, Model, ModelFault, ModelReply, Observer, Signal};
 
 use super::assemble::{self, Parts, PromptRecord, Unprepared};
 use super::work::{Landed, Outcome, Work, ready};
@@ -208,14 +208,14 @@ fn measured(mut event: Event, of_call: CallSizes) -> Event {
 }
 
 /// Tells once that a call is silent: since it was sent, or since it was last heard of.
-async fn tell_silence(world: &World, key: &CallKey, heard: &AtomicBool) -> Infallible {
+async fn tell_silence(clock: &dyn Clock, observer: &dyn Observer, key: &CallKey, heard: &AtomicBool) -> Infallible {
     loop {
-        world.clock.sleep(SILENCE).await;
+        clock.sleep(SILENCE).await;
         if !heard.swap(false, Ordering::Relaxed) {
             break;
         }
     }
-    world.observer.see(&Signal::Silent { key, seconds: SILENCE.as_secs() });
+    observer.see(&Signal::Silent { key, seconds: SILENCE.as_secs() });
     std::future::pending().await
 }
 
@@ -238,7 +238,7 @@ async fn once(
     let mut reply = tokio::select! {
         biased;
         reply = model.ask(&request, &deltas, &work.cancel) => reply?,
-        never = tell_silence(&work.world, key, &heard) => match never {},
+        never = tell_silence(&*work.world.clock, &**observer, key, &heard) => match never {},
     };
     if prompt.shortened && reply.stop == StopReason::Length {
         reply.stop = StopReason::Budget;
@@ -288,4 +288,50 @@ fn failed(key: CallKey, fault: &ModelFault, sends: u32) -> Event {
         ModelFault::Cancelled => CallFault::Cancelled,
     };
     Event::CallFailed { key, fault: kind, sends, message: fault.to_string(), sizes: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use callsheet_core::reply::Phase;
+
+    use super::*;
+
+    /// Does not wait and remembers how long it was asked to.
+    #[derive(Default)]
+    struct Waits(Mutex<Vec<u64>>);
+
+    #[async_trait]
+    impl Clock for Waits {
+        fn now_ms(&self) -> u64 {
+            0
+        }
+
+        async fn sleep(&self, duration: Duration) {
+            self.0.lock().unwrap().push(duration.as_secs());
+        }
+    }
+
+    #[derive(Default)]
+    struct Seen(Mutex<Vec<String>>);
+
+    impl Observer for Seen {
+        fn see(&self, signal: &Signal<'_>) {
+            self.0.lock().unwrap().push(format!("{signal:?}"));
+        }
+    }
+
+    /// covers: 12.1
+    #[tokio::test]
+    async fn silence_is_told_once_a_send() {
+        let (clock, seen, heard) = (Waits::default(), Seen::default(), AtomicBool::new(true));
+        let key = CallKey { phase: Phase::Plan, task: None, run: None, n: 1 };
+        let told = tell_silence(&clock, &seen, &key, &heard);
+        assert!(tokio::time::timeout(Duration::from_millis(20), told).await.is_err(), "it never ends the call");
+        assert_eq!(*clock.0.lock().unwrap(), [30, 30], "what was heard begins the time anew");
+        let seen = seen.0.into_inner().unwrap();
+        assert!(matches!(seen.as_slice(), [one] if one.contains("Silent") && one.contains("seconds: 30")), "{seen:?}");
+    }
 }

@@ -45,6 +45,8 @@ def recorded(world, skills, prompts):
         command = [binary(), "plan", MARK, "--model", f"scripted:{folder / 'script.toml'}"]
         command += ["--record", str(folder / "tape"), "--output", str(folder / "sheet.md")]
         home = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "CALLSHEET_HOME": str(folder / "home")}
+        trust = [binary(), "trust", "--yes"]
+        subprocess.run(trust, cwd=folder / world, env=home, check=False, capture_output=True)
         subprocess.run(command, cwd=folder / world, env=home, check=False, capture_output=True)
         call = json.loads((folder / "tape/0001-plan.json").read_text())["request"]
         # The date and the folder differ from run to run; nothing else may.

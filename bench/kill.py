@@ -105,7 +105,7 @@ def record(root):
     """The run, and every prompt whose reply is a fact. Reads a copy, so that the resume finds the files as they fell."""
     folder = Path(tempfile.mkdtemp(prefix="callsheet-bench-"))
     try:
-        for file in (root / ".callsheet").glob("callsheet.db*"):
+        for file in root.parent.rglob("callsheet.db*"):
             shutil.copy(file, folder)
         connection = sqlite3.connect(folder / "callsheet.db")
         blobs = dict(connection.execute("SELECT hash, bytes FROM blobs"))

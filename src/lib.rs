@@ -29,8 +29,13 @@ pub mod cli;
 pub mod commands;
 pub mod config;
 mod download;
+mod left_out;
 mod library;
 pub mod models;
 pub mod setup;
 pub mod term;
 pub mod wiring;
+
+/// First thing in the `main` of a program that runs commands: the end of a process that was started to supervise one.
+/// Where it is not called, processes that leave the group of their command outlive it.
+pub use callsheet_tools::supervise;

@@ -7,6 +7,9 @@ use callsheet::tell;
 use clap::Parser;
 
 fn main() -> ExitCode {
+    if let Some(ended) = callsheet::supervise() {
+        return ended;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {

@@ -6,12 +6,15 @@ use std::sync::Arc;
 
 use callsheet_core::spec::RunId;
 use callsheet_runtime::driver::{DriveFault, Session, is_inner};
+use callsheet_runtime::edge::withhold;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
+use callsheet_runtime::trust::Trusted;
 use callsheet_store::SqliteStore;
 use serde_json::json;
 
 use crate::cli::{ApprovalArg, Cli, Exit, Failure, HeadlessArg, RefinePolicyArg, WorkArgs};
-use crate::config::{Config, ConfigFault, Folders, KnownStores, Sources};
+use crate::config::{Config, ConfigFault, Folders, Sources, Trust};
+use crate::models::provider_settings;
 
 /// A project and the configuration in force there.
 pub struct Setup {
@@ -25,6 +28,8 @@ pub struct Setup {
     pub json: bool,
     /// `--verbose`, counted.
     pub verbose: u8,
+    /// How this person calls the program for this project: with the folder, if they named it.
+    pub command: String,
 }
 
 impl Setup {
@@ -40,6 +45,7 @@ impl Setup {
         if !project.is_dir() {
             return Err(Failure::usage(format!("{} is not a folder", project.display()), ""));
         }
+        refuse_links(&project)?;
         let folders = Folders::from_environment()
             .ok_or_else(|| Failure::internal("there is no home directory", "set HOME or CALLSHEET_HOME"))?;
         let environment: BTreeMap<String, String> = std::env::vars_os()
@@ -49,7 +55,26 @@ impl Setup {
         let sources =
             Sources { user: Some(folders.config_file()), project: Some(project_config(&project)), environment, flags };
         let config = Config::load(&sources, Some(&folders)).map_err(config_failure)?;
-        Ok(Self { project, folders, config, json: cli.json, verbose: cli.verbose })
+        let keys = callsheet_models::config::vendors().iter().filter_map(|vendor| vendor.api_key_env.clone());
+        let own = provider_settings(&config).into_values().filter_map(|provider| provider.api_key_env);
+        withhold(keys.chain(own));
+        let named =
+            cli.project.as_ref().map(|folder| format!("callsheet -C {}", shell_word(&folder.to_string_lossy())));
+        let command = named.unwrap_or_else(|| "callsheet".to_owned());
+        Ok(Self { project, folders, config, json: cli.json, verbose: cli.verbose, command })
+    }
+
+    /// A path of the project as it is found from where the person stands.
+    pub fn seen_from_here(&self, path: &str) -> String {
+        let here = std::env::current_dir().unwrap_or_default();
+        let whole = self.project.join(path);
+        let seen = whole.strip_prefix(here).unwrap_or(&whole).display().to_string();
+        if path.ends_with('/') && !seen.ends_with('/') { seen + "/" } else { seen }
+    }
+
+    /// Files of projects that this user trusts.
+    pub fn trusted(&self) -> Trusted {
+        Trust::load(&self.folders).trusted()
     }
 
     /// Opens the project's store, making it if it is new.
@@ -57,42 +82,17 @@ impl Setup {
     /// # Errors
     /// What the store says.
     pub fn store(&self) -> Result<Arc<dyn Store>, Failure> {
-        // Before there is a record: whoever is killed in between has a store that is known to be theirs.
-        if !self.has_store() {
-            let own = self.project.join(".callsheet");
-            std::fs::create_dir_all(&own).map_err(|error| {
-                let what = format!("runs of this project are kept in {}, which cannot be made: {error}", own.display());
-                Failure::internal(what, "check the rights of the project's folder")
-            })?;
-            KnownStores::grant(&self.folders, &self.project).map_err(|error| {
-                let state = self.folders.state.display();
-                Failure::internal(
-                    format!("the list of the stores that are yours cannot be written in {state}: {error}"),
-                    "check the rights of that folder and of .callsheet in the project, or set CALLSHEET_HOME to a folder you may write to",
-                )
-            })?;
-        }
-        let store = SqliteStore::open(&self.project).map_err(store_failure)?;
-        Ok(Arc::new(store))
+        Ok(Arc::new(SqliteStore::open(&self.store_folder()).map_err(store_failure)?))
     }
 
-    fn has_store(&self) -> bool {
-        self.project.join(".callsheet/callsheet.db").exists()
+    /// Where the runs of the project are kept: in the user's state folder, never in the project.
+    pub fn store_folder(&self) -> PathBuf {
+        self.folders.store(&self.project)
     }
 
-    /// The store of a project whose runs this user made, for going on with one.
-    ///
-    /// # Errors
-    /// There is none, or it came from elsewhere.
-    pub fn own_store(&self) -> Result<Arc<dyn Store>, Failure> {
-        let store = self.existing_store()?;
-        if KnownStores::load(&self.folders).holds(&self.project) {
-            return Ok(store);
-        }
-        Err(Failure::usage(
-            "the runs of this project were not made here, and going on with one could run commands of somebody else",
-            "look at them with `callsheet show`; if they are yours, run `callsheet trust` first",
-        ))
+    /// Whether there is a store. It need not hold a run.
+    pub fn has_store(&self) -> bool {
+        callsheet_store::database(&self.store_folder()).exists()
     }
 
     /// The store of a project that has one; looking at runs never makes one.
@@ -107,6 +107,29 @@ impl Setup {
             ));
         }
         self.store()
+    }
+}
+
+/// A word as a shell reads it back.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "/._-+=@,".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// A link in the place of Callsheet's folder, or of something in it, would have other files read and written.
+fn refuse_links(project: &Path) -> Result<(), Failure> {
+    let own = project.join(".callsheet");
+    let inside = std::fs::read_dir(&own).into_iter().flatten().flatten().map(|entry| entry.path());
+    match std::iter::once(own.clone()).chain(inside).find(|path| path.is_symlink()) {
+        None => Ok(()),
+        Some(link) => {
+            let what = format!("{} is a link; Callsheet follows none there", link.display());
+            Err(Failure::usage(what, "remove it, or put what it leads to in its place"))
+        }
     }
 }
 
@@ -260,7 +283,9 @@ pub fn store_failure(fault: StoreFault) -> Failure {
         StoreFault::NoRun(_) => "`callsheet runs` lists all runs",
         StoreFault::Full(_) => "make room, then `callsheet resume`; nothing that was recorded is lost",
         StoreFault::TooNew { .. } => "use a newer Callsheet",
-        StoreFault::Broken(_) => "run `callsheet doctor`; the file is .callsheet/callsheet.db",
+        StoreFault::Broken(_) => {
+            "run `callsheet doctor`, which tells where runs are kept; CALLSHEET_HOME names another folder"
+        }
         StoreFault::NoBlob(_) | StoreFault::LockLost { .. } => "",
     };
     let exit = if matches!(fault, StoreFault::NoRun(_)) { Exit::Usage } else { Exit::Internal };
@@ -270,6 +295,12 @@ pub fn store_failure(fault: StoreFault) -> Failure {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_are_quoted_for_a_shell() {
+        assert_eq!(shell_word("../my-garden"), "../my-garden");
+        assert_eq!(shell_word("my garden's"), r"'my garden'\''s'");
+    }
 
     #[test]
     fn dates_are_right() {

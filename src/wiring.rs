@@ -13,7 +13,7 @@ use callsheet_runtime::memory::IndexedMemory;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Clock, Fetch, Index, Observer, Outline, Person, Store, SystemClock, Tool};
 use callsheet_runtime::prompts::{PromptDirs, load_prompts};
-use callsheet_runtime::references::{LargeFiles, Pages};
+use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
 use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::skills::SkillDirs;
 use callsheet_runtime::templates::TemplateDirs;
@@ -21,8 +21,11 @@ use callsheet_runtime::templates::TemplateDirs;
 use callsheet_store::SqliteIndex;
 use callsheet_tools::{HttpFetch, HttpSettings};
 
-use crate::cli::Failure;
+use crate::cli::{Failure, OpenArgs};
 use crate::setup::{Setup, civil};
+
+/// Files edited last that count as open where that is asked for.
+const RECENT: usize = 10;
 
 /// What a run needs besides the configuration.
 pub struct Parts {
@@ -36,8 +39,8 @@ pub struct Parts {
     pub models: Arc<dyn ModelSource>,
     /// Requests that each provider takes at once.
     pub slots: BTreeMap<String, usize>,
-    /// The file a person has open.
-    pub current_file: Option<PathBuf>,
+    /// Files that a person has open.
+    pub open: OpenArgs,
 }
 
 /// Puts a world together.
@@ -49,11 +52,14 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
     let roots: Vec<PathBuf> = settings.read_roots.iter().map(PathBuf::from).collect();
     let workspace = Workspace::new(&setup.project, &roots).map_err(|fault| path_failure(&fault))?;
     let files = RunFiles::new(&workspace, run).map_err(|fault| path_failure(&fault))?;
-    let workspace = workspace.protecting(files.directory());
-    let current_file = match &parts.current_file {
-        Some(file) => Some(relative_to_project(setup, file)?),
-        None => None,
-    };
+    let workspace = workspace.protecting(files.directory()).protecting(&setup.folders.state);
+    let workspace = setup.folders.kept().into_iter().fold(workspace, Workspace::keeping);
+    let current_file = parts.open.current_file.as_deref().map(|file| relative_to_project(setup, file)).transpose()?;
+    let mut open_files =
+        parts.open.open.iter().map(|file| relative_to_project(setup, file)).collect::<Result<Vec<_>, _>>()?;
+    if parts.open.open_recent {
+        open_files.extend(edited_last(&workspace, RECENT));
+    }
     let prompts = load_prompts(&prompt_dirs(setup));
     for key in callsheet_core::prompt::PromptKey::ALL {
         // A copy that nobody has changed says nothing else than the shipped text.
@@ -67,7 +73,11 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
     for (file, fault) in &prompts.unknown {
         parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&format!("{}: {fault}", file.display())));
     }
-    let index: Arc<dyn Index> = Arc::new(SqliteIndex::new(&setup.project));
+    for link in &prompts.links {
+        let words = format!("{} is a link and is not read", link.display());
+        parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&words));
+    }
+    let index: Arc<dyn Index> = Arc::new(SqliteIndex::new(&setup.store_folder()));
     let fetch: Arc<dyn Fetch> = Arc::new(HttpFetch::new(HttpSettings::default()));
     Ok(World {
         store: parts.store,
@@ -100,6 +110,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         templates: prompts.templates,
         environment: environment(setup),
         current_file,
+        open_files,
         path_command: Some(callsheet_tools::list_paths()),
         memory: Arc::new(IndexedMemory::new(Arc::clone(&index))),
         index,
@@ -143,12 +154,14 @@ const RESERVED: &[&str] =
 
 /// Where skills are looked for.
 pub fn skill_dirs(setup: &Setup) -> SkillDirs {
-    SkillDirs { project: Some(setup.project.clone()), user: Some(setup.folders.config.join("skills")) }
+    let user = Some(setup.folders.config.join("skills"));
+    SkillDirs { project: Some(setup.project.clone()), user, trusted: setup.trusted() }
 }
 
 /// Where templates are looked for.
 pub fn template_dirs(setup: &Setup) -> TemplateDirs {
-    TemplateDirs { project: Some(setup.project.clone()), user: Some(setup.folders.config.join("templates")) }
+    let user = Some(setup.folders.config.join("templates"));
+    TemplateDirs { project: Some(setup.project.clone()), user, trusted: setup.trusted() }
 }
 
 /// Symbols of code files.
@@ -165,7 +178,8 @@ pub fn outline() -> Arc<dyn Outline> {
 
 /// Where prompt templates are looked for.
 pub fn prompt_dirs(setup: &Setup) -> PromptDirs {
-    PromptDirs { project: Some(setup.project.clone()), user: Some(setup.folders.config.join("prompts")) }
+    let user = Some(setup.folders.config.join("prompts"));
+    PromptDirs { project: Some(setup.project.clone()), user, trusted: setup.trusted() }
 }
 
 fn environment(setup: &Setup) -> Environment {
@@ -181,11 +195,8 @@ fn environment(setup: &Setup) -> Environment {
 fn relative_to_project(setup: &Setup, file: &std::path::Path) -> Result<String, Failure> {
     let full = file
         .canonicalize()
-        .map_err(|error| Failure::usage(format!("the current file {} cannot be used: {error}", file.display()), ""))?;
+        .map_err(|error| Failure::usage(format!("the open file {} cannot be used: {error}", file.display()), ""))?;
     full.strip_prefix(&setup.project).map(|path| path.display().to_string()).map_err(|_| {
-        Failure::usage(
-            format!("the current file {} is outside the project", file.display()),
-            "open a file of the project",
-        )
+        Failure::usage(format!("the open file {} is outside the project", file.display()), "open a file of the project")
     })
 }

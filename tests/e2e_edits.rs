@@ -4,7 +4,9 @@
 
 mod support;
 
-use support::garden::{Garden, json_lines};
+use std::process::Stdio;
+
+use support::garden::{Ended, Garden, json_lines};
 
 const DONE: &str = "[[rule]]\nphase = \"execute\"\ntext = \"## Result summary\\nAna waters.\"\n";
 const NOTHING_LEFT: &str = "[default]\ntext = \"## Tasks\"\n";
@@ -234,4 +236,75 @@ fn who_reads_a_part_of_an_output_is_told_what_was_taken_back() {
         let (_, behind) = prompt.split_once(held).unwrap();
         assert!(behind.contains("took these changes back") && behind.contains("w.md"), "{prompt}");
     }
+}
+
+/// What is said of the run while it goes on, once it holds these words.
+fn await_shown(garden: &Garden, words: &str) {
+    while !garden.call(&["show", "--json"]).out.contains(words) {
+        std::thread::yield_now();
+    }
+}
+
+/// covers: 2.18 edit, 2.18 in a round, 2.10 dropped, task-running
+#[test]
+fn a_writer_that_is_taken_out_while_the_first_step_runs_never_starts() {
+    let waits = "[[rule]]\nlabel = \"^execute r\"\nuntil = \"edited\"\ntext = \"## Result summary\\nAna waters.\"\n";
+    let writes = executes("w", &format!("## Result summary\nWritten.\n{}", new_file("w.md")));
+    let garden = Garden::scripted(&format!("{waits}{writes}{DONE}{NOTHING_LEFT}"));
+    let tasks = [
+        task("R", "Read.", "read_files", "[a](water.md)"),
+        task("W", "Add w.md.", "write_document", "[a](water.md)"),
+        task("Q", "Tell.", "read_files", "[a](water.md)"),
+    ];
+    garden.write("work.md", sheet(&tasks));
+    let mut command = garden.command(&["run", "--sheet", "work.md", "--approval", "never"]);
+    let running = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    await_shown(&garden, "\"running\"");
+    while !garden.run_folder().join("sheet.md").is_file() {
+        std::thread::yield_now();
+    }
+    let text = garden.run_file("sheet.md").replace("needed** Read.", "needed** Read all.");
+    let (before, behind) = text.split_once("### Task section 2\n").unwrap();
+    let (_, behind) = behind.split_once("### Task section 3\n").unwrap();
+    let added = task("P", "Say more.", "read_files", "[a](water.md)");
+    let behind = behind.replacen("needed** Tell.", "needed** Tell more.", 1);
+    save(&garden, &format!("{before}### Task section 2\n{added}{behind}"));
+    await_shown(&garden, "\"p\"");
+    std::fs::write(garden.project().with_file_name("edited"), "").unwrap();
+    let ended = Ended::from(running.wait_with_output().unwrap());
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(ended.err.contains("1 tasks added, 1 changed, 1 removed"), "{}", ended.err);
+    assert!(ended.err.contains("warning task-running"), "{}", ended.err);
+    let states = states(&garden);
+    for state in ["r done", "w dropped", "q done", "p done"] {
+        assert!(states.contains(&state.to_owned()), "{state}: {states:?}");
+    }
+    assert!(!garden.path("w.md").exists() && !garden.asked().iter().any(|key| key.contains("\"w\"")));
+    let now = garden.run_file("sheet.md");
+    assert!(now.contains("needed** Tell more.") && now.contains("needed** Read.\n"), "{now}");
+    assert!(garden.run_file("sheet.edited-1.md").contains("Read all."), "nobody's words are lost");
+}
+
+/// covers: 2.18 edit, 2.18 before an answer
+#[test]
+fn who_looks_or_answers_has_an_edit_read_first() {
+    let garden = written_and_told();
+    let run = run_of(&garden);
+    save(&garden, &garden.run_file("sheet.md").replacen("Add w.md.", "Add w.md with one line.", 1));
+    let shown = garden.expect(0, &["show", &run]);
+    assert!(shown.err.contains("0 tasks added, 1 changed, 0 removed"), "{}", shown.err);
+    assert!(shown.out.contains("needed: Add w.md with one line."), "{}", shown.out);
+    let whole = garden.run_file("sheet.md");
+    save(&garden, &whole.replacen("write_document", "swim", 1));
+    let refused = garden.expect(2, &["approve", &run]);
+    assert!(refused.err.contains("skill-unknown"), "{}", refused.err);
+    let shown = garden.expect(0, &["show", &run]);
+    assert!(shown.err.contains("skill-unknown") && shown.out.contains("Add w.md with one line."), "{}", shown.out);
+    save(&garden, &whole.replacen("one line", "two lines", 1));
+    let noted = garden.expect(0, &["approve", &run]);
+    assert!(noted.err.contains("0 tasks added, 1 changed, 0 removed"), "{}", noted.err);
+    garden.expect(0, &["resume", &run]);
+    assert!(garden.path("w.md").exists() && garden.run_file("sheet.md").contains("Add w.md with two lines."));
+    assert_eq!(states(&garden), ["r done", "w done", "z done"]);
+    assert_eq!(garden.count("gate_answered"), 1);
 }

@@ -159,20 +159,19 @@ fn json_is_all_that_is_printed_with_json() {
     }
 }
 
-/// A kill between the making of the store and the mark that it was made here would lose all that follows.
+/// Where the state folder cannot be written, nothing is begun.
 ///
 /// covers: 2.18
 #[test]
-fn a_store_is_known_before_it_exists() {
+fn no_run_begins_without_a_place_for_its_record() {
     let garden = Garden::with("writer");
-    std::fs::create_dir_all(garden.home()).unwrap();
-    // Where the mark cannot be written, nothing is begun that could never go on.
-    let state = garden.home().join("state/stores.json");
-    std::fs::create_dir_all(state.join("in-the-way")).unwrap();
+    std::fs::create_dir_all(garden.home().join("state")).unwrap();
+    let in_the_way = garden.home().join("state/projects");
+    std::fs::write(&in_the_way, "").unwrap();
     let failed = garden.call(&["run", "bring the notes up to date"]);
     assert_eq!(failed.code, 1, "{}", failed.err);
-    assert!(!garden.path(".callsheet/callsheet.db").exists(), "{}", failed.err);
-    std::fs::remove_dir_all(state).unwrap();
+    assert!(failed.err.contains("state/projects") && !garden.path(".callsheet/runs").exists(), "{}", failed.err);
+    std::fs::remove_file(in_the_way).unwrap();
     garden.expect(3, &["run", "bring the notes up to date"]);
     garden.expect(0, &["approve"]);
 }
@@ -347,10 +346,10 @@ fn a_plan_says_where_it_is_and_a_wrong_file_costs_no_call() {
     let refused = garden.expect(2, &["plan", "who waters?", "--output", "nowhere/plan.md"]);
     assert!(refused.err.contains("no such folder"), "{}", refused.err);
     garden.expect(2, &["plan", "who waters?", "--output", "."]);
-    assert!(!garden.path(".callsheet/callsheet.db").exists(), "nothing was begun");
+    assert!(!garden.has_store(), "nothing was begun");
     let planned = garden.expect(0, &["plan", "who waters?", "--output", "planned.md", "--json"]).out;
     let last: serde_json::Value = serde_json::from_str(planned.lines().last().unwrap()).unwrap();
-    assert_eq!((&last["result"], &last["file"]), (&"complete".into(), &"planned.md".into()));
+    assert_eq!((&last["result"], &last["file"]), (&"planned".into(), &"planned.md".into()));
     let none = Garden::scripted("[default]\ntext = 'no'\n");
     let failed = none.expect(4, &["plan", "who waters?", "--json"]).out;
     let last: serde_json::Value = serde_json::from_str(failed.lines().last().unwrap()).unwrap();

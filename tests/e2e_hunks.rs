@@ -42,8 +42,7 @@ fn a_part_is_kept_beside_an_unrelated_edit_of_the_file() {
     garden.expect(3, &RUN);
     garden.write("rota.md", rota().replace("week 12: Ben", "week 12: Dora"));
     garden.expect(0, &["approve", "--hunks", "3"]);
-    let ended = garden.expect(0, &["resume"]);
-    assert!(ended.err.contains("fits beside that"), "{}", ended.err);
+    garden.expect(0, &["resume"]);
     let rota = garden.read("rota.md");
     assert!(rota.contains("week 12: Dora") && rota.contains("week 3: Ana and Ben") && rota.contains("week 24: Ben"));
     garden.expect(0, &["undo"]);

@@ -134,6 +134,33 @@ fn wrong_usage_ends_with_two() {
     assert!(!garden.path(".callsheet/runs").exists(), "nothing was begun");
 }
 
+/// covers: 2.2
+#[test]
+fn a_request_needs_no_quotes() {
+    let garden = Garden::with("answer");
+    garden.expect(0, &["run", "who", "waters?"]);
+    let began = garden.facts().remove(0).to_string();
+    assert!(began.contains("\"who waters?\""), "{began}");
+}
+
+/// covers: 7.9, 11.9 exit 1
+#[test]
+fn a_model_that_cannot_be_used_is_told_before_a_run_is_made() {
+    let garden = Garden::bare();
+    for (model, words) in [
+        ("nowhere/small", "[providers.nowhere]"),
+        ("mistral/small", "MISTRAL_API_KEY"),
+        ("scripted:none.toml", "none.toml"),
+        ("embedded:none.gguf", "none.gguf"),
+    ] {
+        let ended = garden.expect(1, &["run", "who waters?", "--model", model]);
+        assert!(ended.err.contains(words), "{model}: {}", ended.err);
+        assert_eq!(ended.err.lines().count(), 2, "a line and the advice: {}", ended.err);
+        assert!(!garden.path(".callsheet/runs").exists(), "{model}");
+    }
+    garden.expect(2, &["show"]);
+}
+
 /// covers: 11.9 exit 1
 #[test]
 fn a_configuration_that_cannot_be_read_names_its_place() {
@@ -158,7 +185,7 @@ fn an_untrusted_project_sets_no_approval() {
     let ended = garden.expect(3, &["run", "bring the notes up to date"]);
     assert!(ended.err.contains("approval.mode") && ended.err.contains("callsheet trust"), "{}", ended.err);
     assert_eq!(garden.files(), before);
-    garden.expect(0, &["trust"]);
+    garden.expect(0, &["trust", "--yes"]);
     garden.expect(0, &["run", "bring the notes up to date"]);
     assert_ne!(garden.files(), before);
     garden.expect(0, &["undo"]);

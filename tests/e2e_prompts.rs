@@ -59,6 +59,29 @@ fn templates_go_to_the_users_folder_or_any_other() {
     assert!(ended.out.contains("error:"), "{}", ended.out);
 }
 
+/// covers: 5.1, 8.9
+#[test]
+fn a_planner_is_told_of_open_files_and_of_a_project_that_nobody_describes() {
+    let garden = Garden::with("answer");
+    for name in ["AGENTS.md", "README.md"] {
+        std::fs::remove_file(garden.path(name)).unwrap();
+    }
+    garden.write("src/main.py", "print(1)\n");
+    garden.expect(0, &["run", "who waters?", "--open", "minutes.md"]);
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    assert!(prompt.contains("## Open files\n\n- minutes.md\n"), "{prompt}");
+    for line in ["- **Languages** markdown (3), python (1)", "- **Folders** src/ (1)", "- **Entry points** src/main.py"]
+    {
+        assert!(prompt.contains(&format!("{line}\n")), "{line}: {prompt}");
+    }
+    let now = std::time::SystemTime::now() + std::time::Duration::from_secs(60);
+    std::fs::File::options().append(true).open(garden.path("plan.md")).unwrap().set_modified(now).unwrap();
+    garden.expect(0, &["run", "who waters?", "--open-recent"]);
+    let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+    assert!(prompt.contains("## Open files\n\n- plan.md\n"), "{prompt}");
+    assert!(garden.expect(2, &["run", "who waters?", "--open", "gone.md"]).err.contains("gone.md"));
+}
+
 /// covers: 12.5
 #[test]
 fn a_prompt_is_shown_exactly_as_it_was_sent() {

@@ -96,26 +96,26 @@ fn gates_show_long_commands_and_diffs_uncut() {
     }
 }
 
-/// covers: 2.18
+/// Runs are kept in the user's state folder: a project that came from elsewhere brings none, and a copy has none.
+/// covers: 10.6
 #[test]
-fn a_record_that_came_with_the_project_is_looked_at_and_not_gone_on_with() {
+fn a_project_brings_no_record_with_it() {
     let garden = Garden::with("writer");
-    let before = garden.files();
     garden.expect(3, &["run", "bring the notes up to date"]);
-    // Somebody else's machine: the project with its record, and a home that never saw it.
+    assert!(garden.has_store());
+    let mut kept: Vec<String> = std::fs::read_dir(garden.path(".callsheet"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "apply.lock")
+        .collect();
+    kept.sort();
+    assert_eq!(kept, [".gitignore", "runs"], "views alone are in the project");
+    // Somebody else's machine: the project with all its files, and a home that never saw it.
     std::fs::remove_dir_all(garden.home()).unwrap();
-    garden.expect(0, &["show"]);
-    garden.expect(0, &["runs"]);
-    for arguments in [&["approve"][..], &["deny"], &["resume"], &["undo"], &["cancel"]] {
+    for arguments in [&["show"][..], &["approve"], &["resume"]] {
         let ended = garden.expect(2, arguments);
-        assert!(ended.err.contains("not made here") && ended.err.contains("callsheet trust"), "{}", ended.err);
+        assert!(ended.err.contains("there are no runs in"), "{}", ended.err);
     }
-    assert_eq!(garden.count("gate_answered"), 0);
-    garden.expect(0, &["trust"]);
-    garden.expect(0, &["approve"]);
-    garden.expect(3, &["resume"]);
-    assert_eq!(garden.count("gate_answered"), 1);
-    assert_eq!(garden.files(), before);
 }
 
 const KEEPER: &str = "---\nname: keep_notes\ndescription: Keeps notes. Use it for notes.\ntools: [read_file, write_file]\nmode: loop\n---\nSay which.\n---\nKeep them.\n";

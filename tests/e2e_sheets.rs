@@ -107,6 +107,10 @@ fn a_planned_sheet_is_edited_and_run() {
     let garden = Garden::with("answer");
     let planned = garden.expect(0, &["plan", "who waters?", "-o", "work.md"]);
     assert!(!planned.err.contains("cancelled"), "{}", planned.err);
+    let listed = garden.expect(0, &["runs"]).out;
+    assert!(listed.contains("  planned  "), "{listed}");
+    assert!(garden.run_file("report.md").contains("Outcome: planned."));
+    assert!(garden.expect(0, &["show"]).out.contains(": planned\n"));
     let sheet = garden.read("work.md");
     assert!(sheet.contains("- **Name** Read Water 1"), "{sheet}");
     garden.expect(2, &["plan", "who waters?", "-o", "work.md"]);
@@ -229,15 +233,27 @@ fn a_sheet_refers_to_the_headings_of_its_own_prompt() {
     );
     let ended = garden.expect(0, &["run", "--sheet", "own.md"]);
     assert!(ended.out.contains("It is old."), "{}", ended.out);
+    // The text that is given with a sheet is its request, and stands in for its own.
+    let given = ["run", "--sheet", "own.md", "# The well\nIt is deep."];
+    garden.write("own.md", garden.read("own.md").replace("#the-pump", "#the-well"));
+    garden.expect(2, &["run", "--sheet", "own.md"]);
+    garden.expect(0, &[&given[..], &["--check"]].concat());
+    garden.expect(0, &given);
 }
 
-/// Two references, two runs; each hands over a file of the same name.
-const TWICE: &str = "## Goals / summary\nList what is named.\n## Tasks\n### Task section 1\n- **Name** List Ref 1\n- **What is needed** What is long.\n- **Skill** read_files\n- **References** [Water](water.md)\n### Task section 2\n- **Name** List\n- **What is needed** What is named.\n- **Skill** read_files\n- **References** [Water](water.md) [Plan](plan.md)\n### Task section 3\n- **Name** Compare\n- **What is needed** Which is longer.\n- **Skill** read_files\n- **References** [](task://list/names.csv) [](task://list/names-ref-2.csv)\n";
+/// Two references, read one by one; each hands over a file of the same name.
+const TWICE: &str = "## Goals / summary\nList what is named.\n## Tasks\n### Task section 1\n- **Name** List Plan\n- **What is needed** What is long.\n- **Skill** read_files\n- **References** [Water](water.md)\n### Task section 2\n- **Name** List\n- **What is needed** What is named.\n- **Skill** read_files\n- **References** [Water](water.md) [Plan](plan.md)\n### Task section 3\n- **Name** Compare\n- **What is needed** Which is longer.\n- **Skill** read_files\n- **References** [](task://list/names.csv) [](task://list/names-plan.csv)\n";
 
 fn lists(mark: &str, content: &str) -> String {
     format!(
         "[[rule]]\nlabel = 'execute list \\(.*'\nprompt = '{mark}'\ntext = '''\n## Result summary\nListed {content}.\n\n## Details\n- **Filename** names.csv\n```csv\n{content}\n```\n'''\n\n"
     )
+}
+
+fn one_by_one(garden: &Garden, merge: &str) {
+    let skill = std::fs::read_to_string(support::root().join("skills/read_files.md")).unwrap();
+    let skill = skill.replacen("---\nname", &format!("---\nmerge: {merge}\nexecution: per-reference\nname"), 1);
+    garden.write(".callsheet/skills/read_files.md", skill);
 }
 
 /// covers: 3.8, 3.12, 10.6
@@ -247,24 +263,82 @@ fn files_of_one_name_that_several_runs_hand_over_are_all_kept() {
     for merge in ["code", "model"] {
         let script = lists("Four rain barrels", "barrels") + &lists("Before spring", "beds") + rest;
         let garden = Garden::scripted(&script);
-        let skill = std::fs::read_to_string(support::root().join("skills/read_files.md")).unwrap();
-        let skill = skill.replacen("---\nname", &format!("---\nmerge: {merge}\nname"), 1);
-        garden.write(".callsheet/skills/read_files.md", skill);
+        one_by_one(&garden, merge);
         garden.write("work.md", TWICE);
         garden.expect(0, &["run", "--sheet", "work.md"]);
         assert_eq!(garden.run_file("details/list/names.csv"), "barrels\n");
-        assert_eq!(garden.run_file("details/list/names-ref-2.csv"), "beds\n");
+        assert_eq!(garden.run_file("details/list/names-plan.csv"), "beds\n");
         let report = garden.run_file("report.md");
-        for link in ["[names.csv](task://list/names.csv)", "[names-ref-2.csv](task://list/names-ref-2.csv)"] {
+        for link in ["[names.csv](task://list/names.csv)", "[names-plan.csv](task://list/names-plan.csv)"] {
             assert_eq!(report.matches(link).count(), 1, "{merge}: {link} in\n{report}");
         }
-        assert!(garden.run_file("tasks/list--ref-1.md").contains("Listed barrels."), "the run's own file");
-        assert!(garden.run_file("tasks/list-ref-1.md").contains("The second."), "the task of that name");
+        assert!(!report.contains("ref-1"), "{merge}: {report}");
+        assert!(garden.run_file("tasks/list--water.md").contains("Listed barrels."), "the run's own file");
+        assert!(garden.run_file("tasks/list--plan.md").contains("Listed beds."), "the run's own file");
+        assert!(garden.run_file("tasks/list-plan.md").contains("The second."), "the task of that name");
         let calls = 1..=garden.count("reply_received");
         let prompts = calls.map(|n| garden.expect(0, &["show", "--prompt", &n.to_string()]).out);
         let compared: String = prompts.filter(|prompt| prompt.contains("Which is longer.")).collect();
         assert!(compared.contains("barrels") && compared.contains("beds"), "{compared}");
     }
+}
+
+/// A garden with this many beds, and a sheet that compares them.
+fn beds(count: usize, content: &str, skill: &str) -> Garden {
+    let garden = Garden::scripted("[default]\ntext = '''\n## Result summary\nBed 3 holds no beans.\n'''\n");
+    let mut links = String::new();
+    for n in 1..=count {
+        garden.write(&format!("bed{n}.md"), format!("This is bed number {n}.\n{content}"));
+        links.push_str(&format!(" [Bed {n}](bed{n}.md)"));
+    }
+    garden.write(
+        "work.md",
+        format!(
+            "## Goals / summary\nCompare.\n## Tasks\n- **Name** Compare\n- **What is needed** Which bed differs from the others.\n- **Skill** {skill}\n- **References**{links}\n- **Expected output** Its number.\n"
+        ),
+    );
+    garden
+}
+
+/// covers: 10.1 references
+#[test]
+fn a_comparison_sees_all_that_it_links_in_one_call() {
+    for count in [2, 6] {
+        let garden = beds(count, "Beans.\n", "read_files");
+        let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
+        assert_eq!(garden.count("reply_received"), 1, "{}", ended.err);
+        let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
+        for n in 1..=count {
+            assert!(prompt.contains(&format!("This is bed number {n}.")), "bed {n} of {count} in {prompt}");
+        }
+        assert!(!ended.err.contains("too large"), "{}", ended.err);
+    }
+}
+
+/// covers: 10.1 per-reference, 5.8, over-budget
+#[test]
+fn what_is_too_large_for_one_prompt_is_read_one_by_one_and_that_is_told() {
+    let large = "Tomatoes, beans, chard and marigolds.\n".repeat(700);
+    let garden = beds(4, &large, "read_files");
+    let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
+    assert!(ended.err.contains("its references are too large for one prompt"), "{}", ended.err);
+    assert!(ended.err.contains("execute compare (Bed 4)"), "{}", ended.err);
+    assert_eq!(garden.count("reply_received"), 4);
+    let report = garden.run_file("report.md");
+    assert!(report.contains("Read one by one") && report.contains("**Bed 2**"), "{report}");
+    assert!(garden.run_file("tasks/compare--bed-4.md").contains("no beans"));
+    for text in [ended.out, ended.err, report, garden.expect(0, &["show", "--task", "compare"]).out] {
+        assert!(!text.contains("ref-1"), "{text}");
+    }
+
+    let garden = beds(4, &large, "compare");
+    garden.write(
+        ".callsheet/skills/compare.md",
+        "---\nname: compare\ndescription: Compares.\nexecution: together\n---\nCompare what is linked.\n",
+    );
+    // Who asks for one evaluation is not given several.
+    let said = garden.expect(2, &["run", "--sheet", "work.md", "--check"]).out;
+    assert!(said.contains("over-budget"), "{said}");
 }
 
 /// covers: 10.5
@@ -275,13 +349,14 @@ fn what_finished_of_a_failed_task_is_told_to_the_person_and_to_the_iteration() {
         + &lists("Four rain barrels", "barrels")
         + "[[rule]]\nphase = 'iterate'\ntext = '''\n## Tasks\n**plan complete**\n'''\n";
     let garden = Garden::scripted(&script);
+    one_by_one(&garden, "code");
     let list = TWICE.split("### Task section ").nth(2).unwrap().replacen('2', "1", 1);
     garden.write("work.md", format!("## Goals / summary\nList.\n## Tasks\n### Task section {list}"));
     let ended = garden.call(&["run", "--sheet", "work.md", "--iterate", "always"]);
     assert_eq!(ended.code, 5, "{}", ended.err);
     let report = garden.run_file("report.md");
     let kept = report.split("## Finished parts of failed tasks").nth(1).unwrap_or_else(|| panic!("{report}"));
-    assert!(kept.contains("### List, ref-1") && kept.contains("Listed barrels."), "{report}");
+    assert!(kept.contains("### List, Water") && kept.contains("Listed barrels."), "{report}");
     assert!(kept.contains("File: details/list/names.csv"), "{report}");
     assert_eq!(garden.run_file("details/list/names.csv"), "barrels\n");
     let calls = garden.count("reply_received");

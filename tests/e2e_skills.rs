@@ -76,7 +76,7 @@ fn a_skill_is_shown_with_where_it_comes_from() {
     assert_eq!(shown["text"], "description: mine\n---\nDo \u{1b}[2Jit.\n");
     assert_eq!(shown["replaces"][0]["path"], "bundled: edit_code.md");
     let ended = garden.expect(2, &["skill", "show", "edit_cod"]);
-    assert!(ended.err.contains("nearest: edit_code"), "{}", ended.err);
+    assert!(ended.err.contains("Did you mean edit_code"), "{}", ended.err);
 }
 
 /// covers: 7.3, 11.9

@@ -189,9 +189,10 @@ fn an_edit_before_a_resume_adds_changes_and_removes_tasks() {
     assert!(sheet.contains("three people"), "{sheet}");
     let barrels = "What is needed** Who looks after the barrels.";
     edit(&garden, &[(barrels, "What is needed** Something else entirely.")]);
-    let ended = garden.expect(2, &["resume"]);
-    assert!(ended.err.contains("text-unread"), "a finished task is not altered: {}", ended.err);
-    edit(&garden, &[("What is needed** Something else entirely.", barrels)]);
+    let ended = garden.expect(3, &["resume"]);
+    assert!(garden.run_file("sheet.md").contains(barrels), "a finished task is not altered");
+    assert!(ended.err.contains("your text is kept as"), "{}", ended.err);
+    assert!(garden.run_file("sheet.edited-2.md").contains("Something else entirely."), "nobody's words are lost");
     garden.expect(0, &["resume", "--headless", "approve"]);
     assert!(garden.path("rota.md").exists() && !garden.path("thanks.md").exists());
     let read = garden.asked().iter().filter(|key| key.contains("execute") && key.contains("read-water-1")).count();
@@ -204,7 +205,7 @@ fn an_edit_of_a_finished_run_is_done() {
     let garden = Garden::with("steered");
     garden.expect(0, &["run", "bring the notes up to date", "--headless", "approve"]);
     let again = garden.expect(0, &["resume", &name_of(&garden)]);
-    assert!(again.err.contains("nothing to go on with"), "{}", again.err);
+    assert!(!again.out.is_empty() && again.err.contains("complete"), "its answer again: {}", again.err);
     edit(
         &garden,
         &[(
@@ -329,7 +330,7 @@ fn a_dropped_task_that_is_put_back_as_it_was_is_done() {
     assert!(garden.path("thanks.md").exists() && garden.path("rota.md").exists());
 }
 
-/// covers: 2.18 edit, 3.4
+/// covers: 2.18 edit, 3.4, 10.6
 #[test]
 fn an_edit_with_words_that_are_no_task_is_refused_and_kept() {
     let garden = Garden::with("steered");
@@ -343,8 +344,6 @@ fn an_edit_with_words_that_are_no_task_is_refused_and_kept() {
         (format!("{sheet}\nAnd thank Ana.\n"), "text-unread"),
         (format!("{sheet}\n- And thank Ben.\n"), "text-unread"),
         (format!("Thank them both.\n\n{sheet}"), "text-unread"),
-        // Whatever reading makes of it, words are not written over.
-        (format!("{}  and thank Cem\n", sheet.trim_end().to_owned() + "\n"), "text-unread"),
         (sheet.replacen("### Task section 1\n", "### Task section 1\n<!--\n", 1) + "-->\n", "task-boundary"),
     ] {
         assert_ne!(edited, sheet);
@@ -353,6 +352,11 @@ fn an_edit_with_words_that_are_no_task_is_refused_and_kept() {
         assert!(ended.err.contains(&format!("error {told}")) && ended.err.contains("sheet.md:"), "{}", ended.err);
         assert_eq!((garden.run_file("sheet.md"), states(&garden)), (edited, before.clone()));
     }
+    // Whatever reading makes of it, words are kept.
+    std::fs::write(sheet_of(&garden), format!("{}\n  and thank Cem\n", sheet.trim_end())).unwrap();
+    garden.expect(3, &["resume"]);
+    assert_eq!((garden.run_file("sheet.md"), states(&garden)), (sheet, before));
+    assert!(garden.run_file("sheet.edited-1.md").contains("and thank Cem"));
 }
 
 /// covers: 2.18 retry, 7.5
@@ -432,9 +436,9 @@ fn the_editor_of_a_person_opens_at_the_gate_and_the_gate_asks_again() {
     assert!(garden.run_file("sheet.md").contains("swim_in_the_lake"), "nobody's words are lost");
 }
 
-/// covers: 2.18 edit, 2.18 between rounds, 2.13
+/// covers: 2.18 edit, 2.18 in a round, 2.13
 #[test]
-fn an_edit_between_rounds_begins_the_next_one() {
+fn an_edit_in_a_round_joins_it() {
     let garden = Garden::with("question");
     garden.write(
         ".callsheet/skills/ask_first.md",
@@ -451,17 +455,17 @@ fn an_edit_between_rounds_begins_the_next_one() {
             "## Tasks\n### Task section 1\n- **Name** Read Plan 1\n- **What is needed** Spring.\n- **References** [Plan](plan.md)\n- **Expected output** A list.\n",
         )],
     );
+    terminal.expect("1 tasks added").unwrap();
     terminal.send_line("the fourth bed").unwrap();
     rest(&mut terminal);
     terminal.get_process().wait().unwrap();
     assert!(states(&garden).contains(&"read-plan-1 done".to_owned()), "{:?}", states(&garden));
 }
 
-/// While the run goes on and nothing asks, a person hears once that their edit was seen and when it counts, or what is
-/// wrong with it.
-/// covers: 2.18 edit
+/// While a task runs and nothing asks, an edit counts at once, and what is wrong with one is told once.
+/// covers: 2.18 edit, 2.18 in a round
 #[test]
-fn an_edit_while_the_run_goes_on_is_told_once() {
+fn an_edit_while_a_task_runs_counts_at_once() {
     let garden = Garden::scripted(
         "[[rule]]\nphase = \"execute\"\nuntil = \"edited\"\ntext = \"## Result summary\\nBlue.\"\n\
          [default]\ntext = \"## Tasks\"\n",
@@ -479,17 +483,17 @@ fn an_edit_while_the_run_goes_on_is_told_once() {
     assert!(String::from_utf8_lossy(said.before()).contains("the edited sheet has errors"));
     let added = "\n### Task section 2\n- **What is needed** The colour of the fence.\n- **Expected output** One word.";
     edit(&garden, &[("\n- **Skill** swim_in_the_lake", added)]);
-    terminal.expect("the edited sheet was seen; it is taken when a gate asks or the round ends").unwrap();
+    terminal.expect("1 tasks added").unwrap();
     std::fs::write(garden.project().with_file_name("edited"), "").unwrap();
     let said = rest(&mut terminal);
     assert_eq!(exit_code(terminal.get_process()), 0, "{said}");
-    assert!(said.contains("1 tasks added") && !said.contains("was seen") && !said.contains("has errors"), "{said}");
+    assert!(!said.contains("tasks added") && !said.contains("has errors"), "{said}");
     assert_eq!(states(&garden).len(), 2, "{:?}", states(&garden));
 }
 
 /// covers: task-running, 2.18 edit, 2.10 running
 #[test]
-fn a_task_that_runs_cannot_be_edited() {
+fn a_task_that_has_begun_is_left_alone() {
     let garden = Garden::with("writer");
     let mut terminal = at_terminal(garden.command(&["run", "bring the notes up to date"]));
     terminal.expect("[y] yes").unwrap();
@@ -502,6 +506,8 @@ fn a_task_that_runs_cannot_be_edited() {
     rest(&mut terminal);
     assert_eq!(exit_code(terminal.get_process()), 0);
     assert!(!garden.path("minutes.md").exists());
+    assert!(!garden.run_file("sheet.md").contains("keep minutes.md."));
+    assert!(garden.run_file("sheet.edited-1.md").contains("keep minutes.md."), "nobody's words are lost");
 }
 
 /// covers: 2.12 carried, 2.14 row 5

@@ -220,3 +220,17 @@ fn without_metrics(value: &mut Value) {
         _ => {}
     }
 }
+
+/// A reply that is refused is a reply: with a limit of three the fourth is not asked for.
+/// covers: C32
+#[test]
+fn c32_a_refused_reply_is_a_turn() {
+    let garden = Garden::scripted(
+        "[[rule]]\nphase = \"execute\"\ntext = \"Let me see.\"\ncalls = [{ name = \"read_file\", arguments = { nothing = 1 } }]\n",
+    );
+    let library = r#"<task type="atomic" name="turns"><description>Read</description><instructions>Go.</instructions>
+<allowed_tools><tool>read_file</tool></allowed_tools><limits max_turns="3"/><recovery reparse="false"/></task>"#;
+    garden.write(".callsheet/templates/turns.xml", library);
+    let ended = garden.expect(6, &["template", "run", "turns"]);
+    assert!(ended.err.contains("it used all of its 3 turns") && ended.err.contains("calls: 3"), "{}", ended.err);
+}

@@ -193,3 +193,27 @@ fn c49_a_bare_resume_takes_up_no_run_inside_a_call() {
     let ended = garden.expect(2, &["resume"]);
     assert!(ended.err.contains("there is no unfinished run here"), "{}", ended.err);
 }
+
+/// Calls of one node that wait at once are shown as one question, and `--all` answers them.
+/// covers: T 8
+#[test]
+fn equal_calls_of_one_node_are_one_question_and_are_approved_at_once() {
+    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n");
+    let library = r#"<task type="map" name="each" items="list"><description>Tell each</description><inputs><input name="list"/></inputs>
+<body><task type="script"><description>Tell {{item}}</description><command>echo {{item}}</command></task></body></task>"#;
+    garden.write(".callsheet/templates/each.xml", library);
+    garden.expect(3, &["template", "run", "each", r#"list:=["bees","ants","moths"]"#]);
+    let shown = garden.expect(0, &["show"]).out;
+    assert_eq!(shown.matches("waits at gate").count(), 1, "{shown}");
+    assert!(shown.contains("each-1 and 2 more want to make these calls"), "{shown}");
+    assert!(shown.contains("bees") && shown.contains("ants") && shown.contains("moths"), "{shown}");
+    let ended = garden.expect(2, &["approve", &run_of(&garden), "each-9"]);
+    assert!(ended.err.contains("waiting: each-1, each-2, each-3"), "{}", ended.err);
+    garden.expect(0, &["approve", "--all"]);
+    let ended = garden.expect(0, &["resume"]);
+    assert!(ended.out.contains("bees") && ended.out.contains("moths"), "{}", ended.out);
+}
+
+fn run_of(garden: &Garden) -> String {
+    garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned()
+}

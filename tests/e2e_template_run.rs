@@ -365,7 +365,6 @@ fn run_takes_a_template_with_its_values() {
     assert_eq!(ended.out.trim(), "Ana.");
     let ended = garden.expect(2, &["run", "--template", "who"]);
     assert!(ended.err.contains("Missing required input: what"), "{}", ended.err);
-    garden.expect(2, &["run", "who waters?", "another"]);
 }
 
 /// Whatever is listed, `effects="read"` holds.
@@ -494,4 +493,63 @@ fn a_caller_of_a_broken_template_never_runs() {
     let ended = garden.expect(2, &["template", "run", "caller"]);
     assert!(ended.err.contains("\"caller\" has errors"), "{}", ended.err);
     assert!(!garden.path(".callsheet/runs").exists(), "{}", ended.err);
+}
+
+/// What was paid for stays: of a map whose last item failed, a retry asks for that item alone.
+/// covers: T 15
+#[test]
+fn retry_of_a_template_runs_what_failed_and_keeps_the_rest() {
+    let broken = r#"[[rule]]
+phase = "execute"
+prompt = "Weigh z"
+text = '{"status": "FAILED", "content": "too heavy"}'
+[[rule]]
+phase = "execute"
+text = "light"
+"#;
+    let mut garden = Garden::scripted(broken);
+    let weigh = r#"<task type="map" name="weigh" items="list"><description>Weigh all</description><inputs><input name="list"/></inputs>
+<body><task><description>Weigh {{item}}</description><instructions>Say how heavy.</instructions><allowed_tools/></task></body></task>"#;
+    garden.write(".callsheet/templates/weigh.xml", weigh);
+    let list: Vec<String> = ('a'..='z').map(|letter| format!("\"{letter}\"")).collect();
+    let list = format!("list:=[{}]", list.join(","));
+    let ended = garden.expect(5, &["template", "run", "weigh", &list]);
+    assert!(ended.err.contains("do again what failed: callsheet retry"), "{}", ended.err);
+    let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
+    assert_eq!(garden.asked().len(), 26);
+
+    let ended = garden.expect(2, &["retry", &run, "weigh-1"]);
+    assert!(ended.err.contains("weigh-1 has not failed"), "{}", ended.err);
+    let ended = garden.expect(2, &["retry", &run, "weigh-99"]);
+    assert!(ended.err.contains("has no task weigh-99"), "{}", ended.err);
+
+    garden.follow_text("[[rule]]\nphase = \"execute\"\ntext = \"heavy\"\n");
+    let ended = garden.expect(0, &["retry", &run]);
+    let weights: Vec<String> = serde_json::from_str(ended.out.trim()).unwrap();
+    assert_eq!((weights.len(), weights[0].as_str(), weights[25].as_str()), (26, "light", "heavy"));
+    assert_eq!(garden.asked().len(), 27, "one call more");
+    let ended = garden.expect(2, &["retry", &run]);
+    assert!(ended.err.contains("no task of run"), "{}", ended.err);
+}
+
+/// A limit that ended a run and was raised in its file since counts on resume, and no finished call is made again.
+/// covers: T 9
+#[test]
+fn a_raised_limit_of_a_template_counts_on_resume() {
+    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"light\"\n");
+    let capped = |calls: &str| {
+        format!(
+            "<task type=\"map\" name=\"capped\" items=\"list\" max_parallel=\"1\"><description>Weigh all</description>\
+             <limits max_calls=\"{calls}\"/><inputs><input name=\"list\"/></inputs><body><task><description>Weigh {{{{item}}}}\
+             </description><instructions>Say.</instructions><allowed_tools/></task></body></task>"
+        )
+    };
+    garden.write(".callsheet/templates/capped.xml", capped("2"));
+    garden.expect(6, &["template", "run", "capped", r#"list:=["a","b","c"]"#]);
+    assert_eq!(garden.asked().len(), 2);
+    garden.write(".callsheet/templates/capped.xml", capped("10"));
+    let ended = garden.expect(0, &["resume"]);
+    assert_eq!(ended.out.trim(), r#"["light","light","light"]"#);
+    assert!(ended.err.contains("limits of capped were changed"), "{}", ended.err);
+    assert_eq!(garden.asked().len(), 3, "what was paid for stays");
 }

@@ -219,12 +219,12 @@ fn c49_a_sheet_waits_for_a_template_that_waits_for_a_person() {
     garden.write(".callsheet/templates/water.xml", COUNT);
     // The template runs a process: the task is a writer, and waits to begin.
     let ended = garden.expect(3, &["run", "who waters?"]);
-    let outer = ended.err.split("callsheet resume ").nth(1).expect("how to go on").trim().to_owned();
-    let outer = outer.lines().next().unwrap();
+    let outer = ended.err.split("callsheet approve ").nth(1).expect("how to go on").trim().to_owned();
+    let outer = outer.split(' ').next().unwrap();
     garden.expect(0, &["approve"]);
     // Inside it the process waits, and nobody is there.
     let ended = garden.expect(3, &["resume"]);
-    assert!(ended.err.contains(&format!("then: callsheet resume {outer}")), "{}", ended.err);
+    assert!(ended.err.contains(&format!("answer: callsheet approve {outer} --resume")), "{}", ended.err);
     let shown = garden.expect(0, &["show", outer]).out;
     assert!(shown.contains("report-1 waits in its run") && shown.contains("wc"), "{shown}");
     // Another look changes nothing, and asks no model.

@@ -108,9 +108,9 @@ fn text_on_stdin_is_the_one_input_that_is_missing() {
 fn a_value_that_nothing_asks_for_is_refused_with_the_nearest_name() {
     let garden = garden(ANSWER);
     let ended = garden.expect(2, &["template", "run", "view", "path=water.md", "foucs=who"]);
-    assert!(ended.err.contains("`foucs`") && ended.err.contains("nearest: focus"), "{}", ended.err);
+    assert!(ended.err.contains("`foucs`") && ended.err.contains("Did you mean focus?"), "{}", ended.err);
     let ended = garden.expect(2, &["template", "run", "ask", "topik=water.md"]);
-    assert!(ended.err.contains("nearest: topic"), "{}", ended.err);
+    assert!(ended.err.contains("Did you mean topic?"), "{}", ended.err);
 }
 
 /// covers: C46
@@ -174,16 +174,14 @@ fn a_task_whose_result_is_a_failure_is_shown_as_failed() {
 
 /// covers: C48
 #[test]
-fn tasks_of_a_template_are_not_steered_one_by_one() {
+fn tasks_of_a_template_are_not_dropped_one_by_one() {
     let garden = garden(FAILS);
     garden.write(".callsheet/templates/parts.xml", PARTS);
     garden.expect(5, &["template", "run", "bad"]);
     let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
-    for word in ["retry", "drop"] {
-        let ended = garden.expect(2, &[word, &run, "bad"]);
-        assert!(ended.err.contains("is a run of a template") && ended.err.contains(word), "{}", ended.err);
-        assert!(ended.err.contains("callsheet template run bad") && !ended.err.contains("continue"), "{}", ended.err);
-    }
+    let ended = garden.expect(2, &["drop", &run, "bad"]);
+    assert!(ended.err.contains("is a run of a template") && ended.err.contains("drop"), "{}", ended.err);
+    assert!(ended.err.contains("callsheet retry") && !ended.err.contains("continue"), "{}", ended.err);
 }
 
 /// covers: C7
@@ -316,4 +314,87 @@ fn a_template_that_waits_for_a_person_prints_nothing_on_stdout() {
     let ended = garden.expect(3, &["template", "run", "waits"]);
     assert_eq!(ended.out, "");
     assert!(ended.err.contains("answer: callsheet approve"), "{}", ended.err);
+}
+
+/// A result in a text is what the step said; of an earlier step a model is shown what holds words, and nothing besides.
+/// covers: C9, C15
+#[test]
+fn a_model_is_told_values_and_never_records() {
+    let garden = Garden::scripted(
+        r#"[[rule]]
+phase = "execute"
+prompt = "Judge"
+text = '''<result status="COMPLETE"><content>fine</content><notes><summary>all of it is good</summary></notes></result>'''
+[[rule]]
+phase = "execute"
+text = "a thing"
+"#,
+    );
+    let step = |n: usize| {
+        let words = format!("Write {n:02} of the things.");
+        format!(
+            "<task type=\"atomic\"><description>{words}</description><instructions>{words}</instructions><allowed_tools/></task>"
+        )
+    };
+    let sequence = |name: &str, steps: String| {
+        format!(
+            "<task type=\"sequential\" name=\"{name}\"><description>Do it</description><steps>{steps}</steps></task>"
+        )
+    };
+    let asks = "<task type=\"atomic\" id=\"judge\"><description>Judge</description><instructions>Judge it.</instructions><allowed_tools/></task>\
+        <task type=\"atomic\"><description>Use</description><instructions>It is {{output}}, as {{steps}} of {{step_results}} say.</instructions>\
+        <inputs><input name=\"verdict\" from=\"steps.judge\"/></inputs><allowed_tools/></task>";
+    let library = [sequence("thirty", (0..30).map(step).collect()), sequence("asks", asks.to_owned())].concat();
+    garden.write(".callsheet/templates/told.xml", format!("<templates>{library}</templates>"));
+    garden.expect(0, &["template", "run", "thirty"]);
+    let (first, last) =
+        (garden.expect(0, &["show", "--prompt", "1"]).out, garden.expect(0, &["show", "--prompt", "30"]).out);
+    assert!(last.len() <= first.len() + 900, "{last}");
+    garden.expect(0, &["template", "run", "asks"]);
+    let prompt = garden.expect(0, &["show", "--prompt", "2"]).out;
+    assert!(prompt.contains("It is fine, as {\"judge\":\"fine\"} of [\"fine\"] say."), "{prompt}");
+    assert!(prompt.contains("## Previous outputs\n\njudge summary: all of it is good\n"), "{prompt}");
+    assert!(prompt.contains("### verdict\n\n```text\nfine\n```"), "{prompt}");
+    for word in ["metrics", "template_used", "data_sources", "COMPLETE"] {
+        assert!(!prompt.contains(word), "{word} in {prompt}");
+    }
+}
+
+/// What breaks a declared schema is told with its place: to the person, and to the model of the next attempt.
+/// covers: C20, C21
+#[test]
+fn a_schema_that_is_not_met_is_told_with_its_place() {
+    let garden = Garden::scripted(
+        r#"[[rule]]
+phase = "execute"
+prompt = "Count"
+text = '{"rows": [{"n": 1}, {"n": "two"}]}'
+[[rule]]
+phase = "execute"
+text = "It is four."
+"#,
+    );
+    let task = |name: &str, format: &str| {
+        format!(
+            "<task type=\"atomic\" name=\"{name}\"><description>{name}</description><instructions>Go.</instructions>{format}<allowed_tools/></task>"
+        )
+    };
+    let schema = r#"<output_format type="json">{"type": "object", "properties": {"rows": {"items": {"properties": {"n": {"type": "number"}}}}}}</output_format><recovery attempts="2"/>"#;
+    let json = r#"<output_format type="json"/>"#;
+    let library =
+        [task("Count", schema), task("Prose", r#"<output_format type="json" schema="object"/>"#), task("Free", json)];
+    garden.write(".callsheet/templates/told.xml", format!("<templates>{}</templates>", library.concat()));
+    let ended = garden.expect(5, &["template", "run", "Count"]);
+    let violation = "/rows/1/n: \"two\" is not of type \"number\"";
+    assert!(ended.err.contains(violation), "{}", ended.err);
+    let prompt = garden.expect(0, &["show", "--prompt", "2"]).out;
+    assert!(prompt.contains(violation), "{prompt}");
+    assert!(
+        prompt.contains("\n\n```json\n{\"type\":\"object\""),
+        "the contract stands in a fence of its own: {prompt}"
+    );
+    let ended = garden.expect(5, &["template", "run", "Prose"]);
+    assert!(ended.err.contains("text instead of json"), "{}", ended.err);
+    let ended = garden.expect(0, &["template", "run", "Free"]);
+    assert!(ended.out.contains("It is four.") && ended.err.contains("it is used as a text"), "{}", ended.err);
 }

@@ -121,7 +121,7 @@ fn a_template_with_errors_is_not_shown_and_the_others_are() {
     garden.write(".callsheet/templates/b.xml", b"\xff\xfe".as_slice());
     garden.expect(0, &["template", "show", "good"]);
     assert!(garden.expect(2, &["template", "show", "bad"]).err.contains("has errors"));
-    assert!(garden.expect(2, &["template", "show", "goood"]).err.contains("nearest: good"));
+    assert!(garden.expect(2, &["template", "show", "goood"]).err.contains("Did you mean good"));
     let ended = garden.expect(2, &["template", "list"]);
     assert!(ended.out.contains("good: atomic, .callsheet/templates/a.xml\n  Water the good plants"), "{}", ended.out);
     assert!(ended.err.contains("bad has errors"), "{}", ended.err);
@@ -378,4 +378,23 @@ fn same(name: &str, text: &str) {
         std::fs::write(&file, text).unwrap();
     }
     assert_eq!(std::fs::read_to_string(&file).unwrap_or_default(), text, "{name}");
+}
+
+/// Templates of every operator are found by their purpose in other words, and a task of a file is matched like a text.
+/// covers: C37
+#[test]
+fn match_looks_at_every_operator_and_takes_a_task_of_a_file() {
+    let garden = Garden::bare();
+    let rows = json_lines(&garden.expect(0, &["template", "match", "--all", "summarize several files", "--json"]).out);
+    assert_eq!(rows[0]["template"], "summarise_files", "{rows:?}");
+    assert_eq!(rows[0]["task_type"], "sequential");
+    let rows = json_lines(&garden.expect(0, &["template", "match", "summarize several files", "--json"]).out);
+    assert!(rows.iter().all(|row| row["task_type"] == "atomic"), "{rows:?}");
+    let steps = r#"<task type="sequential" name="own"><description>Own</description><steps>
+<task id="pull"><description>Extract fields from the document</description></task></steps></task>"#;
+    garden.write("own.xml", steps);
+    let rows = json_lines(&garden.expect(0, &["template", "match", "--node", "own.xml#pull", "--json"]).out);
+    assert_eq!(rows[0]["template"], "extract_data", "{rows:?}");
+    let ended = garden.expect(2, &["template", "match", "--node", "own.xml#pul"]);
+    assert!(ended.err.contains("Did you mean pull?"), "{}", ended.err);
 }

@@ -107,7 +107,10 @@ fn a_merge_that_falls_back_to_code_is_told() {
         "[[rule]]\nphase = 'merge'\ntext = '## Result summary'\n[default]\ntext = '''\n## Result summary\nA part.\n'''\n",
     );
     let skill = std::fs::read_to_string(support::root().join("skills/read_files.md")).unwrap();
-    garden.write(".callsheet/skills/read_files.md", skill.replacen("---\nname", "---\nmerge: model\nname", 1));
+    garden.write(
+        ".callsheet/skills/read_files.md",
+        skill.replacen("---\nname", "---\nmerge: model\nexecution: per-reference\nname", 1),
+    );
     garden.write("work.md", PAIR);
     let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
     assert!(ended.err.contains("its runs were merged by code"), "{}", ended.err);

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use callsheet_core::reply::near::within;
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::TemplateCommand;
+use super::{ApproveArgs, DenyArgs, OpenArgs, TemplateCommand};
 
 /// Turns a request into a sheet of small tasks and runs it: planned by a model, editable by you, durable, bounded, and
 /// with your approval before anything is changed.
@@ -72,12 +72,8 @@ pub enum Command {
     Model(ModelCommand),
     /// Check the set-up and say how to mend it.
     Doctor,
-    /// Allow this project's configuration file to set providers, keys, approval and the like.
-    Trust {
-        /// Take the trust back.
-        #[arg(long)]
-        revoke: bool,
-    },
+    /// List what files of this project could do once they are trusted, and trust them as they are now.
+    Trust(super::TrustArgs),
     /// Print shell completions.
     Completions(CompletionsArgs),
 }
@@ -133,13 +129,13 @@ pub struct WorkArgs {
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,
 
-    /// Let http(s) references be read.
+    /// Let http(s) references be read, and pages fetched.
     #[arg(long)]
     pub allow_http: bool,
 
-    /// The file you have open, for `current_file`.
-    #[arg(long, value_name = "FILE")]
-    pub current_file: Option<PathBuf>,
+    /// Files that are open.
+    #[command(flatten)]
+    pub opened: OpenArgs,
 
     /// Record each model call as a cassette in this folder.
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
@@ -161,9 +157,9 @@ pub struct WorkArgs {
 /// `plan`.
 #[derive(Clone, Debug, Args)]
 pub struct PlanArgs {
-    /// The request; `-` reads it from stdin.
-    #[arg(value_name = "REQUEST")]
-    pub request: String,
+    /// The request, in quotes or not; `-` reads it from stdin.
+    #[arg(value_name = "REQUEST", required = true)]
+    pub request: Vec<String>,
 
     /// Where to write it; `-` prints it. `sheet.md`, or `plan.xml` for a template, if not given.
     #[arg(long, short, value_name = "FILE")]
@@ -189,7 +185,8 @@ pub struct ResumeArgs {
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Answer to the question a tool asked: of several the first, or the one named in front, as `show` names it.
+    /// Answer to the question a tool asked: of several the first, or the one named in front, as `show` names it. A text
+    /// that itself begins with a word and `=` has another `=` in front.
     #[arg(long, value_name = "[TASK=]TEXT")]
     pub answer: Option<String>,
 
@@ -205,9 +202,13 @@ pub struct ContinueArgs {
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// What is to be done next; `-` reads it from stdin.
-    #[arg(value_name = "REQUEST")]
-    pub request: String,
+    /// What is to be done next, in quotes or not; `-` reads it from stdin.
+    #[arg(value_name = "REQUEST", required_unless_present = "withdraw")]
+    pub request: Vec<String>,
+
+    /// Take back the follow-up that has no list yet: the run is again as it was before it.
+    #[arg(long, conflicts_with = "request")]
+    pub withdraw: bool,
 
     /// Shared flags.
     #[command(flatten)]
@@ -221,8 +222,8 @@ pub struct RetryArgs {
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// Slugs of the tasks, as `show` prints them.
-    #[arg(value_name = "TASK", required = true)]
+    /// Slugs of the tasks, as `show` prints them; all that failed if none is named.
+    #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
 
     /// Shared flags.
@@ -291,96 +292,10 @@ pub struct ShowArgs {
     pub form: Option<PlanForm>,
 }
 
-/// `approve`.
-#[derive(Clone, Debug, Args)]
-#[command(group(ArgGroup::new("part").args(["hunks", "edit"]).multiple(true).conflicts_with("all")))]
-pub struct ApproveArgs {
-    /// The run; the newest waiting one if not given.
-    #[arg(value_name = "RUN")]
-    pub run: Option<String>,
-
-    /// Tasks to approve; all that wait if none is named.
-    #[arg(value_name = "SLUG")]
-    pub slugs: Vec<String>,
-
-    /// Also approve later before-run gates of this run.
-    #[arg(long, conflicts_with = "slugs")]
-    pub all: bool,
-
-    /// Keep only these hunks of the change that waits, by the numbers that `show` prints: `1,3` or `2-5`. If several
-    /// changes wait, name the task.
-    #[arg(long, value_name = "N,…")]
-    pub hunks: Option<HunksArg>,
-
-    /// Keep a hunk as FILE has it, as `show --hunk N` prints it and you edited it; may be given several times. The
-    /// other hunks are kept as they are, or those of `--hunks` alone.
-    #[arg(long, value_name = "N=FILE")]
-    pub edit: Vec<EditArg>,
-
-    /// Why the other hunks are refused; the result of the task tells it.
-    #[arg(long, value_name = "TEXT", requires = "part")]
-    pub because: Option<String>,
-}
-
 /// An amount of money.
 fn dollars(text: &str) -> Result<f64, String> {
     let amount = text.parse::<f64>().ok().filter(|amount| amount.is_finite() && *amount >= 0.0);
     amount.ok_or_else(|| "expected a number of at least 0".to_owned())
-}
-
-/// The number of a hunk and the file that holds it as edited.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EditArg {
-    /// The hunk.
-    pub number: u32,
-    /// The file.
-    pub file: PathBuf,
-}
-
-impl std::str::FromStr for EditArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let edit = text.split_once('=').and_then(|(number, file)| {
-            let number = number.trim().parse::<u32>().ok().filter(|number| *number > 0)?;
-            (!file.is_empty()).then(|| Self { number, file: PathBuf::from(file) })
-        });
-        edit.ok_or_else(|| "expected the number of a hunk and a file, such as 2=hunk.diff".to_owned())
-    }
-}
-
-/// Numbers of hunks, as ranges with both ends.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HunksArg(pub Vec<(u32, u32)>);
-
-impl std::str::FromStr for HunksArg {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let number = |text: &str| text.trim().parse::<u32>().ok().filter(|number| *number > 0);
-        let range = |part: &str| match part.split_once('-') {
-            Some((first, last)) => Some((number(first)?, number(last)?)).filter(|(first, last)| first <= last),
-            None => number(part).map(|number| (number, number)),
-        };
-        let ranges = text.split(',').map(range).collect::<Option<Vec<_>>>();
-        ranges.map(Self).ok_or_else(|| "expected numbers of hunks separated by commas, such as 1,3-5".to_owned())
-    }
-}
-
-/// `deny`.
-#[derive(Clone, Debug, Args)]
-pub struct DenyArgs {
-    /// The run; the newest waiting one if not given.
-    #[arg(value_name = "RUN")]
-    pub run: Option<String>,
-
-    /// Tasks to deny; all that wait if none is named.
-    #[arg(value_name = "SLUG")]
-    pub slugs: Vec<String>,
-
-    /// Why; the next plan is made with these words.
-    #[arg(long, value_name = "TEXT")]
-    pub because: Option<String>,
 }
 
 /// `skill`.

@@ -54,7 +54,7 @@ impl From<Exit> for ExitCode {
 impl From<Outcome> for Exit {
     fn from(outcome: Outcome) -> Self {
         match outcome {
-            Outcome::Complete => Self::Complete,
+            Outcome::Complete | Outcome::Planned => Self::Complete,
             Outcome::Incomplete => Self::Incomplete,
             Outcome::MaxRounds | Outcome::LimitReached => Self::Limit,
             Outcome::PlanFailed | Outcome::IterationFailed => Self::NoPlan,

@@ -1,22 +1,25 @@
 //! The command line: what can be asked for, and the words and exit codes people get.
 
+mod answer_args;
 mod args;
 mod exit;
 mod run_args;
 mod template_args;
+mod trust_args;
 
+pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
 pub use args::{
-    ApprovalArg, ApproveArgs, Cli, Command, CompletionsArgs, ContinueArgs, DenyArgs, DropArgs, EditArg, HeadlessArg,
-    HunksArg, IndexArgs, ModelCommand, ModelPullArgs, ModelTestArgs, PlanArgs, PlanForm, PromptsCommand,
-    PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RetryArgs, RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand,
-    SkillNewArgs, SkillShowArgs, WorkArgs,
+    ApprovalArg, Cli, Command, CompletionsArgs, ContinueArgs, DropArgs, HeadlessArg, IndexArgs, ModelCommand,
+    ModelPullArgs, ModelTestArgs, PlanArgs, PlanForm, PromptsCommand, PromptsEjectArgs, RefinePolicyArg, ResumeArgs,
+    RetryArgs, RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
 };
 pub use exit::{Exit, Failure};
-pub use run_args::RunArgs;
+pub use run_args::{OpenArgs, RunArgs};
 pub use template_args::{
     OperatorArg, TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateNewArgs, TemplateRunArgs,
     TemplateShowArgs,
 };
+pub use trust_args::TrustArgs;
 
 use clap::CommandFactory;
 

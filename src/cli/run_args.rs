@@ -6,16 +6,32 @@ use clap::Args;
 
 use super::args::WorkArgs;
 
+/// Files that a person has open: a planner may name them without being told of them.
+#[derive(Clone, Debug, Default, Args)]
+pub struct OpenArgs {
+    /// The file you have open, for `current_file`.
+    #[arg(long, value_name = "FILE")]
+    pub current_file: Option<PathBuf>,
+
+    /// Another file you have open; can be given several times.
+    #[arg(long, value_name = "FILE")]
+    pub open: Vec<PathBuf>,
+
+    /// Count the ten files that were edited last as open.
+    #[arg(long)]
+    pub open_recent: bool,
+}
+
 /// `run`.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
-    /// The request; `-` reads it from stdin.
+    /// The request, in quotes or not; `-` reads it from stdin.
     #[arg(value_name = "REQUEST", required_unless_present_any = ["sheet", "template"])]
     pub request: Option<String>,
 
-    /// With `--template`: its values, as `template run` takes them.
-    #[arg(value_name = "K=V", requires = "template")]
-    pub values: Vec<String>,
+    /// More words of the request; with `--template` its values, as `template run` takes them.
+    #[arg(value_name = "WORDS")]
+    pub words: Vec<String>,
 
     /// Run this sheet file instead of planning.
     #[arg(long, value_name = "FILE", conflicts_with = "skill")]

@@ -72,8 +72,16 @@ pub struct TemplateShowArgs {
 #[derive(Clone, Debug, Args)]
 pub struct TemplateMatchArgs {
     /// What is to be done, in words.
-    #[arg(value_name = "TEXT", required = true)]
+    #[arg(value_name = "TEXT", required_unless_present = "node")]
     pub text: Vec<String>,
+
+    /// A task of a template file instead of a text: by its id, or by the name of its template.
+    #[arg(long, value_name = "FILE#ID", conflicts_with = "text")]
+    pub node: Option<String>,
+
+    /// Templates of every operator, not only the atomic ones that are chosen automatically.
+    #[arg(long)]
+    pub all: bool,
 }
 
 /// `template new`.

@@ -1,20 +1,24 @@
-//! `approve`, `deny`, `cancel`: leave a letter for a run. A living run takes it at once, a waiting one on `resume`.
+//! `approve`, `deny`, `cancel`: leave a letter for a run. A living run takes it at once, a waiting one on `resume`, which
+//! `--resume` does as well.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
 use callsheet_core::reply::change::{HunkPick, HunkVerdict};
+use callsheet_core::reply::near;
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_runtime::driver::{Session, caller_of, gate_view, open_gates, outer_of, part_fault};
+use callsheet_runtime::driver::{Session, TakeUp, caller_of, gate_view, open_gates, outer_of, part_fault};
 use callsheet_runtime::ports::{Letter, PartAnswer, RunSummary, Store, address};
 
-use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, RunNameArgs};
+use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, RunNameArgs, WorkArgs};
 use crate::setup::{Setup, find_run, store_failure};
 use crate::term::hunk_of;
 
 use super::drive::drive_failure;
 use super::inside::asking_runs;
+use super::resume::take_up;
+use super::take_in::{recorded, take_in};
 
 fn waits(run: &RunSummary) -> bool {
     run.owner.is_some() || run.outcome == Some(Outcome::ApprovalRequired)
@@ -61,12 +65,22 @@ pub(super) fn several_changes(id: &RunId, tasks: &[String], how: &str) -> Failur
 }
 
 fn open(setup: &Setup, run: Option<&str>) -> Result<Asked, Failure> {
-    let store = setup.own_store()?;
+    let store = setup.existing_store()?;
     let found = find_run(&store, run, waits, "waiting")?;
-    let (folded, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    let mut run = recorded(&store, &found)?.run;
+    let edited = take_in(setup, &store, &found, &run)?;
+    if edited {
+        run = recorded(&store, &found)?.run;
+    }
     let mut open = Vec::new();
-    for (id, folded) in asking_runs(&store, &found.run, folded, Outcome::ApprovalRequired)? {
+    for (id, folded) in asking_runs(&store, &found.run, run, Outcome::ApprovalRequired)? {
         open.extend(open_gates(&folded).map(|gate| Open { run: id.clone(), gate }));
+    }
+    if open.is_empty() && edited {
+        return Err(Failure::usage(
+            format!("run {} waits for no approval now that its edited sheet was read", found.run),
+            format!("prepare what the edit changed: callsheet resume {}", found.run),
+        ));
     }
     if open.is_empty() {
         return Err(Failure::usage(
@@ -87,10 +101,9 @@ impl Asked {
         let waits = |name: &String| self.open.iter().any(|open| !named(open, std::slice::from_ref(name)).is_empty());
         if let Some(slug) = slugs.iter().find(|name| !waits(name)) {
             let offered: Vec<String> = self.open.iter().flat_map(Open::addresses).collect();
-            return Err(Failure::usage(
-                format!("{slug} does not wait for approval"),
-                format!("waiting: {}", offered.join(", ")),
-            ));
+            let near = near::did_you_mean(slug, offered.iter().map(String::as_str));
+            let advice = format!("{near} waiting: {}", offered.join(", "));
+            return Err(Failure::usage(format!("{slug} does not wait for approval"), advice.trim_start().to_owned()));
         }
         let gates = self.open.iter().map(|open| (open, named(open, slugs)));
         Ok(gates.filter(|(_, named)| slugs.is_empty() || !named.is_empty()).collect())
@@ -113,12 +126,13 @@ impl Asked {
     }
 }
 
-/// Leaves letters for `run` or for runs inside it.
+/// Leaves letters for `run` or for runs inside it. `resume`: a run that rests goes on with them.
 fn leave(
     setup: &Setup,
     store: &Arc<dyn Store>,
     run: &RunSummary,
     letters: Vec<(&RunId, Letter)>,
+    resume: bool,
 ) -> Result<Exit, Failure> {
     for (id, letter) in &letters {
         store.post(id, letter).map_err(store_failure)?;
@@ -127,9 +141,14 @@ fn leave(
     let mut told: Vec<&str> = letters.iter().map(|(id, _)| id.as_str()).collect();
     told.dedup();
     let told = told.join(" and ");
+    let outer = outer_of(&run.run);
+    if resume && run.owner.is_none() {
+        let (folded, _) = Session::view(store, &outer).map_err(|fault| drive_failure(&fault, &outer))?;
+        return take_up(setup, &WorkArgs::default(), Arc::clone(store), &outer, folded, TakeUp::Resume);
+    }
     let words = match &run.owner {
         Some(owner) => format!("told {many}{told} ({owner})"),
-        None => format!("{many}noted for {told}; go on with: callsheet resume {}", outer_of(&run.run)),
+        None => format!("{many}noted for {told}; go on with: {} resume {outer}", setup.command),
     };
     super::say(setup, &words).map(|()| Exit::Complete)
 }
@@ -163,21 +182,25 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
             ));
         }
         let part = part(setup, &asked.store, run, gate, arguments)?;
-        return leave(setup, &asked.store, &asked.run, vec![(run, Letter::Part { gate: Some(gate.clone()), part })]);
+        let letter = Letter::Part { gate: Some(gate.clone()), part };
+        return leave(setup, &asked.store, &asked.run, vec![(run, letter)], arguments.resume);
     }
-    let before_run = |open: &Open| matches!(open.gate.kind, GateKind::BeforeRun(_));
-    if arguments.all && !chosen.iter().any(|(open, _)| before_run(open)) {
+    let change = |open: &Open| matches!(open.gate.kind, GateKind::BeforeApply { .. });
+    if arguments.all && chosen.iter().all(|(open, _)| change(open)) {
         return Err(Failure::usage(
-            format!("run {id} waits with changes or calls alone, which --all does not answer"),
+            format!("run {id} waits with changes alone, which --all does not answer"),
             format!("look: callsheet show {id}; then: callsheet approve {id}"),
         ));
     }
-    let letters = chosen.into_iter().filter(|(open, _)| !arguments.all || before_run(open)).map(|(open, named)| {
+    let letters = chosen.into_iter().filter(|(open, _)| !arguments.all || !change(open)).map(|(open, named)| {
         let by_name = asked.speaks_of(open, &named);
-        let answer = if arguments.all { Answer::All } else { verdict(&open.gate, named, "", Verdict::Approve) };
+        let answer = match open.gate.kind {
+            GateKind::BeforeRun(_) if arguments.all => Answer::All,
+            _ => verdict(&open.gate, named, "", Verdict::Approve),
+        };
         (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer, named: by_name })
     });
-    leave(setup, &asked.store, &asked.run, letters.collect())
+    leave(setup, &asked.store, &asked.run, letters.collect(), arguments.resume)
 }
 
 /// The hunks to keep, as they are or as edited, if the change that waits has them. What can be told of them from the
@@ -248,11 +271,11 @@ pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure>
         let answer = verdict(&open.gate, named, words, Verdict::Deny);
         (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer, named: by_name })
     });
-    leave(setup, &asked.store, &asked.run, letters.collect())
+    leave(setup, &asked.store, &asked.run, letters.collect(), arguments.resume)
 }
 
 pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
-    let store = setup.own_store()?;
+    let store = setup.existing_store()?;
     let run = find_run(&store, arguments.run.as_deref(), |run| run.owner.is_some(), "running")?;
     if run.owner.is_none() {
         // A letter would wait, and stop the next resume at once.
@@ -263,5 +286,5 @@ pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Fai
         };
         return Err(Failure::usage(what, advice));
     }
-    leave(setup, &store, &run, vec![(&run.run, Letter::Cancel)])
+    leave(setup, &store, &run, vec![(&run.run, Letter::Cancel)], false)
 }

@@ -11,7 +11,7 @@ use callsheet_runtime::ports::Store;
 use callsheet_runtime::skills::load_skills;
 use callsheet_store::MemoryStore;
 
-use crate::cli::{Exit, Failure};
+use crate::cli::{Exit, Failure, OpenArgs};
 use crate::setup::Setup;
 use crate::term::harmless;
 use crate::wiring::skill_dirs;
@@ -19,18 +19,18 @@ use crate::wiring::skill_dirs;
 use super::drive::{Front, without_model};
 use super::skill::tool_specs;
 
-/// Checks a sheet; `prompted`: a request is given with it. `--json` prints the issues of spec 4.8, each with `file`, `line` and `column` beside its own keys.
+/// Checks a sheet, with the request that is given with it. `--json` prints the issues of spec 4.8, each with `file`, `line` and `column` beside its own keys.
 pub(super) fn sheet(
     setup: &Setup,
     front: &Front,
     file: &Path,
-    (text, prompted): (&str, bool),
+    (text, prompt): (&str, Option<&str>),
     settings: &Settings,
-    current_file: Option<&Path>,
+    open: &OpenArgs,
 ) -> Result<Exit, Failure> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let world = without_model(setup, front, store, &RunId::new("check"), settings, current_file)?;
-    let issues = check_sheet(&world, text, prompted, settings).list.issues;
+    let world = without_model(setup, front, store, &RunId::new("check"), settings, open)?;
+    let issues = check_sheet(&world, text, prompt, settings).list.issues;
     let file = file.display().to_string();
     for issue in &issues {
         let column = column(text, issue);

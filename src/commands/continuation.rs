@@ -1,33 +1,39 @@
 //! `continue`: follow up on a run that has ended (spec 2.17).
 
+use std::sync::Arc;
+
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Stage;
-use callsheet_runtime::driver::{Session, TakeUp};
+use callsheet_runtime::driver::{Session, TakeUp, withdraw};
+use callsheet_runtime::ports::{RunSummary, Store};
 
 use crate::cli::{ContinueArgs, Exit, Failure};
 use crate::setup::{Setup, find_run};
-use crate::term::one_line;
+use crate::term::{one_line, outcome_words};
 
 use super::drive::drive_failure;
 use super::resume::take_up;
 use super::run::request_text;
 
 pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Exit, Failure> {
-    let store = setup.own_store()?;
+    let store = setup.existing_store()?;
     let found = find_run(&store, Some(&arguments.run), |_| true, "")?;
-    let text = request_text(&arguments.request)?;
+    if arguments.withdraw {
+        return take_back(setup, &store, &found);
+    }
+    let text = request_text(&arguments.request.join(" "))?;
     if text.trim().is_empty() {
         return Err(Failure::usage("the follow-up is empty", "say what is to be done next"));
     }
     let (run, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
-    let id = &found.run;
+    let (id, call) = (&found.run, &setup.command);
     if !matches!(run.stage(), Stage::Concluded(_) | Stage::Continue) {
         let advice = match (&found.owner, run.outcome()) {
-            (Some(_), _) => format!("wait for it, or stop it: callsheet cancel {id}"),
+            (Some(_), _) => format!("wait for it, or stop it: {call} cancel {id}"),
             (None, Some(Outcome::ApprovalRequired)) => {
-                format!("answer it (callsheet approve {id}, or deny), then: callsheet resume {id}")
+                format!("answer it first: {call} approve {id} --resume, or {call} deny {id} --resume")
             }
-            (None, _) => format!("go on with it first: callsheet resume {id}"),
+            (None, _) => format!("go on with it first: {call} resume {id}"),
         };
         return Err(Failure::usage(format!("run {id} has not ended, so it cannot be followed up"), advice));
     }
@@ -35,4 +41,16 @@ pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Ex
         tell!("note: a follow-up before this one was never planned, and gives way to it: {}", one_line(former, 300));
     }
     take_up(setup, &arguments.work, store, id, run, TakeUp::Continue(text))
+}
+
+/// Takes a follow-up back that has no list yet.
+fn take_back(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<Exit, Failure> {
+    let id = &found.run;
+    let outcome = withdraw(store, &setup.project, id).map_err(|fault| drive_failure(&fault, id))?;
+    let Some(outcome) = outcome else {
+        let what = format!("run {id} has no follow-up that could be taken back");
+        return Err(Failure::usage(what, "a follow-up can be taken back until it has a list"));
+    };
+    let words = format!("the follow-up is taken back; run {id} is as before it: {}", outcome_words(outcome));
+    super::say(setup, &words).map(|()| Exit::Complete)
 }

@@ -2,12 +2,14 @@
 
 use callsheet_models::config::{ModelRef, ProcessEnvironment};
 use callsheet_models::probe;
+use callsheet_runtime::paths::Workspace;
 
 use crate::cli::{Cli, Exit, Failure};
 use crate::config::KEYS;
+use crate::left_out::{left_out, left_out_words};
 use crate::models::{Choice, Models, choose};
 use crate::setup::{Setup, project_config};
-use crate::term::window_words;
+use crate::term::{harmless, window_words};
 
 /// One finding.
 struct Finding {
@@ -40,8 +42,9 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
         Ok(_) => good("configuration holds"),
         Err(fault) => bad(fault.to_string(), "mend the value"),
     });
+    findings.extend(waiting(&setup));
     findings.push(store(&setup));
-    findings.extend(sandbox());
+    findings.extend(sandbox(&setup));
     let choice = runtime.block_on(async {
         findings.extend(servers().await);
         let choice = choose(&setup.config, &setup.folders, &ProcessEnvironment, false).await?;
@@ -68,21 +71,38 @@ fn print_finding(json: bool, finding: &Finding) -> Result<(), Failure> {
     }
     let mark = if finding.good { "ok " } else { "!! " };
     let mend = if finding.mend.is_empty() { String::new() } else { format!("\n   do: {}", finding.mend) };
-    super::print(&format!("{mark}{}{mend}\n", finding.what))
+    super::print(&harmless(&format!("{mark}{}{mend}\n", finding.what)))
 }
 
 fn store(setup: &Setup) -> Finding {
-    if !setup.project.join(".callsheet/callsheet.db").exists() {
-        return good("no runs here yet");
+    let folder = setup.store_folder();
+    if !setup.has_store() {
+        return good(format!("no runs here yet; they will be kept in {}", folder.display()));
     }
     match setup.store().and_then(|store| store.runs().map_err(crate::setup::store_failure)) {
-        Ok(runs) => good(format!("store holds {} runs", runs.len())),
+        Ok(runs) => good(format!("store holds {} runs; it is in {}", runs.len(), folder.display())),
         Err(failure) => bad(failure.what, failure.advice),
     }
 }
 
-fn sandbox() -> Vec<Finding> {
-    vec![good(format!("commands: {}", callsheet_tools::sandbox_status().text))]
+/// Files of the project that are left out until they are trusted.
+fn waiting(setup: &Setup) -> Option<Finding> {
+    let waiting = left_out(setup).ok()?;
+    left_out_words(setup, &waiting).map(|words| bad(words, "read the files, then run `callsheet trust`"))
+}
+
+fn sandbox(setup: &Setup) -> Vec<Finding> {
+    let mut findings = vec![good(format!("commands: {}", callsheet_tools::sandbox_status().text))];
+    let kept = setup.folders.kept().into_iter();
+    if let Ok(workspace) = Workspace::new(&setup.project, &[]).map(|all| kept.fold(all, Workspace::keeping))
+        && workspace.holds_kept()
+    {
+        findings.push(bad(
+            "no commands run here: the project contains Callsheet's own folders, which say what is approved",
+            "work in a folder below, or name another place for them with CALLSHEET_HOME",
+        ));
+    }
+    findings
 }
 
 async fn servers() -> Vec<Finding> {

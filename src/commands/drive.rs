@@ -1,6 +1,5 @@
 //! Driving a run from the command line: the view, the person, Ctrl-C, and the last words.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use callsheet_core::prompt::PromptKey;
@@ -8,21 +7,24 @@ use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Limit, Run, State, TaskOp, TaskRun};
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::template::{ErrorKind, Kind, TaskError, TaskResult};
-use callsheet_core::view::{Summary, answer, problem_line};
+use callsheet_core::view::{Summary, problem_line};
+use callsheet_core::visible::visible;
 use callsheet_models::config::ProcessEnvironment;
 use callsheet_runtime::driver::{DriveFault, Session, World, changed_inside, drive_and_look};
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Exit, Failure, WorkArgs};
+use crate::cli::{Exit, Failure, OpenArgs, WorkArgs};
 use crate::config::Origin;
 use crate::models::{Choice, Models, NoModels, choose, choose_recorded};
 use crate::setup::{Setup, store_failure};
-use crate::term::{self, JsonLines, LiveView, NobodyThere, PlainLines, TerminalPerson};
+use crate::term::{self, JsonLines, LiveView, NobodyThere, Notices, PlainLines, TerminalPerson};
 use crate::wiring::{Parts, world};
 
-use super::inside::{asking_runs, how_to_answer, questions};
+use super::answered::answer_text;
+use super::inside::{how_to_answer, questions};
 use super::tree_needs::{ModelWish, model_wish};
+use super::waits::{commands, waits, waits_text};
 
 /// Lines of a failed script that are shown.
 const SCRIPT_LINES: usize = 10;
@@ -62,6 +64,11 @@ impl Front {
         Self { observer, person, live, plain }
     }
 
+    /// For commands that drive nothing: what people should know goes to stderr.
+    pub fn of_notices() -> Self {
+        Self { observer: Arc::new(Notices), person: Arc::new(NobodyThere), live: None, plain: None }
+    }
+
     /// A resumed run: the view starts from what is recorded.
     pub fn begin_with(&self, run: Run) {
         if let Some(live) = &self.live {
@@ -99,8 +106,7 @@ pub(super) async fn prepare(
     let mut by_template = false;
     match tree.map(model_wish) {
         Some(ModelWish::Nothing) => {
-            let file = work.current_file.as_deref();
-            return Ok(Arc::new(without_model(setup, front, store, run, settings, file)?));
+            return Ok(Arc::new(without_model(setup, front, store, run, settings, &work.opened)?));
         }
         // Every task names a model of its own; none has to be found for them.
         Some(ModelWish::Named(model)) if !setup.config.values.contains_key("model") => {
@@ -118,15 +124,16 @@ pub(super) async fn prepare(
         },
     };
     settings.model = Some(choice.model.to_string());
-    front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
-    if let Some(caution) = &choice.caution {
-        front.observer.see(&Signal::Notice(&format!("note: {caution}")));
-    }
     let warn_to = Arc::clone(&front.observer);
     let warn = Box::new(move |text: &str| warn_to.see(&Signal::Notice(&format!("note: {text}"))));
     let models = Arc::new(Models::new(&setup.config, &choice, work.record.as_deref(), work.replay.as_deref(), warn)?);
     if work.replay.is_none() {
         models.connect().await;
+    }
+    models.check()?;
+    front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
+    if let Some(caution) = &choice.caution {
+        front.observer.see(&Signal::Notice(&format!("note: {caution}")));
     }
     let known = models.infos();
     let parts = Parts {
@@ -135,7 +142,7 @@ pub(super) async fn prepare(
         observer: Arc::clone(&front.observer),
         slots: models.slots(&choice),
         models,
-        current_file: work.current_file.clone(),
+        open: work.opened.clone(),
     };
     let world = world(setup, run, settings, parts)?;
     known.iter().for_each(|model| world.tell_unknown_window(model));
@@ -145,7 +152,7 @@ pub(super) async fn prepare(
             let source = world.templates.source(*key).map(|source| source.path.as_str()).unwrap_or_default();
             return Err(Failure::internal(
                 format!("prompt {}: {source}: {fault}", key.as_str()),
-                "mend it or delete it; `callsheet prompts list` shows all",
+                "fix it or delete it; `callsheet prompts list` shows all",
             ));
         }
     }
@@ -159,7 +166,7 @@ pub(super) fn without_model(
     store: Arc<dyn Store>,
     run: &RunId,
     settings: &Settings,
-    current_file: Option<&Path>,
+    open: &OpenArgs,
 ) -> Result<World, Failure> {
     let parts = Parts {
         store,
@@ -167,7 +174,7 @@ pub(super) fn without_model(
         observer: Arc::clone(&front.observer),
         slots: std::collections::BTreeMap::new(),
         models: Arc::new(NoModels),
-        current_file: current_file.map(Path::to_owned),
+        open: open.clone(),
     };
     world(setup, run, settings, parts)
 }
@@ -181,7 +188,7 @@ pub(super) async fn to_the_end(
     id: &RunId,
 ) -> Result<Exit, Failure> {
     let stop = CancellationToken::new();
-    listen_for_interrupt(stop.clone(), id.clone());
+    listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
     let ended = drive_and_look(world, session, stop).await;
     front.close();
     let (outcome, run) = ended.map_err(|fault| drive_failure(&fault, id))?;
@@ -189,13 +196,13 @@ pub(super) async fn to_the_end(
     Ok(Exit::from(outcome))
 }
 
-/// Ctrl-C stops cleanly the first time and at once the second.
-pub(super) fn listen_for_interrupt(stop: CancellationToken, id: RunId) {
+/// Ctrl-C stops cleanly the first time and at once the second. `resume`: the command that goes on.
+pub(super) fn listen_for_interrupt(stop: CancellationToken, resume: String) {
     tokio::spawn(async move {
         if wait_for_signal().await.is_none() {
             return;
         }
-        tell!("\nstopping; again to stop at once. Go on with: callsheet resume {id}");
+        tell!("\nstopping; again to stop at once. Go on with: {resume}");
         stop.cancel();
         if wait_for_signal().await.is_some() {
             // The log is on disk; a resume settles what was in flight.
@@ -235,18 +242,21 @@ async fn wait_for_signal() -> Option<()> {
     }
 }
 
-/// The answer on stdout; files, cost and what to do next on stderr.
-fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(), Failure> {
+/// The answer of a finished run on stdout; files, cost and what to do next on stderr.
+pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(), Failure> {
     let summary = Summary::of(run);
     if let Some(result) = tree_result(setup, run) {
         return tree_words(setup, run, id, outcome, &result, &summary);
     }
+    let answer = answer_text(setup, run, id);
     if setup.json {
+        let gates = waits(setup, &setup.store()?, id, run)?;
+        let next: Vec<String> = gates.iter().flat_map(|view| commands(setup, &gates, view, id)).collect();
         return super::print_json(&serde_json::json!({
-            "result": outcome, "run": id, "answer": answer(run), "files": run_folder(id), "summary": summary,
+            "result": outcome, "run": id, "answer": answer, "files": run_folder(id), "summary": summary,
+            "waits": gates, "next": next,
         }));
     }
-    let answer = answer(run);
     tell!();
     if !answer.is_empty() {
         super::print(&format!("{}\n", term::harmless(&answer)))?;
@@ -260,13 +270,18 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
     for problem in run.all_problems() {
         tell!("  {}", term::one_line(&problem_line(run, &problem), 600));
     }
-    tell!("files: {}", run_folder(id));
+    tell!("files: {}", setup.seen_from_here(&run_folder(id)));
     tell_part!("{summary}");
+    tell_next(setup, run, id, outcome)?;
+    tell_of_changes(setup, run, id)
+}
+
+/// What a person does next, each with its command.
+fn tell_next(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(), Failure> {
+    let call = &setup.command;
     match outcome {
         Outcome::ApprovalRequired => {
-            tell!(
-                "look: callsheet show {id}\nanswer: callsheet approve {id}, or callsheet deny {id} --because \"…\"\nthen: callsheet resume {id}"
-            );
+            tell_gates(setup, run, id)?;
             tell_questions(setup, run, id, "asks as well")?;
         }
         Outcome::InputRequired => {
@@ -274,30 +289,39 @@ fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<
             tell_gates(setup, run, id)?;
         }
         Outcome::LimitReached => match run.ended_by().and_then(flag_of) {
-            Some(flag) => tell!("go on with a higher limit: callsheet resume {id} {flag}"),
-            None => tell!("go on: callsheet resume {id}"),
+            Some(flag) => tell!("go on with a higher limit: {call} resume {id} {flag}"),
+            None => tell!("go on: {call} resume {id}"),
         },
+        Outcome::Incomplete => tell_of_retry(setup, run, id),
+        _ if run.pending_follow_up().is_some() => tell_of_retry(setup, run, id),
         Outcome::Cancelled
         | Outcome::Unreachable
         | Outcome::MaxRounds
         | Outcome::Misconfigured
-        | Outcome::PlanFailed => {
-            tell!("go on: callsheet resume {id}");
-        }
-        Outcome::IterationFailed if run.pending_follow_up().is_none() => tell!("go on: callsheet resume {id}"),
-        Outcome::IterationFailed if run.pending_follow_up().is_some() => {
-            tell!("ask again: callsheet resume {id}, or in other words: callsheet continue {id} \"…\"");
-        }
-        Outcome::Incomplete => {
-            let problems = run.all_problems().map(|problem| problem.task).filter(|task| !is_lost(run, task));
-            let problems: Vec<&str> = problems.map(|task| task.task.slug.as_str()).collect();
-            if !problems.is_empty() {
-                tell!("do it again: callsheet retry {id} {}", problems.join(" "));
-            }
-        }
+        | Outcome::PlanFailed
+        | Outcome::IterationFailed => tell!("go on: {call} resume {id}"),
+        Outcome::Planned => tell!("run it: {call} resume {id}"),
         _ => {}
     }
-    tell_of_changes(setup, run, id)
+    if let Some(text) = run.pending_follow_up() {
+        tell!("this follow-up has no list yet: {}", term::one_line(text, 300));
+        if run.follow_up_waits() {
+            tell!("go on with the other tasks first: {call} resume {id}");
+        } else {
+            tell!("ask again: {call} resume {id}, or in other words: {call} continue {id} \"…\"");
+        }
+        tell!("or take it back: {call} continue {id} --withdraw");
+    }
+    Ok(())
+}
+
+/// How tasks that ended without output are done again.
+fn tell_of_retry(setup: &Setup, run: &Run, id: &RunId) {
+    let problems = run.all_problems().map(|problem| problem.task).filter(|task| !is_lost(run, task));
+    let problems: Vec<&str> = problems.map(|task| task.task.slug.as_str()).collect();
+    if !problems.is_empty() {
+        tell!("do it again: {} retry {id} {}", setup.command, problems.join(" "));
+    }
 }
 
 /// The flag that sets a limit of the run.
@@ -332,18 +356,17 @@ fn is_lost(run: &Run, task: &TaskRun) -> bool {
 fn tell_questions(setup: &Setup, run: &Run, id: &RunId, verb: &str) -> Result<(), Failure> {
     let asked = questions(&setup.store()?, id, run)?;
     for question in &asked {
-        tell!("{} {verb}: {}", question.task, term::one_line(&question.text, 600));
+        tell!("{} {verb}: {}", question.task, term::one_line(&visible(&question.text), 600));
     }
-    tell_part!("{}", how_to_answer(&asked, id));
+    tell_part!("{}", how_to_answer(setup, &asked, id));
     Ok(())
 }
 
-/// That approvals are waited for beside questions: which of them ended the run is chance.
+/// The gates that wait, of the run and of those inside it, and how they are answered. Beside questions, which of them
+/// ended the run is chance.
 fn tell_gates(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
-    if !asking_runs(&setup.store()?, id, run.clone(), Outcome::ApprovalRequired)?.is_empty() {
-        tell!("it waits for approval as well; look: callsheet show {id}");
-        tell!("answer: callsheet approve {id}, or callsheet deny {id} --because \"…\"");
-    }
+    let gates = waits(setup, &setup.store()?, id, run)?;
+    tell_part!("{}", term::harmless(&waits_text(setup, &gates, id)));
     Ok(())
 }
 
@@ -351,7 +374,7 @@ fn tell_gates(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
 fn tell_of_changes(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
     let own = run.tasks().flat_map(|task| &task.applied).any(|applied| !applied.reverted);
     if own || changed_inside(&setup.store()?, id).map_err(|fault| drive_failure(&fault, id))? {
-        tell!("take the changes back: callsheet undo {id}");
+        tell!("take the changes back: {} undo {id}", setup.command);
     }
     Ok(())
 }
@@ -439,7 +462,7 @@ fn tree_words(
     }
     tell!();
     let printed = result.printed();
-    if !printed.trim().is_empty() {
+    if outcome != Outcome::Cancelled && !printed.trim().is_empty() {
         super::print(&format!("{}\n", term::harmless(printed.trim_end())))?;
         tell!();
     }
@@ -462,10 +485,12 @@ fn tree_words(
     for warning in tree_warnings(setup, run) {
         tell!("  warning: {}", term::one_line(&warning, 300));
     }
-    tell!("files: {}", run_folder(id));
+    tell!("files: {}", setup.seen_from_here(&run_folder(id)));
     tell_part!("{summary}");
     if matches!(outcome, Outcome::Cancelled | Outcome::Unreachable) {
-        tell!("go on: callsheet resume {id}");
+        tell!("go on: {} resume {id}", setup.command);
+    } else if !run.failed_of_tree().is_empty() {
+        tell!("do again what failed: {} retry {id}", setup.command);
     }
     tell_of_changes(setup, run, id)
 }
@@ -478,7 +503,7 @@ pub(super) fn run_folder(id: &RunId) -> String {
 pub(super) fn sheet_failure(lines: &[String], id: &RunId, again: &str) -> Failure {
     Failure::usage(
         format!("the edited sheet has errors; nothing was changed\n{}", term::harmless(&lines.join("\n"))),
-        format!("mend {}sheet.md, or delete it to go on with the list as it was; then: {again}", run_folder(id)),
+        format!("fix {}sheet.md, or delete it to go on with the list as it was; then: {again}", run_folder(id)),
     )
 }
 

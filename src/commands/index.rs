@@ -15,9 +15,8 @@ use crate::term::harmless;
 use crate::wiring::outline;
 
 pub(super) fn index(setup: &Setup, arguments: &IndexArgs) -> Result<Exit, Failure> {
-    // A new store becomes one of this user's.
     setup.store()?;
-    let index = SqliteIndex::new(&setup.project);
+    let index = SqliteIndex::new(&setup.store_folder());
     let known = index.entries().map_err(index_failure)?;
     match &arguments.remove {
         Some(paths) => remove(setup, &index, &known, paths),

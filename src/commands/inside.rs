@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::record::Outcome;
+use callsheet_core::reply::near;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{Session, caller_of, is_awaited, open_gates, open_questions, runs_inside};
 use callsheet_runtime::ports::{AskingCall, Letter, Store, address};
 
 use crate::cli::Failure;
+use crate::setup::Setup;
+use crate::term;
 
 use super::drive::drive_failure;
 
@@ -73,22 +76,41 @@ pub(super) fn questions(store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result
 }
 
 /// What an answer says to which question: to the one whose name stands in front of a `=`, else to the first, all of it.
-pub(super) fn letter(asked: &[Question], given: &str) -> (Option<RunId>, Letter) {
-    let named = given.split_once('=').and_then(|(name, text)| {
-        let question = asked.iter().find(|question| question.task == name)?;
-        Some((question, text))
-    });
-    let (question, text) = match named {
-        Some((question, text)) => (Some(question), text),
+/// One word there is a name, whatever it names: an answer that is meant for one question never goes to another.
+///
+/// # Errors
+/// No question of that name is open.
+pub(super) fn letter(asked: &[Question], given: &str) -> Result<(Option<RunId>, Letter), Failure> {
+    let (question, text) = match given.split_once('=').filter(|(name, _)| is_name(name)) {
+        Some(("", text)) => (asked.first(), text),
+        Some((name, text)) => match asked.iter().find(|question| question.task == name) {
+            Some(question) => (Some(question), text),
+            None => return Err(no_question(asked, name)),
+        },
         None => (asked.first(), given),
     };
     let to = question.map(|question| question.asking.clone());
-    (question.map(|question| question.run.clone()), Letter::Reply { text: text.to_owned(), to })
+    Ok((question.map(|question| question.run.clone()), Letter::Reply { text: text.to_owned(), to }))
+}
+
+fn is_name(word: &str) -> bool {
+    word.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/'))
+}
+
+fn no_question(asked: &[Question], name: &str) -> Failure {
+    let names: Vec<&str> = asked.iter().map(|question| question.task.as_str()).collect();
+    let near = near::did_you_mean(name, names.iter().copied());
+    let open = if names.is_empty() { "nothing is asked".to_owned() } else { format!("open: {}", names.join(", ")) };
+    let literal = "a text of which that is a part: --answer \"=TEXT\"";
+    Failure::usage(
+        format!("no question of {} is open", term::one_line(name, 64)),
+        format!("{near} {open}; {literal}").trim_start().to_owned(),
+    )
 }
 
 /// How several questions are answered, or the one there is: `answer: callsheet …`.
-pub(super) fn how_to_answer(asked: &[Question], id: &RunId) -> String {
-    let command = format!("callsheet resume {id} --answer \"…\"");
+pub(super) fn how_to_answer(setup: &Setup, asked: &[Question], id: &RunId) -> String {
+    let command = format!("{} resume {id} --answer \"…\"", setup.command);
     match asked {
         [] => String::new(),
         [_] => format!("answer: {command}\n"),

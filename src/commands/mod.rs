@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod answer;
+mod answered;
 mod as_template;
 mod check;
 mod continuation;
@@ -19,6 +20,7 @@ mod show_json;
 mod skill;
 mod skill_new;
 mod steer;
+mod take_in;
 mod template;
 mod template_new;
 mod template_run;
@@ -26,12 +28,14 @@ mod template_values;
 mod tree_needs;
 mod trust;
 mod undo;
+mod waits;
 
 use std::io::Write;
 
 use clap::CommandFactory;
 
 use crate::cli::{Cli, Command, Exit, Failure, TemplateCommand};
+use crate::left_out::{left_out, left_out_words};
 use crate::setup::{Setup, work_flags};
 
 /// Does what was asked for.
@@ -70,6 +74,9 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         for notice in &setup.config.notices {
             tell!("note: {}", notice.0);
         }
+        if let Some(words) = left_out_words(&setup, &left_out(&setup)?) {
+            tell!("note: {words}");
+        }
     }
     match &cli.command {
         Command::Run(arguments) => run::run(&setup, arguments),
@@ -89,7 +96,7 @@ pub fn dispatch(cli: &Cli) -> Result<Exit, Failure> {
         Command::Index(arguments) => index::index(&setup, arguments),
         Command::Prompts(command) => prompts::prompts(&setup, command),
         Command::Model(command) => model::model(&setup, command),
-        Command::Trust { revoke } => trust::trust(&setup, *revoke),
+        Command::Trust(arguments) => trust::trust(&setup, arguments),
         Command::Doctor | Command::Completions(_) => Ok(Exit::Complete),
     }
 }
@@ -108,7 +115,7 @@ fn print(text: &str) -> Result<(), Failure> {
 /// A value as one line of JSON on stdout.
 fn print_json(value: &impl serde::Serialize) -> Result<(), Failure> {
     let line = serde_json::to_string(value).map_err(|error| Failure::internal(error.to_string(), ""))?;
-    print(&format!("{line}\n"))
+    print(&format!("{}\n", callsheet_core::visible::visible_json(&line)))
 }
 
 /// Says what a command did that has nothing else to show: on stderr, or with `--json` as a notice.

@@ -32,7 +32,7 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
             "make the folder, or give another name with --output",
         ));
     }
-    let prompt = request_text(&arguments.request)?;
+    let prompt = request_text(&arguments.request.join(" "))?;
     if prompt.trim().is_empty() {
         return Err(Failure::usage("the request is empty", ""));
     }
@@ -47,7 +47,7 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
         let session = begin_in(&world, session, EntrySpec::Prompt(prompt.clone()), settings)
             .map_err(|fault| drive_failure(&fault, &id))?;
         let stop = CancellationToken::new();
-        listen_for_interrupt(stop.clone(), id.clone());
+        listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
         let planned = plan_only(world, session, stop).await;
         front.close();
         let planned = planned.map_err(|fault| drive_failure(&fault, &id))?;
@@ -79,7 +79,7 @@ fn finish(
     match planned {
         // A file keeps the sheet as it is; a terminal gets it without escapes.
         Ok(sheet) if to_stdout && setup.json => {
-            super::print_json(&serde_json::json!({ "result": Outcome::Complete, "run": id, "text": sheet }))
+            super::print_json(&serde_json::json!({ "result": Outcome::Planned, "run": id, "text": sheet }))
                 .map(|()| Exit::Complete)
         }
         Ok(sheet) if to_stdout => super::print(&crate::term::harmless(&sheet)).map(|()| Exit::Complete),
@@ -93,14 +93,14 @@ fn finish(
             })?;
             if setup.json {
                 let file = output.display().to_string();
-                return super::print_json(&serde_json::json!({ "result": Outcome::Complete, "run": id, "file": file }))
+                return super::print_json(&serde_json::json!({ "result": Outcome::Planned, "run": id, "file": file }))
                     .map(|()| Exit::Complete);
             }
             let next = match arguments.form {
                 PlanForm::Sheet => "run --sheet",
                 PlanForm::Template => "template check",
             };
-            tell!("wrote {0}; edit it, then: callsheet {next} {0}", output.display());
+            tell!("wrote {0}; edit it, then: {1} {next} {0}", output.display(), setup.command);
             Ok(Exit::Complete)
         }
         Err((outcome, message)) => {

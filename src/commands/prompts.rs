@@ -8,6 +8,7 @@ use callsheet_core::prompt::{PromptKey, Templates};
 use callsheet_runtime::prompts::load_prompts;
 
 use crate::cli::{Exit, Failure, PromptsCommand, PromptsEjectArgs};
+use crate::left_out::left_out_words;
 use crate::setup::Setup;
 use crate::term::harmless;
 use crate::wiring::prompt_dirs;
@@ -48,6 +49,12 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
     }
     for (file, fault) in &loaded.unknown {
         tell!("{}", harmless(&format!("note: {}: {fault}", file.display())));
+    }
+    if let Some(words) = left_out_words(setup, &loaded.left_out) {
+        tell!("note: {words}");
+    }
+    for link in &loaded.links {
+        tell!("{}", harmless(&format!("note: {} is a link and is not read", link.display())));
     }
     Ok(if sound { Exit::Complete } else { Exit::Usage })
 }

@@ -15,32 +15,44 @@ use crate::setup::{Setup, config_failure, find_run, store_failure};
 
 use super::inside::{letter, questions};
 
-use super::drive::{Front, drive_failure, prepare, sheet_failure, to_the_end};
+use super::drive::{Front, drive_failure, last_words, prepare, sheet_failure, to_the_end};
 
 pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Failure> {
-    let store = setup.own_store()?;
-    let finished = |outcome: Option<Outcome>| {
-        matches!(outcome, Some(Outcome::Complete | Outcome::Incomplete | Outcome::PlanFailed))
-    };
-    let only_planned = |run: &RunSummary| {
-        Session::view(&store, &run.run).is_ok_and(|(folded, _)| folded.settings().plan_only && folded.has_list())
-    };
+    let store = setup.existing_store()?;
     // A run inside a call goes on with the one around it, or by its name.
-    let fits = |run: &RunSummary| !is_inner(&run.run) && !finished(run.outcome) && !only_planned(run);
+    let fits = |run: &RunSummary| !is_inner(&run.run) && goes_on(setup, &store, run).unwrap_or(false);
     let found = find_run(&store, arguments.run.as_deref(), fits, "unfinished")?;
     let (run, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
-    if found.outcome == Some(Outcome::Complete) && !sheet_is_edited(setup, &found.run, &run)? {
-        let words = format!("run {} is complete; nothing to go on with", found.run);
-        return super::say(setup, &words).map(|()| Exit::Complete);
+    if found.outcome == Some(Outcome::Complete) && !has_more(setup, &store, &found.run, &run)? {
+        last_words(setup, &run, &found.run, Outcome::Complete)?;
+        return Ok(Exit::Complete);
     }
     if let Some(text) = &arguments.answer {
-        let (asking, letter) = letter(&questions(&store, &found.run, &run)?, text);
+        let (asking, letter) = letter(&questions(&store, &found.run, &run)?, text)?;
         store.post(asking.as_ref().unwrap_or(&found.run), &letter).map_err(store_failure)?;
     }
     take_up(setup, &arguments.work, store, &found.run, run, TakeUp::Resume)
 }
 
-fn sheet_is_edited(setup: &Setup, id: &RunId, run: &Run) -> Result<bool, Failure> {
+/// Whether a run goes on with what it has left, or with what a person said since it ended. A failed or refused task goes on
+/// by `retry`, and a plan by the name of its run.
+fn goes_on(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<bool, Failure> {
+    match found.outcome {
+        Some(outcome) if outcome.is_finished() || outcome == Outcome::Planned => {
+            let (run, _) = Session::view(store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+            has_more(setup, store, &found.run, &run)
+        }
+        _ => Ok(true),
+    }
+}
+
+/// Whether a person left something for a run that has ended: a follow-up without a list, an edit, an answer.
+fn has_more(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result<bool, Failure> {
+    let left = run.pending_follow_up().is_some() || store.has_letters(id).map_err(store_failure)?;
+    Ok(left || sheet_is_edited(setup, id, run)?)
+}
+
+pub(super) fn sheet_is_edited(setup: &Setup, id: &RunId, run: &Run) -> Result<bool, Failure> {
     let workspace = Workspace::new(&setup.project, &[]).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
     let files = RunFiles::new(&workspace, id).map_err(|fault| Failure::usage(fault.to_string(), ""))?;
     Ok(is_edited(&files, run))
@@ -64,7 +76,7 @@ pub(super) fn take_up(
             overlay(&mut settings, &configured, name);
         }
     }
-    settings.plan_only &= how == TakeUp::Resume;
+    settings.plan_only &= how == TakeUp::Resume && !run.has_list();
     settings.whole_shares = true;
     settings.accounts_inside = true;
     settings.rules = RULES;
@@ -78,7 +90,7 @@ pub(super) fn take_up(
         let session = reopen(&world, id, how, move |_| given).map_err(|fault| match &fault {
             // Nothing of it is recorded yet: only the same command says the follow-up again.
             DriveFault::Sheet(lines) if follows_up => {
-                sheet_failure(lines, id, &format!("callsheet continue {id} \"…\""))
+                sheet_failure(lines, id, &format!("{} continue {id} \"…\"", setup.command))
             }
             _ => drive_failure(&fault, id),
         })?;

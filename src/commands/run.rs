@@ -26,7 +26,8 @@ pub(super) fn request_text(request: &str) -> Result<String, Failure> {
 }
 
 fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec, Failure> {
-    let prompt = arguments.request.as_deref().map(request_text).transpose()?;
+    let words: Vec<&str> = arguments.request.iter().chain(&arguments.words).map(String::as_str).collect();
+    let prompt = (!words.is_empty()).then(|| request_text(&words.join(" "))).transpose()?;
     if let Some(file) = &arguments.sheet {
         let text = std::fs::read(file)
             .map_err(|error| Failure::usage(format!("the sheet {} cannot be read: {error}", file.display()), ""))?;
@@ -50,21 +51,15 @@ fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec,
 
 pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
     if let Some(name) = &arguments.template {
-        let values = arguments.request.iter().chain(&arguments.values).cloned().collect();
+        let values = arguments.request.iter().chain(&arguments.words).cloned().collect();
         let template = TemplateRunArgs { name: name.clone(), values, files: Vec::new(), work: arguments.work.clone() };
         return super::template_run::run(setup, &template);
-    }
-    if let Some(value) = arguments.values.first() {
-        let advice = "a request is one word for the shell: put it in quotes; values go with --template";
-        return Err(Failure::usage(format!("\"{value}\" is one value too many"), advice));
     }
     let mut settings = setup.config.settings().map_err(config_failure)?;
     let front = Front::new(setup, &arguments.work);
     let entry = entry(setup, &front, arguments)?;
     if let (true, EntrySpec::Sheet { text, prompt }, Some(file)) = (arguments.check, &entry, &arguments.sheet) {
-        let prompted = prompt.as_ref().is_some_and(|prompt| !prompt.trim().is_empty());
-        let current_file = arguments.work.current_file.as_deref();
-        return super::check::sheet(setup, &front, file, (text, prompted), &settings, current_file);
+        return super::check::sheet(setup, &front, file, (text, prompt.as_deref()), &settings, &arguments.work.opened);
     }
     let store = setup.store()?;
     let words = match &entry {

@@ -5,8 +5,7 @@ use crate::setup::{Setup, civil, store_failure};
 use crate::term::{one_line, outcome_words};
 
 pub(super) fn runs(setup: &Setup) -> Result<Exit, Failure> {
-    let has_store = setup.project.join(".callsheet/callsheet.db").exists();
-    let runs = if has_store { setup.existing_store()?.runs().map_err(store_failure)? } else { Vec::new() };
+    let runs = if setup.has_store() { setup.existing_store()?.runs().map_err(store_failure)? } else { Vec::new() };
     if runs.is_empty() {
         tell!("no runs in {}", setup.project.display());
     }

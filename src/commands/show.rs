@@ -2,31 +2,33 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::{Fact, Gate, GateKind, Outcome};
-use callsheet_core::reply::Phase;
+use callsheet_core::record::Fact;
 use callsheet_core::run::{CallRecord, Run, TaskRun};
 use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::template::TaskResult;
-use callsheet_core::view::{Summary, answer, call_words, problem_line, timeline};
-use callsheet_runtime::driver::{PromptRecord, Session, gate_view, open_gates, sheet_text};
-use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, Store};
+use callsheet_core::view::{Summary, call_words, problem_line, timeline};
+use callsheet_core::visible::visible;
+use callsheet_runtime::driver::{PromptRecord, sheet_text};
+use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};
 
 use crate::cli::{Exit, Failure, PlanForm, ShowArgs};
-use crate::models::configured;
 use crate::setup::{Setup, find_run, store_failure};
-use crate::term::{duration, gate_text, harmless, hunk_to_edit, one_line, outcome_words, state_mark, thousands};
+use crate::term::{duration, harmless, hunk_to_edit, one_line, outcome_words, state_mark, thousands};
 
 use super::answer::{asked_about, several_changes};
+use super::answered::answer_text;
 use super::as_template::{template_name, template_of};
-use super::drive::{drive_failure, run_folder};
-use super::inside::{Question, asking_runs, how_to_answer, questions};
+use super::drive::run_folder;
+use super::inside::{Question, how_to_answer, questions};
 use super::show_json::run_json;
+use super::take_in::{Folded, recorded, take_in};
+use super::waits::{addresses, waits, waits_text};
 
 pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
-    let (run, facts) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
+    let Folded { run, facts } = now(setup, &store, &found)?;
     let text = if arguments.events {
         return events(&facts);
     } else if let Some(number) = arguments.hunk {
@@ -46,7 +48,7 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if arguments.plan || arguments.form.is_some() {
         sheet_text(&run)
     } else if setup.json {
-        let mut shown = run_json(&run, &found.run);
+        let mut shown = run_json(setup, &run, &found.run);
         shown["task_result"] = serde_json::json!(result_of_tree(&store, &run));
         shown["waits"] = serde_json::json!(waits(setup, &store, &found.run, &run)?);
         let asked = questions(&store, &found.run, &run)?;
@@ -56,7 +58,7 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         return super::print_json(&shown).map(|()| Exit::Complete);
     } else {
         let gates = waits(setup, &store, &found.run, &run)?;
-        let mut text = run_text(&run, &found.run, &gates, &questions(&store, &found.run, &run)?);
+        let mut text = run_text(setup, &run, &found.run, &gates, &questions(&store, &found.run, &run)?);
         if let Some(result) = result_of_tree(&store, &run) {
             text.push_str(&tree_text(&result));
         }
@@ -68,9 +70,20 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     super::print(&harmless(&text)).map(|()| Exit::Complete)
 }
 
-/// The names by which a person answers for the tasks of a gate.
-fn addresses(view: &GateView) -> Vec<String> {
-    asked_about(&view.gate).map(|task| view.address(task)).collect()
+/// The run with the edit of its sheet, if that is a valid one.
+fn now(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<Folded, Failure> {
+    let folded = recorded(store, found)?;
+    if found.owner.is_some() || !folded.run.may_edit() {
+        return Ok(folded);
+    }
+    match take_in(setup, store, found, &folded.run) {
+        Ok(true) => recorded(store, found),
+        Ok(false) => Ok(folded),
+        Err(failure) => {
+            tell!("{}", failure.what);
+            recorded(store, found)
+        }
+    }
 }
 
 /// Whether a person who says `name` means a task of the gate.
@@ -97,7 +110,7 @@ fn events(facts: &[Fact]) -> Result<Exit, Failure> {
     facts.iter().try_for_each(super::print_json).map(|()| Exit::Complete)
 }
 
-fn run_text(run: &Run, id: &RunId, waits: &[GateView], questions: &[Question]) -> String {
+fn run_text(setup: &Setup, run: &Run, id: &RunId, waits: &[GateView], questions: &[Question]) -> String {
     let state = run.outcome().map_or("not finished", outcome_words);
     let mut text = format!("run {id}: {state}\nrequest: {}\n{}", one_line(run.prompt(), 300), models_text(run));
     if !run.goals().text.trim().is_empty() {
@@ -120,48 +133,21 @@ fn run_text(run: &Run, id: &RunId, waits: &[GateView], questions: &[Question]) -
     for paused in run.paused_calls() {
         text.push_str(&format!("{} waits in its run {}: {}\n", paused.task, paused.run, outcome_words(paused.outcome)));
     }
-    text.push_str(&waits_text(waits, id));
+    text.push_str(&waits_text(setup, waits, id));
     for question in questions {
-        text.push_str(&format!("{} asks: {}\n", question.task, one_line(&question.text, 600)));
+        text.push_str(&format!("{} asks: {}\n", question.task, one_line(&visible(&question.text), 600)));
     }
-    text.push_str(&how_to_answer(questions, id));
+    text.push_str(&how_to_answer(setup, questions, id));
     if !run.calls().is_empty() {
         text.push_str("calls\n");
     }
     for call in run.calls() {
         text.push_str(&call_line(call));
     }
-    text.push_str(&format!("{}files: {}\n", Summary::of(run), run_folder(id)));
-    let answer = answer(run);
+    text.push_str(&format!("{}files: {}\n", Summary::of(run), setup.seen_from_here(&run_folder(id))));
+    let answer = answer_text(setup, run, id);
     if !answer.is_empty() {
         text.push_str(&format!("\n{answer}\n"));
-    }
-    text
-}
-
-/// What each open gate asks and how it is answered.
-fn waits_text(waits: &[GateView], id: &RunId) -> String {
-    let mut text = String::new();
-    let changes = waits.iter().filter(|view| !view.hunks.is_empty()).count();
-    for view in waits {
-        let gate = gate_name(&view.gate);
-        let task = addresses(view).into_iter().next().filter(|_| waits.len() > 1);
-        let named = task.map(|task| format!(" {task}")).unwrap_or_default();
-        text.push_str(&format!(
-            "waits at {gate}; answer with callsheet approve {id}{named} or callsheet deny {id}{named}\n"
-        ));
-        if view.hunks.len() > 1 {
-            let of_task = if changes > 1 { named.as_str() } else { "" };
-            let shown = if of_task.is_empty() { String::new() } else { format!(" --task{of_task}") };
-            text.push_str(&format!("or keep a part of it, by number: callsheet approve {id}{of_task} --hunks 1,3\n"));
-            text.push_str(&format!(
-                "or change one: callsheet show {id}{shown} --hunk 2 > FILE, edit it, callsheet approve {id}{of_task} --edit 2=FILE\n"
-            ));
-        }
-        text.push_str(&gate_text(view, false));
-    }
-    if waits.len() > 1 {
-        text.push_str(&format!("answer all {} at once: callsheet approve {id} or callsheet deny {id}\n", waits.len()));
     }
     text
 }
@@ -187,7 +173,7 @@ fn tree_text(result: &TaskResult) -> String {
 fn models_text(run: &Run) -> String {
     let mut models: Vec<(&str, Vec<String>)> = Vec::new();
     for call in run.calls() {
-        let phase = call_words(&call.key).split(' ').next().unwrap_or_default().to_owned();
+        let phase = call_words(&call.key, "").split(' ').next().unwrap_or_default().to_owned();
         match models.iter_mut().find(|(model, _)| *model == call.model) {
             Some((_, phases)) if phases.contains(&phase) => {}
             Some((_, phases)) => phases.push(phase),
@@ -203,34 +189,6 @@ fn models_text(run: &Run) -> String {
             format!("models: {}\n", each.collect::<Vec<_>>().join(", "))
         }
     }
-}
-
-fn gate_name(gate: &Gate) -> String {
-    let kind = match gate.kind {
-        GateKind::BeforeRun(_) => "before-run",
-        GateKind::BeforeApply { .. } => "before-apply",
-        GateKind::BeforeCall { .. } => "before-call",
-    };
-    format!("gate {} ({kind})", gate.n)
-}
-
-/// What the open gates ask, of the run and of those inside it, from the record.
-fn waits(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result<Vec<GateView>, Failure> {
-    let mut views = Vec::new();
-    for (_, run) in asking_runs(store, id, run.clone(), Outcome::ApprovalRequired)? {
-        for gate in open_gates(&run) {
-            let mut view = gate_view(&**store, &setup.project, &run, &gate).map_err(store_failure)?;
-            for writer in &mut view.writers {
-                let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
-                let wish = skill.and_then(|skill| skill.model.as_deref());
-                if let Some(model) = configured(&setup.config, Phase::Execute, wish, run.settings().model.as_deref()) {
-                    writer.model = model;
-                }
-            }
-            views.push(view);
-        }
-    }
-    Ok(views)
 }
 
 fn task_line(run: &Run, task: &TaskRun) -> String {
@@ -254,7 +212,7 @@ fn call_line(call: &CallRecord) -> String {
     format!(
         "  {:>3} {} attempt {}: {how}, {} + {} tokens, {}\n",
         call.number,
-        call_words(&call.key),
+        call_words(&call.key, &call.part),
         call.attempt,
         thousands(call.usage.input),
         thousands(call.usage.output),
@@ -265,7 +223,9 @@ fn call_line(call: &CallRecord) -> String {
 fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Failure> {
     let task = run.tasks().find(|task| task.task.slug.as_str() == slug).ok_or_else(|| {
         let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
-        Failure::usage(format!("there is no task {slug}"), format!("there are: {}", names.join(", ")))
+        let near = callsheet_core::reply::near::did_you_mean(slug, names.iter().copied());
+        let all = || format!("there are: {}", one_line(&names.join(", "), 600));
+        Failure::usage(format!("there is no task {slug}"), if near.is_empty() { all() } else { near })
     })?;
     let mut text = task_line(run, task);
     text.push_str(&sheet::render_task(&task.task, sheet::TaskForm::Execution, None));
@@ -281,7 +241,8 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
         } else {
             "open"
         };
-        text.push_str(&format!("execution {}: {state}, {} tool calls\n", run.id, run.calls.len()));
+        let part = if run.title.is_empty() { String::new() } else { format!(" ({})", run.title) };
+        text.push_str(&format!("execution{part}: {state}, {} tool calls\n", run.calls.len()));
     }
     for call in run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug)) {
         text.push_str(&call_line(call));

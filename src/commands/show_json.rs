@@ -3,13 +3,16 @@
 use callsheet_core::record::CallKey;
 use callsheet_core::run::{CallRecord, Run, TaskRun};
 use callsheet_core::spec::RunId;
-use callsheet_core::view::{Summary, answer, call_words, problem_line};
+use callsheet_core::view::{Summary, call_words, problem_line};
 use serde_json::{Value, json};
 
+use crate::setup::Setup;
+
+use super::answered::answer_text;
 use super::drive::run_folder;
 
 /// The run without what only its store and its neighbours know: `waits`, `question`, `task_result`.
-pub(super) fn run_json(run: &Run, id: &RunId) -> Value {
+pub(super) fn run_json(setup: &Setup, run: &Run, id: &RunId) -> Value {
     let tasks: Vec<Value> = run.tasks().map(|task| task_json(run, task)).collect();
     let problems: Vec<Value> = run
         .all_problems()
@@ -24,7 +27,7 @@ pub(super) fn run_json(run: &Run, id: &RunId) -> Value {
         "tasks": tasks,
         "problems": problems,
         "calls": run.calls().iter().map(call_json).collect::<Vec<_>>(),
-        "answer": answer(run),
+        "answer": answer_text(setup, run, id),
         "summary": Summary::of(run),
         "files": run_folder(id),
     })
@@ -46,13 +49,13 @@ fn task_json(run: &Run, task: &TaskRun) -> Value {
 }
 
 fn call_json(call: &CallRecord) -> Value {
-    let CallKey { phase, task, run, .. } = &call.key;
+    let CallKey { phase, task, .. } = &call.key;
     json!({
         "call": call.number,
-        "what": call_words(&call.key),
+        "what": call_words(&call.key, &call.part),
         "phase": phase,
         "task": task,
-        "part": run,
+        "part": Some(&call.part).filter(|part| !part.is_empty()),
         "attempt": call.attempt,
         "model": call.model,
         "accepted": call.accepted,

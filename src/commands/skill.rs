@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use callsheet_core::reply::near;
 use callsheet_core::skill::{SkillContext, SkillIssue, SkillSeverity};
-use callsheet_runtime::skills::{check_paths, load_skills};
+use callsheet_runtime::skills::{SkillDirs, check_paths, load_skills};
+use callsheet_runtime::trust::Trusted;
 
 use crate::cli::{Exit, Failure, SkillCheckArgs, SkillCommand, SkillShowArgs};
+use crate::left_out::{left_out_words, why_left_out};
 use crate::setup::Setup;
 use crate::term::{harmless, one_line};
 use crate::wiring::skill_dirs;
@@ -44,6 +47,9 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
             harmless(&skill.source.path)
         ))?;
     }
+    if let Some(words) = left_out_words(setup, &loaded.left_out) {
+        tell!("{words}");
+    }
     let errors = report(setup, &loaded.issues)?;
     Ok(if errors { Exit::Usage } else { Exit::Complete })
 }
@@ -53,11 +59,15 @@ fn show(setup: &Setup, arguments: &SkillShowArgs) -> Result<Exit, Failure> {
     let tools = tool_specs();
     let loaded = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
     let Some(skill) = loaded.catalog.get(&arguments.name) else {
-        let near = loaded.catalog.suggestions(&arguments.name).join(", ");
+        if let Some(failure) = why_left_out(setup, &loaded.left_out, "skill", &arguments.name) {
+            return Err(failure);
+        }
+        let near = near::did_you_mean(&arguments.name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
+        let near = if near.is_empty() { "`callsheet skill list` shows all".to_owned() } else { near };
         let broken = loaded.issues.iter().any(|issue| issue.severity == SkillSeverity::Error);
         let also = if broken { "; some files have errors: callsheet skill check" } else { "" };
         let what = format!("there is no skill \"{}\"", arguments.name);
-        return Err(Failure::usage(what, format!("nearest: {near}{also}")));
+        return Err(Failure::usage(what, format!("{near}{also}")));
     };
     let replaced = loaded.catalog.replaced(&skill.name);
     if setup.json {
@@ -87,7 +97,8 @@ fn check(setup: &Setup, arguments: &SkillCheckArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("{} does not exist", path.display()), ""));
     }
     let issues = if arguments.paths.is_empty() {
-        load_skills(&skill_dirs(setup), context).issues
+        // To check a file is not to act on it.
+        load_skills(&SkillDirs { trusted: Trusted::everything(), ..skill_dirs(setup) }, context).issues
     } else {
         let paths: Vec<&Path> = arguments.paths.iter().map(PathBuf::as_path).collect();
         check_paths(&paths, context)

@@ -46,6 +46,9 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
     write(&path, &text).map_err(|error| {
         Failure::internal(format!("cannot write {}: {error}", path.display()), "nothing else was done")
     })?;
+    if !arguments.user {
+        super::trust::own(setup, &path, &text)?;
+    }
     if setup.json {
         super::print_json(
             &serde_json::json!({ "name": name, "path": path.display().to_string(), "same_name": known }),
@@ -78,7 +81,7 @@ fn refuse_bad_name(name: &str, form: SkillForm, layer: SkillLayer, text: &str) -
     match (skill, issues.first()) {
         (None, Some(issue)) => Err(Failure::usage(issue.message.clone(), issue.advice.clone())),
         (Some(skill), None) if skill.name == name => Ok(()),
-        _ => Err(Failure::usage(format!("\"{name}\" is not a name"), "use a-z, 0-9 and `-`")),
+        _ => Err(Failure::usage(format!("\"{name}\" is not a name"), "use words of a-z, A-Z, 0-9, `-` and `_`")),
     }
 }
 

@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::record::{Event, Fact, Outcome, VERSION};
-use callsheet_core::run::{Run, Stage, State};
+use callsheet_core::reply::near;
+use callsheet_core::run::{Run, Stage, State, TaskRun};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{Session, TakeUp};
 use callsheet_runtime::ports::{Letter, RunSummary, Store};
 
 use crate::cli::{DropArgs, Exit, Failure, RetryArgs};
 use crate::setup::{Setup, find_run, store_failure};
+use crate::term::one_line;
 
 use super::drive::drive_failure;
 use super::resume::take_up;
@@ -33,7 +35,9 @@ struct Found {
 pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failure> {
     let found = find(setup, &arguments.run, &arguments.tasks, Wish::Retry)?;
     let Found { store, summary, run, tasks } = found;
-    store.post(&summary.run, &Letter::Retry { tasks }).map_err(store_failure)?;
+    if !tasks.is_empty() {
+        store.post(&summary.run, &Letter::Retry { tasks }).map_err(store_failure)?;
+    }
     match &summary.owner {
         Some(owner) => super::say(setup, &format!("told {} ({owner})", summary.run)).map(|()| Exit::Complete),
         None => take_up(setup, &arguments.work, store, &summary.run, run, TakeUp::Resume),
@@ -45,19 +49,20 @@ pub(super) fn drop_tasks(setup: &Setup, arguments: &DropArgs) -> Result<Exit, Fa
     store.post(&summary.run, &Letter::Drop { tasks }).map_err(store_failure)?;
     let words = match &summary.owner {
         Some(owner) => format!("told {} ({owner})", summary.run),
-        None => format!("noted for {0}; go on with: callsheet resume {0}", summary.run),
+        None => format!("noted for {0}; go on with: {1} resume {0}", summary.run, setup.command),
     };
     super::say(setup, &words).map(|()| Exit::Complete)
 }
 
 /// The run and the tasks, once it is sure that the table of states allows the wish for all of them.
 fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found, Failure> {
-    let store = setup.own_store()?;
+    let store = setup.existing_store()?;
     let summary = find_run(&store, Some(run), |_| true, "")?;
     let id = &summary.run;
     let (run, _) = Session::view(&store, id).map_err(|fault| drive_failure(&fault, id))?;
-    if run.operators().tree().is_some() {
-        return Err(of_a_template(&run, id, wish));
+    let of_template = run.operators().tree().is_some();
+    if of_template && wish == Wish::Drop {
+        return Err(of_a_template(&run, id));
     }
     let mut preview = run.clone();
     let mut tasks = Vec::new();
@@ -67,7 +72,16 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found,
         preview = with(&preview, Event::RunResumed { settings })
             .ok_or_else(|| Failure::internal(format!("run {id} cannot be taken up"), ""))?;
     }
-    let mut slugs: Vec<&String> = slugs.iter().collect();
+    if of_template {
+        let tasks = of_tree(&run, preview, id, slugs)?;
+        return Ok(Found { store, summary, run, tasks });
+    }
+    let failed: Vec<String> = run.tasks().filter(|task| task.state == State::Failed).map(slug_of).collect();
+    if slugs.is_empty() && failed.is_empty() {
+        return Err(nothing_failed(id));
+    }
+    let all = slugs.is_empty();
+    let mut slugs: Vec<&String> = if all { failed.iter().collect() } else { slugs.iter().collect() };
     if wish == Wish::Drop {
         // Of a chain the last goes first: what reads a task that is dropped is blocked, and stays so.
         slugs.sort_by_key(|slug| std::cmp::Reverse(run.step_of(&Slug::new((*slug).clone()))));
@@ -75,10 +89,7 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found,
     for slug in slugs {
         let Some(task) = preview.task(&Slug::new(slug.clone())) else {
             let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
-            return Err(Failure::usage(
-                format!("run {id} has no task {slug}"),
-                format!("it has: {}", names.join(", ")),
-            ));
+            return Err(unknown(id, slug, &names));
         };
         let (slug, state) = (task.task.slug.clone(), task.state);
         let event = match wish {
@@ -88,7 +99,7 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found,
         // A retry may bring a task back that is named later, too.
         let comes_back =
             wish == Wish::Retry && !state.is_ended() && run.task(&slug).is_some_and(|task| task.state.is_problem());
-        if comes_back && !tasks.is_empty() {
+        if comes_back && (all || !tasks.is_empty()) {
             continue;
         }
         preview = with(&preview, event).ok_or_else(|| refusal(&slug, state, wish, id))?;
@@ -97,20 +108,66 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found,
     Ok(Found { store, summary, run, tasks })
 }
 
-/// Which tasks a template has follows from its tree and its results: none of them is done again or left out by itself.
-fn of_a_template(run: &Run, id: &RunId, wish: Wish) -> Failure {
-    let word = if wish == Wish::Retry { "retry" } else { "drop" };
-    let what = format!("{id} is a run of a template, and {word} is for tasks of a sheet");
+fn slug_of(task: &TaskRun) -> String {
+    task.task.slug.as_str().to_owned()
+}
+
+/// What of a run of a template begins again: the tasks that are named, else all that failed. Empty: what failed comes back
+/// with the resume alone.
+fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<Vec<Slug>, Failure> {
+    let operators = run.operators();
+    let wanted = if slugs.is_empty() { run.failed_of_tree() } else { slugs.iter().cloned().map(Slug::new).collect() };
+    if wanted.is_empty() {
+        return Err(nothing_failed(id));
+    }
+    let mut tasks = Vec::new();
+    for slug in wanted {
+        let Some(op) = operators.get(&slug).or_else(|| operators.of_leaf(&slug)) else {
+            let names: Vec<&str> = operators.iter().map(|op| op.id.as_str()).collect();
+            return Err(unknown(id, slug.as_str(), &names));
+        };
+        let failed = |run: &Run| run.operators().get(&op.id).is_some_and(|op| op.failed() && !op.former);
+        if failed(run) && !failed(&preview) {
+            // The resume, or one that is named before, brings it back.
+            continue;
+        }
+        let retried = Event::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() };
+        preview = with(&preview, retried).ok_or_else(|| match failed(run) {
+            true => Failure::usage(
+                format!("{slug} cannot be done again by itself: the task that asked for it was told that it failed"),
+                format!("look: callsheet show {id}; all that made the run fail: callsheet retry {id}"),
+            ),
+            false => Failure::usage(
+                format!("{slug} has not failed, and only what failed is done again"),
+                format!("look: callsheet show {id}"),
+            ),
+        })?;
+        tasks.push(op.id.clone());
+    }
+    Ok(tasks)
+}
+
+fn nothing_failed(id: &RunId) -> Failure {
+    Failure::usage(format!("no task of run {id} failed"), format!("look: callsheet show {id}"))
+}
+
+fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Failure {
+    let near = near::did_you_mean(slug, names.iter().copied());
+    let has = || format!("it has: {}", one_line(&names.join(", "), 600));
+    Failure::usage(format!("run {id} has no task {slug}"), if near.is_empty() { has() } else { near })
+}
+
+/// Which tasks a template has follows from its tree and its results: none of them is left out by itself.
+fn of_a_template(run: &Run, id: &RunId) -> Failure {
     let name = run.operators().tree().map(|tree| tree.entry.clone()).unwrap_or_default();
     let advice = match run.outcome() {
-        Some(Outcome::Complete | Outcome::TaskFailed | Outcome::InputInvalid | Outcome::LimitReached) => {
-            format!(
-                "run it again: callsheet template run {name}; recovery attempts=\"2\" lets a task try again by itself"
-            )
+        Some(Outcome::Complete) => format!("run it again: callsheet template run {name}"),
+        Some(Outcome::TaskFailed | Outcome::InputInvalid | Outcome::LimitReached) => {
+            format!("do again what failed: callsheet retry {id}; or run it again: callsheet template run {name}")
         }
-        _ => format!("go on: callsheet resume {id}; or run it again: callsheet template run {name}"),
+        _ => format!("resume it: callsheet resume {id}; or run it again: callsheet template run {name}"),
     };
-    Failure::usage(what, advice)
+    Failure::usage(format!("{id} is a run of a template, and drop is for tasks of a sheet"), advice)
 }
 
 fn with(run: &Run, event: Event) -> Option<Run> {

@@ -3,12 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use callsheet_core::template::{
-    Issue, Loaded, Node, Query, Role, Settings, Severity, context_defaults, match_templates, print_templates,
+    Issue, Loaded, Node, Query, Role, Settings, Severity, context_defaults, match_all_templates, match_templates,
+    print_templates, read_text,
 };
-use callsheet_runtime::templates::{LoadedTemplates, UnreadableTemplate, check_templates, load_templates};
+use callsheet_runtime::templates::{
+    LoadedTemplates, TemplateDirs, UnreadableTemplate, check_templates, load_templates,
+};
+use callsheet_runtime::trust::Trusted;
 use serde_json::json;
 
-use crate::cli::{Exit, Failure, TemplateCheckArgs, TemplateCommand, TemplateShowArgs};
+use crate::cli::{Exit, Failure, TemplateCheckArgs, TemplateCommand, TemplateMatchArgs, TemplateShowArgs};
+use crate::left_out::{left_out_words, why_left_out};
 use crate::library::{known, load};
 use crate::setup::Setup;
 use crate::term::{harmless, one_line};
@@ -19,7 +24,7 @@ pub(super) fn template(setup: &Setup, command: &TemplateCommand) -> Result<Exit,
         TemplateCommand::Check(arguments) => check(setup, arguments),
         TemplateCommand::List => list(setup),
         TemplateCommand::Show(arguments) => show(setup, arguments),
-        TemplateCommand::Match(arguments) => rank(setup, &arguments.text.join(" ")),
+        TemplateCommand::Match(arguments) => rank(setup, arguments),
         TemplateCommand::Run(arguments) => super::template_run::run(setup, arguments),
         TemplateCommand::New(arguments) => super::template_new::new(setup, arguments),
     }
@@ -29,7 +34,9 @@ fn check(setup: &Setup, arguments: &TemplateCheckArgs) -> Result<Exit, Failure> 
     if let Some(path) = arguments.paths.iter().find(|path| !path.exists()) {
         return Err(Failure::usage(format!("{} does not exist", path.display()), ""));
     }
-    let (dirs, known, strict) = (template_dirs(setup), known(setup), arguments.strict);
+    // To check a file is not to act on it.
+    let dirs = TemplateDirs { trusted: Trusted::everything(), ..template_dirs(setup) };
+    let (known, strict) = (known(setup), arguments.strict);
     let (issues, unreadable) = if arguments.paths.is_empty() {
         let loaded = load_templates(&dirs, &known, strict);
         (loaded.library.issues().to_vec(), loaded.unreadable)
@@ -94,6 +101,9 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
     for file in &loaded.unreadable {
         tell!("{}", harmless(&format!("{}: {}", file.file, file.reason)));
     }
+    if let Some(words) = left_out_words(setup, &loaded.left_out) {
+        tell!("{words}");
+    }
     let sound = loaded.library.unavailable().is_empty() && loaded.unreadable.is_empty();
     Ok(if sound { Exit::Complete } else { Exit::Usage })
 }
@@ -107,7 +117,7 @@ fn show(setup: &Setup, arguments: &TemplateShowArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Complete);
     };
     let loaded = load(setup)?;
-    let Some(known) = loaded.library.get(name) else { return Err(unknown(&loaded, name)) };
+    let Some(known) = loaded.library.get(name) else { return Err(unknown(setup, &loaded, name)) };
     if arguments.defaults {
         return in_force(setup, known).map(|()| Exit::Complete);
     }
@@ -120,14 +130,18 @@ fn show(setup: &Setup, arguments: &TemplateShowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Complete)
 }
 
-fn unknown(loaded: &LoadedTemplates, name: &str) -> Failure {
+fn unknown(setup: &Setup, loaded: &LoadedTemplates, name: &str) -> Failure {
+    if let Some(failure) = why_left_out(setup, &loaded.left_out, "template", name) {
+        return failure;
+    }
     if loaded.library.unavailable().contains(name) {
         let what = format!("the template {} has errors", one_line(name, 64));
         return Failure::usage(what, "`callsheet template check` shows them");
     }
     let names = loaded.library.templates().map(|known| known.template.name.as_str());
-    let near = callsheet_core::reply::near::nearest(name, names, 5).join(", ");
-    Failure::usage(format!("there is no template {}", one_line(name, 64)), format!("nearest: {near}"))
+    let near = callsheet_core::reply::near::did_you_mean(name, names);
+    let near = if near.is_empty() { "`callsheet template list` shows all".to_owned() } else { near };
+    Failure::usage(format!("there is no template {}", one_line(name, 64)), near)
 }
 
 /// One row of the table of context settings (spec 5). The parts of a reduce gather nothing of their own.
@@ -172,12 +186,40 @@ fn in_force(setup: &Setup, known: &Loaded) -> Result<(), Failure> {
     Ok(())
 }
 
-fn rank(setup: &Setup, text: &str) -> Result<Exit, Failure> {
+/// What the task at `FILE#ID` asks for, and the name of its template.
+fn node_query(node: &str) -> Result<(Query, String), Failure> {
+    let (file, id) = node.rsplit_once('#').unwrap_or((node, ""));
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("{file} cannot be read: {error}"), "name a template file: FILE#ID"))?;
+    let templates = read_text(file, &text).templates;
+    let named = templates.iter().find(|template| template.name == id || id.is_empty() && templates.len() == 1);
+    if let Some(template) = named {
+        return Ok((Query::of_template(template), template.name.clone()));
+    }
+    let tasks =
+        || templates.iter().flat_map(|template| template.body.walk().into_iter().map(move |node| (template, node)));
+    if let Some((template, node)) = tasks().find(|(_, node)| node.id.as_deref() == Some(id)) {
+        return Ok((Query::of_node(node), template.name.clone()));
+    }
+    let ids = tasks().filter_map(|(_, node)| node.id.as_deref());
+    let known: Vec<&str> = templates.iter().map(|template| template.name.as_str()).chain(ids).collect();
+    let near = callsheet_core::reply::near::did_you_mean(id, known.iter().copied());
+    let has = if known.is_empty() { "it has none".to_owned() } else { format!("it has: {}", known.join(", ")) };
+    let what = format!("{} has no task {}", one_line(file, 200), one_line(id, 64));
+    Err(Failure::usage(what, if near.is_empty() { one_line(&has, 600) } else { near }))
+}
+
+fn rank(setup: &Setup, arguments: &TemplateMatchArgs) -> Result<Exit, Failure> {
     let loaded = load(setup)?;
-    let templates = loaded.library.templates().map(|known| &known.template);
-    let rows = match_templates(templates, &Query::of_text(text));
+    let (query, own) = match &arguments.node {
+        Some(node) => node_query(node)?,
+        None => (Query::of_text(&arguments.text.join(" ")), String::new()),
+    };
+    let templates = loaded.library.templates().map(|known| &known.template).filter(|template| template.name != own);
+    let rows = if arguments.all { match_all_templates(templates, &query) } else { match_templates(templates, &query) };
     if rows.is_empty() && !setup.json {
-        tell!("no template fits; `callsheet template list` lists all");
+        let more = if arguments.all { "" } else { "`callsheet template match --all` looks at every operator; " };
+        tell!("no template fits; {more}`callsheet template list` lists all");
     }
     for row in rows {
         if setup.json {

@@ -46,9 +46,13 @@ pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Fa
         let what = format!("{file} holds a template of that name");
         return Err(Failure::usage(what, "give another name, or edit that file; nothing was written"));
     }
-    write(&path, &skeleton(arguments.operator).replace("NAME", name)).map_err(|error| {
+    let text = skeleton(arguments.operator).replace("NAME", name);
+    write(&path, &text).map_err(|error| {
         Failure::internal(format!("cannot write {}: {error}", path.display()), "nothing else was done")
     })?;
+    if !arguments.user {
+        super::trust::own(setup, &path, &text)?;
+    }
     if setup.json {
         let same = known.map(|(_, file)| file);
         let row = serde_json::json!({ "name": name, "path": path.display().to_string(), "same_name": same });

@@ -8,6 +8,7 @@ use callsheet_runtime::ports::{Clock, SystemClock};
 use serde_json::Value;
 
 use crate::cli::{Exit, Failure, TemplateRunArgs};
+use crate::left_out::why_left_out;
 use crate::library::{
     called_skills, empty_tree, load, may_use_others, reach, schemas, sources, take_all, take_matcher,
 };
@@ -58,6 +59,9 @@ fn tree_of(setup: &Setup, name: &str, strict: bool) -> Result<Tree, Failure> {
     let loaded = load(setup)?;
     let (library, skills) = (&loaded.library, called_skills(setup));
     if library.get(name).is_none() {
+        if let Some(failure) = why_left_out(setup, &loaded.left_out, "template", name) {
+            return Err(failure);
+        }
         return Err(unknown(library, &skills, name, strict));
     }
     let mut tree = empty_tree(setup)?;
@@ -116,10 +120,9 @@ fn unknown(library: &Library, skills: &Catalog, name: &str, strict: bool) -> Fai
     }
     let names = library.templates().map(|loaded| loaded.template.name.as_str());
     let names = names.chain(skills.skills().map(|skill| skill.name.as_str()));
-    let near = callsheet_core::reply::near::nearest(name, names, 5);
-    let near = if near.is_empty() { String::new() } else { format!("nearest: {}; ", near.join(", ")) };
-    let advice = format!("{near}callsheet template list shows all");
-    Failure::usage(format!("there is no template \"{name}\""), &advice)
+    let near = callsheet_core::reply::near::did_you_mean(name, names);
+    let near = if near.is_empty() { "callsheet template list shows all".to_owned() } else { near };
+    Failure::usage(format!("there is no template \"{name}\""), &near)
 }
 
 fn check_strictly(library: &Library, tree: &Tree, strict: bool) -> Result<(), Failure> {

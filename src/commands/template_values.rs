@@ -50,12 +50,12 @@ pub(super) fn check_names(tree: &Tree) -> Result<(), Failure> {
     let unknown: Vec<&str> =
         tree.variables.keys().map(String::as_str).filter(|name| *name != "request" && !asked.contains(*name)).collect();
     let Some(first) = unknown.first() else { return Ok(()) };
-    let near = callsheet_core::reply::near::nearest(first, asked.iter().map(String::as_str), 1);
+    let near = callsheet_core::reply::near::did_you_mean(first, asked.iter().map(String::as_str));
     let takes = match asked.is_empty() {
         true => "it takes no values".to_owned(),
         false => format!("it takes: {}", asked.iter().cloned().collect::<Vec<_>>().join(", ")),
     };
-    let advice = near.first().map_or(takes.clone(), |near| format!("nearest: {near}; {takes}"));
+    let advice = if near.is_empty() { takes } else { format!("{near} {takes}") };
     Err(Failure::usage(format!("{} takes no value `{}`", tree.entry, unknown.join("`, `")), one_line(&advice, 600)))
 }
 

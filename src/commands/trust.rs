@@ -1,34 +1,94 @@
-//! `trust`: allow this project's configuration file to set what could harm, bound to its content.
+//! `trust`: let files of this project do what could harm, each bound to what it holds now.
 
-use crate::cli::{Exit, Failure};
-use crate::config::{Config, KnownStores, Sources, Trust};
+use std::io::{BufRead, Write};
+use std::path::{Path, PathBuf};
+
+use callsheet_core::spec::BlobId;
+use callsheet_core::visible::visible;
+
+use crate::cli::{Exit, Failure, TrustArgs};
+use crate::config::{Config, Trust};
+use crate::left_out::{left_out, shown};
 use crate::setup::{Setup, config_failure, project_config};
 
-pub(super) fn trust(setup: &Setup, revoke: bool) -> Result<Exit, Failure> {
-    let file = project_config(&setup.project);
+/// One thing that waits for trust.
+struct Waiting {
+    what: String,
+    gains: Vec<String>,
+    file: PathBuf,
+    hash: BlobId,
+}
+
+pub(super) fn trust(setup: &Setup, arguments: &TrustArgs) -> Result<Exit, Failure> {
     let mut trust = Trust::load(&setup.folders);
-    let unwritable =
-        |error: std::io::Error| Failure::internal(format!("the list of trusted files cannot be written: {error}"), "");
-    if revoke {
-        let was = trust.revoke(&file).map_err(unwritable)?;
+    if arguments.revoke {
+        let was = trust.revoke(&setup.project).map_err(|error| unwritable(&error))?;
         let now = if was { "is no longer trusted" } else { "was not trusted" };
-        return super::say(setup, &format!("{} {now}", file.display())).map(|()| Exit::Complete);
+        let words = format!("what is in {} {now}", setup.project.display());
+        return super::say(setup, &words).map(|()| Exit::Complete);
     }
-    let has_runs = setup.project.join(".callsheet/callsheet.db").exists();
-    if has_runs {
-        KnownStores::grant(&setup.folders, &setup.project).map_err(unwritable)?;
-        super::say(setup, &format!("trusted the runs of {}", setup.project.display()))?;
-        if !file.exists() {
-            return Ok(Exit::Complete);
+    let waiting = waiting(setup, &trust)?;
+    if waiting.is_empty() {
+        let words = format!("nothing in {} waits for trust", setup.project.display());
+        return super::say(setup, &words).map(|()| Exit::Complete);
+    }
+    list(setup, &waiting)?;
+    if !arguments.yes && !asked()? {
+        return Err(Failure::usage("nothing was trusted", "what is not trusted is left out; everything else works"));
+    }
+    for one in &waiting {
+        trust.grant_hash(&one.file, &one.hash).map_err(|error| unwritable(&error))?;
+    }
+    super::say(setup, "trusted as it is now; whatever changes is asked about again").map(|()| Exit::Complete)
+}
+
+/// Trusts a file that a command has just written for this user.
+pub(super) fn own(setup: &Setup, path: &Path, text: &str) -> Result<(), Failure> {
+    Trust::load(&setup.folders).grant(path, text.as_bytes()).map_err(|error| unwritable(&error))
+}
+
+fn unwritable(error: &std::io::Error) -> Failure {
+    Failure::internal(format!("the list of trusted files cannot be written: {error}"), "")
+}
+
+fn waiting(setup: &Setup, trust: &Trust) -> Result<Vec<Waiting>, Failure> {
+    let mut waiting = Vec::new();
+    let file = project_config(&setup.project);
+    if let Ok(content) = std::fs::read(&file)
+        && !trust.holds(&file, &content)
+    {
+        let config = Config::of_trusted(&file).map_err(config_failure)?;
+        let gains = config.values.iter().map(|(name, value)| format!("set {name} = {}", value.value)).collect();
+        waiting.push(Waiting { what: shown(setup, &file), gains, hash: BlobId::of(&content), file });
+    }
+    for one in left_out(setup)? {
+        let what = format!("{} ({} {})", shown(setup, &one.path), one.kind, one.names.join(", "));
+        waiting.push(Waiting { what, gains: one.gains, file: one.path, hash: one.hash });
+    }
+    Ok(waiting)
+}
+
+/// What each would gain, nothing of it cut or hidden.
+fn list(setup: &Setup, waiting: &[Waiting]) -> Result<(), Failure> {
+    for one in waiting {
+        if setup.json {
+            super::print_json(&serde_json::json!({ "what": one.what, "could": one.gains }))?;
+            continue;
         }
+        let gains: Vec<String> = one.gains.iter().map(|gain| visible(gain).replace('\n', "\n      ")).collect();
+        super::print(&format!("{} could\n    {}\n", visible(&one.what), gains.join("\n    ")))?;
     }
-    let content = std::fs::read(&file).map_err(|error| {
-        Failure::usage(format!("{} cannot be read: {error}", file.display()), "there is nothing to trust")
-    })?;
-    trust.grant(&file, &content).map_err(unwritable)?;
-    let sources = Sources { project: Some(file.clone()), ..Sources::default() };
-    let config = Config::load(&sources, Some(&setup.folders)).map_err(config_failure)?;
-    let mut words = format!("trusted {} as it is now; it sets:", file.display());
-    config.values.iter().for_each(|(name, value)| words.push_str(&format!("\n  {name} = {}", value.value)));
-    super::say(setup, &words).map(|()| Exit::Complete)
+    Ok(())
+}
+
+fn asked() -> Result<bool, Failure> {
+    if !crate::term::is_interactive() {
+        let advice = "read the list, then run `callsheet trust --yes`";
+        return Err(Failure::usage("nothing was trusted: there is no terminal to ask at", advice));
+    }
+    let mut out = std::io::stderr().lock();
+    let _closed = out.write_all(b"Trust all of this as it is now? [y/N] ").and_then(|()| out.flush());
+    let mut line = String::new();
+    let _ended = std::io::stdin().lock().read_line(&mut line);
+    Ok(matches!(line.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
 }

@@ -9,7 +9,7 @@ use crate::term::harmless;
 use super::drive::drive_failure;
 
 pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failure> {
-    let store = setup.own_store()?;
+    let store = setup.existing_store()?;
     let found = find_run(&store, arguments.run.as_deref(), |_| true, "")?;
     let undone = take_back(&store, &setup.project, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
     if setup.json {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use callsheet_core::spec::BlobId;
 use etcetera::base_strategy::{BaseStrategy, Xdg};
 
 /// Where Callsheet keeps what belongs to the user.
@@ -11,7 +12,7 @@ pub struct Folders {
     pub config: PathBuf,
     /// Fetched models.
     pub data: PathBuf,
-    /// Trust.
+    /// Trust, and what is kept of each project: its runs, their answers, its index. No command may write here.
     pub state: PathBuf,
 }
 
@@ -34,12 +35,24 @@ impl Folders {
 
     /// All below one folder.
     pub fn below(home: &Path) -> Self {
-        Self { config: home.to_path_buf(), data: home.join("data"), state: home.join("state") }
+        let home = std::path::absolute(home).unwrap_or_else(|_| home.to_path_buf());
+        Self { config: home.clone(), data: home.join("data"), state: home.join("state") }
     }
 
     /// The user's configuration file.
     pub fn config_file(&self) -> PathBuf {
         self.config.join("config.toml")
+    }
+
+    /// Where the store of a project is: a folder by the hash of the project's canonical path.
+    pub fn store(&self, project: &Path) -> PathBuf {
+        use std::os::unix::ffi::OsStrExt;
+        self.state.join("projects").join(BlobId::of(project.as_os_str().as_bytes()).as_str())
+    }
+
+    /// Folders that no command may write to: what is in them says what is approved.
+    pub fn kept(&self) -> [&Path; 2] {
+        [&self.state, &self.config]
     }
 
     /// Fetched embedded models.

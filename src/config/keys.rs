@@ -75,7 +75,7 @@ pub const KEYS: &[Key] = &[
         "when to ask before something is changed",
     ),
     guarded("approval.headless", Kind::TextOrList, "what to do at a gate when nobody can be asked"),
-    guarded("allow_http", Kind::Flag, "http(s) references may be read"),
+    guarded("allow_http", Kind::Flag, "http(s) references may be read, and pages fetched by fetch_url"),
     guarded("read_roots", Kind::List, "folders outside the project that may be read"),
     open("skills", Kind::List, "offer only these skills"),
     open("strict", Kind::Flag, "warnings count as errors"),

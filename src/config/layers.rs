@@ -104,6 +104,16 @@ impl Config {
         Ok(config)
     }
 
+    /// What a project's file would set if it were trusted.
+    ///
+    /// # Errors
+    /// It cannot be understood.
+    pub fn of_trusted(file: &Path) -> Result<Self, ConfigFault> {
+        let mut config = Self::default();
+        config.lay_file(file, true)?;
+        Ok(config)
+    }
+
     fn lay_file(&mut self, file: &Path, trusted: bool) -> Result<(), ConfigFault> {
         let text = match std::fs::read_to_string(file) {
             Ok(text) => text,

@@ -11,7 +11,7 @@ pub use folders::Folders;
 pub use keys::{KEYS, Key, Kind, key};
 pub use layers::{Config, ConfigFault, Notice, Origin, Sources, Value};
 pub use schema::config_schema;
-pub use trust::{KnownStores, Trust};
+pub use trust::Trust;
 
 #[cfg(test)]
 mod tests;

@@ -162,6 +162,25 @@ impl Models {
         provided.map(|(_, model)| model.info().clone()).collect()
     }
 
+    /// Builds every model that a phase may be asked of, so that what cannot work is known before a run is made. A wish of
+    /// a skill is looked at when it is made, since the chosen model can stand in.
+    ///
+    /// # Errors
+    /// A provider that is not there, a key that is not set, a model that this build cannot run.
+    pub fn check(&self) -> Result<(), Failure> {
+        if matches!(self.tape, Tape::Replay(_)) {
+            return Ok(());
+        }
+        for phase in [Phase::Plan, Phase::Refine, Phase::Execute, Phase::Iterate] {
+            if let Err(fault) = self.get(self.reference(phase)) {
+                let what = format!("the model {} cannot be used: {fault}", self.reference(phase));
+                let advice = "do that, or name another model with --model; `callsheet model list` shows what is there";
+                return Err(Failure::internal(what, advice));
+            }
+        }
+        Ok(())
+    }
+
     /// Requests each provider takes at once: as configured, else as it told, else its kind's default.
     pub fn slots(&self, choice: &Choice) -> BTreeMap<String, usize> {
         let mut slots = BTreeMap::new();

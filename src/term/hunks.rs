@@ -6,10 +6,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::reply::change::{Hunk, HunkKind, HunkPick, HunkVerdict, header};
+use callsheet_core::visible::visible;
 use callsheet_runtime::ports::{GateAnswer, PartAnswer};
 use tokio_util::sync::CancellationToken;
 
-use super::harmless;
 use super::person::{TerminalPerson, show};
 
 /// What stands above a hunk in the editor.
@@ -64,7 +64,7 @@ impl TerminalPerson {
             _ => None,
         };
         let shown = Hunk { text: edited.clone().unwrap_or_else(|| hunk.text.clone()), ..hunk.clone() };
-        show(&format!("\n{}", numbered_diff(std::slice::from_ref(&shown), self.colour)));
+        show(&format!("\n{}", diff_text(&numbered_diff(std::slice::from_ref(&shown)), self.colour)));
         let so_far = match verdicts.get(&hunk.number) {
             Some(HunkVerdict::Keep) => ", kept so far",
             Some(HunkVerdict::Refuse) => ", refused so far",
@@ -193,7 +193,7 @@ fn create(path: &Path, text: &str) -> std::io::Result<PathBuf> {
 }
 
 /// Hunks under the names of their files, each with its number.
-pub(super) fn numbered_diff(hunks: &[Hunk], colour: bool) -> String {
+pub(super) fn numbered_diff(hunks: &[Hunk]) -> String {
     let mut text = String::new();
     let mut file = "";
     for hunk in hunks {
@@ -207,13 +207,13 @@ pub(super) fn numbered_diff(hunks: &[Hunk], colour: bool) -> String {
             None => text.push_str(&format!("(no lines) hunk {}\n", hunk.number)),
         }
     }
-    diff_text(&text, colour)
+    text
 }
 
 /// A diff for the terminal.
 pub(super) fn diff_text(diff: &str, colour: bool) -> String {
     let mut text = String::new();
-    for line in harmless(diff).lines() {
+    for line in visible(diff).lines() {
         let code = match line.as_bytes().first() {
             Some(b'+') => "32",
             Some(b'-') => "31",

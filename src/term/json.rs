@@ -31,6 +31,7 @@ impl Observer for JsonLines {
         };
         if let (Ok(line), Ok(mut out)) = (line, self.out.lock()) {
             // A closed pipe ends the view, never the run.
+            let line = callsheet_core::visible::visible_json(&line);
             let _closed = writeln!(out, "{line}").and_then(|()| out.flush());
         }
     }

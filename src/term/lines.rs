@@ -8,7 +8,7 @@ use callsheet_core::view::{call_words, limit_words, own_failure};
 use super::{duration, one_line, state_mark, thousands};
 
 /// A fact in words, if it is worth a line.
-pub(super) fn event_line(event: &Event) -> Option<String> {
+pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
     match event {
         Event::RunStarted { run, .. } => Some(format!("run {run}")),
         Event::RunResumed { .. } => Some("resumed".to_owned()),
@@ -18,16 +18,17 @@ pub(super) fn event_line(event: &Event) -> Option<String> {
             let tasks: usize = list.steps.iter().map(Vec::len).sum();
             Some(format!("list: {} steps, {tasks} tasks", list.steps.len()))
         }
-        Event::ReplyRefused { key, issues, .. } => Some(refused_line(key, issues)),
+        Event::ReplyRefused { key, issues, .. } => Some(refused_line(key, issues, run)),
         Event::ReplyReceived { key, usage, ms, .. } => Some(format!(
             "{}: {} tokens read, {} written, {}",
-            call_words(key),
+            call_words(key, run.part(key)),
             thousands(usage.input),
             thousands(usage.output),
             duration(*ms)
         )),
         Event::CallFailed { key, message, sends, .. } => {
-            Some(format!("{}: no reply after {sends} sends: {}", call_words(key), one_line(message, 200)))
+            let words = call_words(key, run.part(key));
+            Some(format!("{words}: no reply after {sends} sends: {}", one_line(message, 200)))
         }
         Event::GateAnswered { gate, answer } => Some(match (&gate.kind, answer) {
             (GateKind::BeforeRun(tasks), Answer::Each { verdicts, .. }) if verdicts.len() < tasks.len() => {
@@ -42,6 +43,11 @@ pub(super) fn event_line(event: &Event) -> Option<String> {
         Event::LimitNear { task, limit, used, max } => {
             Some(format!("note: {}", limit_words(task.as_ref(), limit, *used, *max)))
         }
+        Event::ReferencesChecked { task, apart: Some(apart), .. } => Some(format!(
+            "note: {task}: its references are too large for one prompt (about {} tokens, at most {}); each is read by itself",
+            thousands(apart.tokens),
+            thousands(apart.most.into())
+        )),
         // How a run ends or why it waits stands in the last words.
         _ => None,
     }
@@ -54,19 +60,19 @@ pub(super) fn own_failure_line(event: &Event, run: &Run) -> Option<String> {
 }
 
 /// A reply that is asked again.
-pub(super) fn refused_line(key: &CallKey, issues: &[Issue]) -> String {
+pub(super) fn refused_line(key: &CallKey, issues: &[Issue], run: &Run) -> String {
     let error = issues.iter().find(|issue| issue.severity == Severity::Error);
     let first = error.or(issues.first()).map(|issue| one_line(&issue.to_string(), 200)).unwrap_or_default();
-    format!("{}: reply refused, {} issues: {first}", call_words(key), issues.len())
+    format!("{}: reply refused, {} issues: {first}", call_words(key, run.part(key)), issues.len())
 }
 
-/// A call without an answer.
-pub(super) fn silent_line(key: &CallKey, seconds: u64) -> String {
-    format!("{}: no answer for {seconds} s", call_words(key))
+/// A call without an answer; `part` as in [`call_words`].
+pub(super) fn silent_line(key: &CallKey, part: &str, seconds: u64) -> String {
+    format!("{}: no answer for {seconds} s", call_words(key, part))
 }
 
-/// A send that is tried again.
-pub(super) fn retry_line(key: &CallKey, send: u32, wait_ms: u64, message: &str) -> String {
+/// A send that is tried again; `part` as in [`call_words`].
+pub(super) fn retry_line(key: &CallKey, part: &str, send: u32, wait_ms: u64, message: &str) -> String {
     let message = one_line(message, 160);
-    format!("{}: send {send} failed ({message}), next in {}", call_words(key), duration(wait_ms))
+    format!("{}: send {send} failed ({message}), next in {}", call_words(key, part), duration(wait_ms))
 }

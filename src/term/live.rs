@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use callsheet_core::record::{EffectKey, Event, Fact};
+use callsheet_core::record::{CallKey, EffectKey, Event, Fact};
 use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::Slug;
 use callsheet_core::view::call_words;
@@ -32,8 +32,9 @@ struct Scene {
     dirty: bool,
     paused: bool,
     closed: bool,
-    flights: BTreeMap<String, Instant>,
-    written: BTreeMap<String, u64>,
+    /// Calls under way, in words, and since when.
+    flights: BTreeMap<CallKey, (String, Instant)>,
+    written: BTreeMap<CallKey, u64>,
     news: String,
 }
 
@@ -112,11 +113,15 @@ impl Observer for LiveView {
         match signal {
             Signal::Fact { fact, .. } => scene.fact(fact),
             Signal::Delta { key, text } => {
-                let words = call_words(key);
-                *scene.written.entry(words).or_default() += text.len() as u64;
+                *scene.written.entry((*key).clone()).or_default() += text.len() as u64;
             }
-            Signal::Retry { key, send, wait_ms, message } => scene.news = retry_line(key, *send, *wait_ms, message),
-            Signal::Silent { key, seconds } => scene.say(&silent_line(key, *seconds)),
+            Signal::Retry { key, send, wait_ms, message } => {
+                scene.news = retry_line(key, scene.run.part(key), *send, *wait_ms, message);
+            }
+            Signal::Silent { key, seconds } => {
+                let line = silent_line(key, scene.run.part(key), *seconds);
+                scene.say(&line);
+            }
             Signal::Notice(text) => scene.say(&one_line(text, 400)),
         }
         scene.dirty = true;
@@ -134,15 +139,16 @@ impl Scene {
         }
         match &fact.event {
             Event::Started { effect: EffectKey::Ask(key) } => {
-                self.flights.insert(call_words(key), Instant::now());
-                self.written.remove(&call_words(key));
+                let words = call_words(key, self.run.part(key));
+                self.flights.insert(key.clone(), (words, Instant::now()));
+                self.written.remove(key);
             }
             Event::ReplyReceived { key, .. } | Event::CallFailed { key, .. } => {
-                self.flights.remove(&call_words(key));
+                self.flights.remove(key);
             }
-            Event::ReplyRefused { key, issues, .. } => self.news = refused_line(key, issues),
-            Event::RunStarted { .. } | Event::LimitNear { .. } => {
-                if let Some(line) = event_line(&fact.event) {
+            Event::ReplyRefused { key, issues, .. } => self.news = refused_line(key, issues, &self.run),
+            Event::RunStarted { .. } | Event::LimitNear { .. } | Event::ReferencesChecked { .. } => {
+                if let Some(line) = event_line(&fact.event, &self.run) {
                     self.say(&line);
                 }
             }
@@ -264,8 +270,8 @@ impl Scene {
         let flights: Vec<String> = self
             .flights
             .iter()
-            .map(|(words, since)| {
-                let written = self.written.get(words).copied().unwrap_or_default();
+            .map(|(key, (words, since))| {
+                let written = self.written.get(key).copied().unwrap_or_default();
                 let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
                 if written > 0 {
                     format!("{words} {} ({} characters)", duration(ms), thousands(written))

@@ -16,7 +16,7 @@ pub use hunks::{hunk_of, hunk_to_edit};
 pub use json::JsonLines;
 pub use live::LiveView;
 pub use person::{NobodyThere, TerminalPerson, gate_text};
-pub use plain::PlainLines;
+pub use plain::{Notices, PlainLines};
 pub use safe::{harmless, one_line};
 pub use words::{duration, outcome_words, state_mark, thousands, window_words};
 

@@ -9,12 +9,14 @@ use callsheet_core::evaluate::{ProcessFile, ProcessRequest, SCRIPT, SCRIPT_READ}
 use callsheet_core::record::{Answer, GateKind, Verdict};
 use callsheet_core::spec::{Slug, ToolCall};
 use callsheet_core::template::Inherit;
-use callsheet_runtime::ports::{GateAnswer, GateView, Person, QuestionAnswer, QuestionView, address};
+use callsheet_core::visible::visible;
+use callsheet_runtime::ports::{EqualCall, GateAnswer, GateView, Person, QuestionAnswer, QuestionView, address};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::hunks::{diff_text, numbered_diff};
-use super::{LiveView, harmless, one_line};
+use super::safe::Exact;
+use super::{LiveView, one_line};
 
 /// Nobody can be asked: every gate waits.
 pub struct NobodyThere;
@@ -36,6 +38,8 @@ pub struct TerminalPerson {
     lines: Mutex<Option<Lines>>,
     /// Held by the one question that is on the screen, until it is answered.
     turn: Mutex<()>,
+    /// What was said of calls that were listed with another one.
+    said: Mutex<Vec<(Option<Slug>, EqualCall, Answer)>>,
     pub(super) colour: bool,
 }
 
@@ -50,7 +54,7 @@ struct Lines {
 impl TerminalPerson {
     /// A person who may have a live view open.
     pub fn new(view: Option<Arc<LiveView>>, colour: bool) -> Self {
-        Self { view, lines: Mutex::new(None), turn: Mutex::new(()), colour }
+        Self { view, lines: Mutex::new(None), turn: Mutex::new(()), said: Mutex::new(Vec::new()), colour }
     }
 
     /// Waits until no other question is on the screen; `None`: this one was withdrawn meanwhile.
@@ -107,6 +111,7 @@ impl TerminalPerson {
                 (true, false) => {
                     "[y] yes (Enter)  [a] yes to all of this run  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
                 }
+                (false, _) if !view.also.is_empty() => "[y] yes to these  [n] no to these  [s] stop",
                 (false, _) if view.hunks.is_empty() => "[y] yes  [n] no  [s] stop",
                 (false, _) => "[y] yes  [n] no  [h] hunk by hunk  [s] stop",
             };
@@ -117,7 +122,7 @@ impl TerminalPerson {
                 "" if before_run => return Some(GateAnswer::Answered(Answer::Listed)),
                 "a" | "all" if before_run => return Some(GateAnswer::Answered(Answer::All)),
                 "s" | "stop" => return Some(GateAnswer::Answered(Answer::Stop)),
-                "p" | "plan" if before_run => show(&format!("{}\n", harmless(&view.plan))),
+                "p" | "plan" if before_run => show(&format!("{}\n", visible(&view.plan))),
                 "h" | "hunks" if !view.hunks.is_empty() => {
                     if let Some(answer) = self.review(&view.hunks, cancel).await? {
                         return Some(answer);
@@ -146,7 +151,7 @@ impl TerminalPerson {
     /// Waits until the person is done with a file. `None`: nobody is there.
     pub(super) async fn open_editor(&self, file: &str, cancel: &CancellationToken) -> Option<()> {
         let Some(mut command) = editor() else {
-            let question = format!("Edit {}, then press Enter\n> ", harmless(file));
+            let question = format!("Edit {}, then press Enter\n> ", visible(file));
             return self.ask(&question, cancel).await.map(drop);
         };
         command.arg(file);
@@ -163,7 +168,7 @@ impl TerminalPerson {
     async fn one_by_one(&self, view: &GateView, cancel: &CancellationToken) -> Option<Answer> {
         let mut verdicts: BTreeMap<Slug, Verdict> = BTreeMap::new();
         for writer in &view.writers {
-            let question = format!("{}: [y] yes  [n] no  [Enter] decide later\n> ", one_line(&writer.task.name, 60));
+            let question = format!("{}: [y] yes  [n] no  [Enter] decide later\n> ", name_line(&writer.task.name, 60));
             match self.ask(&question, cancel).await?.to_ascii_lowercase().as_str() {
                 "y" | "yes" => verdicts.insert(writer.task.slug.clone(), Verdict::Approve),
                 "n" | "no" => verdicts.insert(writer.task.slug.clone(), Verdict::Deny),
@@ -180,10 +185,19 @@ impl TerminalPerson {
 impl Person for TerminalPerson {
     async fn approve(&self, view: &GateView, cancel: &CancellationToken) -> GateAnswer {
         let Some(_turn) = self.turn(cancel).await else { return GateAnswer::Absent };
+        let mut said = self.said.lock().await;
+        if let Some(at) = said.iter().position(|(inside, listed, _)| is_listed(inside.as_ref(), listed, view)) {
+            return GateAnswer::Answered(said.swap_remove(at).2);
+        }
+        drop(said);
         if let Some(live) = &self.view {
             live.pause();
         }
         let answer = self.gate(view, cancel).await;
+        if let Some(GateAnswer::Answered(answer @ (Answer::Listed | Answer::Deny { .. }))) = &answer {
+            let listed = view.also.iter().map(|also| (view.inside.clone(), also.clone(), answer.clone()));
+            self.said.lock().await.extend(listed);
+        }
         if let Some(live) = &self.view {
             live.go_on();
         }
@@ -195,14 +209,21 @@ impl Person for TerminalPerson {
         if let Some(live) = &self.view {
             live.pause();
         }
-        let question =
-            format!("\n{} asks: {}\n> ", address(view.inside.as_ref(), &view.task), harmless(&view.question));
+        let mut exact = Exact::default();
+        let who = exact.show(&address(view.inside.as_ref(), &view.task));
+        let asked = exact.show(&view.question);
+        let question = format!("\n{who} asks: {asked}\n{}> ", exact.told());
         let answer = self.ask(&question, cancel).await;
         if let Some(live) = &self.view {
             live.go_on();
         }
         answer.map_or(QuestionAnswer::Absent, QuestionAnswer::Answered)
     }
+}
+
+/// Whether what was listed is what is asked about now, as it was seen.
+fn is_listed(inside: Option<&Slug>, listed: &EqualCall, view: &GateView) -> bool {
+    inside == view.inside.as_ref() && listed.gate == view.gate && view.call.as_ref() == Some(&listed.call)
 }
 
 /// One thread owns stdin, so that a withdrawn question never swallows the answer to the next one.
@@ -229,6 +250,9 @@ fn editor() -> Option<std::process::Command> {
     let mut words = set.split_whitespace();
     let mut command = std::process::Command::new(words.next()?);
     command.args(words);
+    for key in callsheet_runtime::edge::withheld() {
+        command.env_remove(key);
+    }
     Some(command)
 }
 
@@ -240,6 +264,7 @@ pub(super) fn show(text: &str) {
 /// The gate as text; also what `show` prints of a waiting run.
 pub fn gate_text(view: &GateView, colour: bool) -> String {
     let mut text = String::from("\n");
+    let mut exact = Exact::default();
     match &view.gate.kind {
         GateKind::BeforeRun(tasks) => {
             text.push_str(&match tasks.len() {
@@ -247,37 +272,56 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
                 count => format!("{count} tasks want to change something:\n"),
             });
             for writer in &view.writers {
-                text.push_str(&writer_text(writer));
+                text.push_str(&writer_text(writer, &mut exact));
             }
         }
         GateKind::BeforeApply { task, .. } => {
-            text.push_str(&format!("{} wants to make these changes:\n\n", view.address(task)));
-            text.push_str(&match view.hunks.as_slice() {
-                [] => diff_text(&view.diff, colour),
-                hunks => numbered_diff(hunks, colour),
-            });
+            text.push_str(&format!("{} wants to make these changes:\n\n", exact.show(&view.address(task))));
+            let diff = match view.hunks.as_slice() {
+                [] => view.diff.clone(),
+                hunks => numbered_diff(hunks),
+            };
+            exact.count(&diff);
+            text.push_str(&diff_text(&diff, colour));
         }
         GateKind::BeforeCall { task, .. } => {
-            text.push_str(&format!("{} wants to make this call", view.address(task)));
+            let name = exact.show(&view.address(task));
+            text.push_str(&match view.also.len() {
+                0 if view.again => format!("{name} was started and did not end; it would run again"),
+                0 => format!("{name} wants to make this call"),
+                more => format!("{name} and {more} more want to make these calls"),
+            });
             if let Some(directory) = &view.directory {
-                text.push_str(&format!(" in {}", harmless(directory)));
+                text.push_str(&format!(" in {}", exact.show(directory)));
             }
             text.push_str(":\n\n");
             if let Some(call) = &view.call {
-                text.push_str(&call_text(call));
+                text.push_str(&call_text(call, &mut exact));
+            }
+            for also in &view.also {
+                let name = exact.show(&view.address(&also.task));
+                text.push_str(&format!("  {name}:\n{}", call_text(&also.call, &mut exact)));
             }
         }
     }
+    text.push_str(&exact.told());
     text.push('\n');
     text
 }
 
+/// A name on one line, with marks for what is hidden in it.
+fn name_line(name: &str, width: usize) -> String {
+    one_line(&visible(name), width)
+}
+
 /// A call as it would be made, never cut: what is approved must be what was seen. A process of a template is shown with the
 /// files that are written for it.
-fn call_text(call: &ToolCall) -> String {
+fn call_text(call: &ToolCall, exact: &mut Exact) -> String {
     let process = matches!(call.name.as_str(), SCRIPT | SCRIPT_READ);
     let request = serde_json::from_value::<ProcessRequest>(call.arguments.clone()).ok().filter(|_| process);
-    let Some(request) = request else { return format!("  {} {}\n", call.name, harmless(&call.arguments.to_string())) };
+    let Some(request) = request else {
+        return format!("  {} {}\n", exact.show(&call.name), exact.show(&call.arguments.to_string()));
+    };
     let path = |word: &String| {
         let named = |word: String, file: &ProcessFile| {
             word.replace(&format!("\0{}\0", file.name), &format!("<{}{}>", file.name, file.suffix))
@@ -285,18 +329,19 @@ fn call_text(call: &ToolCall) -> String {
         serde_json::Value::from(request.files.iter().fold(word.clone(), named)).to_string()
     };
     let words: Vec<String> = request.argv.iter().map(path).collect();
-    let mut text = format!("  {} [{}]\n", call.name, harmless(&words.join(",")));
-    let mut part = |title: String, content: &str| {
-        text.push_str(&format!("  {title}:\n    {}\n", harmless(content.trim_end()).replace('\n', "\n    ")));
+    let mut text = format!("  {} [{}]\n", call.name, exact.show(&words.join(",")));
+    let mut part = |title: &str, content: &str| {
+        let (title, content) = (exact.show(title), exact.show(content.trim_end_matches(['\n', '\r', ' ', '\t'])));
+        text.push_str(&format!("  {title}:\n    {}\n", content.replace('\n', "\n    ")));
     };
     for file in &request.files {
-        part(harmless(&format!("file <{}{}>", file.name, file.suffix)), &file.content);
+        part(&format!("file <{}{}>", file.name, file.suffix), &file.content);
     }
     if let Some(stdin) = &request.stdin {
-        part("standard input".to_owned(), stdin);
+        part("standard input", stdin);
     }
     for (name, value) in &request.variables {
-        part(harmless(&format!("variable {name}")), value);
+        part(&format!("variable {name}"), value);
     }
     if request.inherit == Inherit::All {
         text.push_str("  inherits every variable of the environment that callsheet runs in, secrets included\n");
@@ -304,13 +349,15 @@ fn call_text(call: &ToolCall) -> String {
     text
 }
 
-fn writer_text(writer: &callsheet_runtime::ports::WriterView) -> String {
+fn writer_text(writer: &callsheet_runtime::ports::WriterView, exact: &mut Exact) -> String {
     let task = &writer.task;
-    let mut text = format!("\n  {} (step {}, {})\n", one_line(&task.name, 80), writer.step, task.slug);
+    exact.count(&task.name);
+    let slug = exact.show(task.slug.as_str());
+    let mut text = format!("\n  {} (step {}, {slug})\n", name_line(&task.name, 80), writer.step);
     let mut line = |label: &str, value: &str| {
         if !value.is_empty() {
             // Never cut: what is approved must be what was seen.
-            text.push_str(&format!("    {label}: {}\n", harmless(value).replace('\n', "\n      ")));
+            text.push_str(&format!("    {label}: {}\n", exact.show(value).replace('\n', "\n      ")));
         }
     };
     line("needed", &task.need);

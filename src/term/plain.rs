@@ -40,21 +40,33 @@ impl Observer for PlainLines {
         let lines = match signal {
             // The tasks of a plan stand in its sheet; none of them begins.
             Signal::Fact { fact, run } if run.settings().plan_only && run.has_list() => {
-                event_line(&fact.event).into_iter().collect()
+                event_line(&fact.event, run).into_iter().collect()
             }
             Signal::Fact { fact, run } => {
-                let mut lines: Vec<String> = event_line(&fact.event).into_iter().collect();
+                let mut lines: Vec<String> = event_line(&fact.event, run).into_iter().collect();
                 lines.extend(self.seen.lock().map(|mut seen| seen.changed_states(run)).unwrap_or_default());
                 lines.extend(own_failure_line(&fact.event, run));
                 lines
             }
             Signal::Notice(text) => vec![one_line(text, 400)],
-            Signal::Retry { key, send, wait_ms, message } => vec![retry_line(key, *send, *wait_ms, message)],
-            Signal::Silent { key, seconds } => vec![silent_line(key, *seconds)],
+            Signal::Retry { key, send, wait_ms, message } => vec![retry_line(key, "", *send, *wait_ms, message)],
+            Signal::Silent { key, seconds } => vec![silent_line(key, "", *seconds)],
             Signal::Delta { .. } => return,
         };
         if !lines.is_empty() {
             let _closed = std::io::stderr().lock().write_all((lines.join("\n") + "\n").as_bytes());
+        }
+    }
+}
+
+/// Notices alone, of commands that drive nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Notices;
+
+impl Observer for Notices {
+    fn see(&self, signal: &Signal<'_>) {
+        if let Signal::Notice(text) = signal {
+            let _closed = writeln!(std::io::stderr().lock(), "{}", one_line(text, 400));
         }
     }
 }

@@ -1,20 +1,10 @@
 //! Untrusted text on a terminal.
 
-/// Control characters and terminal escapes become visible marks; newlines and tabs stay. Bidirectional overrides, which
-/// can make a diff read differently from what it does, become visible too.
+use callsheet_core::visible::{hidden_count, readable, visible};
+
+/// Characters that nobody sees, terminal escapes among them, become visible marks; newlines and tabs stay.
 pub fn harmless(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' | '\t' => c,
-            '\r' => '\u{240d}',
-            c if (c as u32) < 0x20 => char::from_u32(0x2400 + c as u32).unwrap_or('\u{fffd}'),
-            '\u{7f}' => '\u{2421}',
-            '\u{80}'..='\u{9f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
-                '\u{fffd}'
-            }
-            c => c,
-        })
-        .collect()
+    readable(text)
 }
 
 /// The same on one line, at most `width` characters, cut with an ellipsis.
@@ -28,14 +18,42 @@ pub fn one_line(text: &str, width: usize) -> String {
     cut
 }
 
+/// What a person approves: every hidden character of it is shown, in pictures too, and counted.
+#[derive(Default)]
+pub(super) struct Exact {
+    hidden: usize,
+}
+
+impl Exact {
+    /// The text with its marks.
+    pub(super) fn show(&mut self, text: &str) -> String {
+        self.count(text);
+        visible(text)
+    }
+
+    /// Counts the hidden characters of a text that is shown elsewhere.
+    pub(super) fn count(&mut self, text: &str) {
+        self.hidden += hidden_count(text);
+    }
+
+    /// What is said of them; empty if there are none.
+    pub(super) fn told(&self) -> String {
+        match self.hidden {
+            0 => String::new(),
+            1 => "1 hidden character is shown as <U+...>.\n".to_owned(),
+            count => format!("{count} hidden characters are shown as <U+...>.\n"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn escapes_become_visible() {
-        assert_eq!(harmless("a\u{1b}[2Jb\r\n\u{9b}31m"), "a␛[2Jb␍\n\u{fffd}31m");
-        assert_eq!(harmless("safe\u{202e}txet"), "safe\u{fffd}txet");
+        assert_eq!(harmless("a\u{1b}[2Jb\r\n\u{9b}31m"), "a<U+001B>[2Jb␍\n<U+009B>31m");
+        assert_eq!(harmless("safe\u{202e}txet"), "safe<U+202E>txet");
     }
 
     #[test]

@@ -61,6 +61,7 @@ pub fn outcome_words(outcome: Outcome) -> &'static str {
         Outcome::Complete => "complete",
         Outcome::Incomplete => "incomplete: a task failed, was denied or blocked",
         Outcome::MaxRounds => "Max rounds reached",
+        Outcome::Planned => "planned",
         Outcome::PlanFailed => "no valid plan",
         Outcome::IterationFailed => "no valid iteration",
         Outcome::ApprovalRequired => "waits for approval",

@@ -3,11 +3,14 @@
 
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A project, the user's folders, and the scripted model that answers.
 pub struct Garden {
     folder: tempfile::TempDir,
     script: Option<PathBuf>,
+    /// Files that need trust were written since it was given last.
+    untrusted: AtomicBool,
 }
 
 /// How a command ended.
@@ -28,7 +31,7 @@ impl Garden {
     /// A garden without a model.
     pub fn bare() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let garden = Self { folder, script: None };
+        let garden = Self { folder, script: None, untrusted: AtomicBool::new(false) };
         std::fs::create_dir_all(garden.path("")).unwrap();
         for entry in std::fs::read_dir(super::root().join("examples/garden")).unwrap().flatten() {
             if entry.path().is_file() {
@@ -70,6 +73,22 @@ impl Garden {
         self.folder.path().join("home")
     }
 
+    /// The store of the project, in the state folder of the user.
+    pub fn store(&self) -> PathBuf {
+        let known = std::fs::read_dir(self.home().join("state/projects"));
+        known
+            .into_iter()
+            .flatten()
+            .flatten()
+            .map(|entry| entry.path())
+            .next()
+            .unwrap_or_else(|| self.home().join("none"))
+    }
+
+    pub fn has_store(&self) -> bool {
+        self.store().join("callsheet.db").exists()
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.project().join(name)
     }
@@ -78,7 +97,17 @@ impl Garden {
         std::fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
+    /// A file by the hand of the user: templates, skills and prompts are trusted before the next command.
     pub fn write(&self, name: &str, content: impl AsRef<[u8]>) {
+        self.plant(name, content);
+        let needs = [".callsheet/templates", ".callsheet/skills", ".callsheet/prompts"];
+        if needs.iter().any(|folder| name.starts_with(folder)) {
+            self.untrusted.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// A file that came with the project.
+    pub fn plant(&self, name: &str, content: impl AsRef<[u8]>) {
         std::fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
         std::fs::write(self.path(name), content).unwrap();
     }
@@ -91,12 +120,28 @@ impl Garden {
         files.into_iter().map(|file| (file.clone(), std::fs::read(file).unwrap())).collect()
     }
 
-    /// A command in the project, nothing inherited that could name a model.
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    /// Trusts what is in the project.
+    pub fn trust(&self) {
+        self.untrusted.store(false, Ordering::Relaxed);
+        let ended = self.plain(&["trust", "--yes"]).output().unwrap();
+        // A test of a project that cannot be used says so by the command it is about.
+        assert!(ended.status.code().is_some());
+    }
+
+    fn plain(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_callsheet"));
         command.args(arguments).current_dir(self.project()).stdin(Stdio::null()).env_clear();
         command.env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.env("HOME", self.home()).env("CALLSHEET_HOME", self.home());
+        command
+    }
+
+    /// A command in the project, nothing inherited that could name a model.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        if self.untrusted.load(Ordering::Relaxed) {
+            self.trust();
+        }
+        let mut command = self.plain(arguments);
         if let Some(script) = &self.script
             && works(arguments)
         {

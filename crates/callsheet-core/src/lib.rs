@@ -3,6 +3,8 @@
 //! Nothing here touches the clock, the network, files, the environment, randomness or async. Modules are listed
 //! from the bottom up; a module may use those above it in this list, never those below.
 
+pub mod visible;
+
 pub mod spec;
 
 pub mod grammar;

@@ -16,7 +16,7 @@ use callsheet_core::reply::{IssueCode, RepairCode};
 use callsheet_core::spec::Settings;
 
 /// Rows of the table of 10.1, in its order.
-const STARTS: &[&str] = &["loop", "combined", "tool-i", "one", "ref-i", "neither"];
+const STARTS: &[&str] = &["loop", "together", "calls", "per-reference", "references", "neither"];
 
 /// Rows of the table of 5.5, in its order.
 const KINDS: &[&str] = &["files", "outputs", "anchors", "http"];
@@ -25,7 +25,7 @@ const KINDS: &[&str] = &["files", "outputs", "anchors", "http"];
 const STAGES: &[&str] = &["plan", "refinement", "execution", "results"];
 
 /// Moments at which a person's edit is looked at, in the order of 2.18.
-const EDITS: &[&str] = &["at the gate", "between rounds", "before resume"];
+const EDITS: &[&str] = &["in a round", "at the gate", "between rounds", "before resume", "before an answer"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

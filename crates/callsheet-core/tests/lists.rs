@@ -105,6 +105,7 @@ const CODES: &[&str] = &[
     "self-reference",
     "no-current-file",
     "reference-restricted",
+    "output-unread",
     "refinement-required",
     "text-unread",
     "glob-refused",

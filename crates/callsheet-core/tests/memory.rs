@@ -97,3 +97,19 @@ proptest! {
         prop_assert_eq!(found.empty_index, index.is_empty());
     }
 }
+
+/// covers: C44
+#[test]
+fn what_fits_far_less_than_the_best_is_left_out() {
+    let index = [
+        ("/p/honey.md".to_owned(), "File: honey.md\nhoney yield of the hives, honey prices, hives".to_owned()),
+        ("/p/notes.md".to_owned(), "File: notes.md\nprices".to_owned()),
+    ];
+    let query = ContextQuery {
+        task_text: "Compare the honey yield of all hives with prices".to_owned(),
+        search_index: true,
+        ..ContextQuery::default()
+    };
+    let found = relevant_context(&query, &index);
+    assert_eq!(found.matches.iter().map(|file| file.0.as_str()).collect::<Vec<_>>(), ["/p/honey.md"]);
+}

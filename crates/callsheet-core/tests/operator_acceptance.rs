@@ -41,7 +41,7 @@ fn c15_accumulated_entries_are_metadata_or_capped_content() {
     let long = "é".repeat(20_000);
     let notes = sequential("", "", &atomics("a b"));
     let (told, _) = play(&[("template", &notes), ("run top", ""), ("reply top-a", &long)]);
-    assert!(told.contains("earlier a COMPLETE: -"), "metadata only");
+    assert!(asked(&told, "top-b") && !told.contains("earlier a"), "notes without a word are not sent");
 
     let full = "<context_management><accumulation_format>full_output</accumulation_format></context_management>";
     let whole = sequential("", full, &atomics("a b"));

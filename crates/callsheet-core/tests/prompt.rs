@@ -103,7 +103,7 @@ fn handler() -> HandlerPrompt {
         tools: String::new(),
         files: "### src/lib.rs\n\n````rust\nlet fence = \"```\";\n````\n".to_owned(),
         inherited: vec![pair("input", "## Task\n```\nNot a task.")],
-        earlier: r#"{"step":1,"id":"find","status":"COMPLETE","notes":{}}"#.to_owned(),
+        earlier: "find: src/lib.rs".to_owned(),
         related: String::new(),
         inputs: vec![pair("path", "src/lib.rs"), pair("n", "3")],
         task: "Review src/lib.rs for safety".to_owned(),
@@ -253,8 +253,8 @@ fn merge() -> MergePrompt {
         need: "Every place that counts retries.".to_owned(),
         expected: "File and line of each.".to_owned(),
         run_documents: vec![
-            ("tool-1".to_owned(), "## Result summary\nOne in send.\n".to_owned()),
-            ("tool-2".to_owned(), "## Result summary\nOne in poll.\n```rust\nfn poll() {}\n```\n".to_owned()),
+            ("search_text send".to_owned(), "## Result summary\nOne in send.\n".to_owned()),
+            ("search_text poll".to_owned(), "## Result summary\nOne in poll.\n```rust\nfn poll() {}\n```\n".to_owned()),
         ],
         issues: String::new(),
     }

@@ -118,7 +118,11 @@ fn skill(fixture: &Fixture) -> Skill {
         needs_arguments: tools.iter().any(|tool| tool != "write_file") && fixture.get("mode") != Some("loop"),
         writes_files: tools.iter().any(|tool| tool == "write_file"),
         writer: tools.iter().any(|tool| tool == "run_command").then(|| "it runs commands".to_owned()),
-        mode: if fixture.get("mode") == Some("loop") { SkillMode::Loop } else { SkillMode::Interpret },
+        mode: match fixture.get("mode") {
+            Some("loop") => SkillMode::Loop,
+            Some("template") => SkillMode::Template,
+            _ => SkillMode::Interpret,
+        },
         tools,
         ..SkillPolicy::default()
     };

@@ -43,7 +43,11 @@ fn names_bind_as_expected() {
                 }
                 "before" => {
                     let find = |name: &str| templates.iter().find(|template| template.name == name);
-                    tell(&mut out, faults_before_run(template(), &Environment::root(names.clone()), &find, 1_000));
+                    let absent = std::collections::BTreeSet::from(["gone.md".to_owned()]);
+                    tell(
+                        &mut out,
+                        faults_before_run(template(), &Environment::root(names.clone()), &find, 1_000, &absent),
+                    );
                 }
                 "resolve" => resolve(&mut out, template(), &Environment::root(names.clone())),
                 "call" => call(&mut out, template(), &templates, Environment::root(names.clone())),

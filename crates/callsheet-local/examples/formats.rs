@@ -43,7 +43,7 @@ const SKILLS: [&str; 4] = ["find_code", "read_docs", "review", "write_docs"];
 const LINKS: [&str; 3] = ["[Readme](README.md)", "[Net](src/net.rs#L1-L9)", "[Find it](#find-it-results)"];
 const FILES: [(&str, bool); 2] = [("README.md", true), ("src/net.rs", false)];
 /// Codes that judge the content, which no grammar knows: texts that do not occur, lines that do not exist.
-const CONTENT: [&str; 12] = [
+const CONTENT: [&str; 14] = [
     "excerpt-not-found",
     "excerpt-ambiguous",
     "lines-out-of-range",
@@ -56,6 +56,8 @@ const CONTENT: [&str; 12] = [
     "call-path-missing",
     "skill-missing",
     "skill-unlikely",
+    "output-unread",
+    "unchanged-unquoted",
 ];
 
 fn texts(list: &[&str]) -> Vec<String> {

@@ -127,6 +127,31 @@ fn windows_and_silence_come_from_settings_and_rows() {
     assert_eq!((silence.first_byte.as_secs(), silence.idle.as_secs()), (120, 7));
 }
 
+#[test]
+fn an_address_is_right_with_and_without_its_version() {
+    let address = |dialect: &str, written: &str| {
+        let all = configured(&format!("[mine]\ndialect = \"{dialect}\"\nbase_url = \"{written}\"\n"));
+        Provider::resolve("mine", &all).unwrap().base_url
+    };
+    for (dialect, version) in [
+        ("openai", "/v1"),
+        ("openai-responses", "/v1"),
+        ("anthropic", "/v1"),
+        ("gemini", "/v1beta"),
+        ("ollama", ""),
+        ("llamacpp", ""),
+    ] {
+        let expect = format!("http://box:9000{version}");
+        let with = if version.is_empty() { "/v1" } else { version };
+        for written in ["http://box:9000".to_owned(), "http://box:9000/".to_owned(), format!("http://box:9000{with}/")]
+        {
+            assert_eq!(address(dialect, &written), expect, "{dialect} {written}");
+        }
+    }
+    assert_eq!(address("openai", "http://box/api/paas/v4"), "http://box/api/paas/v4");
+    assert_eq!(address("llamacpp", "http://box/pump/v1"), "http://box/pump");
+}
+
 /// `scripted:FILE` and `embedded:PATH` say what they are: their tables need no dialect.
 #[test]
 fn models_without_a_server_are_configured_under_their_own_names() {

@@ -17,3 +17,4 @@ pub mod skills;
 pub mod templates;
 #[cfg(test)]
 mod testing;
+pub mod trust;

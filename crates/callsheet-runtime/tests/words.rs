@@ -2,7 +2,9 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use callsheet_core::prompt::{PlanPrompt, PromptKey, Templates};
@@ -11,6 +13,7 @@ use callsheet_core::spec::tokens;
 use callsheet_core::spec::{BlobId, Policy, SkillLayer, SkillMode};
 use callsheet_runtime::prompts::{PromptDirs, load_prompts};
 use callsheet_runtime::skills::{LoadedSkills, SkillDirs, bundled_files, load_skills, reader_skill};
+use callsheet_runtime::trust::{Trusted, file_name};
 use tempfile::TempDir;
 
 struct Folders {
@@ -32,12 +35,19 @@ impl Folders {
     }
 
     fn skills(&self) -> LoadedSkills {
-        let dirs = SkillDirs { project: Some(self.project.path().into()), user: Some(self.user.path().into()) };
-        load_skills(&dirs, SkillContext::default())
+        load_skills(&self.skill_dirs(Trusted::everything()), SkillContext::default())
+    }
+
+    fn skill_dirs(&self, trusted: Trusted) -> SkillDirs {
+        SkillDirs { project: Some(self.project.path().into()), user: Some(self.user.path().into()), trusted }
     }
 
     fn prompts(&self) -> PromptDirs {
-        PromptDirs { project: Some(self.project.path().into()), user: Some(self.user.path().into()) }
+        self.prompts_with(Trusted::everything())
+    }
+
+    fn prompts_with(&self, trusted: Trusted) -> PromptDirs {
+        PromptDirs { project: Some(self.project.path().into()), user: Some(self.user.path().into()), trusted }
     }
 }
 
@@ -210,4 +220,66 @@ fn a_broken_template_is_an_error_only_when_it_is_used() {
     assert!(PlanPrompt::default().render(&loaded.templates).is_ok());
     let fault = loaded.templates.get(PromptKey::Merge).unwrap_err().to_string();
     assert!(fault.contains("task_post_exec") && fault.contains(".callsheet/prompts"), "{fault}");
+}
+
+/// covers: 12.7
+#[test]
+fn what_could_act_waits_for_trust_in_what_it_holds() {
+    let folders = Folders::new();
+    let bash = "---\ndescription: Runs.\ntools: run_command\n---\nRun.\n";
+    folders.project(".callsheet/skills/reads.md", &skill("Reads."));
+    folders.project(".callsheet/skills/writes.md", "---\ndescription: Writes.\ntools: write_file\n---\nWrite.\n");
+    folders.project(".callsheet/skills/runs.md", bash);
+    folders.project(".agents/skills/chooses.md", "---\ndescription: x\nmodel: other/model\n---\nDo it.\n");
+    folders.project(".agents/skills/edit-code.md", &skill("In the place of a bundled one."));
+    folders.user("own.md", "---\ndescription: Mine.\ntools: run_command\n---\nRun.\n");
+    let load = |trusted| load_skills(&folders.skill_dirs(trusted), SkillContext::default());
+    let loaded = load(Trusted::default());
+    for name in ["reads", "writes", "own"] {
+        assert!(loaded.catalog.get(name).is_some(), "{name}");
+    }
+    let left: Vec<&str> = loaded.left_out.iter().flat_map(|one| &one.names).map(String::as_str).collect();
+    assert!(left.contains(&"runs") && left.contains(&"chooses"), "{left:?}");
+    assert!(loaded.catalog.get("runs").is_none() && loaded.catalog.get("chooses").is_none());
+    assert_eq!(loaded.catalog.get("edit_code").map(|skill| skill.source.layer), Some(SkillLayer::Bundled));
+
+    let file = folders.project.path().join(".callsheet/skills/runs.md");
+    let hash = BlobId::of(bash.as_bytes()).as_str().to_owned();
+    let trusted = Trusted::only(BTreeMap::from([(file_name(&file), hash)]));
+    assert!(load(trusted.clone()).catalog.get("runs").is_some());
+    fs::write(&file, format!("{bash}Run more.\n")).unwrap();
+    assert!(load(trusted).catalog.get("runs").is_none(), "another content is asked about again");
+}
+
+/// covers: 12.7
+#[test]
+fn prompts_of_a_project_wait_for_trust_and_links_are_never_read() {
+    let folders = Folders::new();
+    let bundled = Templates::bundled_text(PromptKey::Plan);
+    let own = bundled.replace("You are a planner", "Obey the project");
+    let file = folders.project.path().join(".callsheet/prompts/task_creation_initial.md");
+    folders.user("task_creation_initial.md", &bundled.replace("You are a planner", "The user's"));
+    folders.project(".callsheet/prompts/task_creation_initial.md", &own);
+    let says = |trusted| {
+        let loaded = load_prompts(&folders.prompts_with(trusted));
+        let system = PlanPrompt::default().render(&loaded.templates).unwrap().system;
+        (system.lines().next().unwrap_or_default().to_owned(), loaded)
+    };
+    let (first, loaded) = says(Trusted::default());
+    assert!(first.starts_with("The user's"), "{first}");
+    assert_eq!(loaded.left_out.len(), 1);
+    let hash = BlobId::of(own.as_bytes()).as_str().to_owned();
+    let trusted = Trusted::only(BTreeMap::from([(file_name(&file), hash)]));
+    assert!(says(trusted.clone()).0.starts_with("Obey the project"));
+
+    fs::rename(&file, folders.project.path().join("beside.md")).unwrap();
+    symlink(folders.project.path().join("beside.md"), &file).unwrap();
+    folders.project(".callsheet/skills/real.md", &skill("Real."));
+    symlink(folders.project.path().join("beside.md"), folders.project.path().join(".callsheet/skills/link.md"))
+        .unwrap();
+    let (first, loaded) = says(trusted);
+    assert!(first.starts_with("The user's") && loaded.links == [file], "{first}");
+    let skills = folders.skills();
+    assert!(skills.catalog.get("link").is_none() && skills.catalog.get("real").is_some());
+    assert!(skills.issues.iter().any(|issue| issue.file.ends_with("link.md")), "{:?}", skills.issues);
 }

@@ -36,8 +36,8 @@ pub struct Witness {
     approved_things: BTreeSet<GateKind>,
     /// Words of processes that a person agreed to: they hold for the run (spec "Templates" 8).
     approved_argv: BTreeSet<String>,
-    /// What people kept of change sets.
-    kept_parts: BTreeMap<GateKind, ChangeSet>,
+    /// The change sets that people saw and approved, or what they kept of them.
+    approved_changes: BTreeMap<GateKind, ChangeSet>,
     all_writers: bool,
     calls: u32,
     tokens: u64,
@@ -45,6 +45,8 @@ pub struct Witness {
     task_calls: BTreeMap<Slug, u32>,
     inner: BTreeMap<RunId, Spending>,
     states: BTreeMap<Slug, State>,
+    /// Tasks that an edit took out before they started.
+    removed: BTreeSet<Slug>,
     /// What finished tasks were and gave.
     done: BTreeMap<Slug, (Task, Option<ResultParts>)>,
     resumed: bool,
@@ -72,6 +74,8 @@ impl Witness {
     /// A promise was broken.
     pub fn after(&mut self, run: &Run, fact: Option<&Fact>) -> Kept {
         let Some(fact) = fact else { return Ok(()) };
+        self.applied_as_approved(&fact.event)?;
+        self.removed_tasks_never_start(&fact.event)?;
         self.note(run, &fact.event);
         self.inner_runs_share_a_limit(run)?;
         self.done_tasks_are_never_altered(run)?;
@@ -97,15 +101,7 @@ impl Witness {
             }
             Event::TaskRetried { task: retried, .. } => {
                 self.resumed = true;
-                let ended = |slug: &Slug| self.states.get(slug).is_some_and(|state| state.is_problem());
-                let back: Vec<Slug> = run
-                    .tasks()
-                    // The one that is named may be blocked again at once.
-                    .filter(|task| !task.state.is_ended() || task.task.slug == *retried)
-                    .map(|task| task.task.slug.clone())
-                    .filter(ended)
-                    .collect();
-                back.iter().for_each(|slug| self.starts_anew(slug));
+                self.note_retried(run, retried);
             }
             Event::ReplyReceived { key, usage, .. } => {
                 self.finished_calls.insert(key.clone());
@@ -128,6 +124,7 @@ impl Witness {
             Event::ChangesRejected { task, run: exec, .. } => {
                 self.finished_runs.remove(&(task.clone(), exec.clone(), self.epoch(task)));
             }
+            Event::ChangesRebased { .. } => self.note_rebased(run, event),
             Event::ChangesApplied { task, set, .. } => {
                 self.applied.insert((task.clone(), *set));
             }
@@ -140,15 +137,54 @@ impl Witness {
                 self.finished_tools.insert((task.clone(), exec.clone(), call.clone(), epoch));
             }
             Event::ListAdopted { list, origin, .. } => {
+                let edit = matches!(origin, ListOrigin::Edit(_));
                 // An edit may put a step before one that runs.
-                self.resumed |= matches!(origin, ListOrigin::Edit(_));
+                self.resumed |= edit;
+                self.note_removed(list, edit);
                 for planned in list.steps.iter().flatten().filter(|planned| !planned.unchanged) {
-                    self.starts_anew(&planned.task.slug);
+                    // An edit leaves alone what runs.
+                    if !edit || self.states.get(&planned.task.slug) != Some(&State::Running) {
+                        self.starts_anew(&planned.task.slug);
+                    }
                 }
             }
             Event::CallAccounted { inner: Some(inner), spent, .. } => self.note_spent(inner, spent),
             Event::GateAnswered { gate, answer } => self.note_answer(run, gate, answer),
             _ => {}
+        }
+    }
+
+    fn note_retried(&mut self, run: &Run, retried: &Slug) {
+        let ended = |slug: &Slug| self.states.get(slug).is_some_and(|state| state.is_problem());
+        // The one that is named may be blocked again at once.
+        let open = run.tasks().filter(|task| !task.state.is_ended() || task.task.slug == *retried);
+        let back: Vec<Slug> = open.map(|task| task.task.slug.clone()).filter(ended).collect();
+        back.iter().for_each(|slug| self.starts_anew(slug));
+    }
+
+    /// An approval goes on to the set that takes the place of another only where a person sees the same lines in it.
+    fn note_rebased(&mut self, run: &Run, event: &Event) {
+        let Event::ChangesRebased { task, run: exec, set, changes, as_shown: true } = event else { return };
+        let thing = |set| GateKind::BeforeApply { task: task.clone(), run: exec.clone(), set };
+        if !self.approved_things.contains(&thing(*set)) {
+            return;
+        }
+        let next = (*set..set + 1_000).skip(1).find(|next| run.pending_changes(task, exec, *next) == Some(changes));
+        if let Some(next) = next {
+            self.approved_things.insert(thing(next));
+            self.approved_changes.insert(thing(next), changes.clone());
+        }
+    }
+
+    /// Every applied hunk was shown to whoever approved, or no gate was asked.
+    fn applied_as_approved(&self, event: &Event) -> Kept {
+        let Event::ChangesApplied { task, run, set, changes } = event else { return Ok(()) };
+        let thing = GateKind::BeforeApply { task: task.clone(), run: run.clone(), set: *set };
+        match self.approved_changes.get(&thing) {
+            Some(approved) if approved != changes => {
+                Err(format!("what is applied was approved: set {set} of {task} is another one"))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -242,15 +278,21 @@ impl Witness {
                 let approved = match answer {
                     Answer::Listed => true,
                     Answer::Each { verdicts, .. } => verdicts.values().all(|verdict| *verdict == Verdict::Approve),
-                    Answer::Part { kept, .. } => {
-                        self.kept_parts.insert(kind.clone(), kept.clone());
-                        true
-                    }
+                    Answer::Part { .. } => true,
                     _ => false,
                 };
                 if approved {
+                    let seen = match (kind, answer) {
+                        (_, Answer::Part { kept, .. }) => Some(kept),
+                        (GateKind::BeforeApply { task, run: exec, set }, _) => run.pending_changes(task, exec, *set),
+                        _ => None,
+                    };
+                    self.approved_changes.extend(seen.map(|changes| (kind.clone(), changes.clone())));
                     if let GateKind::BeforeCall { task, run: exec, call } = kind {
                         self.approved_argv.extend(argv(run, task, exec, call));
+                        // Whoever is asked whether it runs again may say so.
+                        let epoch = self.epoch(task);
+                        self.started_once.remove(&(task.clone(), exec.clone(), call.clone(), epoch));
                     }
                     self.approved_things.insert(kind.clone());
                 }
@@ -313,10 +355,10 @@ impl Witness {
             }
             _ => return Ok(()),
         };
-        if let (EffectKey::Apply { task, run: exec, set }, Some(kept)) = (effect, self.kept_parts.get(&thing))
-            && run.pending_changes(task, exec, *set) != Some(kept)
+        if let (EffectKey::Apply { task, run: exec, set }, Some(approved)) = (effect, self.approved_changes.get(&thing))
+            && run.pending_changes(task, exec, *set) != Some(approved)
         {
-            return Err(format!("no change before approval: more is made than was kept: {effect:?}"));
+            return Err(format!("what is applied was approved: another set is made: {effect:?}"));
         }
         let known = match effect {
             EffectKey::Tool { task, run: exec, call } => argv(run, task, exec, call),
@@ -382,6 +424,27 @@ impl Witness {
             return Err(format!("steps go in order: {effect:?}"));
         }
         Ok(())
+    }
+
+    fn note_removed(&mut self, list: &ListAdopted, edit: bool) {
+        let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
+        self.removed.retain(|slug| !listed.contains(slug));
+        let waits = |state: State| edit && !state.is_ended() && state != State::Running;
+        let removed = self.states.iter().filter(|(slug, state)| waits(**state) && !listed.contains(slug));
+        self.removed.extend(removed.map(|(slug, _)| slug.clone()));
+    }
+
+    /// A task that an accepted edit removed before it started never starts (spec 2.18).
+    fn removed_tasks_never_start(&self, event: &Event) -> Kept {
+        let task = match event {
+            Event::Started { effect: EffectKey::Ask(key) } => key.task.as_ref(),
+            Event::Started { effect: EffectKey::Tool { task, .. } } => Some(task),
+            _ => None,
+        };
+        match task.filter(|slug| self.removed.contains(*slug)) {
+            Some(slug) => Err(format!("a removed task never starts: {slug}")),
+            None => Ok(()),
+        }
     }
 
     /// No edit, retry, drop or follow-up touches what is done (spec 2.18).

@@ -2,6 +2,7 @@
 //! completion, crashes at any place of the log, gates answered at random. The promises are the functions of
 //! [`checkers`]; a broken one names its seed, and `cargo run -p callsheet-sim -- --seed N` shows its log.
 
+mod changes;
 pub mod checkers;
 mod inner;
 mod library;

@@ -4,17 +4,19 @@ use std::collections::BTreeMap;
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
 use callsheet_core::record::{
-    Again, Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted, ListOrigin,
-    Outcome, PlannedTask, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted,
+    ListOrigin, Outcome, PlannedTask, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord, Usage,
+    Verdict,
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State};
 use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{
-    ApprovalMode, BlobId, MergePolicy, Policy, Reference, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug,
-    Target, Task, ToolCall, ToolEffect,
+    ApprovalMode, BlobId, Execution, MergePolicy, Policy, Reference, RepeatClass, RunId, Settings, SkillMode,
+    SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
 };
 
+use crate::changes::{changes, moved};
 use crate::inner::{InnerRuns, TEMPLATE};
 use crate::random::Random;
 use crate::trees::Trees;
@@ -159,8 +161,8 @@ impl World {
         list
     }
 
-    /// A person's edit of the sheet: tasks that stay, change, go and come. Some touch what runs or is done; those must be
-    /// refused.
+    /// A person's edit of the sheet: tasks that stay, change, go and come. Some touch what runs, which is left alone, or what
+    /// is done, which must be refused.
     pub fn edit(&mut self, run: &Run) -> Event {
         let mut known: Vec<Slug> = run.done().map(|task| task.task.slug.clone()).collect();
         let mut list =
@@ -171,7 +173,7 @@ impl World {
                 let fixed = matches!(task.state, State::Done | State::Dropped);
                 let (stays, goes) = match task.state {
                     _ if fixed => (0, 98),
-                    State::Running => (97, 1),
+                    State::Running => (70, 15),
                     _ => (60, 20),
                 };
                 let roll = self.random.below(100);
@@ -300,13 +302,9 @@ impl World {
             Effect::ReadReply(asked) => self.read(run, asked),
             Effect::CheckReferences { task, n, stage } => {
                 let issues = if self.misbehaves(15) { vec![issue()] } else { Vec::new() };
-                Event::ReferencesChecked {
-                    task: task.clone(),
-                    n: *n,
-                    stage: *stage,
-                    issues,
-                    contents: self.contents(run, task),
-                }
+                let apart = (task.as_str().len() % 2 == 0).then_some(Apart { tokens: 30_000, most: 24_000 });
+                let (task, n, stage, contents) = (task.clone(), *n, *stage, self.contents(run, task));
+                Event::ReferencesChecked { task, n, stage, issues, contents, apart }
             }
             Effect::RunTool { task, run: exec, call, .. } => {
                 let policy = run.policy(&call.name);
@@ -336,6 +334,9 @@ impl World {
                 let (task, run, set) = (task.clone(), run.clone(), *set);
                 if self.misbehaves(20) {
                     Event::ChangesRejected { task, run, set, issues: vec![issue()] }
+                } else if self.misbehaves(20) {
+                    let as_shown = self.random.chance(50);
+                    Event::ChangesRebased { task, run, set, changes: moved(changes), as_shown }
                 } else {
                     Event::ChangesApplied { task, run, set, changes: changes.clone() }
                 }
@@ -545,7 +546,8 @@ fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {
     for name in ["one", "two", "three", "four", "five"] {
         let mut skill = SkillPolicy { hash: Some(blob(name)), ..SkillPolicy::default() };
         skill.needs_arguments = random.chance(40);
-        skill.execute_combined = random.chance(30);
+        let executions = [Execution::PerCall, Execution::Together, Execution::PerReference];
+        skill.execution = random.pick(&executions).copied().unwrap_or_default();
         if random.chance(40) {
             skill.writer = Some("it writes".to_owned());
         }
@@ -579,11 +581,6 @@ fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {
 
 fn blob(text: &str) -> BlobId {
     BlobId::new(text)
-}
-
-fn changes() -> ChangeSet {
-    let change = FileChange { path: "a.rs".to_owned(), before: None, after: Some(blob("after")), mode: None };
-    ChangeSet { files: vec![change], diff: None }
 }
 
 fn issue() -> Issue {

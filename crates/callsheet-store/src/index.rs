@@ -1,4 +1,4 @@
-//! The global index of the memory system (spec "Templates" 13) in the project's database, and one that forgets.
+//! The global index of the memory system (spec "Templates" 13) in the database of a store, and one that forgets.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,18 +11,18 @@ use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 use crate::fault::of_sqlite;
 use crate::sqlite;
 
-/// The index in `.callsheet/callsheet.db`, over a connection of its own, so that a lookup waits for no fact and no fact
+/// The index in `callsheet.db` of a folder of stores, over a connection of its own, so that a lookup waits for no fact and no fact
 /// for a lookup. The file is opened when it is first needed.
 #[derive(Debug)]
 pub struct SqliteIndex {
-    project: PathBuf,
+    folder: PathBuf,
     connection: Mutex<Option<Connection>>,
 }
 
 impl SqliteIndex {
-    /// The index of a project. Nothing is opened yet.
-    pub fn new(project: &Path) -> Self {
-        Self { project: project.to_path_buf(), connection: Mutex::default() }
+    /// The index of the store in a folder. Nothing is opened yet.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_path_buf(), connection: Mutex::default() }
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut Connection) -> Result<T, rusqlite::Error>) -> Result<T, IndexFault> {
@@ -30,9 +30,9 @@ impl SqliteIndex {
             self.connection.lock().unwrap_or_else(PoisonError::into_inner);
         let connection = match &mut *held {
             Some(connection) => connection,
-            empty @ None => empty.insert(sqlite::open_database(&self.project)?.1),
+            empty @ None => empty.insert(sqlite::open_database(&self.folder)?.1),
         };
-        work(connection).map_err(|error| IndexFault::Store(of_sqlite(&sqlite::database(&self.project), &error)))
+        work(connection).map_err(|error| IndexFault::Store(of_sqlite(&sqlite::database(&self.folder), &error)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Durable and in-memory stores behind the `Store` port.
 //!
-//! [`SqliteStore`] keeps a project's runs in `.callsheet/callsheet.db`: SQLite in WAL mode, one transaction a batch of
+//! [`SqliteStore`] keeps a project's runs in `callsheet.db` of a folder of its own: SQLite in WAL mode, one transaction a batch of
 //! facts, any number of reading processes, one writing process a run. [`MemoryStore`] behaves the same and forgets
 //! everything; tests and simulations use it. [`SqliteIndex`] and [`MemoryIndex`] keep the metadata of the memory system. Both run the conformance suite of `callsheet-runtime`.
 
@@ -15,4 +15,4 @@ mod summary;
 
 pub use index::{MemoryIndex, SqliteIndex};
 pub use memory::MemoryStore;
-pub use sqlite::SqliteStore;
+pub use sqlite::{SqliteStore, database};

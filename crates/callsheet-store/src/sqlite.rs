@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -25,7 +24,7 @@ const BUSY: Duration = Duration::from_secs(10);
 /// disk. [`Checkpoints`] does it earlier, beside the run.
 const CHECKPOINT_PAGES: u32 = 4_096;
 
-/// The store of a project, in `.callsheet/callsheet.db`.
+/// The store of a project, in `callsheet.db` of a folder that is its own.
 ///
 /// Writing and reading have a connection each, so that a viewer that reads a long log does not hold up the run.
 /// A fact is safe against the death of the process once `append` returns; `synchronous = NORMAL` means that a power
@@ -42,12 +41,12 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the store of a project, creating `.callsheet/` with a `.gitignore`, and the database, if need be.
+    /// Opens the store in a folder, creating the folder and the database if need be.
     ///
     /// # Errors
     /// `Full` if the disk is, `TooNew` for a file of a later release, else `Broken` with what to do.
-    pub fn open(project: &Path) -> Result<Self, StoreFault> {
-        let (path, writer) = open_database(project)?;
+    pub fn open(folder: &Path) -> Result<Self, StoreFault> {
+        let (path, writer) = open_database(folder)?;
         let reader = connect(&path, false)?;
         Ok(Self {
             path,
@@ -185,18 +184,16 @@ impl SqliteStore {
     }
 }
 
-/// Where a project's database is.
-pub(crate) fn database(project: &Path) -> PathBuf {
-    project.join(".callsheet/callsheet.db")
+/// The database in a folder of stores.
+pub fn database(folder: &Path) -> PathBuf {
+    folder.join("callsheet.db")
 }
 
-/// Opens the database of a project for writing, creating it if need be, in the newest schema.
-pub(crate) fn open_database(project: &Path) -> Result<(PathBuf, Connection), StoreFault> {
+/// Opens the database in a folder for writing, creating both if need be, in the newest schema.
+pub(crate) fn open_database(folder: &Path) -> Result<(PathBuf, Connection), StoreFault> {
     limits::writes_fail_instead_of_killing();
-    let folder = project.join(".callsheet");
-    fs::create_dir_all(&folder).map_err(|error| of_io(&folder, &error))?;
-    ignore_in_git(&folder)?;
-    let path = database(project);
+    create_private(folder).map_err(|error| of_io(folder, &error))?;
+    let path = database(folder);
     let mut writer = connect(&path, true)?;
     migrate(&mut writer).map_err(|fault| match fault {
         MigrationFault::Sqlite(error) => of_sqlite(&path, &error),
@@ -426,14 +423,13 @@ fn use_wal(connection: &Connection) -> Result<(), rusqlite::Error> {
     }
 }
 
-/// Keeps everything in the folder out of version control.
-fn ignore_in_git(folder: &Path) -> Result<(), StoreFault> {
-    let path = folder.join(".gitignore");
-    match fs::File::options().write(true).create_new(true).open(&path) {
-        Ok(mut file) => file.write_all(b"*\n").map_err(|error| of_io(&path, &error)),
-        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(of_io(&path, &error)),
-    }
+/// Makes a folder that its owner alone can look into: prompts and files of projects are in the store.
+fn create_private(folder: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
 }
 
 fn fact_of(path: &Path, run: &RunId, n: i64, at: i64, v: u32, body: &str) -> Result<Fact, StoreFault> {

@@ -36,7 +36,9 @@ impl Columns {
                 self.request = first_line(entry.prompt()).to_owned();
             }
             Event::RunResumed { .. } | Event::RunContinued { .. } => self.outcome = None,
-            Event::RunWaiting { outcome } | Event::RunConcluded { outcome, .. } => self.outcome = Some(*outcome),
+            Event::RunWaiting { outcome }
+            | Event::RunConcluded { outcome, .. }
+            | Event::FollowUpWithdrawn { outcome } => self.outcome = Some(*outcome),
             _ => {}
         }
         Ok(())

@@ -27,7 +27,7 @@ impl Project {
 
     /// The file behind the store's back.
     fn raw(&self) -> Connection {
-        Connection::open(self.0.path().join(".callsheet/callsheet.db")).unwrap()
+        Connection::open(self.0.path().join("callsheet.db")).unwrap()
     }
 }
 
@@ -89,13 +89,12 @@ fn a_power_cut_takes_whole_batches_from_the_end() {
         store.stage_blob(vec![b'x'; 9_000]);
         store.append(&lock, &[cancel(n), cancel(n + 1)]).unwrap();
     }
-    let files = world.0.path().join(".callsheet");
+    let files = world.0.path();
     let (file, log) = (files.join("callsheet.db"), files.join("callsheet.db-wal"));
     let (file, log) = (std::fs::read(file).unwrap(), std::fs::read(log).unwrap());
     let facts_after = |file: &[u8], log: &[u8]| {
         let after = Project(TempDir::new().unwrap());
-        let files = after.0.path().join(".callsheet");
-        std::fs::create_dir(&files).unwrap();
+        let files = after.0.path();
         std::fs::write(files.join("callsheet.db"), file).unwrap();
         std::fs::write(files.join("callsheet.db-wal"), log).unwrap();
         match after.store().read(&lock.run, 1) {
@@ -193,14 +192,13 @@ fn a_lock_of_another_machine_is_only_broken_by_hand() {
 }
 
 #[test]
-fn the_folder_ignores_itself_and_a_users_rule_is_kept() {
+fn the_folder_of_a_new_store_is_its_owners_alone() {
+    use std::os::unix::fs::PermissionsExt;
     let world = world();
-    world.store();
-    let rule = world.0.path().join(".callsheet/.gitignore");
-    assert_eq!(std::fs::read_to_string(&rule).unwrap(), "*\n");
-    std::fs::write(&rule, "*\n!config.toml\n").unwrap();
-    world.store();
-    assert_eq!(std::fs::read_to_string(&rule).unwrap(), "*\n!config.toml\n");
+    let folder = world.0.path().join("state/projects/one");
+    SqliteStore::open(&folder).unwrap();
+    let mode = std::fs::metadata(&folder).unwrap().permissions().mode();
+    assert_eq!(mode & 0o077, 0, "{mode:o}");
 }
 
 #[test]
@@ -214,8 +212,7 @@ fn the_file_is_in_wal_mode() {
 #[test]
 fn a_file_that_is_no_database_is_broken_with_advice() {
     let world = world();
-    std::fs::create_dir(world.0.path().join(".callsheet")).unwrap();
-    std::fs::write(world.0.path().join(".callsheet/callsheet.db"), "no database ".repeat(1_000)).unwrap();
+    std::fs::write(world.0.path().join("callsheet.db"), "no database ".repeat(1_000)).unwrap();
     let fault = SqliteStore::open(world.0.path()).unwrap_err();
     assert!(
         matches!(&fault, StoreFault::Broken(text) if text.contains("Move it away") && text.contains(".recover")),
@@ -233,7 +230,7 @@ fn damaged_pages_are_broken_with_advice() {
         store.append(&lock, &[started(&run)]).unwrap();
     }
     world.raw().pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(())).unwrap();
-    let path = world.0.path().join(".callsheet/callsheet.db");
+    let path = world.0.path().join("callsheet.db");
     let mut bytes = std::fs::read(&path).unwrap();
     // The header stays, so that the file opens; every table after it is noise.
     for byte in bytes.iter_mut().skip(4_096) {

@@ -24,6 +24,7 @@ use callsheet_runtime::ports::Tool;
 
 pub use fetch_url::http::{HttpFetch, HttpSettings, Lookup};
 pub use run_command::sandbox::{Enforcement, SandboxStatus, sandbox_status};
+pub use run_command::supervise;
 
 /// The tools that start the processes of templates: any, and, where the system can hold them to it, those that only
 /// read. They stand beside the registry: no model is offered them.

@@ -165,20 +165,22 @@ async fn a_script_that_only_reads_is_held_to_it() {
     };
     let project = TempDir::new().unwrap();
     std::fs::write(project.path().join("kept.txt"), "as it was").unwrap();
+    assert!(std::env::vars().any(|(name, _)| name.starts_with("CARGO")), "there is something to hand on");
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let line = format!(
         "cat kept.txt; echo in > in.txt; echo more >> kept.txt; rm kept.txt; mv kept.txt moved.txt; truncate -s 0 kept.txt; \
          mkdir made; ln -s kept.txt link; echo tmp > /tmp/callsheet-test-$$; \
          t=\"$(mktemp)\" && echo own > \"$t\" && cat \"$t\"; echo null > /dev/null && echo nothing; \
-         bash -c 'echo > /dev/tcp/127.0.0.1/{}' && echo connected",
+         bash -c 'echo > /dev/tcp/127.0.0.1/{}' && echo connected; bash -c 'echo > /dev/udp/127.0.0.1/9' && echo sent; \
+         python3 -c 'import socket; socket.socket(socket.AF_UNIX)' && echo unix; echo \"${{HOME-no home}}\"; env | grep CARGO",
         server.local_addr().unwrap().port()
     );
-    let request = json!({"argv": ["sh", "-c", line], "inherit": "safe"});
+    let request = json!({"argv": ["sh", "-c", line], "inherit": "all"});
     let ToolOutcome::Output(report) = script.run(&request, &context(&project)).await.unwrap() else {
         panic!("it was not started")
     };
     let report: serde_json::Value = serde_json::from_str(&report).unwrap();
-    assert_eq!(report["stdout"], "as it wasown\nnothing\n", "{report}");
+    assert_eq!(report["stdout"], "as it wasown\nnothing\nno home\n", "{report}");
     let left: Vec<_> = std::fs::read_dir(project.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["kept.txt"]);
     assert_eq!(std::fs::read_to_string(project.path().join("kept.txt")).unwrap(), "as it was");
@@ -222,4 +224,38 @@ async fn the_sandbox_refuses_writes_outside_and_the_status_says_so() {
         Enforcement::None => assert!(!other.exists(), "the status must not understate either: {text}"),
     }
     std::fs::write(outside.path().join("ours.txt"), "this process is not restricted").unwrap();
+}
+
+/// covers: 11.10
+#[tokio::test]
+async fn a_command_that_changes_what_is_protected_has_failed() {
+    let project = TempDir::new().unwrap();
+    std::fs::create_dir_all(project.path().join(".git/hooks")).unwrap();
+    let outcome = shell("echo evil > .git/hooks/pre-push; echo said; echo x > free", &context(&project)).await.unwrap();
+    let ToolOutcome::Failed(text) = outcome else { panic!("{outcome:?}") };
+    assert!(
+        text.contains("changed .git/hooks/pre-push, which no command may write") && text.contains("said"),
+        "{text}"
+    );
+    assert!(!project.path().join(".git/hooks/pre-push").exists() && project.path().join("free").exists());
+}
+
+/// covers: 11.10
+#[tokio::test]
+async fn a_project_with_the_folders_of_the_user_gets_no_commands() {
+    let project = TempDir::new().unwrap();
+    let workspace = Workspace::new(project.path(), &[]).unwrap();
+    let inside = Arc::new(workspace.clone().keeping(&project.path().join("state/not/there/yet")));
+    let context = ToolContext { workspace: inside, ..context(&project) };
+    let text = output("touch made", &context).await;
+    assert!(text.contains("no command runs here"), "{text}");
+    // Where they lie below the temporary folder, commands get one of their own.
+    let beside = TempDir::new().unwrap();
+    let context = ToolContext { workspace: Arc::new(workspace.keeping(beside.path())), ..context };
+    let text = output("echo $TMPDIR; echo x > $TMPDIR/own && echo written", &context).await;
+    assert!(text.contains("callsheet-") && text.contains("written"), "{text}");
+    if sandbox_status().writes == Enforcement::Full {
+        output(&format!("echo evil > '{}/evil'", beside.path().display()), &context).await;
+        assert!(!beside.path().join("evil").exists());
+    }
 }

@@ -50,7 +50,7 @@ impl Evaluator<'_> {
     fn close_handler(&self, op: &TaskOp, node: &Node) -> Step {
         let result = self.located(op, node, self.handler_result(op, node));
         let again = result.error.as_deref().is_some_and(is_recoverable)
-            && op.attempt < node.recovery.attempts
+            && op.attempt.saturating_sub(op.retried) < node.recovery.attempts
             && !self.run.is_spent(op);
         let splits = || result.error.as_deref().is_some_and(|error| self.reparses(op, node, error));
         if !again && splits() {
@@ -253,7 +253,8 @@ pub(super) fn returned(mut result: TaskResult, template: Option<&Template>, op: 
         return result;
     }
     if let Some(details) = check_returns(result.parsed_content.as_ref(), &result.content, returns) {
-        let message = format!("the template returns {}, its body gave something else", returns.as_str());
+        let misfit = super::output::misfit(&details);
+        let message = format!("the template returns {}, its body gave something else: {misfit}", returns.as_str());
         let error = failure::failure(Reason::OutputFormatFailure, message, *details);
         let error = failure::located(error, &template.origin, op.id.as_str());
         result.error = Some(Box::new(failure::with_content(error, &result.content)));
@@ -274,8 +275,12 @@ fn told_of(error: &TaskError) -> String {
     let Some(details) = details else {
         return Note::AttemptFailed.fill(&[("message", &super::open::one_line(&error.message, TOLD))]);
     };
+    // What broke a schema stands in the violations: that it was an object says nothing.
+    let broken = details.path.is_some() && details.violations.is_some();
     let mut words = match (&details.expected_type, &details.actual_type) {
-        (Some(expected), Some(actual)) => Note::AttemptType.fill(&[("expected", expected), ("actual", actual)]),
+        (Some(expected), Some(actual)) if !broken => {
+            Note::AttemptType.fill(&[("expected", expected), ("actual", actual)])
+        }
         _ => Note::AttemptFormat.text().to_owned(),
     };
     for violation in details.violations.iter().flatten() {

@@ -2,7 +2,7 @@
 //! inputs; and all of it put together as the payload of a handler.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::memory::FileMatch;
 use crate::record::Plan;
@@ -11,16 +11,11 @@ use crate::run::{Place, TaskOp};
 use crate::sheet::parse_target;
 use crate::spec::{Target, TokenCount};
 use crate::template::{
-    AccumulationFormat, Environment, FileSource, InheritContext, Kind, Missing, Node, OutputFormat, SchemaChoice,
-    TaskResult, render, resolve_task, resolve_text,
+    Environment, FileSource, InheritContext, Kind, Missing, Node, OutputFormat, SchemaChoice, resolve_task,
+    resolve_text,
 };
 
-use super::Evaluator;
-use super::FileWish;
-
-/// Most bytes of an accumulated entry, and of all of them (spec 5).
-const ENTRY: usize = 32_768;
-const ENTRIES: usize = 262_144;
+use super::{Entry, Evaluator, FileWish};
 
 /// The tool of writers.
 const WRITE_FILE: &str = "write_file";
@@ -45,29 +40,6 @@ pub enum Item {
         /// Files.
         matches: Vec<FileMatch>,
     },
-}
-
-/// An output of an earlier child.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Entry {
-    /// From 1.
-    pub step: u32,
-    /// The child's id.
-    pub id: String,
-    /// How it came back.
-    pub status: String,
-    /// Its notes.
-    pub notes: Map<String, Value>,
-    /// Its content, with `full_output`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub content: Option<String>,
-    /// The content was cut.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub truncated: bool,
-    /// Its bytes before.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub original_bytes: Option<usize>,
 }
 
 /// An atomic task without open placeholders: all that its handler is told. Recorded before the first call.
@@ -154,10 +126,10 @@ impl Evaluator<'_> {
         let mut frame = self.inherited(op, node);
         frame.related.extend(found.related);
         let related = frame.context.into_iter().chain([found.context]).filter(|text| !text.is_empty());
-        let (earlier, dropped_entries) = capped(self.earlier_entries(op));
+        let (earlier, dropped_entries) = self.told_entries(op);
         let inputs = node.inputs.iter().filter_map(|input| {
-            let value = own.name(&input.name)?.value();
-            (!value.is_null()).then(|| (input.name.clone(), render(&value)))
+            let bound = own.name(&input.name)?;
+            (!bound.value().is_null()).then(|| (input.name.clone(), bound.text()))
         });
         let mut paths: Vec<String> = resolved.paths.iter().flat_map(|path| listed(path.as_str())).collect();
         let asked = self.asked_files(op);
@@ -373,66 +345,6 @@ impl Evaluator<'_> {
         }
     }
 
-    /// Outputs of earlier children that reach a task, outer ones first.
-    pub(super) fn earlier_entries(&self, op: &TaskOp) -> Vec<Entry> {
-        let refuses =
-            |op: &TaskOp| self.node(op).is_some_and(|node| node.context.explicit.accumulate_data == Some(false));
-        if refuses(op) {
-            return Vec::new();
-        }
-        let mut inner = op;
-        let mut found = Vec::new();
-        while let Some(above) = self.parent(inner) {
-            if above.place.is_subtask() {
-                inner = above;
-                continue;
-            }
-            let Some(node) = self.node(above) else { break };
-            if !is_transparent(node) {
-                let settings = node.context.settings;
-                if settings.accumulate_data {
-                    let own = self.accumulated(above, node, &inner.place, settings.accumulation_format);
-                    found.splice(0..0, own);
-                }
-                if settings.inherit_context != InheritContext::Full {
-                    break;
-                }
-            }
-            inner = above;
-        }
-        found
-    }
-
-    fn accumulated(&self, above: &TaskOp, node: &Node, place: &Place, format: AccumulationFormat) -> Vec<Entry> {
-        let before = self.children(above).into_iter().filter(|child| child.closed.is_some() && child.place != *place);
-        let chosen: Vec<&TaskOp> = match (&node.kind, place) {
-            (Kind::Sequential { .. }, Place::Child { index }) => {
-                before.filter(|child| matches!(child.place, Place::Child { index: other } if other < *index)).collect()
-            }
-            // In reduce only the reduction gets them.
-            (Kind::Reduce { .. }, Place::Reduction { .. }) => {
-                before.filter(|child| matches!(child.place, Place::Reduction { .. })).collect()
-            }
-            (Kind::DirectorEvaluatorLoop { .. }, Place::Director { .. } | Place::Evaluator { .. }) => before.collect(),
-            _ => Vec::new(),
-        };
-        let entries = (1..).zip(chosen).map(|(step, child)| {
-            let id = self.node(child).and_then(|node| node.id.clone());
-            entry(step, id.unwrap_or_else(|| child.id.as_str().to_owned()), &self.result(child), format)
-        });
-        entries.collect()
-    }
-
-    /// Entries of the steps of a sequence, for its own notes.
-    pub(super) fn step_entries(&self, op: &TaskOp, format: AccumulationFormat) -> Vec<Entry> {
-        let steps = self.children(op).into_iter().filter(|child| matches!(child.place, Place::Child { .. }));
-        let entries = (1..).zip(steps.filter(|child| child.closed.is_some())).map(|(step, child)| {
-            let id = self.node(child).and_then(|node| node.id.clone()).unwrap_or_default();
-            entry(step, id, &self.result(child), format)
-        });
-        capped(entries.collect()).0
-    }
-
     /// What a handler was told, as recorded.
     pub(super) fn told(&self, op: &TaskOp) -> Option<HandlerTask> {
         match &op.opened.as_ref()?.plan {
@@ -451,54 +363,8 @@ struct Frame {
     related: Vec<FileMatch>,
 }
 
-fn is_transparent(node: &Node) -> bool {
+pub(super) fn is_transparent(node: &Node) -> bool {
     matches!(node.kind, Kind::Call { .. } | Kind::Cond { .. })
-}
-
-fn entry(step: u32, id: String, result: &TaskResult, format: AccumulationFormat) -> Entry {
-    let status = serde_json::to_value(result.status).ok().and_then(|word| word.as_str().map(str::to_owned));
-    let mut entry = Entry { step, id, status: status.unwrap_or_default(), notes: said(result), ..Entry::default() };
-    if format == AccumulationFormat::FullOutput {
-        let (content, truncated) = cut(&result.content, ENTRY);
-        entry.original_bytes = truncated.then_some(result.content.len());
-        entry.truncated = truncated;
-        entry.content = Some(content.to_owned());
-    }
-    entry
-}
-
-/// Notes carry no content (spec 5, 6), nor what differs from one run to the next.
-fn without_contents(value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            for key in ["content", "parsed_content", "output", "partial_output", "partial_results", "metrics"] {
-                map.remove(key);
-            }
-            map.iter_mut().for_each(|(_, value)| without_contents(value));
-        }
-        Value::Array(list) => list.iter_mut().for_each(without_contents),
-        _ => {}
-    }
-}
-
-/// Notes as far as they say something; what was used is not for other tasks.
-fn said(result: &TaskResult) -> Map<String, Value> {
-    let notes = serde_json::to_value(&result.notes).unwrap_or_default();
-    let Value::Object(mut notes) = notes else { return Map::new() };
-    for key in ["metrics", "data_sources", "context_source", "context_files_count", "step_results"] {
-        notes.remove(key);
-    }
-    // Of what other tasks gave it tells how it went, not what it was.
-    for key in ["iteration_history", "final_evaluation", "errors"] {
-        notes.get_mut(key).into_iter().for_each(without_contents);
-    }
-    notes.retain(|_, value| match value {
-        Value::Null => false,
-        Value::String(text) => !text.is_empty(),
-        Value::Array(list) => !list.is_empty(),
-        _ => true,
-    });
-    notes
 }
 
 /// A path that was filled with a list, or with the links of a sheet's task (spec 16), is each of its paths; an empty one
@@ -519,36 +385,4 @@ fn listed(path: &str) -> Vec<String> {
         _ => link.target.to_string(),
     };
     links.iter().map(target).collect()
-}
-
-/// The text up to so many bytes, at a character.
-pub(super) fn cut(text: &str, most: usize) -> (&str, bool) {
-    if text.len() <= most {
-        return (text, false);
-    }
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    (text.get(..end).unwrap_or_default(), true)
-}
-
-/// Over the total the oldest lose their content, then drop out. Says how many did.
-fn capped(mut entries: Vec<Entry>) -> (Vec<Entry>, usize) {
-    let size = |entry: &Entry| serde_json::to_string(entry).map_or(0, |text| text.len());
-    let mut total: usize = entries.iter().map(size).sum();
-    for entry in &mut entries {
-        if total <= ENTRIES {
-            break;
-        }
-        let before = size(entry);
-        if let Some(content) = entry.content.take() {
-            entry.truncated = true;
-            entry.original_bytes.get_or_insert(content.len());
-        }
-        total = total.saturating_sub(before).saturating_add(size(entry));
-    }
-    let mut dropped = 0;
-    while total > ENTRIES && !entries.is_empty() {
-        total = total.saturating_sub(size(&entries.remove(0)));
-        dropped += 1;
-    }
-    (entries, dropped)
 }

@@ -8,7 +8,7 @@ use crate::template::{
     Bound, Datum, Details, Halt, Iteration, Kind, Node, ReturnStatus, TaskResult, Trust, Verdict, judged,
 };
 
-use super::context::cut;
+use super::entries::cut;
 use super::{Evaluator, failure};
 
 /// Most bytes of an output in the history.

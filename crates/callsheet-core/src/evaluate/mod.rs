@@ -9,6 +9,7 @@ mod choose;
 mod close;
 mod context;
 mod details;
+mod entries;
 mod evaluation;
 mod failure;
 mod graft;
@@ -36,7 +37,8 @@ use crate::run::{Moment, Place, Run, TaskOp, TaskRun, Work};
 use crate::spec::{BlobId, Slug, ToolEffect};
 use crate::template::{Node, ReturnStatus, TaskError, TaskResult, Template};
 
-pub use context::{Entry, HandlerTask, Item};
+pub use context::{HandlerTask, Item};
+pub use entries::Entry;
 pub use names::{Memory, Names};
 pub use process::{ProcessFile, ProcessReport, ProcessRequest, SCRIPT, SCRIPT_READ};
 pub use reply::{Said, read_turn};

@@ -1,14 +1,16 @@
 //! Opening a task: inputs are bound, texts filled, a branch or the elements chosen (spec 4, 8).
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use crate::record::{HandlerPlan, Opened, Plan, Step};
 use crate::run::{Place, TaskOp, Work};
 use crate::spec::{SkillLimits, SkillMode, SkillPolicy, Task};
 use crate::template::{
-    ArgumentValue, Bound, Datum, Details, Environment, Evaluated, Halt, InputFaultDetails, InputSource, Kind, Missing,
-    Node, Reason, ReturnStatus, TaskError, TaskResult, Template, Trust, argument_value, bind_call, bind_inputs,
-    faults_before_run, names_its_provider, resolve_task, type_word,
+    ArgumentValue, Bound, Datum, Details, Effects, Environment, Evaluated, Halt, InputFaultDetails, InputSource, Kind,
+    Missing, Node, Reason, ReturnStatus, TaskError, TaskResult, Template, Trust, argument_value, bind_call,
+    bind_inputs, faults_before_run, names_its_provider, resolve_task, type_word,
 };
 
 use super::process::{SCRIPT, SCRIPT_READ, unbound};
@@ -37,6 +39,7 @@ impl Evaluator<'_> {
                 let mut result = TaskResult::default();
                 self.warn_of_unknown(op, &mut result);
                 result.notes.other.insert("skipped".to_owned(), Value::Bool(true));
+                result.notes.warn("condition", "no case of the cond holds and it has no else: nothing was done here");
                 self.closed(op, result)
             }
             Err(Stop::Failed(error)) => {
@@ -157,14 +160,31 @@ impl Evaluator<'_> {
             return Err(Box::new(fault.into_error()));
         }
         let top = self.run.operators().top().map(|op| self.scope(op)).unwrap_or_default();
-        let fault = self.faults_before_run(template, &top);
+        let fault = self.faults_before_run(template, &top, &self.absent_files(template));
         if fault.is_empty() { Ok(()) } else { Err(Box::new(fault.into_error())) }
     }
 
     /// What is known to be wrong with a tree before anything of it runs.
-    pub(super) fn faults_before_run(&self, template: &Template, names: &Environment) -> InputFaultDetails {
+    pub(super) fn faults_before_run(
+        &self,
+        template: &Template,
+        names: &Environment,
+        absent: &BTreeSet<String>,
+    ) -> InputFaultDetails {
         let most = self.run.settings().limits.max_items;
-        faults_before_run(template, names, &|name| self.template(name), most)
+        faults_before_run(template, names, &|name| self.template(name), most, absent)
+    }
+
+    /// Files without which a run does not begin: what a task of it may write can still come to be, and what is given with
+    /// the request takes the place of all.
+    fn absent_files(&self, template: &Template) -> BTreeSet<String> {
+        let writes = |tool: &str| self.writes(tool);
+        let tries = |node: &Node| matches!(node.kind, Kind::DirectorEvaluatorLoop { script: Some(_), .. });
+        let mut all = self.reached(template).into_iter().chain([template]).flat_map(|one| one.body.walk());
+        if all.any(|node| tries(node) || node.effects(&writes) == Effects::Write) || !self.tree.files.is_empty() {
+            return BTreeSet::new();
+        }
+        self.tree.absent.clone()
     }
 
     fn inputs(&self, op: &TaskOp, node: &Node, scope: &Environment) -> Result<Vec<(String, Bound)>, Box<TaskError>> {

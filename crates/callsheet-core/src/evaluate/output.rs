@@ -11,6 +11,9 @@ use crate::template::{
 
 use super::{Evaluator, failure};
 
+/// Violations of a declared form that one message tells; all of them stand in its details.
+const TOLD_VIOLATIONS: usize = 5;
+
 /// What of the recorded prompt tells which data it showed.
 #[derive(Default, Deserialize)]
 #[serde(default)]
@@ -117,9 +120,7 @@ impl Evaluator<'_> {
                 OutputReading { parsed: output.parsed.or(beside), ..output }
             }
         };
-        result.notes.parse_error = output.parse_error;
-        result.parsed_content = output.parsed;
-        refuse(&mut result, output.failure);
+        take(&mut result, output);
         result
     }
 
@@ -136,9 +137,7 @@ impl Evaluator<'_> {
             Some(value) => hold_value(value, &result.content, declared, &schema),
             None => read_output(&result.content, declared, &schema),
         };
-        result.notes.parse_error = output.parse_error;
-        result.parsed_content = output.parsed;
-        refuse(&mut result, output.failure);
+        take(&mut result, output);
         result
     }
 
@@ -227,20 +226,46 @@ fn written(summary: &str, document: &str) -> TaskResult {
     result
 }
 
-/// A content that is not what was declared fails its task (spec 7).
+/// What a content was read as. Declared JSON that is none stays a text, which is told; what is not what was declared fails
+/// its task (spec 7).
+fn take(result: &mut TaskResult, output: OutputReading) {
+    if let Some(fault) = output.parse_error.as_ref().filter(|_| output.failure.is_none()) {
+        let place = format!("line {}, column {}", fault.line, fault.column);
+        let words =
+            format!("JSON is declared, and the output is none ({}, {place}): it is used as a text", fault.message);
+        result.notes.warn("parse_error", words);
+    }
+    result.notes.parse_error = output.parse_error;
+    result.parsed_content = output.parsed;
+    refuse(result, output.failure);
+}
+
 fn refuse(result: &mut TaskResult, failure: Option<Box<Details>>) {
     let Some(details) = failure else { return };
-    let first = details.violations.iter().flatten().next();
-    let message = match (&details.expected_type, &details.actual_type, first) {
-        (Some(expected), Some(_), Some(violation)) if expected == "schema" => {
-            format!("the output is not what was declared: {violation}")
-        }
-        (Some(expected), Some(actual), _) => format!("the output is {actual}, declared is {expected}"),
-        _ => "the output is not what was declared".to_owned(),
-    };
+    let message = format!("the output is not what was declared: {}", misfit(&details));
     let error = failure::failure(Reason::OutputFormatFailure, message, *details);
     result.error = Some(Box::new(failure::with_content(error, &result.content)));
     result.status = ReturnStatus::Failed;
+}
+
+/// What of an output does not fit, with its place in the value.
+pub(super) fn misfit(details: &Details) -> String {
+    let violations = || details.violations.iter().flatten();
+    let mut listed = violations().take(TOLD_VIOLATIONS).cloned().collect::<Vec<_>>().join("; ");
+    let more = violations().count().saturating_sub(TOLD_VIOLATIONS);
+    if more > 0 {
+        listed.push_str(&format!("; and {more} more"));
+    }
+    let typed = match (&details.expected_type, &details.actual_type) {
+        (Some(expected), Some(actual)) => format!("{actual} instead of {expected}"),
+        _ => String::new(),
+    };
+    match (listed.is_empty(), &details.path) {
+        (true, _) => typed,
+        // It is no JSON, which has no place in a value.
+        (false, None) => format!("{typed} ({listed})"),
+        (false, Some(_)) => listed,
+    }
 }
 
 /// The section at the end that the base prompt asks for: what stands before it, and its text (spec 6).

@@ -2,6 +2,8 @@
 //! gave nothing. Its answer is checked like a template file, may do no more than the failed task could, and runs in its
 //! place.
 
+use std::collections::BTreeSet;
+
 use globset::GlobBuilder;
 use serde_json::Value;
 
@@ -15,7 +17,7 @@ use crate::template::{
     TemplateFile, Trust, found_xml, print_templates, read_text, xml_beside,
 };
 
-use super::context::cut;
+use super::entries::cut;
 use super::graft::DEFAULT_TEMPLATE;
 use super::request;
 use super::{Evaluator, HandlerTask, failure};
@@ -259,7 +261,7 @@ impl Evaluator<'_> {
             self.check_narrow(&called.body, &tools, writes, false, &mut refused);
         }
         let scope = self.own_scope(op);
-        let fault = self.faults_before_run(&template, &scope);
+        let fault = self.faults_before_run(&template, &scope, &BTreeSet::new());
         // Parameters without an argument are told already (T031).
         let missing = fault.missing.iter().filter(|missing| is_read || missing.field != "params");
         refused.extend(missing.map(|missing| Note::ReparseUnknown.fill(&[("name", &missing.name)])));
@@ -273,7 +275,7 @@ impl Evaluator<'_> {
     }
 
     /// Templates that a tree calls, directly or not.
-    fn reached(&self, template: &Template) -> Vec<&Template> {
+    pub(super) fn reached(&self, template: &Template) -> Vec<&Template> {
         let mut found: Vec<&Template> = Vec::new();
         let called = |node: &Node| node.template.clone();
         let mut open: Vec<String> = template.body.walk().into_iter().filter_map(called).collect();

@@ -8,7 +8,7 @@ use crate::record::{Retrieval, Step};
 use crate::run::TaskOp;
 use crate::template::{
     Details, Environment, FileSource, InheritContext, InputFaultDetails, Kind, Node, Reason, ResolvedTask, TaskError,
-    TaskResult, render, resolve_command, resolve_task,
+    TaskResult, resolve_command, resolve_task,
 };
 
 use super::context::Item;
@@ -85,8 +85,8 @@ impl Evaluator<'_> {
         let (description, instructions) = (resolved.description.as_str(), resolved.instructions.as_str());
         let more = if instructions == description { "" } else { instructions };
         let inputs = node.inputs.iter().filter(|input| input.matched).filter_map(|input| {
-            let value = own.name(&input.name)?.value();
-            (!value.is_null()).then(|| (input.name.clone(), render(&value)))
+            let bound = own.name(&input.name)?;
+            (!bound.value().is_null()).then(|| (input.name.clone(), bound.text()))
         });
         let outputs = self.earlier_entries(op).into_iter().map(|entry| {
             let summary = entry.notes.get("summary").and_then(Value::as_str).map(str::to_owned);

@@ -16,7 +16,7 @@ use crate::template::{
     tokens,
 };
 
-use super::context::cut;
+use super::entries::cut;
 use super::evaluation::{default_evaluator, fit, into_evaluation, read_evaluation};
 use super::graft::{self, DEFAULT_TEMPLATE};
 use super::request::{ReadRequest, read_request, type_name, wanted_tools};
@@ -85,13 +85,23 @@ impl Evaluator<'_> {
         self.closed(op, TaskResult { status, content, error: Some(Box::new(error)), ..TaskResult::default() })
     }
 
-    /// What the model that asked is told of a subtask that came back: its whole result, but what it used.
+    /// What the model that asked is told of a subtask that came back: what it says, and not how it came about.
     pub(super) fn response(&self, op: &TaskOp, result: &TaskResult) -> Option<BlobId> {
         if !op.place.is_subtask() {
             return None;
         }
         let mut value = serde_json::to_value(capped(result.clone())).unwrap_or_default();
-        without_metrics(&mut value);
+        plain_words(&mut value);
+        if let Value::Object(told) = &mut value {
+            let notes = result.notes.said();
+            told.insert("notes".to_owned(), Value::Object(notes));
+            // A value is told once: as the content, unless it stands alone.
+            if !result.content.trim().is_empty() {
+                told.remove("parsed_content");
+            }
+            let empty = |value: &Value| value.is_null() || value.as_object().is_some_and(Map::is_empty);
+            told.retain(|_, value| !empty(value));
+        }
         Some(self.keep_text(value.to_string()))
     }
 
@@ -285,7 +295,7 @@ impl Evaluator<'_> {
         let environment = bind_call(template, given.collect(), &root, &origin, op.id.as_str());
         let environment = environment.map_err(|fault| Box::new(fault.into_error()))?;
         let root = self.ambient(op).inner(environment.own().clone());
-        let fault = self.faults_before_run(template, &root);
+        let fault = self.faults_before_run(template, &root, &BTreeSet::new());
         if !fault.is_empty() {
             return Err(Box::new(fault.into_error()));
         }
@@ -390,20 +400,25 @@ fn capped(mut result: TaskResult) -> TaskResult {
     if truncated {
         let whole = result.content.len();
         result.content = kept.to_owned();
-        result.notes.other.insert("truncated".to_owned(), Value::Bool(true));
-        result.notes.other.insert("original_bytes".to_owned(), Value::from(whole));
+        result.other.insert("truncated".to_owned(), Value::Bool(true));
+        result.other.insert("original_bytes".to_owned(), Value::from(whole));
         result.parsed_content = None;
     }
     result
 }
 
-fn without_metrics(value: &mut Value) {
-    let mut open = vec![value];
-    while let Some(value) = open.pop() {
-        if let Value::Object(map) = value {
-            map.remove("metrics");
-            let nested = ["notes", "error", "details", "subtask_error", "partial_output"];
-            open.extend(map.iter_mut().filter(|(key, _)| nested.contains(&key.as_str())).map(|(_, value)| value));
+/// What only the host and a person have a use for.
+const OF_THE_HOST: [&str; 7] = ["metrics", "location", "related", "recovery", "subtask_request", "criteria", "notes"];
+
+/// Without that, at every depth; what a model wrote is its own.
+fn plain_words(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            map.retain(|key, _| !OF_THE_HOST.contains(&key.as_str()));
+            let own = |key: &str| matches!(key, "content" | "parsed_content" | "current_accumulator");
+            map.iter_mut().filter(|(key, _)| !own(key)).for_each(|(_, value)| plain_words(value));
         }
+        Value::Array(list) => list.iter_mut().for_each(plain_words),
+        _ => {}
     }
 }

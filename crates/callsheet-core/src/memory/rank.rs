@@ -12,6 +12,8 @@ use super::{ContextItem, ContextQuery, FileMatch, RelevantContext};
 const MOST: usize = 10;
 /// What a term in the file name counts.
 const IN_NAME: f64 = 1.5;
+/// The share of the best score that a match has at least.
+const FLOOR: f64 = 0.25;
 /// Most terms that are told as the reason.
 const REASONS: usize = 6;
 
@@ -79,6 +81,7 @@ pub fn relevant_context(query: &ContextQuery, index: &[(String, String)]) -> Rel
     let ranked = rank(&question(query), &documents);
     let (of_index, of_frame): (Vec<&Ranked>, Vec<&Ranked>) =
         ranked.iter().partition(|ranked| ranked.index < index.len());
+    let (of_index, of_frame) = (relevant(of_index), relevant(of_frame));
     let matches: Vec<FileMatch> = of_index
         .into_iter()
         .take(MOST)
@@ -96,6 +99,13 @@ pub fn relevant_context(query: &ContextQuery, index: &[(String, String)]) -> Rel
         empty_index: query.search_index && index.is_empty(),
         warnings: Vec::new(),
     }
+}
+
+/// Without what fits far less than the best.
+fn relevant(mut ranked: Vec<&Ranked>) -> Vec<&Ranked> {
+    let least = ranked.first().map_or(0.0, |best| best.score * FLOOR);
+    ranked.retain(|one| one.score >= least);
+    ranked
 }
 
 /// A file of the frame is told by its path alone.

@@ -158,7 +158,7 @@ impl Fill {
     /// Where the run takes place, and the project's description.
     pub(super) fn place(&mut self, environment: &Environment, description: &str) {
         self.titled("environment", "Environment", &environment.render());
-        self.titled("project_description", "Project description", description);
+        self.quoted("project_description", "Project description", "markdown", description.trim_matches('\n'));
     }
 
     /// A refused list with its issues.

@@ -126,6 +126,8 @@ notes! {
     SubtaskUnknown = "subtask_unknown" ["name", "near"],
     /// A request for an operator other than atomic that names no template.
     SubtaskUnnamed = "subtask_unnamed" ["type", "near"],
+    /// Behind the description of the tool that asks for subtasks: the templates that a request may name.
+    SubtaskTemplates = "subtask_templates" ["templates"],
     /// The message of a refused request; `faults` are all that is wrong, one a line.
     SubtaskRefused = "subtask_refused" ["faults"],
     /// The message of a subtask that failed.

@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::reply::{Issue, Refinement, Repair};
-use crate::spec::{BlobId, ExecRunId, RunId, Settings, SkillPolicy, Slug, ToolCall};
+use crate::spec::{BlobId, ExecRunId, RunId, Settings, SkillPolicy, Slug, TaskLimits, ToolCall};
 
 use super::{
-    Again, Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, PromptFile,
-    ReferenceStage, ResultParts, Retrieval, Spending, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
+    Again, Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome,
+    PromptFile, ReferenceStage, ResultParts, Retrieval, Spending, Step, StopReason, ToolPolicy, ToolRecord, Tree,
+    Usage,
 };
 
 /// Where an adopted list came from.
@@ -55,6 +56,11 @@ pub enum Event {
         text: String,
         /// Settings in force from here on.
         settings: Settings,
+    },
+    /// A person takes back a follow-up that has no list yet (spec 2.17). The run rests and is as it was before.
+    FollowUpWithdrawn {
+        /// How the run had ended.
+        outcome: Outcome,
     },
     /// `sheet.md` is about to be written with this content. A file that holds it is not edited (spec 2.18).
     SheetRendered {
@@ -192,6 +198,9 @@ pub enum Event {
         /// Hashes of what they hold, by target as written in a link; of those that hold. Older logs have none.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         contents: BTreeMap<String, BlobId>,
+        /// Together they hold more than one prompt has room for: each is read by itself (spec 10.1).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        apart: Option<Apart>,
     },
     /// A tool call ended.
     ToolFinished {
@@ -234,8 +243,7 @@ pub enum Event {
         /// The answer.
         answer: Answer,
     },
-    /// A change set is on disk, whole. For a change that had to be validated again under the lock (spec 3.10) the
-    /// set that was really applied is given.
+    /// A change set is on disk, whole: exactly the pending one.
     ChangesApplied {
         /// Task.
         task: Slug,
@@ -245,6 +253,20 @@ pub enum Event {
         set: u32,
         /// The applied set.
         changes: ChangeSet,
+    },
+    /// A file of an approved change set moved before the set was applied; nothing of it is on disk. The set that fits the
+    /// files as they are now takes its place, under the next number of the task (spec 3.10).
+    ChangesRebased {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Number of the change set inside the task.
+        set: u32,
+        /// The set that takes its place.
+        changes: ChangeSet,
+        /// Its hunks have the lines of the hunks that were approved, byte for byte: the approval holds.
+        as_shown: bool,
     },
     /// A change set could not be applied; nothing of it is on disk.
     ChangesRejected {
@@ -341,6 +363,12 @@ pub enum Event {
     CallTakenUp {
         /// The task that made it.
         task: Slug,
+    },
+    /// Limits of recorded templates that were changed in their files, and nothing else was, count from here on (spec
+    /// "Templates" 9): those of each task, in document order, by the name of the template.
+    LimitsChanged {
+        /// Limits.
+        limits: BTreeMap<String, Vec<TaskLimits>>,
     },
     /// A writer waited for its turn behind one that writes outside of this run. It had not begun, so that no time of its task
     /// passed; of the run it did.

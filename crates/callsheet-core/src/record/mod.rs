@@ -11,9 +11,9 @@ pub use event::{Event, ListOrigin};
 pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, SubtaskTool, Tree};
 
 pub use parts::{
-    Answer, CallFault, CallKey, CallNo, CallSizes, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate, GateKind,
-    ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason,
-    ToolPolicy, ToolRecord, Usage, Verdict,
+    Answer, Apart, CallFault, CallKey, CallNo, CallSizes, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate,
+    GateKind, ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart, ResultParts, Spending,
+    StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 
 use serde::{Deserialize, Serialize};

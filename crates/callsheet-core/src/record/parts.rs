@@ -245,6 +245,8 @@ pub enum Outcome {
     Incomplete,
     /// Still pending after the last round.
     MaxRounds,
+    /// There is a plan, and only that was asked for.
+    Planned,
     /// No valid plan.
     PlanFailed,
     /// No valid iteration, and the next round could start nothing.
@@ -265,6 +267,13 @@ pub enum Outcome {
     TaskFailed,
     /// Inputs of a template run are missing or of a wrong type, before anything was asked.
     InputInvalid,
+}
+
+impl Outcome {
+    /// Whether the run came to its end: nothing of it is pending, and what it gave is its answer.
+    pub fn is_finished(self) -> bool {
+        matches!(self, Self::Complete | Self::Incomplete | Self::TaskFailed | Self::InputInvalid)
+    }
 }
 
 /// Why a model call gave no reply, after the driver's sends (spec 12.1-12.3).
@@ -455,6 +464,15 @@ pub struct ResultParts {
     /// Canonical file targets linked from the summary, for carried references (spec 2.12).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<String>,
+}
+
+/// References that one prompt has no room for together (spec 5.8, 10.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Apart {
+    /// Tokens that they would be shown with, each within its own limit.
+    pub tokens: u64,
+    /// Tokens that one prompt may have of references.
+    pub most: u32,
 }
 
 /// What the run machine must know of a tool.

@@ -20,7 +20,7 @@ mod words;
 
 pub use codes::{IssueCode, RepairCode};
 pub use issue::{Issue, Phase, Place, Reading, Repair, Severity, Span};
-pub use list::{Kept, ListReply, lost, read_continuation, read_iteration, read_plan, read_sheet};
+pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_sheet};
 pub use lookup::{Answer, Answers, Candidates, FileFacts, KnownTask, Lookup, Past, ReadContext, Wording};
 pub use notes::{Notes, excerpt};
 pub use value::{Change, ChangeWay, DetailFile, Execution, Location, LoopTurn, Refinement};

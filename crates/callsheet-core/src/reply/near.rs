@@ -11,6 +11,10 @@ const LONGEST: usize = 200;
 /// Values beyond these are not compared; it keeps candidate search bounded too.
 const CANDIDATES: usize = 1_000;
 
+/// The nearest values that may be meant, and how many of them are told.
+const LOOKED_AT: usize = 12;
+const MEANT: usize = 3;
+
 /// Most edits that a band is laid out for; more are counted in full.
 const BAND: usize = 2;
 
@@ -95,6 +99,33 @@ pub fn nearest<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>, coun
         .collect();
     ranked.sort();
     ranked.into_iter().take(count).map(|(_, _, value)| value.to_owned()).collect()
+}
+
+/// Values that somebody who wrote `wanted` may have meant, nearest first: a few letters away, or with a word of it.
+pub fn meant<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let own = folded(wanted);
+    let limit = 1 + own.chars().count() / 4;
+    let long = |text: &str| text.chars().count() > 2;
+    let mut near = nearest(wanted, values, LOOKED_AT);
+    near.retain(|value| {
+        let other = folded(value);
+        let slip = |word: &str| within(&own, word, limit) || own.split(' ').any(|mine| long(mine) && mine == word);
+        within(&own, &other, limit) || other.split(' ').any(|word| long(word) && slip(word))
+    });
+    near.truncate(MEANT);
+    near
+}
+
+/// The same as advice for a person, `Did you mean a, b?`; empty if nothing is near.
+pub fn did_you_mean<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>) -> String {
+    let near = meant(wanted, values);
+    if near.is_empty() { String::new() } else { format!("Did you mean {}?", near.join(", ")) }
+}
+
+/// The same behind what is wrong; `otherwise` if nothing is near.
+pub fn meant_or<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>, otherwise: &str) -> String {
+    let near = meant(wanted, values);
+    if near.is_empty() { otherwise.to_owned() } else { format!("did you mean `{}`?", near.join("`, `")) }
 }
 
 /// The first characters in lower case.
@@ -199,6 +230,13 @@ mod tests {
         #[test]
         fn long_texts_are_compared_alike(a in "[ab]{50,64}", b in "[ab]{50,80}") {
             prop_assert_eq!(Pattern::of(&a).and_then(|pattern| pattern.distance(&b)), Some(levenshtein(&a, &b)));
+        }
+
+        #[test]
+        fn a_name_with_a_slip_is_meant(name in "[a-m]{4,12}", at in 0_usize..12) {
+            let slip = format!("{}z{}", &name[..at.min(name.len())], name.get(at + 1..).unwrap_or(""));
+            prop_assert_eq!(meant(&slip, [name.as_str(), "00000000000000000"]), [name.as_str()]);
+            prop_assert!(meant("9", [name.as_str()]).is_empty());
         }
 
         /// Bytes of a few edits, so that nearness is met often.

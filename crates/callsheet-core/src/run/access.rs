@@ -294,6 +294,13 @@ impl Run {
         }
     }
 
+    /// What the execution run of a call is called (spec 10.1); empty if it has no name of its own.
+    pub fn part(&self, key: &CallKey) -> &str {
+        let task = key.task.as_ref().and_then(|slug| self.tasks.get(slug));
+        let exec = key.run.as_ref().and_then(|id| task?.run(id));
+        exec.map(|exec| exec.title.as_str()).unwrap_or_default()
+    }
+
     /// A change set that is not on disk yet.
     pub fn pending_changes(&self, task: &Slug, run: &ExecRunId, set: u32) -> Option<&ChangeSet> {
         let key = SetKey { task: task.clone(), run: run.clone(), set };

@@ -35,12 +35,14 @@ impl Run {
             self.no_room = limits::found_no_room(self);
         }
         let number = u32::try_from(self.calls.len()).unwrap_or(u32::MAX).saturating_add(1);
+        let part = self.part(key).to_owned();
         self.call_index.insert(key.clone(), self.calls.len());
         if let Some(slug) = &key.task {
             self.task_calls.entry(slug.clone()).or_default().push(self.calls.len());
         }
         self.calls.push(CallRecord {
             key: key.clone(),
+            part,
             number,
             attempt,
             model: model.clone(),

@@ -89,7 +89,7 @@ pub enum Effect {
         /// The question.
         question: String,
     },
-    /// Apply a change set; record `ChangesApplied` or `ChangesRejected`.
+    /// Apply a change set; record `ChangesApplied`, `ChangesRebased` or `ChangesRejected`.
     ApplyChanges {
         /// Task.
         task: Slug,

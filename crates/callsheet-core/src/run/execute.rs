@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::record::{CallKey, EffectKey, ResultParts};
-use crate::sheet::link_target;
-use crate::spec::{BlobId, ExecRunId, MergePolicy, Reference, SkillMode, Slug, ToolCall};
+use crate::sheet::{call_title, distinct_title, link_target, reference_title};
+use crate::spec::{BlobId, ExecRunId, Execution, MergePolicy, Reference, SkillMode, Slug, ToolCall};
 
 use super::{Attempts, ExecRun, Failure, Merge, Reject, Run, RunInput, State, TaskRun, ToolRun, limits};
 
@@ -18,7 +18,7 @@ impl Run {
             return;
         }
         let former = std::mem::take(&mut task.runs);
-        for (id, references, calls) in plan_runs(task) {
+        for Planned { name, references, calls } in plan_runs(task) {
             let input = RunInput {
                 need: task.task.need.clone(),
                 expected: task.task.expected.clone(),
@@ -30,10 +30,13 @@ impl Run {
             let same = |run: &&ExecRun| {
                 let same_world = run.finished_world == world || run.seen.is_some() && run.seen == seen;
                 // Among other references a run has another number; one that acted keeps its own.
-                (run.id == id || run.calls.is_empty()) && run.input == input && run.finished && same_world
+                (run.id == name.id || run.calls.is_empty()) && run.input == input && run.finished && same_world
             };
-            let kept = former.iter().find(same).cloned().map(|run| ExecRun { id: id.clone(), ..run });
-            let run = kept.unwrap_or_else(|| ExecRun { seen, ..new_run(id, input, task.is_loop()) });
+            let kept = former.iter().find(same).cloned();
+            let run = match kept {
+                Some(run) => ExecRun { id: name.id, title: name.title, slug: name.slug, ..run },
+                None => ExecRun { seen, ..new_run(name, input, task.is_loop()) },
+            };
             task.runs.push(run);
         }
         task.merge = None;
@@ -223,43 +226,91 @@ impl Run {
     }
 }
 
-type PlannedRun = (ExecRunId, Vec<Reference>, Vec<ToolCall>);
+/// What an execution run is called.
+struct RunName {
+    id: ExecRunId,
+    title: String,
+    slug: Slug,
+}
+
+struct Planned {
+    name: RunName,
+    references: Vec<Reference>,
+    calls: Vec<ToolCall>,
+}
 
 /// The table of spec 10.1; shared references go to every run and are not counted (spec 10.2).
-fn plan_runs(task: &TaskRun) -> Vec<PlannedRun> {
+fn plan_runs(task: &TaskRun) -> Vec<Planned> {
     let all = || task.task.references.clone();
     let calls = &task.task.calls;
-    let combined = task.skill.as_ref().is_some_and(|skill| skill.execute_combined);
-    let mut seen = BTreeSet::new();
-    // Duplicates are read once (spec 5.9).
-    let once = all().into_iter().filter(|reference| seen.insert(reference.target.clone()));
-    let (shared, counted): (Vec<Reference>, Vec<Reference>) = once.partition(|reference| reference.target.is_shared());
     if task.is_loop() {
-        return vec![(ExecRunId::new("loop"), all(), Vec::new())];
+        return vec![Planned { name: RunName::of_all("loop"), references: all(), calls: Vec::new() }];
     }
+    let mut taken = BTreeSet::new();
+    let mut numbered = |kind: &str, number: usize, title: &str| {
+        let (title, slug) = distinct_title(title, &mut taken);
+        RunName { id: ExecRunId::new(format!("{kind}-{}", number + 1)), title, slug }
+    };
     let template = task.skill.as_ref().filter(|skill| skill.mode == SkillMode::Template);
     if let Some(name) = template.and_then(|skill| skill.tools.first()).filter(|_| calls.is_empty()) {
         // Without required inputs there is nothing to refine, and no call yet.
         let arguments = serde_json::Value::Object(serde_json::Map::new());
         let call = ToolCall { name: name.clone(), id: format!("{name}-1"), arguments };
-        return vec![(ExecRunId::new("tool-1"), all(), vec![call])];
+        return vec![Planned { name: numbered("tool", 0, &call_title(&call)), references: all(), calls: vec![call] }];
     }
-    if !calls.is_empty() && !combined {
-        let runs = calls.iter().enumerate();
-        return runs
-            .map(|(index, call)| (ExecRunId::new(format!("tool-{}", index + 1)), all(), vec![call.clone()]))
-            .collect();
+    if !calls.is_empty() && task.execution() != Execution::Together {
+        let runs = calls.iter().enumerate().map(|(index, call)| Planned {
+            name: numbered("tool", index, &call_title(call)),
+            references: all(),
+            calls: vec![call.clone()],
+        });
+        return runs.collect();
     }
-    if !calls.is_empty() || combined || task.writer.is_some() || counted.len() <= 1 {
-        return vec![(ExecRunId::new("exec"), all(), calls.clone())];
+    let parted = task.execution() == Execution::PerReference || task.apart.is_some();
+    if !task.may_part() || !parted {
+        return vec![Planned { name: RunName::of_all("exec"), references: all(), calls: calls.clone() }];
     }
-    let runs = counted.into_iter().enumerate();
-    runs.map(|(index, reference)| {
+    let (shared, counted): (Vec<Reference>, Vec<Reference>) =
+        task.references_once().cloned().partition(|reference| reference.target.is_shared());
+    let runs = counted.into_iter().enumerate().map(|(index, reference)| {
+        let name = numbered("ref", index, &reference_title(&reference));
         let mut references = shared.clone();
         references.push(reference);
-        (ExecRunId::new(format!("ref-{}", index + 1)), references, Vec::new())
-    })
-    .collect()
+        Planned { name, references, calls: Vec::new() }
+    });
+    runs.collect()
+}
+
+impl RunName {
+    /// The only run of its task.
+    fn of_all(id: &str) -> Self {
+        Self { id: ExecRunId::new(id), title: String::new(), slug: Slug::new(id) }
+    }
+}
+
+impl TaskRun {
+    fn execution(&self) -> Execution {
+        self.skill.as_ref().map(|skill| skill.execution).unwrap_or_default()
+    }
+
+    /// Its references; duplicates are read once (spec 5.9).
+    fn references_once(&self) -> impl Iterator<Item = &Reference> {
+        let mut seen = BTreeSet::new();
+        self.task.references.iter().filter(move |reference| seen.insert(&reference.target))
+    }
+
+    /// Its references may be read one by one.
+    fn may_part(&self) -> bool {
+        let mode = self.skill.as_ref().map(|skill| skill.mode).unwrap_or_default();
+        let parts = mode == SkillMode::Interpret && self.writer.is_none() && self.execution() != Execution::Together;
+        let counted = self.references_once().filter(|reference| !reference.target.is_shared());
+        parts && self.task.calls.is_empty() && counted.count() > 1
+    }
+
+    /// Its references are about to be read together, if one prompt has room for them (spec 10.1).
+    pub fn needs_room(&self) -> bool {
+        self.may_part() && self.execution() == Execution::PerCall && !self.kept
+    }
 }
 
 impl TaskRun {
@@ -269,7 +320,8 @@ impl TaskRun {
         let seen: Vec<_> = self.runs.iter().map(|run| seen_by(self, &run.input)).collect();
         for (run, seen) in self.runs.iter_mut().zip(seen) {
             if run.seen.is_some() && seen.is_some() && run.seen != seen {
-                *run = ExecRun { seen, ..new_run(run.id.clone(), run.input.clone(), run.is_loop) };
+                let name = RunName { id: run.id.clone(), title: run.title.clone(), slug: run.slug.clone() };
+                *run = ExecRun { seen, ..new_run(name, run.input.clone(), run.is_loop) };
                 self.merge = None;
             }
         }
@@ -286,10 +338,12 @@ fn seen_by(task: &TaskRun, input: &RunInput) -> Option<BTreeMap<String, BlobId>>
         .then(|| seen.map(|(link, at)| (link.clone(), at.clone())).collect())
 }
 
-fn new_run(id: ExecRunId, input: RunInput, is_loop: bool) -> ExecRun {
+fn new_run(name: RunName, input: RunInput, is_loop: bool) -> ExecRun {
     let calls = input.calls.iter().cloned().map(ToolRun::new).collect();
     ExecRun {
-        id,
+        id: name.id,
+        title: name.title,
+        slug: name.slug,
         is_loop,
         input,
         calls,

@@ -7,13 +7,8 @@ use super::{Failure, Reject, Run, Stage, State};
 
 impl Run {
     pub(super) fn fold(&mut self, event: &Event, at: u64) -> Result<(), Reject> {
-        let steers = matches!(
-            event,
-            Event::RunContinued { .. }
-                | Event::TaskRetried { .. }
-                | Event::TaskDropped { .. }
-                | Event::ListAdopted { .. }
-        );
+        let steers =
+            matches!(event, Event::RunContinued { .. } | Event::TaskDropped { .. } | Event::ListAdopted { .. });
         if steers && self.operators.tree().is_some() {
             return Err(Reject::RunsTemplate);
         }
@@ -25,7 +20,9 @@ impl Run {
             | Event::RunResumed { .. }
             | Event::RunContinued { .. }
             | Event::SheetRendered { .. }
+            | Event::FollowUpWithdrawn { .. }
             | Event::ChangesReverted { .. } => Ok(()),
+            Event::TaskRetried { task, .. } if self.operators.tree().is_some() => self.retried_in_tree(task),
             Event::TaskRetried { task, skills } => self.retried(task, skills),
             Event::TaskDropped { task } => self.dropped(task),
             Event::Started { effect } => self.started(effect, at),
@@ -52,11 +49,13 @@ impl Run {
             Event::QuestionAnswered { task, run, call, output } => self.question_answered(task, run, call, output),
             Event::RunsMerged { task, n, result } => self.runs_merged(task, *n, result),
             Event::GateAnswered { gate, answer } => self.gate_answered(gate, answer),
-            Event::ChangesApplied { task, run, set, changes } => self.changes_applied(task, run, *set, changes),
-            Event::ChangesRejected { task, run, set, issues } => self.changes_rejected(task, run, *set, issues),
-            Event::ChangesRolledBack { task, run, set } => self.changes_rolled_back(task, run, *set),
+            Event::ChangesApplied { .. }
+            | Event::ChangesRebased { .. }
+            | Event::ChangesRejected { .. }
+            | Event::ChangesRolledBack { .. } => self.fold_of_changes(event),
             Event::TaskFailed { task, reason } => self.task_failed(task, reason),
             Event::TreeAdopted { tree } => self.tree_adopted(tree),
+            Event::LimitsChanged { limits } => self.limits_changed(limits),
             Event::Evaluated { task, n, step } => self.tree_evaluated(task, *n, step),
             Event::ContextRetrieved { task, n, retrieval, empty_index } => {
                 self.context_retrieved(task, *n, retrieval, *empty_index)
@@ -78,6 +77,19 @@ impl Run {
     fn task_failed(&mut self, task: &Slug, reason: &str) -> Result<(), Reject> {
         self.expect_task(task)?;
         self.fail_task(task, Failure { reason: reason.to_owned(), ..Failure::default() })
+    }
+
+    /// Facts of change sets on their way to the disk; others change nothing.
+    fn fold_of_changes(&mut self, event: &Event) -> Result<(), Reject> {
+        match event {
+            Event::ChangesApplied { task, run, set, changes } => self.changes_applied(task, run, *set, changes),
+            Event::ChangesRebased { task, run, set, changes, as_shown } => {
+                self.changes_rebased(task, run, *set, changes, *as_shown)
+            }
+            Event::ChangesRejected { task, run, set, issues } => self.changes_rejected(task, run, *set, issues),
+            Event::ChangesRolledBack { task, run, set } => self.changes_rolled_back(task, run, *set),
+            _ => Ok(()),
+        }
     }
 
     /// Facts of calls of tools and of the runs inside them; others change nothing.
@@ -120,6 +132,7 @@ impl Run {
                 Ok(())
             }
             Event::ChangesReverted { task, set, .. } => self.reverted(task, *set),
+            Event::FollowUpWithdrawn { outcome } => self.follow_up_withdrawn(*outcome),
             _ if matches!(self.stage, Stage::Concluded(_)) => Err(Reject::Concluded),
             _ => return None,
         })
@@ -249,11 +262,18 @@ impl Run {
     /// nothing may be applied half (spec 3.10).
     pub(super) fn forget_work(&mut self, slug: &Slug) {
         self.in_flight.retain(|key| !works_for(key, slug));
+        self.return_reserves();
         // Its loans stay until their accounts come: what a run inside of it used is not known here.
         let in_flight = &self.in_flight;
         self.sets.retain(|key, set| {
             key.task != *slug || set.stage == super::task::SetStage::RollBack || in_flight.contains(&key.apply())
         });
+    }
+
+    /// A call that was given up does not come back: what it reserved is free for others.
+    pub(super) fn return_reserves(&mut self) {
+        let in_flight = &self.in_flight;
+        self.reserved.retain(|call, _| in_flight.contains(&EffectKey::Ask(call.clone())));
     }
 
     pub(super) fn fail_task(&mut self, slug: &Slug, failure: Failure) -> Result<(), Reject> {

@@ -7,7 +7,7 @@ use crate::spec::{ApprovalMode, ExecRunId, Slug, ToolEffect};
 
 use super::steps::Advance;
 use super::task::{SetKey, SetStage};
-use super::{Reject, Run, State, TaskRun, ToolState};
+use super::{Reject, Run, State, TaskRun, ToolState, Work};
 
 impl Run {
     /// Whether the task may run as far as spec 2.7 is concerned.
@@ -49,7 +49,7 @@ impl Run {
         Advance::Waiting
     }
 
-    fn next_gate(&mut self) -> u32 {
+    pub(super) fn next_gate(&mut self) -> u32 {
         self.gates = self.gates.saturating_add(1);
         self.gates
     }
@@ -82,11 +82,30 @@ impl Run {
         moved
     }
 
+    /// The other open gates before calls of the same tool by the same node of a template, in the order they were opened: with
+    /// this one they are one question (spec "Templates" 8).
+    pub fn equal_calls(&self, gate: &Gate) -> Vec<Gate> {
+        let Some((tool, work)) = self.work_of_call(gate) else { return Vec::new() };
+        let same = |other: &Gate| {
+            self.work_of_call(other).is_some_and(|(name, other)| name == tool && work.is_the_same_as(other))
+        };
+        let mut equal: Vec<Gate> = self.open_gates().filter(|other| other != gate && same(other)).collect();
+        equal.sort_by_key(|gate| gate.n);
+        equal
+    }
+
+    fn work_of_call(&self, gate: &Gate) -> Option<(&str, Work<'_>)> {
+        let GateKind::BeforeCall { task, run, call } = &gate.kind else { return None };
+        let call = self.tasks.get(task)?.run(run)?.call(call).filter(|call| !call.again)?;
+        let op = self.operators.of_leaf(task)?;
+        Some((call.call.name.as_str(), self.operators.work(self.operators.tree()?, op)?))
+    }
+
     /// The words of a process of a template, with the files that are written for it: an approval holds for the same ones in
     /// the whole run (spec "Templates" 8).
     fn argv_of(&self, task: &Slug, run: &ExecRunId, call: &str) -> Option<String> {
         let task = self.tasks.get(task).filter(|task| task.is_process())?;
-        let arguments = &task.run(run)?.call(call)?.call.arguments;
+        let arguments = &task.run(run)?.call(call).filter(|call| !call.again)?.call.arguments;
         Some(arguments.get("binding").or_else(|| arguments.get("argv"))?.to_string())
     }
 
@@ -150,15 +169,36 @@ impl Run {
                 }
                 let open = self.tasks.get_mut(task).and_then(|task| task.run_mut(run));
                 match (verdict, open.and_then(|run| run.call_mut(call))) {
-                    (Ok(()), Some(call)) => call.state = ToolState::Approved,
+                    (Ok(()), Some(call)) => (call.state, call.again) = (ToolState::Approved, false),
                     (Ok(()), None) => {}
                     (Err(words), _) => self.deny(task, &words)?,
                 }
             }
         }
         self.in_flight.remove(&EffectKey::Gate(gate.clone()));
+        self.agree();
         self.waiting = None;
         Ok(())
+    }
+
+    /// What asks for words of a process that a person approved meanwhile asks no more.
+    fn agree(&mut self) {
+        let agreed = |gate: &Gate| match &gate.kind {
+            GateKind::BeforeCall { task, run, call } => {
+                self.argv_of(task, run, call).is_some_and(|argv| self.approved_argv.contains(&argv))
+            }
+            _ => false,
+        };
+        let agreed: Vec<Gate> = self.open_gates().filter(agreed).collect();
+        for gate in agreed {
+            if let GateKind::BeforeCall { task, run, call } = &gate.kind
+                && let Some(call) =
+                    self.tasks.get_mut(task).and_then(|task| task.run_mut(run)).and_then(|run| run.call_mut(call))
+            {
+                call.state = ToolState::Approved;
+            }
+            self.in_flight.remove(&EffectKey::Gate(gate));
+        }
     }
 
     /// What a person kept takes the place of the set, under its number (spec 11.4).

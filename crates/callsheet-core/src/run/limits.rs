@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::record::StopReason;
 use crate::spec::{ExecRunId, Slug};
 
 use super::{Cause, ExecRun, LimitUse, Loan, Run, TaskRun};
@@ -302,7 +303,13 @@ fn forbids_turn(run: &Run, task: &TaskRun) -> Option<Limit> {
     }
     let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
     let max = own.unwrap_or(run.settings.limits.max_turns);
-    task.runs.iter().any(|exec| turn(exec) > max).then_some(Limit::MaxTurns)
+    (replies(run, task) >= max).then_some(Limit::MaxTurns)
+}
+
+/// Assistant messages of a handler, refused ones too. One that a limit of the run cut is not read, and is asked for again.
+fn replies(run: &Run, task: &TaskRun) -> u32 {
+    let read = run.calls_of(&task.task.slug).filter(|call| call.stop != StopReason::Budget);
+    u32::try_from(read.count()).unwrap_or(u32::MAX)
 }
 
 /// The spent budget of a task of the tree that the task belongs to, itself or above: calls, tokens, cost, time.

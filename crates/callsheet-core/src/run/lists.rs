@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::record::{ListAdopted, ListOrigin, PlannedTask};
+use crate::record::{ListAdopted, ListOrigin, Outcome, PlannedTask};
 use crate::reply::{Issue, IssueCode, Phase, Repair};
 use crate::spec::{Goals, SkillPolicy, Slug, Task};
 
@@ -141,11 +141,15 @@ impl Run {
         }
     }
 
-    /// `edit`: a person's list, in which a problem task that stands unchanged is none that is listed again.
+    /// `edit`: a person's list, in which a problem task that stands unchanged is none that is listed again. It leaves alone
+    /// what runs, whether it changes it or leaves it out (spec 2.18).
     pub(super) fn replace_tasks(&mut self, list: &ListAdopted, issues: &[Issue], edit: bool) -> Result<(), Reject> {
         let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
-        let omitted: Vec<Slug> = self.tasks.values().filter(|task| !task.state.is_ended()).map(slug_of).collect();
-        for slug in omitted.iter().filter(|slug| !listed.contains(slug)) {
+        let omitted = |task: &&TaskRun| !task.state.is_ended() && !listed.contains(&task.task.slug);
+        let begun = |task: &TaskRun| edit && task.state == State::Running;
+        let omitted: Vec<(Slug, bool)> =
+            self.tasks.values().filter(omitted).map(|task| (slug_of(task), begun(task))).collect();
+        for (slug, _) in omitted.iter().filter(|(_, begun)| !begun) {
             self.set_state(slug, State::Dropped)?;
         }
         self.before_run = None;
@@ -159,6 +163,8 @@ impl Run {
         }
         let mut steps: Vec<Vec<Slug>> =
             list.steps.iter().map(|step| step.iter().map(|planned| planned.task.slug.clone()).collect()).collect();
+        // What was taken out and runs goes before all that is listed, which may read it.
+        steps.insert(0, omitted.into_iter().filter(|(_, begun)| *begun).map(|(slug, _)| slug).collect());
         steps.retain(|step| !step.is_empty());
         self.tasks.set_steps(steps);
         Ok(())
@@ -177,7 +183,11 @@ impl Run {
         let round = self.rounds.saturating_add(1);
         if !self.tasks.contains_key(&slug) {
             self.tasks.insert(slug.clone(), TaskRun::new(planned.task.clone()));
-        } else if planned.unchanged && self.tasks.get(&slug).is_some_and(|task| !task.state.is_ended()) {
+        } else if self
+            .tasks
+            .get(&slug)
+            .is_some_and(|task| task.state == State::Running || planned.unchanged && !task.state.is_ended())
+        {
             if let Some(task) = self.tasks.get_mut(&slug) {
                 task.round = round;
             }
@@ -221,7 +231,11 @@ impl Run {
         self.iterate = Attempts::default();
         self.follow = Attempts::default();
         self.message = None;
-        self.conclude_if_nothing_starts();
+        if self.settings.plan_only {
+            self.stage = Stage::Conclude(Outcome::Planned);
+        } else {
+            self.conclude_if_nothing_starts();
+        }
     }
 }
 

@@ -123,6 +123,10 @@ pub struct Run {
     follow: Attempts,
     /// The follow-up whose list is not accepted yet (spec 2.17).
     follow_up: Option<String>,
+    /// No list could be had for it: all else goes before it.
+    follow_up_failed: bool,
+    /// How the run had ended when the follow-up came; `None` once something else was done since.
+    before_follow_up: Option<Outcome>,
     /// Accepted follow-ups, in order.
     follow_ups: Vec<String>,
     /// Rounds before the latest accepted follow-up.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::record::{DetailBlob, ResultParts};
 use crate::sheet::{link_target, parse_target};
-use crate::spec::{BlobId, ExecRunId, Slug, Target};
+use crate::spec::{BlobId, Slug, Target};
 
 use super::{ExecRun, Run, State, TaskRun};
 
@@ -21,6 +21,11 @@ pub struct RunPart<'a> {
 }
 
 impl RunPart<'_> {
+    /// What a person and a model call it: the title of the run, or the name of the task where that has only this run.
+    pub fn title<'t>(&'t self, task: &'t TaskRun) -> &'t str {
+        if self.exec.title.is_empty() { &task.task.name } else { &self.exec.title }
+    }
+
     /// A text of the run in which links to its details files have the names that the task keeps them under.
     pub fn text(&self, run: &Run, task: &TaskRun, text: &str) -> String {
         let renamed: BTreeMap<&str, &str> = self
@@ -39,7 +44,7 @@ impl RunPart<'_> {
 
 impl TaskRun {
     /// The finished runs in order. Of several files of one name and of different contents the first keeps it; the
-    /// others get the run's name behind theirs.
+    /// others get the run's title behind theirs.
     pub fn parts(&self) -> Vec<RunPart<'_>> {
         let mut taken: BTreeMap<String, &BlobId> = BTreeMap::new();
         let mut parts = Vec::new();
@@ -47,7 +52,7 @@ impl TaskRun {
             let Some(result) = &exec.result else { continue };
             let mut details = Vec::new();
             for detail in &result.details {
-                let name = free_name(&detail.filename, &exec.id, |name| {
+                let name = free_name(&detail.filename, &exec.slug, |name| {
                     taken.get(name).is_none_or(|blob| **blob == detail.blob)
                 });
                 taken.insert(name.clone(), &detail.blob);
@@ -83,13 +88,11 @@ impl TaskRun {
     }
 }
 
-fn free_name(filename: &str, run: &ExecRunId, is_free: impl Fn(&str) -> bool) -> String {
+fn free_name(filename: &str, run: &Slug, is_free: impl Fn(&str) -> bool) -> String {
     let (stem, ending) = match filename.rsplit_once('.') {
         Some((stem, ending)) if !stem.is_empty() => (stem, format!(".{ending}")),
         _ => (filename, String::new()),
     };
-    let run: String =
-        run.as_str().chars().map(|c| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' }).collect();
     let numbered = (2..).map(|n| format!("{stem}-{run}-{n}{ending}"));
     let mut names = [filename.to_owned(), format!("{stem}-{run}{ending}")].into_iter().chain(numbered);
     names.find(|name| is_free(name)).unwrap_or_default()
@@ -126,28 +129,27 @@ fn rename_links<'a>(text: &str, renamed: impl Fn(&Slug, &str) -> Option<&'a str>
 #[cfg(test)]
 mod tests {
     use super::{free_name, rename_links};
-    use crate::spec::ExecRunId;
+    use crate::spec::Slug;
 
     #[test]
     fn a_taken_name_gets_the_run_before_its_ending() {
-        let name = |file: &str, taken: &[&str]| {
-            free_name(file, &ExecRunId::new("search_text s1"), |name| !taken.contains(&name))
-        };
+        let name =
+            |file: &str, taken: &[&str]| free_name(file, &Slug::new("known-trouble"), |name| !taken.contains(&name));
         assert_eq!(name("list.csv", &[]), "list.csv");
-        assert_eq!(name("list.csv", &["list.csv"]), "list-search_text-s1.csv");
-        assert_eq!(name("list.csv", &["list.csv", "list-search_text-s1.csv"]), "list-search_text-s1-2.csv");
-        assert_eq!(name("Makefile", &["Makefile"]), "Makefile-search_text-s1");
-        assert_eq!(name(".env", &[".env"]), ".env-search_text-s1");
+        assert_eq!(name("list.csv", &["list.csv"]), "list-known-trouble.csv");
+        assert_eq!(name("list.csv", &["list.csv", "list-known-trouble.csv"]), "list-known-trouble-2.csv");
+        assert_eq!(name("Makefile", &["Makefile"]), "Makefile-known-trouble");
+        assert_eq!(name(".env", &[".env"]), ".env-known-trouble");
     }
 
     #[test]
     fn links_of_the_task_alone_change_with_their_titles() {
         let text = "- [list.csv](task://a/list.csv) and [all](task://a/list.csv), [list.csv](task://b/list.csv) ([x](task://a/list.csv";
         let renamed =
-            rename_links(text, |slug, file| (slug.as_str() == "a" && file == "list.csv").then_some("list-ref-2.csv"));
+            rename_links(text, |slug, file| (slug.as_str() == "a" && file == "list.csv").then_some("list-plan.csv"));
         assert_eq!(
             renamed,
-            "- [list-ref-2.csv](task://a/list-ref-2.csv) and [all](task://a/list-ref-2.csv), [list.csv](task://b/list.csv) \
+            "- [list-plan.csv](task://a/list-plan.csv) and [all](task://a/list-plan.csv), [list.csv](task://b/list.csv) \
              ([x](task://a/list.csv"
         );
     }

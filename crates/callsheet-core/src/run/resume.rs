@@ -3,6 +3,7 @@
 use crate::record::{EffectKey, Outcome};
 use crate::spec::{RepeatClass, Settings, Slug};
 
+use super::follow::failed;
 use super::task::SetStage;
 use super::{Attempts, Reject, Run, Stage, State, Stopwatch, TaskRun, ToolOutput, ToolState};
 
@@ -34,7 +35,7 @@ impl Run {
             self.round = 1;
         }
         self.resume_stage();
-        self.idle = matches!(self.stage, Stage::Conclude(_));
+        self.idle = matches!(self.stage, Stage::Conclude(_)) || self.follow_up_failed && self.stage == Stage::Continue;
     }
 
     /// The time in which no process ran does not count.
@@ -65,15 +66,22 @@ impl Run {
 
     /// A call that may not be repeated and has a start but no finish is not run again (spec 2.18).
     fn settle_tool(&mut self, task: &Slug, run: &crate::spec::ExecRunId, id: &str) {
-        let policies = &self.tool_policies;
-        let run = self.tasks.get_mut(task).and_then(|task| task.run_mut(run));
-        let Some(call) = run.and_then(|run| run.call_mut(id)) else { return };
-        let policy = policies.get(&call.call.name).copied().unwrap_or_default();
+        let Some(name) = self.tool_mut(task, run, id).map(|call| call.call.name.clone()) else { return };
+        let policy = self.policy(&name);
         if policy.repeat == RepeatClass::Once {
-            call.state = ToolState::Done(ToolOutput::Interrupted);
+            self.interrupted(task, run, id);
             if policy.effect != crate::spec::ToolEffect::Read {
                 self.world = self.world.saturating_add(1);
             }
+        }
+    }
+
+    /// A script of a template is asked about (spec "Templates" 8); anything else tells its model.
+    fn interrupted(&mut self, slug: &Slug, run: &crate::spec::ExecRunId, id: &str) {
+        let asks = self.tasks.get(slug).is_some_and(TaskRun::is_process);
+        let state = if asks { ToolState::Gated(self.next_gate()) } else { ToolState::Done(ToolOutput::Interrupted) };
+        if let Some(call) = self.tool_mut(slug, run, id) {
+            (call.state, call.again) = (state, asks);
         }
     }
 
@@ -83,21 +91,21 @@ impl Run {
         let runs_template = self.calls_template(slug);
         let policies = &self.tool_policies;
         let Some(task) = self.tasks.get_mut(slug) else { return };
-        let mut was_cut = false;
-        for call in task.runs.iter_mut().flat_map(|run| &mut run.calls) {
-            if !std::mem::take(&mut call.cut) {
-                continue;
-            }
-            was_cut = true;
-            let policy = policies.get(&call.call.name).copied().unwrap_or_default();
-            if policy.repeat == RepeatClass::Once && !runs_template {
-                call.state = ToolState::Done(ToolOutput::Interrupted);
+        let (mut was_cut, mut interrupted) = (false, Vec::new());
+        for run in &mut task.runs {
+            for call in run.calls.iter_mut().filter(|call| call.cut) {
+                (call.cut, was_cut) = (false, true);
+                let policy = policies.get(&call.call.name).copied().unwrap_or_default();
+                if policy.repeat == RepeatClass::Once && !runs_template {
+                    interrupted.push((run.id.clone(), call.call.id.clone()));
+                }
             }
         }
         if was_cut && task.is_process() {
             // A process that is started again has its whole time again.
             task.clock = Stopwatch::default();
         }
+        interrupted.iter().for_each(|(run, call)| self.interrupted(slug, run, call));
     }
 
     fn all_attempts(&mut self) -> impl Iterator<Item = &mut Attempts> {
@@ -174,6 +182,7 @@ impl Run {
             Stage::Conclude(outcome) | Stage::Concluded(outcome) => Some(outcome),
             _ => None,
         };
+        self.follow_up_failed |= ended.is_some_and(failed) && self.follow_up.is_some();
         if self.operators.tree().is_some() {
             self.operators.forget_flights();
             let over = self.operators.top().and_then(|top| top.closed.as_ref()).map(|closed| closed.outcome);
@@ -183,17 +192,20 @@ impl Run {
                 self.plan = self.plan.renewed();
             }
             self.stage = self.stage_without_list();
-        } else if self.follow_up.is_some() {
+        } else if self.follow_up.is_some() && !self.follow_up_waits() {
             if ended.is_some() {
                 self.follow = self.follow.renewed();
             }
+            self.before_follow_up = self.before_follow_up.or(ended);
             self.stage = Stage::Continue;
         } else if self.iteration_due {
+            self.before_follow_up = None;
             if matches!(ended, Some(Outcome::IterationFailed | Outcome::Unreachable)) {
                 self.iterate = self.iterate.renewed();
             }
             self.stage = Stage::Iterate;
         } else {
+            self.before_follow_up = None;
             self.stage = Stage::Pass;
             self.conclude_if_nothing_starts();
         }

@@ -11,8 +11,8 @@ use super::steps::Pass;
 use super::{Attempts, Reject, Run, Stage, State, TaskRun};
 
 impl Run {
-    /// Whether an edit of the list is taken now: at gates, between rounds, and before the report. A run that a person or
-    /// a limit stopped takes it when it is taken up again.
+    /// Whether an edit of the list is taken now: while a round goes on, between rounds, and before the report. A run that
+    /// a person or a limit stopped takes it when it is taken up again.
     pub fn may_edit(&self) -> bool {
         let stage = match self.stage {
             Stage::Pass | Stage::Iterate | Stage::Continue => true,
@@ -44,7 +44,7 @@ impl Run {
         !self.sheets.is_empty()
     }
 
-    /// Refuses an edit that would alter what runs or has ended well.
+    /// Refuses an edit that would alter what has ended well. What runs is left alone.
     pub(super) fn check_edit(&self, list: &ListAdopted) -> Result<(), Reject> {
         if !self.may_edit() {
             return Err(Reject::NotEditable);
@@ -55,7 +55,8 @@ impl Run {
             if !listed.insert(slug) {
                 return Err(Reject::Duplicate(slug.clone()));
             }
-            let Some(task) = self.tasks.get(slug) else { continue };
+            let rests = |task: &&TaskRun| task.state != State::Running;
+            let Some(task) = self.tasks.get(slug).filter(rests) else { continue };
             let stays = planned.unchanged && !matches!(task.state, State::Done | State::Dropped | State::Cancelled);
             if !stays {
                 self.check_applies(slug)?;
@@ -64,10 +65,7 @@ impl Run {
                 return Err(transition(slug, task.state, State::Planned));
             }
         }
-        match self.tasks.values().find(|task| task.state == State::Running && !listed.contains(&task.task.slug)) {
-            Some(task) => Err(transition(&task.task.slug, State::Running, State::Dropped)),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
     /// An apply in flight outlives its task (spec 3.10), which may not begin anew meanwhile.
@@ -189,6 +187,8 @@ impl Run {
             Stage::Iterate | Stage::Conclude(Outcome::IterationFailed) => {
                 self.current_step().is_some_and(|step| !self.is_held(step))
             }
+            // A follow-up that has no list holds up nothing.
+            Stage::Continue => self.follow_up_failed && self.has_pending(),
             Stage::Conclude(outcome) => is_over(outcome) && self.has_pending(),
             _ => false,
         };
@@ -203,6 +203,7 @@ impl Run {
         self.in_flight.retain(
             |key| !matches!(key, EffectKey::Ask(call) if matches!(call.phase, Phase::Iterate | Phase::Continue)),
         );
+        self.return_reserves();
         match self.stage {
             Stage::Iterate => self.iterate = Attempts { busy_ms: self.iterate.busy_ms, ..Attempts::default() },
             Stage::Continue => self.follow = Attempts { busy_ms: self.follow.busy_ms, ..Attempts::default() },
@@ -216,6 +217,7 @@ impl Run {
             self.rounds = self.rounds.saturating_add(1);
         }
         self.in_flight.remove(&EffectKey::Conclude);
+        self.before_follow_up = None;
         self.iteration_due = false;
         self.pass = Pass::default();
         self.stage = Stage::Pass;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{Event, ReferenceStage};
+use crate::record::{Apart, Event, ReferenceStage};
 use crate::reply::{Issue, Severity};
 use crate::spec::{BlobId, Policy, Slug};
 
@@ -131,8 +131,8 @@ impl Run {
     }
 
     pub(super) fn references_seen(&mut self, event: &Event) -> Result<(), Reject> {
-        let Event::ReferencesChecked { task, n, stage, issues, contents } = event else { return Ok(()) };
-        self.references_checked(task, *n, *stage, issues).map(|()| self.note_contents(task, contents))
+        let Event::ReferencesChecked { task, n, stage, issues, contents, apart } = event else { return Ok(()) };
+        self.references_checked(task, *n, *stage, issues).map(|()| self.note_contents(task, contents, *apart))
     }
 
     fn references_checked(
@@ -177,10 +177,15 @@ impl Run {
         }
     }
 
-    /// What the references of a task held when they were last looked at (spec 10.5).
-    fn note_contents(&mut self, slug: &Slug, contents: &BTreeMap<String, BlobId>) {
+    /// What the references of a task held when they were last looked at (spec 10.5), and whether that was too much for
+    /// one prompt.
+    fn note_contents(&mut self, slug: &Slug, contents: &BTreeMap<String, BlobId>, apart: Option<Apart>) {
         if let Some(task) = self.tasks.get_mut(slug) {
             task.seen.clone_from(contents);
+            // A task that had begun goes on with the runs it has.
+            if !task.kept {
+                task.apart = apart;
+            }
         }
     }
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{CallKey, CallSizes, ChangeSet, Outcome, ReferenceStage, RefusedPart, ResultParts};
+use crate::record::{Apart, CallKey, CallSizes, ChangeSet, Outcome, ReferenceStage, RefusedPart, ResultParts};
 use crate::reply::{Issue, Refinement, Wording};
 use crate::spec::{BlobId, ExecRunId, Reference, RunId, SkillMode, SkillPolicy, Slug, Task, ToolCall};
 
@@ -84,6 +84,8 @@ pub struct TaskRun {
     pub checked: Option<u32>,
     /// What its references held at the last check, by target as written in a link.
     pub seen: BTreeMap<String, BlobId>,
+    /// At the last check its references were too large for one prompt (spec 10.1).
+    pub apart: Option<Apart>,
     /// Execution has begun: `runs` are those of this execution.
     pub executing: bool,
     /// Execution had begun and waits for its step again: it goes on with `runs` when that opens.
@@ -197,6 +199,7 @@ impl TaskRun {
             checks: 0,
             checked: None,
             seen: BTreeMap::new(),
+            apart: None,
             executing: false,
             kept: false,
             runs: Vec::new(),
@@ -305,8 +308,13 @@ pub struct RunInput {
 /// One execution of a task: its tool calls, then one evaluation; or a bounded tool conversation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExecRun {
-    /// Its name inside the task.
+    /// Its name inside the task, for the machine.
     pub id: ExecRunId,
+    /// What people and models call it: the title of its reference, or its tool and the main argument; other than that of
+    /// every other run of the task. Empty where it reads and calls all that the task has.
+    pub title: String,
+    /// The title in names of files.
+    pub slug: Slug,
     /// It is a tool conversation (spec 10.7).
     pub is_loop: bool,
     /// What it reads and calls.
@@ -382,11 +390,13 @@ pub struct ToolRun {
     pub short_of: Option<super::Loan>,
     /// The run's time was over before it ended; a resume settles it.
     pub cut: bool,
+    /// A process that was killed while it ran and may not be repeated unasked: its gate asks whether it runs again.
+    pub again: bool,
 }
 
 impl ToolRun {
     pub(super) fn new(call: ToolCall) -> Self {
-        Self { call, state: ToolState::Queued, ms: 0, short: false, short_of: None, cut: false }
+        Self { call, state: ToolState::Queued, ms: 0, short: false, short_of: None, cut: false, again: false }
     }
 
     /// It ended without any effect that is known of, and without an output of its own.

@@ -157,6 +157,9 @@ impl Run {
         changes: &ChangeSet,
     ) -> Result<(), Reject> {
         let key = SetKey { task: task.clone(), run: run.clone(), set };
+        if self.sets.get(&key).is_some_and(|pending| pending.changes != *changes) {
+            return Err(Reject::OtherChanges { task: task.clone(), set });
+        }
         self.landed(key.apply())?;
         let Some(pending) = self.sets.remove(&key) else { return Ok(()) };
         self.world = self.world.saturating_add(1);
@@ -178,6 +181,35 @@ impl Run {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// A set that fits the files as they are now takes the place of one that does not, under the next number. Where its
+    /// hunks are others than those that were approved, the gate asks again.
+    pub(super) fn changes_rebased(
+        &mut self,
+        task: &Slug,
+        run: &ExecRunId,
+        set: u32,
+        changes: &ChangeSet,
+        as_shown: bool,
+    ) -> Result<(), Reject> {
+        let key = SetKey { task: task.clone(), run: run.clone(), set };
+        self.landed(key.apply())?;
+        let Some(pending) = self.sets.remove(&key) else { return Ok(()) };
+        if pending.stale || self.owner_mut(&key).is_none() {
+            return Ok(());
+        }
+        let stage = if as_shown { SetStage::Approved } else { self.first_stage(task) };
+        let Some(entry) = self.tasks.get_mut(task) else { return Ok(()) };
+        entry.sets = entry.sets.saturating_add(1);
+        let next = SetKey { set: entry.sets, ..key };
+        if let (Some(id), Some(owner)) = (pending.source.call(), self.owner_mut(&next))
+            && let Some(call) = owner.call_mut(id)
+        {
+            call.state = ToolState::Staged(next.set);
+        }
+        self.sets.insert(next, PendingSet { changes: changes.clone(), stage, ..pending });
         Ok(())
     }
 

@@ -13,6 +13,8 @@ use super::{ExecRun, Run};
 pub struct CallRecord {
     /// Identity.
     pub key: CallKey,
+    /// What its execution run is called; empty if it has no name of its own.
+    pub part: String,
     /// Number in the run, in the order replies were recorded.
     pub number: CallNo,
     /// Attempt of its phase.

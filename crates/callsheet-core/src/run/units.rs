@@ -242,6 +242,7 @@ impl Run {
         for call in self.callable(run) {
             match call.state {
                 ToolState::Gated(_) | ToolState::Asking(_) | ToolState::Paused { .. } => owing.person = true,
+                ToolState::Queued | ToolState::Approved if !self.has_the_turn(task) => {}
                 ToolState::Queued | ToolState::Approved => {
                     let effect = Effect::RunTool {
                         task: slug.clone(),

@@ -2,20 +2,20 @@
 
 use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag};
 
-/// One run's label, summary and document.
+/// One run's title, summary and document.
 pub type RunText<'a> = (&'a str, &'a str, &'a str);
 
-/// The summary of each run in run order under its bold label; and a document of that summary, then per run a section
-/// titled with the label, its headings one level deeper.
+/// The summary of each run in run order under its bold title; and a document of that summary, then per run a section
+/// of that title, its headings one level deeper.
 pub fn merge_runs(runs: &[RunText<'_>]) -> (String, String) {
     let mut summary = String::new();
     let mut sections = String::new();
-    for (label, text, document) in runs {
+    for (title, text, document) in runs {
         if !summary.is_empty() {
             summary.push_str("\n\n");
         }
-        summary.push_str(&format!("**{label}**\n\n{}", closed(text.trim())));
-        sections.push_str(&format!("\n\n## {label}\n\n{}", closed(deeper(document).trim())));
+        summary.push_str(&format!("**{title}**\n\n{}", closed(text.trim())));
+        sections.push_str(&format!("\n\n## {title}\n\n{}", closed(deeper(document).trim())));
     }
     let document = format!("## Result summary\n\n{summary}{sections}\n");
     (summary, document)
@@ -92,19 +92,19 @@ mod tests {
     fn runs_keep_their_order_and_their_headings_sink() {
         let runs = [
             (
-                "search_text s1",
+                "search_text retries",
                 "One.",
                 "## Result summary\nOne.\n\nTitle\n=====\n```sh\n# a comment\n```\n###### Deep\n",
             ),
-            ("ref-2", "Two.", "## Result summary\nTwo.\n```rust\nfn open() {"),
-            ("ref-3", "Three.", "Three."),
+            ("Net", "Two.", "## Result summary\nTwo.\n```rust\nfn open() {"),
+            ("poll.rs", "Three.", "Three."),
         ];
         let (summary, document) = merge_runs(&runs);
-        assert_eq!(summary, "**search_text s1**\n\nOne.\n\n**ref-2**\n\nTwo.\n\n**ref-3**\n\nThree.");
+        assert_eq!(summary, "**search_text retries**\n\nOne.\n\n**Net**\n\nTwo.\n\n**poll.rs**\n\nThree.");
         let expected = format!(
             "## Result summary\n\n{summary}\n\n\
-             ## search_text s1\n\n### Result summary\nOne.\n\n## Title\n```sh\n# a comment\n```\n###### Deep\n\n\
-             ## ref-2\n\n### Result summary\nTwo.\n```rust\nfn open() {{\n```\n\n## ref-3\n\nThree.\n"
+             ## search_text retries\n\n### Result summary\nOne.\n\n## Title\n```sh\n# a comment\n```\n###### Deep\n\n\
+             ## Net\n\n### Result summary\nTwo.\n```rust\nfn open() {{\n```\n\n## poll.rs\n\nThree.\n"
         );
         assert_eq!(document, expected);
     }

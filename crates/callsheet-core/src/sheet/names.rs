@@ -99,16 +99,12 @@ fn code_of(name: &str) -> Option<String> {
     Some((0..LETTERS).map(letter).collect())
 }
 
-/// Whether no task may have this slug (spec 6.3): a reserved word, or a form that the files and runs of an existing
-/// task use.
-pub fn is_reserved(slug: &Slug, taken: &BTreeSet<Slug>) -> bool {
+/// Whether no task may have this slug (spec 6.3).
+pub fn is_reserved(slug: &Slug) -> bool {
     let text = slug.as_str();
     let numbered = |stem: &str| text.strip_prefix(stem).is_some_and(|n| n.len() == 1 && n != "0" && is_number(n));
-    let of_a_task = ["-tool-", "-ref-"]
-        .iter()
-        .any(|part| text.rsplit_once(part).is_some_and(|(head, n)| is_number(n) && taken.contains(&Slug::new(head))));
     let section = text.strip_prefix("task-section-").is_some_and(is_number);
-    RESERVED.contains(&text) || numbered("com") || numbered("lpt") || section || of_a_task
+    RESERVED.contains(&text) || numbered("com") || numbered("lpt") || section
 }
 
 fn is_number(text: &str) -> bool {
@@ -154,7 +150,7 @@ fn number_at_end(name: &str) -> Option<u32> {
 
 /// Whether no task may be given this slug.
 pub(super) fn is_taken(slug: &Slug, taken: &BTreeSet<Slug>) -> bool {
-    taken.contains(slug) || is_reserved(slug, taken)
+    taken.contains(slug) || is_reserved(slug)
 }
 
 /// The first numbered name with a free slug. A slug that is cut loses its number, so the stem is shortened then.
@@ -170,7 +166,7 @@ fn first_free(taken: &BTreeSet<Slug>, from: &mut u32, name: impl Fn(u32) -> Stri
     }
 }
 
-fn numbered_slug(name: &str, number: u32) -> Slug {
+pub(super) fn numbered_slug(name: &str, number: u32) -> Slug {
     let slug = slug_of(name);
     // A key that is not cut is no longer than its name, but for the few letters that become two.
     if name.is_ascii() && name.len() <= LONGEST {

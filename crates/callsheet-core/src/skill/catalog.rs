@@ -109,7 +109,10 @@ impl Catalog {
                 issues.push(issue(
                     SkillSeverity::Warning,
                     &skill.source,
-                    format!("the names \"{}\" and \"{}\" differ only by `-` and `_`", other.name, skill.name),
+                    format!(
+                        "the names \"{}\" and \"{}\" differ only by case, spaces, `-` and `_`",
+                        other.name, skill.name
+                    ),
                     "give one of the two the other's name, so that it replaces it, or another name",
                 ));
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::spec::{MergePolicy, Policy, SkillForm, SkillLimits, SkillMode};
+use crate::spec::{Execution, MergePolicy, Policy, SkillForm, SkillLimits, SkillMode};
 
 use super::issue::{At, Report};
 use super::keys::{Entry, entries, normal};
@@ -18,7 +18,7 @@ pub(super) struct Header {
     pub(super) description: Option<(String, At)>,
     pub(super) tools: Vec<String>,
     pub(super) model: Option<String>,
-    pub(super) execute_combined: bool,
+    pub(super) execution: Option<Execution>,
     pub(super) writes: bool,
     pub(super) mode: Option<SkillMode>,
     pub(super) refine: Option<Policy>,
@@ -100,6 +100,11 @@ fn key(
     report: &mut Report<'_>,
 ) {
     let policies = [("auto", Policy::Auto), ("always", Policy::Always), ("never", Policy::Never)];
+    let executions = [
+        ("per-call", Execution::PerCall),
+        ("together", Execution::Together),
+        ("per-reference", Execution::PerReference),
+    ];
     if let Some(first) = header.places.insert(name, entry.at)
         && name == "tools"
     {
@@ -114,7 +119,7 @@ fn key(
         "description" => header.description = entry.text(report).map(|text| (text, entry.value.at)),
         "tools" => header.tools = tools(entry, context, report),
         "model" => header.model = model(entry, report),
-        "execute-combined" => header.execute_combined = entry.flag(quoted, report).unwrap_or(false),
+        "execution" => header.execution = entry.word(&executions, report),
         "writes" => header.writes = entry.flag(quoted, report).unwrap_or(true),
         "mode" => {
             header.mode = entry.word(&[("interpret", SkillMode::Interpret), ("loop", SkillMode::Loop)], report);

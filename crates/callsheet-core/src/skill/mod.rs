@@ -17,11 +17,11 @@ mod yaml;
 pub use catalog::{Catalog, CatalogLine, render_lines};
 pub use issue::{SkillIssue, SkillSeverity};
 pub use parts::{heading_key, section};
-pub use policy::{SkillContext, writer_reason};
+pub use policy::{SkillContext, powers, writer_reason};
 pub use read::{MAX_SKILL_BYTES, SkillFile, read_skill};
 pub use schema::front_matter_schema;
 pub use suggest::suggest;
-pub use tools::canonical_tools;
+pub use tools::{canonical_tools, executes};
 
 use crate::spec::Skill;
 

@@ -3,7 +3,7 @@
 use crate::spec::{BlobId, SkillForm, SkillMode, SkillPolicy, ToolEffect, ToolSpec};
 
 use super::header::Header;
-use super::tools::known_effect;
+use super::tools::{executes, known_effect};
 
 /// What is known of the world when skills are read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,6 +40,14 @@ pub fn writer_reason(declared: bool, tools: &[String], context: SkillContext<'_>
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
 
+/// What a skill could do that a person must trust first (spec 12.7), in words for a person.
+pub fn powers(policy: &SkillPolicy) -> Vec<String> {
+    let commands = policy.tools.iter().filter(|tool| executes(tool));
+    let commands = commands.map(|tool| format!("let a model run commands by the tool {tool}"));
+    let models = policy.model.iter().chain(&policy.fallbacks).map(|model| format!("choose the model {model}"));
+    commands.chain(models).collect()
+}
+
 /// The policy of a skill with this header and text.
 pub(super) fn derive(header: &Header, form: SkillForm, text: &str, context: SkillContext<'_>) -> SkillPolicy {
     let default_mode = match form {
@@ -53,7 +61,7 @@ pub(super) fn derive(header: &Header, form: SkillForm, text: &str, context: Skil
         tools: header.tools.clone(),
         model: header.model.clone(),
         fallbacks: Vec::new(),
-        execute_combined: header.execute_combined,
+        execution: header.execution.unwrap_or_default(),
         mode,
         refine: header.refine,
         merge: header.merge,

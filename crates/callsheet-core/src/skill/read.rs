@@ -6,6 +6,7 @@ use super::header::{self, Header};
 use super::issue::{At, Report, SkillIssue};
 use super::parts::{Part, cut_at_rule, cut_front_matter, section};
 use super::policy::{SkillContext, derive};
+use super::suggest::fold;
 use super::yaml;
 
 /// A larger file is no skill.
@@ -108,19 +109,16 @@ fn stages<'a>(form: SkillForm, body: Part<'a>, report: &mut Report<'_>) -> (&'a 
 fn name(file: &SkillFile, header: &Header, top: At, report: &mut Report<'_>) -> String {
     let given = header.name.as_ref().filter(|(name, _)| !name.is_empty());
     let (name, at) = given.cloned().unwrap_or_else(|| (file.stem.clone(), top));
-    let underscore = file.form == SkillForm::SingleFile;
-    let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || (underscore && c == '_');
-    let length = name.chars().count();
-    if length == 0 || length > MAX_NAME || !name.chars().all(allowed) {
-        let set = if underscore { "a-z, 0-9, `-` and `_`" } else { "a-z, 0-9 and `-`" };
+    let is_word = |word: &str| !word.is_empty() && word.chars().all(|c| c.is_ascii_alphanumeric() || "-_".contains(c));
+    if name.len() > MAX_NAME || !name.split(' ').all(is_word) {
         report.error(
             at,
             format!("\"{}\" is not a name", name.chars().take(80).collect::<String>()),
-            format!("use 1 to {MAX_NAME} characters of {set}"),
+            format!("use 1 to {MAX_NAME} characters: words of a-z, A-Z, 0-9, `-` and `_`, with one space between them"),
         );
     } else if given.is_none() && file.form == SkillForm::Folder {
         report.warn(at, "the key \"name\" is missing; the folder's name is used", format!("write `name: {name}`"));
-    } else if name != file.stem {
+    } else if fold(&name) != fold(&file.stem) {
         let holder = if file.form == SkillForm::Folder { "folder" } else { "file" };
         report.warn(
             at,
@@ -162,12 +160,8 @@ fn check(header: &Header, file: &SkillFile, report: &mut Report<'_>) {
             "name the tools of the conversation, or leave the mode out",
         );
     }
-    if looped && header.execute_combined {
-        report.warn(
-            at("execute-combined"),
-            "`execute-combined` has no effect with `mode: loop`",
-            "remove one of the two",
-        );
+    if looped && header.execution.is_some() {
+        report.warn(at("execution"), "`execution` has no effect with `mode: loop`", "remove one of the two");
     }
     if !looped && header.limits.max_turns.is_some() {
         report.warn(at("turns"), "a limit of turns has no effect without `mode: loop`", "remove it");

@@ -10,6 +10,8 @@ use super::table::{FOLDER_KEYS, KEYS, KeyKind, LIMITS, SkillKey};
 
 /// Tool names; a pattern such as `name(argument)` is refused by the reader (spec 7.1).
 const TOOLS: &str = r"^[^()*?\[\]{}]*$";
+/// Words with one space between them.
+const NAME: &str = "^[A-Za-z0-9_-]+( [A-Za-z0-9_-]+)*$";
 const MODEL: &str = "^([^/]+/.+|embedded:.*|scripted:.*)$";
 
 /// The JSON Schema of the front matter of this form (spec 7.1, 7.3).
@@ -23,15 +25,15 @@ pub fn front_matter_schema(form: SkillForm) -> Value {
         "title": title,
         "type": "object",
         "required": ["description"],
-        "properties": properties(keys, form, "", false),
+        "properties": properties(keys, "", false),
         "additionalProperties": false,
     })
 }
 
-fn properties(keys: &[SkillKey], form: SkillForm, prefix: &str, quoted: bool) -> Value {
+fn properties(keys: &[SkillKey], prefix: &str, quoted: bool) -> Value {
     let mut properties = Map::new();
     for key in keys {
-        let mut schema = of_kind(key.kind, form, quoted);
+        let mut schema = of_kind(key.kind, quoted);
         if let Some(schema) = schema.as_object_mut() {
             schema.insert("description".to_owned(), key.about.into());
         }
@@ -48,13 +50,10 @@ fn spellings(name: &str) -> [String; 2] {
 }
 
 /// `quoted`: values may be texts, as other programs write all metadata.
-fn of_kind(kind: KeyKind, form: SkillForm, quoted: bool) -> Value {
+fn of_kind(kind: KeyKind, quoted: bool) -> Value {
     match kind {
         KeyKind::Text => json!({ "type": ["string", "number", "boolean"] }),
-        KeyKind::Name => {
-            let set = if form == SkillForm::Folder { "a-z0-9-" } else { "a-z0-9_-" };
-            json!({ "type": "string", "pattern": format!("^[{set}]{{1,{MAX_NAME}}}$") })
-        }
+        KeyKind::Name => json!({ "type": "string", "maxLength": MAX_NAME, "pattern": NAME }),
         KeyKind::Description => json!({ "type": "string", "minLength": 1, "maxLength": MAX_DESCRIPTION }),
         KeyKind::Flag if quoted => json!({ "enum": [true, false, "true", "false", "yes", "no", "on", "off"] }),
         KeyKind::Flag => json!({ "type": "boolean" }),
@@ -89,7 +88,7 @@ fn limits(quoted: bool) -> Value {
 /// Keys of Callsheet behind their prefix; those of other programs are free.
 fn metadata() -> Value {
     let own: Vec<SkillKey> = KEYS.iter().filter(|key| !matches!(key.id, "name" | "description")).copied().collect();
-    let properties = properties(&own, SkillForm::SingleFile, "callsheet-", true);
+    let properties = properties(&own, "callsheet-", true);
     let names: Vec<&String> = properties.as_object().into_iter().flat_map(Map::keys).collect();
     let known = json!({ "anyOf": [{ "enum": names }, { "not": { "pattern": "^callsheet-" } }] });
     json!({ "type": "object", "properties": properties, "propertyNames": known })

@@ -76,7 +76,13 @@ pub(super) const KEYS: &[SkillKey] = &[
         KeyKind::Word(&["interpret", "loop"]),
         "interpret: calls are fixed before the run; loop: a tool conversation",
     ),
-    key("execute-combined", &["execute-combined"], KeyKind::Flag, "one evaluation with the output of all calls"),
+    key(
+        "execution",
+        &["execution"],
+        KeyKind::Word(&["per-call", "together", "per-reference"]),
+        "per-call: one evaluation for each tool call, without calls one for all references; together: one for everything; \
+         per-reference: without calls one for each reference",
+    ),
     key("writes", &["writes", "requires-approval"], KeyKind::Flag, "its tasks wait for approval"),
     key(
         "refine",

@@ -17,6 +17,11 @@ pub fn canonical_tools(written: &str) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
+/// Whether a bundled tool runs commands.
+pub fn executes(tool: &str) -> bool {
+    known_effect(tool) == Some(ToolEffect::Execute)
+}
+
 /// The effect of a bundled tool (spec 11.1), known even where the tool is switched off.
 pub(super) fn known_effect(name: &str) -> Option<ToolEffect> {
     match name {

@@ -215,7 +215,7 @@ pub struct Settings {
     pub budget: Budget,
     /// Limits.
     pub limits: Limits,
-    /// The run only plans: a resume without its name passes it over.
+    /// The run only plans: once it has a list, it is `planned`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub plan_only: bool,
     /// `PROVIDER/MODEL` that was chosen at the start, so that a resume goes on with it.

@@ -21,6 +21,20 @@ pub enum SkillMode {
     Template,
 }
 
+/// How the evaluations of an `interpret` task share its tool calls and references (spec 10.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Execution {
+    /// One for each tool call, each with all references. Without calls one for all references, as long as one prompt has
+    /// room for them.
+    #[default]
+    PerCall,
+    /// One with the output of all calls and all references.
+    Together,
+    /// As `PerCall`; without calls one for each reference.
+    PerReference,
+}
+
 /// Limits a skill sets for its own tasks (spec 7.3); `None` takes the run's.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -57,8 +71,8 @@ pub struct SkillPolicy {
     /// Models for when that one cannot be used or reached, in their order (spec "Templates" 1, 2).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub fallbacks: Vec<String>,
-    /// One execution run with all tool outputs instead of one per call (spec 10.1).
-    pub execute_combined: bool,
+    /// Which execution runs its tasks get (spec 10.1).
+    pub execution: Execution,
     /// Execution mode.
     pub mode: SkillMode,
     /// Overrides the run's refinement policy.

@@ -52,7 +52,7 @@ pub struct Match {
     pub template: String,
     /// From 0 to 1, rounded to 6 decimals.
     pub score: f64,
-    /// Always `atomic`.
+    /// Its operator; `atomic` where templates are chosen automatically.
     pub task_type: String,
     /// Its subtype.
     pub subtype: String,
@@ -127,9 +127,35 @@ pub fn tokens(text: &str) -> Vec<String> {
 
 /// Candidates among `templates`, the best first: at most 5, each with a score of 0.1 or more.
 pub fn match_templates<'a>(templates: impl IntoIterator<Item = &'a Template>, query: &Query) -> Vec<Match> {
-    let participants: Vec<&Template> = templates.into_iter().filter(|template| takes_part(template)).collect();
+    let atomic = |template: &&Template| matches!(template.body.kind, Kind::Atomic);
+    rank(templates.into_iter().filter(atomic), query, &Words { document, stem: str::to_owned })
+}
+
+/// The same among templates of every operator, for a person: by all that is described in them, and by the beginnings of
+/// words.
+pub fn match_all_templates<'a>(templates: impl IntoIterator<Item = &'a Template>, query: &Query) -> Vec<Match> {
+    rank(templates.into_iter(), query, &Words { document: whole_document, stem })
+}
+
+/// How templates and words are read.
+struct Words {
+    document: fn(&Template) -> String,
+    stem: fn(&str) -> String,
+}
+
+/// Letters of a word that count where its endings do not.
+const STEM: usize = 6;
+
+fn stem(word: &str) -> String {
+    let singular = word.strip_suffix('s').filter(|rest| rest.chars().count() > 2).unwrap_or(word);
+    singular.chars().take(STEM).collect()
+}
+
+fn rank<'a>(templates: impl Iterator<Item = &'a Template>, query: &Query, words: &Words) -> Vec<Match> {
+    let matches = |template: &&Template| template.body.subtype == "associative_matching";
+    let participants: Vec<&Template> = templates.filter(|template| !matches(template)).collect();
     let documents: Vec<BTreeMap<String, u32>> =
-        participants.iter().map(|template| count(&document(template))).collect();
+        participants.iter().map(|template| count(&(words.document)(template), words.stem)).collect();
     let mut frequency: BTreeMap<&str, u32> = BTreeMap::new();
     for document in &documents {
         for term in document.keys() {
@@ -145,11 +171,14 @@ pub fn match_templates<'a>(templates: impl IntoIterator<Item = &'a Template>, qu
         let weight = |term: &str, count: u32| (1.0 + libm::log(f64::from(count))) * idf(term);
         terms.iter().map(|(term, count)| (term.clone(), weight(term, *count))).collect()
     };
-    let wanted = weigh(&count(&query.text));
+    let wanted = weigh(&count(&query.text, words.stem));
     let mut rows: Vec<Match> = participants
         .iter()
         .zip(&documents)
-        .map(|(template, document)| row(template, &weigh(document), &wanted, query))
+        .map(|(template, document)| {
+            let matched_terms = terms_in(document, query, words.stem);
+            Match { matched_terms, ..row(template, &weigh(document), &wanted, query) }
+        })
         .filter(|row| row.score >= LEAST)
         .collect();
     rows.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.template.cmp(&b.template)));
@@ -157,19 +186,32 @@ pub fn match_templates<'a>(templates: impl IntoIterator<Item = &'a Template>, qu
     rows
 }
 
-/// Atomic templates, but not those that match.
-fn takes_part(template: &Template) -> bool {
-    matches!(template.body.kind, Kind::Atomic) && template.body.subtype != "associative_matching"
-}
-
 fn document(template: &Template) -> String {
     format!("{} {} {}", template.name, template.body.intent.description, template.tags.join(" "))
 }
 
-fn count(text: &str) -> BTreeMap<String, u32> {
+/// With all that its tasks and its inputs are said to be.
+fn whole_document(template: &Template) -> String {
+    let mut text = document(template);
+    for node in template.body.walk() {
+        text.push_str(&format!(" {} {}", node.intent.description, node.intent.expected_output));
+    }
+    for input in template.takes() {
+        text.push_str(&format!(" {} {}", input.name, input.meaning));
+    }
+    text
+}
+
+/// Words of the query that a document has, in order.
+fn terms_in(document: &BTreeMap<String, u32>, query: &Query, stem: fn(&str) -> String) -> Vec<String> {
+    let words: BTreeSet<String> = tokens(&query.text).into_iter().collect();
+    words.into_iter().filter(|word| document.contains_key(&stem(word))).collect()
+}
+
+fn count(text: &str, stem: fn(&str) -> String) -> BTreeMap<String, u32> {
     let mut out = BTreeMap::new();
     for token in tokens(text) {
-        *out.entry(token).or_default() += 1;
+        *out.entry(stem(&token)).or_default() += 1;
     }
     out
 }
@@ -201,7 +243,7 @@ fn row(template: &Template, document: &BTreeMap<String, f64>, wanted: &BTreeMap<
     Match {
         template: template.name.clone(),
         score: rounded(score.clamp(0.0, 1.0)),
-        task_type: "atomic".to_owned(),
+        task_type: template.body.kind.word().to_owned(),
         subtype: template.body.subtype.clone(),
         parts: Parts {
             text: round(parts.text),
@@ -209,7 +251,7 @@ fn row(template: &Template, document: &BTreeMap<String, f64>, wanted: &BTreeMap<
             subtype: round(parts.subtype),
             inputs: round(parts.inputs),
         },
-        matched_terms: wanted.keys().filter(|term| document.contains_key(*term)).cloned().collect(),
+        matched_terms: Vec::new(),
         missing_inputs,
     }
 }

@@ -1,21 +1,30 @@
 //! The answer of a run: what a person asked for, as far as the tasks gave it.
 
+use crate::record::Outcome;
+use crate::reply::task::relinked;
 use crate::run::{Run, State, TaskRun};
 
-/// Summaries of the tasks that nobody else builds on: done tasks whose output no other done task of the run reads.
-/// One such task gives its summary as it is; several are titled by name. After a follow-up only its own tasks count, if
-/// it has any. A run of a template has none: it has a result, or none yet.
-pub fn answer(run: &Run) -> String {
-    if run.operators().tree().is_some() {
+/// Results of a finished run that nobody else builds on: those of done tasks whose output no other done task reads. One
+/// stands as it is; several stand each under the name of its task. After a follow-up only its own tasks count, if it has
+/// any. A run that is not finished has no answer, nor has one of a template: that has a result.
+///
+/// `place`: where what a link of a task means is found from where the person stands; `None`: nowhere.
+pub fn answer(run: &Run, place: &dyn Fn(&TaskRun, &str) -> Option<String>) -> String {
+    if run.operators().tree().is_some() || !run.outcome().is_some_and(Outcome::is_finished) {
         return String::new();
     }
     let done: Vec<&TaskRun> = run.tasks().filter(|task| task.state == State::Done).collect();
-    let last =
-        done.iter().filter(|task| !done.iter().any(|reader| reader.producers().any(|slug| *slug == task.task.slug)));
+    let reads = |reader: &TaskRun, task: &TaskRun| {
+        let mut read = reader.producers().filter_map(|slug| run.task(slug));
+        read.any(|producer| producer.task.slug == task.task.slug)
+    };
+    let last = done.iter().copied().filter(|task| !done.iter().any(|reader| reads(reader, task)));
     let (latest, earlier): (Vec<&TaskRun>, Vec<&TaskRun>) = last.partition(|task| run.is_of_latest(task));
     let last = if latest.is_empty() { earlier } else { latest };
-    let summary =
-        |task: &TaskRun| task.result.as_ref().map(|result| result.summary.trim().to_owned()).unwrap_or_default();
+    let summary = |task: &TaskRun| {
+        let summary = task.result.as_ref().map(|result| result.summary.trim()).unwrap_or_default();
+        relinked(summary, &|target| place(task, target))
+    };
     match last.as_slice() {
         [] => String::new(),
         [only] => summary(only),

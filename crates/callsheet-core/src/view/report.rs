@@ -5,6 +5,7 @@ use crate::reply::{Issue, Severity};
 use crate::run::{Problem, ProblemKind, Run, State, TaskRun};
 use crate::sheet::fence;
 use crate::template::TaskResult;
+use crate::visible::readable;
 
 use super::Summary;
 
@@ -53,7 +54,7 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
         }
     }
     text.push_str(&format!("\n## Cost\n\n{}", Summary::of(run)));
-    text
+    readable(&text)
 }
 
 /// A list item; words of several lines stand in a fence, so that nothing in them is a heading or a fence of the report.
@@ -119,6 +120,9 @@ fn result(task: &TaskRun) -> String {
     if task.merge.as_ref().is_some_and(|merge| merge.fell_back) {
         text.push_str("\nMerged by code: no valid merge came from the model.\n");
     }
+    if task.apart.is_some() && task.runs.len() > 1 {
+        text.push_str("\nRead one by one: its references are too large for one prompt.\n");
+    }
     for detail in &result.details {
         text.push_str(&format!("\nFile: details/{}/{}\n", task.task.slug, detail.filename));
     }
@@ -130,7 +134,7 @@ fn kept(run: &Run, task: &TaskRun) -> String {
     let mut text = String::new();
     for part in task.finished_parts() {
         let summary = part.text(run, task, part.result.summary.trim());
-        text.push_str(&format!("\n### {}, {}\n\n{summary}\n", task.task.name, part.exec.id));
+        text.push_str(&format!("\n### {}, {}\n\n{summary}\n", task.task.name, part.title(task)));
         for (_, name) in &part.details {
             text.push_str(&format!("\nFile: details/{}/{name}\n", task.task.slug));
         }
@@ -143,6 +147,7 @@ fn outcome_word(outcome: Outcome) -> &'static str {
         Outcome::Complete => "complete",
         Outcome::Incomplete => "incomplete",
         Outcome::MaxRounds => "max_rounds",
+        Outcome::Planned => "planned",
         Outcome::PlanFailed => "plan_failed",
         Outcome::IterationFailed => "iteration_failed",
         Outcome::ApprovalRequired => "approval_required",

@@ -34,7 +34,7 @@ pub fn timeline(facts: &[Fact]) -> Vec<Bar> {
         let _folded = run.apply(fact);
         if let Event::Started { effect } = &fact.event {
             open.insert(effect.clone(), bars.len());
-            bars.push(Bar { what: words(effect), from: at, to: None });
+            bars.push(Bar { what: words(effect, &run), from: at, to: None });
         } else if let Some(bar) =
             ended(&fact.event).and_then(|key| open.remove(&key)).and_then(|index| bars.get_mut(index))
         {
@@ -66,7 +66,9 @@ fn ended(event: &Event) -> Option<EffectKey> {
         Event::QuestionAnswered { task, run, call, .. } => {
             EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }
         }
-        Event::ChangesApplied { task, run, set, .. } | Event::ChangesRejected { task, run, set, .. } => {
+        Event::ChangesApplied { task, run, set, .. }
+        | Event::ChangesRebased { task, run, set, .. }
+        | Event::ChangesRejected { task, run, set, .. } => {
             EffectKey::Apply { task: task.clone(), run: run.clone(), set: *set }
         }
         Event::ContextRetrieved { task, n, .. } => EffectKey::Retrieve { task: task.clone(), n: *n },
@@ -77,10 +79,10 @@ fn ended(event: &Event) -> Option<EffectKey> {
     })
 }
 
-fn words(effect: &EffectKey) -> String {
+fn words(effect: &EffectKey, run: &Run) -> String {
     match effect {
-        EffectKey::Ask(key) => call_words(key),
-        EffectKey::Read(key) => format!("read {}", call_words(key)),
+        EffectKey::Ask(key) => call_words(key, run.part(key)),
+        EffectKey::Read(key) => format!("read {}", call_words(key, run.part(key))),
         EffectKey::Check { task, .. } => format!("check {task}"),
         EffectKey::Tool { task, call, .. } => format!("tool {call} of {task}"),
         EffectKey::Merge { task, .. } => format!("merge {task}"),
@@ -104,8 +106,9 @@ pub fn limit_words(task: Option<&Slug>, limit: &str, used: f64, max: f64) -> Str
     format!("limit {limit}{of}: {} of {} used", number(used), number(max))
 }
 
-/// A call in words: `plan`, `refine find-code-1`, `execute find-code-1 (tool-2)`.
-pub fn call_words(key: &CallKey) -> String {
+/// A call in words: `plan`, `refine find-code-1`, `execute find-code-1 (search_text retries)`. `part`: what its execution
+/// run is called, or nothing.
+pub fn call_words(key: &CallKey, part: &str) -> String {
     let phase = match key.phase {
         Phase::Plan => "plan",
         Phase::Refine => "refine",
@@ -119,8 +122,8 @@ pub fn call_words(key: &CallKey) -> String {
         words.push(' ');
         words.push_str(task.as_str());
     }
-    if let Some(run) = key.run.as_ref().filter(|run| run.as_str() != "exec" && run.as_str() != "loop") {
-        words.push_str(&format!(" ({run})"));
+    if !part.is_empty() {
+        words.push_str(&format!(" ({part})"));
     }
     words
 }

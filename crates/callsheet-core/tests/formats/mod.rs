@@ -339,4 +339,6 @@ pub const CONTENT: &[&str] = &[
     "self-link",
     "call-path-missing",
     "reference-restricted",
+    "output-unread",
+    "unchanged-unquoted",
 ];

@@ -37,8 +37,8 @@ pub struct Script {
     answers: VecDeque<String>,
     /// Tokens that a prompt may have; each reply is to one that has one less.
     window: Option<u64>,
-    /// How often the run is taken up again after it has ended.
-    resumes: usize,
+    /// How the run is taken up again each time that it has ended: as it is, or with a task done again.
+    resumes: VecDeque<Option<Slug>>,
 }
 
 impl Script {
@@ -80,7 +80,8 @@ impl Script {
                 "process" => script.processes.entry(name.to_owned()).or_default().push_back(body.trim().to_owned()),
                 "lookup" => script.lookups.entry(name.to_owned()).or_default().push_back(body.trim().to_owned()),
                 "index" => script.index.push((name.to_owned(), body.to_owned())),
-                "resume" => script.resumes += 1,
+                "resume" => script.resumes.push_back(None),
+                "retry" => script.resumes.push_back(Some(Slug::new(name))),
                 "answer" => script.answers.push_back(body.trim().to_owned()),
                 other => panic!("section {other}"),
             }
@@ -226,10 +227,15 @@ impl Player {
                 self.crash();
             }
             let owed = self.run.outstanding();
-            if let Some(outcome) = self.run.outcome().filter(|_| self.script.resumes > 0) {
-                self.script.resumes -= 1;
+            if let Some(outcome) = self.run.outcome()
+                && let Some(again) = self.script.resumes.pop_front()
+            {
                 let _ = writeln!(self.out, "→ ended {outcome:?}, taken up again");
                 self.happens(Event::RunResumed { settings: self.script.settings.clone() });
+                if let Some(task) = again {
+                    let _ = writeln!(self.out, "→ {task}: once more");
+                    self.happens(Event::TaskRetried { task, skills: BTreeMap::new() });
+                }
                 continue;
             }
             if self.run.outcome().is_some() || owed.is_empty() {
@@ -420,7 +426,7 @@ impl Player {
         let text = given.unwrap_or_else(|| format!("done {task}"));
         // Before the first resume no provider is there.
         let text = match text.strip_prefix("away, then:") {
-            Some(_) if self.script.resumes > 0 => "fault: communication".to_owned(),
+            Some(_) if !self.script.resumes.is_empty() => "fault: communication".to_owned(),
             Some(text) => text.trim().to_owned(),
             None => text,
         };

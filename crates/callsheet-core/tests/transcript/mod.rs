@@ -12,21 +12,6 @@ use callsheet_core::spec::{BlobId, RunId, Settings, SkillMode, SkillPolicy, Slug
 
 pub use words::{describe, outcome};
 
-/// Transcripts whose logs are kept as records.
-pub const RECORDED: &[&str] = &[
-    "fast-path",
-    "writer-gate",
-    "iteration",
-    "interrupted-apply",
-    "interrupted-call",
-    "loop-task",
-    "follow-up",
-    "retry",
-    "drop",
-    "edit-at-gate",
-    "kept-part",
-];
-
 /// Plays one transcript.
 pub struct Player {
     name: String,
@@ -175,6 +160,7 @@ impl Player {
             (Event::RunsMerged { task, .. }, EffectKey::Merge { task: of, .. }) => task == of,
             (Event::GateAnswered { gate, .. }, EffectKey::Gate(of)) => gate == of,
             (Event::ChangesApplied { task, set, .. }, EffectKey::Apply { task: of, set: n, .. })
+            | (Event::ChangesRebased { task, set, .. }, EffectKey::Apply { task: of, set: n, .. })
             | (Event::ChangesRejected { task, set, .. }, EffectKey::Apply { task: of, set: n, .. })
             | (Event::ChangesRolledBack { task, set, .. }, EffectKey::RollBack { task: of, set: n, .. }) => {
                 task == of && set == n
@@ -281,22 +267,4 @@ impl Player {
 
 pub fn blob(text: &str) -> BlobId {
     BlobId::of(text.as_bytes())
-}
-
-/// What must stay the same when an old record is replayed.
-pub fn digest(run: &Run) -> String {
-    let mut text = format!("outcome {:?}, rounds {}\n", run.outcome(), run.rounds());
-    for task in run.tasks() {
-        let sets: Vec<u32> = task.applied.iter().map(|applied| applied.set).collect();
-        text.push_str(&format!("{} {} applied {sets:?}\n", task.task.slug, task.state.as_str()));
-        for part in task.refused() {
-            text.push_str(&format!("  {}\n", part.told));
-        }
-    }
-    let totals = run.totals();
-    text.push_str(&format!("calls {}, tokens {}, tools {}\n", totals.calls, totals.tokens(), totals.tools));
-    for effect in run.outstanding() {
-        text.push_str(&format!("owes {}\n", describe(&effect)));
-    }
-    text
 }

@@ -1,21 +1,23 @@
 //! Words to facts.
 
 use callsheet_core::record::{
-    Again, Answer, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin,
-    PlannedTask, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord, Usage,
-    Verdict,
+    Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin,
+    Outcome, PlannedTask, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord,
+    Usage, Verdict,
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::Effect;
 use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{
-    Goals, Reference, RepeatClass, RunId, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
+    Execution, Goals, Reference, RepeatClass, RunId, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
 };
 use serde_json::Value;
 
 use super::{Player, blob};
 
 type Happened = Result<(), String>;
+
+const TOO_LARGE: &str = "too large together";
 
 impl Player {
     /// One line and its block.
@@ -63,10 +65,7 @@ impl Player {
                     None => Ok(()),
                 }
             }
-            ["follow-up"] => {
-                let settings = self.settings.clone();
-                self.fact(Event::RunContinued { text: tail.to_owned(), settings })
-            }
+            ["follow-up", rest @ ..] => self.follow_up(rest, tail),
             ["sheet", "rendered"] => self.fact(Event::SheetRendered { hash: blob(tail) }),
             ["person", "retries", task] => self.fact(retried(task)),
             ["person", "drops", task] => self.fact(Event::TaskDropped { task: Slug::new(*task) }),
@@ -85,6 +84,17 @@ impl Player {
             }
             _ => panic!("not understood: {line}"),
         }
+    }
+
+    fn follow_up(&mut self, rest: &[&str], tail: &str) -> Happened {
+        let settings = self.settings.clone();
+        self.fact(match rest {
+            ["withdrawn"] => {
+                let outcome = self.run.without_follow_up().unwrap_or(Outcome::Complete);
+                Event::FollowUpWithdrawn { outcome }
+            }
+            _ => Event::RunContinued { text: tail.to_owned(), settings },
+        })
     }
 
     fn dies(&mut self) -> Happened {
@@ -106,8 +116,11 @@ impl Player {
         for pair in text.split_whitespace() {
             let (key, set) = pair.split_once('=').unwrap();
             let set = serde_json::from_str(set).unwrap_or(Value::String(set.to_owned()));
-            let target = if value.get(key).is_some() { &mut value } else { value.get_mut("limits").unwrap() };
-            assert!(target.get(key).is_some(), "no setting {key}");
+            // It is left out of the record while it is false.
+            let unwritten = key == "plan_only";
+            let own = unwritten || value.get(key).is_some();
+            let target = if own { &mut value } else { value.get_mut("limits").unwrap() };
+            assert!(unwritten || target.get(key).is_some(), "no setting {key}");
             target[key] = set;
         }
         self.settings = serde_json::from_value(value).unwrap();
@@ -133,7 +146,8 @@ impl Player {
                     skill.mode = SkillMode::Template;
                     skill.tools = vec![name.to_owned()];
                 }
-                ("combined", _) => skill.execute_combined = true,
+                ("together", _) => skill.execution = Execution::Together,
+                ("per-reference", _) => skill.execution = Execution::PerReference,
                 ("refine", policy) => skill.refine = serde_json::from_value(policy.into()).unwrap(),
                 ("merge", policy) => skill.merge = serde_json::from_value(policy.into()).unwrap(),
                 (limit, number) => {
@@ -298,13 +312,14 @@ impl Player {
         let Effect::CheckReferences { task, n, stage } = owed else { return Ok(()) };
         let issues = if verb == "fail" { vec![issue(tail)] } else { Vec::new() };
         let _: ReferenceStage = stage;
-        // `hold` as before; `hold: A changed` after somebody has written A.
-        let changed = tail.strip_suffix(" changed");
+        // `hold` as before; `hold: A changed` after somebody has written A; `hold: too large together`, behind that or alone.
+        let apart = tail.ends_with(TOO_LARGE).then_some(Apart { tokens: 30_000, most: 24_000 });
+        let changed = tail.trim_end_matches(TOO_LARGE).trim_end_matches(", ").strip_suffix(" changed");
         let links = self.run.task(&task).into_iter().flat_map(|task| &task.task.references);
         let links = links.map(|reference| link_target(&reference.target));
         let contents = links.map(|link| (link.clone(), blob(&format!("{link} {}", changed == Some(&link)))));
         let contents = contents.collect();
-        self.fact(Event::ReferencesChecked { task, n, stage, issues, contents })
+        self.fact(Event::ReferencesChecked { task, n, stage, issues, contents, apart })
     }
 
     fn tool_gave(&mut self, task: &str, id: &str, kind: &str, tail: &str) -> Happened {
@@ -353,6 +368,10 @@ impl Player {
         let event = match self.find(wanted)? {
             Effect::ApplyChanges { task, run, set, changes } if verb == "applied" => {
                 Event::ChangesApplied { task, run, set, changes }
+            }
+            Effect::ApplyChanges { task, run, set, .. } if verb.starts_with("rebased") => {
+                let changes = changes(tail);
+                Event::ChangesRebased { task, run, set, changes, as_shown: verb == "rebased-as-shown" }
             }
             Effect::ApplyChanges { task, run, set, .. } => {
                 Event::ChangesRejected { task, run, set, issues: vec![issue(tail)] }

@@ -55,6 +55,9 @@ async fn run(python: Option<&Path>, requirement: &str, folder: &Path) -> Result<
         let Some((program, first)) = words.split_first() else { continue };
         let mut command = Command::new(program);
         command.args(first);
+        for key in callsheet_runtime::edge::withheld() {
+            command.env_remove(key);
+        }
         command.args(["download", "--no-deps", "--no-input", "--disable-pip-version-check", "--only-binary", ":all:"]);
         command.arg("--dest").arg(folder).arg(requirement);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);

@@ -53,6 +53,21 @@ impl Dialect {
         }
     }
 
+    /// The address as the wire needs it, however it was written: with the version where paths have none, without it
+    /// where they have. An address with a path of its own keeps it.
+    fn address(self, written: &str) -> String {
+        let plain = written.trim().trim_end_matches('/');
+        let version = match self {
+            Self::Openai | Self::OpenaiResponses | Self::Anthropic => "v1",
+            Self::Gemini => "v1beta",
+            Self::Ollama | Self::Llamacpp | Self::Scripted | Self::Embedded => {
+                return plain.strip_suffix("/v1").unwrap_or(plain).to_owned();
+            }
+        };
+        let bare = reqwest::Url::parse(plain).is_ok_and(|url| url.path() == "/" && url.query().is_none());
+        if bare { format!("{plain}/{version}") } else { plain.to_owned() }
+    }
+
     /// Models without a server are named after their dialect, `scripted:FILE`: a table of that name needs no `dialect`.
     fn of_own_name(name: &str) -> Option<Self> {
         [Self::Scripted, Self::Embedded].into_iter().find(|dialect| dialect.as_str() == name)
@@ -79,7 +94,7 @@ pub struct ProviderSettings {
     /// Wire.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dialect: Option<Dialect>,
-    /// Address up to the version, such as `http://127.0.0.1:8000/v1`.
+    /// Address with or without the version, such as `http://127.0.0.1:8000/v1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub base_url: Option<String>,
     /// Environment variable that holds the key; never the key itself.
@@ -214,7 +229,7 @@ impl Provider {
             name: name.to_owned(),
             dialect,
             local: is_loopback(&base_url) || matches!(dialect, Dialect::Scripted | Dialect::Embedded),
-            base_url,
+            base_url: dialect.address(&base_url),
             api_key_env: settings.api_key_env.or(vendor_key),
             constrain: vendor.map(|row| row.constrain).unwrap_or_default(),
             slots: settings.slots,

@@ -21,6 +21,9 @@ pub enum ApplyFault {
     /// Nothing of it is on disk; the issues say why.
     #[error("the changes could not be applied")]
     Refused(Vec<Issue>),
+    /// Files are not as the set has them before; the issues name them. Nothing of the set is on disk.
+    #[error("files changed since the changes were made")]
+    Moved(Vec<Issue>),
     /// It failed midway and not all originals could be put back. The journal stays: `roll_back` may be tried again.
     #[error("the changes failed midway and could not all be put back: {0}")]
     Torn(String),
@@ -38,12 +41,7 @@ pub enum ApplyFault {
     Cancelled,
 }
 
-/// Looks at a set anew when files changed since it was staged; the issues say which. Gives the set that fits the files as
-/// they are now, or the issues that go back to the model. Called at most once, under the lock.
-pub type Revalidate<'a> = &'a mut dyn FnMut(&ChangeSet, Vec<Issue>) -> Result<ChangeSet, Vec<Issue>>;
-
-/// Applies all of `set` or nothing (spec 3.10); returns the set that was really applied. Blocks its thread: a driver
-/// calls it from a blocking task. Applying a set that is on disk already is refused like any other mismatch.
+/// Applies all of `set` or nothing (spec 3.10). Blocks its thread: a driver calls it from a blocking task. Applying a set that is on disk already is refused like any other mismatch.
 ///
 /// # Errors
 /// See `ApplyFault`.
@@ -52,10 +50,9 @@ pub fn apply(
     workspace: &Workspace,
     store: &dyn Store,
     journal: &Journal,
-    revalidate: Revalidate<'_>,
     cancel: &CancellationToken,
-) -> Result<ChangeSet, ApplyFault> {
-    apply_watched(set, workspace, store, journal, revalidate, cancel, &mut |_| Ok(()))
+) -> Result<(), ApplyFault> {
+    apply_watched(set, workspace, store, journal, cancel, &mut |_| Ok(()))
 }
 
 /// `apply`, with a look before each step that may make it fail.
@@ -64,29 +61,22 @@ pub(super) fn apply_watched(
     workspace: &Workspace,
     store: &dyn Store,
     journal: &Journal,
-    revalidate: Revalidate<'_>,
     cancel: &CancellationToken,
     watch: &mut dyn FnMut(&Step) -> io::Result<()>,
-) -> Result<ChangeSet, ApplyFault> {
+) -> Result<(), ApplyFault> {
     let _lock = locked(workspace, cancel)?;
     let disk = Disk::new(workspace);
-    let mut set = set.clone();
-    let changed = mismatches(&set, workspace, &disk);
-    if !changed.is_empty() {
-        set = revalidate(&set, changed).map_err(ApplyFault::Refused)?;
-        let issues = mismatches(&set, workspace, &disk);
-        if !issues.is_empty() {
-            return Err(ApplyFault::Refused(issues));
-        }
+    let moved = mismatches(set, workspace, &disk);
+    if !moved.is_empty() {
+        return Err(ApplyFault::Moved(moved));
     }
     for content in set.files.iter().flat_map(|file| [&file.before, &file.after]).flatten() {
         store.blob(content)?;
     }
-    let moves = forwards(&set);
+    let moves = forwards(set);
     let created = disk.missing_directories(&moves);
     journal.begin(&Entry { set: set.clone(), created: created.clone() })?;
-    perform_all(&disk, &moves, &created, store, watch)?;
-    Ok(set)
+    perform_all(&disk, &moves, &created, store, watch)
 }
 
 /// Puts the originals of an interrupted apply back, from the journal. Nothing begun means nothing to do. Files that

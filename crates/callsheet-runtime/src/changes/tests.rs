@@ -1,6 +1,5 @@
 //! Staging, applying, failing at every step, crashing at every step, rolling back and reverting.
 
-use std::cell::RefCell;
 use std::io;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::apply::{apply_watched, revert_watched};
 use super::steps::{Step, forwards, steps};
-use super::{ApplyFault, Edit, Journal, ProjectLock, StageFault, apply, revert, roll_back, stage};
+use super::{ApplyFault, Edit, Journal, ProjectLock, StageFault, revert, roll_back, stage};
 use crate::ports::Store;
 use crate::runfiles::RunFiles;
 use crate::testing::{Blobs, Project};
@@ -46,10 +45,8 @@ impl World {
         stage(&edits, "the diff", &self.project.workspace, &self.store).unwrap()
     }
 
-    fn apply(&self, set: &ChangeSet, watch: &mut dyn FnMut(&Step) -> io::Result<()>) -> Result<ChangeSet, ApplyFault> {
-        let workspace = &self.project.workspace;
-        let never = &mut |_: &ChangeSet, _: Vec<Issue>| panic!("nothing changed since");
-        apply_watched(set, workspace, &self.store, &self.journal, never, &self.cancel, watch)
+    fn apply(&self, set: &ChangeSet, watch: &mut dyn FnMut(&Step) -> io::Result<()>) -> Result<(), ApplyFault> {
+        apply_watched(set, &self.project.workspace, &self.store, &self.journal, &self.cancel, watch)
     }
 
     fn roll_back(&self) -> Result<Vec<Issue>, ApplyFault> {
@@ -115,7 +112,7 @@ fn a_set_is_applied_and_reverted_as_a_whole() {
     assert_eq!(world.store.blob(set.diff.as_ref().unwrap()).unwrap(), b"the diff");
     assert_eq!(world.project.tree(), before, "staging writes nothing");
 
-    assert_eq!(world.apply(&set, &mut |_| Ok(())).unwrap(), set);
+    world.apply(&set, &mut |_| Ok(())).unwrap();
     assert_eq!(world.project.tree(), applied_tree(&world));
     let mode = |path: &std::path::Path| path.metadata().unwrap().permissions().mode() & 0o7777;
     assert_eq!(mode(&script), 0o755);
@@ -158,7 +155,7 @@ fn a_crash_at_any_step_is_rolled_back_from_the_journal() {
     let set = world.staged();
     let count = steps(&forwards(&set)).len();
     for at in 0..=count {
-        let died = catch_unwind(AssertUnwindSafe(|| world.apply(&set, &mut failing(at, true)).map(|_| ())));
+        let died = catch_unwind(AssertUnwindSafe(|| world.apply(&set, &mut failing(at, true))));
         assert_eq!(died.is_err(), at < count);
         assert_eq!(world.roll_back().unwrap(), [], "step {at}");
         assert_eq!(world.project.tree(), before, "step {at}");
@@ -176,7 +173,7 @@ fn a_roll_back_leaves_the_work_of_others_alone_and_names_it() {
     let world = World::new();
     let set = world.staged();
     // Dies before the deletion, when all else is in place.
-    let _ = catch_unwind(AssertUnwindSafe(|| world.apply(&set, &mut failing(8, true)).map(|_| ())));
+    let _ = catch_unwind(AssertUnwindSafe(|| world.apply(&set, &mut failing(8, true))));
     std::fs::write(world.project.path("src/b.rs"), "by hand\n").unwrap();
     std::fs::write(world.project.path("deep/other.txt"), "by hand\n").unwrap();
     let issues = world.roll_back().unwrap();
@@ -189,29 +186,15 @@ fn a_roll_back_leaves_the_work_of_others_alone_and_names_it() {
 
 /// covers: 3.10
 #[test]
-fn a_file_that_changed_since_is_validated_again_once() {
+fn nothing_of_a_set_is_applied_when_a_file_moved() {
     let world = World::new();
-    let workspace = &world.project.workspace;
     let set = world.staged();
     std::fs::write(world.project.path("src/b.rs"), "newer\n").unwrap();
     let before = world.project.tree();
-    let calls = RefCell::new(0);
-    let mut again = |_: &ChangeSet, _: Vec<Issue>| {
-        *calls.borrow_mut() += 1;
-        let edits = [edit("src/b.rs", Some("newer\n"), Some("newest\n"))];
-        Ok(stage(&edits, "", workspace, &world.store).unwrap())
-    };
-    let applied = apply(&set, workspace, &world.store, &world.journal, &mut again, &world.cancel).unwrap();
-    assert_eq!(applied.files.len(), 1, "the set that was really applied is told");
-    assert_eq!(world.project.text("src/b.rs").unwrap(), "newest\n");
-    // A crash before the fact is recorded: the journal knows the set that was really applied.
-    world.roll_back().unwrap();
+    let Err(ApplyFault::Moved(issues)) = world.apply(&set, &mut |_| panic!("no step")) else { panic!("moved") };
+    let named: Vec<_> = issues.iter().map(|issue| (issue.code, issue.place.item.as_deref())).collect();
+    assert_eq!(named, [(IssueCode::StaleLines, Some("src/b.rs"))]);
     assert_eq!(world.project.tree(), before);
-
-    let mut stale = |old: &ChangeSet, _: Vec<Issue>| Ok(old.clone());
-    let fault = apply(&set, workspace, &world.store, &world.journal, &mut stale, &world.cancel).unwrap_err();
-    assert_eq!(refused(fault).iter().map(|issue| issue.code).collect::<Vec<_>>(), [IssueCode::StaleLines]);
-    assert_eq!((world.project.tree(), *calls.borrow()), (before, 1));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use callsheet_core::prompt::{
 };
 use callsheet_core::reply::{Issue, Phase, Severity};
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
-use callsheet_core::spec::{BlobId, Skill, TokenCount, ToolSpec};
+use callsheet_core::spec::{BlobId, Skill, SkillMode, TokenCount, ToolSpec};
 use callsheet_core::template::DataSource;
 use serde::{Deserialize, Serialize};
 
@@ -170,7 +170,7 @@ pub(super) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model)
     let wanted = task.map(|task| wanted(run, task, asked)).unwrap_or_default();
     let mut parts = Parts {
         job: job(world, run, asked, model.info(), notation)?,
-        label: callsheet_core::view::call_words(&asked.key),
+        label: callsheet_core::view::call_words(&asked.key, run.part(&asked.key)),
         restricted: run.no_longer_relevant().iter().cloned().collect(),
         writer_before: task.is_some_and(|task| known::writer_before(run, &task.task.slug)),
         task_name: task.map(|task| task.task.name.clone()),
@@ -203,7 +203,7 @@ fn handler_parts(
 ) -> Result<Parts, DriveFault> {
     let capabilities = model.info().capabilities;
     let policy = task.skill.clone().unwrap_or_default();
-    let offered = world.offered_tools(&policy.tools);
+    let offered = handler::offered(world, run, &policy.tools);
     let text_tools = if capabilities.tools { Vec::new() } else { offered.clone() };
     let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
     let exec = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
@@ -219,7 +219,7 @@ fn handler_parts(
             sources,
             declared: declared.and_then(|schema| constraint::declared(model.info(), schema)),
         },
-        label: callsheet_core::view::call_words(&asked.key),
+        label: callsheet_core::view::call_words(&asked.key, run.part(&asked.key)),
         restricted: BTreeSet::new(),
         writer_before: false,
         task_name: Some(task.task.name.clone()),
@@ -311,7 +311,7 @@ fn plan(world: &World, run: &Run, asked: &Asked, window: Option<u32>, held: bool
         environment: world.environment.clone(),
         project_description: String::new(),
         current_file: known::current_file(world),
-        open_files: Vec::new(),
+        open_files: world.open_files.clone(),
         user_prompt: run.prompt().to_owned(),
         retry: retry(world, run, asked)?,
     };
@@ -349,7 +349,8 @@ fn refine(world: &World, run: &Run, asked: &Asked, held: bool) -> Result<Job, Dr
     let skill = world.pinned(task.skill.as_ref())?;
     let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
     let tools = world.offered_tools(&skill.policy.tools);
-    let needs_call = skill.policy.needs_arguments && task.task.references.is_empty();
+    let reads_only_calls = skill.policy.mode == SkillMode::Template || task.task.references.is_empty();
+    let needs_call = skill.policy.needs_arguments && reads_only_calls;
     let prompt = RefinementPrompt {
         tools,
         environment: world.environment.clone(),
@@ -411,7 +412,7 @@ fn merge(world: &World, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
             Some(blob) => part.text(run, task, &world.text(blob)?),
             None => String::new(),
         };
-        run_documents.push((part.exec.id.as_str().to_owned(), document));
+        run_documents.push((part.title(task).to_owned(), document));
     }
     let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
     let prompt = MergePrompt {

@@ -1,56 +1,38 @@
 //! Applying change sets, and taking interrupted ones back (spec 3.10).
 
-use callsheet_core::record::{ChangeSet, Event, FileChange};
+use callsheet_core::record::{ChangeSet, Event};
 use callsheet_core::reply::Issue;
-use callsheet_core::run::Run;
 use callsheet_core::spec::{ExecRunId, Slug};
 
 use crate::changes::{self as disk, ApplyFault, Journal};
 use crate::ports::StoreFault;
 
-use super::DriveFault;
-use super::again::Again;
-use super::work::{Landed, Outcome, Work, ready};
+use super::work::{Landed, Outcome, Work};
+use super::{DriveFault, World, parts};
 
-/// Applies a set whose start is on disk.
-pub(super) fn apply(work: Work, of: &Run, task: Slug, run: ExecRunId, set: u32, changes: ChangeSet) -> Outcome {
-    let mut again = match Again::of(&work.world, of, &task, &run, &changes) {
-        Ok(again) => again,
-        Err(fault) => return ready(Err(fault)),
-    };
+/// Applies a set whose start is on disk. Where a file moved since it was made, nothing is applied: the set is laid over
+/// the file as it is now, and what a person did not see so goes back to the gate.
+pub(super) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: ChangeSet) -> Outcome {
     Box::pin(async move {
         let Work { world, cancel } = work;
         blocking(move || {
             let journal = Journal::new(&world.files, &task, &run, set);
-            let mut broken = None;
-            let mut revalidate =
-                |_: &ChangeSet, changed: Vec<Issue>| match again.take().map(|again| again.changes(&world)) {
-                    Some(Ok(Ok(validated))) if !is_as_shown(&changes, &validated) => Err(changed),
-                    Some(Ok(validated)) => validated,
-                    Some(Err(fault)) => {
-                        broken = Some(fault);
-                        Err(changed)
+            match disk::apply(&changes, &world.workspace, &*world.store, &journal, &cancel) {
+                Ok(()) => Ok(vec![Event::ChangesApplied { task, run, set, changes }]),
+                Err(ApplyFault::Moved(issues)) => match parts::rebased(&world, &changes)? {
+                    Ok((changes, as_shown)) => {
+                        if !as_shown {
+                            let paths: Vec<&str> = issues.iter().filter_map(|issue| issue.place.item.as_deref()).collect();
+                            let paths = paths.join(", ");
+                            world.notice(&format!(
+                                "note: {task}: {paths} changed after the change was made; here is the change as it fits now"
+                            ));
+                        }
+                        Ok(vec![Event::ChangesRebased { task, run, set, changes, as_shown }])
                     }
-                    None => Err(changed),
-                };
-            let applied = disk::apply(&changes, &world.workspace, &*world.store, &journal, &mut revalidate, &cancel);
-            if let Some(fault) = broken {
-                return Err(fault);
-            }
-            match applied {
-                Ok(applied) => {
-                    if applied != changes {
-                        let said = "files changed after the changes were shown; they were validated again and fit";
-                        world.notice(&format!("note: {task}: {said}"));
-                    }
-                    Ok(vec![Event::ChangesApplied { task, run, set, changes: applied }])
-                }
-                Err(ApplyFault::Refused(issues)) => {
-                    // A person may have approved them, and is asked again for others.
-                    world.notice(&format!("note: {task}: its changes could not be made; nothing of them was:"));
-                    issues.iter().for_each(|issue| world.notice(&format!("{}: {issue}", issue.code)));
-                    Ok(vec![Event::ChangesRejected { task, run, set, issues }])
-                }
+                    Err(none) => Ok(vec![rejected(&world, task, run, set, if none.is_empty() { issues } else { none })]),
+                },
+                Err(ApplyFault::Refused(issues)) => Ok(vec![rejected(&world, task, run, set, issues)]),
                 Err(ApplyFault::Cancelled) => Ok(Vec::new()),
                 Err(fault) => Err(defect(fault)),
             }
@@ -59,14 +41,11 @@ pub(super) fn apply(work: Work, of: &Run, task: Slug, run: ExecRunId, set: u32, 
     })
 }
 
-/// Whether a set that was validated again does to each file what a person was shown: the same files are made, edited and
-/// deleted, and none is deleted with text that nobody saw.
-fn is_as_shown(shown: &ChangeSet, now: &ChangeSet) -> bool {
-    let same = |shown: &FileChange, now: &FileChange| {
-        let way = (shown.before.is_some(), shown.after.is_some()) == (now.before.is_some(), now.after.is_some());
-        shown.path == now.path && way && (shown.after.is_some() || shown.before == now.before)
-    };
-    shown.files.len() == now.files.len() && shown.files.iter().zip(&now.files).all(|(shown, now)| same(shown, now))
+/// A person may have approved them, and is asked again for others.
+fn rejected(world: &World, task: Slug, run: ExecRunId, set: u32, issues: Vec<Issue>) -> Event {
+    world.notice(&format!("note: {task}: its changes could not be made; nothing of them was:"));
+    issues.iter().for_each(|issue| world.notice(&format!("{}: {issue}", issue.code)));
+    Event::ChangesRejected { task, run, set, issues }
 }
 
 /// Puts the originals of an interrupted apply back.

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use callsheet_core::record::{Event, Fact, ListAdopted, ListOrigin, VERSION};
 use callsheet_core::reply::{self, Issue, IssueCode, Past, Phase, Reading, Repair, RepairCode, Severity, Span};
 use callsheet_core::run::{Run, State};
-use callsheet_core::sheet::{self, TaskForm};
 use callsheet_core::spec::{BlobId, Slug};
 
 use crate::issues::Finding;
@@ -15,20 +14,37 @@ use crate::runfiles::{RunFiles, SheetFile};
 
 use super::{DriveFault, Session, World, known};
 
-/// Looks that must find a sheet the same at an open gate, 200 milliseconds apart, before it is taken: somebody may be
-/// typing a task that would run half said.
-const LOOKS_AT_REST: u32 = 15;
+/// Milliseconds after which a file that changes again is sure to have another mark.
+const MARKED_MS: u64 = 100;
+
+/// What a look at the sheet came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Look {
+    /// There is nothing to take.
+    Nothing,
+    /// There is an edit that somebody may still be writing to the disk: nothing starts before it is read.
+    Unsettled,
+    /// The run is another one by an edit.
+    Taken,
+}
+
+/// A valid edit of the sheet.
+pub(super) struct Edit {
+    event: Event,
+    /// In lines for a person.
+    warnings: Vec<String>,
+    hash: BlobId,
+    text: Vec<u8>,
+}
 
 /// What a changed `sheet.md` comes to.
 enum Looked {
-    /// It is as it was written, or not there, or the run takes no edit now.
-    Nothing,
     /// It says the same in other words; with what of it was done already.
-    Same(BlobId, Vec<String>),
+    Same(Vec<String>),
     /// It is a valid edit; with its warnings in lines for a person.
     Edit(Box<Event>, Vec<String>),
     /// It has errors, here in lines for a person.
-    Broken(BlobId, Vec<String>),
+    Broken(Vec<String>),
 }
 
 /// Whether the sheet of a run holds words of a person that the run has not read.
@@ -58,105 +74,131 @@ pub(super) fn on_disk(world: &World) -> Option<SheetFile> {
 }
 
 impl Session {
-    /// Takes an edit of the sheet, if there is one. True if it changed the run.
-    pub(super) fn take_edit(&mut self, world: &World) -> Result<bool, DriveFault> {
-        let Some(found) = on_disk(world).filter(|found| !self.is_stale(found)) else { return Ok(false) };
-        let SheetFile { hash, bytes, .. } = found;
-        match look(world, self.run(), hash.clone(), &bytes)? {
-            Looked::Nothing => Ok(false),
-            Looked::Same(hash, notes) => {
-                notes.iter().for_each(|line| world.notice(line));
-                self.note_read(hash);
-                Ok(false)
-            }
-            Looked::Edit(event, warnings) => {
-                let before = self.run().clone();
-                let taken = self.record(world, vec![*event])? > 0;
-                if taken {
-                    world.notice(&difference(&before, self.run()));
-                    warnings.iter().for_each(|line| world.notice(line));
-                } else if self.note_refused(hash) {
-                    world.notice("the edited sheet does not fit the run as it is now; the list stays as it was");
-                }
-                Ok(taken)
-            }
-            Looked::Broken(hash, lines) => {
-                self.tell_broken(world, hash, &lines);
-                Ok(false)
-            }
-        }
+    /// Looks at the sheet once a tick: editors write in pieces, so an edit counts once it was the same at two ticks.
+    pub(super) fn settle_edit(&mut self, world: &World) {
+        let hash = self.unread(world).map(|found| found.hash);
+        self.note_seen(hash);
     }
 
-    /// As [`Session::take_edit`], for a file that has been the same for a while: editors save what is half typed.
-    pub(super) fn take_settled_edit(&mut self, world: &World) -> Result<bool, DriveFault> {
-        let hash = on_disk(world).map(|found| found.hash);
-        if self.note_seen(hash) >= LOOKS_AT_REST { self.take_edit(world) } else { Ok(false) }
+    /// Takes an edit of the sheet that is settled, if there is one.
+    pub(super) fn take_settled_edit(&mut self, world: &World) -> Result<Look, DriveFault> {
+        let Some(found) = self.unread(world) else { return Ok(Look::Nothing) };
+        if !self.is_settled(&found.hash) {
+            return Ok(Look::Unsettled);
+        }
+        Ok(if self.take(world, found)? { Look::Taken } else { Look::Nothing })
     }
 
-    /// Tells once, while nothing asks, that an edit was seen and when it is taken, or what is wrong with it. It waits
-    /// for the file to be the same twice, since an editor may be writing it.
-    pub(super) fn tell_of_edit(&mut self, world: &World) -> Result<(), DriveFault> {
-        let found = on_disk(world);
-        if self.note_seen(found.as_ref().map(|found| found.hash.clone())) == 0 {
-            return Ok(());
-        }
-        let Some(found) = found.filter(|found| !self.is_stale(found) && !self.is_told(&found.hash)) else {
-            return Ok(());
-        };
-        let SheetFile { hash, bytes, .. } = found;
-        match look(world, self.run(), hash.clone(), &bytes)? {
-            Looked::Nothing => {}
-            Looked::Same(hash, _) => self.note_read(hash),
-            Looked::Edit(..) => {
-                world.notice("the edited sheet was seen; it is taken when a gate asks or the round ends");
-                self.note_told(hash);
-            }
-            Looked::Broken(hash, lines) => self.tell_broken(world, hash, &lines),
+    /// Takes an edit of the sheet, if there is one, from a person who says that it is whole.
+    pub(super) fn take_edit(&mut self, world: &World) -> Result<(), DriveFault> {
+        if let Some(found) = self.unread(world) {
+            self.take(world, found)?;
         }
         Ok(())
     }
 
-    /// Tells once what is wrong with an edited sheet.
-    fn tell_broken(&mut self, world: &World, hash: BlobId, lines: &[String]) {
-        if self.note_refused(hash) {
-            world.notice("the edited sheet has errors; the list stays as it was:");
-            lines.iter().for_each(|line| world.notice(line));
+    /// The sheet, if it holds what a person wrote and the run has not read. A file that was looked at is not read again
+    /// before it changes. What is written while a command runs is not a person's (spec 11.11).
+    fn unread(&mut self, world: &World) -> Option<SheetFile> {
+        if !self.run().may_edit() || world.turns.has_command() || self.is_looked_at(world.files.sheet_mark()?) {
+            return None;
+        }
+        let found = on_disk(world)?;
+        if !self.is_stale(&found) && !self.is_refused(&found.hash) {
+            return Some(found);
+        }
+        if world.clock.now_ms().saturating_sub(found.changed_ms) > MARKED_MS {
+            self.note_looked_at(found.mark);
+        }
+        None
+    }
+
+    /// True if it changed the run.
+    fn take(&mut self, world: &World, found: SheetFile) -> Result<bool, DriveFault> {
+        let (run, hash) = (self.run().clone(), found.hash.clone());
+        match self.read_edit(world, &run, found) {
+            Ok(Some(edit)) => self.record_edit(world, None, edit),
+            Ok(None) => Ok(false),
+            Err(DriveFault::Sheet(lines)) => {
+                if self.note_refused(hash) {
+                    world.notice("the edited sheet has errors; the list stays as it was:");
+                    lines.iter().for_each(|line| world.notice(line));
+                }
+                Ok(false)
+            }
+            Err(fault) => Err(fault),
         }
     }
 
-    /// The edit that is to be recorded right after `event`.
-    ///
-    /// # Errors
-    /// The edited sheet has errors, or `event` does not fit.
-    pub(super) fn edit_after(&mut self, world: &World, event: &Event) -> Result<Option<Event>, DriveFault> {
-        let mut run = self.run().clone();
-        let fact = Fact { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event: event.clone() };
-        run.apply(&fact).map_err(|reject| DriveFault::Invalid(reject.to_string()))?;
-        if !run.has_rendered_any() {
-            return Ok(None);
-        }
-        let Some(found) = on_disk(world).filter(|found| !self.is_stale(found)) else { return Ok(None) };
+    /// What the sheet as it was found is for `run`; `None` if it says the same.
+    fn read_edit(&mut self, world: &World, run: &Run, found: SheetFile) -> Result<Option<Edit>, DriveFault> {
         let SheetFile { hash, bytes, .. } = found;
-        match look(world, &run, hash, &bytes)? {
-            Looked::Nothing => Ok(None),
-            Looked::Same(hash, notes) => {
+        match look(world, run, &bytes)? {
+            Looked::Same(notes) => {
+                if !run.has_rendered(&hash) {
+                    keep(world, run, &bytes, "the edited sheet changes no task");
+                }
                 notes.iter().for_each(|line| world.notice(line));
                 self.note_read(hash);
                 Ok(None)
             }
-            Looked::Edit(edit, warnings) => {
-                warnings.iter().for_each(|line| world.notice(line));
-                Ok(Some(*edit))
-            }
-            Looked::Broken(_, lines) => Err(DriveFault::Sheet(lines)),
+            Looked::Edit(event, warnings) => Ok(Some(Edit { event: *event, warnings, hash, text: bytes })),
+            Looked::Broken(lines) => Err(DriveFault::Sheet(lines)),
         }
+    }
+
+    /// The edit that is to be recorded right after `event`, or now.
+    ///
+    /// # Errors
+    /// The edited sheet has errors, or `event` does not fit.
+    pub(super) fn edit_after(&mut self, world: &World, event: Option<&Event>) -> Result<Option<Edit>, DriveFault> {
+        let mut run = self.run().clone();
+        if let Some(event) = event {
+            let fact = Fact { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event: event.clone() };
+            run.apply(&fact).map_err(|reject| DriveFault::Invalid(reject.to_string()))?;
+        }
+        if !run.has_rendered_any() || !run.may_edit() {
+            return Ok(None);
+        }
+        let Some(found) = on_disk(world).filter(|found| !self.is_stale(found)) else { return Ok(None) };
+        self.read_edit(world, &run, found)
+    }
+
+    /// Records an edit, after `first` if there is one, and says what it did. True if it was taken.
+    pub(super) fn record_edit(&mut self, world: &World, first: Option<Event>, edit: Edit) -> Result<bool, DriveFault> {
+        let Edit { event, warnings, hash, text } = edit;
+        let before = self.run().clone();
+        let events: Vec<Event> = first.into_iter().chain([event]).collect();
+        let wanted = events.len();
+        if self.record(world, events)? < wanted {
+            if self.note_unfit(hash) {
+                world.notice("the edited sheet does not fit the run as it is now; the list stays as it was");
+            }
+            return Ok(false);
+        }
+        world.notice(&difference(&before, self.run()));
+        warnings.iter().for_each(|line| world.notice(line));
+        if !before.has_rendered(&hash) {
+            keep(world, self.run(), &text, "the list does not have all words of the edited sheet");
+        }
+        Ok(true)
     }
 }
 
-fn look(world: &World, run: &Run, hash: BlobId, bytes: &[u8]) -> Result<Looked, DriveFault> {
-    if !run.may_edit() {
-        return Ok(Looked::Nothing);
+/// Keeps a person's text beside the sheet that will be written over it, unless that has the same words.
+fn keep(world: &World, run: &Run, text: &[u8], why: &str) {
+    let words = String::from_utf8_lossy(text);
+    if words.split_whitespace().eq(known::sheet_text(run).split_whitespace()) {
+        return;
     }
+    match world.files.keep_edited(text) {
+        Ok(file) => world.notice(&format!("{why}; your text is kept as {file}")),
+        // Then the sheet cannot be written over either.
+        Err(fault) => tracing::warn!(%fault, "the text of an edit was not kept; the record holds it"),
+    }
+}
+
+fn look(world: &World, run: &Run, bytes: &[u8]) -> Result<Looked, DriveFault> {
     let text = String::from_utf8_lossy(bytes);
     let settings = run.settings();
     let loaded = world.skills(settings);
@@ -180,7 +222,7 @@ fn look(world: &World, run: &Run, hash: BlobId, bytes: &[u8]) -> Result<Looked, 
     issues.extend(running(run, &list, &spans));
     let file = world.files.directory().join("sheet.md").display().to_string();
     if issues.iter().any(|issue| issue.severity == Severity::Error) {
-        return Ok(Looked::Broken(hash, issues.iter().map(|issue| line_of(&file, &text, issue)).collect()));
+        return Ok(Looked::Broken(issues.iter().map(|issue| line_of(&file, &text, issue)).collect()));
     }
     if prompt.is_some_and(|prompt| prompt.trim() != run.prompt().trim()) {
         world.notice("note: the request of a run stays as it was given; follow up with `callsheet continue`");
@@ -188,17 +230,12 @@ fn look(world: &World, run: &Run, hash: BlobId, bytes: &[u8]) -> Result<Looked, 
     let done = done_already(&repairs);
     let same = says_the_same(run, &list);
     let told: Vec<Issue> = issues.iter().filter(|issue| !is_of_unchanged(issue, &list)).cloned().collect();
-    let event = if same { None } else { Some(adopted(world, bytes, (list, repairs.clone(), issues))?) };
-    let lost = lost_words(run, event.as_ref(), &text, &repairs);
-    if lost.iter().any(|issue| issue.severity == Severity::Error) {
-        return Ok(Looked::Broken(hash, lost.iter().map(|issue| line_of(&file, &text, issue)).collect()));
-    }
-    let told = told.iter().filter(|_| !same).chain(&lost);
+    let told = told.iter().filter(|_| !same);
     let lines = told.map(|issue| line_of(&file, &text, issue)).chain(done).collect();
-    Ok(match event {
-        None => Looked::Same(hash, lines),
-        Some(event) => Looked::Edit(Box::new(event), lines),
-    })
+    if same {
+        return Ok(Looked::Same(lines));
+    }
+    Ok(Looked::Edit(Box::new(adopted(world, bytes, (list, repairs, issues))?), lines))
 }
 
 fn adopted(
@@ -208,41 +245,6 @@ fn adopted(
 ) -> Result<Event, DriveFault> {
     let origin = ListOrigin::Edit(world.store.put_blob(bytes)?);
     Ok(Event::ListAdopted { origin, list, repairs, issues })
-}
-
-/// Words of the edited sheet that would be gone once it is written over.
-fn lost_words(run: &Run, event: Option<&Event>, edited: &str, repairs: &[Repair]) -> Vec<Issue> {
-    let mut after = run.clone();
-    if let Some(event) = event {
-        let fact = Fact { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event: event.clone() };
-        if after.apply(&fact).is_err() {
-            // It will be refused for that.
-            return Vec::new();
-        }
-    }
-    let (before, after, known) = (kept_text(run), kept_text(&after), known_words(run));
-    reply::lost(edited, &reply::Kept { before: &before, after: &after, known: &known, repairs })
-}
-
-/// The sheet of a run, and what it does not show of its tasks.
-fn kept_text(run: &Run) -> String {
-    let carried = run.tasks().filter(|task| !task.task.calls.is_empty());
-    let carried = carried.map(|task| sheet::render_task(&task.task, TaskForm::Refinement, None));
-    carried.fold(known::sheet_text(run), |text, task| format!("{text}\n{task}"))
-}
-
-/// What a text of an earlier moment may hold: tasks that were dropped, and names and wordings that tasks had.
-fn known_words(run: &Run) -> String {
-    let mut words = run.prompt().to_owned();
-    for task in run.tasks() {
-        let aliases = task.task.aliases.iter().map(Slug::as_str);
-        aliases.for_each(|text| words.push_str(&format!("\n{text}")));
-        let dropped = Some(&task.task).filter(|_| task.state == State::Dropped);
-        for former in task.former.iter().chain(dropped) {
-            words.push_str(&format!("\n{}", sheet::render_task(former, TaskForm::Refinement, None)));
-        }
-    }
-    words
 }
 
 /// Tells of tasks that stand below Tasks and are done.
@@ -269,12 +271,12 @@ fn is_of_unchanged(issue: &Issue, list: &ListAdopted) -> bool {
     issue.place.task.as_ref().is_some_and(|name| unchanged.any(|planned| planned.task.name == *name))
 }
 
-/// Errors of an edit that touches a task that runs.
+/// What of an edit is not done, since the task has begun.
 fn running(run: &Run, list: &ListAdopted, spans: &BTreeMap<Slug, Span>) -> Vec<Issue> {
     let issue = |name: &str, words: &str, span: Span| {
         let finding = Finding {
             code: IssueCode::TaskRunning,
-            severity: Severity::Error,
+            severity: Severity::Warning,
             phase: Phase::Plan,
             task: None,
             target: name,
@@ -332,7 +334,7 @@ fn line_of(file: &str, text: &str, issue: &Issue) -> String {
 }
 
 /// What an edit did, in one line.
-pub(super) fn difference(before: &Run, after: &Run) -> String {
+fn difference(before: &Run, after: &Run) -> String {
     let (mut added, mut changed, mut removed) = (0, 0, 0);
     for task in after.tasks() {
         match before.task(&task.task.slug) {

@@ -9,7 +9,8 @@ use callsheet_core::run::{CallRecord, Effect, Run, TaskRun};
 use callsheet_core::spec::{ExecRunId, Headless, Slug};
 
 use crate::ports::{
-    AskingCall, GateAnswer, GateView, Letter, PartAnswer, QuestionAnswer, QuestionView, Store, StoreFault, WriterView,
+    AskingCall, EqualCall, GateAnswer, GateView, Letter, PartAnswer, QuestionAnswer, QuestionView, Store, StoreFault,
+    WriterView,
 };
 
 use super::parts::{self, Part};
@@ -127,6 +128,8 @@ pub fn view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> Result
         diff: String::new(),
         hunks: Vec::new(),
         call: None,
+        again: false,
+        also: Vec::new(),
         directory: None,
         sheet: None,
         inside: run.id().and_then(caller_of),
@@ -149,12 +152,21 @@ pub fn view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> Result
         }
         GateKind::BeforeCall { task, run: exec, call } => {
             let exec = run.task(task).and_then(|task| task.run(exec));
-            view.call = exec.and_then(|exec| exec.call(call)).map(|call| call.call.clone());
+            let call = exec.and_then(|exec| exec.call(call));
+            view.again = call.is_some_and(|call| call.again);
+            view.call = call.map(|call| call.call.clone());
+            view.also = run.equal_calls(gate).into_iter().filter_map(|gate| equal_call(run, gate)).collect();
             view.directory = Some(project.display().to_string());
             view.task = Some(task.clone());
         }
     }
     Ok(view)
+}
+
+fn equal_call(run: &Run, gate: Gate) -> Option<EqualCall> {
+    let GateKind::BeforeCall { task, run: exec, call } = &gate.kind else { return None };
+    let call = run.task(task)?.run(exec)?.call(call)?.call.clone();
+    Some(EqualCall { task: task.clone(), call, gate })
 }
 
 /// The record knows the model a run was started with; that of the execution phase or of a skill is known here.
@@ -235,6 +247,8 @@ pub(super) fn steers(letter: &Letter) -> bool {
 pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Letter>) -> Result<(), DriveFault> {
     // Gates that one letter answered in part, with what is asked since: the next one was left for the whole.
     let mut rests: Vec<(Gate, Gate)> = Vec::new();
+    // Of equal calls the answer to one closes the others.
+    let open: Vec<Gate> = open_gates(session.run()).collect();
     for mut letter in settled(letters) {
         let steers = steers(&letter);
         let left_for = gate_of(&letter).cloned();
@@ -246,7 +260,9 @@ pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Le
         let answered = gate_of(&letter).cloned();
         let Some(events) = events_of(session.run(), world, letter)? else { continue };
         let wanted = events.len().max(1);
-        if session.record(world, events)? < wanted {
+        let taken = session.record(world, events)?;
+        let closed = answered.as_ref().is_some_and(|gate| open.contains(gate) && !is_open(session.run(), gate));
+        if taken < wanted && !closed {
             world.notice(if steers {
                 "a task could not be retried or dropped any more; `callsheet show` tells how it stands"
             } else {

@@ -3,15 +3,16 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::evaluate::{FILE_TOKENS, FILES_TOKENS, HandlerTask, Item, Said, read_turn};
+use callsheet_core::evaluate::{Entry, FILE_TOKENS, FILES_TOKENS, HandlerTask, Item, Said, read_turn};
 use callsheet_core::memory::FileMatch;
 use callsheet_core::prompt::{HandlerPrompt, Note};
 use callsheet_core::record::{Again, Event, Plan, ResultParts};
 use callsheet_core::reply::task::{TurnInput, read_loop_turn};
 use callsheet_core::reply::{Answer, Lookup, LoopTurn, ReadContext, Severity};
-use callsheet_core::run::{Asked, Run, TaskOp, TaskRun};
+use callsheet_core::run::{Asked, Run, SPAWN_SUBTASK, TaskOp, TaskRun};
+use callsheet_core::sheet::fence;
 use callsheet_core::spec::{Reference, Target, ToolSpec};
-use callsheet_core::template::{DataSource, DataSourceKind, OutputType, SchemaChoice};
+use callsheet_core::template::{DataSource, DataSourceKind, OutputType, SchemaChoice, Template};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -27,7 +28,7 @@ pub(super) const UNKNOWN_WINDOW: u32 = 8_192;
 /// Where files come from, the strongest first (spec 5).
 const STRENGTH: [&str; 4] = ["explicit_request", "template_literal", "template_command", "automatic_lookup"];
 /// Characters that make a path a pattern.
-const PATTERN: [char; 2] = ['*', '?'];
+pub(super) const PATTERN: [char; 2] = ['*', '?'];
 
 /// A handler's call, as far as it is known before its files are read.
 pub(super) struct Told {
@@ -84,12 +85,44 @@ pub(super) fn told(world: &World, run: &Run, task: &TaskRun, text_tools: &[ToolS
     Ok(Told { prompt: prompt(&told, tools, issues), wanted, fraction, sources, declared })
 }
 
+/// Templates that a request for a subtask is told of, and characters of the description of each.
+const LISTED: usize = 40;
+const LINE: usize = 200;
+
+/// The tools that a handler is offered. The one that asks for subtasks lists the templates that may be named (spec
+/// "Templates" 12).
+pub(super) fn offered(world: &World, run: &Run, tools: &[String]) -> Vec<ToolSpec> {
+    let mut offered = world.offered_tools(tools);
+    let Some(spec) = offered.iter_mut().find(|tool| tool.name == SPAWN_SUBTASK) else { return offered };
+    let named = |template: &&Template| {
+        let of_others = matches!(template.body.subtype.as_str(), "director" | "evaluator" | "associative_matching");
+        !of_others && !template.name.contains(':') && template.name != "default_atomic"
+    };
+    let templates = run.operators().tree().into_iter().flat_map(|tree| tree.templates.values()).filter(named);
+    let lines: Vec<String> = templates.take(LISTED).map(template_line).collect();
+    if !lines.is_empty() {
+        let listed = Note::SubtaskTemplates.fill(&[("templates", &lines.join("\n"))]);
+        spec.description = format!("{}\n\n{}", spec.description.trim_end(), listed.trim_end());
+    }
+    offered
+}
+
+/// A template as a model may name it; no open placeholder reaches it.
+fn template_line(template: &Template) -> String {
+    let taken = template.takes();
+    let takes = taken.iter().map(|input| format!("{}{}", input.name, if input.required { "" } else { "?" }));
+    let takes = takes.collect::<Vec<_>>().join(", ");
+    let words = template.body.intent.description.to_string().replace("{{", "<").replace("}}", ">");
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("- {}({takes}): {}", template.name, words.chars().take(LINE).collect::<String>())
+}
+
 fn prompt(told: &HandlerTask, tools: String, issues: String) -> HandlerPrompt {
     let inherited = told.inherited.iter().filter_map(|item| match item {
         Item::Text { title, text } => Some((title.clone(), text.clone())),
         Item::File(_) | Item::Looked { .. } => None,
     });
-    let earlier = told.earlier.iter().map(|entry| serde_json::to_string(entry).unwrap_or_default());
+    let earlier = told.earlier.iter().flat_map(Entry::parts).map(|(label, text)| part(&label, &text));
     let mut expected = told.expected_output.clone();
     if !told.criteria.is_empty() {
         expected = [expected.trim(), told.criteria.trim()].join("\n\n").trim().to_owned();
@@ -104,13 +137,22 @@ fn prompt(told: &HandlerTask, tools: String, issues: String) -> HandlerPrompt {
         tools,
         files: String::new(),
         inherited: inherited.collect(),
-        earlier: earlier.collect::<Vec<_>>().join("\n"),
+        earlier: earlier.collect::<String>().trim().to_owned(),
         related: related(told),
         inputs: told.inputs.clone(),
         task,
         expected,
         output_format: output_format(told),
         issues,
+    }
+}
+
+/// A part of an earlier output: a line, or a fence of its own where it has several.
+fn part(label: &str, text: &str) -> String {
+    if text.contains(['\n', '\r']) {
+        format!("\n### {label}\n\n{}\n\n", fence("text", text).trim_end())
+    } else {
+        format!("{label}: {text}\n")
     }
 }
 
@@ -133,15 +175,11 @@ fn output_format(told: &HandlerTask) -> String {
     if told.writes {
         return Note::OutputChanges.text().to_owned();
     }
-    let Some(output) = told.output.as_ref().filter(|output| output.form == OutputType::Json) else {
+    if told.output.as_ref().is_none_or(|output| output.form != OutputType::Json) {
         return String::new();
-    };
-    let schema = match (&told.schema, &output.schema) {
-        (Some(schema), _) => format!("```json\n{schema}\n```"),
-        (None, Some(SchemaChoice::Type(kind))) => kind.as_str().to_owned(),
-        _ => String::new(),
-    };
-    Note::OutputJson.fill(&[("schema", &schema)])
+    }
+    let schema = declared(told).map(|schema| fence("json", &schema.to_string())).unwrap_or_default();
+    Note::OutputJson.fill(&[("schema", schema.trim_end())]).trim_end().to_owned()
 }
 
 /// The declared contract as a JSON Schema, for providers that hold a reply to one (spec 7.5). `None`: any text or any JSON

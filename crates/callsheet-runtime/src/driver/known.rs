@@ -17,7 +17,7 @@ use callsheet_core::spec::{
 use serde::Deserialize;
 
 use crate::ports::{ModelReply, Store};
-use crate::references::{self, Output, RunTexts, Sources, TaskOutput, Wanted};
+use crate::references::{self, Allowance, Output, RunTexts, Sources, TaskOutput, Wanted};
 use crate::skills::LoadedSkills;
 
 use super::{DriveFault, World};
@@ -25,11 +25,13 @@ use super::{DriveFault, World};
 /// Tokens of the project's description in a prompt.
 const DESCRIPTION_TOKENS: u32 = 1_500;
 
-/// The project's description (AGENTS.md, else README); empty if there is none.
+/// The project's description (AGENTS.md, else README, else what its files tell); empty if there is none.
 pub(super) fn project_description(world: &World) -> String {
-    let text = references::project_description(&world.workspace)
-        .map(|excerpt| references::cut(&excerpt, DESCRIPTION_TOKENS).text)
-        .unwrap_or_default();
+    let Some(excerpt) = references::project_description(&world.workspace) else {
+        let told = || references::overview(&world.workspace).unwrap_or_default();
+        return world.snapshots.overview.get_or_init(told).clone();
+    };
+    let text = references::cut(&excerpt, DESCRIPTION_TOKENS).text;
     split_mark(&text).1.replace("\r\n", "\n")
 }
 
@@ -198,7 +200,7 @@ fn left_changed(task: &TaskRun) -> String {
 fn kept_parts(run: &Run, task: &TaskRun) -> String {
     let part = |part: RunPart<'_>| {
         let summary = part.text(run, task, part.result.summary.trim());
-        format!("\n\n**{}**\n\n{summary}", part.exec.id)
+        format!("\n\n**{}**\n\n{summary}", part.title(task))
     };
     let parts: String = task.finished_parts().into_iter().map(part).collect();
     if parts.is_empty() { parts } else { format!("\n{}", Note::ProblemKept.fill(&[("parts", parts.trim_start())])) }
@@ -209,6 +211,8 @@ fn kept_parts(run: &Run, task: &TaskRun) -> String {
 #[derive(Debug, Default)]
 pub struct Snapshots {
     tools: OnceLock<Vec<Arc<ToolSpec>>>,
+    /// What the files tell of a project that nobody describes, the same in all prompts.
+    overview: OnceLock<String>,
     /// In the order of [`Run::tasks`].
     tasks: Mutex<Vec<Arc<KnownTask>>>,
 }
@@ -332,13 +336,14 @@ pub struct SheetReading {
     pub no_longer_relevant: Vec<String>,
 }
 
-/// Reads a sheet file.
-pub(super) fn read_sheet(world: &World, text: &str, settings: &Settings) -> SheetReading {
+/// Reads a sheet file, with the request that is given with it.
+pub(super) fn read_sheet(world: &World, text: &str, prompt: Option<&str>, settings: &Settings) -> SheetReading {
     let loaded = world.skills(settings);
     let mut context = context(world, &Run::new(), settings, loaded.catalog.skills().cloned().collect());
+    // Headings of the request may be referred to (spec 5.1): of the one that is given, else of the sheet's own.
+    context.prompts.extend(prompt.map(str::to_owned));
     let mut reading = read_with(world, text, &mut context, reply::read_sheet);
     if let Some(prompt) = reading.value.prompt.clone().filter(|_| context.prompts.is_empty()) {
-        // Its own headings may be referred to (spec 5.1).
         context.prompts.push(prompt);
         reading = read_with(world, text, &mut context, reply::read_sheet);
     }
@@ -517,4 +522,13 @@ pub(super) fn execution_references(run: &Run, task: &TaskRun) -> Vec<Wanted> {
     let own: Vec<Reference> = task.task.references.clone();
     let carried = carried(run, &own);
     own.into_iter().map(|reference| Wanted { reference, carried: false }).chain(carried).collect()
+}
+
+/// Tokens that a prompt of a task's execution has for references (spec 5.8).
+pub(super) fn execution_allowance(world: &World, run: &Run, task: &TaskRun) -> Allowance {
+    let skill = task.skill.as_ref();
+    let wish = skill.and_then(|skill| skill.model.as_deref());
+    let window = world.models.model(Phase::Execute, wish).ok().and_then(|model| model.info().window);
+    let own = skill.and_then(|skill| skill.limits.reference_tokens);
+    Allowance::new(&run.settings().budget, own, window, 1.0)
 }

@@ -4,7 +4,6 @@
 //! loop; everything that waits is a task of its own that sends its facts back. A fact is tried on the machine first,
 //! so that a late or repeated one is dropped instead of recorded, and is on disk before anything acts on it.
 
-mod again;
 mod ask;
 mod assemble;
 mod changes;
@@ -29,6 +28,8 @@ mod tools;
 mod turns;
 mod undo;
 mod views;
+mod watch;
+mod withdraw;
 mod work;
 mod world;
 
@@ -39,10 +40,11 @@ pub use gates::{OpenQuestion, open_gates, open_questions, part_fault, view as ga
 pub use known::{SheetReading, Snapshots, sheet_text};
 pub use models::ModelSource;
 pub use session::Session;
-pub use start::{EntrySpec, TakeUp, begin, begin_in, check_sheet, reopen};
+pub use start::{EntrySpec, TakeUp, begin, begin_in, check_sheet, reopen, take_in};
 pub use template::{caller_of, is_awaited, is_inner, outer_of, runs_inside};
 pub use turns::Turns;
 pub use undo::{Undone, changed_inside, undo};
+pub use withdraw::withdraw;
 pub use world::{CurrentFile, ModelSet, PinnedSkills, World};
 
 use std::collections::BTreeMap;
@@ -51,11 +53,11 @@ use std::time::Duration;
 
 use callsheet_core::evaluate::{Memory, evaluate_with};
 use callsheet_core::record::{EffectKey, Event, Outcome};
-use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use edit::Look;
 use turns::Turn;
 use work::{Done, Landed, Work};
 
@@ -128,7 +130,7 @@ pub async fn plan_only(
     driver.session.write_views(&driver.world)?;
     let run = driver.session.run();
     let planned = match ended? {
-        Outcome::Cancelled if run.has_list() => Ok(sheet_text(run)),
+        Outcome::Planned => Ok(sheet_text(run)),
         outcome => Err((outcome, run.message().map(str::to_owned))),
     };
     driver.session.close();
@@ -167,8 +169,8 @@ impl Driver {
                 asked_to_stop = true;
                 self.session.record(&self.world, vec![Event::CancelRequested])?;
             }
-            self.start_what_is_owed()?;
-            if self.flying.is_empty() {
+            let looked = self.start_what_is_owed()?;
+            if self.flying.is_empty() && looked != Look::Unsettled {
                 if self.tell_that_nobody_answers()? {
                     continue;
                 }
@@ -184,13 +186,12 @@ impl Driver {
                 Some(done) = self.tasks.join_next() => self.land(done)?,
                 () = stop.cancelled(), if !asked_to_stop => {}
                 _ = ticks.tick() => {
-                    gates::read_letters(&mut self.session, &self.world)?;
-                    self.take_up_answered_calls()?;
-                    if self.flying.keys().any(|key| matches!(key, EffectKey::Gate(_))) {
-                        self.session.take_settled_edit(&self.world)?;
-                    } else if !self.only_plan {
-                        self.session.tell_of_edit(&self.world)?;
+                    self.session.settle_edit(&self.world);
+                    // Answers are given to the list as it was edited before.
+                    if self.take_edit()? != Look::Unsettled {
+                        gates::read_letters(&mut self.session, &self.world)?;
                     }
+                    self.take_up_answered_calls()?;
                     self.session.write_views_beside(&self.world)?;
                 }
             }
@@ -198,15 +199,21 @@ impl Driver {
     }
 
     /// Performs quick effects until only waiting ones are left, then starts those that are not in flight. All facts on
-    /// the way, from the result that came in to the starts, go into one transaction before anything is started.
-    fn start_what_is_owed(&mut self) -> Result<(), DriveFault> {
+    /// the way, from the result that came in to the starts, go into one transaction before anything is started. An edit of
+    /// the sheet comes before all of it; gives what the last look at it came to.
+    fn start_what_is_owed(&mut self) -> Result<Look, DriveFault> {
         loop {
             let near = told::limits_near(self.session.run());
             self.session.note(&self.world, near);
             let owed = self.session.run().outstanding();
             self.cancel_what_is_no_longer_owed(&owed);
-            if owed.iter().any(|effect| self.takes_edit_before(effect)) && self.session.take_edit(&self.world)? {
-                continue;
+            match self.take_edit()? {
+                Look::Nothing => {}
+                Look::Taken => continue,
+                Look::Unsettled => {
+                    self.session.flush(&self.world)?;
+                    return Ok(Look::Unsettled);
+                }
             }
             let mut quick = false;
             for effect in &owed {
@@ -215,11 +222,6 @@ impl Driver {
                 }
             }
             if quick {
-                if self.only_plan && self.session.run().has_list() {
-                    // Nothing of the new list may start.
-                    self.stop.cancel();
-                    self.session.record(&self.world, vec![Event::CancelRequested])?;
-                }
                 continue;
             }
             let begun = |key: &EffectKey| self.flying.contains_key(key) || self.unanswered.contains_key(key);
@@ -227,7 +229,8 @@ impl Driver {
                 owed.into_iter().filter(|effect| !work::is_quick(effect) && !begun(&effect.key())).collect();
             let fresh: Vec<Effect> = fresh.into_iter().filter(|effect| self.has_turn(effect)).collect();
             if fresh.is_empty() {
-                return self.session.flush(&self.world);
+                self.session.flush(&self.world)?;
+                return Ok(Look::Nothing);
             }
             let prompts = told::prompts_used(&self.world, self.session.run(), &fresh);
             let started = fresh.iter().map(|effect| Event::Started { effect: effect.key() });
@@ -261,14 +264,9 @@ impl Driver {
         false
     }
 
-    /// The points at which an edited sheet is read (spec 2.18): a gate is about to ask, a round or the run is over.
-    fn takes_edit_before(&self, effect: &Effect) -> bool {
-        let point = match effect {
-            Effect::AskApproval(_) | Effect::Conclude(_) => true,
-            Effect::AskModel(asked) => matches!(asked.key.phase, Phase::Iterate | Phase::Continue),
-            _ => false,
-        };
-        point && !self.only_plan && !self.flying.contains_key(&effect.key())
+    /// Takes an edit of the sheet, before anything starts (spec 2.18).
+    fn take_edit(&mut self) -> Result<Look, DriveFault> {
+        if self.only_plan { Ok(Look::Nothing) } else { self.session.take_settled_edit(&self.world) }
     }
 
     /// A person may have changed the list, or asked to stop: work nobody owes any more ends.

@@ -2,9 +2,9 @@
 //! whole, with what was refused told to the model and to the result of the task.
 
 use callsheet_core::prompt::Note;
-use callsheet_core::record::{Answer, ChangeSet, RefusedPart};
+use callsheet_core::record::{Answer, ChangeSet, FileChange, RefusedPart};
 use callsheet_core::reply::change::{self, FileEdit, Hunk, HunkKind, Picked};
-use callsheet_core::reply::{Answer as LookupAnswer, Lookup};
+use callsheet_core::reply::{Answer as LookupAnswer, Issue, Lookup};
 use callsheet_core::sheet::fence;
 use callsheet_core::spec::BlobId;
 
@@ -61,39 +61,56 @@ pub(super) fn answer(world: &World, changes: &ChangeSet, part: &PartAnswer) -> R
     if picked.edits.is_empty() {
         return Ok(Part::Answer(Answer::Deny { words: part.words.clone() }));
     }
-    let (edits_now, moved) = on_disk_now(world, &picked.edits);
-    let kept = match read::keep(world, &edits_now)? {
-        Ok(kept) => kept,
-        Err(issues) => return Ok(Part::Invalid(issues.iter().map(ToString::to_string).collect())),
-    };
-    if moved {
-        world.notice("note: files changed after the changes were shown; what is kept of these fits beside that");
+    // Told now, while the person is there; whether a file moves after this is seen when the set is applied.
+    if let Err(issues) = read::keep(world, &on_disk_now(world, &picked.edits).unwrap_or(picked.edits.clone()))? {
+        return Ok(Part::Invalid(issues.iter().map(ToString::to_string).collect()));
     }
+    let kept = part_of(world, changes, &picked.edits)?;
     let diff = world.store.put_blob(change::diff_of(&picked.refused).as_bytes())?;
     let refused = RefusedPart { diff, told: told(&edits, &picked, &part.words), words: part.words.clone() };
     Ok(Part::Answer(Answer::Part { kept, refused }))
 }
 
-/// The edits as they are to be made of the files as they are now, if somebody has written other lines of them since the
-/// change was shown, and whether any file was. What does not fit beside that stays as it was, to be refused.
-fn on_disk_now(world: &World, edits: &[FileEdit]) -> (Vec<FileEdit>, bool) {
+/// These edits of a set as a set of their own, made of the files as they were shown.
+fn part_of(world: &World, changes: &ChangeSet, edits: &[FileEdit]) -> Result<ChangeSet, StoreFault> {
+    let keep = |text: &Option<String>| text.as_ref().map(|text| world.store.put_blob(text.as_bytes())).transpose();
+    let mut files = Vec::with_capacity(edits.len());
+    for edit in edits {
+        let mode = changes.files.iter().find(|file| file.path == edit.path).and_then(|file| file.mode);
+        let (before, after) = (keep(&edit.before)?, keep(&edit.after)?);
+        files.push(FileChange { path: edit.path.clone(), before, after, mode });
+    }
+    Ok(ChangeSet { files, diff: Some(world.store.put_blob(change::diff_of(edits).as_bytes())?) })
+}
+
+/// A set as it is to be made of the files as they are now, and whether a person sees the same lines in it as in the set;
+/// or why there is none. Issues are empty where the files themselves leave no room for it.
+pub(super) fn rebased(world: &World, changes: &ChangeSet) -> Result<Result<(ChangeSet, bool), Vec<Issue>>, DriveFault> {
+    let Some(shown) = edits(&*world.store, changes)? else { return Ok(Err(Vec::new())) };
+    let Some(now) = on_disk_now(world, &shown) else { return Ok(Err(Vec::new())) };
+    let set = read::keep(world, &now)?;
+    Ok(set.map(|set| (set, change::has_same_lines(&shown, &now))))
+}
+
+/// The edits as they are to be made of the files as they are now, where somebody has written other lines of them since
+/// the change was made; `None` if one does not fit beside what is there.
+fn on_disk_now(world: &World, edits: &[FileEdit]) -> Option<Vec<FileEdit>> {
     let lookups: Vec<Lookup> = edits.iter().map(|edit| Lookup::Content(edit.path.clone())).collect();
     let answers = references::answer(&lookups, world.disk());
-    let mut moved = false;
     let made = edits.iter().map(|edit| {
-        let now = match answers.get(&Lookup::Content(edit.path.clone())) {
-            Some(LookupAnswer::Content(now)) => now,
-            _ => return edit.clone(),
+        let Some(LookupAnswer::Content(now)) = answers.get(&Lookup::Content(edit.path.clone())) else {
+            return edit.before.is_none().then(|| edit.clone());
         };
-        let rebased = match (&edit.before, &edit.after) {
-            (Some(before), Some(after)) if before != now => change::rebase(before, after, now),
+        match (&edit.before, &edit.after) {
+            (Some(before), _) if before == now => Some(edit.clone()),
+            (Some(before), Some(after)) => {
+                let after = Some(change::rebase(before, after, now)?);
+                Some(FileEdit { path: edit.path.clone(), before: Some(now.clone()), after })
+            }
             _ => None,
-        };
-        let Some(after) = rebased else { return edit.clone() };
-        moved = true;
-        FileEdit { path: edit.path.clone(), before: Some(now.clone()), after: Some(after) }
+        }
     });
-    (made.collect(), moved)
+    made.collect()
 }
 
 /// What was refused, for the result of the task: places only, since a result is read in many prompts.

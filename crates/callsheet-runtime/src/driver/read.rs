@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::record::{CallKey, ChangeSet, DetailBlob, Event, ListOrigin, ReferenceStage, ResultParts};
+use callsheet_core::record::{Apart, CallKey, ChangeSet, DetailBlob, Event, ListOrigin, ReferenceStage, ResultParts};
 use callsheet_core::reply::change::{self, FileEdit};
 use callsheet_core::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
@@ -21,7 +21,7 @@ use serde::Deserialize;
 
 use crate::changes::{Edit, StageFault, stage as stage_edits};
 use crate::ports::ModelReply;
-use crate::references::{self, Allowance, Level, Request, check};
+use crate::references::{self, Checked, Level, Request, check};
 
 use super::{DriveFault, World, handler, known};
 
@@ -354,17 +354,20 @@ pub(super) fn check_references(
     let settings: &Settings = run.settings();
     let wanted = known::execution_references(run, owner);
     let restricted = run.no_longer_relevant().iter().cloned().collect();
+    let allowance = known::execution_allowance(world, run, owner);
     let request = Request {
         references: &wanted,
         level: Level::Whole,
-        allowance: Allowance::new(&settings.budget, None, None, 1.0),
+        allowance,
         task: Some(&owner.task.name),
         writer_before: known::writer_before(run, task),
         restricted: &restricted,
     };
     let texts = known::Texts::of(world, run, &wanted);
-    let (issues, contents) = check(&request, &texts.sources(world, settings.allow_http));
-    Ok(Event::ReferencesChecked { task: task.clone(), n, stage, issues, contents })
+    let Checked { issues, contents, tokens } = check(&request, &texts.sources(world, settings.allow_http));
+    let fits = tokens <= u64::from(allowance.prompt);
+    let apart = (owner.needs_room() && !fits).then_some(Apart { tokens, most: allowance.prompt });
+    Ok(Event::ReferencesChecked { task: task.clone(), n, stage, issues, contents, apart })
 }
 
 /// Merges the finished runs of a task by code (spec 3.12).
@@ -381,7 +384,7 @@ pub(super) fn merge_by_code(world: &World, run: &Run, task: &Slug, n: u32) -> Re
             None => String::new(),
         };
         let told = |text: &str| part.text(run, owner, text);
-        texts.push((part.exec.id.as_str(), told(&part.result.summary), told(&document)));
+        texts.push((part.title(owner).to_owned(), told(&part.result.summary), told(&document)));
         result.more_work |= part.result.more_work;
         for link in &part.result.links {
             if !result.links.contains(link) {
@@ -390,7 +393,7 @@ pub(super) fn merge_by_code(world: &World, run: &Run, task: &Slug, n: u32) -> Re
         }
     }
     let parts: Vec<(&str, &str, &str)> =
-        texts.iter().map(|(label, summary, document)| (*label, summary.as_str(), document.as_str())).collect();
+        texts.iter().map(|(title, summary, document)| (title.as_str(), summary.as_str(), document.as_str())).collect();
     let (summary, document) = sheet::merge_runs(&parts);
     result.details = owner.details();
     result.headings = document_headings(&document);

@@ -8,7 +8,7 @@ use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, RunId};
 
 use crate::ports::{Lock, Signal, Store};
-use crate::runfiles::SheetFile;
+use crate::runfiles::{SheetFile, SheetMark};
 
 use super::conclude::told;
 use super::known::sheet_text;
@@ -32,10 +32,12 @@ pub struct Session {
     sheet_written: bool,
     /// The sheet that was refused last.
     refused_sheet: Option<BlobId>,
-    /// The valid edit that was told last, before it is taken.
-    told_sheet: Option<BlobId>,
-    /// The sheet as it was looked at last.
-    seen_sheet: (Option<BlobId>, u32),
+    /// The edit that did not fit the run as it was, and that people heard of.
+    unfit_sheet: Option<BlobId>,
+    /// The sheet when it was read last and held nothing to take.
+    looked_at: Option<SheetMark>,
+    /// The edit that the last tick saw, and whether it was the same at the one before.
+    seen_edit: (Option<BlobId>, bool),
 }
 
 impl Session {
@@ -59,8 +61,9 @@ impl Session {
                 read_sheets: BTreeSet::new(),
                 sheet_written: false,
                 refused_sheet: None,
-                told_sheet: None,
-                seen_sheet: (None, 0),
+                unfit_sheet: None,
+                looked_at: None,
+                seen_edit: (None, false),
             }),
             Err(fault) => {
                 store.unlock(&lock)?;
@@ -230,7 +233,7 @@ impl Session {
 
     /// All files that people read, on resume.
     pub(super) fn rewrite_views(&mut self, world: &World) -> Result<(), DriveFault> {
-        self.run.tasks().map(|task| TaskView::of(&self.run, task)).for_each(|view| view.write(world));
+        self.run.tasks().map(TaskView::of).for_each(|view| view.write(world));
         self.stale_views.note_sheet();
         self.write_views(world)
     }
@@ -251,22 +254,37 @@ impl Session {
         self.refused_sheet.replace(hash.clone()) != Some(hash)
     }
 
-    /// Notes that people were told of a `sheet.md` of this content.
-    pub(super) fn note_told(&mut self, hash: BlobId) {
-        self.told_sheet = Some(hash);
+    /// Whether a `sheet.md` of this content was refused last.
+    pub(super) fn is_refused(&self, hash: &BlobId) -> bool {
+        self.refused_sheet.as_ref() == Some(hash)
     }
 
-    /// Whether people were told of a `sheet.md` of this content, good or bad.
-    pub(super) fn is_told(&self, hash: &BlobId) -> bool {
-        self.told_sheet.as_ref() == Some(hash) || self.refused_sheet.as_ref() == Some(hash)
+    /// Notes an edit that does not fit the run as it is now. True if it was not noted before.
+    pub(super) fn note_unfit(&mut self, hash: BlobId) -> bool {
+        self.unfit_sheet.replace(hash.clone()) != Some(hash)
     }
 
-    /// Notes what `sheet.md` is now. Returns how often it was the same before, looked at one time after the other.
-    pub(super) fn note_seen(&mut self, hash: Option<BlobId>) -> u32 {
-        let (seen, times) = &mut self.seen_sheet;
-        *times = if *seen == hash { times.saturating_add(1) } else { 0 };
+    /// Notes a `sheet.md` that was read and holds nothing to take before it changes.
+    pub(super) fn note_looked_at(&mut self, mark: SheetMark) {
+        self.looked_at = Some(mark);
+    }
+
+    /// Whether `sheet.md` is as it was when it held nothing to take.
+    pub(super) fn is_looked_at(&self, mark: SheetMark) -> bool {
+        self.looked_at == Some(mark)
+    }
+
+    /// Notes the edit that this tick sees, if there is one.
+    pub(super) fn note_seen(&mut self, hash: Option<BlobId>) {
+        let (seen, settled) = &mut self.seen_edit;
+        *settled = hash.is_some() && *seen == hash;
         *seen = hash;
-        *times
+    }
+
+    /// Whether an edit was the same at the last two ticks.
+    pub(super) fn is_settled(&self, hash: &BlobId) -> bool {
+        let (seen, settled) = &self.seen_edit;
+        *settled && seen.as_ref() == Some(hash)
     }
 
     /// Gives the run free. Dropping a session does the same.

@@ -1,18 +1,23 @@
 //! How a run begins and is taken up again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callsheet_core::record::{Entry, Event, Tree};
+use callsheet_core::record::{Entry, Event, Outcome, Tree};
 use callsheet_core::reply::{Issue, IssueCode, Reading, Severity};
-use callsheet_core::run::Run;
-use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskList};
+use callsheet_core::run::{Effect, Run};
+use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskLimits, TaskList};
+use callsheet_core::template::{FileSource, Filled, read_file};
+use serde_json::Value;
 
-use crate::ports::Letter;
+use crate::ports::{Letter, StoreFault};
 
+use super::handler::PATTERN;
 use super::known::SheetReading;
-use super::{DriveFault, Session, World, known};
+use super::{DriveFault, Session, World, known, read};
 
+/// Longest text of a caller that is looked at as a path, bytes.
+const LONGEST_PATH: usize = 1_024;
 /// Warnings of a sheet file that are told when it is run.
 const WARNINGS: usize = 10;
 
@@ -65,8 +70,9 @@ pub fn begin_in(
 ) -> Result<Session, DriveFault> {
     let mut tree_adopted = None;
     let (entry, list) = match entry {
-        EntrySpec::Template { tree, prompt } => {
+        EntrySpec::Template { mut tree, prompt } => {
             let name = tree.entry.clone();
+            tree.absent = absent(world, &tree);
             tree_adopted = Some(Event::TreeAdopted { tree });
             (Entry::Template { name, prompt }, None)
         }
@@ -76,7 +82,7 @@ pub fn begin_in(
         }
         EntrySpec::Sheet { text, prompt } => {
             let prompt = prompt.filter(|prompt| !prompt.trim().is_empty());
-            let mut sheet = check_sheet(world, &text, prompt.is_some(), &settings);
+            let mut sheet = check_sheet(world, &text, prompt.as_deref(), &settings);
             let errors: Vec<Issue> = errors(&sheet.list.issues).cloned().collect();
             if !errors.is_empty() {
                 return Err(DriveFault::GivenSheet(errors));
@@ -112,6 +118,22 @@ pub fn begin_in(
     Ok(session)
 }
 
+/// Paths that templates name, or the caller gave, and that lead to nothing that may be read (spec "Templates" 5).
+fn absent(world: &World, tree: &Tree) -> BTreeSet<String> {
+    let nodes = tree.templates.values().flat_map(|template| template.body.walk());
+    let refs = nodes.filter_map(|node| node.refs.as_ref()).filter(|refs| refs.source == FileSource::Literal);
+    let paths: Vec<&Filled> = refs.flat_map(|refs| &refs.paths).collect();
+    let written = paths.iter().filter_map(|path| path.as_literal());
+    // What the caller gave may be filled into a path.
+    let fills = paths.iter().any(|path| path.as_literal().is_none());
+    let values = tree.variables.values().filter(|_| fills);
+    let listed = values.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
+    let given = listed.filter_map(Value::as_str).filter(|text| text.len() <= LONGEST_PATH && !text.contains('\n'));
+    let one = |path: &&str| !path.trim().is_empty() && !path.contains(PATTERN);
+    let lost = |path: &&str| world.workspace.locate(path).is_err();
+    written.chain(given).filter(one).filter(lost).map(str::to_owned).collect()
+}
+
 /// How a run is taken up again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TakeUp {
@@ -135,18 +157,10 @@ pub fn reopen(
 ) -> Result<Session, DriveFault> {
     let mut session = Session::open(Arc::clone(&world.store), id)?;
     if session.facts() == 0 {
-        return Err(crate::ports::StoreFault::NoRun(id.clone()).into());
+        return Err(StoreFault::NoRun(id.clone()).into());
     }
     let settings = change(session.run().settings().clone());
-    let letters = world.store.letters(session.lock())?;
-    let last = letters.last().map(|(number, _)| *number);
-    let (steering, answers): (Vec<Letter>, Vec<Letter>) =
-        letters.into_iter().map(|(_, letter)| letter).partition(super::gates::steers);
-    super::gates::take_letters(&mut session, world, answers)?;
-    if let (Some(last), true) = (last, steering.is_empty()) {
-        // Recorded answers are not asked for again if the edited sheet stops what follows.
-        world.store.discard(session.lock(), last)?;
-    }
+    let (steering, last) = take_answers(&mut session, world)?;
     let taken_up = match how {
         TakeUp::Resume => Event::RunResumed { settings },
         TakeUp::Continue(text) => {
@@ -154,12 +168,16 @@ pub fn reopen(
             Event::RunContinued { text, settings }
         }
     };
-    let edit = session.edit_after(world, &taken_up)?;
-    let before = edit.is_some().then(|| session.run().clone());
-    session.record(world, [taken_up].into_iter().chain(edit).collect())?;
-    if let Some(before) = before {
-        world.notice(&super::edit::difference(&before, session.run()));
+    let ended = session.run().outcome();
+    match session.edit_after(world, Some(&taken_up))? {
+        Some(edit) => {
+            session.record_edit(world, Some(taken_up), edit)?;
+        }
+        None => {
+            session.record(world, vec![taken_up])?;
+        }
     }
+    take_limits(&mut session, world, ended)?;
     let accounts = super::template::accounts(world, session.run())?;
     session.record(world, accounts)?;
     super::gates::take_letters(&mut session, world, steering)?;
@@ -174,16 +192,140 @@ pub fn reopen(
     Ok(session)
 }
 
+/// Records what other processes answered. Gives what they want changed of the list, and the last number of all letters.
+fn take_answers(session: &mut Session, world: &World) -> Result<(Vec<Letter>, Option<u64>), DriveFault> {
+    let letters = world.store.letters(session.lock())?;
+    let last = letters.last().map(|(number, _)| *number);
+    let (steering, answers): (Vec<Letter>, Vec<Letter>) =
+        letters.into_iter().map(|(_, letter)| letter).partition(super::gates::steers);
+    super::gates::take_letters(session, world, answers)?;
+    if let (Some(last), true) = (last, steering.is_empty()) {
+        // Recorded answers are not asked for again if the edited sheet stops what follows.
+        world.store.discard(session.lock(), last)?;
+    }
+    Ok((steering, last))
+}
+
+/// Takes an edited sheet into a run that no process drives, before somebody looks at it or answers it (spec 2.18). Work is
+/// left for who takes the run up; what needs no model is done, so that the run waits with its gates as they are now. True if
+/// anything was recorded.
+///
+/// # Errors
+/// The edited sheet has errors, or what the store says.
+pub fn take_in(world: &World, id: &RunId) -> Result<bool, DriveFault> {
+    let mut session = match Session::open(Arc::clone(&world.store), id) {
+        // Whoever drives the run takes the edit.
+        Err(DriveFault::Store(StoreFault::Locked { .. })) => return Ok(false),
+        opened => opened?,
+    };
+    if !session.run().may_edit() {
+        return Ok(false);
+    }
+    let before = session.facts();
+    let (steering, last) = take_answers(&mut session, world)?;
+    if let Some(edit) = session.edit_after(world, None)? {
+        session.record_edit(world, None, edit)?;
+    }
+    super::gates::take_letters(&mut session, world, steering)?;
+    if let Some(last) = last {
+        world.store.discard(session.lock(), last)?;
+    }
+    while check_what_is_owed(&mut session, world)? {}
+    rest(&mut session, world)?;
+    session.write_views(world)?;
+    Ok(session.facts() > before)
+}
+
+/// Checks references that a gate waits for. True if there were any.
+fn check_what_is_owed(session: &mut Session, world: &World) -> Result<bool, DriveFault> {
+    let mut checked = Vec::new();
+    for effect in session.run().outstanding() {
+        if let Effect::CheckReferences { task, n, stage } = effect {
+            checked.push(read::check_references(world, session.run(), &task, n, stage)?);
+        }
+    }
+    Ok(session.record(world, checked)? > 0)
+}
+
+/// A run that owes nothing but questions to people waits for them.
+fn rest(session: &mut Session, world: &World) -> Result<(), DriveFault> {
+    let run = session.run();
+    if run.outcome().is_some() {
+        return Ok(());
+    }
+    let asks = run.outstanding().iter().map(outcome_of).collect::<Option<Vec<Outcome>>>();
+    let inside = run.paused_calls().map(|paused| paused.outcome);
+    let outcome = asks.and_then(|asks| asks.into_iter().chain(inside).min());
+    session.record(world, outcome.map(|outcome| Event::RunWaiting { outcome }).into_iter().collect())?;
+    Ok(())
+}
+
+/// What a run waits with that owes this alone; `None` for work.
+fn outcome_of(effect: &Effect) -> Option<Outcome> {
+    match effect {
+        Effect::AskApproval(_) => Some(Outcome::ApprovalRequired),
+        Effect::AskPerson { .. } => Some(Outcome::InputRequired),
+        _ => None,
+    }
+}
+
+/// Limits of the run's templates that were changed in their files count from here on, and what they had ended begins again.
+fn take_limits(session: &mut Session, world: &World, ended: Option<Outcome>) -> Result<(), DriveFault> {
+    let limits = changed_limits(world, session.run());
+    if limits.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = limits.keys().map(String::as_str).collect();
+    world.notice(&format!("note: limits of {} were changed; they count from here on", names.join(", ")));
+    session.record(world, vec![Event::LimitsChanged { limits }])?;
+    if ended == Some(Outcome::LimitReached) {
+        let retried = |task| Event::TaskRetried { task, skills: BTreeMap::new() };
+        let failed = session.run().failed_of_tree().into_iter().map(retried).collect();
+        session.record(world, failed)?;
+    }
+    Ok(())
+}
+
+/// Limits of recorded templates of which nothing else was changed, by name.
+fn changed_limits(world: &World, run: &Run) -> BTreeMap<String, Vec<TaskLimits>> {
+    let mut changed = BTreeMap::new();
+    let Some(tree) = run.operators().tree() else { return changed };
+    for (file, hash) in &tree.sources {
+        let Ok(bytes) = std::fs::read(world.workspace.root().join(file)) else { continue };
+        if BlobId::of(&bytes) == *hash {
+            continue;
+        }
+        for now in read_file(file, &bytes).templates {
+            let Some(then) = tree.templates.get(&now.name).filter(|then| then.origin.file == *file) else { continue };
+            let limits: Vec<TaskLimits> = now.body.walk().into_iter().map(|node| node.limits.clone()).collect();
+            let mut with_them = then.clone();
+            with_them.body.set_limits(&mut limits.iter().cloned());
+            if *then != now && with_them == now {
+                changed.insert(now.name.clone(), limits);
+            }
+        }
+    }
+    changed
+}
+
 /// The recorded tree runs; a person hears which of its files are no longer what it was read from.
 fn tell_of_edited_templates(world: &World, run: &Run) {
     let Some(tree) = run.operators().tree() else { return };
     let used = used_files(run, tree);
     for (file, hash) in tree.sources.iter().filter(|(file, _)| used.contains(file.as_str())) {
-        let now = std::fs::read(world.workspace.root().join(file)).map(|bytes| BlobId::of(&bytes));
-        if now.ok().as_ref() != Some(hash) {
+        let now = std::fs::read(world.workspace.root().join(file));
+        let same = now.as_ref().is_ok_and(|bytes| says_the_same(tree, file, bytes));
+        if now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same {
             world.notice(&format!("note: {file} was changed since this run began, which goes on with what it was"));
         }
     }
+}
+
+/// Whether the recorded templates of a file are as they are in it now.
+fn says_the_same(tree: &Tree, file: &str, bytes: &[u8]) -> bool {
+    let now = read_file(file, bytes).templates;
+    let mut recorded = tree.templates.values().filter(|then| then.origin.file == file);
+    recorded.all(|then| now.iter().any(|now| now.name == then.name && now == then))
 }
 
 /// Files of the templates that the run began with, and of those that its subtasks ran.
@@ -226,11 +368,12 @@ fn errors(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
     issues.iter().filter(|issue| issue.severity == Severity::Error)
 }
 
-/// Reads a sheet file without starting anything. `prompted`: a request is given with it; otherwise the sheet has to say
-/// what it is for (spec 2.2).
-pub fn check_sheet(world: &World, text: &str, prompted: bool, settings: &Settings) -> SheetReading {
-    let mut sheet = known::read_sheet(world, text, settings);
-    let prompted = prompted || sheet.prompt.as_ref().is_some_and(|prompt| !prompt.trim().is_empty());
+/// Reads a sheet file without starting anything. Without a request given with it, the sheet has to say what it is for
+/// (spec 2.2).
+pub fn check_sheet(world: &World, text: &str, prompt: Option<&str>, settings: &Settings) -> SheetReading {
+    let given = prompt.filter(|prompt| !prompt.trim().is_empty());
+    let mut sheet = known::read_sheet(world, text, given, settings);
+    let prompted = given.is_some() || sheet.prompt.as_ref().is_some_and(|prompt| !prompt.trim().is_empty());
     for issue in sheet.list.issues.iter_mut().filter(|issue| !prompted && issue.code == IssueCode::GoalsMissing) {
         issue.severity = Severity::Error;
     }
@@ -241,11 +384,10 @@ pub fn check_sheet(world: &World, text: &str, prompted: bool, settings: &Setting
 fn one_task(world: &World, name: &str, prompt: &str, settings: &Settings) -> Result<TaskList, DriveFault> {
     let loaded = world.skills(settings);
     if loaded.catalog.get(name).is_none() {
-        let near = loaded.catalog.suggestions(name);
-        return Err(DriveFault::Invalid(format!(
-            "there is no skill \"{name}\". Nearest: {}. `callsheet skill list` shows all",
-            near.join(", ")
-        )));
+        let near =
+            callsheet_core::reply::near::did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
+        let near = if near.is_empty() { "`callsheet skill list` shows all".to_owned() } else { near };
+        return Err(DriveFault::Invalid(format!("there is no skill \"{name}\". {near}")));
     }
     if loaded.catalog.get(name).is_some_and(|skill| skill.policy.lacks_refinement(settings.refine, &[])) {
         return Err(DriveFault::Invalid(format!(

@@ -7,10 +7,11 @@ use callsheet_core::evaluate::ProcessReport;
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Event, Spending, ToolRecord};
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::spec::{ExecRunId, SkillMode, Slug, ToolCall};
+use callsheet_core::spec::{ExecRunId, SkillMode, Slug, ToolCall, ToolEffect};
 
 use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 
+use super::watch::SheetWatch;
 use super::work::{Landed, Outcome, Work, ready};
 use super::{DriveFault, World, read};
 
@@ -33,6 +34,8 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
     // Its time is that of the task, or what is left of the run's.
     let of_run = run.time_left_ms().is_some_and(|left| left <= deadline_ms);
     let is_process = owner.is_process();
+    // A model fetches no page that a reference may not name (spec 5.7).
+    let fetch = work.world.fetch.clone().filter(|_| run.settings().allow_http);
     let (task, exec) = (task.clone(), exec.clone());
     Box::pin(async move {
         let (begun, started) = (work.world.clock.now_ms(), Instant::now());
@@ -44,12 +47,18 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
                 let context = ToolContext {
                     workspace: Arc::clone(&work.world.workspace),
                     skill_dir,
-                    fetch: work.world.fetch.clone(),
+                    fetch,
                     max_output_bytes: limit,
                     timeout,
                     cancel: work.cancel.clone(),
                 };
-                match made(&work.world, &*tool, &task, &call, &context).await {
+                let commands = tool.spec().effect == ToolEffect::Execute;
+                let watch = commands.then(|| SheetWatch::begin(&work.world));
+                let made = made(&work.world, &*tool, &task, &call, &context).await;
+                if let Some(watch) = watch {
+                    watch.settle(&work.world);
+                }
+                match made {
                     Some(outcome) => outcome,
                     None => return Ok(Landed::Facts(Vec::new())),
                 }

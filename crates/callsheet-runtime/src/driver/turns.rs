@@ -2,6 +2,7 @@
 //! apply goes on, never while a person is asked, and what waits for it has not begun: no time of its task passes.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use callsheet_core::record::EffectKey;
@@ -13,7 +14,20 @@ use super::work::{Done, Landed};
 
 /// The turn of writers, shared by a run and those inside its calls.
 #[derive(Clone, Debug, Default)]
-pub struct Turns(Arc<Mutex<()>>);
+pub struct Turns {
+    turn: Arc<Mutex<()>>,
+    /// How many commands run.
+    commands: Arc<AtomicUsize>,
+}
+
+/// A command that runs.
+pub(super) struct Command(Arc<AtomicUsize>);
+
+impl Drop for Command {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 /// The right to write, until it is dropped.
 pub(super) type Turn = OwnedMutexGuard<()>;
@@ -30,7 +44,18 @@ pub(super) fn needs_turn(run: &Run, effect: &Effect) -> bool {
 impl Turns {
     /// The turn, if nobody has it.
     pub(super) fn free(&self) -> Option<Turn> {
-        Arc::clone(&self.0).try_lock_owned().ok()
+        Arc::clone(&self.turn).try_lock_owned().ok()
+    }
+
+    /// Notes that a command runs, until this is dropped.
+    pub(super) fn command(&self) -> Command {
+        self.commands.fetch_add(1, Ordering::SeqCst);
+        Command(Arc::clone(&self.commands))
+    }
+
+    /// Whether a command runs.
+    pub(super) fn has_command(&self) -> bool {
+        self.commands.load(Ordering::SeqCst) > 0
     }
 
     /// Waits for the turn of an effect, in the order of asking, until it is cancelled.
@@ -46,7 +71,7 @@ impl Turns {
         let turn = tokio::select! {
             biased;
             () = cancel.cancelled() => return Done { key, result: Ok(Landed::Facts(Vec::new())) },
-            turn = self.0.lock_owned() => Some(turn),
+            turn = self.turn.lock_owned() => Some(turn),
             () = time_is_over => None,
         };
         let waited_ms = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 
 use callsheet_core::record::{DetailBlob, Event};
 use callsheet_core::run::{ExecRun, Run, State, TaskRun};
-use callsheet_core::spec::{BlobId, ExecRunId, Slug};
+use callsheet_core::spec::{BlobId, Slug};
 
 use super::World;
 use super::conclude::told;
@@ -55,11 +55,7 @@ impl StaleViews {
 
     /// What the files of the stale tasks hold as the run is now.
     pub fn take_tasks(&mut self, run: &Run) -> Vec<TaskView> {
-        std::mem::take(&mut self.tasks)
-            .iter()
-            .filter_map(|slug| run.task(slug))
-            .map(|task| TaskView::of(run, task))
-            .collect()
+        std::mem::take(&mut self.tasks).iter().filter_map(|slug| run.task(slug)).map(TaskView::of).collect()
     }
 
     /// True if the sheet is to be written.
@@ -72,8 +68,8 @@ impl StaleViews {
 /// The files of one task, by the blobs they show.
 pub(super) struct TaskView {
     slug: Slug,
-    /// Documents of several runs, and whether a task of the run has the name of such a file.
-    runs: Vec<(ExecRunId, BlobId, bool)>,
+    /// Documents of several runs.
+    runs: Vec<(Slug, BlobId)>,
     document: Option<BlobId>,
     /// What a person refused, at the end of the document.
     told: String,
@@ -82,12 +78,9 @@ pub(super) struct TaskView {
 }
 
 impl TaskView {
-    pub fn of(run: &Run, task: &TaskRun) -> Self {
+    pub fn of(task: &TaskRun) -> Self {
         let several = task.runs.iter().filter(|_| task.runs.len() > 1);
-        let document = |exec: &ExecRun| {
-            let taken = run.task(&Slug::new(format!("{}-{}", task.task.slug, exec.id))).is_some();
-            Some((exec.id.clone(), exec.result.as_ref()?.document.clone()?, taken))
-        };
+        let document = |exec: &ExecRun| Some((exec.slug.clone(), exec.result.as_ref()?.document.clone()?));
         let result = task.result.as_ref().filter(|_| task.state == State::Done);
         let applied = task.applied.iter().filter(|set| !set.reverted);
         Self {
@@ -103,8 +96,8 @@ impl TaskView {
     pub fn write(&self, world: &World) {
         let files = &world.files;
         let text = |blob| world.text(blob).unwrap_or_default();
-        for (exec, document, taken) in &self.runs {
-            told(files.write_run(&self.slug, exec, *taken, &text(document)).map(drop));
+        for (exec, document) in &self.runs {
+            told(files.write_run(&self.slug, exec, &text(document)).map(drop));
         }
         if let Some(document) = &self.document {
             told(files.write_task(&self.slug, &format!("{}{}", text(document), self.told)).map(drop));

@@ -61,9 +61,7 @@ impl Work {
             Effect::AskPerson { task, run: exec, call, question } => {
                 gates::question(self, run, (task, exec, call), question)
             }
-            Effect::ApplyChanges { task, run: exec, set, changes } => {
-                changes::apply(self, run, task, exec, set, changes)
-            }
+            Effect::ApplyChanges { task, run: exec, set, changes } => changes::apply(self, task, exec, set, changes),
             Effect::RollBack { task, run: exec, set, changes } => changes::roll_back(self, task, exec, set, changes),
             Effect::ReadReply(_)
             | Effect::CheckReferences { .. }

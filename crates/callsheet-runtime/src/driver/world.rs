@@ -106,6 +106,8 @@ pub struct World {
     pub environment: Environment,
     /// The file a person has open.
     pub current_file: Option<CurrentFile>,
+    /// Paths of other files that a person has open.
+    pub open_files: Vec<String>,
     /// Start the processes of templates; no model is offered them.
     pub process_tools: Vec<Arc<dyn Tool>>,
     /// Prints paths for `file_paths` by command; no model is offered it.
@@ -170,6 +172,7 @@ impl World {
             templates: self.templates.clone(),
             environment: self.environment.clone(),
             current_file: self.current_file.clone(),
+            open_files: self.open_files.clone(),
             process_tools: self.process_tools.clone(),
             path_command: self.path_command.clone(),
             memory: Arc::clone(&self.memory),

@@ -2,6 +2,8 @@
 
 mod retry;
 mod slots;
+mod withheld;
 
 pub use retry::{Patience, Sent, jitter, send};
 pub use slots::{Permit, Slots};
+pub use withheld::{withheld, withhold};

@@ -16,6 +16,9 @@ const MARK: char = '\u{1}';
 /// Nothing that a repository's configuration may name is started.
 pub(super) fn last_commits(root: &Path) -> BTreeMap<String, String> {
     let mut command = Command::new("git");
+    // Nobody is asked about it: it inherits no secret, and what a repository lacks is not fetched.
+    let path = std::env::var_os("PATH").map(|path| ("PATH", path));
+    command.env_clear().envs(path).envs([("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none")]);
     command
         .args([
             "--no-pager",
@@ -32,6 +35,9 @@ pub(super) fn last_commits(root: &Path) -> BTreeMap<String, String> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
+    for key in crate::edge::withheld() {
+        command.env_remove(key);
+    }
     let Ok(mut child) = command.spawn() else { return BTreeMap::new() };
     let mut out = BTreeMap::new();
     if let Some(stdout) = child.stdout.take() {

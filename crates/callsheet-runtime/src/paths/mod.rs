@@ -25,6 +25,8 @@ pub struct Workspace {
     bases: Arc<[Base]>,
     read_roots: Vec<PathBuf>,
     protected: Vec<PathBuf>,
+    /// Folders of the user that say what is approved.
+    kept: Vec<PathBuf>,
 }
 
 /// A canonical root, held open: everything below it is opened relative to this descriptor.
@@ -81,26 +83,32 @@ impl Workspace {
                 }
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { bases: bases.into(), read_roots, protected: Vec::new() })
+        Ok(Self { bases: bases.into(), read_roots, protected: Vec::new(), kept: Vec::new() })
     }
 
     /// The same view with a further directory that is never written to by changes, such as a run directory that lies
     /// elsewhere than under `.callsheet/`. It need not exist yet; its existing part is canonicalised.
     #[must_use]
     pub fn protecting(mut self, directory: &Path) -> Self {
-        let mut real = directory.to_path_buf();
-        let mut rest = Vec::new();
-        while let Some(name) = real.file_name().map(ToOwned::to_owned) {
-            if let Ok(found) = real.canonicalize() {
-                real = found;
-                break;
-            }
-            rest.push(name);
-            real.pop();
-        }
-        real.extend(rest.iter().rev());
-        self.protected.push(real);
+        self.protected.push(real(directory));
         self
+    }
+
+    /// The same view with a folder of the user that no command may write to, since it says what is approved.
+    #[must_use]
+    pub fn keeping(mut self, directory: &Path) -> Self {
+        self.kept.push(real(directory));
+        self
+    }
+
+    /// Folders that no command may write to.
+    pub fn kept(&self) -> &[PathBuf] {
+        &self.kept
+    }
+
+    /// Whether the project contains one of them, so that no command may run in it.
+    pub fn holds_kept(&self) -> bool {
+        self.kept.iter().any(|directory| directory.starts_with(self.root()))
     }
 
     /// The canonical project root.
@@ -127,4 +135,20 @@ impl Workspace {
         relative.components().any(|part| PROTECTED_NAMES.iter().any(|name| part.as_os_str().eq_ignore_ascii_case(name)))
             || self.protected.iter().any(|directory| real.starts_with(directory))
     }
+}
+
+/// A path whose existing part is canonicalised.
+fn real(path: &Path) -> PathBuf {
+    let mut real = path.to_path_buf();
+    let mut rest = Vec::new();
+    while let Some(name) = real.file_name().map(ToOwned::to_owned) {
+        if let Ok(found) = real.canonicalize() {
+            real = found;
+            break;
+        }
+        rest.push(name);
+        real.pop();
+    }
+    real.extend(rest.iter().rev());
+    real
 }

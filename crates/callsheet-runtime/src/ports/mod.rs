@@ -20,6 +20,8 @@ pub use model::{
 };
 pub use observer::{Observer, Signal};
 pub use outline::{NoOutline, Outline, OutlineFault};
-pub use person::{GateAnswer, GateView, PartAnswer, Person, QuestionAnswer, QuestionView, WriterView, address};
+pub use person::{
+    EqualCall, GateAnswer, GateView, PartAnswer, Person, QuestionAnswer, QuestionView, WriterView, address,
+};
 pub use store::{AskingCall, Letter, Lock, RunSummary, Store, StoreFault};
 pub use tool::{Tool, ToolContext, ToolFault, ToolOutcome};

@@ -45,6 +45,12 @@ pub struct GateView {
     pub hunks: Vec<Hunk>,
     /// The call, for before-call.
     pub call: Option<ToolCall>,
+    /// The call was made before, and its process was killed before it ended.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
+    /// Calls that are asked about with it: of the same tool, by the same node of a template.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<EqualCall>,
     /// Directory a call would run in.
     pub directory: Option<String>,
     /// The sheet of the run, for somebody who wants to edit it (spec 11.5).
@@ -53,6 +59,17 @@ pub struct GateView {
     /// The task whose call the asking run is in; `None`: nobody called it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inside: Option<Slug>,
+}
+
+/// A call that is asked about with another one, and waits at a gate of its own.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EqualCall {
+    /// Its gate.
+    pub gate: Gate,
+    /// The task that makes it.
+    pub task: Slug,
+    /// The call.
+    pub call: ToolCall,
 }
 
 impl GateView {

@@ -4,6 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::prompt::{PromptError, PromptKey, TemplateSource, Templates};
+use callsheet_core::spec::BlobId;
+
+use crate::trust::{LeftOut, Trusted};
 
 /// Where templates are looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +15,8 @@ pub struct PromptDirs {
     pub project: Option<PathBuf>,
     /// The user's prompts directory.
     pub user: Option<PathBuf>,
+    /// Files of the project that its user trusts.
+    pub trusted: Trusted,
 }
 
 /// The templates of a run. Load once and keep for the run; the driver records which were used, by hash.
@@ -21,18 +26,24 @@ pub struct LoadedPrompts {
     pub templates: Templates,
     /// Files of the directories that are no template, each with the text of spec 8.6.
     pub unknown: Vec<(PathBuf, PromptError)>,
+    /// Files of the project that wait for trust (spec 12.7).
+    pub left_out: Vec<LeftOut>,
+    /// Files of the project that are links, and not read.
+    pub links: Vec<PathBuf>,
 }
 
 /// Reads every layer. Blocking: a few small files. A file that cannot be used is an error only when its key is used.
 pub fn load_prompts(dirs: &PromptDirs) -> LoadedPrompts {
     let project = dirs.project.as_ref().map(|root| root.join(".callsheet/prompts"));
-    let layers: Vec<PathBuf> = project.into_iter().chain(dirs.user.clone()).collect();
-    let mut loaded = LoadedPrompts { templates: Templates::bundled(), unknown: Vec::new() };
+    let layers: Vec<PathBuf> = project.clone().into_iter().chain(dirs.user.clone()).collect();
+    let mut loaded =
+        LoadedPrompts { templates: Templates::bundled(), unknown: Vec::new(), left_out: Vec::new(), links: Vec::new() };
     for key in PromptKey::ALL {
         let file = layers
             .iter()
             .flat_map(|dir| key.stems().iter().map(move |stem| dir.join(format!("{stem}.md"))))
-            .find(|file| file.exists());
+            .filter(|file| file.exists())
+            .find(|file| project.as_ref().is_none_or(|own| !file.starts_with(own)) || loaded.takes(*key, file, dirs));
         if let Some(file) = file {
             let text = fs::read_to_string(&file).map_err(|fault| fault.to_string());
             loaded.templates.replace(*key, TemplateSource { path: file.display().to_string(), text });
@@ -42,6 +53,30 @@ pub fn load_prompts(dirs: &PromptDirs) -> LoadedPrompts {
         loaded.unknown.extend(unknown_files(dir));
     }
     loaded
+}
+
+impl LoadedPrompts {
+    /// Whether a prompt of the project is used: not if it is a link, nor if it says something else than the shipped one
+    /// and is not trusted as it is.
+    fn takes(&mut self, key: PromptKey, file: &Path, dirs: &PromptDirs) -> bool {
+        if file.is_symlink() {
+            self.links.push(file.to_path_buf());
+            return false;
+        }
+        // What cannot be read is told when the prompt is used.
+        let Ok(content) = fs::read(file) else { return true };
+        if content == Templates::bundled_text(key).as_bytes() || dirs.trusted.holds(file, &content) {
+            return true;
+        }
+        self.left_out.push(LeftOut {
+            path: file.to_path_buf(),
+            hash: BlobId::of(&content),
+            kind: "prompt",
+            names: vec![key.as_str().to_owned()],
+            gains: vec![format!("replace the prompt {}", key.as_str())],
+        });
+        false
+    }
 }
 
 fn unknown_files(dir: &Path) -> Vec<(PathBuf, PromptError)> {

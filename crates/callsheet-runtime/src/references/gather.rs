@@ -13,6 +13,7 @@ use crate::ports::Page;
 use super::files::{self, Content, TextFile};
 use super::language::{is_markdown, language};
 use super::large::LargeFiles;
+use super::overview::overview;
 use super::parts::{Part, part_of};
 use super::project::{CANDIDATES, Project};
 use super::render::{Mark, anchors, binary_text, listing_text, marked_headings, section, without_marked};
@@ -94,8 +95,11 @@ impl<'a> Gatherer<'a> {
     }
 
     fn description(&mut self, link: &str) -> Found {
-        let located = description_file(self.sources.disk.workspace)?;
-        self.located(link, &located, None)
+        let workspace = self.sources.disk.workspace;
+        match description_file(workspace) {
+            Some(located) => self.located(link, &located, None),
+            None => Some(Piece::of(link, "markdown", Excerpt::whole(overview(workspace)?), Extent::Whole)),
+        }
     }
 
     fn plan(&mut self, link: &str, part: &PlanPart) -> Found {

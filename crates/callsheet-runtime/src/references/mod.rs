@@ -9,6 +9,7 @@ mod files;
 mod gather;
 mod language;
 mod large;
+mod overview;
 mod pages;
 mod parts;
 mod project;
@@ -22,8 +23,9 @@ pub use callsheet_core::prompt::{Excerpt, Gap, Shown, cut, line_count, preview};
 pub use gather::project_description;
 pub use language::language;
 pub use large::LargeFiles;
+pub use overview::{edited_last, overview};
 pub use pages::Pages;
-pub use resolve::{Block, Level, Request, Resolved, Sources, Wanted, check, resolve};
+pub use resolve::{Block, Checked, Level, Request, Resolved, Sources, Wanted, check, resolve};
 pub use shares::{Allowance, Demand, shares};
 pub use sources::{Output, RunTexts, TaskOutput};
 

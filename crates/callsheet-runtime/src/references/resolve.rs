@@ -150,30 +150,43 @@ fn words(fault: FetchFault) -> (IssueCode, &'static str, String) {
     }
 }
 
-/// The issues of references as they stand now, without fetching or rendering anything, and hashes of what those hold
-/// that have any, by target as written in a link.
-pub fn check(request: &Request<'_>, sources: &Sources<'_>) -> (Vec<Issue>, BTreeMap<String, BlobId>) {
+/// What a check of references found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// What does not hold.
+    pub issues: Vec<Issue>,
+    /// Hashes of what those hold that have any, by target as written in a link.
+    pub contents: BTreeMap<String, BlobId>,
+    /// Tokens that they would be shown with if a prompt had room for all: each once and within its own limit, carried
+    /// ones and pages that were not fetched yet left out.
+    pub tokens: u64,
+}
+
+/// References as they stand now, without fetching or rendering anything.
+pub fn check(request: &Request<'_>, sources: &Sources<'_>) -> Checked {
     let refused = BTreeMap::new();
     let mut gatherer = Gatherer::new(request, sources, &refused);
-    let mut contents = BTreeMap::new();
+    let mut checked = Checked::default();
+    let mut seen = BTreeSet::new();
     for wanted in request.references {
         let issues = gatherer.issues.len();
-        if wanted.carried {
-            if let Some(piece) = gatherer.piece(&wanted.reference.target) {
-                contents.insert(link_target(&wanted.reference.target), piece.hash());
+        let target = &wanted.reference.target;
+        if !wanted.carried && request.is_restricted(target) {
+            gatherer.warn(IssueCode::ReferenceRestricted, "reference-restricted", &target.to_string());
+        }
+        if let Some(piece) = gatherer.piece(target) {
+            checked.contents.insert(link_target(target), piece.hash());
+            let tokens = piece.excerpt.tokens().min(request.allowance.reference);
+            if !wanted.carried && seen.insert(piece.identity) {
+                checked.tokens = checked.tokens.saturating_add(u64::from(tokens));
             }
+        }
+        if wanted.carried {
             gatherer.issues.truncate(issues);
-            continue;
-        }
-        if request.is_restricted(&wanted.reference.target) {
-            let link = wanted.reference.target.to_string();
-            gatherer.warn(IssueCode::ReferenceRestricted, "reference-restricted", &link);
-        }
-        if let Some(piece) = gatherer.piece(&wanted.reference.target) {
-            contents.insert(link_target(&wanted.reference.target), piece.hash());
         }
     }
-    (gatherer.issues, contents)
+    checked.issues = gatherer.issues;
+    checked
 }
 
 fn urls<'a>(request: &Request<'a>) -> impl Iterator<Item = &'a str> {

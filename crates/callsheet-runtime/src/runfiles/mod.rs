@@ -7,7 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use callsheet_core::spec::{BlobId, ExecRunId, RunId, Slug};
+use callsheet_core::spec::{BlobId, RunId, Slug};
 
 use crate::paths::{NewFile, PathFault, Workspace, open_dir_creating, open_parent, open_regular, remove_entry};
 
@@ -33,6 +33,29 @@ pub struct SheetFile {
     pub bytes: Vec<u8>,
     /// When the system saw it change last, in milliseconds since the Unix epoch: written, or put in its place.
     pub changed_ms: u64,
+    /// What it was when it was opened.
+    pub mark: SheetMark,
+}
+
+/// Another one means that a file may hold something else; nothing has to be read for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SheetMark {
+    inode: u64,
+    bytes: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl SheetMark {
+    fn of(metadata: &std::fs::Metadata) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        Self {
+            inode: metadata.ino(),
+            bytes: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        }
+    }
 }
 
 /// The change time of the inode, which also a file that was moved here has from then on.
@@ -59,15 +82,16 @@ impl RunFiles {
         Ok(Self { workspace: workspace.clone(), directory: runs.join(one_component(run.as_str())?) })
     }
 
-    /// Makes the directory, and keeps all run directories out of version control.
+    /// Makes the directory, and keeps what Callsheet writes out of version control. A rule that is there is kept.
     ///
     /// # Errors
     /// The system's reason.
     pub fn create(&self) -> Result<(), RunFileFault> {
-        let runs = Path::new(".callsheet/runs");
-        let outer = Self { workspace: self.workspace.clone(), directory: runs.to_path_buf() };
-        if outer.read(".gitignore")?.is_none() {
-            outer.write(".gitignore", b"*\n", false)?;
+        for folder in [".callsheet", ".callsheet/runs"] {
+            let outer = Self { directory: PathBuf::from(folder), ..self.clone() };
+            if outer.read(".gitignore")?.is_none() {
+                outer.write(".gitignore", b"*\n", false)?;
+            }
         }
         self.open_directory(Path::new("")).map(drop)
     }
@@ -93,12 +117,36 @@ impl RunFiles {
     /// The system's reason.
     pub fn sheet(&self) -> Result<Option<SheetFile>, RunFileFault> {
         let read = |mut file: File| -> io::Result<SheetFile> {
-            let changed_ms = changed_ms(&file.metadata()?);
+            let metadata = file.metadata()?;
             let mut bytes = Vec::new();
             (&mut file).take(READ_LIMIT).read_to_end(&mut bytes)?;
-            Ok(SheetFile { hash: BlobId::of(&bytes), bytes, changed_ms })
+            let (changed_ms, mark) = (changed_ms(&metadata), SheetMark::of(&metadata));
+            Ok(SheetFile { hash: BlobId::of(&bytes), bytes, changed_ms, mark })
         };
         self.found("sheet.md", self.open("sheet.md").and_then(read))
+    }
+
+    /// What [`RunFiles::sheet`] would tell of the file, without reading it; `None` if it cannot be looked at.
+    pub fn sheet_mark(&self) -> Option<SheetMark> {
+        let metadata = self.open("sheet.md").and_then(|file| file.metadata()).ok()?;
+        Some(SheetMark::of(&metadata))
+    }
+
+    /// `sheet.edited-N.md`: a person's text, beside the sheet that is written over it. A text that is kept already is not
+    /// kept twice.
+    ///
+    /// # Errors
+    /// The system's reason.
+    pub fn keep_edited(&self, text: &[u8]) -> Result<String, RunFileFault> {
+        let mut number = 1;
+        loop {
+            let name = format!("sheet.edited-{number}.md");
+            match self.read(&name)? {
+                None => return self.write(&name, text, false),
+                Some(kept) if kept == text => return Ok(self.directory.join(name).display().to_string()),
+                Some(_) => number += 1,
+            }
+        }
     }
 
     /// `tasks/<slug>.md`: the single run's or the merged document.
@@ -109,13 +157,13 @@ impl RunFiles {
         self.write(&format!("tasks/{}.md", one_component(slug.as_str())?), document.as_bytes(), false)
     }
 
-    /// `tasks/<slug>-<run id>.md`: the document of one of several runs; with two hyphens, which no name of a task has,
-    /// where a task of that name is known.
+    /// `tasks/<slug>--<slug of the run's title>.md`: the document of one of several runs. No slug has two hyphens side by
+    /// side, so this is the file of no task.
     ///
     /// # Errors
     /// The system's reason.
-    pub fn write_run(&self, slug: &Slug, run: &ExecRunId, taken: bool, document: &str) -> Result<String, RunFileFault> {
-        let name = if taken { format!("{slug}--{run}") } else { format!("{slug}-{run}") };
+    pub fn write_run(&self, slug: &Slug, run: &Slug, document: &str) -> Result<String, RunFileFault> {
+        let name = format!("{slug}--{run}");
         self.write(&format!("tasks/{}.md", one_component(&name)?), document.as_bytes(), false)
     }
 

@@ -1,6 +1,6 @@
 use std::os::unix::fs::symlink;
 
-use callsheet_core::spec::{BlobId, ExecRunId, RunId, Slug};
+use callsheet_core::spec::{BlobId, RunId, Slug};
 
 use super::RunFiles;
 use crate::testing::Project;
@@ -18,7 +18,7 @@ fn files_are_written_whole_under_the_run_directory() {
     assert_eq!(files.write_sheet("new").unwrap(), BlobId::of(b"new"));
     assert_eq!(files.sheet().unwrap().unwrap().bytes, b"new");
     files.write_task(&slug, "document").unwrap();
-    files.write_run(&slug, &ExecRunId::new("ref-1"), false, "part").unwrap();
+    files.write_run(&slug, &Slug::new("known-trouble"), "part").unwrap();
     files.write_tool_output(&slug, "search/../1", b"output").unwrap();
     files.write_detail(&slug, "a b.csv", b"send,22").unwrap();
     files.write_diff(&slug, "diff").unwrap();
@@ -44,12 +44,34 @@ fn files_are_written_whole_under_the_run_directory() {
             "details/find-code-1/a b.csv",
             "report.md",
             "sheet.md",
-            "tasks/find-code-1-ref-1.md",
+            "tasks/find-code-1--known-trouble.md",
             "tasks/find-code-1-search-..-1.txt",
             "tasks/find-code-1.md",
         ]
     );
     assert_eq!(project.text(".callsheet/runs/.gitignore").unwrap(), "*\n");
+    assert_eq!(project.text(".callsheet/.gitignore").unwrap(), "*\n");
+    std::fs::write(project.path(".callsheet/.gitignore"), "*\n!config.toml\n").unwrap();
+    files.create().unwrap();
+    assert_eq!(project.text(".callsheet/.gitignore").unwrap(), "*\n!config.toml\n", "a person's rule is kept");
+}
+
+/// covers: 10.6, 2.18
+#[test]
+fn texts_of_a_person_are_kept_once_each() {
+    let project = Project::with(&[]);
+    let files = RunFiles::new(&project.workspace, &RunId::new("run-1")).unwrap();
+    files.create().unwrap();
+    let kept = ["one", "one", "two", "one"].map(|text| files.keep_edited(text.as_bytes()).unwrap());
+    let number = kept.map(|name| name.strip_prefix(".callsheet/runs/run-1/sheet.edited-").unwrap().to_owned());
+    assert_eq!(number, ["1.md", "1.md", "2.md", "1.md"]);
+    assert_eq!(project.text(".callsheet/runs/run-1/sheet.edited-2.md").unwrap(), "two");
+    assert_eq!(files.sheet_mark(), None);
+    files.write_sheet("old").unwrap();
+    let mark = files.sheet_mark();
+    assert!(mark.is_some() && mark == files.sheet().unwrap().map(|found| found.mark));
+    files.write_sheet("longer").unwrap();
+    assert_ne!(files.sheet_mark(), mark);
 }
 
 #[test]

@@ -5,13 +5,15 @@
 mod bundled;
 mod scan;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use callsheet_core::skill::{Catalog, SkillContext, SkillFile, SkillIssue, SkillSeverity, read_skill};
-use callsheet_core::spec::{Skill, SkillForm, SkillLayer, SkillSource};
+use callsheet_core::skill::{Catalog, SkillContext, SkillFile, SkillIssue, SkillSeverity, powers, read_skill};
+use callsheet_core::spec::{BlobId, Skill, SkillForm, SkillLayer, SkillSource};
 
 pub use bundled::bundled_files;
+
+use crate::trust::{LeftOut, Trusted};
 
 /// Where skills are looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -20,6 +22,8 @@ pub struct SkillDirs {
     pub project: Option<PathBuf>,
     /// The user's Callsheet skills directory.
     pub user: Option<PathBuf>,
+    /// Files of the project that its user trusts.
+    pub trusted: Trusted,
 }
 
 /// All skills found, and what was wrong with files.
@@ -29,6 +33,8 @@ pub struct LoadedSkills {
     pub catalog: Catalog,
     /// Issues of files and layers; errors leave only their own skill out.
     pub issues: Vec<SkillIssue>,
+    /// Skills of the project that wait for trust (spec 12.7).
+    pub left_out: Vec<LeftOut>,
     folders: BTreeMap<String, PathBuf>,
 }
 
@@ -50,15 +56,24 @@ pub fn load_skills(dirs: &SkillDirs, context: SkillContext<'_>) -> LoadedSkills 
     if let Some(user) = &dirs.user {
         files.extend(scan::scan(user, SkillLayer::User, Path::new(""), &mut issues));
     }
-    let bundled = bundled_files().into_iter().map(|file| scan::Found { file, folder: None });
-    let mut skills = Vec::new();
-    let mut folders = BTreeMap::new();
+    let bundled = bundled_files().into_iter().map(|file| scan::Found { file, folder: None, path: PathBuf::new() });
+    let mut read = Vec::new();
     for found in files.into_iter().chain(bundled) {
         let (skill, found_issues) = read_skill(&found.file, context);
         issues.extend(found_issues);
-        if let Some(skill) = skill {
-            folders.insert(skill.source.path.clone(), found.folder);
-            skills.push(skill);
+        read.extend(skill.map(|skill| (skill, found)));
+    }
+    let names = read.iter().filter(|(skill, _)| !is_project(skill)).map(|(skill, _)| folded(&skill.name)).collect();
+    let mut skills = Vec::new();
+    let mut folders = BTreeMap::new();
+    let mut left_out = Vec::new();
+    for (skill, found) in read {
+        match waits(&skill, &found, &names, &dirs.trusted) {
+            Some(waiting) => left_out.push(waiting),
+            None => {
+                folders.insert(skill.source.path.clone(), found.folder);
+                skills.push(skill);
+            }
         }
     }
     let (catalog, layering) = Catalog::layer(skills);
@@ -67,7 +82,31 @@ pub fn load_skills(dirs: &SkillDirs, context: SkillContext<'_>) -> LoadedSkills 
         .skills()
         .filter_map(|skill| Some((skill.name.clone(), folders.get(&skill.source.path)?.clone()?)))
         .collect();
-    LoadedSkills { catalog, issues, folders }
+    LoadedSkills { catalog, issues, left_out, folders }
+}
+
+fn is_project(skill: &Skill) -> bool {
+    skill.source.layer < SkillLayer::User
+}
+
+/// Names that a reader of replies does not tell apart are one.
+fn folded(name: &str) -> String {
+    name.to_lowercase().replace('_', "-")
+}
+
+/// A skill of a project that could act, or that stands in for one of `names`, and is not trusted as it is.
+fn waits(skill: &Skill, found: &scan::Found, names: &BTreeSet<String>, trusted: &Trusted) -> Option<LeftOut> {
+    if !is_project(skill) {
+        return None;
+    }
+    let mut gains = powers(&skill.policy);
+    if names.contains(&folded(&skill.name)) {
+        gains.push(format!("stand in for the skill {} that is built in or yours", skill.name));
+    }
+    let content = found.file.text.as_bytes();
+    let waits = !gains.is_empty() && !trusted.holds(&found.path, content);
+    let (path, names) = (found.path.clone(), vec![skill.name.clone()]);
+    waits.then(|| LeftOut { path, hash: BlobId::of(content), kind: "skill", names, gains })
 }
 
 /// Issues of skill files named by a person: files, folders in folder form, and directories of skills, where two of one

@@ -16,11 +16,19 @@ const MAX_ENTRIES: usize = 1_000;
 pub(super) struct Found {
     pub(super) file: SkillFile,
     pub(super) folder: Option<PathBuf>,
+    /// Where the file is; empty for a bundled one.
+    pub(super) path: PathBuf,
 }
 
 /// Skill files directly in `dir`, sorted by name; a directory that is not there has none. Paths are shown relative to
 /// `shown_from` where they can be.
 pub(super) fn scan(dir: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<SkillIssue>) -> Vec<Found> {
+    let is_link = dir.is_symlink() || dir.parent().is_some_and(Path::is_symlink);
+    if layer < SkillLayer::User && is_link && !shown_from.as_os_str().is_empty() {
+        let message = "is a link, and no skills of a project are read through one";
+        issues.push(unreadable(&dir.display().to_string(), message, "put the folder itself there"));
+        return Vec::new();
+    }
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(fault) if fault.kind() == std::io::ErrorKind::NotFound => return Vec::new(),
@@ -68,10 +76,14 @@ fn read(path: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<Skil
         return None;
     }
     let shown = file.strip_prefix(shown_from).unwrap_or(&file).display().to_string();
+    if layer < SkillLayer::User && (path.is_symlink() || file.is_symlink()) {
+        issues.push(unreadable(&shown, "is a link, and no skill of a project may be one", "put the file itself there"));
+        return None;
+    }
     match text(&file) {
         Ok(text) => {
             let source = SkillSource { layer, path: shown };
-            Some(Found { file: SkillFile { form, stem: stem.to_owned(), source, text }, folder })
+            Some(Found { file: SkillFile { form, stem: stem.to_owned(), source, text }, folder, path: file })
         }
         Err(reason) => {
             issues.push(unreadable(&shown, &reason, "mend or remove the file"));

@@ -8,9 +8,14 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::template::{Issue, Known, Layer, Library, TemplateFile};
+use callsheet_core::skill::{SkillContext, executes, powers as powers_of_skill, read_skill};
+use callsheet_core::spec::BlobId;
+use callsheet_core::template::{Issue, Known, Layer, Library, Template, TemplateFile, powers, read_file};
 
 pub use skills::TemplateOffer;
+
+use crate::skills::bundled_files;
+use crate::trust::{LeftOut, Trusted};
 
 /// Largest template or schema file, bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -37,6 +42,8 @@ pub struct TemplateDirs {
     pub project: Option<PathBuf>,
     /// The user's templates folder.
     pub user: Option<PathBuf>,
+    /// Files of the project that its user trusts.
+    pub trusted: Trusted,
 }
 
 /// A file that cannot be read.
@@ -55,6 +62,8 @@ pub struct LoadedTemplates {
     pub library: Library,
     /// Files that cannot be read.
     pub unreadable: Vec<UnreadableTemplate>,
+    /// Files of the project that wait for trust (spec 12.7).
+    pub left_out: Vec<LeftOut>,
 }
 
 /// What is to be said about the files a person named.
@@ -80,7 +89,8 @@ impl TemplateDirs {
 pub fn load_templates(dirs: &TemplateDirs, known: &Known<'_>, strict: bool) -> LoadedTemplates {
     let mut found = Found::default();
     found.layers(dirs);
-    LoadedTemplates { library: found.load(dirs, known, strict), unreadable: found.unreadable }
+    let library = found.load(dirs, known, strict);
+    LoadedTemplates { library, unreadable: found.unreadable, left_out: found.left_out }
 }
 
 /// Reads and checks the files and folders that a person names, beside the library in force: what they call is found
@@ -109,11 +119,14 @@ struct Found {
     /// Where each file that is shown under a name really is.
     places: BTreeMap<String, PathBuf>,
     unreadable: Vec<UnreadableTemplate>,
+    left_out: Vec<LeftOut>,
 }
 
 impl Found {
-    /// Every layer; a file that was taken before is not taken again.
+    /// Every layer; a file that was taken before is not taken again. Files of the project that could act are left out
+    /// unless they are trusted.
     fn layers(&mut self, dirs: &TemplateDirs) {
+        let named = self.files.len();
         for (layer, folder) in dirs.folders() {
             self.scan(&folder, layer, dirs.project.as_deref());
         }
@@ -121,6 +134,52 @@ impl Found {
             let (file, bytes) = ((*name).to_owned(), text.as_bytes().to_vec());
             self.files.push(TemplateFile { layer: Layer::BuiltIn, file, bytes });
         }
+        self.leave_out(named, &dirs.trusted);
+    }
+
+    fn leave_out(&mut self, named: usize, trusted: &Trusted) {
+        let waits = |(at, file): (usize, &TemplateFile)| {
+            let path = self.places.get(&file.file).filter(|_| at >= named && file.layer == Layer::Project)?;
+            (!trusted.holds(path, &file.bytes)).then(|| (at, path.clone()))
+        };
+        let waiting: BTreeMap<usize, PathBuf> = self.files.iter().enumerate().filter_map(waits).collect();
+        if waiting.is_empty() {
+            return;
+        }
+        let read = |file: &TemplateFile| read_file(&file.file, &file.bytes).templates;
+        let templates: Vec<Vec<Template>> = self.files.iter().map(read).collect();
+        let layers: Vec<Layer> = self.files.iter().map(|file| file.layer).collect();
+        let known = || templates.iter().zip(&layers).flat_map(|(all, layer)| all.iter().map(move |one| (one, *layer)));
+        let bundled = bundled_files().into_iter().filter_map(|file| read_skill(&file, SkillContext::default()).0);
+        let skills: BTreeMap<String, bool> =
+            bundled.map(|skill| (skill.name, !powers_of_skill(&skill.policy).is_empty())).collect();
+        let acts = |name: &str| {
+            executes(name) || skills.get(name.strip_prefix("skill:").unwrap_or(name)).copied().unwrap_or_default()
+        };
+        let stands_in = |name: &str| {
+            let other = known().any(|(one, layer)| layer != Layer::Project && one.name == name);
+            let what = if other { "template" } else { "skill" };
+            let words = || format!("stand in for the {what} {name} that is built in or yours");
+            (other || skills.contains_key(name)).then(words)
+        };
+        let find = |name: &str| known().find(|(one, _)| one.name == name).map(|(one, _)| one);
+        let mut kept = Vec::new();
+        for (at, (file, own)) in self.files.iter().zip(&templates).enumerate() {
+            let Some(path) = waiting.get(&at) else {
+                kept.push(file.clone());
+                continue;
+            };
+            let gains = own.iter().flat_map(|one| powers(one, &find, &acts).into_iter().chain(stands_in(&one.name)));
+            let gains: Vec<String> = gains.collect();
+            if gains.is_empty() {
+                kept.push(file.clone());
+                continue;
+            }
+            let names = own.iter().map(|one| one.name.clone()).collect();
+            let hash = BlobId::of(&file.bytes);
+            self.left_out.push(LeftOut { path: path.clone(), hash, kind: "template", names, gains });
+        }
+        self.files = kept;
     }
 
     fn load(&self, dirs: &TemplateDirs, known: &Known<'_>, strict: bool) -> Library {
@@ -225,7 +284,11 @@ mod tests {
         fs::write(root.join("user/one.xml"), TASK).expect("write");
         fs::write(root.join("secret.xml"), "<templates/>").expect("write");
         std::os::unix::fs::symlink(root.join("secret.xml"), own.join("two.xml")).expect("link");
-        let dirs = TemplateDirs { project: Some(root.join("project")), user: Some(root.join("user")) };
+        let dirs = TemplateDirs {
+            project: Some(root.join("project")),
+            user: Some(root.join("user")),
+            trusted: Trusted::everything(),
+        };
         let loaded = load_templates(&dirs, &Known::default(), false);
         let codes: Vec<String> =
             loaded.library.issues().iter().map(|issue| format!("{} {}", issue.code, issue.file)).collect();

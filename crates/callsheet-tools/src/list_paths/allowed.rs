@@ -26,8 +26,13 @@ const GIT_BEFORE: &[&str] = &[
 ];
 
 /// Variables for `git`.
-pub(super) const GIT_VARIABLES: [(&str, &str); 4] =
-    [("GIT_OPTIONAL_LOCKS", "0"), ("GIT_NO_LAZY_FETCH", "1"), ("GIT_TERMINAL_PROMPT", "0"), ("GIT_PAGER", "cat")];
+pub(super) const GIT_VARIABLES: [(&str, &str); 5] = [
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_ALLOW_PROTOCOL", "none"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_PAGER", "cat"),
+];
 
 /// Why a command is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,6 @@ mod allowed;
 
 use async_trait::async_trait;
 use callsheet_core::spec::ToolSpec;
-use callsheet_core::template::Inherit;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
 use serde_json::Value;
@@ -15,7 +14,7 @@ use crate::common::{Stop, arguments, reading_tool, settle};
 use crate::run_command::process::{self, Bounds, NotRun};
 use crate::run_command::reason;
 use crate::run_command::sandbox::Confined;
-use crate::script::{inherited, report};
+use crate::script::{report, unasked};
 
 use self::allowed::{GIT_VARIABLES, Refused, allowed};
 
@@ -48,7 +47,7 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
     })?;
     let Some((program, rest)) = argv.split_first() else { return Err(Stop::failed("paths-program", &[])) };
     let mut command = Command::new(program);
-    command.args(rest).current_dir(context.workspace.root()).env_clear().envs(inherited(Inherit::Safe));
+    command.args(rest).current_dir(context.workspace.root()).env_clear().envs(unasked());
     if program == "git" {
         command.envs(GIT_VARIABLES);
     }

@@ -9,6 +9,12 @@ const SECRET: [&str; 7] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASS
 const PLAIN: [(&str, &str); 5] =
     [("TERM", "dumb"), ("NO_COLOR", "1"), ("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0")];
 
+/// The environment without the keys of providers.
+pub(crate) fn given() -> impl Iterator<Item = (OsString, OsString)> {
+    let withheld = callsheet_runtime::edge::withheld();
+    std::env::vars_os().filter(move |(name, _)| !withheld.iter().any(|key| name == key.as_str()))
+}
+
 /// The environment without secrets, for plain output.
 pub(super) fn scrubbed(
     environment: impl Iterator<Item = (OsString, OsString)>,

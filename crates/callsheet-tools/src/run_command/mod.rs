@@ -1,11 +1,25 @@
 //! `run_command`: a program with its arguments, or a line for the shell, inside the project.
 
 mod environment;
+mod guard;
 pub(crate) mod process;
-
-pub use process::kill_all;
 pub(crate) mod sandbox;
 mod stream;
+#[cfg(target_os = "linux")]
+mod supervised;
+#[cfg(target_os = "linux")]
+mod supervisor;
+
+pub(crate) use environment::given;
+pub use process::kill_all;
+#[cfg(target_os = "linux")]
+pub use supervisor::supervise;
+
+/// Only where children can be adopted does a process supervise a command.
+#[cfg(not(target_os = "linux"))]
+pub fn supervise() -> Option<std::process::ExitCode> {
+    None
+}
 
 use std::time::Duration;
 
@@ -17,7 +31,7 @@ use serde_json::Value;
 use tokio::process::Command;
 
 use self::process::{Bounds, End, Ended, NotRun};
-use self::sandbox::Confined;
+use self::sandbox::{Confined, Temporary};
 use crate::common::place::readable;
 use crate::common::words::say;
 use crate::common::{Stop, Ticket, arguments, settle, spec};
@@ -70,6 +84,7 @@ impl Tool for RunCommand {
 async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> {
     let wanted: Arguments = arguments(given)?;
     let argv = argv(&wanted)?;
+    let temporary = temporary(context)?;
     let Some((program, rest)) = argv.split_first() else { return Err(which_form()) };
     let folder = {
         let (scope, cwd) = (context.clone(), wanted.cwd.clone());
@@ -85,21 +100,44 @@ async fn run(given: &Value, context: &ToolContext) -> Result<ToolOutcome, Stop> 
     let timeout =
         wanted.timeout_seconds.map_or(context.timeout, |wanted| context.timeout.min(Duration::from_secs(wanted)));
     let mut command = Command::new(program);
-    command.args(rest).current_dir(&folder.path).env_clear().envs(environment::scrubbed(std::env::vars_os()));
+    command.args(rest).current_dir(&folder.path).env_clear().envs(environment::scrubbed(environment::given()));
+    command.envs(temporary.own().map(|folder| ("TMPDIR", folder)));
     let bounds = Bounds {
         timeout,
         cap: context.max_output_bytes,
         cancel: &context.cancel,
-        confined: Confined::to(context.workspace.root()),
+        confined: Confined::to(context.workspace.root(), &temporary.path()),
         stdin: None,
     };
     match process::run(command, bounds).await {
-        Ok(ended) => Ok(report(&ended)),
+        Ok(ended) => {
+            let outcome = report(&ended);
+            refuse_protected(&ended, &outcome)?;
+            Ok(outcome)
+        }
         Err(NotRun::Fault(fault)) => Err(Stop::Fault(fault)),
         Err(NotRun::Start(error)) => {
             Err(Stop::failed("command-not-started", &[("program", program), ("reason", &reason(&error))]))
         }
     }
+}
+
+/// Where a command may write besides the project, if one may run at all.
+pub(crate) fn temporary(context: &ToolContext) -> Result<Temporary, Stop> {
+    if context.workspace.holds_kept() {
+        return Err(Stop::failed("command-holds-kept", &[]));
+    }
+    Temporary::of(&context.workspace).map_err(|error| Stop::failed("command-temporary", &[("reason", &error)]))
+}
+
+/// A command that changed what none may change has failed, whatever it says. It was put back already.
+pub(crate) fn refuse_protected(ended: &Ended, outcome: &ToolOutcome) -> Result<(), Stop> {
+    let (ToolOutcome::Output(said) | ToolOutcome::Failed(said)) = outcome else { return Ok(()) };
+    if ended.changed.is_empty() {
+        return Ok(());
+    }
+    let words = say("command-protected", &[("paths", &ended.changed.join(", "))]);
+    Err(Stop::Failed(format!("{words}\n{said}")))
 }
 
 /// One of the two forms: a program with arguments, or one text for the shell, which must be asked for.

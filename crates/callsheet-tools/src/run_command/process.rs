@@ -1,4 +1,4 @@
-//! One process and all it starts: a group of its own, ended as a whole.
+//! One process and all it starts, ended as a whole: under a process that supervises it, else as a group of its own.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -15,13 +15,14 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::guard::Guard;
 use super::sandbox::{self, Confined};
 use super::stream::Stream;
 
 /// Time between asking a group to end and ending it.
-const GRACE: Duration = Duration::from_secs(5);
+pub(super) const GRACE: Duration = Duration::from_secs(5);
 /// Time for the last output of a process that has ended.
-const LAST_OUTPUT: Duration = Duration::from_millis(500);
+pub(super) const LAST_OUTPUT: Duration = Duration::from_millis(500);
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +42,8 @@ pub(crate) struct Ended {
     pub stderr: String,
     /// A stream was longer than what is kept of it.
     pub truncated: bool,
+    /// What of the protected part of the project was changed, and put back.
+    pub changed: Vec<String>,
     pub elapsed: Duration,
 }
 
@@ -64,8 +67,38 @@ pub(crate) enum NotRun {
     Fault(ToolFault),
 }
 
-/// Runs a command to its end. When this future is dropped the whole group is killed.
-pub(crate) async fn run(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun> {
+/// Runs a command to its end. When this future is dropped all that it started is killed.
+pub(crate) async fn run(command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun> {
+    #[cfg(target_os = "linux")]
+    {
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair().map_err(NotRun::Start)?;
+        if let Some(supervisor) = super::supervisor::command(theirs) {
+            return super::supervised::run(command, supervisor, ours, bounds).await;
+        }
+    }
+    alone(command, bounds).await
+}
+
+/// Puts back what is protected, also when nobody waits any more.
+struct Guarded(Option<Guard>);
+
+impl Guarded {
+    fn restore(mut self) -> Vec<String> {
+        self.0.take().map(|guard| guard.restore()).unwrap_or_default()
+    }
+}
+
+impl Drop for Guarded {
+    fn drop(&mut self) {
+        if let Some(guard) = self.0.take() {
+            guard.restore();
+        }
+    }
+}
+
+/// Without a process that supervises: what leaves the group of the command is not found.
+async fn alone(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun> {
+    let guarded = Guarded(bounds.confined.guarded().map(Guard::of));
     let stdin = if bounds.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
     command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0).kill_on_drop(true);
     let started = Instant::now();
@@ -93,7 +126,8 @@ pub(crate) async fn run(mut command: Command, bounds: Bounds<'_>) -> Result<Ende
     };
     finish(&mut drains, &group).await;
     let truncated = stdout.is_cut() || stderr.is_cut();
-    Ok(Ended { end, stdout: stdout.text(), stderr: stderr.text(), truncated, elapsed: started.elapsed() })
+    let (stdout, stderr, elapsed) = (stdout.text(), stderr.text(), started.elapsed());
+    Ok(Ended { end, stdout, stderr, truncated, changed: guarded.restore(), elapsed })
 }
 
 /// A process on its way from the thread that started it. If nobody waits for it any more, dropping this kills the
@@ -108,15 +142,17 @@ struct Started {
 async fn spawn(mut command: Command, confined: Confined) -> Result<Started, NotRun> {
     let (sender, receiver) = oneshot::channel();
     let runtime = Handle::current();
-    end_with_parent(&mut command);
+    end_with_parent(command.as_std_mut());
     std::thread::Builder::new()
         .name("sandbox".to_owned())
         .spawn(move || {
             let (keep, kept) = mpsc::channel();
             {
                 let _entered = runtime.enter();
-                sandbox::restrict(&confined);
-                let started = command.spawn().map(|child| Started { group: Group::of(&child, keep), child });
+                let started = match sandbox::restrict(&confined) {
+                    true => command.spawn().map(|child| Started { group: Group::of(&child, keep), child }),
+                    false => Err(io::Error::other("the system cannot hold it to reading")),
+                };
                 let _unclaimed = sender.send(started);
             }
             // Nothing is ever sent: this ends when the group is dropped.
@@ -128,13 +164,15 @@ async fn spawn(mut command: Command, confined: Confined) -> Result<Started, NotR
 }
 
 /// Has the command killed when the thread that starts it ends (spec 2.16, 2.18): nothing else reaches it after `kill -9`.
-fn end_with_parent(command: &mut Command) {
+pub(super) fn end_with_parent(command: &mut std::process::Command) {
     #[cfg(target_os = "linux")]
     #[expect(unsafe_code, reason = "between fork and exec there is no safe way to run anything")]
     // SAFETY: the closure makes one system call, `prctl`, through rustix, which neither allocates nor locks; it touches no
     // memory of the parent. That is all that may happen in a child of a process with threads.
     unsafe {
-        command.pre_exec(|| Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?));
+        std::os::unix::process::CommandExt::pre_exec(command, || {
+            Ok(rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?)
+        });
     }
     #[cfg(not(target_os = "linux"))]
     let _ = command;

@@ -1,12 +1,16 @@
 //! The sandbox of commands: writes only to the project, the temporary folder and `/dev/null`; of those that only read,
-//! writes to a folder of their own and no connections.
+//! writes to a folder of their own and no sockets of any kind.
 //!
 //! Landlock restricts a thread and whatever it starts. A command is therefore started from a thread of its own, which
 //! is restricted first and ends right after. Nothing has to happen between fork and exec, and no other thread of this
 //! program is restricted.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+
+use callsheet_runtime::paths::Workspace;
+use tempfile::TempDir;
 
 /// How far the system enforces a restriction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +36,7 @@ pub struct SandboxStatus {
 pub fn sandbox_status() -> &'static SandboxStatus {
     static STATUS: OnceLock<SandboxStatus> = OnceLock::new();
     STATUS.get_or_init(|| {
-        let probe = || system::restrict(&Confined::to(Path::new("/nonexistent")));
+        let probe = || system::restrict(&Confined::to(Path::new("/nonexistent"), &std::env::temp_dir()));
         let writes = std::thread::spawn(probe).join().unwrap_or(Enforcement::None);
         let temporary = std::env::temp_dir();
         let writing = match writes {
@@ -49,7 +53,8 @@ pub fn sandbox_status() -> &'static SandboxStatus {
             }
         };
         let reading = if can_only_read() {
-            "Scripts with effects=\"read\" can write nowhere and connect to nothing by TCP, and run unasked."
+            "Scripts with effects=\"read\" can write nowhere, open no socket and see no secret of the environment, and run \
+             unasked."
         } else {
             "Scripts with effects=\"read\" are asked for like those that write."
         };
@@ -58,11 +63,12 @@ pub fn sandbox_status() -> &'static SandboxStatus {
     })
 }
 
-/// Whether a command can be kept from changing any file. Probed with what must hold: an old kernel that lets files be
-/// cut or moved is not enough.
+/// Whether a command can be kept from changing any file and from opening any socket. Probed with what must hold: an old
+/// kernel that lets files be cut or moved is not enough.
 pub(crate) fn can_only_read() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
-    *CAN.get_or_init(|| std::thread::spawn(system::forbid_writing).join().unwrap_or(false))
+    let probe = || system::forbid_writing() && system::forbid_sockets();
+    *CAN.get_or_init(|| std::thread::spawn(probe).join().unwrap_or(false))
 }
 
 /// What a command may do besides reading.
@@ -70,29 +76,85 @@ pub(crate) fn can_only_read() -> bool {
 pub(crate) struct Confined {
     /// Where it may write.
     writable: Vec<PathBuf>,
-    /// Whether it may connect and listen by TCP.
+    /// Whether it may open sockets.
     connects: bool,
+    /// It is not started where the system cannot hold it to this.
+    required: bool,
+    /// The project whose protected part is compared and put back after it.
+    guarded: Option<PathBuf>,
 }
 
 impl Confined {
-    /// It may change the project and temporary files.
-    pub(crate) fn to(project: &Path) -> Self {
-        let writable = vec![project.to_path_buf(), std::env::temp_dir(), PathBuf::from(NULL)];
-        Self { writable, connects: true }
+    /// It may change the project, but for its protected part, and temporary files.
+    pub(crate) fn to(project: &Path, temporary: &Path) -> Self {
+        let writable = vec![project.to_path_buf(), temporary.to_path_buf(), PathBuf::from(NULL)];
+        Self { writable, connects: true, required: false, guarded: Some(project.to_path_buf()) }
     }
 
-    /// It may change nothing but its own temporary folder.
+    /// It may change nothing but its own temporary folder, if it has one, and open no socket. One with a folder runs what
+    /// an author wrote and must be held to it; one without runs only programs that read.
     pub(crate) fn reading(own: Option<&Path>) -> Self {
         let writable = own.into_iter().map(Path::to_path_buf).chain([PathBuf::from(NULL)]).collect();
-        Self { writable, connects: false }
+        Self { writable, connects: false, required: own.is_some(), guarded: None }
+    }
+
+    /// It may change these, and nothing is put back.
+    #[cfg(target_os = "linux")]
+    pub(super) fn exactly(writable: Vec<PathBuf>, connects: bool, required: bool) -> Self {
+        Self { writable, connects, required, guarded: None }
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn writable(&self) -> &[PathBuf] {
+        &self.writable
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn connects(&self) -> bool {
+        self.connects
+    }
+
+    #[cfg(target_os = "linux")]
+    pub(super) fn required(&self) -> bool {
+        self.required
+    }
+
+    pub(super) fn guarded(&self) -> Option<&Path> {
+        self.guarded.as_deref()
+    }
+}
+
+/// The folder of a command's temporary files: that of the system or, where the user's own folders lie below it, a new one.
+pub(crate) struct Temporary(Option<TempDir>);
+
+impl Temporary {
+    /// What commands in a project get.
+    pub(crate) fn of(workspace: &Workspace) -> io::Result<Self> {
+        let shared = std::env::temp_dir();
+        let shared = shared.canonicalize().unwrap_or(shared);
+        let holds = workspace.kept().iter().any(|folder| folder.starts_with(&shared));
+        let own = || tempfile::Builder::new().prefix("callsheet-").tempdir();
+        Ok(Self(if holds { Some(own()?) } else { None }))
+    }
+
+    /// The new one, which a command has to be told of.
+    pub(crate) fn own(&self) -> Option<&Path> {
+        self.0.as_ref().map(TempDir::path)
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.own().map_or_else(std::env::temp_dir, Path::to_path_buf)
     }
 }
 
 const NULL: &str = "/dev/null";
 
-/// Restricts the calling thread, and all it starts.
-pub(super) fn restrict(confined: &Confined) -> Enforcement {
-    system::restrict(confined)
+/// Restricts the calling thread, and all it starts. True if what must be held is held.
+pub(super) fn restrict(confined: &Confined) -> bool {
+    let files = system::restrict(confined);
+    let sockets = confined.connects || system::forbid_sockets();
+    !confined.required || (files != Enforcement::None && sockets)
 }
 
 #[cfg(target_os = "linux")]
@@ -119,6 +181,14 @@ mod system {
         forbidden.is_ok_and(|status| status.ruleset == RulesetStatus::FullyEnforced)
     }
 
+    /// No socket is made from here on, of whatever family, nor a ring through which the kernel would make one.
+    pub(super) fn forbid_sockets() -> bool {
+        super::filter::forbid_sockets().unwrap_or_else(|error| {
+            tracing::warn!(%error, "sockets cannot be forbidden");
+            false
+        })
+    }
+
     pub(super) fn restrict(confined: &Confined) -> Enforcement {
         match try_restrict(confined) {
             Ok(RulesetStatus::FullyEnforced) => Enforcement::Full,
@@ -139,10 +209,40 @@ mod system {
             // A command has no business ending processes that it did not start.
             .scope(Scope::Signal)?;
         if !confined.connects {
+            // Beside the filter of system calls, which not every machine has.
             ruleset = ruleset.handle_access(AccessNet::from_all(RIGHTS))?;
         }
         let rules = path_beneath_rules(&confined.writable, write);
         Ok(ruleset.create()?.add_rules(rules)?.restrict_self()?.ruleset)
+    }
+}
+
+#[cfg(all(target_os = "linux", target_pointer_width = "64"))]
+mod filter {
+    use std::collections::BTreeMap;
+
+    use seccompiler::{BpfProgram, Error, SeccompAction, SeccompFilter, TargetArch, apply_filter};
+
+    /// Set in the numbers of calls of a second table that some kernels for x86-64 have.
+    const SECOND_TABLE: i64 = 0x4000_0000;
+
+    pub(super) fn forbid_sockets() -> Result<bool, Error> {
+        let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(Error::Backend)?;
+        let calls = [libc::SYS_socket, libc::SYS_io_uring_setup];
+        let rules: BTreeMap<i64, _> =
+            calls.into_iter().flat_map(|call| [call, call | SECOND_TABLE]).map(|call| (call, Vec::new())).collect();
+        let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
+        let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch).map_err(Error::Backend)?;
+        let program = BpfProgram::try_from(filter).map_err(Error::Backend)?;
+        apply_filter(&program).map(|()| true)
+    }
+}
+
+#[cfg(all(target_os = "linux", not(target_pointer_width = "64")))]
+mod filter {
+    /// The filter is not made for these processors.
+    pub(super) fn forbid_sockets() -> Result<bool, std::convert::Infallible> {
+        Ok(false)
     }
 }
 
@@ -151,6 +251,10 @@ mod system {
     use super::{Confined, Enforcement};
 
     pub(super) fn forbid_writing() -> bool {
+        false
+    }
+
+    pub(super) fn forbid_sockets() -> bool {
         false
     }
 

@@ -15,12 +15,15 @@ use tokio::process::Command;
 use crate::common::words::say;
 use crate::common::{Stop, arguments, settle, spec};
 use crate::run_command::process::{self, Bounds, End, Ended, NotRun};
-use crate::run_command::reason;
 use crate::run_command::sandbox::{self, Confined};
+use crate::run_command::{given, reason, refuse_protected, temporary};
 
 /// Variables of the environment that a process sees unless its author wants others.
 const SAFE: [&str; 7] = ["PATH", "HOME", "USER", "LANG", "TZ", "TERM", "TMPDIR"];
 const SAFE_BEGINNING: &str = "LC_";
+
+/// Variables that a process sees that nobody was asked about: nothing of who the user is, nothing that opens a door.
+const UNASKED: [&str; 4] = ["PATH", "LANG", "TZ", "TERM"];
 
 /// The tool.
 #[derive(Debug)]
@@ -75,13 +78,22 @@ async fn run(given: &Value, context: &ToolContext, reads: bool) -> Result<ToolOu
         return Err(Stop::failed("command-form", &[]));
     };
     let mut command = Command::new(program);
-    command.args(rest).current_dir(context.workspace.root()).env_clear().envs(inherited(request.inherit));
+    command.args(rest).current_dir(context.workspace.root()).env_clear();
     let confined = if reads {
+        command.envs(unasked());
         // Whoever wants a temporary file finds the one folder that takes it.
         command.env("TMPDIR", folder.path());
         Confined::reading(Some(folder.path()))
     } else {
-        Confined::to(context.workspace.root())
+        command.envs(inherited(request.inherit));
+        let temporary = temporary(context)?;
+        if temporary.own().is_some() {
+            // This folder serves as well.
+            command.env("TMPDIR", folder.path());
+            Confined::to(context.workspace.root(), folder.path())
+        } else {
+            Confined::to(context.workspace.root(), &temporary.path())
+        }
     };
     command.envs(request.variables);
     let bounds = Bounds {
@@ -92,7 +104,11 @@ async fn run(given: &Value, context: &ToolContext, reads: bool) -> Result<ToolOu
         stdin: request.stdin.map(String::into_bytes),
     };
     match process::run(command, bounds).await {
-        Ok(ended) => report(&ended),
+        Ok(ended) => {
+            let outcome = report(&ended)?;
+            refuse_protected(&ended, &outcome)?;
+            Ok(outcome)
+        }
         Err(NotRun::Fault(fault)) => Err(Stop::Fault(fault)),
         Err(NotRun::Start(error)) => {
             Err(Stop::failed("command-not-started", &[("program", program), ("reason", &reason(&error))]))
@@ -123,18 +139,27 @@ fn filled(word: &str, files: &[(String, String)]) -> String {
     files.iter().fold(word.to_owned(), place)
 }
 
-pub(crate) fn inherited(inherit: Inherit) -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
-    let all = std::env::vars_os();
+fn inherited(inherit: Inherit) -> Variables {
     match inherit {
         Inherit::None => Vec::new(),
-        Inherit::All => all.collect(),
-        Inherit::Safe => all
-            .filter(|(name, _)| {
-                let name = name.to_string_lossy();
-                SAFE.contains(&name.as_ref()) || name.starts_with(SAFE_BEGINNING)
-            })
-            .collect(),
+        Inherit::All => given().collect(),
+        Inherit::Safe => only(&SAFE),
     }
+}
+
+/// What a process inherits that nobody was asked about, whatever its author wants.
+pub(crate) fn unasked() -> Variables {
+    only(&UNASKED)
+}
+
+type Variables = Vec<(std::ffi::OsString, std::ffi::OsString)>;
+
+fn only(names: &[&str]) -> Variables {
+    let wanted = |name: &std::ffi::OsStr| {
+        let name = name.to_string_lossy();
+        names.contains(&name.as_ref()) || name.starts_with(SAFE_BEGINNING)
+    };
+    given().filter(|(name, _)| wanted(name)).collect()
 }
 
 pub(crate) fn report(ended: &Ended) -> Result<ToolOutcome, Stop> {

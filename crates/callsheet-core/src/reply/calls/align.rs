@@ -84,7 +84,7 @@ impl<'a> Aligner<'a> {
 
     fn members(&mut self, map: Map<String, Value>, schema: &'a Value) -> Map<String, Value> {
         let mut aligned = Map::new();
-        for (key, value) in map {
+        for (key, value) in self.renamed(map, schema) {
             let Some(kind) = schema.get("properties").and_then(|kinds| kinds.get(&key)) else {
                 aligned.insert(key, value);
                 continue;
@@ -102,6 +102,22 @@ impl<'a> Aligner<'a> {
             aligned.insert(key, value);
         }
         aligned
+    }
+
+    /// One unknown name beside one missing argument that has to be there is that argument, if the value has its type.
+    fn renamed(&mut self, map: Map<String, Value>, schema: &'a Value) -> Map<String, Value> {
+        let Some(kinds) = schema.get("properties").and_then(Value::as_object) else { return map };
+        let required = schema.get("required").and_then(Value::as_array);
+        let required = required.into_iter().flatten().filter_map(Value::as_str);
+        let missing: Vec<&str> = required.filter(|name| !map.contains_key(*name)).collect();
+        let unknown: Vec<(&String, &Value)> = map.iter().filter(|(key, _)| !kinds.contains_key(*key)).collect();
+        let ([name], [(written, value)]) = (missing.as_slice(), unknown.as_slice()) else { return map };
+        if !kinds.get(*name).is_some_and(|kind| self.accepts(value, self.resolved(kind))) {
+            return map;
+        }
+        let (name, written) = ((*name).to_owned(), (*written).clone());
+        self.changes.push(Change { before: format!("\"{written}\""), after: format!("\"{name}\"") });
+        map.into_iter().map(|(key, value)| (if key == written { name.clone() } else { key }, value)).collect()
     }
 
     /// The schema that a reference inside the schema means.

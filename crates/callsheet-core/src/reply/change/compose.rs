@@ -231,13 +231,11 @@ impl FileChanges<'_> {
                     let found = before.get(range.clone()).unwrap_or("");
                     self.notes.repair(RepairCode::ExcerptWhitespace, change.span, old, found);
                 }
-                let starts_line = range.start == 0 || before.as_bytes().get(range.start - 1) == Some(&b'\n');
-                let rest = before.get(range.end..).unwrap_or("");
                 let new = with_ending(&new, views.eol);
-                if !starts_line || !(rest.starts_with('\n') || rest.starts_with("\r\n")) {
+                if range.end >= before.len() {
                     return Ok(Splice::of((range, new), index));
                 }
-                // Whole lines come and go with their endings.
+                // Lines come and go with their endings.
                 let new = if new.is_empty() { new } else { new + views.eol };
                 let (first, last) = (lines.line_at(range.start), lines.line_at(range.end));
                 let (range, new) = replace_lines(lines, first, last, &new);

@@ -97,19 +97,14 @@ pub(super) enum Found {
     Nowhere,
 }
 
-/// Finds `old` in `text`: exactly, else by whole lines with trailing blanks and line endings ignored, else under one
-/// uniform indent shift, which then applies to `new` too. Each way counts only if it gives one match.
+/// Finds the lines of `old` in `text`: exactly, else with trailing blanks and line endings ignored, else under one uniform
+/// indent shift, which then applies to `new` too. Lines are found whole, and each way counts only if it gives one match.
 fn find(views: &Views<'_>, old: &str, new: &str) -> Found {
     let (text, lines) = (views.text, &views.lines);
-    // A blank line at an edge of the excerpt is one of the file, not the ending of a line beside it.
-    let blank = (
-        old.split_once('\n').is_some_and(|(first, _)| first.trim().is_empty()),
-        old.rsplit_once('\n').is_some_and(|(_, last)| last.trim().is_empty()),
-    );
     let fits = |at: usize| {
         let behind = text.get(at + old.len()..).unwrap_or("");
-        (!blank.0 || at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n'))
-            && (!blank.1 || behind.starts_with('\n') || behind.starts_with("\r\n"))
+        (at == 0 || text.as_bytes().get(at - 1) == Some(&b'\n'))
+            && (behind.is_empty() && !old.ends_with('\n') || behind.starts_with('\n') || behind.starts_with("\r\n"))
     };
     let exact = occurrences(text, old, LISTED, fits);
     match exact.as_slice() {

@@ -115,6 +115,16 @@ pub fn hunks(edits: &[FileEdit]) -> Vec<Hunk> {
     found
 }
 
+/// Whether the hunks of two sets have the same lines, byte for byte; where in a file they stand does not count.
+pub fn has_same_lines(shown: &[FileEdit], now: &[FileEdit]) -> bool {
+    let lines = |edits| {
+        let hunks = hunks(edits).into_iter();
+        let lines = |hunk: Hunk| (hunk.path, hunk.kind, hunk.text.split_once('\n').map(|(_, rest)| rest.to_owned()));
+        hunks.map(lines).collect::<Vec<_>>()
+    };
+    lines(shown) == lines(now)
+}
+
 /// What is left of a set when hunks are kept, refused or edited. A hunk that no pick names is refused; of several picks
 /// of one hunk the last counts. All hunks kept give the set itself, none gives no edit.
 ///

@@ -16,7 +16,9 @@ pub(crate) mod text;
 pub use compose::{compose, names_symbol, validate};
 pub use edited::EditFault;
 pub use heading::{Heading, headings};
-pub use hunks::{Hunk, HunkKind, HunkPick, HunkVerdict, PickFault, Picked, diff_of, header, hunks, pick, unified};
+pub use hunks::{
+    Hunk, HunkKind, HunkPick, HunkVerdict, PickFault, Picked, diff_of, has_same_lines, header, hunks, pick, unified,
+};
 pub use parse::{ChangeBlock, ChangeFence, ChangeKey, is_path_key, read_change};
 pub use rebase::rebase;
 

@@ -45,6 +45,13 @@ pub struct Collected<'a> {
     pub cut: bool,
 }
 
+impl Collected<'_> {
+    /// There is a list, and it says that nothing is left to do.
+    pub fn is_empty_list(&self) -> bool {
+        self.has_tasks && self.says_done && self.steps.is_empty()
+    }
+}
+
 /// Collects goals and steps from a document.
 pub fn collect<'a>(
     document: &'a Document<'_>,

@@ -7,7 +7,6 @@ mod echo;
 mod format;
 mod group;
 mod joined;
-mod lost;
 mod one_line;
 mod relevant;
 mod skill;
@@ -22,7 +21,6 @@ use crate::spec::{Goals, TaskList};
 
 use collect::{Collected, collect};
 pub use format::{ITERATION, PLAN, SHEET, TASK_LABELS, label};
-pub use lost::{Kept, lost};
 
 /// Which list is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,8 +195,9 @@ fn missing(document: &Document, collected: &Collected<'_>, kind: Kind, context: 
         let issue = notes.issue(IssueCode::GoalsMissing, "", Span::line(1), &[]);
         match kind {
             Kind::Plan | Kind::Sheet => notes.push(issue.warning()),
-            Kind::Continuation => notes.push(issue),
-            Kind::Iteration => {}
+            // With nothing left to do the goals stay as they were.
+            Kind::Continuation if !collected.is_empty_list() => notes.push(issue),
+            Kind::Continuation | Kind::Iteration => {}
         }
     }
 }

@@ -241,9 +241,11 @@ fn references(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<St
     scope.dropped = dropped(context);
     let mut out = Vec::new();
     let mut spans = Vec::new();
+    let mut handed = Vec::new();
     let mut at = 0;
     for (number, step) in steps.into_iter().enumerate() {
         let mut tasks = Vec::new();
+        handed.push(Handed::of(&step, context));
         for mut draft in step {
             let skill = context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
             scope.own = Some(at);
@@ -264,9 +266,46 @@ fn references(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<St
         }
         out.push(Step { tasks });
     }
+    unread(&out, &handed, notes);
     notes.set_section(None);
     notes.set_task(None);
     (out, spans)
+}
+
+/// What is told of a step whose output nobody reads.
+struct Handed {
+    section: Rc<str>,
+    span: Span,
+    /// A task of it may change files, which stay without being read.
+    writes: bool,
+}
+
+impl Handed {
+    fn of(step: &[Draft], context: &ReadContext) -> Self {
+        let skill = |draft: &Draft| context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
+        let writes =
+            |draft: &Draft| draft.task.approval || skill(draft).is_some_and(|skill| skill.policy.writer.is_some());
+        Self {
+            section: step.first().map(|draft| Rc::clone(&draft.section)).unwrap_or_default(),
+            span: step.iter().map(|draft| draft.span).reduce(Span::to).unwrap_or_default(),
+            writes: step.iter().any(writes),
+        }
+    }
+}
+
+/// Warns of steps of readers whose output no task of the list reads, the last step aside (spec 3.4 `output-unread`).
+fn unread(steps: &[Step], handed: &[Handed], notes: &mut Notes) {
+    let references = steps.iter().flat_map(|step| &step.tasks).flat_map(|task| &task.references);
+    let read: BTreeSet<&Slug> = references.filter_map(|reference| reference.target.producer()).collect();
+    let earlier = steps.len().saturating_sub(1);
+    for (step, handed) in steps.iter().zip(handed).take(earlier).filter(|(_, handed)| !handed.writes) {
+        let is_read = |task: &Task| std::iter::once(&task.slug).chain(&task.aliases).any(|slug| read.contains(slug));
+        let Some(first) = step.tasks.first().filter(|_| !step.tasks.iter().any(is_read)) else { continue };
+        notes.set_section(Some(&handed.section));
+        notes.set_task(Some(&first.name));
+        let facts = [("name", first.name.as_str()), ("slug", first.slug.as_str())];
+        notes.push(notes.issue(IssueCode::OutputUnread, "", handed.span, &facts).warning());
+    }
 }
 
 /// A denied task that comes back with the same Skill, need and references (spec 2.11).

@@ -34,7 +34,7 @@ pub(super) fn told(span: Span, text: &str, notes: &mut Notes) {
     notes.push(issue.key(label::NEED));
 }
 
-pub(super) fn quoted(line: &str) -> String {
+fn quoted(line: &str) -> String {
     let text: String = line.trim().chars().take(QUOTED).collect();
     text.trim_end().to_owned()
 }

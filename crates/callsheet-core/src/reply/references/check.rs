@@ -1,5 +1,7 @@
 //! Checking references at plan and refinement (spec 5.2-5.5, 5.8).
 
+use std::collections::BTreeSet;
+
 use crate::reply::{Answer, IssueCode, Lookup, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::reference::{TargetFault, is_plain_file, is_restricted, link_target, parse_name, parse_target};
 use crate::spec::{Fragment, PlanPart, Reference, Target};
@@ -281,7 +283,8 @@ fn current_file(fragment: Option<Fragment>, checking: &mut Checking<'_>) -> Opti
     }
 }
 
-/// `over-budget`: one execution run may not carry more than a prompt holds; one large reference is a warning.
+/// `over-budget`: one execution run may not carry more than a prompt holds; one large reference is a warning. What comes
+/// twice is shown once, and what is cut counts as what is left of it.
 fn budget(
     references: &[Reference],
     sizes: &[u32],
@@ -290,29 +293,31 @@ fn budget(
     span: Span,
     notes: &mut Notes,
 ) {
+    let limit = if context.reference_budget > 0 { context.reference_budget } else { u32::MAX };
+    let mut seen = BTreeSet::new();
+    let mut shown: Vec<(&Target, u32)> = Vec::new();
     for (reference, tokens) in references.iter().zip(sizes) {
-        if context.reference_budget > 0 && *tokens > context.reference_budget {
+        if !seen.insert(link_target(&file_of(&reference.target, context))) {
+            continue;
+        }
+        shown.push((&reference.target, (*tokens).min(limit)));
+        if *tokens > limit {
             let target = link_target(&reference.target);
-            let facts = [
-                ("link", target.as_str()),
-                ("tokens", &tokens.to_string()),
-                ("limit", &context.reference_budget.to_string()),
-            ];
+            let facts = [("link", target.as_str()), ("tokens", &tokens.to_string()), ("limit", &limit.to_string())];
             let issue = notes.issue(IssueCode::OverBudget, "one", span, &facts).warning();
             notes.push(issue.key(KEY).item(&target));
         }
     }
-    let sized = || references.iter().zip(sizes).map(|(reference, tokens)| (reference.target.is_shared(), *tokens));
-    let shared: u64 = sized().filter(|(shared, _)| *shared).map(|(_, tokens)| u64::from(tokens)).sum();
-    let own = sized().filter(|(shared, _)| !shared).map(|(_, tokens)| u64::from(tokens));
+    let sized = || shown.iter().map(|(target, tokens)| (target.is_shared(), u64::from(*tokens)));
+    let shared: u64 = sized().filter(|(shared, _)| *shared).map(|(_, tokens)| tokens).sum();
+    let own = sized().filter(|(shared, _)| !shared).map(|(_, tokens)| tokens);
     let count = own.clone().count();
     let largest = if scope.one_run { own.sum::<u64>() } else { own.max().unwrap_or(0) };
     // One reference alone is cut at execution, and was warned of above.
-    let several = sized().count() - count + if scope.one_run { count } else { count.min(1) } > 1;
+    let several = shown.len() - count + if scope.one_run { count } else { count.min(1) } > 1;
     if context.prompt_budget > 0 && several && shared + largest > u64::from(context.prompt_budget) {
-        let named = references.iter().zip(sizes);
-        let named: Vec<String> =
-            named.map(|(reference, tokens)| format!("{} {tokens}", link_target(&reference.target))).collect();
+        let named = shown.iter().map(|(target, tokens)| format!("{} {tokens}", link_target(target)));
+        let named: Vec<String> = named.collect();
         let facts = [
             ("tokens", &*(shared + largest).to_string()),
             ("limit", &context.prompt_budget.to_string()),
@@ -320,5 +325,13 @@ fn budget(
         ];
         let issue = notes.issue(IssueCode::OverBudget, "", span, &facts).key(KEY);
         notes.push(issue);
+    }
+}
+
+/// The file that is meant, where the open one is named as such.
+fn file_of(target: &Target, context: &ReadContext) -> Target {
+    match (target, &context.current_file) {
+        (Target::CurrentFile(fragment), Some(path)) => Target::File { path: path.clone(), fragment: fragment.clone() },
+        _ => target.clone(),
     }
 }

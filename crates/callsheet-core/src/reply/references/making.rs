@@ -1,4 +1,4 @@
-//! Which files earlier writers may make (spec 5.5 `not-yet`), by the names that their tasks write.
+//! Which files earlier writers may make (spec 5.5 `not-yet`): those that their tasks name.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,6 @@ const LONGEST: usize = 200;
 /// Earliest steps with a writer, by the files that its task names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Making {
-    /// Of one that names no file: it may make any.
-    any: Option<u32>,
     /// Of one that names this file, by its path and by its name alone, or a file in this directory.
     named: BTreeMap<String, u32>,
     /// Of one that names this directory, which ends in a slash: it may make any file in it.
@@ -19,9 +17,6 @@ pub(super) struct Making {
 impl Making {
     /// Adds a writer of a step with the paths that its task names.
     pub(super) fn add(&mut self, step: u32, paths: &[String]) {
-        if paths.iter().all(|path| path.ends_with('/')) {
-            self.any = Some(self.any.map_or(step, |first| first.min(step)));
-        }
         for path in paths {
             if path.ends_with('/') {
                 let first = self.within.entry(path.clone()).or_insert(step);
@@ -45,10 +40,7 @@ impl Making {
         let named = |key: &str| self.named.get(key).is_some_and(|first| *first < step);
         let within = |folder: &str| self.within.get(folder).is_some_and(|first| *first < step);
         let short = key.get(..key.len().min(LONGEST)).unwrap_or_default();
-        self.any.is_some_and(|first| first < step)
-            || named(&key)
-            || named(name)
-            || short.match_indices('/').filter_map(|(at, _)| short.get(..=at)).any(within)
+        named(&key) || named(name) || short.match_indices('/').filter_map(|(at, _)| short.get(..=at)).any(within)
     }
 }
 
@@ -57,16 +49,20 @@ fn plain(path: &str) -> &str {
     path.strip_suffix('/').unwrap_or(path)
 }
 
-/// The words of a text that are paths: of files, which have an ending, such as `notes/summary.md`, and of directories, which
-/// end in a slash.
-pub(super) fn files_of(text: &str) -> impl Iterator<Item = String> {
+/// The words of a text that are paths: of files, which have an ending, a slash or a capital letter, such as
+/// `notes/summary.md` and `Makefile`, and of directories, which end in a slash.
+pub fn files_of(text: &str) -> impl Iterator<Item = String> {
     let is_end = |c: char| {
         c.is_whitespace()
             || matches!(c, '`' | '"' | '\'' | '(' | ')' | '[' | ']' | '<' | '>' | '*' | ',' | ':' | ';' | '#')
     };
     let words = text.split(is_end).map(|word| word.trim_end_matches(['.', '!', '?']));
     let words = words.map(|word| word.strip_prefix("./").unwrap_or(word)).filter(|word| word.len() <= LONGEST);
-    words.filter(|word| is_file(word) || word.len() > 1 && word.ends_with('/')).map(str::to_owned)
+    words.filter(|word| word.len() > 1 && is_path(word)).map(str::to_owned)
+}
+
+fn is_path(word: &str) -> bool {
+    is_file(word) || word.contains('/') || word.contains(char::is_uppercase)
 }
 
 fn is_file(word: &str) -> bool {

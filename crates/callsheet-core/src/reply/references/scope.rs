@@ -209,7 +209,8 @@ pub fn named_files(task: &Task) -> Vec<String> {
     [&task.name, &task.need, &task.expected].into_iter().flat_map(|text| files_of(text)).collect()
 }
 
-/// Whether a task of this skill puts all references into one run when it has several and no calls (spec 10.1).
+/// Whether a task of this skill reads all references in one run however large they are together (spec 10.1).
 pub fn one_run(policy: &crate::spec::SkillPolicy) -> bool {
-    policy.mode == crate::spec::SkillMode::Loop || policy.execute_combined || policy.writer.is_some()
+    let together = policy.execution == crate::spec::Execution::Together;
+    policy.mode == crate::spec::SkillMode::Loop || together || policy.writer.is_some()
 }

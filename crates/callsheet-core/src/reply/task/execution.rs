@@ -60,7 +60,7 @@ pub(super) fn writer(text: &str, context: &ReadContext, notes: &mut Notes) -> Wr
         if cut {
             body::length_stop(Span::line(end), in_change, context, notes);
         }
-        write::check_presence(&document, &mut execution, blocks, cut, notes);
+        write::check_presence(&document, &mut execution, blocks, cut, context, notes);
         if let Some(tail) = tail {
             execution.document = format!("{}\n\n{}", execution.document, tail.content.trim_end());
         }

@@ -78,6 +78,29 @@ pub fn summary_with_details<'a>(summary: &str, slug: &Slug, details: impl IntoIt
     text
 }
 
+/// The text with each of its links outside of code led to where `place` says. A link it knows no place for is left as its
+/// words.
+pub fn relinked(text: &str, place: &dyn Fn(&str) -> Option<String>) -> String {
+    let outside: BTreeSet<u32> = outside_fences(text).into_iter().map(|(number, _)| number).collect();
+    let relinked = |(number, line): (u32, &str)| {
+        let mut out = String::new();
+        let mut rest = line;
+        let links = if outside.contains(&number) { links_in(std::iter::once((number, line))) } else { Vec::new() };
+        for link in links {
+            let title = link.raw.strip_prefix('[').and_then(|raw| raw.split_once("](")).map(|(title, _)| title);
+            let Some((title, (before, after))) = title.zip(rest.split_once(link.raw.as_str())) else { continue };
+            out.push_str(before);
+            match place(&link.target) {
+                Some(target) => out.push_str(&format!("[{title}]({target})")),
+                None => out.push_str(title),
+            }
+            rest = after;
+        }
+        out + rest
+    };
+    (1..).zip(text.lines()).map(relinked).collect::<Vec<_>>().join("\n")
+}
+
 /// Notes a warning for each link that leads nowhere. In-document anchors are looked for in the whole document.
 pub(super) fn check(document: &Document, execution: &Execution, context: &ReadContext, notes: &mut Notes) {
     let scope = Scope::of_current(context);
@@ -297,4 +320,19 @@ fn plain_target(written: &str) -> String {
     let text = written.trim();
     let text = [" \"", " '"].iter().find_map(|mark| text.find(mark)).and_then(|at| text.get(..at)).unwrap_or(text);
     text.trim().trim_start_matches('<').trim_end_matches('>').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// covers: 2.15
+    #[test]
+    fn links_lead_where_they_are_told_to() {
+        let place = |target: &str| target.strip_suffix(".md").map(|name| format!("out/{name}"));
+        let text = "See [a](a.md), [b](b.txt) and `[c](c.md)`; [a](a.md).\n```\n[d](d.md)\n```\n- [e f](<e.md>)";
+        let wanted = "See [a](out/a), b and `[c](c.md)`; [a](out/a).\n```\n[d](d.md)\n```\n- [e f](out/e)";
+        assert_eq!(relinked(text, &place), wanted);
+        assert_eq!(relinked("no [link] here", &place), "no [link] here");
+    }
 }

@@ -19,12 +19,13 @@ mod refinement;
 mod restated;
 mod tail;
 mod turn;
+mod unchanged;
 mod vocabulary;
 mod whole;
 mod write;
 
 pub use execution::{Written, read_execution, read_merge, read_write_execution};
-pub use links::{document_headings, summary_files, summary_with_details};
+pub use links::{document_headings, relinked, summary_files, summary_with_details};
 pub use refinement::read_refinement;
 pub use turn::{TurnInput, read_loop_turn};
 

@@ -12,7 +12,7 @@ use crate::reply::markdown::{Document, Heading, Labelled, Piece, PieceKind, Prep
 use crate::reply::near::folded;
 use crate::reply::references::{Scope, check_value, is_none};
 use crate::reply::{Answer, IssueCode, Lookup, Notes, Phase, ReadContext, Reading, Refinement, RepairCode, Span};
-use crate::spec::{Reference, ToolEffect};
+use crate::spec::{Reference, SkillMode, ToolEffect};
 
 use super::formats::REFINEMENT;
 use super::{body, call_blocks, execution, skill_policy};
@@ -276,7 +276,8 @@ impl Reader<'_> {
         self.value.calls.retain(|call| !invented.contains(&call.id));
     }
 
-    /// A skill whose tools need arguments must get a call, or at least something to read.
+    /// A skill whose tools need arguments must get a call, or at least something to read; a template has its arguments from
+    /// nowhere else.
     fn input(&self, notes: &mut Notes) {
         let current = self.context.current.as_ref();
         let calls = !self.value.calls.is_empty() || current.is_some_and(|task| !task.calls.is_empty());
@@ -284,10 +285,12 @@ impl Reader<'_> {
             Some(references) => !references.is_empty(),
             None => current.is_some_and(|task| !task.references.is_empty()),
         };
-        if !calls && !references {
+        let policy = skill_policy(self.context);
+        let template = policy.is_some_and(|policy| policy.mode == SkillMode::Template);
+        if !calls && (template || !references) {
             let whole = self.document.span(0..self.document.len());
-            let tools = skill_policy(self.context).map(|policy| policy.tools.as_slice()).unwrap_or_default();
-            let issue = notes.issue(IssueCode::NoInput, "", whole, &[]);
+            let tools = policy.map(|policy| policy.tools.as_slice()).unwrap_or_default();
+            let issue = notes.issue(IssueCode::NoInput, if template { "template" } else { "" }, whole, &[]);
             notes.push(issue.allowed("", tools.iter().map(String::as_str)));
         }
     }

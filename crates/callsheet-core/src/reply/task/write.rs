@@ -13,6 +13,7 @@ use super::body::is_change;
 use super::captions;
 use super::formats::{CHANGE_LABELS, NO_CHANGES};
 use super::tail::Tail;
+use super::unchanged;
 use super::whole;
 
 /// The changes of a prepared reply, as written.
@@ -48,6 +49,7 @@ pub(super) fn check_presence(
     execution: &mut Execution,
     blocks: usize,
     cut_off: bool,
+    context: &ReadContext,
     notes: &mut Notes,
 ) {
     execution.no_changes = document.take_marker(NO_CHANGES, 0..document.len(), notes);
@@ -56,6 +58,8 @@ pub(super) fn check_presence(
         notes.push(notes.issue(IssueCode::ChangesAndNone, "", whole, &[]));
     } else if !execution.no_changes && blocks == 0 && !cut_off {
         notes.push(notes.issue(IssueCode::ChangeDetailsMissing, "", whole, &[]));
+    } else if execution.no_changes && !unchanged::is_shown(document, context, notes) {
+        notes.push(notes.issue(IssueCode::UnchangedUnquoted, "", whole, &[]));
     }
 }
 

@@ -55,6 +55,7 @@ impl Run {
         self.operators.numbers.insert(id.clone(), number);
         self.operators.list.push(TaskOp {
             id,
+            number,
             parent,
             place,
             template,
@@ -70,6 +71,8 @@ impl Run {
             children: Vec::new(),
             iteration: 1,
             attempt: 1,
+            retried: 0,
+            former: false,
             attempts: Vec::new(),
             issues: None,
             reparse: None,
@@ -160,11 +163,19 @@ impl Run {
     }
 
     /// A leaf becomes a task of the one step there is.
-    fn list_leaf(&mut self, number: usize) {
+    pub(super) fn list_leaf(&mut self, number: usize) {
         let Some(op) = self.operators.at(number) else { return };
         let node = self.operators.tree().and_then(|tree| self.operators.node(tree, op));
         let most = node.and_then(|node| node.limits.max_output_bytes);
-        let Some(task) = super::leaf::task(op, most) else { return };
+        let limits = node.map(|node| node.limits.clone()).filter(|_| op.retried > 0);
+        let Some(mut task) = super::leaf::task(op, most) else { return };
+        if let (Some(limits), true, Some(policy)) = (limits, task.is_handler(), task.skill.as_mut()) {
+            // They may have been changed since it was opened.
+            let own = &mut policy.limits;
+            own.max_turns = limits.max_turns.or(own.max_turns);
+            own.timeout_seconds = limits.timeout_seconds.or(own.timeout_seconds);
+            own.max_output_bytes = limits.max_output_bytes.or(own.max_output_bytes);
+        }
         let slug = task.task.slug.clone();
         self.operators.leaves.insert(slug.clone(), number);
         self.tasks.insert(slug.clone(), task);

@@ -25,6 +25,7 @@ mod pool;
 mod reduce;
 mod reopen;
 mod reparse;
+mod retry;
 mod seek;
 mod sequence;
 mod settle;
@@ -87,6 +88,8 @@ pub struct Reparse {
 pub struct TaskOp {
     /// Its name in the run; a leaf's first `TaskRun` has the same.
     pub id: Slug,
+    /// Its place in the order of opening.
+    pub number: usize,
     /// What opened it, by number; `None`: the top task.
     pub parent: Option<usize>,
     /// As what.
@@ -117,6 +120,10 @@ pub struct TaskOp {
     pub iteration: u32,
     /// Handlers so far (spec 15).
     pub attempt: u32,
+    /// Handlers before a person had it done again last.
+    pub retried: u32,
+    /// What it is part of begins anew without it.
+    pub former: bool,
     /// Results of failed attempts, as JSON.
     pub attempts: Vec<BlobId>,
     /// What the next handler is told of the last error.
@@ -153,6 +160,17 @@ pub enum Work<'t> {
     Script(&'t Script),
 }
 
+impl Work<'_> {
+    /// Whether both are one place of one tree.
+    pub(super) fn is_the_same_as(self, other: Work<'_>) -> bool {
+        match (self, other) {
+            (Self::Node(one), Work::Node(other)) => std::ptr::eq(one, other),
+            (Self::Script(one), Work::Script(other)) => std::ptr::eq(one, other),
+            _ => false,
+        }
+    }
+}
+
 /// The recorded tree and what was opened of it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Operators {
@@ -171,9 +189,9 @@ impl Operators {
         self.tree.as_ref()
     }
 
-    /// In the order they were opened.
+    /// In the order they were opened, without those that count no more.
     pub fn iter(&self) -> impl Iterator<Item = &TaskOp> {
-        self.list.iter()
+        self.list.iter().filter(|op| !op.former)
     }
 
     /// By number.

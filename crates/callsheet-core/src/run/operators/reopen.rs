@@ -16,7 +16,8 @@ impl Run {
         }
         // What failed up to the top; a model was told of a failed subtask, and that stays said.
         let mut failing = BTreeSet::new();
-        for (number, op) in self.operators.iter().enumerate() {
+        for op in self.operators.iter() {
+            let number = op.number;
             let reaches_the_top = op.parent.is_none_or(|above| failing.contains(&above));
             if reaches_the_top && op.failed() && !op.place.is_subtask() {
                 failing.insert(number);

@@ -7,7 +7,7 @@ use crate::record::Tree;
 use crate::spec::{Slug, ToolEffect};
 
 use super::{Moment, Move, OpState, Operators, Place, TaskOp, View};
-use crate::run::{Effect, Reject, Run, Stage, TaskRun};
+use crate::run::{Effect, Reject, Run, Stage, State, TaskRun, ToolState};
 
 impl Run {
     /// One turn of settling in [`Stage::Operate`]. True if something changed.
@@ -107,7 +107,7 @@ impl Run {
     }
 
     fn is_cancelled(&self, leaf: &Slug) -> bool {
-        self.tasks.get(leaf).is_some_and(|task| task.state == crate::run::State::Cancelled)
+        self.tasks.get(leaf).is_some_and(|task| task.state == State::Cancelled)
     }
 
     /// Evaluations that are owed, in the order their tasks were opened.
@@ -125,13 +125,36 @@ impl Run {
         task.writer.is_some() || task.is_process() && tools.any(|tool| self.policy(tool).effect != ToolEffect::Read)
     }
 
-    /// In a tree a writer runs beside no other writer (spec 8).
+    /// In a tree a writer runs beside no other writer (spec 8). A process may be asked about all the same: it begins when
+    /// it has the turn.
     pub(in crate::run) fn writes_alone(&self, task: &TaskRun) -> bool {
-        if self.stage != Stage::Operate || !self.can_write(task) {
+        if self.stage != Stage::Operate || task.is_process() || !self.can_write(task) {
             return true;
         }
         !self.tasks.listed().any(|other| {
             other.task.slug != task.task.slug && self.can_write(other) && other.executing && !other.state.is_ended()
         })
     }
+
+    /// Whether a process of a tree may begin: no other writer works, nor does one come first that may.
+    pub(in crate::run) fn has_the_turn(&self, task: &TaskRun) -> bool {
+        if self.stage != Stage::Operate || !task.is_process() || task.state == State::Running || !self.can_write(task) {
+            return true;
+        }
+        let mut is_earlier = true;
+        !self.tasks.with_units().any(|other| {
+            if other.task.slug == task.task.slug {
+                is_earlier = false;
+                return false;
+            }
+            let works = !other.is_process() || other.state == State::Running || is_earlier && may_begin(other);
+            works && other.is_executing() && self.can_write(other)
+        })
+    }
+}
+
+/// No call of a process waits for a person.
+fn may_begin(process: &TaskRun) -> bool {
+    let mut calls = process.runs.iter().filter(|run| !run.is_ended()).flat_map(|run| &run.calls);
+    calls.any(|call| matches!(call.state, ToolState::Queued | ToolState::Approved))
 }

@@ -10,7 +10,7 @@ use crate::template::tree::{
 };
 use crate::template::value::{Filled, is_ident};
 
-use super::environment::{Bound, Environment, Trust};
+use super::environment::{Bound, Datum, Environment, Trust};
 use super::resolve::resolve_text;
 
 /// Why inputs cannot be bound: names without a value and values of wrong types, all at once.
@@ -115,7 +115,7 @@ pub fn bind_call(
         let (mut fault, mut names) = (InputFault::default(), Vec::new());
         for argument in arguments {
             match argument.name {
-                Some(name) => names.push((name, argument.bound)),
+                Some(name) => names.push((name, written(argument.bound, argument.literal))),
                 None => fault.refuse("(positional)", "a named argument", "a positional argument"),
             }
         }
@@ -196,10 +196,28 @@ fn is_not_given(bound: &Bound, param: &Param) -> bool {
         && !param.kind.holds(&Value::Null)
 }
 
-/// A value of a typed parameter; a literal is converted.
+/// A list or an object that an author wrote out is that value, and no text (spec 4).
+pub(super) fn written(bound: Bound, literal: bool) -> Bound {
+    let text = match &bound.datum {
+        Datum::Json(Value::String(text)) if literal && bound.trust == Trust::Author => text.trim(),
+        _ => return bound,
+    };
+    if !text.starts_with(['[', '{']) {
+        return bound;
+    }
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) => Bound::json(value, bound.trust),
+        Err(_) => bound,
+    }
+}
+
+/// A value of a typed parameter; a literal is converted, and a result is a text by what it says.
 fn typed(bound: Bound, kind: ValueType, literal: bool) -> Result<Bound, String> {
     if kind == ValueType::Any {
-        return Ok(bound);
+        return Ok(written(bound, literal));
+    }
+    if kind == ValueType::String && matches!(bound.datum, Datum::Result(_)) {
+        return Ok(Bound::json(bound.text(), bound.trust));
     }
     let value = bound.value();
     if kind.holds(&value) {
@@ -228,12 +246,12 @@ pub fn bind_inputs(
             InputSource::From(from) => environment.find(&from.path),
             InputSource::Operator(_) => nested(&input.name).map(|(value, trust)| Bound::json(value, trust)),
             InputSource::Text(text) => {
-                let (bound, _) = text_value(text, environment, "inputs", origin, task, &mut missing);
-                (missing.len() == before).then_some(bound)
+                let (bound, literal) = text_value(text, environment, "inputs", origin, task, &mut missing);
+                (missing.len() == before).then(|| written(bound, literal))
             }
             InputSource::Caller => None,
         };
-        let default = input.default.as_deref().map(|text| Bound::json(text, Trust::Author));
+        let default = input.default.as_deref().map(|text| written(Bound::json(text, Trust::Author), true));
         let found = own.or_else(|| environment.name(&input.name).cloned()).or(default);
         match found {
             Some(bound) => {

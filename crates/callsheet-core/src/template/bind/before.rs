@@ -14,9 +14,9 @@ use crate::template::tree::{
     Argument, ArgumentValue, Case, Input, InputSource, Kind, Node, OnError, Origin, PathUse, Script, Stdin, Template,
     type_word,
 };
-use crate::template::value::{Filled, Foreseen, Path, Piece, is_ident, render};
+use crate::template::value::{Filled, Foreseen, Path, Piece, is_ident};
 
-use super::arguments::{Given, bind_params};
+use super::arguments::{Given, bind_params, written};
 use super::resolve::missing_before_run;
 use super::scope::{Look, Scope, Seen};
 use super::{Bound, Environment, Trust};
@@ -27,6 +27,8 @@ const VISITS: usize = 16;
 const DEEP: usize = 64;
 /// Calls that are told of one fault.
 const CALLS: usize = 16;
+/// What a path of `file_paths` is to lead to.
+const READABLE: &str = "a file or folder of the project";
 /// Elements of known lists that the bodies over them are judged by, in one template and all that it calls.
 const ELEMENTS: usize = 1_000;
 
@@ -34,15 +36,17 @@ const ELEMENTS: usize = 1_000;
 pub type FindTemplate<'f, 't> = dyn Fn(&str) -> Option<&'t Template> + 'f;
 
 /// Everything that is known to be wrong before the first model call of a run: names that nothing binds anywhere in the
-/// tree, paths that lead nowhere in values that are known, values of wrong types. `most` is the longest list that is gone
-/// through.
+/// tree, paths that lead nowhere in values that are known, values of wrong types, and files that are `absent`. `most` is
+/// the longest list that is gone through.
 pub fn faults_before_run<'t>(
     template: &'t Template,
     environment: &Environment,
     templates: &FindTemplate<'_, 't>,
     most: u32,
+    absent: &BTreeSet<String>,
 ) -> InputFaultDetails {
     let mut judge = Judge::new(templates, most);
+    judge.absent = Some(absent);
     judge.go_through(template, Scope::given(environment));
     let mut fault = InputFaultDetails::default();
     for found in judge.told() {
@@ -144,13 +148,16 @@ pub(in crate::template) struct Judge<'a, 't> {
     calls: Option<Rc<Call<'t>>>,
     /// No caller is known.
     alone: bool,
+    /// Files that are not there.
+    absent: Option<&'a BTreeSet<String>>,
     faults: Vec<Fault<'t>>,
 }
 
 impl<'a, 't> Judge<'a, 't> {
     pub(in crate::template) fn new(templates: &'a FindTemplate<'a, 't>, most: u32) -> Self {
         let (seen, open, task, faults) = Default::default();
-        Self { templates, most, seen, open, task, file: "", elements: ELEMENTS, calls: None, alone: false, faults }
+        let (calls, alone, absent) = (None, false, None);
+        Self { templates, most, seen, open, task, file: "", elements: ELEMENTS, calls, alone, absent, faults }
     }
 
     /// What is wrong with a template whose caller is not known. How often others are gone through is counted on.
@@ -229,7 +236,7 @@ impl<'a, 't> Judge<'a, 't> {
                 Piece::Literal(literal) => out.push_str(literal),
                 Piece::Place(path, at) => match self.find(path, field, *at, scope) {
                     Some(Seen::Value(bound)) => {
-                        out.push_str(&render(&bound.value()));
+                        out.push_str(&bound.text());
                         trust = trust.max(bound.trust);
                     }
                     Some(Seen::Later) => later = true,
@@ -251,6 +258,11 @@ impl<'a, 't> Judge<'a, 't> {
         let inputs: BTreeMap<String, Seen> =
             node.inputs.iter().map(|input| (input.name.clone(), self.input(input, scope))).collect();
         let own = scope.inner(inputs.clone());
+        // Those of an operator reach its children; of its names they say themselves what they miss.
+        if let Some(refs) = node.refs.as_ref().filter(|_| !matches!(node.kind, Kind::Atomic)) {
+            let written = refs.paths.iter().filter(|path| path.as_literal().is_some());
+            written.for_each(|path| self.file(path, &refs.origin, &own));
+        }
         let inside = || own.inner(bound_by_operator(node).into_iter().map(|name| (name, Seen::Later)).collect());
         match &node.kind {
             Kind::Phase(_) => {}
@@ -304,14 +316,19 @@ impl<'a, 't> Judge<'a, 't> {
         let before = self.faults.len();
         let own = match &input.source {
             InputSource::From(from) => self.find(&from.path, "inputs", from.at, scope),
-            InputSource::Text(text) => self.text_value(text, "inputs", scope).map(|(seen, _)| seen),
+            InputSource::Text(text) => {
+                self.text_value(text, "inputs", scope).map(|(seen, literal)| as_written(given(seen, literal)))
+            }
             InputSource::Operator(node) => {
                 self.child(node, &*input.name, scope);
                 return Seen::Later;
             }
             InputSource::Caller => None,
         };
-        let default = || input.default.as_deref().map(|text| Seen::value(Bound::json(text, Trust::Author)));
+        let default = || {
+            let text = input.default.as_deref().map(|text| Bound::json(text, Trust::Author));
+            text.map(|bound| Seen::value(written(bound, true)))
+        };
         let absent = || (!input.required).then(|| Seen::value(Bound::json(Value::Null, Trust::Author)));
         if let Some(seen) = own.or_else(|| scope.variable(&input.name)).or_else(default).or_else(absent) {
             self.faults.truncate(before);
@@ -333,8 +350,18 @@ impl<'a, 't> Judge<'a, 't> {
         self.text(&intent.criteria, "criteria", own);
         // Its command is not started where files are given in place of it.
         if let Some(refs) = &node.refs {
-            refs.paths.iter().for_each(|path| self.text(path, "file_paths", own));
+            refs.paths.iter().for_each(|path| self.file(path, &refs.origin, own));
             self.text(&refs.query, "file_paths", own);
+        }
+    }
+
+    /// A path of `file_paths`, as far as it is known.
+    fn file(&mut self, path: &Filled, origin: &Origin, own: &Scope) {
+        let Some((Seen::Value(bound), _)) = self.text_value(path, "file_paths", own) else { return };
+        let written = bound.text();
+        if self.absent.is_some_and(|absent| absent.contains(&written)) {
+            let at = path.places().next().map_or(origin.spot, |(_, at)| at);
+            self.fault(written, "file_paths", at, Wrong::Type(READABLE.to_owned(), "none".to_owned()));
         }
     }
 
@@ -423,9 +450,7 @@ impl<'a, 't> Judge<'a, 't> {
         }
         let known = all.iter().any(|(_, given)| given.is_some());
         let names = match &template.params {
-            None => {
-                all.into_iter().filter_map(|(name, given)| Some((name?, seen(given.map(|(bound, _)| bound))))).collect()
-            }
+            None => all.into_iter().filter_map(|(name, given)| Some((name?, as_written(given)))).collect(),
             Some(params) => match bind_params(params, all, &node.origin, "") {
                 Ok(names) => names.into_iter().map(|(name, bound)| (name, seen(bound))).collect(),
                 Err(fault) => {
@@ -480,6 +505,10 @@ impl<'a, 't> Judge<'a, 't> {
             }
         }
     }
+}
+
+fn as_written(given: Given) -> Seen {
+    seen(given.map(|(bound, literal)| written(bound, literal)))
 }
 
 fn given(seen: Seen, literal: bool) -> Given {

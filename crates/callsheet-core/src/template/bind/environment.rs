@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::template::result::TaskResult;
-use crate::template::value::{Path, Step};
+use crate::template::value::{Path, Step, render};
 
 /// Where a value comes from, the most trusted first. A value made from several has the last of theirs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -80,13 +80,25 @@ impl Bound {
         Self { datum: Datum::Result(result), trust }
     }
 
-    /// All of it as JSON.
+    /// What others go on with, as JSON: of a result its `parsed_content`, else its text; never its record.
     pub fn value(&self) -> Value {
         match &self.datum {
-            Datum::Json(value) | Datum::Evaluation(value) => value.clone(),
-            Datum::Result(result) => serde_json::to_value(&**result).unwrap_or_default(),
+            Datum::Json(value) => value.clone(),
+            Datum::Result(result) => result.value(),
+            Datum::Evaluation(value) => evaluated(value).map_or(Value::Null, |result| result.value()),
             Datum::List(list) => Value::Array(list.iter().map(Self::value).collect()),
             Datum::Map(map) => Value::Object(map.iter().map(|(name, bound)| (name.clone(), bound.value())).collect()),
+        }
+    }
+
+    /// As it stands in a text: a result is what it says (spec 4).
+    pub fn text(&self) -> String {
+        match &self.datum {
+            Datum::Result(result) => result.printed().into_owned(),
+            Datum::Evaluation(value) => {
+                evaluated(value).map(|result| result.printed().into_owned()).unwrap_or_default()
+            }
+            Datum::Json(_) | Datum::List(_) | Datum::Map(_) => render(&self.value()),
         }
     }
 
@@ -116,7 +128,9 @@ fn in_result(result: &TaskResult, steps: &[Step]) -> Option<Value> {
     if let Some((Step::Name(name), rest)) = steps.split_first()
         && let Some(field) = result.field(name)
     {
-        return dig(&field, rest).cloned();
+        // Of notes as a whole what they say; every single one is found by its name.
+        let whole_notes = name == "notes" && rest.is_empty();
+        return if whole_notes { Some(Value::Object(result.notes.said())) } else { dig(&field, rest).cloned() };
     }
     if let Some(found) = result.parsed_content.as_ref().and_then(|value| dig(value, steps)) {
         return Some(found.clone());
@@ -124,6 +138,11 @@ fn in_result(result: &TaskResult, steps: &[Step]) -> Option<Value> {
     let named = matches!(steps.first(), Some(Step::Name(_)));
     let notes = serde_json::to_value(&result.notes).ok().filter(|_| named)?;
     dig(&notes, steps).cloned()
+}
+
+/// The result that an evaluation is; `None`: there was none.
+fn evaluated(value: &Value) -> Option<TaskResult> {
+    if value.is_null() { None } else { serde_json::from_value(value.clone()).ok() }
 }
 
 /// As in a result; `success` and `feedback` are those of the notes, whatever else has these names (spec 8).

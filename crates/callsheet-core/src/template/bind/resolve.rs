@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::template::check::names::{Found, Use, bound_inside, walk};
 use crate::template::result::{InputFaultDetails, Missing};
 use crate::template::tree::{Command, Kind, Node, Origin, Template};
-use crate::template::value::{Filled, Path, Piece, render};
+use crate::template::value::{Filled, Path, Piece};
 
 use super::{Environment, FindTemplate, Trust};
 
@@ -66,7 +66,7 @@ pub fn resolve_text(
             Piece::Literal(literal) => out.text.push_str(literal),
             Piece::Place(path, at) => match environment.find(path) {
                 Some(bound) => {
-                    out.text.push_str(&render(&bound.value()));
+                    out.text.push_str(&bound.text());
                     out.trust = out.trust.max(bound.trust);
                 }
                 None => missing.push(Missing {
@@ -172,7 +172,7 @@ pub fn missing_before_run<'a>(
         }
         let outside = |name: &str| bound.contains(name) || environment.name(name).is_some();
         for found in walk(template, &outside) {
-            let Found::Unknown { path, at, field, task, how } = found else { continue };
+            let Found::Unknown { path, at, field, task, how, .. } = found else { continue };
             if how == Use::Expression {
                 continue;
             }

@@ -55,7 +55,7 @@ pub(super) fn tell<'a>(
                 _ => "has warnings, which count as errors,",
             };
             let message = format!("the template `{name}` {has} and cannot be called: {} {}", cause.at, cause.code);
-            let advice = format!("mend `{}` first", cause.root);
+            let advice = format!("fix `{}` first", cause.root);
             loading.add(*file, Draft::new(Code::T030, span, message).found(name).advice(advice), call.from, None);
             if *in_force && !causes.contains_key(call.from) {
                 causes.insert(call.from, cause.clone());

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::reply::near::{nearest, within};
+use crate::reply::near::{meant, meant_or, nearest};
 use crate::template::bind::names_asked;
 use crate::template::issue::{Code, Draft};
 use crate::template::tree::{Kind, Node, Origin, Template, UNCLEAR};
@@ -71,8 +71,13 @@ fn unknown_name(call: &Call<'_>, name: &str, known: &Callable<'_>) -> Draft {
     let message = format!("there is no {what} `{}`", name.strip_prefix("skill:").unwrap_or(name));
     let draft = Draft::new(Code::T030, call.node.origin.spot.span, message);
     let bare = name.strip_prefix("skill:").unwrap_or(name);
-    let close = near.iter().find(|near| within(near.strip_prefix("skill:").unwrap_or(near), bare, bare.len() / 3));
-    let advice = close.map_or("add it, or correct the name".to_owned(), |near| format!("`{near}` is near"));
+    let advice = match meant(bare, near.iter().map(|near| near.strip_prefix("skill:").unwrap_or(near))).first() {
+        None => format!("add it, or correct the name; `callsheet {what} list` shows all"),
+        Some(meant) => {
+            let whole = near.iter().find(|near| near.strip_prefix("skill:").unwrap_or(near) == meant);
+            format!("did you mean `{}`?", whole.unwrap_or(meant))
+        }
+    };
     draft.found(name).expected(near.iter().map(String::as_str)).advice(advice)
 }
 
@@ -119,7 +124,8 @@ fn arity(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Vec<Draf
                 named = true;
                 if !names.clone().any(|known| known == name) {
                     let message = format!("`{}` has no parameter `{name}`", template.name);
-                    out.push(fault(at, message, "correct or remove it").found(name).expected(names.clone()));
+                    let advice = meant_or(name, names.clone(), "remove it, or add the parameter");
+                    out.push(fault(at, message, &advice).found(name).expected(names.clone()));
                 } else if !bound.insert(name) {
                     out.push(fault(at, format!("`{name}` is given twice"), "keep one").found(name));
                 }
@@ -167,8 +173,7 @@ fn asked_names(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Ve
         if name == UNCLEAR || asked.contains(name) {
             continue;
         }
-        let near = nearest(name, asked.iter().map(String::as_str), 1);
-        let advice = near.first().map_or("remove it".to_owned(), |near| format!("`{near}` is near"));
+        let advice = meant_or(name, asked.iter().map(String::as_str), "remove it");
         let message = format!("nothing in `{}` asks for `{name}`", template.name);
         out.push(fault(at, message, &advice).found(name).expected(asked.iter().map(String::as_str)));
     }

@@ -2,6 +2,7 @@
 
 mod broken;
 mod calls;
+mod forms;
 pub(in crate::template) mod names;
 mod values;
 
@@ -185,11 +186,18 @@ impl<'a> Loading<'a> {
         for (file, template) in every {
             for found in names::walk(template, &|name| name == "request") {
                 let path = found.path(&template.name);
+                // Of a template with errors it is not known what uses what.
+                if matches!(found, Found::Unused { .. })
+                    && self.readings.get(file).is_some_and(|reading| reading.is_faulty(template, false))
+                {
+                    continue;
+                }
                 if let Some(draft) = name_draft(template, found) {
                     self.add(file, draft, &path, None);
                 }
             }
             limits(template, &mut |draft| self.add(file, draft, &template.name, None));
+            forms::check(template, &mut |draft| self.add(file, draft, &template.name, None));
             let in_force =
                 callable.templates.get(template.name.as_str()).is_some_and(|own| std::ptr::eq(*own, template));
             for call in calls::calls_of(template) {
@@ -254,19 +262,33 @@ impl<'a> Loading<'a> {
 fn name_draft(template: &Template, found: Found) -> Option<Draft> {
     Some(match found {
         Found::Unknown { how: Use::Input, .. } => return None,
-        Found::Unknown { path, at, how: Use::Expression, .. } => {
+        Found::Unknown { path, at, how: Use::Expression, near, .. } => {
             let message = format!("nothing binds `{path}`; comparisons with it are false");
-            Draft::new(Code::T515, at.span, message).found(&path.to_string()).advice("correct the name")
+            let draft = Draft::new(Code::T515, at.span, message).found(&path.to_string());
+            draft.advice(advice_for(&near, "correct the name"))
         }
-        Found::Unknown { path, at, .. } if template.is_function() => {
-            let message = format!("`{path}` is no parameter and nothing in the template binds it");
+        Found::Unknown { path, at, near, .. } if template.is_function() => {
             let params = template.params.iter().flatten().map(|param| param.name.as_str());
+            let (message, otherwise) = match is_step(&path) {
+                true => (format!("no step before this one is `{path}`"), "correct the id, or give the step this one"),
+                false => (
+                    format!("`{path}` is no parameter and nothing in the template binds it"),
+                    "add a parameter, or correct the name",
+                ),
+            };
             let draft = Draft::new(Code::T052, at.span, message).found(&path.to_string()).expected(params);
-            draft.advice("add a parameter, or correct the name")
+            draft.advice(advice_for(&near, otherwise))
         }
-        Found::Unknown { path, at, .. } => {
-            let message = format!("`{path}` is no declared input; the caller must bind it");
-            Draft::new(Code::T508, at.span, message).found(&path.to_string()).advice("add an <input>")
+        Found::Unknown { path, at, near, .. } => {
+            let (message, otherwise) = match is_step(&path) {
+                true => (
+                    format!("no step before this one is `{path}`; a caller must have it"),
+                    "correct the id, or give the step this one",
+                ),
+                false => (format!("`{path}` is no declared input; the caller must bind it"), "add an <input>"),
+            };
+            let draft = Draft::new(Code::T508, at.span, message).found(&path.to_string());
+            draft.advice(advice_for(&near, otherwise))
         }
         Found::Untrusted { path, at, .. } => {
             let message = format!("a command is filled from `{path}`, which is a result");
@@ -284,6 +306,15 @@ fn name_draft(template: &Template, found: Found) -> Option<Draft> {
             Draft::new(Code::T514, at.span, format!("nothing uses `{name}`")).found(&name).advice("use or remove it")
         }
     })
+}
+
+/// A result is named that no step gives.
+fn is_step(path: &crate::template::value::Path) -> bool {
+    path.name == "steps" && !path.steps.is_empty()
+}
+
+fn advice_for(near: &[String], otherwise: &str) -> String {
+    if near.is_empty() { otherwise.to_owned() } else { format!("did you mean `{}`?", near.join("`, `")) }
 }
 
 /// Limits that a child sets above those of its parents (T522).

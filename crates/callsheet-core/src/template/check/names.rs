@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::reply::near::meant;
 use crate::template::place::Spot;
 use crate::template::tree::{
     Argument, ArgumentValue, Command, FilePaths, InputSource, Kind, Node, PathUse, Script, Stdin, Template,
@@ -23,8 +24,8 @@ pub(in crate::template) enum Use {
 /// What the walk found.
 #[derive(Clone, Debug)]
 pub(in crate::template) enum Found {
-    /// Nothing binds this name.
-    Unknown { path: Path, at: Spot, field: &'static str, task: String, how: Use },
+    /// Nothing binds this name; `near` are names in scope that may be meant.
+    Unknown { path: Path, at: Spot, field: &'static str, task: String, how: Use, near: Vec<String> },
     /// A command is filled from a result.
     Untrusted { path: Path, at: Spot, task: String },
     /// A text that looks like a name and is taken as a literal.
@@ -110,6 +111,14 @@ fn key_of(path: &Path) -> String {
     }
 }
 
+/// The group of a key, if it has one, and its name there.
+fn parts_of(key: &str) -> (Option<&str>, &str) {
+    key.split_once('.').map_or((None, key), |(group, name)| (Some(group), name))
+}
+
+/// Names that nothing binds for which near ones are looked for, in one template.
+const ADVISED: usize = 100;
+
 /// Knows a name that nothing in the tree binds.
 type Outside<'a> = &'a dyn Fn(&str) -> bool;
 
@@ -179,8 +188,22 @@ impl Names<'_> {
             return result;
         }
         let task = self.task.join("/");
-        self.found.push(Found::Unknown { path: path.clone(), at, field, task, how });
+        let near = self.near(path);
+        self.found.push(Found::Unknown { path: path.clone(), at, field, task, how, near });
         false
+    }
+
+    /// Names in scope that may be meant by one that is not: of a step or a file those of steps or files. Candidates cost
+    /// time, and nobody reads more of them than these.
+    fn near(&self, path: &Path) -> Vec<String> {
+        if self.found.len() >= ADVISED {
+            return Vec::new();
+        }
+        let key = key_of(path);
+        let (group, wanted) = parts_of(&key);
+        let bound = self.bound.iter().filter(|(_, list)| !list.is_empty()).map(|(name, _)| parts_of(name));
+        let near = meant(wanted, bound.filter(|(other, _)| *other == group).map(|(_, name)| name));
+        near.into_iter().map(|name| group.map_or(name.clone(), |group| format!("{group}.{name}"))).collect()
     }
 
     /// Every placeholder of a text; true if one comes from a result.
@@ -261,7 +284,8 @@ impl Names<'_> {
                 if known.is_none() && input.required && input.default.is_none() {
                     let task = self.task.join("/");
                     let at = input.origin.spot;
-                    self.found.push(Found::Unknown { path, at, field: "inputs", task, how: Use::Input });
+                    let near = Vec::new();
+                    self.found.push(Found::Unknown { path, at, field: "inputs", task, how: Use::Input, near });
                 }
                 known.unwrap_or(false)
             }

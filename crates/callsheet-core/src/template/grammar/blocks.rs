@@ -56,7 +56,7 @@ pub(super) static OUTPUT_FORMAT: Element = Element::new(
     &[
         Attribute::new("type", Kind::OneOf(&["json", "text"])).required(),
         Attribute::new("schema", Kind::Schema),
-        Attribute::new("on_parse_failure", Kind::OneOf(&["fallback", "error"])).or("fallback"),
+        Attribute::new("on_parse_failure", Kind::OneOf(&["fallback", "error"])),
     ],
     &[],
     Content::Optional(Kind::JsonSchema),

@@ -110,7 +110,7 @@ impl<'a> Report<'a> {
             self.full = true;
             let last = Bytes { start: usize::MAX, end: usize::MAX };
             let end = Draft::new(Code::T003, last, format!("the file has more than {MOST} errors"));
-            let issue = self.finish(end.advice("mend these first, then check again"), "");
+            let issue = self.finish(end.advice("fix these first, then check again"), "");
             self.issues.push((last, issue));
             return;
         }

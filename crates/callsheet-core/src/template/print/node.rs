@@ -383,8 +383,9 @@ fn output_format(writer: &mut Writer, output: &OutputFormat) {
         Some(SchemaChoice::Named(name)) => attributes.push(("schema", format!("@{name}"))),
         Some(SchemaChoice::Inline(_)) | None => {}
     }
-    if output.on_parse_failure == OnParseFailure::Error {
-        attributes.push(("on_parse_failure", "error".to_owned()));
+    if output.on_parse_failure != OnParseFailure::assumed(output.schema.as_ref()) {
+        let word = if output.on_parse_failure == OnParseFailure::Error { "error" } else { "fallback" };
+        attributes.push(("on_parse_failure", word.to_owned()));
     }
     match &output.schema {
         Some(SchemaChoice::Inline(schema)) => writer.inline("output_format", &attributes, &schema.to_string()),

@@ -82,7 +82,7 @@ impl Reader<'_> {
                     let near = near_word(&attribute.name, names.clone());
                     let message = format!("<{}> has no attribute `{}`", element.name, attribute.name);
                     let draft = Draft::new(Code::T502, attribute.name_span, message).found(&attribute.name);
-                    let advice = near.map_or("remove it".to_owned(), |near| format!("`{near}` is near"));
+                    let advice = near.map_or("remove it".to_owned(), |near| format!("did you mean `{near}`?"));
                     self.add(draft.expected(names).advice(advice));
                 }
             }
@@ -200,7 +200,7 @@ impl Reader<'_> {
         } else {
             let near = near_word(&child.name, allowed.clone());
             let message = format!("<{}> is not known and is ignored with its content", child.name);
-            let advice = near.map_or("remove it".to_owned(), |near| format!("`{near}` is near"));
+            let advice = near.map_or("remove it".to_owned(), |near| format!("did you mean `{near}`?"));
             Draft::new(Code::T501, child.name_span, message).advice(advice)
         };
         self.add(draft.found(&child.name).expected(allowed));

@@ -153,11 +153,12 @@ impl Reader<'_> {
         }
         Some(OutputFormat {
             form,
-            schema,
             on_parse_failure: match word(element, "on_parse_failure") {
                 Some("error") => OnParseFailure::Error,
-                _ => OnParseFailure::Fallback,
+                Some(_) => OnParseFailure::Fallback,
+                None => OnParseFailure::assumed(schema.as_ref()),
             },
+            schema,
             origin: self.origin(element.span),
         })
     }

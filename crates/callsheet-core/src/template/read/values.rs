@@ -22,6 +22,10 @@ pub(super) fn without_braces(text: &str) -> String {
     while let Some((before, (inside, after))) =
         rest.split_once("{{").and_then(|(before, inside)| Some((before, inside.split_once("}}")?)))
     {
+        // Quotes around it would make a text of its name.
+        let quote = before.chars().last().filter(|c| matches!(c, '"' | '\''));
+        let inner = quote.and_then(|quote| Some((before.strip_suffix(quote)?, after.strip_prefix(quote)?)));
+        let (before, after) = inner.unwrap_or((before, after));
         out.push_str(before);
         out.push_str(inside.trim());
         rest = after;
@@ -134,7 +138,7 @@ impl Reader<'_> {
             Err((at, message)) => {
                 let span = if text.is_empty() { span } else { value.span(at.min(text.len()), text.len()) };
                 let draft = Draft::new(Code::T054, span, message).found(text.get(at..).unwrap_or_default());
-                self.add(draft.advice("paths, literals, comparisons, !, && and || are allowed"));
+                self.add(draft.advice(sign_meant(text.get(at..).unwrap_or_default())));
             }
         }
     }
@@ -209,6 +213,18 @@ fn not_one_of(name: &str, text: &str, words: &[&'static str], span: Bytes) -> Dr
         near_word(text, words.iter().copied())
             .map_or_else(|| format!("write {}", words.join(" or ")), |word| format!("write {word}")),
     )
+}
+
+/// What to write where an expression could not be read any further.
+fn sign_meant(rest: &str) -> &'static str {
+    let word = rest.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+    match (word, rest.chars().next()) {
+        ("and", _) => "write && (in XML `&amp;&amp;`)",
+        ("or", _) => "write ||",
+        ("is" | "eq", _) | (_, Some('=')) => "write == to compare",
+        (_, Some('+' | '-' | '*' | '/' | '(')) => "there is no arithmetic and there are no calls",
+        _ => "paths, literals, comparisons, !, && and || are allowed",
+    }
 }
 
 /// The word that was most likely meant, if one is near.

@@ -1,6 +1,6 @@
 //! Models, tools, schemas and paths of a task against what is known of the world (T033-T035, T516, T518).
 
-use crate::reply::near::nearest;
+use crate::reply::near::{meant_or, nearest};
 use crate::template::grammar::Kind;
 use crate::template::issue::{Code, Draft};
 use crate::template::known::ModelFact;
@@ -37,7 +37,8 @@ impl Reader<'_> {
                     let known = self.known.models.iter().flatten().map(String::as_str);
                     let near = nearest(&id, known, 5);
                     let draft = Draft::new(Code::T033, span, format!("there is no model `{id}`")).found(&id);
-                    let advice = "`callsheet model list` shows all";
+                    let known = self.known.models.iter().flatten().map(String::as_str);
+                    let advice = meant_or(&id, known, "`callsheet model list` shows all");
                     self.add(draft.expected(near.iter().map(String::as_str)).advice(advice));
                 }
                 Some(ModelFact::Open) => self.unverified(&id, span),
@@ -59,7 +60,8 @@ impl Reader<'_> {
         for (id, span) in words(&self.text_of(child, Kind::List)) {
             if !names.contains(&id) {
                 let draft = Draft::new(Code::T033, span, format!("there is no provider `{id}`")).found(&id);
-                self.add(draft.expected(names.iter().map(String::as_str)).advice("correct the name"));
+                let near = meant_or(&id, names.iter().map(String::as_str), "correct the name");
+                self.add(draft.expected(names.iter().map(String::as_str)).advice(near));
             }
         }
         self.leave(child);
@@ -76,7 +78,8 @@ impl Reader<'_> {
                 let near = nearest(text.as_str(), names.iter().map(String::as_str), 5);
                 let draft = Draft::new(Code::T035, text.whole(), format!("there is no tool `{}`", text.as_str()));
                 let draft = draft.found(text.as_str()).expected(near.iter().map(String::as_str));
-                self.add(draft.advice("`callsheet doctor` lists the tools"));
+                let all = format!("the tools are {}", names.join(", "));
+                self.add(draft.advice(meant_or(text.as_str(), names.iter().map(String::as_str), &all)));
             }
         }
         self.leave(block);
@@ -118,7 +121,7 @@ impl Reader<'_> {
                 (false, false) => format!("`{path}` does not exist"),
             };
             let draft = Draft::new(Code::T516, text.whole(), message).found(path);
-            self.add(draft.advice("correct it; a run goes on without it"));
+            self.add(draft.advice("correct it; a run does not begin without it, unless a task of it may write it"));
         }
         self.leave(block);
     }

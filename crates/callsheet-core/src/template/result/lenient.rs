@@ -82,7 +82,8 @@ pub fn read_reply(reply: &str, manual: bool) -> ReplyReading {
         let parsed = document.root.is_some() && document.faults.iter().all(|fault| fault.kind == FaultKind::Ignored);
         return ReplyReading { xml: Some(XmlNote { parsed, ..XmlNote::default() }), ..plain };
     }
-    if let Some(reading) = json_envelope(reply) {
+    let in_fence = || fence_at_the_end(reply).and_then(json_envelope);
+    if let Some(reading) = json_envelope(reply).or_else(in_fence) {
         return reading;
     }
     let Some(found) = find(reply) else { return plain };
@@ -220,8 +221,7 @@ fn read_root(root: &Element, text: &str, plain: ReplyReading) -> ReplyReading {
     let child = |wanted: &str| root.elements().find(|child| child.name.eq_ignore_ascii_case(wanted));
     let status = attribute(root, "status").map(str::to_ascii_uppercase);
     if name == "result" && (status.is_some() || child("content").is_some() || child("notes").is_some()) {
-        let notes = child("notes").map(value_of).unwrap_or_default();
-        let notes = notes.as_object().cloned().unwrap_or_default();
+        let notes = child("notes").map(notes_of).unwrap_or_default();
         let status = status.as_deref().and_then(ReturnStatus::parse).unwrap_or_default();
         let error = child("error").map(|error| {
             let given = |name: &str| attribute(error, name).map(str::to_owned);
@@ -235,8 +235,7 @@ fn read_root(root: &Element, text: &str, plain: ReplyReading) -> ReplyReading {
         return envelope(status, content, None, notes, told);
     }
     if name == "notes" {
-        let notes = value_of(root).as_object().cloned().unwrap_or_default();
-        let (notes, conflicts) = normal(notes);
+        let (notes, conflicts) = normal(notes_of(root));
         return ReplyReading { notes, conflicts, ..plain };
     }
     let mut parsed = Map::new();
@@ -319,6 +318,53 @@ fn json_envelope(reply: &str) -> Option<ReplyReading> {
     let message = word(error, "message").or_else(|| error.as_str().map(str::to_owned));
     let told = Told { reason: word(&value, "reason").or_else(|| word(error, "reason")), message };
     Some(ReplyReading { conflicts, ..envelope(status, text, parsed, notes, told) })
+}
+
+/// What a fence holds that ends the reply.
+fn fence_at_the_end(reply: &str) -> Option<&str> {
+    let reply = reply.trim_end();
+    let (mut at, mut open) = (0, None);
+    for line in reply.split_inclusive('\n') {
+        let (word, end) = (line.trim(), at + line.len());
+        match open {
+            None if word.starts_with("```") || word.starts_with("~~~") => open = Some(end),
+            Some(start) if word == "```" || word == "~~~" => {
+                if end == reply.len() {
+                    return reply.get(start..at);
+                }
+                open = None;
+            }
+            _ => {}
+        }
+        at = end;
+    }
+    None
+}
+
+/// The notes of an element: its parts, each as the JSON that it holds if that is an object or a list, or one such object.
+fn notes_of(element: &Element) -> Map<String, Value> {
+    match with_json(value_of(element)) {
+        Value::Object(mut notes) => {
+            let whole = notes.get("#text").is_some_and(Value::is_object).then(|| notes.remove("#text")).flatten();
+            for (name, value) in whole.and_then(|whole| whole.as_object().cloned()).unwrap_or_default() {
+                notes.entry(name).or_insert(value);
+            }
+            notes
+        }
+        _ => Map::new(),
+    }
+}
+
+/// Texts that are an object or a list of JSON as that. The depth is bounded by the reader.
+fn with_json(value: Value) -> Value {
+    match value {
+        Value::String(text) if text.trim_start().starts_with(['{', '[']) => super::output::json_of(&text)
+            .filter(|value| value.is_object() || value.is_array())
+            .unwrap_or(Value::String(text)),
+        Value::Array(list) => Value::Array(list.into_iter().map(with_json).collect()),
+        Value::Object(map) => Value::Object(map.into_iter().map(|(name, value)| (name, with_json(value))).collect()),
+        other => other,
+    }
 }
 
 /// Text of an element, with markup inside as it is written.

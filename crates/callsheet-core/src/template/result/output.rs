@@ -97,7 +97,10 @@ fn mismatch(value: &Value, wanted: ValueType, content: &str) -> Option<Box<Detai
     }
     let bad = value.as_array().filter(|_| wanted == ValueType::StringArray);
     let element = bad.and_then(|list| list.iter().enumerate().find(|(_, element)| !element.is_string()));
+    let violation = element
+        .map(|(index, element)| format!("/{index}: {element} is not of type \"{}\"", ValueType::String.as_str()));
     Some(Box::new(Details {
+        violations: violation.map(|violation| vec![violation]),
         expected_type: Some(wanted.as_str().to_owned()),
         actual_type: Some(element.map_or(type_word(value), |(_, element)| type_word(element)).to_owned()),
         original_output: Some(content.to_owned()),

@@ -131,6 +131,33 @@ fn score(value: &Value) -> Option<f64> {
     number.is_finite().then_some(number)
 }
 
+/// Keys of notes that tell how a result came about. No model is told of them (spec 4).
+const BOOKKEEPING: &[&str] = &[
+    "data_usage",
+    "data_sources",
+    "warnings",
+    "parse_error",
+    "xml",
+    "context_source",
+    "context_files_count",
+    "template_used",
+    "subtask_request",
+    "metrics",
+    "step_results",
+    "recovery_attempts",
+    "final_evaluation",
+];
+
+/// Whether something of a value is a word.
+fn holds_words(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(list) => list.iter().any(holds_words),
+        Value::Object(map) => map.values().any(holds_words),
+        _ => false,
+    }
+}
+
 /// Keys of notes that the runtime owns.
 const OWNED: &[&str] = &[
     "data_sources",
@@ -176,6 +203,19 @@ impl Notes {
                 _ => drop(self.other.insert(key, value)),
             }
         }
+    }
+
+    /// What they say: nothing of what the runtime keeps in them, and nothing at all where no word is left.
+    pub fn said(&self) -> Map<String, Value> {
+        let Ok(Value::Object(mut notes)) = serde_json::to_value(self) else { return Map::new() };
+        let empty = |value: &Value| match value {
+            Value::Null => true,
+            Value::String(text) => text.trim().is_empty(),
+            Value::Array(list) => list.is_empty(),
+            _ => false,
+        };
+        notes.retain(|key, value| !BOOKKEEPING.contains(&key.as_str()) && !empty(value));
+        if notes.values().any(holds_words) { notes } else { Map::new() }
     }
 
     /// Adds a warning.
@@ -255,6 +295,7 @@ impl TaskResult {
             "notes" => serde_json::to_value(&self.notes).unwrap_or_default(),
             "parsed_content" | "parsedContent" => self.parsed_content.clone().unwrap_or_default(),
             "error" => serde_json::to_value(&self.error).unwrap_or_default(),
+            "json" => serde_json::to_value(self).unwrap_or_default(),
             "stdout" => text(&self.stdout),
             "stderr" => text(&self.stderr),
             "exit_code" | "exitCode" => self.exit_code.map_or(Value::Null, Value::from),

@@ -227,6 +227,13 @@ pub enum OnParseFailure {
     Error,
 }
 
+impl OnParseFailure {
+    /// Where nothing is said: what is no JSON meets no schema; without one the text is the result (spec 7).
+    pub(in crate::template) fn assumed(schema: Option<&SchemaChoice>) -> Self {
+        if schema.is_some() { Self::Error } else { Self::Fallback }
+    }
+}
+
 /// What declared JSON is checked against.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

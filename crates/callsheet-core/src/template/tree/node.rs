@@ -166,6 +166,14 @@ impl Node {
         out
     }
 
+    /// Sets the limits of this node and of all below it, in document order.
+    pub fn set_limits(&mut self, limits: &mut dyn Iterator<Item = TaskLimits>) {
+        if let Some(own) = limits.next() {
+            self.limits = own;
+        }
+        self.children_mut().into_iter().for_each(|child| child.set_limits(limits));
+    }
+
     /// This node and all below it, in document order.
     pub fn walk(&self) -> Vec<&Node> {
         let mut out = Vec::new();

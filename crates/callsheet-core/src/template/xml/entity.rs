@@ -45,15 +45,26 @@ fn flush(raw: &str, start: usize, end: usize, base: usize, out: &mut Mapped) {
     }
 }
 
+/// Whether a `;` ends what begins like a reference.
+fn is_closed(rest: &str) -> bool {
+    rest.bytes().skip(1).take(LONGEST + 1).find(|byte| b"; <&\n\t\r".contains(byte)) == Some(b';')
+}
+
 /// What the reference at the start of `rest` means, and its length. A bare `&` stays as it is, with a fault.
 fn reference(rest: &str, at: usize, faults: &mut Vec<Fault>) -> (String, usize) {
     let name_length = rest.bytes().skip(1).take(LONGEST).take_while(|byte| !b"; <&\n\t\r".contains(byte)).count();
     let name = rest.get(1..=name_length).unwrap_or_default();
     let span = Bytes::new(at, at + 1 + name_length);
     if name.is_empty() || rest.as_bytes().get(1 + name_length) != Some(&b';') {
-        let advice = "write `&amp;`";
-        faults.push(Fault::malformed(Bytes::new(at, at + 1), "a bare `&`", advice));
-        return ("&".to_owned(), 1);
+        // `&&` is one fault.
+        let next = rest.get(1..).filter(|next| next.starts_with('&') && !is_closed(next));
+        let count = if next.is_some() { 2 } else { 1 };
+        let (what, advice) = match count {
+            1 => ("a bare `&`", "write `&amp;`"),
+            _ => ("a bare `&&`", "write `&amp;&amp;`"),
+        };
+        faults.push(Fault::malformed(Bytes::new(at, at + count), what, advice));
+        return ("&".repeat(count), count);
     }
     let length = name_length + 2;
     let text = match name {

@@ -1,0 +1,207 @@
+//! A person has failed tasks of the tree done again (spec "Templates" 15). Finished results stay: what failed begins
+//! again, what stands around it is open again, and what had read its result is done anew.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::run::{Reject, Run, Stage, Stopwatch};
+use crate::spec::{Slug, TaskLimits};
+use crate::template::Kind;
+
+use super::{OpState, Operators, Place, TaskOp};
+
+impl Run {
+    /// What of a run of a template is retried where nobody says which: the whole of a run that failed; of one that came
+    /// back whole what failed on the way and was only collected.
+    pub fn failed_of_tree(&self) -> Vec<Slug> {
+        let operators = &self.operators;
+        if let Some(top) = operators.top().filter(|top| top.failed()) {
+            return vec![top.id.clone()];
+        }
+        let told = |op: &TaskOp| operators.ancestry(op).any(|above| above.place.is_subtask());
+        let above_failed = |op: &TaskOp| op.parent.and_then(|above| operators.at(above)).is_some_and(TaskOp::failed);
+        let outermost = operators.iter().filter(|op| op.failed() && !told(op) && !above_failed(op));
+        outermost.map(|op| op.id.clone()).collect()
+    }
+
+    /// What templates limit now counts from here on; what was spent stays spent.
+    pub(in crate::run) fn limits_changed(&mut self, limits: &BTreeMap<String, Vec<TaskLimits>>) -> Result<(), Reject> {
+        let Some(tree) = &mut self.operators.tree else { return Err(Reject::ListNotAwaited) };
+        let tree = Arc::make_mut(tree);
+        for (name, each) in limits {
+            if let Some(template) = tree.templates.get_mut(name) {
+                template.body.set_limits(&mut each.iter().cloned());
+            }
+        }
+        Ok(())
+    }
+
+    /// A failed task of the tree begins again, by its name or that of its handler.
+    pub(in crate::run) fn retried_in_tree(&mut self, slug: &Slug) -> Result<(), Reject> {
+        let number = self.operators.numbers.get(slug).or_else(|| self.operators.leaves.get(slug)).copied();
+        let number = number.ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
+        let over = matches!(self.stage, Stage::Operate | Stage::Conclude(_));
+        if !over || !self.operators.at(number).is_some_and(|op| op.failed() && !op.former) {
+            return Err(Reject::NotFailed(slug.clone()));
+        }
+        let mut after = self.operators.clone();
+        let mut begun = Vec::new();
+        after.begin_again(number, &mut begun)?;
+        after.open_above(number, &mut begun)?;
+        self.operators = after;
+        begun.into_iter().for_each(|leaf| self.list_leaf(leaf));
+        self.stage = Stage::Operate;
+        (self.waiting, self.message, self.idle) = (None, None, false);
+        self.in_flight.remove(&crate::record::EffectKey::Conclude);
+        Ok(())
+    }
+}
+
+impl Operators {
+    /// Begins again what of a task that came back did not give what it should. `begun`: leaves with a new handler or
+    /// process.
+    fn begin_again(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
+        let Some(op) = self.at(number) else { return Ok(()) };
+        if op.reparse.is_some() || op.leaf().is_some() {
+            let regrown = self.child(op, &Place::Regrown).filter(|part| op.reparse.is_some() && part.failed());
+            return match regrown.map(|part| part.number) {
+                Some(regrown) => {
+                    self.begin_again(regrown, begun)?;
+                    self.open_again(number);
+                    Ok(())
+                }
+                None => self.begin_leaf(number, begun),
+            };
+        }
+        let (opened, gives_its_last) = (op.opened.is_some(), self.gives_its_last(op));
+        let of = |part: &TaskOp| part.place.is_nested() != opened && !part.place.is_subtask();
+        let all: Vec<usize> = self.children(op).filter(|part| of(part)).map(|part| part.number).collect();
+        let mut again: Vec<usize> =
+            all.iter().copied().filter(|part| self.at(*part).is_some_and(TaskOp::failed)).collect();
+        match all.last() {
+            _ if !again.is_empty() => {}
+            _ if !opened => return self.gather_again(number, begun),
+            // All parts came back well, and what they gave does not do: the one whose result it is, or all.
+            Some(last) if gives_its_last => again.push(*last),
+            _ => {
+                self.detach(number, |part| !part.place.is_nested())?;
+                self.change(number, |op| op.iteration = 1);
+            }
+        }
+        for part in again {
+            self.begin_again(part, begun)?;
+        }
+        self.open_again(number);
+        Ok(())
+    }
+
+    /// Whether the result of the last part is that of the whole.
+    fn gives_its_last(&self, op: &TaskOp) -> bool {
+        let node = self.tree.as_ref().and_then(|tree| self.node(tree, op));
+        node.is_none_or(|node| {
+            matches!(node.kind, Kind::Sequential { .. } | Kind::Reduce { .. } | Kind::Cond { .. } | Kind::Call { .. })
+        })
+    }
+
+    /// What stands around a task that begins again is open again, and what read its result is done anew.
+    fn open_above(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
+        let mut below = number;
+        while let Some(above) = self.at(below).and_then(|op| op.parent) {
+            let Some((part, op)) = self.at(below).zip(self.at(above)) else { return Ok(()) };
+            let (id, place) = (part.id.clone(), part.place.clone());
+            let seeks = matches!(op.state, OpState::Seeking | OpState::Matching);
+            let (is_opened, is_closed) = (op.opened.is_some(), op.closed.is_some());
+            // A model was told that its subtask failed.
+            if place.is_subtask() || seeks || place.is_nested() && is_opened && !is_closed {
+                return Err(Reject::NotFailed(id));
+            }
+            match place {
+                _ if place.is_nested() && is_opened => self.gather_again(above, begun)?,
+                Place::Director { iteration } | Place::Script { iteration } | Place::Evaluator { iteration } => {
+                    self.detach(above, |other| other.number > below)?;
+                    self.change(above, |op| op.iteration = iteration);
+                    self.open_again(above);
+                }
+                Place::Child { .. } | Place::Inner { .. } | Place::Reduction { .. } if self.goes_in_order(above) => {
+                    self.detach(above, |other| other.number > below)?;
+                    self.open_again(above);
+                }
+                Place::Split => {
+                    self.detach(above, |other| other.place == Place::Regrown)?;
+                    self.change(above, |op| op.reparse.iter_mut().for_each(|reparse| reparse.grown = None));
+                    self.open_again(above);
+                }
+                _ => self.open_again(above),
+            }
+            below = above;
+        }
+        Ok(())
+    }
+
+    fn goes_in_order(&self, number: usize) -> bool {
+        let node = self.tree.as_ref().zip(self.at(number)).and_then(|(tree, op)| self.node(tree, op));
+        node.is_some_and(|node| matches!(node.kind, Kind::Sequential { .. } | Kind::Reduce { .. }))
+    }
+
+    /// A new handler or process, with a session, turns and time of its own.
+    fn begin_leaf(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
+        self.detach(number, |part| matches!(part.place, Place::Split | Place::Regrown))?;
+        self.next_handler(number);
+        self.open_again(number);
+        begun.push(number);
+        Ok(())
+    }
+
+    fn next_handler(&mut self, number: usize) {
+        self.change(number, |op| {
+            op.attempts.extend(op.closed.as_ref().map(|closed| closed.result.clone()));
+            op.retried = op.attempt;
+            op.attempt = op.attempt.saturating_add(1);
+            (op.issues, op.reparse) = (None, None);
+        });
+    }
+
+    /// It is bound anew, from what is nested in it: nothing of what it did stays.
+    fn gather_again(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
+        self.detach(number, |part| part.place == Place::Match || !part.place.is_nested())?;
+        if self.at(number).is_some_and(|op| op.leaf().is_some()) {
+            self.next_handler(number);
+            begun.retain(|leaf| *leaf != number);
+        }
+        self.change(number, |op| {
+            (op.opened, op.retrieval, op.seeks, op.reparse, op.iteration) = (None, None, None, None, 1);
+        });
+        self.open_again(number);
+        Ok(())
+    }
+
+    fn open_again(&mut self, number: usize) {
+        self.change(number, |op| {
+            op.closed = None;
+            op.clock = Stopwatch::default();
+            op.state = if op.opened.is_some() { OpState::Open } else { OpState::Gathering };
+        });
+    }
+
+    /// Children that are done anew are none any more. One that still works is in the way.
+    fn detach(&mut self, number: usize, which: impl Fn(&TaskOp) -> bool) -> Result<(), Reject> {
+        let Some(op) = self.at(number) else { return Ok(()) };
+        let gone: Vec<usize> = op.children.iter().copied().filter(|part| self.at(*part).is_some_and(&which)).collect();
+        if let Some(working) = gone.iter().filter_map(|part| self.at(*part)).find(|part| part.closed.is_none()) {
+            return Err(Reject::NotFailed(working.id.clone()));
+        }
+        self.change(number, |op| op.children.retain(|part| !gone.contains(part)));
+        let mut former = gone;
+        while let Some(part) = former.pop() {
+            former.extend(self.at(part).into_iter().flat_map(|op| op.children.iter().copied()));
+            self.change(part, |op| op.former = true);
+        }
+        Ok(())
+    }
+
+    fn change(&mut self, number: usize, change: impl FnOnce(&mut TaskOp)) {
+        if let Some(op) = self.list.get_mut(number) {
+            change(op);
+        }
+    }
+}

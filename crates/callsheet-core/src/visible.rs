@@ -1,0 +1,149 @@
+//! Characters that a reader cannot see, shown: what a person approves is what they see (spec 11.3).
+
+use icu_properties::props::{DefaultIgnorableCodePoint, ExtendedPictographic, GeneralCategory};
+use icu_properties::{CodePointMapData, CodePointSetData};
+
+/// Blanks that Unicode counts among symbols and marks: a braille cell without a dot, a note without a head, a filler of Khitan.
+const BLANK: [char; 3] = ['\u{2800}', '\u{1d159}', '\u{16fe4}'];
+
+/// Whether a reader cannot see this character, or cannot tell it from a plain blank: controls, formats, marks of direction,
+/// tags, fillers and odd blanks. Newlines and tabs are what they look like.
+pub fn is_hidden(c: char) -> bool {
+    if matches!(c, ' '..='~' | '\n' | '\t') {
+        return false;
+    }
+    let by_category = matches!(
+        CodePointMapData::<GeneralCategory>::new().get(c),
+        GeneralCategory::Control
+            | GeneralCategory::Format
+            | GeneralCategory::LineSeparator
+            | GeneralCategory::ParagraphSeparator
+            | GeneralCategory::SpaceSeparator
+    );
+    by_category || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c) || BLANK.contains(&c)
+}
+
+/// How many hidden characters a text has. A carriage return that ends a line with its newline is none.
+pub fn hidden_count(text: &str) -> usize {
+    text.replace("\r\n", "\n").chars().filter(|c| is_hidden(*c)).count()
+}
+
+/// Every hidden character as `<U+200B>`; a carriage return that ends a line with its newline as `␍`.
+pub fn visible(text: &str) -> String {
+    shown(text, false)
+}
+
+/// The same for prose: what joins pictographs, or chooses how one looks, is seen in the picture and stays.
+pub fn readable(text: &str) -> String {
+    shown(text, true)
+}
+
+/// A line of JSON with every hidden character as its escape, so that it says the same to programs.
+pub fn visible_json(line: &str) -> String {
+    let mut out = String::with_capacity(line.len());
+    for c in line.chars() {
+        if is_hidden(c) {
+            c.encode_utf16(&mut [0; 2]).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn shown(text: &str, prose: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    let mut in_picture = false;
+    while let Some(c) = characters.next() {
+        let joins = in_picture && matches!(c, '\u{200d}' | '\u{fe0e}' | '\u{fe0f}');
+        if c == '\r' && characters.peek() == Some(&'\n') {
+            out.push('\u{240d}');
+        } else if is_hidden(c) && !joins {
+            out.push_str(&format!("<U+{:04X}>", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+        let skin = matches!(c, '\u{1f3fb}'..='\u{1f3ff}');
+        in_picture = prose && (joins || in_picture && skin || is_pictograph(c));
+    }
+    out
+}
+
+fn is_pictograph(c: char) -> bool {
+    CodePointSetData::new::<ExtendedPictographic>().contains(c)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One of each kind: blanks, joiners, direction, tags, fillers, variation selectors, separators, controls.
+    const KINDS: &[char] = &[
+        '\u{00a0}',
+        '\u{00ad}',
+        '\u{034f}',
+        '\u{061c}',
+        '\u{115f}',
+        '\u{1160}',
+        '\u{1680}',
+        '\u{17b4}',
+        '\u{180e}',
+        '\u{2003}',
+        '\u{200b}',
+        '\u{200d}',
+        '\u{200e}',
+        '\u{2028}',
+        '\u{2029}',
+        '\u{202e}',
+        '\u{2060}',
+        '\u{2066}',
+        '\u{206f}',
+        '\u{2800}',
+        '\u{3000}',
+        '\u{3164}',
+        '\u{fe0f}',
+        '\u{feff}',
+        '\u{ffa0}',
+        '\u{fff9}',
+        '\u{1d159}',
+        '\u{1d173}',
+        '\u{e0001}',
+        '\u{e0041}',
+        '\u{e0100}',
+        '\u{1b}',
+        '\u{7f}',
+        '\u{9b}',
+        '\r',
+    ];
+
+    /// covers: 11.3
+    #[test]
+    fn every_hidden_character_is_shown_and_counted() {
+        for c in KINDS {
+            let text = format!("a{c}b");
+            assert_eq!(visible(&text), format!("a<U+{:04X}>b", u32::from(*c)));
+            assert_eq!(readable(&text), visible(&text));
+            assert_eq!(hidden_count(&text), 1, "{}", u32::from(*c));
+            let json = serde_json::to_string(&text).unwrap();
+            let shown = visible_json(&json);
+            assert!(shown.is_ascii() && serde_json::from_str::<String>(&shown).unwrap() == text, "{shown}");
+        }
+    }
+
+    #[test]
+    fn what_is_seen_stays() {
+        let text = "plain text,\ttabs\nand lines: äß 漢字 العربية עברית ✓ ⚠ 🌹 `<U+200B>`";
+        assert_eq!(visible(text), text);
+        assert_eq!(hidden_count(text), 0);
+        assert_eq!((visible("a\r\nb").as_str(), hidden_count("a\r\nb")), ("a\u{240d}\nb", 0));
+    }
+
+    #[test]
+    fn prose_keeps_its_pictures_whole() {
+        let family = "⚠\u{fe0f} 👩🏽\u{200d}🌾";
+        assert_eq!(readable(family), family);
+        assert_eq!(visible("⚠\u{fe0f}"), "⚠<U+FE0F>");
+        assert_eq!(readable("1\u{fe0f} a\u{200d}b ⚠\u{200b}"), "1<U+FE0F> a<U+200D>b ⚠<U+200B>");
+    }
+}

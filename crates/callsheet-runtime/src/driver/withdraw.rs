@@ -1,0 +1,31 @@
+//! Taking back a follow-up that has no list yet (spec 2.17).
+
+use std::path::Path;
+use std::sync::Arc;
+
+use callsheet_core::record::{Event, Fact, Outcome, VERSION};
+use callsheet_core::spec::RunId;
+
+use crate::paths::Workspace;
+use crate::ports::{Clock, Store, SystemClock};
+use crate::runfiles::RunFiles;
+
+use super::conclude::write_results;
+use super::{DriveFault, Session};
+
+/// Takes the follow-up of a run back, and returns how the run had ended before it; `None`: there is none without a list, or
+/// the run has not ended.
+///
+/// # Errors
+/// If another process writes the run, or the store refuses.
+pub fn withdraw(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Option<Outcome>, DriveFault> {
+    let workspace = Workspace::new(project, &[]).map_err(|fault| DriveFault::Invalid(fault.to_string()))?;
+    let files = RunFiles::new(&workspace, id).map_err(DriveFault::defect)?;
+    let mut session = Session::open(Arc::clone(store), id)?;
+    let Some(outcome) = session.run().without_follow_up() else { return Ok(None) };
+    let n = session.facts() + 1;
+    let event = Event::FollowUpWithdrawn { outcome };
+    session.record_quietly(Fact { v: VERSION, n, at: SystemClock.now_ms(), event })?;
+    write_results(&**store, &files, session.run(), outcome)?;
+    Ok(Some(outcome))
+}

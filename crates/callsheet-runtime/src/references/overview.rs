@@ -1,0 +1,109 @@
+//! What the files of a project tell where nobody describes it (spec 5.1), and which of them were edited last.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use crate::issues::fill;
+use crate::paths::{Workspace, printable, walker};
+
+use super::language::language;
+
+const OVERVIEW: &str = include_str!("prompts/overview.txt");
+
+/// Files that are looked at; of a larger project only the first are.
+const SEEN: usize = 20_000;
+
+/// Names told of one kind.
+const TOLD: usize = 12;
+
+/// Files that programs and builds begin with, by their names without an ending or with it.
+const ENTRIES: &[&str] = &[
+    "main",
+    "__main__",
+    "index",
+    "app",
+    "lib",
+    "mod.ts",
+    "manage.py",
+    "cargo.toml",
+    "package.json",
+    "pyproject.toml",
+    "go.mod",
+    "pom.xml",
+    "build.gradle",
+    "cmakelists.txt",
+    "makefile",
+    "justfile",
+    "dockerfile",
+];
+
+/// A description made of the names of the files: languages, folders, entry points. `None`: there are no files.
+pub fn overview(workspace: &Workspace) -> Option<String> {
+    let files: Vec<String> = files(workspace).map(|(path, _)| path).collect();
+    if files.is_empty() {
+        return None;
+    }
+    let (mut languages, mut folders) = (BTreeMap::<&str, usize>::new(), BTreeMap::<&str, usize>::new());
+    for path in &files {
+        *languages.entry(language(path)).or_default() += 1;
+        if let Some((folder, _)) = path.split_once('/') {
+            *folders.entry(folder).or_default() += 1;
+        }
+    }
+    languages.remove("text");
+    let mut entries: Vec<&str> = files.iter().map(String::as_str).filter(|path| is_entry(path)).collect();
+    entries.sort_by_key(|path| path.matches('/').count());
+    let top = files.iter().map(String::as_str).filter(|path| !path.contains('/'));
+    let facts = [
+        ("files", files.len().to_string()),
+        ("languages", counted(languages, "")),
+        ("folders", counted(folders, "/")),
+        ("top", listed(top)),
+        ("entries", listed(entries.into_iter())),
+    ];
+    let told: Vec<(&str, &str)> = facts.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let is_told =
+        |line: &&str| !told.iter().any(|(name, value)| value.is_empty() && line.contains(&format!("{{{name}}}")));
+    let lines: Vec<String> = OVERVIEW.lines().filter(is_told).map(|line| fill(line, &told)).collect();
+    Some(lines.join("\n"))
+}
+
+/// Paths of the files that were edited last, the newest first.
+pub fn edited_last(workspace: &Workspace, count: usize) -> Vec<String> {
+    let mut files: Vec<(String, SystemTime)> =
+        files(workspace).filter_map(|(path, time)| Some((path, time?))).collect();
+    files.sort_by_key(|(_, time)| Reverse(*time));
+    files.into_iter().take(count).map(|(path, _)| path).collect()
+}
+
+/// Files with the time of their last change, in path order, ignored and hidden ones left out.
+fn files(workspace: &Workspace) -> impl Iterator<Item = (String, Option<SystemTime>)> {
+    let root = workspace.root().to_owned();
+    let walk = walker(&root).hidden(true).sort_by_file_name(Ord::cmp).build().flatten();
+    let files = walk.filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()));
+    let files = files.filter_map(move |entry| {
+        let path = entry.path().strip_prefix(&root).ok()?.to_str()?.to_owned();
+        let time = entry.metadata().ok().and_then(|facts| facts.modified().ok());
+        Some((path, time))
+    });
+    files.take(SEEN)
+}
+
+fn is_entry(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+    let stem = name.split('.').next().unwrap_or_default();
+    ENTRIES.contains(&name.as_str()) || ENTRIES.contains(&stem) && language(path) != "text"
+}
+
+/// Names with how often each comes, the most frequent first.
+fn counted(counts: BTreeMap<&str, usize>, mark: &str) -> String {
+    let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, count)| Reverse(*count));
+    let told = counts.into_iter().take(TOLD).map(|(name, count)| format!("{}{mark} ({count})", printable(name)));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.take(TOLD).map(printable).collect::<Vec<_>>().join(", ")
+}

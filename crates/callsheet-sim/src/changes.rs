@@ -1,0 +1,20 @@
+//! Change sets of the world.
+
+use callsheet_core::record::{ChangeSet, FileChange};
+use callsheet_core::spec::BlobId;
+
+/// The set made anew for files that somebody changed.
+pub(crate) fn moved(changes: &ChangeSet) -> ChangeSet {
+    let mut changes = changes.clone();
+    for file in &mut changes.files {
+        let before = file.after.as_ref().map_or("", BlobId::as_str);
+        file.after = Some(BlobId::of(format!("{before} beside other lines").as_bytes()));
+    }
+    changes
+}
+
+/// Changes that a tool or a reply asks for.
+pub(crate) fn changes() -> ChangeSet {
+    let change = FileChange { path: "a.rs".to_owned(), before: None, after: Some(BlobId::of(b"after")), mode: None };
+    ChangeSet { files: vec![change], diff: None }
+}

@@ -1,0 +1,274 @@
+//! A process of this program around each command. Whatever a command starts becomes its child once its own parents are
+//! gone, whatever group or session it is in; so all of it is found and ended with the call, also when this program is
+//! killed. It stands outside of the sandbox of the command, has no terminal, and puts back what is protected.
+//!
+//! The order comes over its standard input, a socket: one line, then what the command reads. A byte asks the command to
+//! end or ends it, and so does the end of the socket. The report goes back the same way, one line.
+
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group};
+use serde::{Deserialize, Serialize};
+
+use super::guard::Guard;
+use super::process::{GRACE, LAST_OUTPUT, end_with_parent};
+use super::sandbox::{self, Confined};
+
+/// The word that makes this program such a process.
+const WORD: &str = "__supervise";
+/// This program, also when its file was replaced meanwhile.
+const SELF: &str = "/proc/self/exe";
+/// Asks a command to end.
+pub(super) const STOP: u8 = b't';
+/// Ends a command at once.
+pub(super) const KILL: u8 = b'k';
+/// Between two looks for what is left.
+const PAUSE: Duration = Duration::from_millis(20);
+/// Looks before something that cannot be killed is left alone.
+const LOOKS: u32 = 500;
+
+/// What to run.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct Order {
+    pub program: OsString,
+    pub arguments: Vec<OsString>,
+    pub environment: Vec<(OsString, OsString)>,
+    pub folder: Option<OsString>,
+    pub writable: Vec<OsString>,
+    pub connects: bool,
+    pub required: bool,
+    /// The project whose protected part is put back.
+    pub guarded: Option<OsString>,
+    /// Bytes behind the order that the command reads; `None`: nothing.
+    pub stdin: Option<usize>,
+}
+
+/// What came of it: an exit code, or the signal that ended it.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) enum Report {
+    NotStarted { os: Option<i32>, text: String },
+    Ended { code: Option<i32>, signal: i32, changed: Vec<String> },
+}
+
+impl Order {
+    /// The order that a command makes which clears its environment.
+    pub(super) fn of(command: &Command, confined: &Confined, stdin: Option<usize>) -> Self {
+        let set = |(name, value): (&std::ffi::OsStr, Option<&std::ffi::OsStr>)| Some((name.into(), value?.into()));
+        Self {
+            program: command.get_program().into(),
+            arguments: command.get_args().map(OsString::from).collect(),
+            environment: command.get_envs().filter_map(set).collect(),
+            folder: command.get_current_dir().map(OsString::from),
+            writable: confined.writable().iter().map(OsString::from).collect(),
+            connects: confined.connects(),
+            required: confined.required(),
+            guarded: confined.guarded().map(OsString::from),
+            stdin,
+        }
+    }
+}
+
+static READY: OnceLock<()> = OnceLock::new();
+
+/// The end of a process that was started to supervise; `None`: this one was not, and from here on starts such ones.
+/// Called first thing in `main`.
+pub fn supervise() -> Option<ExitCode> {
+    if std::env::args_os().nth(1).is_some_and(|word| word == WORD) {
+        return Some(if serve().is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    if Path::new(SELF).exists() {
+        let _again = READY.set(());
+    }
+    None
+}
+
+/// A process that supervises, with its end of the socket; `None`: the program does not know how.
+pub(super) fn command(control: UnixStream) -> Option<tokio::process::Command> {
+    READY.get()?;
+    let mut command = tokio::process::Command::new(SELF);
+    command.arg(WORD).env_clear().stdin(Stdio::from(std::os::fd::OwnedFd::from(control)));
+    Some(command)
+}
+
+enum Happened {
+    /// The command ended.
+    Ended(WaitStatus),
+    /// Nothing is left of it.
+    Gone,
+    /// It is asked to end.
+    Stop,
+    /// It is to end at once.
+    Kill,
+    /// Nobody is there any more who waits for it.
+    Alone,
+}
+
+fn serve() -> io::Result<()> {
+    // Without a terminal nothing can be typed into it. A leader of a group cannot leave it, and is none.
+    let _leader = rustix::process::setsid();
+    rustix::process::set_child_subreaper(Some(getpid()))?;
+    let control = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let mut incoming = BufReader::new(control.try_clone()?);
+    let mut line = String::new();
+    incoming.read_line(&mut line)?;
+    let order: Order = serde_json::from_str(&line)?;
+    let mut bytes = vec![0; order.stdin.unwrap_or(0)];
+    incoming.read_exact(&mut bytes)?;
+    let guard = order.guarded.as_ref().map(|root| Guard::of(Path::new(root)));
+    let child = match start(order, bytes) {
+        Ok(child) => child,
+        Err(error) => {
+            return answer(&control, &Report::NotStarted { os: error.raw_os_error(), text: error.to_string() });
+        }
+    };
+    let (sender, happened) = channel();
+    let listening = sender.clone();
+    std::thread::spawn(move || listen(incoming, &listening));
+    std::thread::spawn(move || reap(child, &sender));
+    let (ended, alone) = until_gone(child, &happened);
+    if let Some(guard) = guard.as_ref().filter(|_| alone) {
+        guard.set_aside();
+    }
+    let changed = guard.map(|guard| guard.restore()).unwrap_or_default();
+    let code = ended.and_then(WaitStatus::exit_status);
+    let signal = ended.and_then(WaitStatus::terminating_signal).unwrap_or(0);
+    answer(&control, &Report::Ended { code, signal, changed })
+}
+
+fn answer(mut control: &UnixStream, report: &Report) -> io::Result<()> {
+    let line = serde_json::to_string(report)?;
+    control.write_all(format!("{line}\n").as_bytes())
+}
+
+/// Starts the command from a thread that is restricted first and stays: the system kills the command with it.
+fn start(order: Order, bytes: Vec<u8>) -> io::Result<Pid> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let writable = order.writable.iter().map(PathBuf::from).collect();
+        sandbox::restrict(&Confined::exactly(writable, order.connects, order.required));
+        let _nobody = sender.send(spawn(&order, bytes));
+        loop {
+            std::thread::park();
+        }
+    });
+    receiver.recv().map_err(|_| io::Error::other("the thread of the sandbox died"))?
+}
+
+fn spawn(order: &Order, bytes: Vec<u8>) -> io::Result<Pid> {
+    use std::os::unix::process::CommandExt;
+    let mut command = Command::new(&order.program);
+    let environment = order.environment.iter().map(|(name, value)| (name, value));
+    command.args(&order.arguments).env_clear().envs(environment).process_group(0);
+    if let Some(folder) = &order.folder {
+        command.current_dir(folder);
+    }
+    command.stdin(if order.stdin.is_some() { Stdio::piped() } else { Stdio::null() });
+    end_with_parent(&mut command);
+    let mut child = command.spawn()?;
+    if let Some(mut sink) = child.stdin.take() {
+        // A process need not read it all.
+        std::thread::spawn(move || drop(sink.write_all(&bytes)));
+    }
+    let id = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    id.ok_or_else(|| io::Error::other("a process without a number"))
+}
+
+fn listen(mut control: impl Read, happened: &Sender<Happened>) {
+    let mut byte = [0];
+    while matches!(control.read(&mut byte), Ok(1)) {
+        let _over = happened.send(if byte == [KILL] { Happened::Kill } else { Happened::Stop });
+    }
+    let _over = happened.send(Happened::Alone);
+}
+
+/// Waits for the command, and for all that it left behind.
+fn reap(child: Pid, happened: &Sender<Happened>) {
+    loop {
+        match rustix::process::wait(WaitOptions::empty()) {
+            Ok(Some((pid, status))) if pid == child => drop(happened.send(Happened::Ended(status))),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => break,
+        }
+    }
+    let _over = happened.send(Happened::Gone);
+}
+
+/// Ends when nothing is left. What a command leaves running has a moment for its last output.
+/// Tells how the command ended, and whether nobody waited for it any more.
+fn until_gone(child: Pid, happened: &Receiver<Happened>) -> (Option<WaitStatus>, bool) {
+    let (mut ended, mut alone) = (None, false);
+    // When all that is left is killed.
+    let mut due: Option<Instant> = None;
+    let mut looks = 0;
+    let sooner = |due: Option<Instant>, wait: Duration| {
+        let at = Instant::now() + wait;
+        Some(due.map_or(at, |due| due.min(at)))
+    };
+    loop {
+        let next = match due {
+            Some(due) => happened.recv_timeout(due.saturating_duration_since(Instant::now())),
+            None => happened.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match next {
+            Ok(Happened::Ended(status)) => {
+                ended = Some(status);
+                due = sooner(due, LAST_OUTPUT);
+            }
+            Ok(Happened::Stop) => {
+                let _gone = kill_process_group(child, Signal::TERM);
+                due = sooner(due, GRACE);
+            }
+            Ok(Happened::Kill) => due = sooner(due, Duration::ZERO),
+            Ok(Happened::Alone) => {
+                alone = true;
+                due = sooner(due, Duration::ZERO);
+            }
+            Err(RecvTimeoutError::Timeout) if looks < LOOKS => {
+                looks += 1;
+                kill_descendants();
+                due = Some(Instant::now() + PAUSE);
+            }
+            Ok(Happened::Gone) | Err(_) => return (ended, alone),
+        }
+    }
+}
+
+fn kill_descendants() {
+    let known = parents();
+    let mut open = vec![getpid().as_raw_pid()];
+    let mut seen = open.clone();
+    while let Some(parent) = open.pop() {
+        for (pid, _) in known.iter().filter(|(_, of)| *of == parent) {
+            if seen.contains(pid) {
+                continue;
+            }
+            seen.push(*pid);
+            open.push(*pid);
+            if let Some(pid) = Pid::from_raw(*pid) {
+                // One that has ended meanwhile is no error.
+                let _gone = kill_process(pid, Signal::KILL);
+            }
+        }
+    }
+}
+
+/// All processes with their parents.
+fn parents() -> Vec<(i32, i32)> {
+    let of = |entry: io::Result<std::fs::DirEntry>| {
+        let pid: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name before may hold anything.
+        let (_, fields) = stat.rsplit_once(')')?;
+        Some((pid, fields.split_whitespace().nth(1)?.parse().ok()?))
+    };
+    std::fs::read_dir("/proc").into_iter().flatten().filter_map(of).collect()
+}

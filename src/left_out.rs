@@ -1,0 +1,47 @@
+//! What of a project waits for its user's trust (spec 12.7): listed by `trust`, told where runs begin, in `doctor` and where
+//! skills, templates and prompts are listed.
+
+use std::path::Path;
+
+use callsheet_core::skill::SkillContext;
+use callsheet_core::visible::visible;
+use callsheet_runtime::prompts::load_prompts;
+use callsheet_runtime::skills::load_skills;
+use callsheet_runtime::trust::LeftOut;
+
+use crate::cli::Failure;
+use crate::setup::Setup;
+use crate::wiring::{prompt_dirs, skill_dirs, tool_specs};
+
+/// Templates, skills and prompts of the project that are left out until they are trusted.
+///
+/// # Errors
+/// A configuration that cannot be read.
+pub fn left_out(setup: &Setup) -> Result<Vec<LeftOut>, Failure> {
+    let tools = tool_specs();
+    let skills = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
+    let templates = crate::library::load(setup)?;
+    let prompts = load_prompts(&prompt_dirs(setup));
+    Ok(skills.left_out.into_iter().chain(templates.left_out).chain(prompts.left_out).collect())
+}
+
+/// That something is left out, on one line; `None` if nothing is.
+pub fn left_out_words(setup: &Setup, left_out: &[LeftOut]) -> Option<String> {
+    let files: Vec<String> = left_out.iter().map(|one| shown(setup, &one.path)).collect();
+    let what = files.join(", ");
+    (!files.is_empty()).then(|| {
+        format!("left out until you trust what is in them: {what}. `callsheet trust` lists what they could do")
+    })
+}
+
+/// Why something of this name is not there, if it is left out.
+pub fn why_left_out(setup: &Setup, left_out: &[LeftOut], kind: &str, name: &str) -> Option<Failure> {
+    let one = left_out.iter().find(|one| one.kind == kind && one.names.iter().any(|known| known == name))?;
+    let what = format!("the {kind} \"{name}\" is left out: {} could {}", shown(setup, &one.path), one.gains.join(", "));
+    Some(Failure::usage(visible(&what), "read the file, then run `callsheet trust`"))
+}
+
+/// A path as a person sees it, from the project if it is inside.
+pub fn shown(setup: &Setup, path: &Path) -> String {
+    visible(&path.strip_prefix(&setup.project).unwrap_or(path).display().to_string())
+}

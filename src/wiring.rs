@@ -86,13 +86,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         observer: parts.observer,
         slots: Slots::new(parts.slots, 1),
         models: parts.models,
-        tools: callsheet_tools::registry()
-            .into_iter()
-            .chain(
-                subtask_tools(setup)?.iter().map(|(name, tool)| callsheet_tools::subtask_tool(name, &tool.description)),
-            )
-            .map(|tool: Arc<dyn Tool>| (tool.spec().name.clone(), tool))
-            .collect(),
+        tools: tools(setup)?,
         process_tools: callsheet_tools::scripts(),
         disabled_tools: setup.config.list("tools.disabled").into_iter().collect(),
         workspace: Arc::new(workspace),
@@ -118,6 +112,14 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         read_only_sandbox: false,
         offer: Some(Arc::new(crate::library::offer(setup)?)),
     })
+}
+
+/// Registered tools by name, those whose calls are subtasks among them.
+fn tools(setup: &Setup) -> Result<BTreeMap<String, Arc<dyn Tool>>, Failure> {
+    let subtasks = subtask_tools(setup)?;
+    let subtasks = subtasks.iter().map(|(name, tool)| callsheet_tools::subtask_tool(name, &tool.description));
+    let tools = callsheet_tools::registry().into_iter().chain(subtasks);
+    Ok(tools.map(|tool: Arc<dyn Tool>| (tool.spec().name.clone(), tool)).collect())
 }
 
 /// Tools that the configuration registers; their calls are subtasks (spec "Templates" 14).

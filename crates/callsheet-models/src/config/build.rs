@@ -102,7 +102,7 @@ pub fn build_ref(
     }
 }
 
-/// As [`build`], and asks a server on this machine for the model's window and abilities, at most half a second. What it
+/// As [`build`], and asks a server of our own dialects for the model's window and abilities, at most half a second. What it
 /// cannot tell stays unknown; the first call reports what is wrong.
 pub async fn connect(
     provider: &Provider,

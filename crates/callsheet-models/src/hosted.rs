@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::future::poll_fn;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Poll;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -24,7 +24,10 @@ use genai::webc::StreamTimeout;
 use genai::{Client, ModelIden, ServiceTarget};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Prices;
 use crate::fault::{self, Blame};
@@ -41,8 +44,15 @@ const MAX_SIGNED: usize = 4096;
 /// without an end costs more and more; the line itself is not seen here. A line of a reply costs less than a millisecond.
 const MAX_WORK: Duration = Duration::from_secs(1);
 
+/// The thread of the library. Connections and their readers take turns on it, so that no reader works for longer than a
+/// piece of a stream costs ([`MAX_WORK`]), and what one costs is no burden of the run.
+static THREAD: OnceLock<Handle> = OnceLock::new();
+
+/// One model of a hosted vendor, called on the thread of the library.
+pub(crate) struct HostedModel(Arc<Hosted>);
+
 /// One model of a hosted vendor.
-pub(crate) struct HostedModel {
+struct Hosted {
     info: ModelInfo,
     model: String,
     kind: AdapterKind,
@@ -76,6 +86,30 @@ pub(crate) struct Parts {
 impl HostedModel {
     /// Nothing is opened yet. `None`: the library has no such adapter.
     pub(crate) fn new(parts: Parts) -> Option<Self> {
+        Some(Self(Arc::new(Hosted::new(parts)?)))
+    }
+
+    async fn send(&self, request: &ModelRequest, deltas: DeltaSink<'_>) -> Result<ModelReply, ModelFault> {
+        let (told, mut heard) = mpsc::unbounded_channel::<String>();
+        let (model, request) = (Arc::clone(&self.0), request.clone());
+        let call = async move {
+            let tell = |text: &str| {
+                let _gone = told.send(text.to_owned());
+            };
+            model.send(&request, &tell).await
+        };
+        let call = AbortOnDropHandle::new(library()?.spawn(call));
+        // Until the call is over, which drops its end.
+        while let Some(text) = heard.recv().await {
+            deltas(&text);
+        }
+        let provider = &self.0.blame.provider;
+        call.await.unwrap_or_else(|_| Err(fault::communication(format!("the stream of {provider} broke off"))))
+    }
+}
+
+impl Hosted {
+    fn new(parts: Parts) -> Option<Self> {
         Some(Self {
             kind: AdapterKind::from_lower_str(&parts.adapter)?,
             info: parts.info,
@@ -322,6 +356,21 @@ impl HostedModel {
     }
 }
 
+/// The thread of the library, started when it is first needed.
+fn library() -> Result<Handle, ModelFault> {
+    if let Some(handle) = THREAD.get() {
+        return Ok(handle.clone());
+    }
+    let failed = |error: std::io::Error| ModelFault::Configuration {
+        message: format!("the thread for hosted models cannot be started: {error}"),
+    };
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let handle = runtime.handle().clone();
+    let forever = move || runtime.block_on(std::future::pending::<()>());
+    std::thread::Builder::new().name("hosted".to_owned()).spawn(forever).map_err(failed)?;
+    Ok(THREAD.get_or_init(|| handle).clone())
+}
+
 /// The next event of a stream, unless the library works too long for it.
 async fn next_event(stream: &mut ChatStream) -> Result<Option<genai::Result<ChatStreamEvent>>, TooLong> {
     let mut worked = Duration::ZERO;
@@ -386,11 +435,11 @@ fn usage_or_estimate(theirs: Option<&chat::Usage>, request: &ModelRequest, text:
 #[async_trait]
 impl Model for HostedModel {
     fn info(&self) -> &ModelInfo {
-        &self.info
+        &self.0.info
     }
 
     fn native_tools(&self) -> &[NativeTool] {
-        &self.native
+        &self.0.native
     }
 
     async fn ask(

@@ -11,8 +11,8 @@ use callsheet_runtime::driver::{ModelSet, ModelSource, PinnedSkills, Snapshots, 
 use callsheet_runtime::edge::Slots;
 use callsheet_runtime::memory::IndexedMemory;
 use callsheet_runtime::paths::Workspace;
-use callsheet_runtime::ports::{Clock, Fetch, Index, Observer, Outline, Person, Store, SystemClock, Tool};
-use callsheet_runtime::prompts::{PromptDirs, load_prompts};
+use callsheet_runtime::ports::{Clock, Fetch, Index, Observer, Outline, Person, Signal, Store, SystemClock, Tool};
+use callsheet_runtime::prompts::{LoadedPrompts, PromptDirs, load_prompts};
 use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
 use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::skills::SkillDirs;
@@ -61,22 +61,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         open_files.extend(edited_last(&workspace, RECENT));
     }
     let prompts = load_prompts(&prompt_dirs(setup));
-    for key in callsheet_core::prompt::PromptKey::ALL {
-        // A copy that nobody has changed says nothing else than the shipped text.
-        let bundled = Templates::bundled_text(*key).as_bytes();
-        let source = prompts.templates.source(*key);
-        if let Some(source) = source.filter(|source| std::fs::read(&source.path).is_ok_and(|text| text != bundled)) {
-            let words = format!("note: prompt {} is taken from {}", key.as_str(), source.path);
-            parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&words));
-        }
-    }
-    for (file, fault) in &prompts.unknown {
-        parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&format!("{}: {fault}", file.display())));
-    }
-    for link in &prompts.links {
-        let words = format!("{} is a link and is not read", link.display());
-        parts.observer.see(&callsheet_runtime::ports::Signal::Notice(&words));
-    }
+    tell_of_prompts(&prompts, &*parts.observer);
     let index: Arc<dyn Index> = Arc::new(SqliteIndex::new(&setup.store_folder()));
     let fetch: Arc<dyn Fetch> = Arc::new(HttpFetch::new(HttpSettings::default()));
     Ok(World {
@@ -86,7 +71,13 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         observer: parts.observer,
         slots: Slots::new(parts.slots, 1),
         models: parts.models,
-        tools: tools(setup)?,
+        tools: callsheet_tools::registry()
+            .into_iter()
+            .chain(
+                subtask_tools(setup)?.iter().map(|(name, tool)| callsheet_tools::subtask_tool(name, &tool.description)),
+            )
+            .map(|tool: Arc<dyn Tool>| (tool.spec().name.clone(), tool))
+            .collect(),
         process_tools: callsheet_tools::scripts(),
         disabled_tools: setup.config.list("tools.disabled").into_iter().collect(),
         workspace: Arc::new(workspace),
@@ -114,12 +105,24 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
     })
 }
 
-/// Registered tools by name, those whose calls are subtasks among them.
-fn tools(setup: &Setup) -> Result<BTreeMap<String, Arc<dyn Tool>>, Failure> {
-    let subtasks = subtask_tools(setup)?;
-    let subtasks = subtasks.iter().map(|(name, tool)| callsheet_tools::subtask_tool(name, &tool.description));
-    let tools = callsheet_tools::registry().into_iter().chain(subtasks);
-    Ok(tools.map(|tool: Arc<dyn Tool>| (tool.spec().name.clone(), tool)).collect())
+/// Which prompts are not the shipped ones, and which files could not be taken for one.
+fn tell_of_prompts(prompts: &LoadedPrompts, observer: &dyn Observer) {
+    for key in callsheet_core::prompt::PromptKey::ALL {
+        // A copy that nobody has changed says nothing else than the shipped text.
+        let bundled = Templates::bundled_text(*key).as_bytes();
+        let source = prompts.templates.source(*key);
+        if let Some(source) = source.filter(|source| std::fs::read(&source.path).is_ok_and(|text| text != bundled)) {
+            let words = format!("note: prompt {} is taken from {}", key.as_str(), source.path);
+            observer.see(&Signal::Notice(&words));
+        }
+    }
+    for (file, fault) in &prompts.unknown {
+        observer.see(&Signal::Notice(&format!("{}: {fault}", file.display())));
+    }
+    for link in &prompts.links {
+        let words = format!("{} is a link and is not read", link.display());
+        observer.see(&Signal::Notice(&words));
+    }
 }
 
 /// Tools that the configuration registers; their calls are subtasks (spec "Templates" 14).

@@ -62,6 +62,7 @@ fn an_approved_script_cannot_answer_the_next_gate() {
         ),
     );
     run(&garden, "before-apply", 3);
+    let trusted = std::fs::read(garden.home().join("state/trust.json")).unwrap();
     garden.expect(0, &["approve"]);
     follow(&mut garden, &[&["touch", "second"]]);
     garden.expect(3, &["resume"]);
@@ -69,7 +70,8 @@ fn an_approved_script_cannot_answer_the_next_gate() {
     assert!(garden.read("said").contains("error:"), "{}", garden.read("said"));
     assert_eq!(garden.count("gate_answered"), 1, "the person's answer alone");
     assert!(!garden.path("second").exists(), "nobody approved it");
-    assert!(!garden.home().join("config.toml").exists() && !garden.home().join("state/trust.json").exists());
+    assert!(!garden.home().join("config.toml").exists());
+    assert_eq!(std::fs::read(garden.home().join("state/trust.json")).unwrap(), trusted);
     garden.expect(3, &["resume"]);
     garden.expect(0, &["approve"]);
     follow(&mut garden, &[]);
@@ -163,6 +165,7 @@ fn where_the_state_folder_is_in_the_project_no_command_runs() {
         let mut command = garden.command(arguments);
         Ended::from(command.env("CALLSHEET_HOME", garden.path("home")).output().unwrap())
     };
+    assert_eq!(inside(&["trust", "--yes"]).code, 0);
     let ended = inside(&["run", "--sheet", "work.md", "--approval", "never"]);
     assert_eq!(ended.code, 0, "{}", ended.err);
     assert!(!garden.path("made").exists());

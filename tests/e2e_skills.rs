@@ -45,7 +45,7 @@ fn a_new_skill_writes_over_nothing() {
 #[test]
 fn a_name_that_is_no_name_writes_nothing() {
     let garden = Garden::bare();
-    let names = ["../up", "Upper", "a b", "", "readme", "a/b", "x: y\nz", "größe"];
+    let names = ["../up", "a  b", " a", "", "readme", "a/b", "x: y\nz", "größe"];
     for name in names {
         for folder in [false, true] {
             let mut arguments = vec!["skill", "new", name];
@@ -53,7 +53,6 @@ fn a_name_that_is_no_name_writes_nothing() {
             garden.expect(2, &arguments);
         }
     }
-    garden.expect(2, &["skill", "new", "with_underscore", "--folder"]);
     assert!(!garden.path(".callsheet/skills").exists() && !garden.path(".callsheet/up.md").exists());
 }
 

@@ -128,7 +128,7 @@ fn c34_a_script_that_the_time_of_the_run_cuts_is_started_again() {
     }
 }
 
-/// One that may have changed something is treated like one whose process was killed: it is not started again unasked.
+/// One that may have changed something is treated like one whose process was killed: a gate asks whether to run it again.
 ///
 /// covers: C34, C51
 #[test]
@@ -137,8 +137,10 @@ fn c34_a_writing_script_that_the_time_of_the_run_cuts_is_not_started_again() {
     let garden = garden(&[("tell", &writing)], &[]);
     garden.expect(6, &["template", "run", "tell", "q=1", "--timeout", "1", "--headless", "approve"]);
     garden.write("go", "");
-    let ended = garden.expect(5, &["resume", "--timeout", "500"]);
-    assert!(ended.err.contains("it is not started again") && !ended.err.contains("its timeout"), "{}", ended.err);
+    let ended = garden.expect(3, &["resume", "--timeout", "500", "--headless", "stop"]);
+    assert!(ended.err.contains("tell was started and did not end; it would run again"), "{}", ended.err);
+    assert_eq!(garden.read("log"), "begun\n");
+    garden.expect(5, &["deny", "--resume"]);
     assert_eq!(garden.read("log"), "begun\n");
 }
 

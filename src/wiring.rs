@@ -84,6 +84,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         outline: outline(),
         refused_constraints: ModelSet::default(),
         unpriced: Arc::default(),
+        unknown_windows: Arc::default(),
         turns: Turns::default(),
         large: LargeFiles::default(),
         pages: Pages::new(Some(Arc::clone(&fetch)), Some(files.clone())),

@@ -53,6 +53,27 @@ fn a_provider_that_does_not_answer_is_told_and_the_run_can_go_on() {
     assert!(garden.run_file("report.md").contains("Ana looks after the barrels."));
 }
 
+/// A server that takes the call and says nothing is left like one that is not there. It told no window either.
+/// covers: 12.1
+#[test]
+fn a_server_that_says_nothing_is_left() {
+    // Nobody accepts: the system takes the connections, and that is all.
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let garden = Garden::bare();
+    std::fs::create_dir_all(garden.home()).unwrap();
+    let config = format!(
+        "model = \"quiet/brook\"\ncomm_tries = 1\n[providers.quiet]\ndialect = \"openai\"\n\
+         base_url = \"http://{}/v1\"\nfirst_byte_seconds = 1\n",
+        server.local_addr().unwrap()
+    );
+    std::fs::write(garden.home().join("config.toml"), config).unwrap();
+    let ended = garden.expect(7, &["run", "who waters?"]);
+    assert!(ended.err.contains("within 1s ([providers.quiet] first_byte_seconds)"), "{}", ended.err);
+    assert_eq!(ended.err.matches("set providers.quiet.window").count(), 1, "{}", ended.err);
+    let doctor = garden.call(&["doctor"]).out;
+    assert!(doctor.contains("context window of quiet/brook: not known (set providers.quiet.window)"), "{doctor}");
+}
+
 /// Which model answered is what the record says, whatever a run began with; a gate names the one that will.
 /// covers: 7.9, 11.3
 #[test]

@@ -398,3 +398,22 @@ text = "It is four."
     let ended = garden.expect(0, &["template", "run", "Free"]);
     assert!(ended.out.contains("It is four.") && ended.err.contains("it is used as a text"), "{}", ended.err);
 }
+
+/// Two handlers of one model, and once the word that nobody told its window, with the setting that does.
+/// covers: C33
+#[test]
+fn a_window_that_is_guessed_is_told_once() {
+    let mut garden = garden(ANSWER);
+    let part =
+        "<task type=\"atomic\"><description>Look</description><instructions>Say.</instructions><allowed_tools/></task>";
+    let two = format!(
+        "<task type=\"sequential\" name=\"two\"><description>Two</description><steps>{part}{part}</steps></task>"
+    );
+    garden.write(".callsheet/templates/two.xml", two);
+    let ended = garden.expect(0, &["template", "run", "two"]);
+    assert_eq!(ended.err.matches("for 8192 tokens").count(), 1, "{}", ended.err);
+    assert_eq!(ended.err.matches("set providers.scripted.window").count(), 1, "{}", ended.err);
+    garden.follow_text(&format!("{ANSWER}[model]\nwindow = 9000\n"));
+    let ended = garden.expect(0, &["template", "run", "two"]);
+    assert!(!ended.err.contains("providers.scripted.window"), "{}", ended.err);
+}

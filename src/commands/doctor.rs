@@ -1,15 +1,15 @@
 //! `doctor`: the set-up, value by value with its origin, and how to mend what is wrong.
 
-use callsheet_models::config::ProcessEnvironment;
+use callsheet_models::config::{ModelRef, ProcessEnvironment};
 use callsheet_models::probe;
 use callsheet_runtime::paths::Workspace;
 
 use crate::cli::{Cli, Exit, Failure};
 use crate::config::KEYS;
 use crate::left_out::{left_out, left_out_words};
-use crate::models::choose;
+use crate::models::{Choice, Models, choose};
 use crate::setup::{Setup, project_config};
-use crate::term::harmless;
+use crate::term::{harmless, window_words};
 
 /// One finding.
 struct Finding {
@@ -47,12 +47,17 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
     findings.extend(sandbox(&setup));
     let choice = runtime.block_on(async {
         findings.extend(servers().await);
-        choose(&setup.config, &setup.folders, &ProcessEnvironment, false).await
+        let choice = choose(&setup.config, &setup.folders, &ProcessEnvironment, false).await?;
+        let windows = windows(&setup, &choice).await;
+        Ok::<_, Failure>((choice, windows))
     });
-    findings.push(match choice {
-        Ok(choice) => good(format!("model {} ({})", choice.model, choice.reason)),
-        Err(failure) => bad(failure.what, failure.advice),
-    });
+    match choice {
+        Ok((choice, windows)) => {
+            findings.push(good(format!("model {} ({})", choice.model, choice.reason)));
+            findings.extend(windows);
+        }
+        Err(failure) => findings.push(bad(failure.what, failure.advice)),
+    }
     for finding in &findings {
         print_finding(cli.json, finding)?;
     }
@@ -117,6 +122,17 @@ async fn servers() -> Vec<Finding> {
             .map(|key| good(format!("{} is set ({})", key.variable, key.provider))),
     );
     findings
+}
+
+/// The windows of the models that would be asked; their servers are asked for them.
+async fn windows(setup: &Setup, choice: &Choice) -> Vec<Finding> {
+    if !matches!(choice.model, ModelRef::Provided { .. }) {
+        return Vec::new();
+    }
+    let Ok(models) = Models::new(&setup.config, choice, None, None, Box::new(|_| {})) else { return Vec::new() };
+    models.connect().await;
+    let told = models.infos().into_iter();
+    told.map(|model| good(format!("context window of {}: {}", model.id, window_words(&model)))).collect()
 }
 
 /// Each value that is set, with its origin; the rest are built in.

@@ -135,6 +135,7 @@ pub(super) async fn prepare(
     if let Some(caution) = &choice.caution {
         front.observer.see(&Signal::Notice(&format!("note: {caution}")));
     }
+    let known = models.infos();
     let parts = Parts {
         store,
         person: Arc::clone(&front.person),
@@ -144,6 +145,7 @@ pub(super) async fn prepare(
         open: work.opened.clone(),
     };
     let world = world(setup, run, settings, parts)?;
+    known.iter().for_each(|model| world.tell_unknown_window(model));
     // Found now, and not when a task is half done.
     for key in PromptKey::ALL {
         if let Err(fault) = world.templates.get(*key) {

@@ -1,5 +1,6 @@
 //! `model list`, `model pull`, `model test`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::reply::Phase;
@@ -7,13 +8,14 @@ use callsheet_local::weights;
 use callsheet_models::config::{ProcessEnvironment, vendors};
 use callsheet_models::{measure, probe};
 use callsheet_runtime::driver::ModelSource;
+use callsheet_runtime::ports::WindowFrom;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, ModelCommand, ModelPullArgs, ModelTestArgs};
 use crate::config::{Origin, Value};
 use crate::models::{Models, choose, hub_cache, models_folder, pull_row};
 use crate::setup::Setup;
-use crate::term::{Bar, thousands};
+use crate::term::{Bar, thousands, window_words};
 
 pub(super) fn model(setup: &Setup, command: &ModelCommand) -> Result<Exit, Failure> {
     let runtime = super::runtime()?;
@@ -53,8 +55,11 @@ impl Inventory {
     fn print_json(&self) -> Result<(), Failure> {
         for server in &self.servers {
             let models: Vec<&str> = server.models.iter().map(|model| model.name.as_str()).collect();
+            let windows = server.models.iter().filter_map(|model| Some((model.name.clone(), model.window?)));
+            let windows: BTreeMap<String, u32> = windows.collect();
             super::print_json(&serde_json::json!({
-                "server": server.provider, "at": server.base_url, "models": models, "slots": server.slots,
+                "server": server.provider, "at": server.base_url, "models": models, "windows": windows,
+                "slots": server.slots,
             }))?;
         }
         for key in &self.keys {
@@ -74,22 +79,35 @@ impl Inventory {
         for (server, model) in
             self.servers.iter().flat_map(|server| server.models.iter().map(move |model| (server, model)))
         {
-            let window = model.window.map(|window| format!(", {} tokens", thousands(u64::from(window))));
+            let window = match model.window {
+                Some(window) => format!("{} tokens, {}", thousands(u64::from(window)), WindowFrom::Server.words()),
+                None => "window not told".to_owned(),
+            };
             let name = crate::term::harmless(&model.name);
-            text.push_str(&format!("  {}/{name}{}\n", server.provider, window.unwrap_or_default()));
+            text.push_str(&format!("  {}/{name}, {window}\n", server.provider));
         }
         text.push_str("configured providers\n");
         let configured = setup.config.providers();
         none(&mut text, configured.is_empty(), "none");
         for name in &configured {
             let at = setup.config.provider(name, "base_url").and_then(|value| value.as_str());
-            text.push_str(&format!("  {name}/MODEL at {}\n", at.unwrap_or("its vendor's address")));
+            let window = setup.config.provider(name, "window").and_then(serde_json::Value::as_u64);
+            let window =
+                window.map(|window| format!(", {} tokens, {}", thousands(window), WindowFrom::Setting.words()));
+            let at = at.unwrap_or("its vendor's address");
+            text.push_str(&format!("  {name}/MODEL at {at}{}\n", window.unwrap_or_default()));
         }
         text.push_str("vendor keys in the environment\n");
         let variables: Vec<&str> = vendors().iter().filter_map(|vendor| vendor.api_key_env.as_deref()).collect();
         none(&mut text, self.keys.is_empty(), &format!("none of {}", variables.join(", ")));
         for key in &self.keys {
             text.push_str(&format!("  {}/MODEL ({} is set)\n", key.provider, key.variable));
+            for (beginning, tokens) in
+                vendors().iter().filter(|row| row.name == key.provider).flat_map(|row| &row.windows)
+            {
+                let tokens = thousands(u64::from(*tokens));
+                text.push_str(&format!("    {beginning}…: {tokens} tokens, {}\n", WindowFrom::Vendor.words()));
+            }
         }
         text.push_str("embedded models\n");
         self.embedded.iter().for_each(|row| text.push_str(&embedded_text(row)));
@@ -183,9 +201,9 @@ fn measured_text(measured: &measure::Measured) -> String {
     let known =
         |number: Option<u32>| number.map_or_else(|| "unknown".to_owned(), |number| thousands(u64::from(number)));
     let mut text = format!(
-        "model    {}\nwindow   {} tokens\nslots    {}\n",
+        "model    {}\nwindow   {}\nslots    {}\n",
         measured.info.id,
-        known(measured.info.window),
+        window_words(&measured.info),
         known(measured.slots)
     );
     match (&measured.speed, &measured.fault) {

@@ -57,6 +57,8 @@ pub const KEYS: &[Key] = &[
     guarded("providers.*.api_key_env", Kind::Text, "name of the environment variable that holds its key"),
     guarded("providers.*.slots", Kind::Count, "requests it takes at once"),
     guarded("providers.*.window", Kind::Count, "context window, tokens"),
+    guarded("providers.*.first_byte_seconds", Kind::Count, "silence before an answer begins, 120"),
+    guarded("providers.*.idle_seconds", Kind::Count, "silence in an answer that has begun, 120"),
     guarded("providers.*.constrain", Kind::Flag, "false: ask without grammars and schemas, for looking at models"),
     guarded("providers.*.price_input", Kind::Number, "US dollars for a million tokens read"),
     guarded("providers.*.price_output", Kind::Number, "US dollars for a million tokens written"),
@@ -97,7 +99,15 @@ pub const KEYS: &[Key] = &[
 ];
 
 /// Counts that must not be 0.
-pub(super) const AT_LEAST_ONE: &[&str] = &["jobs", "max_rounds", "attempts", "comm_tries"];
+pub(super) const AT_LEAST_ONE: &[&str] = &[
+    "jobs",
+    "max_rounds",
+    "attempts",
+    "comm_tries",
+    "providers.*.window",
+    "providers.*.first_byte_seconds",
+    "providers.*.idle_seconds",
+];
 
 /// Numbers above 0 and at most 1.
 pub(super) const FRACTIONS: &[&str] = &["limits.max_context_fraction", "limits.warning_threshold"];

@@ -247,7 +247,8 @@ impl Config {
             what: format!("`{name}` {what}"),
         };
         let number = |name: &str| self.values.get(name).and_then(|value| value.value.as_f64());
-        for name in AT_LEAST_ONE {
+        let counts = |name: &&String| key(name).is_some_and(|key| AT_LEAST_ONE.contains(&key.name));
+        for name in self.values.keys().filter(counts) {
             if number(name).is_some_and(|number| number < 1.0) {
                 return Err(fault(name, "must be at least 1"));
             }

@@ -10,7 +10,7 @@ use callsheet_models::config::{
 };
 use callsheet_models::replay::{Cassettes, Recording};
 use callsheet_runtime::driver::ModelSource;
-use callsheet_runtime::ports::{Model, ModelFault};
+use callsheet_runtime::ports::{Model, ModelFault, ModelInfo};
 
 use crate::cli::Failure;
 use crate::config::{Config, Origin};
@@ -39,6 +39,19 @@ enum Tape {
     Replay(Arc<Cassettes>),
 }
 
+/// The keys of `[providers.NAME]` that a provider is made of.
+const PARTS: [&str; 9] = [
+    "dialect",
+    "base_url",
+    "api_key_env",
+    "slots",
+    "window",
+    "first_byte_seconds",
+    "idle_seconds",
+    "price_input",
+    "price_output",
+];
+
 /// `[providers.NAME]` of the configuration, typed.
 pub fn provider_settings(config: &Config) -> BTreeMap<String, ProviderSettings> {
     config
@@ -46,7 +59,7 @@ pub fn provider_settings(config: &Config) -> BTreeMap<String, ProviderSettings> 
         .into_iter()
         .map(|name| {
             let mut table = serde_json::Map::new();
-            for part in ["dialect", "base_url", "api_key_env", "slots", "window", "price_input", "price_output"] {
+            for part in PARTS {
                 if let Some(value) = config.provider(&name, part) {
                     table.insert(part.to_owned(), value.clone());
                 }
@@ -140,6 +153,13 @@ impl Models {
                 self.keep(reference, model);
             }
         }
+    }
+
+    /// What is known of the models of providers that were connected.
+    pub fn infos(&self) -> Vec<ModelInfo> {
+        let built = self.built.lock().unwrap_or_else(PoisonError::into_inner);
+        let provided = built.iter().filter(|(reference, _)| matches!(reference, ModelRef::Provided { .. }));
+        provided.map(|(_, model)| model.info().clone()).collect()
     }
 
     /// Builds every model that a phase may be asked of, so that what cannot work is known before a run is made. A wish of

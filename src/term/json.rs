@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use callsheet_runtime::ports::{Observer, Signal};
 
-/// Prints facts; notices and retries as objects of their own.
+/// Prints facts; notices, retries and silent calls as objects of their own.
 pub struct JsonLines {
     out: Mutex<std::io::Stdout>,
 }
@@ -24,6 +24,9 @@ impl Observer for JsonLines {
             Signal::Retry { key, send, wait_ms, message } => serde_json::to_string(
                 &serde_json::json!({ "retry": key, "send": send, "wait_ms": wait_ms, "message": message }),
             ),
+            Signal::Silent { key, seconds } => {
+                serde_json::to_string(&serde_json::json!({ "silent": key, "seconds": seconds }))
+            }
             Signal::Delta { .. } => return,
         };
         if let (Ok(line), Ok(mut out)) = (line, self.out.lock()) {

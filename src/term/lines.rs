@@ -66,6 +66,11 @@ pub(super) fn refused_line(key: &CallKey, issues: &[Issue], run: &Run) -> String
     format!("{}: reply refused, {} issues: {first}", call_words(key, run.part(key)), issues.len())
 }
 
+/// A call without an answer; `part` as in [`call_words`].
+pub(super) fn silent_line(key: &CallKey, part: &str, seconds: u64) -> String {
+    format!("{}: no answer for {seconds} s", call_words(key, part))
+}
+
 /// A send that is tried again; `part` as in [`call_words`].
 pub(super) fn retry_line(key: &CallKey, part: &str, send: u32, wait_ms: u64, message: &str) -> String {
     let message = one_line(message, 160);

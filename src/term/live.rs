@@ -12,7 +12,7 @@ use callsheet_core::view::call_words;
 use callsheet_runtime::ports::{Observer, Signal};
 use console::{Style, Term, measure_text_width, truncate_str};
 
-use super::lines::{event_line, own_failure_line, refused_line, retry_line};
+use super::lines::{event_line, own_failure_line, refused_line, retry_line, silent_line};
 use super::{duration, one_line, outcome_words, state_mark, thousands};
 
 const FRAME: Duration = Duration::from_millis(100);
@@ -117,6 +117,10 @@ impl Observer for LiveView {
             }
             Signal::Retry { key, send, wait_ms, message } => {
                 scene.news = retry_line(key, scene.run.part(key), *send, *wait_ms, message);
+            }
+            Signal::Silent { key, seconds } => {
+                let line = silent_line(key, scene.run.part(key), *seconds);
+                scene.say(&line);
             }
             Signal::Notice(text) => scene.say(&one_line(text, 400)),
         }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 use callsheet_core::run::{Run, State};
 use callsheet_runtime::ports::{Observer, Signal};
 
-use super::lines::{event_line, own_failure_line, retry_line};
+use super::lines::{event_line, own_failure_line, retry_line, silent_line};
 use super::{one_line, state_mark};
 
 /// Lines for people without a live view.
@@ -50,6 +50,7 @@ impl Observer for PlainLines {
             }
             Signal::Notice(text) => vec![one_line(text, 400)],
             Signal::Retry { key, send, wait_ms, message } => vec![retry_line(key, "", *send, *wait_ms, message)],
+            Signal::Silent { key, seconds } => vec![silent_line(key, "", *seconds)],
             Signal::Delta { .. } => return,
         };
         if !lines.is_empty() {

@@ -2,6 +2,7 @@
 
 use callsheet_core::record::Outcome;
 use callsheet_core::run::State;
+use callsheet_runtime::ports::ModelInfo;
 
 /// `850 ms`, `4.2 s`, `3 min 05 s`, `2 h 03 min`.
 pub fn duration(ms: u64) -> String {
@@ -24,6 +25,17 @@ pub fn thousands(number: u64) -> String {
         text.push(digit);
     }
     text
+}
+
+/// The context window of a model and who said so, or the setting that says it.
+pub fn window_words(model: &ModelInfo) -> String {
+    match (model.window, model.window_from) {
+        (Some(tokens), from) => {
+            let from = from.map(|from| format!(", {}", from.words())).unwrap_or_default();
+            format!("{} tokens{from}", thousands(u64::from(tokens)))
+        }
+        (None, _) => format!("not known (set providers.{}.window)", model.provider),
+    }
 }
 
 /// A mark and a word for a task's state.

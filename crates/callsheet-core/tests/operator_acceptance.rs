@@ -500,3 +500,20 @@ fn c51_a_writer_waits_and_writers_never_overlap() {
         assert_eq!(player.result()["result"]["status"], "COMPLETE");
     }
 }
+
+/// What a split is told of the failed task has half of the room that the task had, however long its texts are.
+/// covers: C40
+#[test]
+fn c40_a_split_is_asked_with_no_more_than_fits() {
+    let reply = format!("{}\n[cut]", "x".repeat(4_000));
+    let one = "<task name=\"top\"><description>Long</description></task>";
+    let asked = |run: &str| {
+        let (told, _) = play(&[("template", one), ("run top", run), ("reply top", &reply)]);
+        let words = told.split("<failed_task>").nth(1).and_then(|rest| rest.split("</failed_task>").next());
+        words.map(str::to_owned).unwrap_or_else(|| panic!("no split was asked for: {told}"))
+    };
+    assert!(asked("").contains(&"x".repeat(4_000)), "no limit, and all of it");
+    let held = asked("window = 200");
+    assert!(held.contains("<content>xxxx") && held.contains("Long"), "{held}");
+    assert!(held.chars().count() <= 400, "{} characters: {held}", held.chars().count());
+}

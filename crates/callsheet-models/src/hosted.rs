@@ -2,8 +2,10 @@
 //! No type of the library leaves this module.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, OnceLock, PoisonError};
-use std::time::SystemTime;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::Poll;
+use std::time::{Duration, Instant, SystemTime};
 
 use async_trait::async_trait;
 use callsheet_core::record::{StopReason, Usage};
@@ -14,28 +16,43 @@ use callsheet_runtime::ports::{
 use futures_util::StreamExt;
 use genai::adapter::AdapterKind;
 use genai::chat::{
-    self, CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatStreamEvent, ContentPart, JsonSpec, MessageContent,
-    StreamEnd,
+    self, CacheControl, ChatMessage, ChatOptions, ChatRequest, ChatStream, ChatStreamEvent, ContentPart, JsonSpec,
+    MessageContent, StreamEnd,
 };
 use genai::resolver::{AuthData, Endpoint};
+use genai::webc::StreamTimeout;
 use genai::{Client, ModelIden, ServiceTarget};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Prices;
 use crate::fault::{self, Blame};
 use crate::local::priced;
 use crate::tokens;
-use crate::transport::{client, guarded};
+use crate::transport::{Silence, TooLong, client, guarded};
 use crate::wire::names::Names;
 use crate::wire::{self, RawCall, native, with_ids};
 
 /// Conversations whose signatures are remembered; loops are short and few run at once.
 const MAX_SIGNED: usize = 4096;
 
+/// Work that the library may do without an event. It copies all it has of a line with each piece that arrives, so a line
+/// without an end costs more and more; the line itself is not seen here. A line of a reply costs less than a millisecond.
+const MAX_WORK: Duration = Duration::from_secs(1);
+
+/// The thread of the library. Connections and their readers take turns on it, so that no reader works for longer than a
+/// piece of a stream costs ([`MAX_WORK`]), and what one costs is no burden of the run.
+static THREAD: OnceLock<Handle> = OnceLock::new();
+
+/// One model of a hosted vendor, called on the thread of the library.
+pub(crate) struct HostedModel(Arc<Hosted>);
+
 /// One model of a hosted vendor.
-pub(crate) struct HostedModel {
+struct Hosted {
     info: ModelInfo,
     model: String,
     kind: AdapterKind,
@@ -43,6 +60,7 @@ pub(crate) struct HostedModel {
     key: Option<SecretString>,
     blame: Blame,
     prices: Prices,
+    silence: Silence,
     native: Vec<NativeTool>,
     client: OnceLock<Client>,
     /// Proofs of thinking that a vendor wants back beside the call they came with, by call id. The canonical reply has
@@ -59,6 +77,8 @@ pub(crate) struct Parts {
     pub key: Option<SecretString>,
     pub blame: Blame,
     pub prices: Prices,
+    /// How long the vendor may say nothing.
+    pub silence: Silence,
     /// Tools that its models know by heart.
     pub native: Vec<NativeTool>,
 }
@@ -66,6 +86,30 @@ pub(crate) struct Parts {
 impl HostedModel {
     /// Nothing is opened yet. `None`: the library has no such adapter.
     pub(crate) fn new(parts: Parts) -> Option<Self> {
+        Some(Self(Arc::new(Hosted::new(parts)?)))
+    }
+
+    async fn send(&self, request: &ModelRequest, deltas: DeltaSink<'_>) -> Result<ModelReply, ModelFault> {
+        let (told, mut heard) = mpsc::unbounded_channel::<String>();
+        let (model, request) = (Arc::clone(&self.0), request.clone());
+        let call = async move {
+            let tell = |text: &str| {
+                let _gone = told.send(text.to_owned());
+            };
+            model.send(&request, &tell).await
+        };
+        let call = AbortOnDropHandle::new(library()?.spawn(call));
+        // Until the call is over, which drops its end.
+        while let Some(text) = heard.recv().await {
+            deltas(&text);
+        }
+        let provider = &self.0.blame.provider;
+        call.await.unwrap_or_else(|_| Err(fault::communication(format!("the stream of {provider} broke off"))))
+    }
+}
+
+impl Hosted {
+    fn new(parts: Parts) -> Option<Self> {
         Some(Self {
             kind: AdapterKind::from_lower_str(&parts.adapter)?,
             info: parts.info,
@@ -75,6 +119,7 @@ impl HostedModel {
             key: parts.key,
             blame: parts.blame,
             prices: parts.prices,
+            silence: parts.silence,
             native: parts.native,
             client: OnceLock::new(),
             signatures: Mutex::new(BTreeMap::new()),
@@ -108,7 +153,8 @@ impl HostedModel {
         let stream = self.client()?.exec_chat_stream(self.target(), self.chat_request(request), Some(&options));
         let mut stream = stream.await.map_err(|error| self.fault(&error))?.stream;
         let (mut text, mut thinking, mut end) = (String::new(), String::new(), None);
-        while let Some(event) = stream.next().await {
+        let too_long = |TooLong| fault::communication(format!("{} sent a line without an end", self.blame.provider));
+        while let Some(event) = next_event(&mut stream).await.map_err(too_long)? {
             match event.map_err(|error| self.fault(&error))? {
                 ChatStreamEvent::Chunk(chunk) => {
                     text.push_str(&chunk.content);
@@ -223,6 +269,8 @@ impl HostedModel {
 
     fn options(&self, request: &ModelRequest) -> ChatOptions {
         let mut options = ChatOptions::default()
+            .with_stream_header_timeout(self.silence.first_byte)
+            .with_stream_read_timeout(self.silence.idle)
             .with_max_tokens(request.max_output_tokens)
             .with_capture_usage(true)
             .with_capture_tool_calls(true);
@@ -266,6 +314,9 @@ impl HostedModel {
                 if let Some(inner) = error.downcast_ref::<genai::Error>() {
                     return self.fault(inner);
                 }
+                if let Some(phase) = error.downcast_ref::<StreamTimeout>() {
+                    return self.silence.fault(*phase == StreamTimeout::Read, &self.blame.provider);
+                }
                 let words = match error.downcast_ref::<reqwest::Error>() {
                     Some(error) => client::explain(error),
                     None => self.scrub(cause),
@@ -303,6 +354,33 @@ impl HostedModel {
             _ => text.to_owned(),
         }
     }
+}
+
+/// The thread of the library, started when it is first needed.
+fn library() -> Result<Handle, ModelFault> {
+    if let Some(handle) = THREAD.get() {
+        return Ok(handle.clone());
+    }
+    let failed = |error: std::io::Error| ModelFault::Configuration {
+        message: format!("the thread for hosted models cannot be started: {error}"),
+    };
+    let runtime = Builder::new_current_thread().enable_all().build().map_err(failed)?;
+    let handle = runtime.handle().clone();
+    let forever = move || runtime.block_on(std::future::pending::<()>());
+    std::thread::Builder::new().name("hosted".to_owned()).spawn(forever).map_err(failed)?;
+    Ok(THREAD.get_or_init(|| handle).clone())
+}
+
+/// The next event of a stream, unless the library works too long for it.
+async fn next_event(stream: &mut ChatStream) -> Result<Option<genai::Result<ChatStreamEvent>>, TooLong> {
+    let mut worked = Duration::ZERO;
+    poll_fn(|context| {
+        let begun = Instant::now();
+        let polled = stream.poll_next_unpin(context);
+        worked += begun.elapsed();
+        if polled.is_pending() && worked > MAX_WORK { Poll::Ready(Err(TooLong)) } else { polled.map(Ok) }
+    })
+    .await
 }
 
 /// The tools of a request with native ones. The library knows no native tool but one, so the whole list is ours: native
@@ -357,11 +435,11 @@ fn usage_or_estimate(theirs: Option<&chat::Usage>, request: &ModelRequest, text:
 #[async_trait]
 impl Model for HostedModel {
     fn info(&self) -> &ModelInfo {
-        &self.info
+        &self.0.info
     }
 
     fn native_tools(&self) -> &[NativeTool] {
-        &self.native
+        &self.0.native
     }
 
     async fn ask(

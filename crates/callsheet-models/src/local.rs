@@ -1,12 +1,12 @@
 //! Models behind our own dialects: OpenAI chat, llama.cpp, Ollama.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use callsheet_core::record::Usage;
-use callsheet_runtime::ports::{DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
+use callsheet_runtime::ports::{DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest, WindowFrom};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -38,12 +38,15 @@ pub(crate) struct LocalModel {
     prices: Prices,
     /// Ollama: the largest context asked for so far, since a smaller one would load the model again.
     context: AtomicU32,
+    /// llama.cpp: it was asked for its window once more, after its first reply.
+    asked_again: AtomicBool,
 }
 
 impl LocalModel {
     pub(crate) fn new(info: ModelInfo, model: &str, speech: Speech, transport: Transport, prices: Prices) -> Self {
         let context = AtomicU32::new(0);
-        Self { given: info, learned: OnceLock::new(), model: model.to_owned(), speech, transport, prices, context }
+        let (learned, asked_again) = (OnceLock::new(), AtomicBool::new(false));
+        Self { given: info, learned, model: model.to_owned(), speech, transport, prices, context, asked_again }
     }
 
     /// Asks the server for what it knows of the model: window and tool calling. Once; a failure is left to the call.
@@ -53,15 +56,18 @@ impl LocalModel {
         }
         let mut info = self.given.clone();
         match self.speech {
-            Speech::Openai => return Ok(()),
+            Speech::Openai => {
+                let answer = self.transport.get_json(openai::MODELS).await?;
+                told_window(&mut info, openai::window_of(&answer, &self.model));
+            }
             Speech::Llamacpp(_) => {
                 let properties = llamacpp::properties(&self.transport.get_json(llamacpp::PROPERTIES).await?);
-                info.window = info.window.or(properties.window);
+                told_window(&mut info, properties.window);
             }
             Speech::Ollama => {
                 let answer = self.transport.post_json(ollama::SHOW, &json!({"model": self.model})).await?;
                 let described = ollama::description(&answer);
-                info.window = info.window.or(described.window);
+                told_window(&mut info, described.window);
                 info.capabilities.tools = described.tools.unwrap_or(info.capabilities.tools);
             }
         }
@@ -86,7 +92,17 @@ impl LocalModel {
             }
             Speech::Ollama => self.send_to_ollama(request, deltas).await?,
         };
+        self.learn_late().await;
         Ok(self.reply(plain, decoded))
+    }
+
+    /// A llama.cpp server that was still loading when the run began tells its window now.
+    async fn learn_late(&self) {
+        let is_unknown = matches!(self.speech, Speech::Llamacpp(_)) && self.learned.get().is_none();
+        if is_unknown && !self.asked_again.swap(true, Ordering::Relaxed) {
+            let learned = tokio::time::timeout(LEARN_TIMEOUT, self.learn()).await;
+            tracing::debug!(known = matches!(learned, Ok(Ok(()))), "asked the server for its window");
+        }
     }
 
     async fn send_to_ollama(&self, request: &ModelRequest, deltas: DeltaSink<'_>) -> Result<Decoded, ModelFault> {
@@ -110,6 +126,14 @@ impl LocalModel {
             stop: decoded.stop,
             model: self.given.id.clone(),
         }
+    }
+}
+
+/// What a server tells of its window counts before a vendor row, and after a setting.
+fn told_window(info: &mut ModelInfo, told: Option<u32>) {
+    if told.is_some() && info.window_from != Some(WindowFrom::Setting) {
+        info.window = told;
+        info.window_from = Some(WindowFrom::Server);
     }
 }
 

@@ -8,6 +8,7 @@ use callsheet_models::config::{
     BuildError, Dialect, ModelRef, Provider, ProviderSettings, SettingsError, build, vendors,
 };
 use callsheet_models::probe::keys_present;
+use callsheet_runtime::ports::WindowFrom;
 
 fn configured(text: &str) -> BTreeMap<String, ProviderSettings> {
     toml::from_str(text).unwrap()
@@ -102,6 +103,28 @@ fn settings_lie_over_the_vendor_row() {
     let other_wire = Provider::resolve("groq", &all).unwrap();
     assert_eq!((other_wire.dialect, other_wire.base_url.as_str()), (Dialect::Ollama, "http://127.0.0.1:11434"));
     assert_eq!(other_wire.api_key_env, None);
+}
+
+/// A window is that of the settings, else that of the vendor's row; the model says which.
+#[test]
+fn windows_and_silence_come_from_settings_and_rows() {
+    let all = configured("[anthropic]\nidle_seconds = 7\n[work]\ndialect = \"anthropic\"\nwindow = 9000\n");
+    let environment = environment(&[("ANTHROPIC_API_KEY", "k")]);
+    let window = |provider: &str, model: &str| {
+        let provider = Provider::resolve(provider, &all).unwrap();
+        let model = build(&provider, model, &environment).unwrap();
+        (model.info().window, model.info().window_from)
+    };
+    if cfg!(feature = "hosted") {
+        assert_eq!(window("anthropic", "claude-sonnet-4-5"), (Some(200_000), Some(WindowFrom::Vendor)));
+        assert_eq!(window("work", "claude-sonnet-4-5"), (Some(9_000), Some(WindowFrom::Setting)));
+        assert_eq!(window("anthropic", "brook"), (None, None));
+    }
+    let row = vendors().iter().find(|vendor| vendor.name == "xai").unwrap();
+    assert!(row.window("grok-4-fast-reasoning") > row.window("grok-4"), "the longest beginning counts");
+
+    let silence = Provider::resolve("anthropic", &all).unwrap().silence;
+    assert_eq!((silence.first_byte.as_secs(), silence.idle.as_secs()), (120, 7));
 }
 
 #[test]

@@ -240,7 +240,13 @@ impl Subject for Liar {
 #[tokio::test]
 async fn the_suite_finds_what_is_wrong() {
     let able = Capabilities { tools: true, json_schema: true, grammar: true, ..Capabilities::default() };
-    let info = ModelInfo { id: "liar/one".to_owned(), provider: "liar".to_owned(), window: None, capabilities: able };
+    let info = ModelInfo {
+        id: "liar/one".to_owned(),
+        provider: "liar".to_owned(),
+        window: None,
+        window_from: None,
+        capabilities: able,
+    };
     let findings = check_model(&Liar(info)).await;
     assert_eq!(failures(&findings).len(), findings.len(), "{}", lines(&findings));
 }

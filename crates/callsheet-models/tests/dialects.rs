@@ -114,3 +114,16 @@ fn frame() -> impl Strategy<Value = String> {
         });
     prop_oneof![body, Just("[DONE]".to_owned()), "\\PC{0,20}"]
 }
+
+#[test]
+fn a_list_of_models_tells_the_window_of_one() {
+    let answer = json!({"data": [
+        {"id": "brook", "max_model_len": 4096}, {"id": "lake", "context_length": 8192}, {"id": "pond", "object": "model"},
+        {"id": "sea", "context_window": 0},
+    ]});
+    for (model, window) in [("brook", Some(4096)), ("lake", Some(8192)), ("pond", None), ("sea", None), ("none", None)]
+    {
+        assert_eq!(openai::window_of(&answer, model), window, "{model}");
+    }
+    assert_eq!(openai::window_of(&json!({"error": "no"}), "brook"), None);
+}

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use callsheet_models::config::{Dialect, Provider, ProviderSettings, connect};
 use callsheet_models::probe::{PROBE_TIME, RunningModel, running_at, slots_of};
+use callsheet_runtime::ports::WindowFrom;
 use support::{Server, dead_address, fixtures};
 
 #[tokio::test]
@@ -51,6 +52,8 @@ async fn connecting_learns_the_window() {
             let provider = Provider::resolve(name, &BTreeMap::from([(name.to_owned(), settings)])).unwrap();
             let model = connect(&provider, "brook", &BTreeMap::new()).await.unwrap();
             assert_eq!(model.info().window, Some(expected), "{name}");
+            let from = if set.is_some() { WindowFrom::Setting } else { WindowFrom::Server };
+            assert_eq!(model.info().window_from, Some(from), "{name}");
             let slots = slots_of(&provider, &BTreeMap::new()).await;
             assert_eq!(slots, (name == "llamacpp").then_some(4));
         }

@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::prompt::Note;
 use crate::record::Step;
 use crate::run::{Place, TaskOp};
+use crate::spec::tokens;
 use crate::template::{
     Bound, Command, Details, Effects, ErrorKind, FilePaths, FileSource, Filled, Kind, Known, Layer, Library, Node,
     OutputType, Piece, Reason, Resource, ReturnStatus, SchemaChoice, Severity, TaskError, TaskResult, Template,
@@ -31,6 +32,9 @@ const DEEP: usize = 2;
 const CALLS: u32 = 3;
 /// Most bytes of a partial content that is shown.
 const CONTENT: usize = 32_768;
+
+/// Bytes of a text on a failed task that is not shortened any more.
+const SHORT: usize = 80;
 
 /// What became of a split that was not run, or failed.
 struct Try {
@@ -82,10 +86,10 @@ impl Evaluator<'_> {
     fn failed_words(&self, op: &TaskOp) -> String {
         let told = self.told(op).unwrap_or_default();
         let first = self.first_result(op);
-        let mut out = String::from("<failed_task>\n");
-        let mut line = |name: &str, text: &str| {
+        let mut rows: Vec<(&str, String)> = Vec::new();
+        let mut line = |name: &'static str, text: &str| {
             if !text.trim().is_empty() {
-                out.push_str(&format!("<{name}>{}</{name}>\n", escaped(text.trim())));
+                rows.push((name, text.trim().to_owned()));
             }
         };
         line("description", &told.description);
@@ -113,8 +117,21 @@ impl Evaluator<'_> {
             let description = super::open::one_line(&template.body.intent.description.to_string(), 200);
             line("template", &format!("{} ({}): {description}", template.name, names.join(", ")));
         }
-        out.push_str("</failed_task>");
-        out
+        fit(&mut rows, self.room(op, &first));
+        let rows: String = rows.iter().map(|(name, text)| row(name, text)).collect();
+        format!("<failed_task>\n{rows}</failed_task>")
+    }
+
+    /// Tokens that the words on a failed task may have: half of what its prompt might have had, so that the question fits
+    /// as well. Of a prompt that did not fit although it might have been so large, half of that: the limit was a guess.
+    fn room(&self, op: &TaskOp, first: &TaskResult) -> u64 {
+        let Some(sizes) = self.leaf(op).map(|leaf| leaf.sizes) else { return u64::MAX };
+        let is_overflow = first.error.as_deref().is_some_and(|error| {
+            matches!(&error.kind, ErrorKind::ResourceExhaustion { resource: Resource::Context, .. })
+        });
+        let refused = Some(sizes.prompt).filter(|tokens| is_overflow && *tokens > 0);
+        let known = [Some(sizes.prompt_limit).filter(|tokens| *tokens > 0), refused];
+        known.into_iter().flatten().min().map_or(u64::MAX, |tokens| tokens / 2)
     }
 
     /// Templates a split may call: no wider than the failed task, and not that itself.
@@ -386,6 +403,28 @@ fn form_words(told: &HandlerTask) -> String {
         _ => String::new(),
     };
     format!("json {schema}")
+}
+
+/// One line on a failed task.
+fn row(name: &str, text: &str) -> String {
+    format!("<{name}>{}</{name}>\n", escaped(text))
+}
+
+/// Shortens the longest texts until all have no more tokens than that; short ones are left out from the end.
+fn fit(rows: &mut Vec<(&str, String)>, room: u64) {
+    loop {
+        let used: u64 = rows.iter().map(|(name, text)| u64::from(tokens(&row(name, text)))).sum();
+        let over = usize::try_from(used.saturating_sub(room)).unwrap_or(usize::MAX);
+        let longest = rows.iter_mut().max_by_key(|(_, text)| text.len());
+        let Some((_, text)) = longest.filter(|_| over > 0) else { return };
+        if text.len() <= SHORT {
+            rows.pop();
+            continue;
+        }
+        // A token is four bytes, or fewer.
+        let most = text.len().saturating_sub(over.saturating_mul(4)).max(text.len() / 2);
+        *text = cut(text, most).0.to_owned();
+    }
 }
 
 /// Text between tags.

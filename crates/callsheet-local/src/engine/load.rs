@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use callsheet_runtime::ports::{Capabilities, ModelInfo};
+use callsheet_runtime::ports::{Capabilities, ModelInfo, WindowFrom};
 use llama_cpp_2::LogOptions;
 use llama_cpp_2::context::params::LlamaContextParams;
 use llama_cpp_2::llama_backend::LlamaBackend;
@@ -129,6 +129,7 @@ pub(super) fn load(path: &Path, options: &EmbeddedOptions) -> Result<Loaded, Loa
         id: format!("embedded:{}", path.display()),
         provider: "embedded".into(),
         window: Some(window),
+        window_from: Some(WindowFrom::File),
         capabilities,
     };
     let threads = options.threads.unwrap_or_else(free_cores).max(1);

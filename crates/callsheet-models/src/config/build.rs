@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::grammar::Grammar;
-use callsheet_runtime::ports::{Capabilities, Model, ModelInfo};
+use callsheet_runtime::ports::{Capabilities, Model, ModelInfo, WindowFrom};
 use secrecy::SecretString;
 
 use super::{Constrain, Dialect, ModelRef, Provider, ProviderSettings, SettingsError};
@@ -102,7 +102,7 @@ pub fn build_ref(
     }
 }
 
-/// As [`build`], and asks a server on this machine for the model's window and abilities, at most half a second. What it
+/// As [`build`], and asks a server of our own dialects for the model's window and abilities, at most half a second. What it
 /// cannot tell stays unknown; the first call reports what is wrong.
 pub async fn connect(
     provider: &Provider,
@@ -127,6 +127,7 @@ fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Res
     };
     let capabilities = capabilities(provider, true, can_grammar);
     let transport = Transport::new(&provider.base_url, key(provider, environment)?, blame(provider, model));
+    let transport = transport.with_silence(provider.silence);
     Ok(LocalModel::new(info(provider, model, capabilities), model, speech, transport, provider.prices))
 }
 
@@ -156,6 +157,7 @@ fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Re
         key: key(provider, environment)?,
         blame: blame(provider, model),
         prices: provider.prices,
+        silence: provider.silence,
         native: super::vendors::native_tools(provider, model),
     };
     let built = HostedModel::new(parts);
@@ -184,10 +186,16 @@ fn key(provider: &Provider, environment: &dyn Environment) -> Result<Option<Secr
 }
 
 fn info(provider: &Provider, model: &str, capabilities: Capabilities) -> ModelInfo {
+    let (window, window_from) = match (provider.window, super::vendors::window(provider, model)) {
+        (Some(set), _) => (Some(set), Some(WindowFrom::Setting)),
+        (None, Some(of_row)) => (Some(of_row), Some(WindowFrom::Vendor)),
+        (None, None) => (None, None),
+    };
     ModelInfo {
         id: format!("{}/{model}", provider.name),
         provider: provider.name.clone(),
-        window: provider.window,
+        window,
+        window_from,
         capabilities,
     }
 }

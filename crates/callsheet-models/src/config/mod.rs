@@ -6,12 +6,15 @@ mod model_ref;
 mod vendors;
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 pub use build::{BuildError, Environment, ProcessEnvironment, build, build_ref, connect};
 pub use model_ref::{ModelRef, ModelRefError};
 pub use vendors::{Vendor, vendors};
+
+use crate::transport::Silence;
 
 /// The wire a provider speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,6 +106,12 @@ pub struct ProviderSettings {
     /// Context window, tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<u32>,
+    /// Seconds of silence before the first byte of an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub first_byte_seconds: Option<u32>,
+    /// Seconds of silence in an answer that has begun.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_seconds: Option<u32>,
     /// US dollars per million input tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub price_input: Option<f64>,
@@ -144,6 +153,8 @@ pub struct Provider {
     pub slots: Option<u32>,
     /// Context window, where set.
     pub window: Option<u32>,
+    /// How long its server may say nothing.
+    pub silence: Silence,
     /// Prices.
     pub prices: Prices,
     /// Adapter of the hosted library; `None`: our own dialect.
@@ -223,6 +234,7 @@ impl Provider {
             constrain: vendor.map(|row| row.constrain).unwrap_or_default(),
             slots: settings.slots,
             window: settings.window,
+            silence: silence(settings.first_byte_seconds, settings.idle_seconds),
             prices: Prices { input: settings.price_input, output: settings.price_output },
             adapter,
         })
@@ -233,6 +245,13 @@ impl Provider {
     pub fn slots_or_default(&self) -> u32 {
         self.slots.unwrap_or(if self.local { 1 } else { 8 })
     }
+}
+
+/// The limits that are set, else the defaults.
+fn silence(first_byte: Option<u32>, idle: Option<u32>) -> Silence {
+    let seconds = |set: Option<u32>, default| set.map_or(default, |count| Duration::from_secs(u64::from(count)));
+    let default = Silence::default();
+    Silence { first_byte: seconds(first_byte, default.first_byte), idle: seconds(idle, default.idle) }
 }
 
 /// The host of an address is this machine.

@@ -1,5 +1,6 @@
 //! Vendors known by name: rows of `vendors.toml`.
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use callsheet_runtime::ports::NativeTool;
@@ -32,6 +33,9 @@ pub struct Vendor {
     /// How whole replies are constrained.
     #[serde(default)]
     pub constrain: Constrain,
+    /// Context windows, tokens, by the beginnings of model names.
+    #[serde(default)]
+    pub windows: BTreeMap<String, u32>,
     /// Runs on the user's machine.
     #[serde(default)]
     pub local: bool,
@@ -41,6 +45,14 @@ pub struct Vendor {
     /// Beginnings of the names of models that know none of them.
     #[serde(default)]
     pub native_tools_not_for: Vec<String>,
+}
+
+impl Vendor {
+    /// The window of a model: that of the longest beginning that fits its name.
+    pub fn window(&self, model: &str) -> Option<u32> {
+        let fits = self.windows.iter().filter(|(beginning, _)| model.starts_with(beginning.as_str()));
+        fits.max_by_key(|(beginning, _)| beginning.len()).map(|(_, tokens)| *tokens)
+    }
 }
 
 fn yes() -> bool {
@@ -60,6 +72,12 @@ static VENDORS: LazyLock<Vec<Vendor>> = LazyLock::new(|| {
 /// All rows, in the order of preference for automatic choice.
 pub fn vendors() -> &'static [Vendor] {
     &VENDORS
+}
+
+/// The window of a model by its provider's row, or by the row its dialect is named after.
+pub(super) fn window(provider: &super::Provider, model: &str) -> Option<u32> {
+    let row = vendors().iter().find(|vendor| vendor.name == provider.name);
+    row.or_else(|| of_dialect(provider.dialect))?.window(model)
 }
 
 /// The native tools of a model: those of its provider's row, or of the row its dialect is named after.

@@ -48,7 +48,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use callsheet_core::record::{StopReason, Usage};
-use callsheet_runtime::ports::{Capabilities, DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
+use callsheet_runtime::ports::{
+    Capabilities, DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest, WindowFrom,
+};
 use regex::{Captures, Regex};
 use tokio_util::sync::CancellationToken;
 
@@ -106,6 +108,7 @@ impl Scripted {
             id: format!("scripted:{name}"),
             provider: "scripted".to_owned(),
             window: script.model.window,
+            window_from: script.model.window.map(|_| WindowFrom::Script),
             capabilities,
         };
         let mut rules = Vec::with_capacity(script.rule.len());
@@ -127,7 +130,10 @@ impl Scripted {
             self.info.id = format!("{}/{}", provider.name, self.name);
             self.info.provider.clone_from(&provider.name);
         }
-        self.info.window = provider.window.or(self.info.window);
+        if provider.window.is_some() {
+            self.info.window = provider.window;
+            self.info.window_from = Some(WindowFrom::Setting);
+        }
         self.prices = provider.prices;
         self
     }

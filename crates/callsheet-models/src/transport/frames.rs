@@ -11,12 +11,16 @@ pub enum Framing {
     Whole,
 }
 
-/// A frame or reply grew past its bound.
+/// A line, an event or an answer in one piece grew past its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLong;
 
-/// Bytes one frame may have.
-const MAX_FRAME: usize = 16 * 1024 * 1024;
+/// Bytes that one line of a stream may have, and the data of one event. A token is a few bytes, and a call with a whole file
+/// in it some hundred thousand.
+const MAX_LINE: usize = 1024 * 1024;
+
+/// Bytes of an answer in one piece.
+pub(super) const MAX_WHOLE: usize = 16 * 1024 * 1024;
 
 /// Cuts bytes into frames, whatever the chunks they come in.
 #[derive(Debug)]
@@ -32,21 +36,32 @@ impl Frames {
         Self { framing, line: Vec::new(), data: String::new() }
     }
 
-    /// Takes the next bytes and returns the frames they complete.
+    /// Takes the next bytes and returns the frames they complete. What is too long is neither kept nor read.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<String>, TooLong> {
         let mut frames = Vec::new();
         if self.framing == Framing::Whole {
-            self.line.extend_from_slice(bytes);
-        } else {
-            for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
-                self.line.extend_from_slice(piece);
-                if piece.ends_with(b"\n") {
-                    let line = std::mem::take(&mut self.line);
-                    frames.extend(self.end_line(&line));
-                }
+            self.keep(bytes, MAX_WHOLE)?;
+            return Ok(frames);
+        }
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.keep(piece, MAX_LINE)?;
+            if piece.ends_with(b"\n") {
+                let line = std::mem::take(&mut self.line);
+                frames.extend(self.end_line(&line));
+            }
+            if self.data.len() > MAX_LINE {
+                return Err(TooLong);
             }
         }
-        if self.line.len() > MAX_FRAME || self.data.len() > MAX_FRAME { Err(TooLong) } else { Ok(frames) }
+        Ok(frames)
+    }
+
+    fn keep(&mut self, piece: &[u8], most: usize) -> Result<(), TooLong> {
+        if self.line.len().saturating_add(piece.len()) > most {
+            return Err(TooLong);
+        }
+        self.line.extend_from_slice(piece);
+        Ok(())
     }
 
     /// The frames left when the stream ended: servers forget the last line break.
@@ -89,7 +104,7 @@ impl Frames {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Frames, Framing};
+    use super::{Frames, Framing, MAX_LINE, TooLong};
 
     fn frames_of(framing: Framing, chunks: &[&[u8]]) -> Vec<String> {
         let mut frames = Frames::new(framing);
@@ -107,6 +122,21 @@ mod tests {
     #[test]
     fn an_error_field_is_a_frame() {
         assert_eq!(frames_of(Framing::Events, &[b"error: {\"code\":500}\n\n"]), ["{\"code\":500}"]);
+    }
+
+    /// covers: 12.1
+    #[test]
+    fn a_line_that_is_too_long_is_no_frame() {
+        for framing in [Framing::Events, Framing::Lines] {
+            let mut line = vec![b'x'; MAX_LINE];
+            assert_eq!(Frames::new(framing).push(&line), Ok(Vec::new()));
+            line.push(b'\n');
+            assert_eq!(Frames::new(framing).push(&line), Err(TooLong));
+        }
+        let mut frames = Frames::new(Framing::Events);
+        let lines = format!("data: {}\n", "x".repeat(MAX_LINE / 2));
+        assert_eq!(frames.push(lines.as_bytes()), Ok(Vec::new()));
+        assert_eq!(frames.push(lines.as_bytes()), Err(TooLong));
     }
 
     proptest! {

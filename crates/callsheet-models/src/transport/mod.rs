@@ -13,6 +13,7 @@ use callsheet_runtime::ports::{DeltaSink, ModelFault};
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 pub use frames::{Frames, Framing, TooLong};
@@ -26,11 +27,44 @@ const MAX_ERROR_BODY: usize = 64 * 1024;
 /// Time a stream has to close after its end mark.
 const END_OF_STREAM: Duration = Duration::from_millis(20);
 
+/// How long a server may say nothing. A call that meets one of these limits is a communication failure (spec 12.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Silence {
+    /// Before the first byte of an answer.
+    pub first_byte: Duration,
+    /// In an answer that has begun.
+    pub idle: Duration,
+}
+
+impl Default for Silence {
+    fn default() -> Self {
+        Self { first_byte: Duration::from_secs(120), idle: Duration::from_secs(120) }
+    }
+}
+
+impl Silence {
+    /// The failure of a call whose server was silent for too long; `begun`: after the first byte.
+    pub(crate) fn fault(self, begun: bool, provider: &str) -> ModelFault {
+        fault::communication(if begun {
+            format!(
+                "{provider} said nothing more for {:?} in the middle of its answer ([providers.{provider}] idle_seconds)",
+                self.idle
+            )
+        } else {
+            format!(
+                "{provider} did not begin to answer within {:?} ([providers.{provider}] first_byte_seconds)",
+                self.first_byte
+            )
+        })
+    }
+}
+
 /// A server and the way to it.
 pub struct Transport {
     base_url: String,
     key: Option<SecretString>,
     blame: Blame,
+    silence: Silence,
     client: OnceLock<reqwest::Client>,
 }
 
@@ -44,7 +78,14 @@ impl fmt::Debug for Transport {
 impl Transport {
     /// A way to `base_url`; nothing is opened yet. The key, if any, is sent as a bearer token.
     pub fn new(base_url: &str, key: Option<SecretString>, blame: Blame) -> Self {
-        Self { base_url: base_url.trim_end_matches('/').to_owned(), key, blame, client: OnceLock::new() }
+        let base_url = base_url.trim_end_matches('/').to_owned();
+        Self { base_url, key, blame, silence: Silence::default(), client: OnceLock::new() }
+    }
+
+    /// The same, with other limits of silence.
+    #[must_use]
+    pub fn with_silence(self, silence: Silence) -> Self {
+        Self { silence, ..self }
     }
 
     /// Whom its faults name.
@@ -74,14 +115,16 @@ impl Transport {
         deltas: DeltaSink<'_>,
     ) -> Result<Decoded, ModelFault> {
         let request = self.post(path, body)?;
+        let sent = Instant::now();
         let mut response = self.send(request).await?;
         let mut frames = Frames::new(actual_framing(&response, framing));
-        let mut open = true;
+        let (mut open, mut begun) = (true, false);
         while open {
-            let chunk = response.chunk().await.map_err(|error| self.broken(&error))?;
-            open = chunk.is_some();
+            let limit = if begun { self.silence.idle } else { self.silence.first_byte.saturating_sub(sent.elapsed()) };
+            let chunk = self.within(limit, begun, response.chunk()).await?.map_err(|error| self.broken(&error))?;
+            (open, begun) = (chunk.is_some(), true);
             let ready = match chunk {
-                Some(bytes) => frames.push(&bytes).map_err(|TooLong| fault::communication("a frame was too long"))?,
+                Some(bytes) => frames.push(&bytes).map_err(|TooLong| self.too_long())?,
                 None => std::mem::replace(&mut frames, Frames::new(framing)).end(),
             };
             for frame in ready {
@@ -105,8 +148,15 @@ impl Transport {
     }
 
     async fn read_json(&self, request: reqwest::RequestBuilder) -> Result<Value, ModelFault> {
-        let response = self.send(request).await?;
-        let bytes = response.bytes().await.map_err(|error| self.broken(&error))?;
+        let mut response = self.send(request).await?;
+        let mut bytes = Vec::new();
+        let idle = self.silence.idle;
+        while let Some(chunk) = self.within(idle, true, response.chunk()).await?.map_err(|error| self.broken(&error))? {
+            bytes.extend_from_slice(&chunk);
+            if bytes.len() > frames::MAX_WHOLE {
+                return Err(self.too_long());
+            }
+        }
         serde_json::from_slice(&bytes)
             .map_err(|_| fault::communication(format!("{} sent no JSON", self.blame.provider)))
     }
@@ -115,7 +165,8 @@ impl Transport {
         if let Some(key) = &self.key {
             request = request.header(AUTHORIZATION, self.bearer(key)?);
         }
-        let response = request.send().await.map_err(|error| self.unreachable(&error))?;
+        let response = self.within(self.silence.first_byte, false, request.send()).await?;
+        let response = response.map_err(|error| self.unreachable(&error))?;
         let status = response.status().as_u16();
         if (200..300).contains(&status) {
             return Ok(response);
@@ -123,7 +174,7 @@ impl Transport {
         let headers = response.headers().clone();
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let retry_after = fault::retry_after(header, SystemTime::now());
-        let body = self.scrub(&read_error_body(response).await);
+        let body = self.scrub(&read_error_body(response, self.silence.idle).await);
         Err(fault::from_status(status, &body, retry_after, &self.blame))
     }
 
@@ -162,6 +213,15 @@ impl Transport {
         fault::communication(format!("{} at {}: {words}", self.blame.provider, self.shown_address()))
     }
 
+    /// Waits for the server at most this long; `begun`: its answer has.
+    async fn within<T>(&self, limit: Duration, begun: bool, piece: impl Future<Output = T>) -> Result<T, ModelFault> {
+        timeout(limit, piece).await.map_err(|_| self.silence.fault(begun, &self.blame.provider))
+    }
+
+    fn too_long(&self) -> ModelFault {
+        fault::communication(format!("{} sent a line that is too long to be part of a reply", self.blame.provider))
+    }
+
     fn broken(&self, error: &reqwest::Error) -> ModelFault {
         fault::communication(format!("{}: {}", self.blame.provider, client::explain(error)))
     }
@@ -186,7 +246,7 @@ pub(crate) async fn guarded<T>(
     tokio::select! {
         biased;
         () = cancel.cancelled() => Err(ModelFault::Cancelled),
-        outcome = tokio::time::timeout(deadline, call) => outcome.unwrap_or(Err(ModelFault::Deadline)),
+        outcome = timeout(deadline, call) => outcome.unwrap_or(Err(ModelFault::Deadline)),
     }
 }
 
@@ -194,7 +254,7 @@ pub(crate) async fn guarded<T>(
 /// not waited for.
 async fn drain(response: &mut reqwest::Response) {
     let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
-    let _ = tokio::time::timeout(END_OF_STREAM, rest).await;
+    let _ = timeout(END_OF_STREAM, rest).await;
 }
 
 /// A server that answers in one piece although a stream was asked for says so by its media type.
@@ -203,9 +263,9 @@ fn actual_framing(response: &reqwest::Response, wanted: Framing) -> Framing {
     if wanted == Framing::Events && media.starts_with("application/json") { Framing::Whole } else { wanted }
 }
 
-async fn read_error_body(mut response: reqwest::Response) -> String {
+async fn read_error_body(mut response: reqwest::Response, idle: Duration) -> String {
     let mut body = Vec::new();
-    while let Ok(Some(chunk)) = response.chunk().await {
+    while let Ok(Ok(Some(chunk))) = timeout(idle, response.chunk()).await {
         body.extend_from_slice(&chunk);
         if body.len() > MAX_ERROR_BODY {
             break;

@@ -11,6 +11,11 @@ use super::{Decoded, Decoder, RawCall, WireError, append, arguments_of, chat_mes
 
 /// Path below the base URL.
 pub const PATH: &str = "/chat/completions";
+/// Path that lists models.
+pub const MODELS: &str = "/models";
+
+/// What servers call the window of a model in their list; the standard has no word for it.
+const WINDOW: [&str; 4] = ["max_model_len", "max_context_length", "context_length", "context_window"];
 
 /// Calls of one reply that are kept.
 const MAX_CALLS: usize = 128;
@@ -37,6 +42,15 @@ pub fn encode(model: &str, request: &ModelRequest) -> Map<String, Value> {
     body.insert("stream".to_owned(), json!(true));
     body.insert("stream_options".to_owned(), json!({"include_usage": true}));
     body
+}
+
+/// Reads the window of a model from an answer of `/models`, where the server tells it.
+pub fn window_of(answer: &Value, model: &str) -> Option<u32> {
+    let models = answer.get("data").and_then(Value::as_array)?;
+    let of_name = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(model);
+    let entry = models.iter().find(of_name)?;
+    let told = WINDOW.iter().find_map(|key| entry.get(*key).and_then(Value::as_u64));
+    told.and_then(|tokens| u32::try_from(tokens).ok()).filter(|tokens| *tokens > 0)
 }
 
 /// Tools in the form OpenAI and Ollama share.

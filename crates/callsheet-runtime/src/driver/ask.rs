@@ -2,7 +2,9 @@
 //! reply recorded before anything acts on it.
 
 use std::collections::VecDeque;
+use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason, Tree};
@@ -10,11 +12,14 @@ use callsheet_core::run::{Asked, Run};
 use callsheet_core::spec::SkillMode;
 
 use crate::edge::{Patience, jitter, send};
-use crate::ports::{Model, ModelFault, ModelReply, Signal};
+use crate::ports::{Clock, Model, ModelFault, ModelReply, Observer, Signal};
 
 use super::assemble::{self, Parts, PromptRecord, Unprepared};
 use super::work::{Landed, Outcome, Work, ready};
 use super::{DriveFault, World, constraint};
+
+/// Silence after which a person is told.
+const SILENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
     let wish = asked.key.task.as_ref().and_then(|slug| run.task(slug)).and_then(|task| task.skill.as_ref());
@@ -24,6 +29,10 @@ pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
         Ok(models) => models,
         Err(fault) => return ready(Ok(vec![failed(asked.key, &fault, 0)])),
     };
+    let is_handler = wish.is_some_and(|skill| skill.mode == SkillMode::Handler);
+    if is_handler {
+        models.iter().for_each(|model| work.world.tell_unknown_window(model.info()));
+    }
     // What a prompt holds depends on the window and the abilities of the model that reads it.
     let prepared = models.into_iter().map(|model| Ok((assemble::gather(&work.world, run, &asked, &*model)?, model)));
     let prepared: VecDeque<(Parts, Arc<dyn Model>)> = match prepared.collect::<Result<_, DriveFault>>() {
@@ -33,10 +42,7 @@ pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
     let patience = Patience { sends: run.settings().comm_tries.max(1), ..Patience::default() };
     let own_bytes = wish.and_then(|skill| skill.limits.max_output_bytes);
     let max_bytes = own_bytes.unwrap_or(run.settings().limits.max_output_bytes);
-    let accepts = Accepts {
-        bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX),
-        empty: wish.is_some_and(|skill| skill.mode == SkillMode::Handler),
-    };
+    let accepts = Accepts { bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX), empty: is_handler };
     let pays = has_price_limit(run);
     Box::pin(async move {
         let event = first_that_answers(&work, &asked, prepared, &patience, accepts).await?;
@@ -201,6 +207,18 @@ fn measured(mut event: Event, of_call: CallSizes) -> Event {
     event
 }
 
+/// Tells once that a call is silent: since it was sent, or since it was last heard of.
+async fn tell_silence(clock: &dyn Clock, observer: &dyn Observer, key: &CallKey, heard: &AtomicBool) -> Infallible {
+    loop {
+        clock.sleep(SILENCE).await;
+        if !heard.swap(false, Ordering::Relaxed) {
+            break;
+        }
+    }
+    observer.see(&Signal::Silent { key, seconds: SILENCE.as_secs() });
+    std::future::pending().await
+}
+
 async fn once(
     work: &Work,
     key: &CallKey,
@@ -210,10 +228,18 @@ async fn once(
     accepts: Accepts,
 ) -> Result<ModelReply, ModelFault> {
     let observer = &work.world.observer;
-    let deltas = |text: &str| observer.see(&Signal::Delta { key, text });
+    let heard = AtomicBool::new(false);
+    let deltas = |text: &str| {
+        heard.store(true, Ordering::Relaxed);
+        observer.see(&Signal::Delta { key, text });
+    };
     let mut request = prompt.request.clone();
     request.deadline = Duration::from_millis(left_ms);
-    let mut reply = model.ask(&request, &deltas, &work.cancel).await?;
+    let mut reply = tokio::select! {
+        biased;
+        reply = model.ask(&request, &deltas, &work.cancel) => reply?,
+        never = tell_silence(&*work.world.clock, &**observer, key, &heard) => match never {},
+    };
     if prompt.shortened && reply.stop == StopReason::Length {
         reply.stop = StopReason::Budget;
     }
@@ -262,4 +288,50 @@ fn failed(key: CallKey, fault: &ModelFault, sends: u32) -> Event {
         ModelFault::Cancelled => CallFault::Cancelled,
     };
     Event::CallFailed { key, fault: kind, sends, message: fault.to_string(), sizes: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use callsheet_core::reply::Phase;
+
+    use super::*;
+
+    /// Does not wait and remembers how long it was asked to.
+    #[derive(Default)]
+    struct Waits(Mutex<Vec<u64>>);
+
+    #[async_trait]
+    impl Clock for Waits {
+        fn now_ms(&self) -> u64 {
+            0
+        }
+
+        async fn sleep(&self, duration: Duration) {
+            self.0.lock().unwrap().push(duration.as_secs());
+        }
+    }
+
+    #[derive(Default)]
+    struct Seen(Mutex<Vec<String>>);
+
+    impl Observer for Seen {
+        fn see(&self, signal: &Signal<'_>) {
+            self.0.lock().unwrap().push(format!("{signal:?}"));
+        }
+    }
+
+    /// covers: 12.1
+    #[tokio::test]
+    async fn silence_is_told_once_a_send() {
+        let (clock, seen, heard) = (Waits::default(), Seen::default(), AtomicBool::new(true));
+        let key = CallKey { phase: Phase::Plan, task: None, run: None, n: 1 };
+        let told = tell_silence(&clock, &seen, &key, &heard);
+        assert!(tokio::time::timeout(Duration::from_millis(20), told).await.is_err(), "it never ends the call");
+        assert_eq!(*clock.0.lock().unwrap(), [30, 30], "what was heard begins the time anew");
+        let seen = seen.0.into_inner().unwrap();
+        assert!(matches!(seen.as_slice(), [one] if one.contains("Silent") && one.contains("seconds: 30")), "{seen:?}");
+    }
 }

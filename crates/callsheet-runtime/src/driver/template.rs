@@ -76,7 +76,7 @@ struct Words(Arc<dyn Observer>);
 
 impl Observer for Words {
     fn see(&self, signal: &Signal<'_>) {
-        if matches!(signal, Signal::Notice(_)) {
+        if matches!(signal, Signal::Notice(_) | Signal::Silent { .. }) {
             self.0.see(signal);
         }
     }

@@ -14,12 +14,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::edge::Slots;
 use crate::paths::Workspace;
-use crate::ports::{Clock, Fetch, Index, Memory, Observer, Outline, Person, Signal, Store, StoreFault, Tool};
+use crate::ports::{
+    Clock, Fetch, Index, Memory, ModelInfo, Observer, Outline, Person, Signal, Store, StoreFault, Tool,
+};
 use crate::references::{Disk, LargeFiles, Pages};
 use crate::runfiles::RunFiles;
 use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
 use crate::templates::TemplateOffer;
 
+use super::handler::UNKNOWN_WINDOW;
 use super::{DriveFault, ModelSource, Snapshots, Turns};
 
 /// The file a person has open, relative to the project root.
@@ -91,6 +94,8 @@ pub struct World {
     pub refused_constraints: ModelSet,
     /// Models whose price was asked for and is not known.
     pub unpriced: Arc<ModelSet>,
+    /// Models whose window was asked for and is not known.
+    pub unknown_windows: Arc<ModelSet>,
     /// The turn of writers, shared with the runs inside calls.
     pub turns: Turns,
     /// What replies are compared with, kept from one reply to the next.
@@ -130,6 +135,17 @@ impl World {
         self.observer.see(&Signal::Notice(text));
     }
 
+    /// Tells once a run that the window of a model is guessed, with the setting that says what it is.
+    pub fn tell_unknown_window(&self, model: &ModelInfo) {
+        if model.window.is_none() && self.unknown_windows.add(&model.id) {
+            let (id, provider) = (&model.id, &model.provider);
+            self.notice(&format!(
+                "note: nobody told the context window of {id}: tasks of templates take it for {UNKNOWN_WINDOW} tokens, and \
+                 prompts of sheets are held to none (set providers.{provider}.window)"
+            ));
+        }
+    }
+
     /// The same world for another run, with files and viewers of its own.
     pub fn of_run(&self, files: RunFiles, observer: Arc<dyn Observer>) -> Self {
         Self {
@@ -150,6 +166,7 @@ impl World {
             pinned_skills: PinnedSkills::default(),
             refused_constraints: ModelSet::default(),
             unpriced: Arc::clone(&self.unpriced),
+            unknown_windows: Arc::clone(&self.unknown_windows),
             turns: self.turns.clone(),
             snapshots: Snapshots::default(),
             templates: self.templates.clone(),

@@ -16,7 +16,7 @@ pub use fetch::{Fetch, FetchFault, Page};
 pub use memory::{Index, IndexEntry, IndexFault, IndexMode, Memory, MemoryFault, check_entries};
 pub use model::{
     Capabilities, Constraint, DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest,
-    NativeNotation, NativeTool,
+    NativeNotation, NativeTool, WindowFrom,
 };
 pub use observer::{Observer, Signal};
 pub use outline::{NoOutline, Outline, OutlineFault};

@@ -26,6 +26,35 @@ pub struct Capabilities {
     pub counts_tokens: bool,
 }
 
+/// Who said how large a window is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WindowFrom {
+    /// The configuration.
+    Setting,
+    /// The server.
+    Server,
+    /// The row of its vendor.
+    Vendor,
+    /// The script of a scripted model.
+    Script,
+    /// The weights of an embedded model, and the memory they may take.
+    File,
+}
+
+impl WindowFrom {
+    /// In words for people, after the number.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Setting => "as set",
+            Self::Server => "as the server says",
+            Self::Vendor => "by the vendor row",
+            Self::Script => "as the script says",
+            Self::File => "of the model file",
+        }
+    }
+}
+
 /// What is known of a model before asking it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ModelInfo {
@@ -35,6 +64,9 @@ pub struct ModelInfo {
     pub provider: String,
     /// Context window in tokens, if known.
     pub window: Option<u32>,
+    /// Who said so; `None` for a window that is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub window_from: Option<WindowFrom>,
     /// What it can do.
     pub capabilities: Capabilities,
 }

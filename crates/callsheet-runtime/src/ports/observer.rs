@@ -20,6 +20,13 @@ pub enum Signal<'a> {
         /// New text.
         text: &'a str,
     },
+    /// A send has had no answer for a while, or none since the last words of it. Said once a send.
+    Silent {
+        /// Which call.
+        key: &'a CallKey,
+        /// How long it has been silent.
+        seconds: u64,
+    },
     /// A send failed and is tried again.
     Retry {
         /// Which call.

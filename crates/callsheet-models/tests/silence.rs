@@ -1,0 +1,109 @@
+//! Servers that fall silent, and servers that do not end a line. Each is a communication failure, on every wire.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use callsheet_models::config::{Dialect, Provider, ProviderSettings, build};
+use callsheet_models::transport::Silence;
+use callsheet_runtime::conformance::story_request;
+use callsheet_runtime::ports::ModelFault;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
+
+/// A server that sends `start`, then `more` until nobody listens, then nothing.
+async fn server(start: String, more: Option<String>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = format!("http://{}/v1", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let (start, more) = (start.clone(), more.clone());
+            tokio::spawn(async move {
+                let mut request = [0_u8; 16_384];
+                if stream.read(&mut request).await.is_err() || stream.write_all(start.as_bytes()).await.is_err() {
+                    return;
+                }
+                if let Some(more) = &more {
+                    while stream.write_all(more.as_bytes()).await.is_ok() {}
+                }
+                while stream.read(&mut request).await.is_ok_and(|n| n > 0) {}
+            });
+        }
+    });
+    address
+}
+
+/// What a call comes to, in words.
+async fn fault(dialect: Dialect, address: &str, silence: Silence) -> String {
+    let settings =
+        ProviderSettings { dialect: Some(dialect), base_url: Some(address.to_owned()), ..ProviderSettings::default() };
+    let mut provider = Provider::resolve("odd", &BTreeMap::from([("odd".to_owned(), settings)])).unwrap();
+    provider.silence = silence;
+    let model = build(&provider, "brook", &BTreeMap::new()).unwrap();
+    let (request, cancel) = (story_request(8), CancellationToken::new());
+    let asked = tokio::time::timeout(Duration::from_secs(60), model.ask(&request, &|_| {}, &cancel)).await;
+    match asked.expect("the call ends by itself") {
+        Err(ModelFault::Communication { message, .. }) => message,
+        other => panic!("{dialect:?}: {other:?}"),
+    }
+}
+
+/// Our own wire of event streams, and the library's.
+fn wires() -> Vec<Dialect> {
+    let mut wires = vec![Dialect::Openai];
+    if cfg!(feature = "hosted") {
+        wires.extend([Dialect::Anthropic, Dialect::Gemini, Dialect::OpenaiResponses]);
+    }
+    wires
+}
+
+fn limits(first_byte: u64, idle: u64) -> Silence {
+    Silence { first_byte: Duration::from_millis(first_byte), idle: Duration::from_millis(idle) }
+}
+
+/// covers: 12.1
+#[tokio::test]
+async fn a_server_that_does_not_begin_is_left() {
+    let silent = server(String::new(), None).await;
+    for dialect in wires() {
+        let words = fault(dialect, &silent, limits(200, 60_000)).await;
+        assert!(
+            words.contains("200ms") && words.contains("[providers.odd] first_byte_seconds"),
+            "{dialect:?}: {words}"
+        );
+    }
+    // A head alone is no answer yet. The library counts the rest as silence in an answer.
+    let head = server(HEAD.to_owned(), None).await;
+    for dialect in wires() {
+        let words = fault(dialect, &head, limits(400, 200)).await;
+        let setting = if dialect == Dialect::Openai { "first_byte_seconds" } else { "idle_seconds" };
+        assert!(words.contains(setting), "{dialect:?}: {words}");
+    }
+}
+
+/// covers: 12.1
+#[tokio::test]
+async fn a_server_that_stops_in_the_middle_is_left() {
+    let one = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"One\"}}]}\n\n";
+    let address = server(format!("{HEAD}{one}"), None).await;
+    let words = fault(Dialect::Openai, &address, limits(60_000, 200)).await;
+    assert!(words.contains("200ms") && words.contains("idle_seconds"), "{words}");
+    let address = server(format!("{HEAD}: a comment\n\n"), None).await;
+    for dialect in wires() {
+        let words = fault(dialect, &address, limits(60_000, 200)).await;
+        assert!(words.contains("idle_seconds"), "{dialect:?}: {words}");
+    }
+}
+
+/// covers: 12.1
+#[tokio::test]
+async fn a_line_without_an_end_is_left() {
+    let address = server(format!("{HEAD}data: "), Some("x".repeat(16_384))).await;
+    for dialect in wires() {
+        let words = fault(dialect, &address, Silence::default()).await;
+        assert!(words.contains("line"), "{dialect:?}: {words}");
+    }
+}

@@ -73,5 +73,6 @@ async fn a_server_that_closes_after_each_stream_loses_nothing() {
     for _ in 0..20 {
         model.ask(&request, &|_| {}, &CancellationToken::new()).await.unwrap();
     }
-    assert_eq!(server.received().len(), 20);
+    let calls = server.received().into_iter().filter(|request| request.line.starts_with("POST "));
+    assert_eq!(calls.count(), 20);
 }

@@ -9,7 +9,6 @@ mod body;
 mod captions;
 mod execution;
 mod formats;
-mod kept;
 mod links;
 mod refinement;
 mod tail;

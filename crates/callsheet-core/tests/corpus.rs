@@ -65,11 +65,6 @@ static TEXTS: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
             texts.push((target, text));
         }
     }
-    for path in files(&fixtures.join("tasks/answers")) {
-        let source = read(&path);
-        let parts = source.split("===== ").filter_map(|part| part.split_once('\n'));
-        texts.extend(parts.filter(|(name, _)| name.contains(": ")).map(|(_, reply)| ("execution", reply.to_owned())));
-    }
     for path in files(&fixtures.join("replies")).into_iter().filter(|path| path.extension().is_some_and(|e| e == "txt"))
     {
         texts.push(("plan", read(&path)));

@@ -16,8 +16,8 @@ use callsheet_core::reply::task::{
     summary_files, summary_with_details,
 };
 use callsheet_core::reply::{
-    Answer, Candidates, Execution, FileFacts, IssueCode, KnownTask, Lookup, LoopTurn, ReadContext, Reading, ReplyKind,
-    Severity, lookups,
+    Answer, Candidates, Execution, FileFacts, KnownTask, Lookup, LoopTurn, ReadContext, Reading, ReplyKind, Severity,
+    lookups,
 };
 use callsheet_core::sheet::{Symbol, SymbolKind, parse_name};
 use callsheet_core::spec::{
@@ -309,10 +309,6 @@ fn context(fixture: &Fixture, world: &World) -> ReadContext {
         ],
         prompts: vec![request.into()],
         current: Some(current),
-        earlier: fixture
-            .get("earlier")
-            .map(|texts| texts.split(" | ").map(str::to_owned).collect())
-            .unwrap_or_default(),
         length_stop: fixture.get("length-stop").is_some(),
         strict: fixture.get("strict").is_some(),
         prompt_budget: 24_000,
@@ -523,32 +519,4 @@ fn merges_read_as_the_fixtures_say() {
 #[test]
 fn loop_turns_read_as_the_fixtures_say() {
     check_all("loop");
-}
-
-/// Replies to one task, each of which says `nothing` of its own or is an `answer`.
-///
-/// covers: 3.8
-#[test]
-fn answers_are_told_from_replies_that_say_nothing() {
-    let mut failures = Vec::new();
-    for path in fixtures("answers") {
-        let fixture = Fixture::parse(&fs::read_to_string(&path).unwrap());
-        let world = World::of(&fixture);
-        let replies = fixture.parts.iter().filter(|(name, _)| !name.starts_with("file "));
-        for (name, reply) in replies {
-            let mut context = context(&fixture, &world);
-            ask(ReplyKind::Execution, reply, &world, &mut context);
-            let reading = read_execution(reply, &context);
-            let missing = reading.issues.iter().any(|issue| issue.code == IssueCode::SummaryMissing);
-            let held = match name.split_once(": ") {
-                Some(("nothing", _)) => missing,
-                Some(("answer", _)) => reading.is_accepted(),
-                _ => panic!("{name}"),
-            };
-            if !held {
-                failures.push(format!("{}: {name}\n{}", path.display(), notes(&reading)));
-            }
-        }
-    }
-    assert!(failures.is_empty(), "{} of them:\n{}", failures.len(), failures.join("\n"));
 }

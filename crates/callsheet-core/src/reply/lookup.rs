@@ -155,8 +155,6 @@ pub struct ReadContext {
     pub prompts: Vec<String>,
     /// The task being refined or executed.
     pub current: Option<Task>,
-    /// Replies to the same question that were refused, oldest first.
-    pub earlier: Vec<String>,
     /// `http(s)` references may be used.
     pub allow_http: bool,
     /// Path of the file the person has open.

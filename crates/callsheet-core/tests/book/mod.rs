@@ -62,7 +62,7 @@ pub struct Entry {
     pub request: String,
     pub seed: String,
     pub path: PathBuf,
-    /// What a person says: `accept` or `refuse`, the value, and why.
+    /// What a person says: `accept`, `refuse` or `refuse by meaning`, the value, and why.
     pub judged: String,
     /// The verdict that the expectation holds.
     pub read: String,
@@ -77,6 +77,11 @@ impl Entry {
     /// A person would accept it for what it is.
     pub fn is_acceptable(&self) -> bool {
         self.judged.starts_with("accept")
+    }
+
+    /// A person would refuse it for what it means alone, which code does not judge: it may be accepted.
+    pub fn is_refused_by_meaning(&self) -> bool {
+        self.judged.starts_with("refuse by meaning")
     }
 
     pub fn is_judged(&self) -> bool {

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::record::{Apart, CallKey, ChangeSet, DetailBlob, Event, ListOrigin, ReferenceStage, ResultParts};
+use callsheet_core::record::{Apart, ChangeSet, DetailBlob, Event, ListOrigin, ReferenceStage, ResultParts};
 use callsheet_core::reply::change::{self, FileEdit};
 use callsheet_core::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
@@ -113,13 +113,7 @@ impl Input<'_> {
 
     /// What a reply about one task is compared with.
     fn task_context(&self) -> Result<ReadContext, DriveFault> {
-        let mut context = task_context(self.world, self.run, self.owner()?, &self.shown, self.length_stop)?;
-        let key = &self.asked.key;
-        let same = |of: &CallKey| (of.phase, &of.task, &of.run) == (key.phase, &key.task, &key.run) && of.n < key.n;
-        for record in self.run.calls().iter().filter(|record| same(&record.key)) {
-            context.earlier.push(known::reply(self.world, &record.reply)?.text);
-        }
-        Ok(context)
+        task_context(self.world, self.run, self.owner()?, &self.shown, self.length_stop)
     }
 
     fn refinement(&self) -> Result<Event, DriveFault> {

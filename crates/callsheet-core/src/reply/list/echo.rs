@@ -53,7 +53,7 @@ pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Notes) -> St
         notes.repair(RepairCode::EchoDropped, *span, name, "");
         if *more && kept.is_empty() {
             let issue = notes.issue(IssueCode::DoneChanged, "output", *span, &[("name", name)]);
-            notes.push(issue.key(label::EXPECTED));
+            notes.push(issue.key(label::EXPECTED).warning());
         }
     }
     notes.set_task(None);
@@ -90,7 +90,7 @@ fn is_cut(draft: &Draft, known: &KnownTask, end: &Issue) -> bool {
     inside && (!is_same(draft, known) || hands_over_more(draft, known) && goes_on())
 }
 
-/// What is otherwise an echo names another output: if nothing else is listed, it may be meant to be done again.
+/// What is otherwise an echo names another output: if nothing else is listed, that is told.
 fn hands_over_more(draft: &Draft, known: &KnownTask) -> bool {
     let expected = folded(&draft.task.expected);
     let former = folded(&known.task.expected);

@@ -159,7 +159,7 @@ fn split(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
             out.push(step);
             continue;
         }
-        let depths = depths(&step, range, &scope, context, notes);
+        let depths = depths(&step, range, &scope, notes);
         let deepest = depths.iter().flatten().copied().max().unwrap_or(0);
         // A cycle is left as it stands; checking the references reports it.
         if deepest == 0 || depths.iter().any(Option::is_none) {
@@ -181,18 +181,12 @@ fn split(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
 }
 
 /// Depth of each task among the references inside its step; `None` on a cycle.
-fn depths(
-    step: &[Draft],
-    range: std::ops::Range<usize>,
-    scope: &Scope,
-    context: &ReadContext,
-    notes: &Notes,
-) -> Vec<Option<usize>> {
+fn depths(step: &[Draft], range: std::ops::Range<usize>, scope: &Scope, notes: &Notes) -> Vec<Option<usize>> {
     let needs: Vec<Vec<usize>> = step
         .iter()
         .zip(range.clone())
         .map(|(draft, own)| {
-            let links = draft.references.iter().flat_map(|(value, _)| named_links(value, scope, context));
+            let links = draft.references.iter().flat_map(|(value, _)| named_links(value, scope));
             let targets = links.filter_map(|link| parse_target(&link.target).ok());
             let named = targets.filter_map(|target| scope.producer_of(&target, notes));
             named.filter(|at| range.contains(at) && *at != own).map(|at| at - range.start).collect()

@@ -24,16 +24,12 @@ pub(super) struct Aside {
     pub kind: Kind,
     /// No link stands between the same two commas.
     pub alone: bool,
-    /// Words stand there.
-    pub in_words: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// In a code span.
+    /// In a code span, or in square brackets without a target.
     Marked,
-    /// In square brackets without a target: a title that may say again what stands elsewhere.
-    Title,
     /// In round brackets: a remark on what stands before it. Or a title with a colon behind it.
     Remark,
     /// Words.
@@ -120,7 +116,7 @@ impl Found {
             last.raw.push_str(raw);
             return;
         }
-        let aside = Aside { raw: raw.to_owned(), line, kind, alone: false, in_words: false };
+        let aside = Aside { raw: raw.to_owned(), line, kind, alone: false };
         self.places.push(Place::Aside(aside));
     }
 
@@ -129,10 +125,9 @@ impl Found {
         let end = self.places.len();
         let own = self.places.get_mut(self.piece..).unwrap_or_default();
         let alone = !own.iter().any(|place| matches!(place, Place::Link));
-        let in_words = own.iter().any(|place| matches!(place, Place::Aside(Aside { kind: Kind::Words, .. })));
         for place in own {
             if let Place::Aside(aside) = place {
-                (aside.alone, aside.in_words) = (alone, in_words);
+                aside.alone = alone;
             }
         }
         self.piece = end;
@@ -141,7 +136,7 @@ impl Found {
 
 /// A remark in round brackets or a title without a target, in which no target stands, and the text behind it.
 fn bracketed<'a>(text: &'a str, brackets: &Brackets<'a>) -> Option<(Kind, &'a str, &'a str)> {
-    let (kind, open) = if text.starts_with('(') { (Kind::Remark, '(') } else { (Kind::Title, '[') };
+    let (kind, open) = if text.starts_with('(') { (Kind::Remark, '(') } else { (Kind::Marked, '[') };
     let (inner, after) = brackets.split(text, open)?;
     let holds_target = inner.contains("](") || inner.split_whitespace().any(|word| is_pathlike(plain(word)));
     let ends = after.is_empty() || after.starts_with([' ', ',', ';', '.', '|', ')', '\t']);

@@ -69,7 +69,11 @@ pub fn check_value(value: &str, first: u32, scope: &Scope, context: &ReadContext
         notes.repair(RepairCode::KeyDropped, Span::line(first), value, "");
         return Vec::new();
     }
-    let (links, words) = sources(value, scope, context);
+    let mut is_file = |path: &str| {
+        let lookup = Lookup::Path { path: path.to_owned(), fragment: None };
+        matches!(notes.answer(context, lookup), Some(Answer::File(_)))
+    };
+    let (links, words) = sources(value, scope, &mut is_file);
     for aside in words {
         notes.repair(RepairCode::ProseTrimmed, line_of(aside.line, first), &aside.raw, "");
     }

@@ -62,21 +62,10 @@ pub fn says_none(value: &str) -> bool {
     is_none(value) || remark_of_none(value).is_some()
 }
 
-/// Words with which a remark behind a comma or a dash says why there is no reference.
-const WHY: &[&str] = &["as", "because", "for", "it", "no", "not", "since", "the", "there", "this"];
-
-/// Words of a remark that take back what was said.
-const BACK: &[&str] = &["apart", "besides", "but", "except", "instead", "only", "output", "results", "see", "unless"];
-
-/// Words that may stand in brackets alone: what there is none of is so, or the catalog marks a skill with them.
-const ALONE: &[&str] =
-    &["applicable", "available", "given", "necessary", "needed", "required", "template", "writes", "yet"];
-
-/// The words behind `none` in a value that says that there is no reference, and why: in brackets, or behind a comma or a
-/// dash. Nothing in them may be a target.
+/// The words behind `none` in a value that says that there is no reference: in brackets, or behind a comma or a dash. Nothing in
+/// them may be a target.
 pub(super) fn remark_of_none(value: &str) -> Option<Vec<String>> {
     const LONGEST: usize = 160;
-    const MOST: usize = 16;
     let value = value.trim();
     let marks = |c: char| matches!(c, '*' | '_');
     if value.len() > LONGEST || value.contains(['\n', '`', '#', '[', ']', '<', '\\', '|']) {
@@ -96,17 +85,8 @@ pub(super) fn remark_of_none(value: &str) -> Option<Vec<String>> {
         let word = word.trim_end_matches(['.', ',', ';']);
         word.contains(['/', '.', ':', '_', '(', ')']) || word.contains(|c: char| c.is_ascii_digit())
     };
-    if remark.split_whitespace().any(odd) {
-        return None;
-    }
-    let words: Vec<String> = folded(remark).split(' ').map(str::to_owned).collect();
-    let why = bracket.is_some() || words.first().is_some_and(|word| WHY.contains(&word.as_str()));
-    let back = words.iter().any(|word| BACK.contains(&word.as_str()));
-    let least = match words.as_slice() {
-        [word] if bracket.is_some() && ALONE.contains(&word.as_str()) => 1,
-        _ => 2,
-    };
-    (why && !back && (least..=MOST).contains(&words.len())).then_some(words)
+    let words = || folded(remark).split(' ').map(str::to_owned).collect();
+    (!remark.split_whitespace().any(odd)).then(words)
 }
 
 /// The links of a value, in order.

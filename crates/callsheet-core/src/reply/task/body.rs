@@ -11,12 +11,8 @@ use crate::reply::near::folded;
 use crate::reply::{DetailFile, Execution, IssueCode, Notes, ReadContext, RepairCode, Span};
 use crate::sheet::heading_key;
 
-use super::announced::is_announced;
 use super::formats::{self, Blocks, DETAIL_LABELS, MORE_WORK};
-use super::hollow::is_hollow;
 use super::links;
-use super::planned::is_planned;
-use super::restated::is_restated;
 use super::write::words_of_files;
 
 /// Longest reply without headings that is its own summary, characters (spec 4.4 `summary-bare`).
@@ -165,8 +161,8 @@ fn summary(document: &Document, context: &ReadContext, notes: &mut Notes) -> Str
             }
             if text.is_empty() || is_copied_form(&text) {
                 notes.push(notes.issue(IssueCode::SummaryMissing, "empty", one.heading_span(), &[]));
-            } else if says_no_result(&text, document, context, notes) {
-                notes.push(notes.issue(IssueCode::SummaryMissing, "announced", one.heading_span(), &[]));
+            } else if repeats_task(&text, document, context) {
+                notes.push(notes.issue(IssueCode::SummaryMissing, "task", one.heading_span(), &[]));
             }
             text
         }
@@ -182,30 +178,18 @@ fn summary(document: &Document, context: &ReadContext, notes: &mut Notes) -> Str
     text
 }
 
-/// Whether a summary speaks of the task and of the work, and not of what came of it.
-fn says_no_result(text: &str, document: &Document, context: &ReadContext, notes: &mut Notes) -> bool {
-    is_announced(text, document, context)
-        || is_restated(text, document, context, notes)
-        || is_planned(text, document, context, notes)
-        || is_hollow(text, document, context, notes) && !stands(text, context, notes)
-}
-
-/// Whether a summary that seems to say nothing was given before, whenever it was asked for: then it is what there is to say,
-/// and that is told. Everyday words may be the answer.
-fn stands(text: &str, context: &ReadContext, notes: &mut Notes) -> bool {
-    const TIMES: usize = 2;
-    // Little more than the heading stands beside it.
-    const BESIDE: usize = 40;
-    let said = format!(" {} ", folded(text));
-    let is_same = |earlier: &&String| {
-        let whole = format!(" {} ", folded(earlier));
-        whole.len() <= said.len() + BESIDE && whole.contains(&said)
+/// Whether a result is nothing but the need or the expected output of its task, word for word, and no section and no fence
+/// brings more. What a result means is for the task that reads it and for the person.
+fn repeats_task(text: &str, document: &Document, context: &ReadContext) -> bool {
+    let other = |section: &&Section| section.heading != Some(Heading::ResultSummary);
+    let brings_more = || document.sections.iter().filter(other).any(|section| document.has_text(section.body.clone()));
+    let repeats = |asked: &String| {
+        // Beyond this many bytes more the two cannot be the same.
+        let asked = if text.len() > 2 * asked.len() + 64 { String::new() } else { folded(asked) };
+        !asked.is_empty() && folded(text) == asked
     };
-    let again = context.earlier.iter().filter(is_same).count();
-    if again >= TIMES {
-        notes.push(notes.issue(IssueCode::SummaryMissing, "stands", Span::line(1), &[]).warning());
-    }
-    again >= TIMES
+    let mut asked = context.current.iter().flat_map(|task| [&task.need, &task.expected]);
+    document.fences.is_empty() && asked.any(repeats) && !brings_more()
 }
 
 /// The last line, if it quotes the heading with which a result begins: those are the last words of the prompt, and what
@@ -244,8 +228,8 @@ fn bare_summary(document: &Document, context: &ReadContext, notes: &mut Notes) -
     let text = document.text(all.clone());
     let span = document.span(all);
     let long = text.chars().count() > BARE;
-    let says_nothing = is_copied_form(&text) || says_no_result(&text, document, context, notes);
-    if headed || long || !is_answer(&text, context) || says_nothing {
+    let says_nothing = is_copied_form(&text) || repeats_task(&text, document, context);
+    if headed || long || says_nothing || !is_answer(&text) {
         let variant = if long && !headed { "long" } else { "" };
         notes.push(notes.issue(IssueCode::SummaryMissing, variant, document.span(0..document.len()), &[]));
         return String::new();
@@ -254,15 +238,13 @@ fn bare_summary(document: &Document, context: &ReadContext, notes: &mut Notes) -
     text
 }
 
-/// Whether words without a heading can be the answer: prose that has a word of the task, and neither talks of the form nor
-/// goes round in circles. A tiny model writes everything else there is (spec 4.4 `summary-bare`).
-fn is_answer(text: &str, context: &ReadContext) -> bool {
+/// Whether words without a heading can be the answer: prose that neither names the form nor goes round in circles
+/// (spec 4.4 `summary-bare`).
+fn is_answer(text: &str) -> bool {
     const FORM: &str = "result summary";
     const TIMES: usize = 3;
     let prose: Vec<String> = outside_comments(&links::outside_fences(text));
-    let words = prose.iter().flat_map(|line| line.split_whitespace());
-    let said = words.filter(|word| word.chars().any(char::is_alphanumeric)).take(2).count();
-    if said < 2 || text.to_lowercase().contains(FORM) || !has_word_of_task(text, context) {
+    if !prose.iter().any(|line| line.contains(char::is_alphanumeric)) || text.to_lowercase().contains(FORM) {
         return false;
     }
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
@@ -273,23 +255,6 @@ fn is_answer(text: &str, context: &ReadContext) -> bool {
         *count += 1;
         *count < TIMES
     })
-}
-
-/// Whether a text and the task it answers have a word in common, endings left aside. A short answer need not, and in other
-/// scripts and languages nothing follows from it.
-fn has_word_of_task(text: &str, context: &ReadContext) -> bool {
-    const BEGINNING: usize = 4;
-    const MANY: usize = 4;
-    let Some(task) = context.current.as_ref().filter(|_| text.is_ascii()) else { return true };
-    let words = |text: &str| -> BTreeSet<String> {
-        let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() >= BEGINNING);
-        words.map(|word| word.to_lowercase().chars().take(BEGINNING).collect()).collect()
-    };
-    let own = words(text);
-    if own.len() < MANY || !task.need.is_ascii() {
-        return true;
-    }
-    [&task.need, &task.expected].into_iter().chain(&context.prompts).any(|asked| !words(asked).is_disjoint(&own))
 }
 
 fn outside_comments(lines: &[(u32, String)]) -> Vec<String> {

@@ -1,33 +1,11 @@
-//! Words of the form inside the fences of a change: over both texts (repair `change-key`, spec 4.4), or in place of a text.
+//! Words of the form over both texts of a change (repair `change-key`, spec 4.4).
 
 use crate::reply::change::{self, ChangeBlock};
-use crate::reply::markdown::{Label, label_line};
 use crate::reply::near::folded;
-use crate::reply::{Answer, Lookup, Notes, ReadContext, RepairCode, Span};
+use crate::reply::{Answer, Lookup, Notes, ReadContext, RepairCode};
 use crate::sheet::split_mark;
 
-use super::formats::CHANGE_LABELS;
 use super::write::path_lookup;
-
-/// Where the one fence of a change of a whole file stands, if it has nothing but keys of the form, as items in bold. A text may
-/// have a place or a file in such an item, so that one of the keys must be of two words; and a task that speaks of one of them
-/// may want just this.
-pub(super) fn stand_alone(block: &ChangeBlock, context: &ReadContext) -> Option<Span> {
-    let [fence] = block.fences.as_slice() else { return None };
-    if block.tail.is_some() || !block.keys.iter().any(|key| folded(&key.label) == "complete file") {
-        return None;
-    }
-    let key = |line: &str| match label_line(line, CHANGE_LABELS).filter(|found| found.marked)?.label {
-        Label::Known(name) if line.contains("**") => Some(name),
-        _ => None,
-    };
-    let lines = fence.content.lines().filter(|line| !line.trim().is_empty());
-    let keys: Vec<&str> = lines.map(key).collect::<Option<_>>()?;
-    let asked = context.current.iter().flat_map(|task| [&task.need, &task.expected]).chain(&context.prompts);
-    let is_asked = |key: &&str| asked.clone().any(|text| text.contains(*key));
-    let of_the_form = keys.iter().any(|key| key.contains('_')) && !keys.iter().any(is_asked);
-    of_the_form.then_some(fence.span)
-}
 
 /// Takes `old text:` and `new text:` away where both fences begin so, and what stands in the file is the old text without these
 /// words.

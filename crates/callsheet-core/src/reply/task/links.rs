@@ -6,7 +6,7 @@ use crate::reply::change::headings;
 use crate::reply::markdown::Document;
 use crate::reply::references::{Scope, check_target};
 use crate::reply::words::clause;
-use crate::reply::{ChangeWay, Execution, IssueCode, Notes, Phase, ReadContext, RepairCode, Severity, Span};
+use crate::reply::{ChangeWay, Execution, IssueCode, Notes, Phase, ReadContext, Severity, Span};
 use crate::sheet::{link_target, parse_name};
 use crate::spec::{Slug, Target};
 
@@ -154,59 +154,6 @@ fn fault(target: &str, span: Span, scope: &Scope, context: &ReadContext, notes: 
         notes.answer(context, lookup);
     }
     error
-}
-
-/// A text without its links, if every one of them leads nowhere or to lines past the end of its file.
-pub(super) fn without_dead_links(text: &str, context: &ReadContext, notes: &mut Notes) -> Option<String> {
-    let scope = Scope::of_current(context);
-    let mut rest = text.to_owned();
-    for link in links_in(text.lines().map(|line| (1, line))) {
-        if !is_dead(&link.target, &scope, context, notes) {
-            return None;
-        }
-        rest = rest.replacen(&link.raw, "", 1);
-    }
-    Some(rest)
-}
-
-/// A link of a text, and whether it leads nowhere as far as that is known.
-pub(super) struct Found {
-    pub(super) title: String,
-    pub(super) target: String,
-    pub(super) raw: String,
-    pub(super) dead: bool,
-}
-
-/// The links of a text; none if there are more than are looked at.
-pub(super) fn links_of(text: &str, context: &ReadContext, notes: &mut Notes) -> Option<Vec<Found>> {
-    let scope = Scope::of_current(context);
-    let links = links_in(text.lines().map(|line| (1, line)));
-    if links.len() >= MOST {
-        return None;
-    }
-    let found = links.into_iter().map(|link| {
-        let title = link.raw.split("](").next().unwrap_or_default().trim_start_matches('[').to_owned();
-        let dead = is_dead(&link.target, &scope, context, notes);
-        Found { title, target: link.target, raw: link.raw, dead }
-    });
-    Some(found.collect())
-}
-
-/// Whether a file, or the last of its lines, is not there, as far as that is known.
-fn is_dead(target: &str, scope: &Scope, context: &ReadContext, notes: &mut Notes) -> bool {
-    if !matches!(parse_name(target), Ok(Target::File { .. })) {
-        return false;
-    }
-    let mut scratch = Notes::new(notes.phase(), false);
-    check_target(target, Span::line(1), scope, context, &mut scratch);
-    let clamped = scratch.repairs().iter().any(|repair| repair.code == RepairCode::LinesClamped);
-    let dead = clamped || scratch.issues().iter().any(|issue| issue.severity == Severity::Error);
-    let wanted = scratch.wanted();
-    let known = wanted.is_empty();
-    for lookup in wanted {
-        notes.answer(context, lookup);
-    }
-    known && dead
 }
 
 /// Whether a path names a file of the project.

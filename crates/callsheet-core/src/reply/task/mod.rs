@@ -4,23 +4,16 @@
 //! uses the answers. Answers may raise new questions (the text of a file whose path was mended), so the shell asks
 //! until nothing more is asked; three rounds are enough.
 
-mod announced;
 mod apply;
-mod asked;
 mod body;
 mod captions;
 mod execution;
 mod formats;
-mod hollow;
-mod kept;
 mod links;
-mod planned;
 mod refinement;
-mod restated;
 mod tail;
 mod turn;
 mod unchanged;
-mod vocabulary;
 mod whole;
 mod write;
 

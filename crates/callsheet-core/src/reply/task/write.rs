@@ -32,11 +32,6 @@ pub(super) fn changes(
         let mut block = block(document, section, index + 1, tail.filter(|_| last), notes);
         captions::remove(&mut block, context, notes);
         whole::imply(&mut block, context, notes);
-        if let Some(span) = captions::stand_alone(&block, context) {
-            let item = format!("change {}", block.number);
-            notes.push(notes.issue(IssueCode::AddressMissing, "fence", span, &[]).item(&item));
-            continue;
-        }
         changes.extend(change::read_change(&block, notes));
     }
     notes.set_section(None);

@@ -9,6 +9,7 @@ mod body;
 mod captions;
 mod execution;
 mod formats;
+mod kept;
 mod links;
 mod refinement;
 mod tail;

@@ -46,7 +46,7 @@ pub enum Command {
     Drop(DropArgs),
     /// List the runs of this project.
     Runs,
-    /// Inspect a run: its plan, a task, one call with its prompt and reply, its events, its timeline.
+    /// Inspect a run: its plan, a task, why it waits, one call with its prompt and reply, its events, its timeline.
     Show(ShowArgs),
     /// Answer a waiting run with yes.
     Approve(ApproveArgs),
@@ -270,6 +270,10 @@ pub struct ShowArgs {
     #[arg(long, value_name = "N", group = "what")]
     pub prompt: Option<u32>,
 
+    /// Why tasks are not done and what to do: of one task and those it waits for, or of each.
+    #[arg(long, value_name = "TASK", group = "what")]
+    pub why: Option<Option<String>>,
+
     /// All recorded facts, one JSON object a line.
     #[arg(long, group = "what")]
     pub events: bool,
@@ -284,7 +288,7 @@ pub struct ShowArgs {
 
     /// One hunk of the change that waits (of `--task`, if several do), to be edited and given back with
     /// `approve --edit N=FILE`.
-    #[arg(long, value_name = "N", conflicts_with_all = ["call", "prompt", "events", "timeline", "plan", "form"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["call", "prompt", "why", "events", "timeline", "plan", "form"])]
     pub hunk: Option<u32>,
 
     /// The tasks of the sheet, as a sheet or as a template.

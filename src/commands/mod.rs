@@ -29,6 +29,7 @@ mod tree_needs;
 mod trust;
 mod undo;
 mod waits;
+mod why;
 
 use std::io::Write;
 

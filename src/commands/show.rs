@@ -1,4 +1,4 @@
-//! `show`: a run, a task, a call with its prompt and reply, the facts, the timeline.
+//! `show`: a run, a task, a call with its prompt and reply, the facts, the timeline; why a task is not done: `why`.
 
 use std::sync::Arc;
 
@@ -31,6 +31,8 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     let Folded { run, facts } = now(setup, &store, &found)?;
     let text = if arguments.events {
         return events(&facts);
+    } else if let Some(task) = &arguments.why {
+        return super::why::why(setup, &run, &found, task.as_deref());
     } else if let Some(number) = arguments.hunk {
         hunk(&waits(setup, &store, &found.run, &run)?, number, arguments.task.as_deref(), &found.run)?
     } else if let Some(slug) = &arguments.task {

@@ -38,7 +38,7 @@ fn files_read_as_expected() {
             if !faulty.is_empty() {
                 writeln!(out, "unavailable: {}", faulty.join(" ")).unwrap();
             }
-            out.push_str(&print_templates(&reading.templates).text);
+            out.push_str(&print_templates(&reading.templates));
         }
         out
     });
@@ -124,10 +124,10 @@ fn printing_and_reading_give_an_equal_tree() {
 }
 
 fn round_trip(templates: &[Template], name: &str) {
-    let printed = print_templates(templates).text;
+    let printed = print_templates(templates);
     let again = read_text("again.xml", &printed);
     assert_eq!(again.templates, templates, "{name}\n{printed}");
-    assert_eq!(print_templates(&again.templates).text, printed, "{name}");
+    assert_eq!(print_templates(&again.templates), printed, "{name}");
 }
 
 /// Sections `defaults` and `combinations ROLE`: settings of spec 5.
@@ -269,7 +269,7 @@ proptest! {
     #[test]
     fn any_file_is_read_and_printed(text in FILE) {
         let reading = read_text("any.xml", &text);
-        let printed = print_templates(&reading.templates).text;
+        let printed = print_templates(&reading.templates);
         let again = read_text("again.xml", &printed);
         prop_assert_eq!(again.templates, reading.templates, "{}", printed);
     }

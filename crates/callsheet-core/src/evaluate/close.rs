@@ -34,7 +34,6 @@ impl Evaluator<'_> {
             }
             Kind::Call { .. } => return self.closed(op, self.call_result(op, node)),
             Kind::DirectorEvaluatorLoop { .. } => return self.loop_part_failed(op, node),
-            Kind::Phase(_) => return self.failed(op, lost()),
         };
         self.closed(op, self.located(op, node, self.held(node, result)))
     }

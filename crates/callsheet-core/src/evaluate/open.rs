@@ -106,7 +106,6 @@ impl Evaluator<'_> {
                 names = self.call_names(op, node, arguments, &scope, names)?;
                 Plan::Children
             }
-            Kind::Phase(_) => return Err(Stop::Failed(unexpected("a phase of a sheet stands in a template"))),
         };
         Ok(self.opened(op, plan, Some(&names)))
     }

@@ -204,7 +204,7 @@ impl Evaluator<'_> {
         let xml = found_xml(reply).ok_or_else(|| vec![Note::ReparseNoXml.text().to_owned()])?;
         let name = self.free_name();
         let text = format!("<templates><template name=\"{name}\">{xml}</template></templates>");
-        let rest = print_templates(self.tree.templates.values()).text;
+        let rest = print_templates(self.tree.templates.values());
         let file = |layer, file: &str, text: &str| TemplateFile {
             layer,
             file: file.to_owned(),

@@ -102,7 +102,7 @@ fn skill(template: &Template, writes: bool) -> Skill {
             needs_arguments,
             ..SkillPolicy::default()
         },
-        text: print_templates([template]).text,
+        text: print_templates([template]),
     }
 }
 

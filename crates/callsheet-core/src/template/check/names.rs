@@ -247,7 +247,7 @@ impl Names<'_> {
         let results: Vec<bool> = node.inputs.iter().map(|input| self.input(input)).collect();
         let mark = self.log.len();
         // Inputs of these are shown or passed on even if no text names them.
-        let shown = matches!(node.kind, Kind::Atomic | Kind::Reduce { .. } | Kind::Call { .. } | Kind::Phase(_));
+        let shown = matches!(node.kind, Kind::Atomic | Kind::Reduce { .. } | Kind::Call { .. });
         for (input, result) in node.inputs.iter().zip(&results) {
             self.declare(&input.name, *result, Some(input.origin.spot).filter(|_| !shown));
         }
@@ -320,7 +320,7 @@ impl Names<'_> {
 
     fn kind(&mut self, node: &Node, results: bool) {
         match &node.kind {
-            Kind::Atomic | Kind::Phase(_) => {}
+            Kind::Atomic => {}
             Kind::Sequential { steps, .. } => self.steps(steps),
             Kind::Reduce { items, initial, inner, reduction } => {
                 let listed = items.as_ref().is_some_and(|items| self.path(items, "items"));

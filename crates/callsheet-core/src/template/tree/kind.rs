@@ -106,8 +106,6 @@ pub enum Kind {
         /// When one fails.
         on_error: OnError,
     },
-    /// A phase of a sheet, by its name.
-    Phase(String),
 }
 
 impl Kind {
@@ -123,7 +121,6 @@ impl Kind {
             Self::Call { .. } => "call",
             Self::Cond { .. } => "cond",
             Self::Parallel { .. } => "parallel",
-            Self::Phase(_) => "phase",
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The task tree that templates and sheets share (spec 16): what a run executes, whatever it was written in.
+//! The task tree of a template (spec 16): what its run executes.
 
 mod blocks;
 mod context;
@@ -19,5 +19,5 @@ pub use context::{
 };
 pub use kind::{Case, Kind, OnError};
 pub use node::{Intent, Node, Param, Taken, Template};
-pub use origin::{FrontEnd, Origin};
+pub use origin::Origin;
 pub use types::{ValueType, type_word};

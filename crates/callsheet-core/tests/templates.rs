@@ -7,11 +7,11 @@ mod sections;
 use std::fmt::Write;
 
 use callsheet_core::template::{
-    Code, Expression, InheritContext, Issue, PartialContext, Path, Role, Settings, Template, defaults, print_templates,
-    read_file, read_text, resolve,
+    Code, Expression, InheritContext, Issue, Known, PartialContext, Path, Role, Settings, Template, defaults,
+    print_templates, read_file, read_file_with, read_text, resolve,
 };
 use proptest::prelude::*;
-use sections::check_all;
+use sections::{check_all, tools};
 use serde_json::Value;
 
 /// Sections `file NAME`, or `bytes NAME` with `\xHH` escapes: what reading gives, as issues and canonical XML.
@@ -22,7 +22,7 @@ fn files_read_as_expected() {
         for (title, body) in fixture.inputs() {
             let (kind, name) = title.split_once(' ').expect("KIND NAME");
             let reading = match kind {
-                "file" => read_text(name, body),
+                "file" => read_file_with(name, body.as_bytes(), &with_tools()),
                 "bytes" => read_file(name, &unescaped(body)),
                 other => panic!("section {other}"),
             };
@@ -42,6 +42,10 @@ fn files_read_as_expected() {
         }
         out
     });
+}
+
+fn with_tools() -> Known<'static> {
+    Known { specs: tools(), ..Known::default() }
 }
 
 fn describe(out: &mut String, issue: &Issue) {

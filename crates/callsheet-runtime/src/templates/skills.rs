@@ -130,6 +130,7 @@ fn spec(template: &Template) -> ToolSpec {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Idempotent,
         exclusive: false,
+        aliases: Vec::new(),
     }
 }
 

@@ -291,7 +291,7 @@ impl Reader<'_> {
             _ => None,
         };
         node.approval.required = flag(element, "requires_approval");
-        let writes = node.effects(&|tool| matches!(tool, "write_file" | "run_command")) == Effects::Write;
+        let writes = node.effects(&|tool| self.known.writes(tool)) == Effects::Write;
         if let Some(attribute) = element.attribute("requires_approval")
             && node.approval.required == Some(false)
             && writes

@@ -278,16 +278,12 @@ impl Evaluator<'_> {
     fn check_narrow(&self, body: &Node, tools: &[String], writes: bool, own: bool, refused: &mut Vec<String>) {
         for node in body.walk() {
             let word = node.kind.word();
-            let plain = matches!(
-                node.kind,
-                Kind::Atomic | Kind::Sequential { .. } | Kind::Reduce { .. } | Kind::Map { .. } | Kind::Call { .. }
-            );
             let runs = match &node.kind {
                 Kind::Script { .. } => true,
                 Kind::DirectorEvaluatorLoop { script, .. } => script.is_some(),
                 _ => false,
             };
-            if (own && !plain) || runs {
+            if (own && !node.kind.facts().splits) || runs {
                 refused.push(Note::ReparseOperator.fill(&[("operator", word)]));
             }
             if !writes && node.effects(&|tool| self.writes(tool)) == Effects::Write {

@@ -12,8 +12,8 @@
 //! What a model asks for at run time, a subtask, is no node of the recorded tree: the template that runs is recorded when
 //! the request is opened (`subtask`).
 //!
-//! A new operator: a variant of `template::Kind`, a file here with its rules, a line in `rules`, its names and its
-//! result in `evaluate`.
+//! A new operator: a variant of `template::Kind` with its row of facts, a file here with its rules, a line in `rules`, its
+//! names and its result in `evaluate`.
 
 mod budget;
 mod call;

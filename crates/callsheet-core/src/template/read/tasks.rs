@@ -499,12 +499,6 @@ fn role(node: &Node, position: Position) -> Role {
     match (&node.kind, position) {
         (Kind::Atomic, Position::ReducePart) => Role::ReducePart,
         (Kind::Atomic, Position::Director | Position::Evaluator) => Role::LoopPart,
-        (Kind::Sequential { .. }, _) => Role::Sequential,
-        (Kind::Reduce { .. }, _) => Role::Reduce,
-        (Kind::Script { .. }, _) => Role::Script,
-        (Kind::DirectorEvaluatorLoop { .. }, _) => Role::Loop,
-        (Kind::Map { .. }, _) => Role::Map,
-        (Kind::Parallel { .. }, _) => Role::Parallel,
-        _ => Role::Atomic,
+        (kind, _) => kind.facts().role,
     }
 }

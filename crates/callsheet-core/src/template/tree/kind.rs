@@ -107,20 +107,3 @@ pub enum Kind {
         on_error: OnError,
     },
 }
-
-impl Kind {
-    /// The word of `type`, or the element.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Atomic => "atomic",
-            Self::Sequential { .. } => "sequential",
-            Self::Reduce { .. } => "reduce",
-            Self::Script { .. } => "script",
-            Self::DirectorEvaluatorLoop { .. } => "director_evaluator_loop",
-            Self::Map { .. } => "map",
-            Self::Call { .. } => "call",
-            Self::Cond { .. } => "cond",
-            Self::Parallel { .. } => "parallel",
-        }
-    }
-}

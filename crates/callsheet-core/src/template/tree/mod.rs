@@ -2,6 +2,7 @@
 
 mod blocks;
 mod context;
+mod facts;
 mod kind;
 mod node;
 mod origin;
@@ -17,6 +18,7 @@ pub use context::{
     AccumulationFormat, Context, ContextPart, InheritContext, PartialContext, Role, Settings, Yielded, defaults,
     resolve,
 };
+pub use facts::Facts;
 pub use kind::{Case, Kind, OnError};
 pub use node::{Intent, Node, Param, Taken, Template};
 pub use origin::Origin;

@@ -97,7 +97,7 @@ impl Evaluator<'_> {
     }
 
     /// The error of the child that failed, with what the operator knows.
-    fn with_error(&self, child: Option<&&TaskOp>, more: Details) -> TaskResult {
+    pub(super) fn with_error(&self, child: Option<&&TaskOp>, more: Details) -> TaskResult {
         let of_child = child.map(|child| self.result(child)).unwrap_or_default();
         let mut error = failed(&of_child).unwrap_or_else(|| Box::new(lost()));
         details::add(&mut error, more);
@@ -160,46 +160,6 @@ impl Evaluator<'_> {
         let mut result = self.with_error(first, more);
         result.content = serde_json::to_string(&values).unwrap_or_default();
         result
-    }
-
-    fn reduce_result(&self, op: &TaskOp) -> TaskResult {
-        let total = match op.opened.as_ref().map(|opened| &opened.plan) {
-            Some(crate::record::Plan::Items { count }) => *count,
-            _ => 0,
-        };
-        let failing = self.children(op).into_iter().filter(|child| !child.place.is_nested()).find(|part| part.failed());
-        let Some(part) = failing else {
-            let (value, _) = self.accumulator(op, total);
-            let content = match &value {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            // The accumulator is the reduction's value where it is one, else its text (spec 8).
-            let parsed = (!value.is_string()).then_some(value);
-            return TaskResult { content, parsed_content: parsed, ..TaskResult::default() };
-        };
-        let index = match part.place {
-            Place::Inner { index } | Place::Reduction { index } => index,
-            _ => 0,
-        };
-        let (accumulator, _) = self.accumulator(op, index);
-        let done = (0..index).filter_map(|index| {
-            let reduction = self.run.operators().child(op, &Place::Reduction { index })?;
-            let input_index = usize::try_from(index).ok();
-            Some(crate::template::PartialResult { input_index, ..self.partial_result(reduction) })
-        });
-        let of_list = matches!(self.node(op).map(|node| &node.kind), Some(Kind::Reduce { items: Some(_), .. }));
-        let processed = (0..index).filter_map(|index| self.element(op, index));
-        let processed = processed.map(|(name, bound)| if of_list { bound.value() } else { Value::from(name) });
-        let more = Details {
-            failed_input_index: usize::try_from(index).ok(),
-            total_inputs: usize::try_from(total).ok(),
-            processed_inputs: Some(processed.collect()),
-            current_accumulator: Some(accumulator),
-            partial_results: Some(done.collect()),
-            ..Details::default()
-        };
-        self.with_error(Some(&part), more)
     }
 
     fn only_child(&self, op: &TaskOp) -> TaskResult {

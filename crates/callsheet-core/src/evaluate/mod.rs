@@ -18,6 +18,7 @@ mod names;
 mod open;
 mod output;
 mod process;
+mod reduce;
 mod reparse;
 mod reply;
 mod request;

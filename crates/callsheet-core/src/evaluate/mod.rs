@@ -17,6 +17,7 @@ mod iterations;
 mod names;
 mod open;
 mod output;
+mod pool;
 mod process;
 mod reduce;
 mod reparse;

@@ -177,12 +177,7 @@ impl Evaluator<'_> {
         let Some(node) = self.node(above) else { return Vec::new() };
         match (&node.kind, place) {
             (Kind::Sequential { .. }, Place::Child { index }) => self.earlier(above, *index),
-            (Kind::Map { item, .. }, Place::Item { index }) => {
-                let element = self.element(above, *index).map(|(_, bound)| bound);
-                let number = Bound::json(*index, Trust::Author);
-                let element = element.into_iter().map(|bound| (item.clone(), bound));
-                element.chain([("item_index".to_owned(), number)]).collect()
-            }
+            (Kind::Map { item, .. }, Place::Item { index }) => self.map_names(above, item, *index),
             (Kind::Reduce { .. }, _) => self.reduce_names(above, place),
             (Kind::DirectorEvaluatorLoop { .. }, _) => self.for_part(above, place),
             _ => Vec::new(),

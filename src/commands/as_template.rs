@@ -23,7 +23,7 @@ pub(super) fn template_of(setup: &Setup, run: &Run, name: &str) -> Result<String
         None => list_of(run, name, &library::load(setup)?.library),
     };
     for lost in &printed.lost {
-        tell!("{}", harmless(&format!("note: a template cannot say this: {lost}")));
+        tell!("{}", harmless(&format!("note: a template cannot express this: {lost}")));
     }
     Ok(printed.text)
 }

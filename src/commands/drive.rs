@@ -520,7 +520,7 @@ pub(super) fn drive_failure(fault: &DriveFault, id: &RunId) -> Failure {
                     format!("free some disk space, then run `callsheet resume {id}`; everything recorded so far is safe")
                 }
                 callsheet_runtime::ports::StoreFault::Locked { .. } => {
-                    "another process is running it; wait for it, or stop it with `callsheet cancel`".to_owned()
+                    "wait for it, or stop it with `callsheet cancel`".to_owned()
                 }
                 callsheet_runtime::ports::StoreFault::NoRun(_) => {
                     failure.exit = Exit::Usage;

@@ -269,7 +269,7 @@ impl<'a> Lowering<'a> {
         match &reference.target {
             Target::TaskOutput { slug, heading } if self.slugs.contains(slug) => {
                 if heading.is_some() {
-                    self.lose(task, &format!("{slug} is given whole instead of {}", link(reference)));
+                    self.lose(task, &format!("{slug} is passed whole instead of {}", link(reference)));
                 }
                 let id = id_of(slug);
                 let path = format!("steps.{id}.content");
@@ -278,7 +278,7 @@ impl<'a> Lowering<'a> {
             Target::Plan(PlanPart::OriginalPrompt) | Target::PromptHeading(_) => {
                 self.asks = true;
                 if let Target::PromptHeading(heading) = &reference.target {
-                    self.lose(task, &format!("the request is given whole instead of #{heading}"));
+                    self.lose(task, &format!("the request is passed whole instead of #{heading}"));
                 }
                 Some((REQUEST.to_owned(), REQUEST.to_owned()))
             }

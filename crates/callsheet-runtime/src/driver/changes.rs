@@ -25,7 +25,7 @@ pub(super) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: C
                             let paths: Vec<&str> = issues.iter().filter_map(|issue| issue.place.item.as_deref()).collect();
                             let paths = paths.join(", ");
                             world.notice(&format!(
-                                "note: {task}: {paths} changed after the change was made; here is the change as it fits now"
+                                "note: {task}: {paths} changed in the meantime; here is the change adapted to it"
                             ));
                         }
                         Ok(vec![Event::ChangesRebased { task, run, set, changes, as_shown }])
@@ -43,7 +43,7 @@ pub(super) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: C
 
 /// A person may have approved them, and is asked again for others.
 fn rejected(world: &World, task: Slug, run: ExecRunId, set: u32, issues: Vec<Issue>) -> Event {
-    world.notice(&format!("note: {task}: its changes could not be made; nothing of them was:"));
+    world.notice(&format!("note: {task}: can't apply its changes; none was applied:"));
     issues.iter().for_each(|issue| world.notice(&format!("{}: {issue}", issue.code)));
     Event::ChangesRejected { task, run, set, issues }
 }

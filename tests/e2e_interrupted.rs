@@ -291,7 +291,7 @@ fn a_killed_script_of_a_template_asks_whether_it_runs_again() {
     garden.write("go", "");
     garden.expect(3, &["resume", "--approval", "never"]);
     let shown = garden.expect(0, &["show"]).out;
-    assert!(shown.contains("slow was started and did not end; it would run again"), "{shown}");
+    assert!(shown.contains("slow started this call, which never finished, and wants to make it again"), "{shown}");
     garden.expect(0, &["approve"]);
     assert_eq!(garden.expect(0, &["resume", "--approval", "never"]).out.trim(), "over");
 }

@@ -133,9 +133,9 @@ fn files_that_no_task_sees_are_told_of() {
 <context_management inherit_context="none"/><allowed_tools/></task>"#;
     garden.write(".callsheet/templates/alone.xml", alone);
     let ended = garden.expect(0, &["template", "run", "alone", "--file", "water.md"]);
-    assert!(ended.err.contains("no task of alone sees the files"), "{}", ended.err);
+    assert!(ended.err.contains("no task of alone reads the files"), "{}", ended.err);
     let ended = garden.expect(0, &["template", "run", "view", "path=x", "--file", "water.md"]);
-    assert!(!ended.err.contains("sees the files"), "{}", ended.err);
+    assert!(!ended.err.contains("reads the files"), "{}", ended.err);
 }
 
 const FAILS: &str = r#"[[rule]]
@@ -168,8 +168,8 @@ fn a_task_whose_result_is_a_failure_is_shown_as_failed() {
 
     // And no provider was away: it is an ordinary failure, in true words.
     let ended = garden.expect(5, &["template", "run", "bad"]);
-    assert!(!ended.err.contains("could not be reached") && !ended.err.contains("callsheet resume"), "{}", ended.err);
-    assert!(ended.err.contains("see what the model says"), "{}", ended.err);
+    assert!(!ended.err.contains("Could not reach") && !ended.err.contains("callsheet resume"), "{}", ended.err);
+    assert!(ended.err.contains("read the model's explanation"), "{}", ended.err);
 }
 
 /// covers: C48
@@ -180,7 +180,7 @@ fn tasks_of_a_template_are_not_dropped_one_by_one() {
     garden.expect(5, &["template", "run", "bad"]);
     let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
     let ended = garden.expect(2, &["drop", &run, "bad"]);
-    assert!(ended.err.contains("is a run of a template") && ended.err.contains("drop"), "{}", ended.err);
+    assert!(ended.err.contains("runs a template") && ended.err.contains("drop"), "{}", ended.err);
     assert!(ended.err.contains("callsheet retry") && !ended.err.contains("continue"), "{}", ended.err);
 }
 
@@ -313,7 +313,7 @@ fn a_template_that_waits_for_a_person_prints_nothing_on_stdout() {
     garden.write(".callsheet/templates/waits.xml", waits);
     let ended = garden.expect(3, &["template", "run", "waits"]);
     assert_eq!(ended.out, "");
-    assert!(ended.err.contains("answer: callsheet approve"), "{}", ended.err);
+    assert!(ended.err.contains("Answer: callsheet approve"), "{}", ended.err);
 }
 
 /// A result in a text is what the step said; of an earlier step a model is shown what holds words, and nothing besides.
@@ -396,5 +396,5 @@ text = "It is four."
     let ended = garden.expect(5, &["template", "run", "Prose"]);
     assert!(ended.err.contains("text instead of json"), "{}", ended.err);
     let ended = garden.expect(0, &["template", "run", "Free"]);
-    assert!(ended.out.contains("It is four.") && ended.err.contains("it is used as a text"), "{}", ended.err);
+    assert!(ended.out.contains("It is four.") && ended.err.contains("it is used as text"), "{}", ended.err);
 }

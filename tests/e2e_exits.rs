@@ -68,7 +68,7 @@ fn show_names_the_models_that_answered() {
     garden.forget_model();
     garden.expect(3, &["run", "bring the notes up to date"]);
     let shown = garden.expect(0, &["show"]).out;
-    assert!(shown.contains(&format!("model: scripted:{}\n", began.display())), "{shown}");
+    assert!(shown.contains(&format!("Model: scripted:{}\n", began.display())), "{shown}");
     assert!(shown.contains(&format!("    model: scripted:{}\n", other.display())), "the gate names who will: {shown}");
     garden.expect(0, &["approve"]);
     garden.expect(3, &["resume"]);

@@ -77,7 +77,7 @@ fn an_interrupt_ends_cleanly_and_a_resume_goes_on() {
 fn an_interrupt_ends_planning() {
     let garden = Garden::with("slow");
     let mut terminal = at_terminal(coloured(garden.command(&["plan", "read all"])));
-    terminal.expect("now: plan").unwrap();
+    terminal.expect("Running: plan").unwrap();
     terminal.send(ControlCode::EndOfText).unwrap();
     let last = rest(&mut terminal);
     assert!(last.contains("callsheet resume"), "{last}");

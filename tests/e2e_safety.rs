@@ -53,7 +53,7 @@ fn what_was_typed_before_a_gate_answers_nothing() {
     let garden = Garden::scripted(&script);
     let before = garden.files();
     let mut terminal = at_terminal(&garden.command(&["run", "bring the notes up to date", "--approval", "before-run"]));
-    terminal.expect("now: plan").unwrap();
+    terminal.expect("Running: plan").unwrap();
     terminal.send_line("y").unwrap();
     std::fs::write(garden.project().with_file_name("typed"), "").unwrap();
     terminal.expect("[y] yes").unwrap();

@@ -207,7 +207,7 @@ fn not_one_of(name: &str, text: &str, words: &[&'static str], span: Bytes) -> Dr
     let draft = Draft::new(Code::T014, span, format!("{name} must be {}", words.join(" or ")));
     let draft = draft.expected(words.iter().copied());
     if name == "type" && text == "reparse" {
-        return draft.advice("`reparse` is reserved: reparsing is begun by the runtime");
+        return draft.advice("`reparse` is reserved: only the runtime starts a reparse");
     }
     draft.advice(
         near_word(text, words.iter().copied())

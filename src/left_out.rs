@@ -29,9 +29,8 @@ pub fn left_out(setup: &Setup) -> Result<Vec<LeftOut>, Failure> {
 pub fn left_out_words(setup: &Setup, left_out: &[LeftOut]) -> Option<String> {
     let files: Vec<String> = left_out.iter().map(|one| shown(setup, &one.path)).collect();
     let what = files.join(", ");
-    (!files.is_empty()).then(|| {
-        format!("skipped until you trust them: {what}. `callsheet trust` lists what they could do")
-    })
+    (!files.is_empty())
+        .then(|| format!("skipped until you trust them: {what}. `callsheet trust` lists what they could do"))
 }
 
 /// Why something of this name is not there, if it is left out.

@@ -175,7 +175,10 @@ pub fn find_run(
         0 => Err(Failure::usage(format!("there is no run {asked}"), "`callsheet runs` lists all runs")),
         _ => {
             let names: Vec<&str> = found.iter().map(|run| run.run.as_str()).collect();
-            Err(Failure::usage(format!("{asked} matches several runs: {}", names.join(", ")), "give more characters of the name"))
+            Err(Failure::usage(
+                format!("{asked} matches several runs: {}", names.join(", ")),
+                "give more characters of the name",
+            ))
         }
     }
 }

@@ -357,7 +357,10 @@ fn empty_and_cut_files_are_told_of() {
     assert!(warnings.contains("empty.txt is empty") && warnings.contains("bare is empty"), "{warnings}");
     let seen = run(&garden, &["long"]);
     let shown = &seen.notes["data_sources"][0];
-    let told = format!("long.txt is longer than its share of the context window; the prompt shows {} bytes of it", shown["bytes"]);
+    let told = format!(
+        "long.txt is longer than its share of the context window; the prompt shows {} bytes of it",
+        shown["bytes"]
+    );
     assert!(shown["truncated"] == true && seen.warnings().contains(&told), "{}", seen.notes);
 }
 

@@ -190,7 +190,11 @@ fn a_part_that_does_not_fit_any_more_is_told_and_the_gate_asks_again() {
     assert_eq!(garden.read("rota.md"), newer);
     assert!(!garden.path("minutes.md").exists());
     let refused = garden.expect(2, &["approve", "--hunks", "1"]);
-    assert!(refused.err.contains("is not waiting for approval") || refused.err.contains("no waiting run"), "{}", refused.err);
+    assert!(
+        refused.err.contains("is not waiting for approval") || refused.err.contains("no waiting run"),
+        "{}",
+        refused.err
+    );
 }
 
 /// covers: 11.4

@@ -66,11 +66,7 @@ fn a_skill_is_shown_with_where_it_comes_from() {
     assert!(ended.err.contains("need approval: its tool write_file changes files"), "{}", ended.err);
     garden.write(".callsheet/skills/edit_code.md", "description: mine\n---\nDo \u{1b}[2Jit.\n");
     let ended = garden.expect(0, &["skill", "show", "edit_code"]);
-    assert!(
-        ended.err.contains("replaces bundled: edit_code.md") && !ended.out.contains('\u{1b}'),
-        "{}",
-        ended.err
-    );
+    assert!(ended.err.contains("replaces bundled: edit_code.md") && !ended.out.contains('\u{1b}'), "{}", ended.err);
     let shown = json_lines(&garden.expect(0, &["skill", "show", "edit_code", "--json"]).out).remove(0);
     assert_eq!(shown["text"], "description: mine\n---\nDo \u{1b}[2Jit.\n");
     assert_eq!(shown["replaces"][0]["path"], "bundled: edit_code.md");

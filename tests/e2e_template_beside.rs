@@ -138,7 +138,11 @@ fn c34_a_writing_script_that_the_time_of_the_run_cuts_is_not_started_again() {
     garden.expect(6, &["template", "run", "tell", "q=1", "--timeout", "1", "--headless", "approve"]);
     garden.write("go", "");
     let ended = garden.expect(3, &["resume", "--timeout", "500", "--headless", "stop"]);
-    assert!(ended.err.contains("tell started this call, which never finished, and wants to make it again"), "{}", ended.err);
+    assert!(
+        ended.err.contains("tell started this call, which never finished, and wants to make it again"),
+        "{}",
+        ended.err
+    );
     assert_eq!(garden.read("log"), "begun\n");
     garden.expect(5, &["deny", "--resume"]);
     assert_eq!(garden.read("log"), "begun\n");

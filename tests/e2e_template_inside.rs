@@ -157,11 +157,7 @@ fn c49_a_question_is_answered_by_its_name() {
     let shown = garden.expect(0, &["show"]).out;
     assert!(shown.contains("alpha/tell asks") && !shown.contains("beta/tell asks"), "{shown}");
     let ended = garden.expect(2, &["resume", "--answer", "beta/tell=In another yard"]);
-    assert!(
-        ended.err.contains("beta/tell has no open question") && ended.err.contains("alpha/tell"),
-        "{}",
-        ended.err
-    );
+    assert!(ended.err.contains("beta/tell has no open question") && ended.err.contains("alpha/tell"), "{}", ended.err);
     let ended = garden.expect(2, &["resume", "--answer", "alpha/tel=In the apples yard"]);
     assert!(ended.err.contains("Did you mean alpha/tell?"), "{}", ended.err);
     let ended = garden.expect(0, &["resume", "--answer", "=yard=the apples yard"]);

@@ -45,7 +45,12 @@ fn a_new_template_writes_over_nothing() {
     garden.write(".callsheet/templates/mine.xml", "my own words");
     garden.write(".callsheet/templates/several.xml", format!("<templates>{}</templates>", task("taken", "")));
     assert!(garden.expect(2, &["template", "new", "mine"]).err.contains("mine.xml exists"));
-    assert!(garden.expect(2, &["template", "new", "taken"]).err.contains("several.xml already contains a template with that name"));
+    assert!(
+        garden
+            .expect(2, &["template", "new", "taken"])
+            .err
+            .contains("several.xml already contains a template with that name")
+    );
     assert_eq!(garden.read(".callsheet/templates/mine.xml"), "my own words");
     for name in ["../up", "a b", "", "1st", "a/b"] {
         garden.expect(2, &["template", "new", name]);

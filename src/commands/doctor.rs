@@ -104,9 +104,7 @@ async fn servers() -> Vec<Finding> {
     let mut findings: Vec<Finding> = probe::running(&ProcessEnvironment)
         .await
         .iter()
-        .map(|server| {
-            good(format!("{} at {} offers {} models", server.provider, server.base_url, server.models.len()))
-        })
+        .map(|server| good(format!("{} at {} offers {} models", server.provider, server.base_url, server.models.len())))
         .collect();
     if findings.is_empty() {
         findings.push(good("no local server answers on its default port"));

@@ -517,7 +517,9 @@ pub(super) fn drive_failure(fault: &DriveFault, id: &RunId) -> Failure {
             failure.what = text;
             failure.advice = match fault {
                 callsheet_runtime::ports::StoreFault::Full(_) => {
-                    format!("free some disk space, then run `callsheet resume {id}`; everything recorded so far is safe")
+                    format!(
+                        "free some disk space, then run `callsheet resume {id}`; everything recorded so far is safe"
+                    )
                 }
                 callsheet_runtime::ports::StoreFault::Locked { .. } => {
                     "wait for it, or stop it with `callsheet cancel`".to_owned()

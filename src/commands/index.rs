@@ -34,8 +34,7 @@ fn build(setup: &Setup, index: &SqliteIndex, known: &[IndexEntry], arguments: &I
         include: &arguments.include,
         exclude: &arguments.exclude,
     };
-    let built = build_index(request)
-        .map_err(|message| Failure::usage(message, "use globs such as *.rs or docs/**"))?;
+    let built = build_index(request).map_err(|message| Failure::usage(message, "use globs such as *.rs or docs/**"))?;
     index.update_global_index(&built.entries, IndexMode::Replace).map_err(index_failure)?;
     tell(setup, known, &built)
 }

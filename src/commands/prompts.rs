@@ -76,9 +76,8 @@ fn eject(setup: &Setup, arguments: &PromptsEjectArgs) -> Result<Exit, Failure> {
         let advice = "nothing was written; choose other prompts with --only, or overwrite the files with --force";
         return Err(Failure::usage(format!("these files exist: {}", kept.join(", ")), advice));
     }
-    let failed = |path: &Path, error: &std::io::Error| {
-        Failure::internal(format!("can't write {}: {error}", path.display()), "")
-    };
+    let failed =
+        |path: &Path, error: &std::io::Error| Failure::internal(format!("can't write {}: {error}", path.display()), "");
     fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
     for key in keys.into_iter().filter(|key| !is_same(*key)) {
         let path = file(key);

@@ -131,7 +131,12 @@ fn run_text(setup: &Setup, run: &Run, id: &RunId, waits: &[GateView], questions:
         text.push_str(&format!("Problem: {}\n", one_line(&problem_line(run, &problem), 400)));
     }
     for paused in run.paused_calls() {
-        text.push_str(&format!("{} waits for its run {}: {}\n", paused.task, paused.run, outcome_words(paused.outcome)));
+        text.push_str(&format!(
+            "{} waits for its run {}: {}\n",
+            paused.task,
+            paused.run,
+            outcome_words(paused.outcome)
+        ));
     }
     text.push_str(&waits_text(setup, waits, id));
     for question in questions {

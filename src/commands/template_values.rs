@@ -20,7 +20,8 @@ pub(super) fn take_value(tree: &mut Tree, given: &str) -> Result<(), Failure> {
     let (key, value) = match key.strip_suffix(':') {
         Some(key) => {
             let parsed = serde_json::from_str::<Value>(value);
-            let parsed = parsed.map_err(|error| Failure::usage(format!("{key}: {error}"), "after := write valid JSON"))?;
+            let parsed =
+                parsed.map_err(|error| Failure::usage(format!("{key}: {error}"), "after := write valid JSON"))?;
             (key, parsed)
         }
         None => match value.strip_prefix('@') {

@@ -68,8 +68,7 @@ pub(super) fn unseen(tree: &Tree) -> Vec<String> {
         words.push(format!("no task of {} reads the files from --file: {why} and name no files", tree.entry));
     }
     if !tree.text.trim().is_empty() && !asks().any(|(_, takes)| *takes) {
-        words
-            .push(format!("no task of {} reads the text: {why}; pass it as a value, k=text", tree.entry));
+        words.push(format!("no task of {} reads the text: {why}; pass it as a value, k=text", tree.entry));
     }
     words
 }

@@ -34,7 +34,10 @@ pub(super) fn trust(setup: &Setup, arguments: &TrustArgs) -> Result<Exit, Failur
     }
     list(setup, &waiting)?;
     if !arguments.yes && !asked()? {
-        return Err(Failure::usage("nothing was trusted", "Callsheet skips what you do not trust; everything else works"));
+        return Err(Failure::usage(
+            "nothing was trusted",
+            "Callsheet skips what you do not trust; everything else works",
+        ));
     }
     for one in &waiting {
         trust.grant_hash(&one.file, &one.hash).map_err(|error| unwritable(&error))?;

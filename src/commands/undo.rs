@@ -39,9 +39,7 @@ fn tell(undone: &Undone, run: &str) {
     }
     for (path, task) in &undone.kept {
         let path = harmless(path);
-        tell!(
-            "kept {path}: the changes of {task} can only be reverted in all its files together"
-        );
+        tell!("kept {path}: the changes of {task} can only be reverted in all its files together");
     }
     for issue in &undone.refused {
         tell!("{}", harmless(&issue.to_string()));

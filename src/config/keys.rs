@@ -67,11 +67,7 @@ pub const KEYS: &[Key] = &[
     open("refine", POLICY, "when to refine tasks before they run"),
     open("iterate", POLICY, "when to review the task list after a round"),
     open("merge", Kind::Word(&["code", "model"]), "how to merge several runs of a task into one result"),
-    guarded(
-        "approval.mode",
-        Kind::Word(&["both", "before-run", "before-apply", "never"]),
-        "when to ask for approval",
-    ),
+    guarded("approval.mode", Kind::Word(&["both", "before-run", "before-apply", "never"]), "when to ask for approval"),
     guarded("approval.headless", Kind::TextOrList, "what to do at a gate when nobody can answer"),
     guarded("allow_http", Kind::Flag, "allow http(s) references and fetch_url"),
     guarded("read_roots", Kind::List, "folders outside the project that tasks may read"),

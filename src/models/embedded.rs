@@ -119,9 +119,7 @@ pub(super) fn load(path: &Path) -> Result<Arc<dyn Model>, ModelFault> {
 /// This build cannot load one.
 #[cfg(not(feature = "embedded"))]
 pub(super) fn load(path: &Path) -> Result<Arc<dyn Model>, ModelFault> {
-    let message = format!(
-        "can't load {}: this build has no embedded engine; build with `--features embedded`",
-        path.display()
-    );
+    let message =
+        format!("can't load {}: this build has no embedded engine; build with `--features embedded`", path.display());
     Err(ModelFault::Configuration { message })
 }

@@ -154,7 +154,8 @@ impl Models {
         for phase in [Phase::Plan, Phase::Refine, Phase::Execute, Phase::Iterate] {
             if let Err(fault) = self.get(self.reference(phase)) {
                 let what = format!("can't use the model {}: {fault}", self.reference(phase));
-                let advice = "fix that, or choose another model with --model; `callsheet model list` lists the available models";
+                let advice =
+                    "fix that, or choose another model with --model; `callsheet model list` lists the available models";
                 return Err(Failure::internal(what, advice));
             }
         }

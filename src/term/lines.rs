@@ -69,5 +69,9 @@ pub(super) fn refused_line(key: &CallKey, issues: &[Issue], run: &Run) -> String
 /// A send that is tried again; `part` as in [`call_words`].
 pub(super) fn retry_line(key: &CallKey, part: &str, send: u32, wait_ms: u64, message: &str) -> String {
     let message = one_line(message, 160);
-    format!("{}: attempt {send} to send failed ({message}), next attempt in {}", call_words(key, part), duration(wait_ms))
+    format!(
+        "{}: attempt {send} to send failed ({message}), next attempt in {}",
+        call_words(key, part),
+        duration(wait_ms)
+    )
 }

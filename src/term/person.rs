@@ -134,8 +134,9 @@ impl TerminalPerson {
                     None => show("There is no sheet to edit.\n"),
                 },
                 "n" | "no" => {
-                    let words =
-                        self.ask("Why? The model sees your reason when it plans again (Enter: no reason)\n> ", cancel).await?;
+                    let words = self
+                        .ask("Why? The model sees your reason when it plans again (Enter: no reason)\n> ", cancel)
+                        .await?;
                     return Some(GateAnswer::Answered(Answer::Deny { words }));
                 }
                 _ => show("Please answer with one of the letters.\n"),
@@ -287,7 +288,9 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
         GateKind::BeforeCall { task, .. } => {
             let name = exact.show(&view.address(task));
             text.push_str(&match view.also.len() {
-                0 if view.again => format!("{name} started this call, which never finished, and wants to make it again"),
+                0 if view.again => {
+                    format!("{name} started this call, which never finished, and wants to make it again")
+                }
                 0 => format!("{name} wants to make this call"),
                 more => format!("{name} and {more} more want to make these calls"),
             });

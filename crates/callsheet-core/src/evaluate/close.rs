@@ -254,7 +254,10 @@ pub(super) fn returned(mut result: TaskResult, template: Option<&Template>, op: 
     }
     if let Some(details) = check_returns(result.parsed_content.as_ref(), &result.content, returns) {
         let misfit = super::output::misfit(&details);
-        let message = format!("the template declares returns={}, but its body returned something else: {misfit}", returns.as_str());
+        let message = format!(
+            "the template declares returns={}, but its body returned something else: {misfit}",
+            returns.as_str()
+        );
         let error = failure::failure(Reason::OutputFormatFailure, message, *details);
         let error = failure::located(error, &template.origin, op.id.as_str());
         result.error = Some(Box::new(failure::with_content(error, &result.content)));

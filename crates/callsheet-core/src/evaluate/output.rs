@@ -33,8 +33,7 @@ impl Evaluator<'_> {
             let text = task.result.as_ref().and_then(|result| result.document.as_ref()).map(|blob| self.text(blob));
             let text = text.unwrap_or_default();
             if last.is_some_and(|call| call.stop == StopReason::Budget) {
-                let error =
-                    failure::with_content(self.token_error(op, "the token budget cut the reply off"), &text);
+                let error = failure::with_content(self.token_error(op, "the token budget cut the reply off"), &text);
                 TaskResult { content: text, ..failed(error) }
             } else if last.is_some_and(|call| call.stop == StopReason::Length) {
                 let number = |bytes: u64| f64::from(u32::try_from(bytes).unwrap_or(u32::MAX));
@@ -90,7 +89,8 @@ impl Evaluator<'_> {
         }
         result.notes.take(reading.notes);
         for name in &reading.conflicts {
-            let words = format!("`{name}` occurs in two spellings with different values; the one with underscores applies");
+            let words =
+                format!("`{name}` occurs in two spellings with different values; the one with underscores applies");
             result.notes.warn("two_spellings", words);
         }
         for warning in result.notes.xml.iter().flat_map(|xml| xml.warnings.clone()).collect::<Vec<_>>() {
@@ -212,7 +212,9 @@ impl Evaluator<'_> {
 fn lacks(source: &DataSource) -> Option<String> {
     let DataSource { name, bytes, truncated, .. } = source;
     match (truncated, bytes) {
-        (true, _) => Some(format!("{name} is longer than its share of the context window; the prompt shows {bytes} bytes of it")),
+        (true, _) => {
+            Some(format!("{name} is longer than its share of the context window; the prompt shows {bytes} bytes of it"))
+        }
         (false, 0) => Some(format!("{name} is empty")),
         (false, _) => None,
     }
@@ -231,8 +233,10 @@ fn written(summary: &str, document: &str) -> TaskResult {
 fn take(result: &mut TaskResult, output: OutputReading) {
     if let Some(fault) = output.parse_error.as_ref().filter(|_| output.failure.is_none()) {
         let place = format!("line {}, column {}", fault.line, fault.column);
-        let words =
-            format!("the declared output is JSON, but the output is not valid JSON ({}, {place}); it is used as text", fault.message);
+        let words = format!(
+            "the declared output is JSON, but the output is not valid JSON ({}, {place}); it is used as text",
+            fault.message
+        );
         result.notes.warn("parse_error", words);
     }
     result.notes.parse_error = output.parse_error;

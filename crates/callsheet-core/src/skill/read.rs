@@ -154,11 +154,7 @@ fn check(header: &Header, file: &SkillFile, report: &mut Report<'_>) {
         || (header.mode.is_none() && file.form == SkillForm::Folder && !header.tools.is_empty());
     let at = |key: &str| header.places.get(key).copied().unwrap_or((1, 1));
     if looped && header.tools.is_empty() {
-        report.warn(
-            at("mode"),
-            "`mode: loop` without tools",
-            "list the tools of the conversation, or remove the mode",
-        );
+        report.warn(at("mode"), "`mode: loop` without tools", "list the tools of the conversation, or remove the mode");
     }
     if looped && header.execution.is_some() {
         report.warn(at("execution"), "`execution` has no effect with `mode: loop`", "remove one of the two");

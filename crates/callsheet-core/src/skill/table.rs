@@ -62,8 +62,12 @@ const fn limit(id: &'static str, names: &'static [&'static str], most: u64, abou
 
 const NAME: SkillKey =
     key("name", &["name"], KeyKind::Name, "name in the catalog; default: the name of the file or folder");
-const DESCRIPTION: SkillKey =
-    key("description", &["description"], KeyKind::Description, "when to use the skill; a planner sees nothing else of it");
+const DESCRIPTION: SkillKey = key(
+    "description",
+    &["description"],
+    KeyKind::Description,
+    "when to use the skill; a planner sees nothing else of it",
+);
 
 /// Keys of the single-file form; in the folder form those but `name` and `description` stand in `metadata`.
 pub(super) const KEYS: &[SkillKey] = &[
@@ -120,7 +124,12 @@ pub(super) const LIMITS: &[SkillLimit] = &[
     limit("max_calls", &["max-calls"], SMALL, "limit on model calls per task"),
     limit("max_tokens", &["max-tokens"], u64::MAX, "limit on tokens per task, input plus output"),
     limit("parallel", &["parallel"], SMALL, "parallel execution runs of one task"),
-    limit("tool_output_tokens", &["tool-output-tokens"], SMALL, "limit on tokens of one tool output shown to the model"),
+    limit(
+        "tool_output_tokens",
+        &["tool-output-tokens"],
+        SMALL,
+        "limit on tokens of one tool output shown to the model",
+    ),
     limit("reference_tokens", &["reference-tokens"], SMALL, "limit on tokens of one reference"),
 ];
 

@@ -55,7 +55,9 @@ pub struct Timing {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadFault {
     /// Nothing is there, or it may not be read.
-    #[error("{path} cannot be read: {reason}; give the path of a GGUF file, or download one with `callsheet model pull`")]
+    #[error(
+        "{path} cannot be read: {reason}; give the path of a GGUF file, or download one with `callsheet model pull`"
+    )]
     Unreadable {
         /// As given.
         path: PathBuf,
@@ -69,9 +71,7 @@ pub enum LoadFault {
         path: PathBuf,
     },
     /// llama.cpp refused it.
-    #[error(
-        "can't load {path}: {reason}; the file may be damaged, too new, or too large for this machine"
-    )]
+    #[error("can't load {path}: {reason}; the file may be damaged, too new, or too large for this machine")]
     Refused {
         /// As given.
         path: PathBuf,

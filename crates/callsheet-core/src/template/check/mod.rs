@@ -300,7 +300,9 @@ fn name_draft(template: &Template, found: Found) -> Option<Draft> {
                 true => format!("`{text}` is not a variable, so it is used as text"),
                 false => format!("`{text}` is a path, so it is used as text; only a single name is looked up"),
             };
-            Draft::new(Code::T509, at.span, message).found(&text).advice("write value=\"…\" or from=\"…\" to make it explicit")
+            Draft::new(Code::T509, at.span, message)
+                .found(&text)
+                .advice("write value=\"…\" or from=\"…\" to make it explicit")
         }
         Found::Unused { name, at } => {
             Draft::new(Code::T514, at.span, format!("nothing uses `{name}`")).found(&name).advice("use or remove it")

@@ -62,7 +62,8 @@ impl Reader<'_> {
                 let number = generated.entry(stem.clone()).or_default();
                 *number += 1;
                 let name = if *number == 1 { stem } else { format!("{stem}_{number}") };
-                let draft = Draft::new(Code::T505, element.tag, format!("the task has no name, so it is called {name}"));
+                let draft =
+                    Draft::new(Code::T505, element.tag, format!("the task has no name, so it is called {name}"));
                 self.add(draft.found(&name).advice("add name=\"…\""));
                 name
             }

@@ -297,7 +297,9 @@ impl Reader<'_> {
             && writes
         {
             let draft = Draft::new(Code::T014, attribute.value_span, "a task that writes needs approval");
-            self.add(draft.found("false").expected(["true"]).advice("remove it; this setting can only add an approval"));
+            self.add(
+                draft.found("false").expected(["true"]).advice("remove it; this setting can only add an approval"),
+            );
         }
     }
 
@@ -391,7 +393,8 @@ impl Reader<'_> {
                 if let Some(attribute) = given {
                     let equal = attribute.value.as_str() == text.as_str();
                     let code = if equal { Code::T013 } else { Code::T023 };
-                    let draft = Draft::new(code, child.tag, format!("`{name}` occurs as an attribute and as an element"));
+                    let draft =
+                        Draft::new(code, child.tag, format!("`{name}` occurs as an attribute and as an element"));
                     let draft = draft.found(text.as_str()).advice("keep one of the two");
                     self.add(draft.related(attribute.name_span, "the attribute"));
                 }

@@ -29,15 +29,14 @@ pub fn left_out(setup: &Setup) -> Result<Vec<LeftOut>, Failure> {
 pub fn left_out_words(setup: &Setup, left_out: &[LeftOut]) -> Option<String> {
     let files: Vec<String> = left_out.iter().map(|one| shown(setup, &one.path)).collect();
     let what = files.join(", ");
-    (!files.is_empty()).then(|| {
-        format!("left out until you trust what is in them: {what}. `callsheet trust` lists what they could do")
-    })
+    (!files.is_empty())
+        .then(|| format!("skipped until you trust them: {what}. `callsheet trust` lists what they could do"))
 }
 
 /// Why something of this name is not there, if it is left out.
 pub fn why_left_out(setup: &Setup, left_out: &[LeftOut], kind: &str, name: &str) -> Option<Failure> {
     let one = left_out.iter().find(|one| one.kind == kind && one.names.iter().any(|known| known == name))?;
-    let what = format!("the {kind} \"{name}\" is left out: {} could {}", shown(setup, &one.path), one.gains.join(", "));
+    let what = format!("skipped the {kind} \"{name}\": {} could {}", shown(setup, &one.path), one.gains.join(", "));
     Some(Failure::usage(visible(&what), "read the file, then run `callsheet trust`"))
 }
 

@@ -78,8 +78,11 @@ pub fn take_matcher(setup: &Setup, library: &Library, skills: &Catalog, tree: &m
     let Some(name) = setup.config.text("memory.matcher").filter(|name| !name.is_empty()) else { return Ok(()) };
     let fits = library.get(name).is_some_and(|loaded| loaded.template.body.subtype == "associative_matching");
     if !fits {
-        let what = format!("memory.matcher: there is no template `{name}` of the subtype associative_matching");
-        return Err(Failure::usage(what, "`match_files` is bundled; without the setting all files that fit are taken"));
+        let what = format!("memory.matcher: there is no template `{name}` with the subtype associative_matching");
+        return Err(Failure::usage(
+            what,
+            "use the bundled `match_files`, or remove the setting to use all files that match",
+        ));
     }
     reach(library, skills, name, tree);
     tree.matcher = Some(name.to_owned());

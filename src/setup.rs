@@ -40,7 +40,7 @@ impl Setup {
     pub fn new(cli: &Cli, flags: Vec<(String, serde_json::Value, String)>) -> Result<Self, Failure> {
         let asked = cli.project.clone().unwrap_or_else(|| PathBuf::from("."));
         let project = asked.canonicalize().map_err(|error| {
-            Failure::usage(format!("the project folder {} cannot be used: {error}", asked.display()), "")
+            Failure::usage(format!("can't use the project folder {}: {error}", asked.display()), "")
         })?;
         if !project.is_dir() {
             return Err(Failure::usage(format!("{} is not a folder", project.display()), ""));
@@ -127,8 +127,8 @@ fn refuse_links(project: &Path) -> Result<(), Failure> {
     match std::iter::once(own.clone()).chain(inside).find(|path| path.is_symlink()) {
         None => Ok(()),
         Some(link) => {
-            let what = format!("{} is a link; Callsheet follows none there", link.display());
-            Err(Failure::usage(what, "remove it, or put what it leads to in its place"))
+            let what = format!("{} is a link, and Callsheet does not follow links there", link.display());
+            Err(Failure::usage(what, "remove it, or replace it with the folder it points to"))
         }
     }
 }
@@ -175,7 +175,10 @@ pub fn find_run(
         0 => Err(Failure::usage(format!("there is no run {asked}"), "`callsheet runs` lists all runs")),
         _ => {
             let names: Vec<&str> = found.iter().map(|run| run.run.as_str()).collect();
-            Err(Failure::usage(format!("{asked} fits several runs: {}", names.join(", ")), "give more of the name"))
+            Err(Failure::usage(
+                format!("{asked} matches several runs: {}", names.join(", ")),
+                "give more characters of the name",
+            ))
         }
     }
 }
@@ -206,7 +209,7 @@ pub fn new_run(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<(Ru
             Ok(session) if session.facts() == 0 => return Ok((id, session)),
             Ok(_) | Err(DriveFault::Store(StoreFault::Locked { .. })) => {}
             Err(DriveFault::Store(fault)) => return Err(store_failure(fault)),
-            Err(fault) => return Err(Failure::internal(format!("a new run cannot be begun: {fault}"), "")),
+            Err(fault) => return Err(Failure::internal(format!("can't start a new run: {fault}"), "")),
         }
     }
 }
@@ -273,7 +276,7 @@ pub fn config_failure(fault: ConfigFault) -> Failure {
     if fault.place.starts_with("flag ") {
         return Failure::usage(format!("{}: {}", fault.place, fault.what), "");
     }
-    Failure::internal(format!("configuration: {fault}"), "mend it, or run `callsheet doctor`")
+    Failure::internal(format!("configuration: {fault}"), "fix it; `callsheet doctor` shows all values")
 }
 
 /// A store fault as a failure with advice.
@@ -281,10 +284,10 @@ pub fn store_failure(fault: StoreFault) -> Failure {
     let advice = match &fault {
         StoreFault::Locked { .. } => "wait for it, or stop it with `callsheet cancel`",
         StoreFault::NoRun(_) => "`callsheet runs` lists all runs",
-        StoreFault::Full(_) => "make room, then `callsheet resume`; nothing that was recorded is lost",
+        StoreFault::Full(_) => "free some disk space, then run `callsheet resume`; everything recorded so far is safe",
         StoreFault::TooNew { .. } => "use a newer Callsheet",
         StoreFault::Broken(_) => {
-            "run `callsheet doctor`, which tells where runs are kept; CALLSHEET_HOME names another folder"
+            "`callsheet doctor` shows where Callsheet stores runs; CALLSHEET_HOME sets another folder"
         }
         StoreFault::NoBlob(_) | StoreFault::LockLost { .. } => "",
     };

@@ -112,7 +112,7 @@ fn tell_of_prompts(prompts: &LoadedPrompts, observer: &dyn Observer) {
         let bundled = Templates::bundled_text(*key).as_bytes();
         let source = prompts.templates.source(*key);
         if let Some(source) = source.filter(|source| std::fs::read(&source.path).is_ok_and(|text| text != bundled)) {
-            let words = format!("note: prompt {} is taken from {}", key.as_str(), source.path);
+            let words = format!("note: using prompt {} from {}", key.as_str(), source.path);
             observer.see(&Signal::Notice(&words));
         }
     }
@@ -120,7 +120,7 @@ fn tell_of_prompts(prompts: &LoadedPrompts, observer: &dyn Observer) {
         observer.see(&Signal::Notice(&format!("{}: {fault}", file.display())));
     }
     for link in &prompts.links {
-        let words = format!("{} is a link and is not read", link.display());
+        let words = format!("ignored {}, because it is a link", link.display());
         observer.see(&Signal::Notice(&words));
     }
 }
@@ -135,12 +135,12 @@ pub fn subtask_tools(setup: &Setup) -> Result<BTreeMap<String, SubtaskTool>, Fai
     for name in setup.config.subtask_tools() {
         let letters = name.chars().all(|letter| letter.is_ascii_lowercase() || letter == '_');
         if !letters || name.is_empty() || built_in.contains(&name) || RESERVED.contains(&name.as_str()) {
-            let advice = "a tool's name has letters a-z and _ and is no other tool's";
-            return Err(Failure::usage(format!("subtask_tools.{name} cannot be registered"), advice));
+            let advice = "use the letters a-z and `_`, and a name that no other tool has";
+            return Err(Failure::usage(format!("can't register subtask_tools.{name}"), advice));
         }
         let key = format!("subtask_tools.{name}");
         let Some(description) = setup.config.text(&format!("{key}.description")) else {
-            return Err(Failure::usage(format!("{key} has no description"), "say what models read of it"));
+            return Err(Failure::usage(format!("{key} has no description"), "describe the tool for the model"));
         };
         let template_hints = setup.config.list(&format!("{key}.template_hints"));
         tools.insert(name, SubtaskTool { description: description.to_owned(), template_hints });
@@ -200,7 +200,7 @@ fn environment(setup: &Setup) -> Environment {
 fn relative_to_project(setup: &Setup, file: &std::path::Path) -> Result<String, Failure> {
     let full = file
         .canonicalize()
-        .map_err(|error| Failure::usage(format!("the open file {} cannot be used: {error}", file.display()), ""))?;
+        .map_err(|error| Failure::usage(format!("can't use the open file {}: {error}", file.display()), ""))?;
     full.strip_prefix(&setup.project).map(|path| path.display().to_string()).map_err(|_| {
         Failure::usage(format!("the open file {} is outside the project", file.display()), "open a file of the project")
     })

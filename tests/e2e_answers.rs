@@ -22,7 +22,7 @@ fn a_write_without_a_terminal_is_three_commands() {
     let garden = Garden::with("writer");
     let first = from_above(&garden, &["run", "bring the notes up to date"]);
     let run = name_of(&garden);
-    let command = format!("answer: callsheet -C garden approve {run} --resume\n");
+    let command = format!("Answer: callsheet -C garden approve {run} --resume\n");
     assert_eq!((first.code, first.out.as_str()), (3, ""), "{}", first.err);
     assert!(first.err.contains("1 task wants to change something") && first.err.contains(&command), "{}", first.err);
     let second = from_above(&garden, &["approve", &run, "--resume"]);
@@ -84,7 +84,7 @@ fn a_follow_up_without_a_list_holds_up_nothing_and_is_taken_back() {
     assert!(failed.err.contains(&format!("callsheet continue {run} --withdraw")), "{}", failed.err);
     garden.follow("steered");
     let done = garden.expect(0, &["retry", &run, "read-water-1", "read-water-2"]);
-    assert!(done.out.contains("Ana") && done.err.contains("this follow-up has no list yet"), "{}", done.err);
+    assert!(done.out.contains("Ana") && done.err.contains("The follow-up has no task list yet"), "{}", done.err);
     garden.follow("no_follow_up");
     // It is all that is left, and an output advised it.
     garden.expect(4, &["resume"]);

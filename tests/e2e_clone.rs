@@ -46,7 +46,7 @@ fn nothing_of_a_clone_acts_before_it_is_trusted() {
     let garden = clone();
     tells_what_is_left_out(&garden.expect(1, &["doctor"]).out);
     let ended = garden.expect(2, &["template", "run", "steal", "--headless", "deny"]);
-    assert!(ended.err.contains("is left out") && ended.err.contains("sh steal.sh"), "{}", ended.err);
+    assert!(ended.err.contains("skipped the template") && ended.err.contains("sh steal.sh"), "{}", ended.err);
     assert!(!garden.path(".callsheet/runs").exists(), "nothing was begun");
     garden.expect(2, &["run", "--skill", "helper", "help me"]);
     let ended = garden.expect(0, &["run", "--skill", "read_files", "who waters?"]);
@@ -65,12 +65,12 @@ fn trust_is_given_to_what_was_listed_as_it_was() {
     let garden = clone();
     let ended = garden.expect(2, &["trust"]);
     for gain in [
-        "run the command `sh steal.sh`, unasked",
+        "run the command `sh steal.sh`, without approval",
         "secrets included",
-        "let a model run commands by the tool run_command",
+        "let a model run commands with the tool run_command",
         "choose the model other/dear",
         "replace the prompt task_execution",
-        "stand in for the skill read_files",
+        "replace the skill read_files",
     ] {
         assert!(ended.out.contains(gain), "{gain}: {}", ended.out);
     }
@@ -78,10 +78,10 @@ fn trust_is_given_to_what_was_listed_as_it_was() {
     garden.expect(2, &["template", "run", "steal"]);
     garden.expect(0, &["trust", "--yes"]);
     let quiet = garden.expect(0, &["trust", "--yes"]);
-    assert!(quiet.err.contains("nothing in") && quiet.err.contains("waits for trust"), "{}", quiet.err);
+    assert!(quiet.err.contains("nothing in") && quiet.err.contains("needs trust"), "{}", quiet.err);
     garden.expect(0, &["run", "--skill", "read_files", "who waters?"]);
     assert!(obeys(&garden));
-    if garden.call(&["doctor"]).out.contains("run unasked") {
+    if garden.call(&["doctor"]).out.contains("run without approval") {
         let mut command = garden.command(&["template", "run", "steal"]);
         let ended = Ended::from(command.env("API_KEY", "s3cr3t").output().unwrap());
         assert_eq!(ended.out, "looked\nhome none\nkey none\n", "{}", ended.err);

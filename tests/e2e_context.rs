@@ -230,7 +230,7 @@ fn c44_the_index_is_built_refreshed_and_never_trusted_for_content() {
     );
     garden.write("notes/honey.md", "# Honey\n\nThe beehive stands empty.\n");
     let seen = run(&garden, &["automatic"]);
-    assert!(seen.warnings().contains("notes/honey.md was changed since"), "{}", seen.warnings());
+    assert!(seen.warnings().contains("notes/honey.md changed since"), "{}", seen.warnings());
     assert!(seen.prompt.contains("stands empty") && !seen.prompt.contains("gives honey"), "{}", seen.prompt);
     assert_eq!(index(&[])["changed"], 1);
 
@@ -273,7 +273,7 @@ fn a_model_chooses_among_the_files_that_were_found() {
     let seen = run(&garden, &["described"]);
     assert!(seen.prompt.contains("Headings: Honey") && seen.prompt.contains("notes/wax.md"), "{}", seen.prompt);
     assert!(!seen.prompt.contains("gives honey"), "memory has no content: {}", seen.prompt);
-    assert!(seen.warnings().contains("wax.md was chosen and is not among"), "{}", seen.warnings());
+    assert!(seen.warnings().contains("the model chose wax.md, which is not among"), "{}", seen.warnings());
     let prompt = garden.expect(0, &["show", "--prompt", "2"]).out;
     assert!(prompt.contains("### notes/wax.md") && !prompt.contains("### notes/honey.md"), "{prompt}");
     // A reply that is no list is tried once more and then told as what it is.
@@ -357,7 +357,10 @@ fn empty_and_cut_files_are_told_of() {
     assert!(warnings.contains("empty.txt is empty") && warnings.contains("bare is empty"), "{warnings}");
     let seen = run(&garden, &["long"]);
     let shown = &seen.notes["data_sources"][0];
-    let told = format!("long.txt is longer than its share of the window: {} bytes of it were shown", shown["bytes"]);
+    let told = format!(
+        "long.txt is longer than its share of the context window; the prompt shows {} bytes of it",
+        shown["bytes"]
+    );
     assert!(shown["truncated"] == true && seen.warnings().contains(&told), "{}", seen.notes);
 }
 

@@ -73,7 +73,7 @@ fn a_done_task_in_the_words_of_before_its_refinement_is_not_done_again() {
     save(&garden, &with_tasks(&garden, &[first.clone(), task("Q", "What is there?", "read_files", "[w](w.md)")]));
     let ended = garden.expect(0, &["resume", &run_of(&garden), "--approval", "never"]);
     assert!(ended.err.contains("1 tasks added, 0 changed, 0 removed"), "{}", ended.err);
-    assert!(ended.err.contains("done already, and not done again: W"), "{}", ended.err);
+    assert!(ended.err.contains("already done, so not run again: W"), "{}", ended.err);
     assert_eq!(states(&garden), ["w done", "q done"]);
     assert!(garden.asked().iter().skip(asked).all(|key| !key.contains("\"w\"") && !key.contains("w-2")));
     // Other words are another task.
@@ -137,7 +137,7 @@ fn what_reads_a_dropped_task_stays_editable_and_comes_back_with_it() {
     garden.call(&["resume", &run]);
     // The advice of `retry`.
     let refused = garden.expect(2, &["retry", &run, "w"]);
-    assert!(refused.err.contains("put it back into"), "{}", refused.err);
+    assert!(refused.err.contains("sheet.md again"), "{}", refused.err);
     save(&garden, &with_tasks(&garden, &[task("W", "Add w.md.", "write_document", "[a](water.md)")]));
     let ended = garden.expect(3, &["resume", &run, "--approval", "before-run"]);
     assert!(ended.err.contains("1 tasks added"), "{}", ended.err);
@@ -167,15 +167,15 @@ fn retry_tells_every_skill_that_what_comes_back_follows() {
     let run = run_of(&garden);
     garden.write(first, "description: x\nlimits: x\n---\nLook.\n");
     let broken = garden.expect(5, &["retry", &run, "r"]);
-    assert!(broken.err.contains("the skill look cannot be used now: .callsheet/skills/look.md:"), "{}", broken.err);
-    assert!(broken.err.contains("what is done again follows it as it was"), "{}", broken.err);
+    assert!(broken.err.contains("the skill look is not usable now: .callsheet/skills/look.md:"), "{}", broken.err);
+    assert!(broken.err.contains("the retry uses its previous version"), "{}", broken.err);
     std::fs::remove_file(garden.path(first)).unwrap();
     let gone = garden.expect(5, &["retry", &run, "r"]);
-    assert!(gone.err.contains("the skill look is not there any more"), "{}", gone.err);
+    assert!(gone.err.contains("the skill look no longer exists"), "{}", gone.err);
     garden.write(".callsheet/skills/tell.md", skill("Tell it in other words."));
     garden.follow_text(&script("## Result summary\nA door."));
     let ended = garden.expect(0, &["retry", &run, "r"]);
-    assert!(ended.err.contains("the skill tell has changed since"), "{}", ended.err);
+    assert!(ended.err.contains("the skill tell has changed"), "{}", ended.err);
     assert!(!ended.err.contains("the skill idle"), "{}", ended.err);
     assert_eq!(states(&garden), ["r done", "z done", "i done"]);
 }
@@ -206,7 +206,7 @@ fn undo_tells_what_a_file_still_holds_of_a_set_that_is_left_alone() {
     garden.write("w.md", "Mine.\n");
     let ended = garden.expect(5, &["undo"]);
     assert_eq!(garden.read("list.md"), "ONE\ntwo\n");
-    assert!(ended.err.contains("list.md still holds what w changed"), "{}", ended.err);
+    assert!(ended.err.contains("kept list.md: the changes of w"), "{}", ended.err);
     assert!(!ended.err.contains("restored list.md") && ended.err.contains("w.md"), "{}", ended.err);
 }
 

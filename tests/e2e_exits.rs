@@ -15,7 +15,7 @@ fn a_limit_ends_the_run_and_leaves_what_is_pending() {
     assert!(shown.contains("[read-water-1] ready"), "{shown}");
     assert_eq!(garden.count("reply_received"), 1);
     let again = garden.expect(6, &["resume"]);
-    assert!(again.err.contains("a limit was reached: max_calls is used up"), "{}", again.err);
+    assert!(again.err.contains("Reached a limit: max_calls is used up"), "{}", again.err);
     assert!(again.err.contains("--max-calls N"), "{}", again.err);
     garden.expect(0, &["resume", "--max-calls", "2"]);
 }
@@ -89,12 +89,12 @@ fn show_names_the_models_that_answered() {
     garden.forget_model();
     garden.expect(3, &["run", "bring the notes up to date"]);
     let shown = garden.expect(0, &["show"]).out;
-    assert!(shown.contains(&format!("model: scripted:{}\n", began.display())), "{shown}");
+    assert!(shown.contains(&format!("Model: scripted:{}\n", began.display())), "{shown}");
     assert!(shown.contains(&format!("    model: scripted:{}\n", other.display())), "the gate names who will: {shown}");
     garden.expect(0, &["approve"]);
     garden.expect(3, &["resume"]);
     let shown = garden.expect(0, &["show"]).out;
-    let models = format!("models: scripted:{} (plan), scripted:{} (execute)\n", began.display(), other.display());
+    let models = format!("Models: scripted:{} (plan), scripted:{} (execute)\n", began.display(), other.display());
     assert!(shown.contains(&models), "{shown}");
 }
 
@@ -113,7 +113,7 @@ fn of_tokens(most: u32) -> Garden {
 fn a_reply_is_cut_where_the_token_budget_ends() {
     let garden = of_tokens(400);
     let ended = garden.expect(6, &["template", "run", "one"]);
-    assert!(ended.err.contains("cut where a token budget ended"), "{}", ended.err);
+    assert!(ended.err.contains("the token budget cut the reply off"), "{}", ended.err);
     let reply = garden.facts().into_iter().find(|fact| fact["event"] == "reply_received").unwrap();
     assert_eq!(reply["stop"], "budget", "{reply}");
     let used = reply["usage"]["input"].as_u64().unwrap() + reply["usage"]["output"].as_u64().unwrap();
@@ -126,11 +126,11 @@ fn a_reply_is_cut_where_the_token_budget_ends() {
 fn a_prompt_that_leaves_no_room_for_a_reply_is_not_sent() {
     let garden = of_tokens(20);
     let ended = garden.expect(6, &["template", "run", "one"]);
-    assert!(ended.err.contains("20 are left of its token budget"), "{}", ended.err);
+    assert!(ended.err.contains("its token budget has only 20 left"), "{}", ended.err);
     assert_eq!(garden.count("reply_received"), 0);
     let sheet = Garden::with("answer");
     let ended = sheet.expect(6, &["run", "who waters?", "--max-tokens", "20"]);
-    assert!(ended.err.contains("20 tokens are left of max_tokens, too few for another call"), "{}", ended.err);
+    assert!(ended.err.contains("max_tokens leaves 20 tokens, too few for another call"), "{}", ended.err);
     assert_eq!(sheet.count("reply_received"), 0);
     let again = sheet.expect(6, &["resume"]);
     assert!(again.err.contains("too few for another call"), "{}", again.err);

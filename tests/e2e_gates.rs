@@ -23,7 +23,7 @@ fn both_wait() -> (Garden, String) {
     for task in ["write-rota-1", "write-thanks-1"] {
         assert!(shown.contains(&format!("callsheet approve {run} {task}")), "{shown}");
     }
-    assert!(shown.contains("answer all 2 at once"), "{shown}");
+    assert!(shown.contains("Answer all 2 at once"), "{shown}");
     assert!(shown.contains("+# Rota") && shown.contains("+# Thanks"), "{shown}");
     (garden, run)
 }
@@ -33,7 +33,7 @@ fn both_wait() -> (Garden, String) {
 fn changes_that_wait_together_are_approved_at_once() {
     let (garden, run) = both_wait();
     let noted = garden.expect(0, &["approve"]);
-    assert!(noted.err.contains("2 answers noted") && noted.err.contains(&format!("callsheet resume {run}")));
+    assert!(noted.err.contains("saved 2 answers") && noted.err.contains(&format!("callsheet resume {run}")));
     garden.expect(0, &["resume"]);
     assert!(garden.path("rota.md").exists() && garden.path("thanks.md").exists());
 }
@@ -43,7 +43,7 @@ fn changes_that_wait_together_are_approved_at_once() {
 fn of_changes_that_wait_together_each_is_answered_by_its_task() {
     let (garden, run) = both_wait();
     let refused = garden.expect(2, &["approve", &run, "read-water-1"]);
-    assert!(refused.err.contains("waiting: ") && refused.err.contains("write-thanks-1"), "{}", refused.err);
+    assert!(refused.err.contains("pending: ") && refused.err.contains("write-thanks-1"), "{}", refused.err);
     let refused = garden.expect(2, &["approve", &run, "--hunks", "1"]);
     assert!(refused.err.contains("2 changes") && refused.err.contains("SLUG --hunks"), "{}", refused.err);
     let refused = garden.expect(2, &["show", &run, "--hunk", "1"]);
@@ -144,7 +144,7 @@ fn a_cost_is_a_number() {
     let garden = Garden::with("answer");
     for cost in ["nan", "inf", "-1"] {
         let refused = garden.expect(2, &["run", "who waters?", &format!("--max-cost={cost}")]);
-        assert!(refused.err.contains("expected a number of at least 0"), "{}", refused.err);
+        assert!(refused.err.contains("expected a number that is 0 or more"), "{}", refused.err);
     }
 }
 
@@ -336,15 +336,15 @@ fn json_says_what_the_text_says() {
     assert_eq!(garden.files(), before);
     let again = parse(&garden.expect(0, &["undo", "--json"]).out).remove(0);
     assert_eq!((&again["restored"], &again["deleted"]), (&serde_json::json!([]), &serde_json::json!([])));
-    assert!(garden.expect(0, &["show"]).out.contains("(changes taken back)"));
-    assert!(garden.run_file("report.md").contains(", taken back"));
+    assert!(garden.expect(0, &["show"]).out.contains("(changes reverted)"));
+    assert!(garden.run_file("report.md").contains(", reverted"));
 }
 
 #[test]
 fn a_plan_says_where_it_is_and_a_wrong_file_costs_no_call() {
     let garden = Garden::with("answer");
     let refused = garden.expect(2, &["plan", "who waters?", "--output", "nowhere/plan.md"]);
-    assert!(refused.err.contains("no such folder"), "{}", refused.err);
+    assert!(refused.err.contains("its folder does not exist"), "{}", refused.err);
     garden.expect(2, &["plan", "who waters?", "--output", "."]);
     assert!(!garden.has_store(), "nothing was begun");
     let planned = garden.expect(0, &["plan", "who waters?", "--output", "planned.md", "--json"]).out;

@@ -129,7 +129,7 @@ fn an_edited_hunk_that_does_not_fit_is_refused_at_once() {
     let edit = format!("3={}", file.display());
     let hunk = garden.expect(0, &["show", "--hunk", "3"]).out;
     for (text, said) in
-        [(hunk.replace("\n week", "\n month"), "hunk 3: line"), ("# nothing\n".to_owned(), "holds nothing of a hunk")]
+        [(hunk.replace("\n week", "\n month"), "hunk 3: line"), ("# nothing\n".to_owned(), "does not contain a hunk")]
     {
         std::fs::write(&file, text).unwrap();
         let refused = garden.expect(2, &["approve", "--edit", &edit]);
@@ -137,7 +137,7 @@ fn an_edited_hunk_that_does_not_fit_is_refused_at_once() {
     }
     std::fs::write(&file, hunk.replace("Ana and Ben", "Ben and Ana")).unwrap();
     let twice = garden.expect(2, &["approve", "--edit", &edit, "--edit", &edit]);
-    assert!(twice.err.contains("edited twice"), "{}", twice.err);
+    assert!(twice.err.contains("names hunk 3 twice"), "{}", twice.err);
     for wrong in
         [&["--edit", "3=no such file"][..], &["--edit", "9=x"], &["--edit", "three=x"], &["--edit", &edit, "--all"]]
     {
@@ -182,7 +182,7 @@ fn a_part_that_does_not_fit_any_more_is_told_and_the_gate_asks_again() {
     let newer = rota().replace("week 3:", "WEEK 3:");
     garden.write("rota.md", &newer);
     let ended = garden.expect(3, &["resume"]);
-    assert!(ended.err.contains("the gate still waits") && ended.err.contains("rota.md"), "{}", ended.err);
+    assert!(ended.err.contains("the gate is still open") && ended.err.contains("rota.md"), "{}", ended.err);
     assert_eq!((garden.read("rota.md"), garden.count("gate_answered")), (newer.clone(), 0));
     // A part without that file still fits.
     garden.expect(0, &["approve", "--hunks", "1"]);
@@ -190,7 +190,11 @@ fn a_part_that_does_not_fit_any_more_is_told_and_the_gate_asks_again() {
     assert_eq!(garden.read("rota.md"), newer);
     assert!(!garden.path("minutes.md").exists());
     let refused = garden.expect(2, &["approve", "--hunks", "1"]);
-    assert!(refused.err.contains("waits for no approval") || refused.err.contains("no waiting run"), "{}", refused.err);
+    assert!(
+        refused.err.contains("is not waiting for approval") || refused.err.contains("no waiting run"),
+        "{}",
+        refused.err
+    );
 }
 
 /// covers: 11.4
@@ -199,7 +203,7 @@ fn hunks_answer_no_other_gate() {
     let garden = garden();
     garden.expect(3, &RUN[..4]);
     let refused = garden.expect(2, &["approve", "--hunks", "1"]);
-    assert!(refused.err.contains("no change that has hunks"), "{}", refused.err);
+    assert!(refused.err.contains("no pending change with hunks"), "{}", refused.err);
 }
 
 /// A conversation that changes two places of a file, then gives this reply.
@@ -326,7 +330,7 @@ fn nothing_kept_denies_the_task_and_a_wrong_edit_asks_again() {
     terminal.send_line("a").unwrap();
     terminal.expect("2 of 4 hunks kept, 1 of them edited").unwrap();
     terminal.send_line("").unwrap();
-    terminal.expect("the gate still waits").unwrap();
+    terminal.expect("the gate is still open").unwrap();
     terminal.expect("hunk 3: line").unwrap();
     terminal.expect("[h] hunk by hunk").unwrap();
     assert_eq!(garden.files(), before);
@@ -354,7 +358,7 @@ fn the_rest_is_what_has_no_verdict_yet() {
         terminal.expect(" of 4").unwrap();
         terminal.send_line(answer).unwrap();
     }
-    terminal.expect("Hunk 3 of 4, refused so far: ").unwrap();
+    terminal.expect("Hunk 3 of 4, rejected so far: ").unwrap();
     terminal.send_line("b").unwrap();
     terminal.expect("Hunk 2 of 4, kept so far: ").unwrap();
     terminal.send_line("a").unwrap();

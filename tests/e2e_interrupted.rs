@@ -30,7 +30,7 @@ fn a_person_at_the_terminal_says_yes() {
     assert!(garden.path("minutes.md").exists());
     terminal.send_line("y").unwrap();
     let last = rest(&mut terminal);
-    assert!(last.contains("complete") && last.contains("are up to date"), "{last}");
+    assert!(last.contains("Complete") && last.contains("are up to date"), "{last}");
     assert_eq!(exit_code(terminal.get_process()), 0);
     assert!(!garden.path("minutes.md").exists());
 }
@@ -77,7 +77,7 @@ fn an_interrupt_ends_cleanly_and_a_resume_goes_on() {
 fn an_interrupt_ends_planning() {
     let garden = Garden::with("slow");
     let mut terminal = at_terminal(coloured(garden.command(&["plan", "read all"])));
-    terminal.expect("now: plan").unwrap();
+    terminal.expect("Running: plan").unwrap();
     terminal.send(ControlCode::EndOfText).unwrap();
     let last = rest(&mut terminal);
     assert!(last.contains("callsheet resume"), "{last}");
@@ -291,7 +291,7 @@ fn a_killed_script_of_a_template_asks_whether_it_runs_again() {
     garden.write("go", "");
     garden.expect(3, &["resume", "--approval", "never"]);
     let shown = garden.expect(0, &["show"]).out;
-    assert!(shown.contains("slow was started and did not end; it would run again"), "{shown}");
+    assert!(shown.contains("slow started this call, which never finished, and wants to make it again"), "{shown}");
     garden.expect(0, &["approve"]);
     assert_eq!(garden.expect(0, &["resume", "--approval", "never"]).out.trim(), "over");
 }

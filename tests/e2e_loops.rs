@@ -81,13 +81,13 @@ fn a_change_that_was_taken_back_may_be_made_again() {
     garden.expect(1, &RUN);
     assert_eq!(garden.read("water.md"), "New.\n");
     let report = garden.run_file("report.md");
-    assert!(report.contains("what it changed stays: water.md"), "{report}");
+    assert!(report.contains("its changes remain: water.md"), "{report}");
     garden.expect(0, &["undo"]);
     assert_eq!(garden.files(), before);
     let report = garden.run_file("report.md");
-    assert!(!report.contains("what it changed stays"), "the report knows of the undo: {report}");
+    assert!(!report.contains("its changes remain"), "the report knows of the undo: {report}");
     let shown = garden.expect(0, &["show", "--task", "keep-notes-1"]);
-    assert!(shown.out.contains("taken back:"), "{}", shown.out);
+    assert!(shown.out.contains("Reverted:"), "{}", shown.out);
     garden.follow_text(&script(&[WRITE, DONE]));
     garden.expect(0, &["resume", "--approval", "never"]);
     assert_eq!(garden.read("water.md"), "New.\n");
@@ -105,9 +105,5 @@ fn what_a_failed_conversation_changed_is_told() {
     garden.expect(5, &[&RUN[..], &["--iterate", "always"]].concat());
     let asked = garden.expect(0, &["show", "--prompt", "7"]).out;
     assert!(asked.contains("It had changed these files before; they stay changed: more.md"), "{asked}");
-    assert!(
-        garden.run_file("report.md").contains("what it changed stays: more.md"),
-        "{}",
-        garden.run_file("report.md")
-    );
+    assert!(garden.run_file("report.md").contains("its changes remain: more.md"), "{}", garden.run_file("report.md"));
 }

@@ -53,9 +53,9 @@ fn what_only_a_refinement_can_give_is_said_before_any_round() {
     let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check", "--refine", "never"]);
     assert!(ended.out.contains("work.md:7:13: error refinement-required"), "{}", ended.out);
     let ended = garden.expect(2, &["run", "--sheet", "work.md", "--refine", "never"]);
-    assert!(ended.err.contains("refinement is switched off"), "{}", ended.err);
+    assert!(ended.err.contains("refinement is disabled"), "{}", ended.err);
     let ended = garden.expect(2, &["run", "--skill", "find_code", "where is the rota?", "--refine", "never"]);
-    assert!(ended.err.contains("refinement is switched off"), "{}", ended.err);
+    assert!(ended.err.contains("refinement is disabled"), "{}", ended.err);
     assert!(!garden.path(".callsheet/runs").exists(), "nothing was begun");
 
     garden.expect(0, &["run", "where is the rota?", "--refine", "never"]);
@@ -103,7 +103,7 @@ fn a_change_whose_file_moved_is_shown_again_unless_its_lines_are_those_that_were
     garden.write("water.md", &near);
     garden.expect(0, &["approve"]);
     let ended = garden.expect(3, &["resume"]);
-    assert!(ended.err.contains("water.md changed after the change was made"), "{}", ended.err);
+    assert!(ended.err.contains("water.md changed in the meantime"), "{}", ended.err);
     assert_eq!(garden.read("water.md"), near, "nothing is written that nobody saw");
     let shown = garden.expect(0, &["show"]).out;
     assert!(shown.contains(" Ben looks") && shown.contains("+Barrel 2 is mended."), "{shown}");
@@ -193,7 +193,7 @@ fn a_set_that_no_longer_fits_goes_back_to_the_model_with_its_issues() {
 fn an_undo_says_what_it_restored_and_what_it_deleted() {
     let mut garden = Garden::with("writer");
     let ended = garden.expect(0, &["run", "bring the notes up to date", "--headless", "approve"]);
-    assert!(ended.err.contains("take the changes back: callsheet undo"), "{}", ended.err);
+    assert!(ended.err.contains("Revert the changes: callsheet undo"), "{}", ended.err);
     let ended = garden.expect(0, &["undo"]);
     let mut lines: Vec<&str> = ended.err.lines().collect();
     lines.sort_unstable();
@@ -214,7 +214,7 @@ fn slugs_given_beforehand_approve_these_tasks_and_no_other() {
     assert_eq!(garden.read("first.md"), "First.\n");
     assert!(!garden.path("second.md").exists());
     let shown = garden.expect(0, &["show"]).out;
-    let (_, gate) = shown.split_once("waits at").expect("it waits");
+    let (_, gate) = shown.split_once("Waiting at").expect("it waits");
     assert!(gate.contains("write-second-1") && !gate.contains("Write First 1 (step"), "{gate}");
     garden.expect(0, &["approve"]);
     garden.expect(3, &["resume"]);
@@ -231,7 +231,7 @@ fn all_never_answers_for_one_change() {
     garden.expect(0, &["approve", "--all"]);
     garden.expect(3, &["resume"]);
     let ended = garden.expect(2, &["approve", "--all"]);
-    assert!(ended.err.contains("--all does not answer"), "{}", ended.err);
+    assert!(ended.err.contains("--all does not approve changes"), "{}", ended.err);
     assert!(!garden.path("first.md").exists());
 }
 
@@ -249,7 +249,7 @@ fn a_gate_before_the_run_shows_what_is_approved() {
         "Write Water 1 (step 1, write-water-1)",
         "needed: Say in water.md that barrel 2 is mended, add rota.md, delete minutes.md.",
         "skill: write_document (.callsheet/skills/write_document.md, replaces ",
-        "why it needs approval: ",
+        "reason for approval: ",
         "reads: water.md minutes.md",
         "expected: Three files changed.",
         "model: scripted:",

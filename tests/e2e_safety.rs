@@ -53,7 +53,7 @@ fn what_was_typed_before_a_gate_answers_nothing() {
     let garden = Garden::scripted(&script);
     let before = garden.files();
     let mut terminal = at_terminal(&garden.command(&["run", "bring the notes up to date", "--approval", "before-run"]));
-    terminal.expect("now: plan").unwrap();
+    terminal.expect("Running: plan").unwrap();
     terminal.send_line("y").unwrap();
     std::fs::write(garden.project().with_file_name("typed"), "").unwrap();
     terminal.expect("[y] yes").unwrap();
@@ -155,17 +155,17 @@ fn prompts_of_a_project_or_a_user_are_told() {
         std::fs::read_to_string(support::root().join(format!("crates/callsheet-core/prompts/{name}.md"))).unwrap()
     };
     let quiet = garden.expect(0, &["run", "who waters?"]);
-    assert!(!quiet.err.contains("is taken from"), "{}", quiet.err);
+    assert!(!quiet.err.contains("note: using prompt"), "{}", quiet.err);
     garden.write(".callsheet/prompts/task_refinement.md", bundled("task_refinement"));
     let quiet = garden.expect(0, &["run", "who waters?"]);
-    assert!(!quiet.err.contains("is taken from"), "a copy that nobody changed: {}", quiet.err);
+    assert!(!quiet.err.contains("note: using prompt"), "a copy that nobody changed: {}", quiet.err);
     garden.write(".callsheet/prompts/task_execution.md", format!("{}\nBe brief.\n", bundled("task_execution")));
     let user = garden.home().join("prompts/task_creation_initial.md");
     std::fs::create_dir_all(user.parent().unwrap()).unwrap();
     std::fs::write(&user, format!("{}\nBe brief.\n", bundled("task_creation_initial"))).unwrap();
     let told = garden.expect(0, &["run", "who waters?"]);
-    assert!(told.err.contains("prompt task_execution is taken from"), "{}", told.err);
-    assert!(told.err.contains("prompt task_creation_initial is taken from"), "{}", told.err);
+    assert!(told.err.contains("using prompt task_execution from"), "{}", told.err);
+    assert!(told.err.contains("using prompt task_creation_initial from"), "{}", told.err);
     let facts = garden.facts();
     let sources: Vec<String> = facts
         .iter()

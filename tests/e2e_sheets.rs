@@ -56,7 +56,7 @@ fn plain_items_of_a_sheet_are_told_and_nothing_is_begun() {
             checked.out
         );
         let ended = garden.expect(2, &["run", "--sheet", "work.md"]);
-        assert!(ended.err.contains("Read water.md") && ended.err.contains("nothing was begun"), "{}", ended.err);
+        assert!(ended.err.contains("Read water.md") && ended.err.contains("nothing was started"), "{}", ended.err);
     }
     garden.write("work.md", format!("{goals}1. Read water.md\n"));
     let checked = garden.expect(2, &["run", "--sheet", "work.md", "--check"]);

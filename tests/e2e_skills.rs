@@ -36,9 +36,9 @@ fn a_new_skill_writes_over_nothing() {
     assert_eq!(garden.read(".callsheet/skills/mine.md"), "my own words");
     assert!(!garden.path(".callsheet/skills/mine").exists());
     let ended = garden.expect(0, &["skill", "new", "edit_code"]);
-    assert!(ended.err.contains("stands in for") && ended.err.contains("bundled: edit_code.md"), "{}", ended.err);
+    assert!(ended.err.contains("replaces") && ended.err.contains("bundled: edit_code.md"), "{}", ended.err);
     let ended = garden.expect(0, &["skill", "new", "edit_code", "--user"]);
-    assert!(ended.err.contains("gives way to"), "{}", ended.err);
+    assert!(ended.err.contains("is replaced by"), "{}", ended.err);
 }
 
 /// covers: 7.1, 7.2
@@ -63,14 +63,10 @@ fn a_skill_is_shown_with_where_it_comes_from() {
     let ended = garden.expect(0, &["skill", "show", "edit_code"]);
     assert_eq!(ended.out, std::fs::read_to_string(support::root().join("skills/edit_code.md")).unwrap());
     assert!(ended.err.contains("from bundled: edit_code.md"), "{}", ended.err);
-    assert!(ended.err.contains("wait for approval: its tool write_file changes files"), "{}", ended.err);
+    assert!(ended.err.contains("need approval: its tool write_file changes files"), "{}", ended.err);
     garden.write(".callsheet/skills/edit_code.md", "description: mine\n---\nDo \u{1b}[2Jit.\n");
     let ended = garden.expect(0, &["skill", "show", "edit_code"]);
-    assert!(
-        ended.err.contains("stands in for bundled: edit_code.md") && !ended.out.contains('\u{1b}'),
-        "{}",
-        ended.err
-    );
+    assert!(ended.err.contains("replaces bundled: edit_code.md") && !ended.out.contains('\u{1b}'), "{}", ended.err);
     let shown = json_lines(&garden.expect(0, &["skill", "show", "edit_code", "--json"]).out).remove(0);
     assert_eq!(shown["text"], "description: mine\n---\nDo \u{1b}[2Jit.\n");
     assert_eq!(shown["replaces"][0]["path"], "bundled: edit_code.md");
@@ -87,7 +83,7 @@ fn a_check_names_file_line_and_column() {
     garden.expect(0, &["skill", "check", "some/good.md"]);
     let ended = garden.expect(2, &["skill", "check", "some"]);
     assert!(ended.out.contains("some/bad.md:2:7: error:"), "{}", ended.out);
-    assert!(ended.out.contains("some/bad.md:3:1: warning: unknown key \"colour\""), "{}", ended.out);
+    assert!(ended.out.contains("some/bad.md:3:1: warning: ignored the unknown key \"colour\""), "{}", ended.out);
     let issues = json_lines(&garden.expect(2, &["skill", "check", "some", "--json"]).out);
     assert_eq!((&issues[0]["line"], &issues[0]["column"]), (&2.into(), &7.into()));
     assert!(issues.iter().all(|issue| issue["advice"].as_str().is_some_and(|advice| !advice.is_empty())));
@@ -102,7 +98,7 @@ fn a_check_of_several_paths_passes_over_none() {
     garden.write("two/same.md", "description: x\n---\ndo\n");
     garden.write("two/same/SKILL.md", "---\nname: same\ndescription: x\n---\ndo\n");
     let ended = garden.expect(2, &["skill", "check", "one/bad.md", "none", "two"]);
-    for words in ["one/bad.md:", "none:1:1: error: holds no skill", "the skill \"same\" is also in"] {
+    for words in ["one/bad.md:", "none:1:1: error: contains no skill", "the skill \"same\" is also in"] {
         assert!(ended.out.contains(words), "{words}: {}", ended.out);
     }
 }

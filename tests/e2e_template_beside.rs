@@ -48,7 +48,7 @@ fn run_with<'a>(more: &[&'a str]) -> Vec<&'a str> {
 
 fn newest(garden: &Garden) -> String {
     let shown = garden.expect(0, &["show"]).out;
-    shown.split("run ").nth(1).and_then(|rest| rest.split(':').next()).unwrap().to_owned()
+    shown.split("Run ").nth(1).and_then(|rest| rest.split(':').next()).unwrap().to_owned()
 }
 
 /// The name of the run inside the call of a task.
@@ -138,7 +138,11 @@ fn c34_a_writing_script_that_the_time_of_the_run_cuts_is_not_started_again() {
     garden.expect(6, &["template", "run", "tell", "q=1", "--timeout", "1", "--headless", "approve"]);
     garden.write("go", "");
     let ended = garden.expect(3, &["resume", "--timeout", "500", "--headless", "stop"]);
-    assert!(ended.err.contains("tell was started and did not end; it would run again"), "{}", ended.err);
+    assert!(
+        ended.err.contains("tell started this call, which never finished, and wants to make it again"),
+        "{}",
+        ended.err
+    );
     assert_eq!(garden.read("log"), "begun\n");
     garden.expect(5, &["deny", "--resume"]);
     assert_eq!(garden.read("log"), "begun\n");
@@ -155,7 +159,7 @@ fn c49_an_answer_inside_a_call_is_taken_while_others_work() {
     let mut running = started(&garden, &run_with(&["--approval", "before-apply"]));
     until("the gate", || garden.call(&["show"]).out.contains("alpha/tell wants"));
     let run = newest(&garden);
-    until("its end", || garden.call(&["show", &run]).out.contains("alpha waits in its run"));
+    until("its end", || garden.call(&["show", &run]).out.contains("alpha waits for its run"));
     garden.expect(0, &["approve", &run, "alpha"]);
     until("the work", || garden.path("made-1").exists());
     garden.write("go", "");
@@ -176,7 +180,7 @@ fn c49_a_run_inside_a_call_that_another_process_drives_is_waited_for() {
     until("the process", || garden.path("log").exists());
     let mut outer = started(&garden, &["resume", &run]);
     let told = BufReader::new(outer.stderr.take().unwrap());
-    let waits = told.lines().map_while(Result::ok).any(|line| line.contains("it is waited for"));
+    let waits = told.lines().map_while(Result::ok).any(|line| line.contains("which drives the run"));
     garden.write("go", "");
     assert!(waits, "the outer run ended instead");
     assert_eq!(other.wait().unwrap().code(), Some(0));
@@ -206,11 +210,11 @@ fn equal_calls_of_one_node_are_one_question_and_are_approved_at_once() {
     garden.write(".callsheet/templates/each.xml", library);
     garden.expect(3, &["template", "run", "each", r#"list:=["bees","ants","moths"]"#]);
     let shown = garden.expect(0, &["show"]).out;
-    assert_eq!(shown.matches("waits at gate").count(), 1, "{shown}");
+    assert_eq!(shown.matches("Waiting at gate").count(), 1, "{shown}");
     assert!(shown.contains("each-1 and 2 more want to make these calls"), "{shown}");
     assert!(shown.contains("bees") && shown.contains("ants") && shown.contains("moths"), "{shown}");
     let ended = garden.expect(2, &["approve", &run_of(&garden), "each-9"]);
-    assert!(ended.err.contains("waiting: each-1, each-2, each-3"), "{}", ended.err);
+    assert!(ended.err.contains("pending: each-1, each-2, each-3"), "{}", ended.err);
     garden.expect(0, &["approve", "--all"]);
     let ended = garden.expect(0, &["resume"]);
     assert!(ended.out.contains("bees") && ended.out.contains("moths"), "{}", ended.out);

@@ -35,7 +35,7 @@ fn garden() -> Garden {
 fn a_process_waits_for_approval_and_the_run_goes_on_in_another_process() {
     let garden = garden();
     let ended = garden.expect(3, &["template", "run", "who", "what=barrels"]);
-    assert!(ended.err.contains("waits for approval"), "{}", ended.err);
+    assert!(ended.err.contains("Waiting for approval"), "{}", ended.err);
     let shown = garden.expect(0, &["show"]);
     assert!(shown.out.contains("wc") && shown.out.contains("water.md"), "{}", shown.out);
     let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
@@ -58,7 +58,7 @@ fn the_first_words_of_a_failed_script_are_shown() {
 <command>python3 -c 'import sys; print("Not a repository", *range(1, 31), sep="\n", file=sys.stderr); sys.exit(3)'</command></task>"#;
     garden.write(".callsheet/templates/bad.xml", bad);
     let ended = garden.expect(5, &["template", "run", "--approval", "never", "bad"]);
-    let (first, last) = ("\n  | Not a repository\n  | [20 lines left out]\n  | 21\n", "\n  | 30\n");
+    let (first, last) = ("\n  | Not a repository\n  | [20 lines omitted]\n  | 21\n", "\n  | 30\n");
     assert!(ended.err.contains(first) && ended.err.contains(last), "{}", ended.err);
 }
 
@@ -140,7 +140,7 @@ fn a_template_that_was_edited_meanwhile_does_not_change_the_run() {
     garden.expect(0, &["approve"]);
     let ended = garden.expect(0, &["resume"]);
     assert_eq!(ended.out.trim(), "Ana.");
-    assert!(ended.err.contains("who.xml was changed since this run began"), "{}", ended.err);
+    assert!(ended.err.contains("who.xml changed after this run started"), "{}", ended.err);
     assert!(ended.err.contains("warning: who-read: ") && ended.err.contains("nowhere.md"), "{}", ended.err);
 }
 
@@ -247,7 +247,7 @@ fn an_approval_of_a_process_holds_for_what_it_inherits() {
     expect(3, &["resume"]);
     assert_eq!(garden.read("out.txt"), "[]\n");
     let shown = expect(0, &["show"]);
-    assert!(shown.contains("inherits every variable of the environment"), "{shown}");
+    assert!(shown.contains("inherits all environment variables"), "{shown}");
     expect(0, &["approve"]);
     expect(0, &["resume"]);
     assert_eq!(garden.read("out.txt"), "[]\n[plums]\n[plums]\n");
@@ -333,7 +333,7 @@ fn a_model_that_never_calls_a_tool_rightly_is_no_outage() {
     let one = "<task type=\"atomic\" name=\"one\"><description>Look</description><allowed_tools><tool>read_file</tool></allowed_tools></task>";
     garden.write(".callsheet/templates/one.xml", one);
     let ended = garden.expect(5, &["template", "run", "one"]);
-    assert!(ended.err.contains("no valid reply after 5 tries"), "{}", ended.err);
+    assert!(ended.err.contains("no valid reply after 5 attempts"), "{}", ended.err);
     let result = result_of(&garden);
     assert_eq!(result["error"]["type"], "INVALID_OUTPUT");
     assert_eq!(result["error"]["recovery"]["blame"], "model");
@@ -471,7 +471,7 @@ fn a_clean_template_runs_strictly_beside_one_with_warnings() {
     garden.write(".callsheet/templates/a.xml", library);
     assert_eq!(garden.expect(0, &["template", "run", "clean", "--strict"]).out.trim(), "Ana.");
     let ended = garden.expect(2, &["template", "run", "warned", "--strict"]);
-    assert!(ended.err.contains("template check --strict shows them"), "{}", ended.err);
+    assert!(ended.err.contains("template check --strict` lists them"), "{}", ended.err);
     let ended = garden.expect(2, &["template", "run", "calls", "--strict"]);
     assert!(ended.err.contains("T507") && ended.err.contains("template check --strict"), "{}", ended.err);
 }
@@ -514,7 +514,7 @@ text = "light"
     let list: Vec<String> = ('a'..='z').map(|letter| format!("\"{letter}\"")).collect();
     let list = format!("list:=[{}]", list.join(","));
     let ended = garden.expect(5, &["template", "run", "weigh", &list]);
-    assert!(ended.err.contains("do again what failed: callsheet retry"), "{}", ended.err);
+    assert!(ended.err.contains("Next: callsheet retry"), "{}", ended.err);
     let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
     assert_eq!(garden.asked().len(), 26);
 
@@ -550,6 +550,6 @@ fn a_raised_limit_of_a_template_counts_on_resume() {
     garden.write(".callsheet/templates/capped.xml", capped("10"));
     let ended = garden.expect(0, &["resume"]);
     assert_eq!(ended.out.trim(), r#"["light","light","light"]"#);
-    assert!(ended.err.contains("limits of capped were changed"), "{}", ended.err);
+    assert!(ended.err.contains("limits of capped changed"), "{}", ended.err);
     assert_eq!(garden.asked().len(), 3, "what was paid for stays");
 }

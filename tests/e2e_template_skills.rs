@@ -84,7 +84,7 @@ fn c49_a_template_is_a_skill_of_a_sheet() {
     let ended = garden.expect(0, &["run", "who waters?"]);
     assert!(ended.out.contains("Ana waters them."), "the summary is the first paragraph: {}", ended.out);
     // The plan, the refinement and the call of the template's own run, which the run that called it pays for.
-    assert!(ended.err.contains("- calls: 3,"), "{}", ended.err);
+    assert!(ended.err.contains("- model calls: 3,"), "{}", ended.err);
     let finished = garden
         .facts()
         .into_iter()
@@ -115,7 +115,7 @@ fn c49_a_sheet_whose_template_has_errors_says_so() {
     for skill in ["broken", "template:broken", "caller"] {
         garden.write("w.md", sheet(skill));
         let name = skill.trim_start_matches("template:");
-        let told = format!("skill \"{name}\" is a template that has errors: .callsheet/templates/broken.xml:2 T011.");
+        let told = format!("skill \"{name}\" is a template with errors: .callsheet/templates/broken.xml:2 T011.");
         let checked = garden.expect(2, &["run", "--sheet", "w.md", "--check"]);
         assert!(checked.out.contains(&told) && !checked.out.contains("does not exist"), "{}", checked.out);
         let ended = garden.expect(2, &["run", "--sheet", "w.md"]);
@@ -201,9 +201,9 @@ fn c49_a_sheet_waits_for_a_template_that_waits_for_a_person() {
     garden.expect(0, &["approve"]);
     // Inside it the process waits, and nobody is there.
     let ended = garden.expect(3, &["resume"]);
-    assert!(ended.err.contains(&format!("answer: callsheet approve {outer} --resume")), "{}", ended.err);
+    assert!(ended.err.contains(&format!("Answer: callsheet approve {outer} --resume")), "{}", ended.err);
     let shown = garden.expect(0, &["show", outer]).out;
-    assert!(shown.contains("report-1 waits in its run") && shown.contains("wc"), "{shown}");
+    assert!(shown.contains("report-1 waits for its run") && shown.contains("wc"), "{shown}");
     // Another look changes nothing, and asks no model.
     let asked = garden.asked().len();
     garden.expect(3, &["resume"]);
@@ -217,7 +217,7 @@ fn c49_a_sheet_waits_for_a_template_that_waits_for_a_person() {
     let ended = garden.expect(0, &["resume"]);
     assert!(ended.out.contains("Ana waters all of them."), "{}", ended.out);
     // The plan, the refinement, and two calls of the template, each paid for once.
-    assert!(ended.err.contains("- calls: 4,"), "{}", ended.err);
+    assert!(ended.err.contains("- model calls: 4,"), "{}", ended.err);
     // The name of the outer run begins that of the inner one, and still names it.
     garden.expect(0, &["show", outer.get(..outer.len() - 2).unwrap()]);
 }
@@ -269,7 +269,7 @@ fn c49_a_question_inside_a_template_is_answered_through_the_sheet() {
     let garden = Garden::scripted(&format!("{SCRIPT}{ASKED}"));
     garden.write(".callsheet/templates/water.xml", ASKING);
     let ended = garden.expect(3, &["run", "who waters?"]);
-    assert!(ended.err.contains("answer: callsheet resume ") && ended.err.contains("--answer"), "{}", ended.err);
+    assert!(ended.err.contains("Answer: callsheet resume ") && ended.err.contains("--answer"), "{}", ended.err);
     let shown = garden.expect(0, &["show"]).out;
     assert!(shown.contains("Which barrel?"), "{shown}");
     let ended = garden.expect(0, &["resume", "--answer", "In the yard."]);
@@ -299,10 +299,10 @@ fn c49_an_undo_takes_back_what_a_template_inside_a_sheet_changed() {
     let before = garden.files();
     let ended = garden.expect(0, &["run", "--approval", "never", "who waters?"]);
     assert_eq!(garden.read("who.md"), "Ana.\n");
-    assert!(ended.err.contains("take the changes back: callsheet undo "), "{}", ended.err);
+    assert!(ended.err.contains("Revert the changes: callsheet undo "), "{}", ended.err);
     let undone = garden.expect(0, &["undo"]);
     assert!(undone.err.contains("deleted who.md"), "{}", undone.err);
     assert_eq!(garden.files(), before);
     let again = garden.expect(0, &["undo"]);
-    assert!(again.err.contains("has no changes to take back"), "{}", again.err);
+    assert!(again.err.contains("has no changes to revert"), "{}", again.err);
 }

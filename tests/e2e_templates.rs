@@ -45,14 +45,19 @@ fn a_new_template_writes_over_nothing() {
     garden.write(".callsheet/templates/mine.xml", "my own words");
     garden.write(".callsheet/templates/several.xml", format!("<templates>{}</templates>", task("taken", "")));
     assert!(garden.expect(2, &["template", "new", "mine"]).err.contains("mine.xml exists"));
-    assert!(garden.expect(2, &["template", "new", "taken"]).err.contains("several.xml holds a template of that name"));
+    assert!(
+        garden
+            .expect(2, &["template", "new", "taken"])
+            .err
+            .contains("several.xml already contains a template with that name")
+    );
     assert_eq!(garden.read(".callsheet/templates/mine.xml"), "my own words");
     for name in ["../up", "a b", "", "1st", "a/b"] {
         garden.expect(2, &["template", "new", name]);
     }
     assert!(!garden.path(".callsheet/templates/taken.xml").exists());
     let ended = garden.expect(0, &["template", "new", "default_atomic"]);
-    assert!(ended.err.contains("stands in for") && ended.err.contains("bundled: default_atomic.xml"), "{}", ended.err);
+    assert!(ended.err.contains("replaces") && ended.err.contains("bundled: default_atomic.xml"), "{}", ended.err);
 }
 
 /// covers: T519, T 2.1
@@ -150,7 +155,7 @@ fn a_text_finds_the_templates_that_fit() {
         ended.out
     );
     let ended = garden.expect(0, &["template", "match", "xyzzy"]);
-    assert!(ended.out.is_empty() && ended.err.contains("no template fits"), "{}", ended.err);
+    assert!(ended.out.is_empty() && ended.err.contains("no template matches"), "{}", ended.err);
 }
 
 /// covers: T 1
@@ -161,7 +166,7 @@ fn a_link_out_of_the_folder_is_not_read() {
     std::fs::create_dir_all(garden.path(".callsheet/templates")).unwrap();
     std::os::unix::fs::symlink(garden.path("outside.xml"), garden.path(".callsheet/templates/in.xml")).unwrap();
     let ended = garden.expect(2, &["template", "check"]);
-    assert!(ended.err.contains("leads out of its folder"), "{}", ended.err);
+    assert!(ended.err.contains("is a link out of its folder"), "{}", ended.err);
     garden.expect(2, &["template", "show", "outside"]);
 }
 

@@ -38,8 +38,8 @@ fn a_resumed_run_says_that_its_prompts_changed() {
     );
     garden.write(".callsheet/prompts/task_execution_write.md", own);
     let resumed = garden.expect(3, &["resume"]);
-    assert!(resumed.err.contains("prompt task_execution_write has changed since"), "{}", resumed.err);
-    assert!(resumed.err.contains("note: prompt task_execution_write is taken from"), "{}", resumed.err);
+    assert!(resumed.err.contains("prompt task_execution_write changed since"), "{}", resumed.err);
+    assert!(resumed.err.contains("note: using prompt task_execution_write from"), "{}", resumed.err);
     let again = garden.expect(3, &["resume"]);
     assert!(!again.err.contains("has changed since"), "it was said before: {}", again.err);
     let used = facts(&garden, "prompts_used");
@@ -90,7 +90,7 @@ fn a_failure_is_json_too() {
         assert!(ended.err.contains(words), "{}", ended.err);
     };
     check(&garden, 2, "usage", "request is empty", &["run", " ", "--json"]);
-    check(&garden, 2, "usage", "cannot be read", &["run", "--sheet", "nowhere.md", "--json"]);
+    check(&garden, 2, "usage", "can't read the sheet nowhere.md", &["run", "--sheet", "nowhere.md", "--json"]);
     check(&garden, 2, "usage", "--no-such-flag", &["run", "x", "--no-such-flag", "--json"]);
     check(&garden, 2, "usage", "no runs", &["resume", "--json"]);
     garden.forget_model();
@@ -113,8 +113,8 @@ fn a_merge_that_falls_back_to_code_is_told() {
     );
     garden.write("work.md", PAIR);
     let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
-    assert!(ended.err.contains("its runs were merged by code"), "{}", ended.err);
-    assert!(ended.err.contains("4 asked again"), "the last of five tries is not: {}", ended.err);
+    assert!(ended.err.contains("so code merged its runs"), "{}", ended.err);
+    assert!(ended.err.contains("4 retried"), "the last of five tries is not: {}", ended.err);
     assert!(garden.run_file("report.md").contains("Merged by code"));
 }
 
@@ -148,7 +148,7 @@ fn a_follow_up_that_gives_way_is_named() {
     garden.expect(7, &["continue", &run, "What of the bees?"]);
     garden.follow_text("[default]\ntext = '''\n## Goals / summary\nNo more.\n\n**plan complete**\n## Tasks\n'''\n");
     let ended = garden.expect(0, &["continue", &run, "What of the wasps?"]);
-    assert!(ended.err.contains("gives way to it: What of the bees?"), "{}", ended.err);
+    assert!(ended.err.contains("replaces an earlier one that was never planned: What of the bees?"), "{}", ended.err);
 }
 
 /// What only a dropped task could have brought back is not advised to be done again.
@@ -171,7 +171,7 @@ fn what_a_dropped_task_takes_with_it_is_not_to_be_retried() {
     let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
     garden.expect(0, &["drop", &run, "w"]);
     let ended = garden.expect(5, &["resume", &run, "--iterate", "never"]);
-    assert!(ended.err.contains("X could not run, because of W, which was dropped"), "{}", ended.err);
+    assert!(ended.err.contains("X could not run, because it depends on W, which was dropped"), "{}", ended.err);
     assert!(!ended.err.contains("callsheet retry"), "{}", ended.err);
 }
 

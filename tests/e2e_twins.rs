@@ -26,6 +26,6 @@ fn a_refused_schema_falls_back_to_free_text_with_one_word() {
     let garden = Garden::with("twins-refused");
     let ended = garden.expect(0, &["run", "who waters?"]);
     assert_eq!(ended.out, "Ana looks after the barrels.\n");
-    assert_eq!(ended.err.matches("takes no constraint on replies").count(), 1, "{}", ended.err);
+    assert_eq!(ended.err.matches("accepts no constraint on replies").count(), 1, "{}", ended.err);
     assert_eq!(garden.count("call_failed"), 0);
 }

@@ -1,4 +1,5 @@
-//! House rules that a formatter cannot hold: sizes, dead files, leftover markers, words for models in code.
+//! House rules that a formatter cannot hold: sizes, dead files, leftover markers, words for models in code, words for
+//! people.
 //!
 //! Sizes are a ratchet. `tests/tidy.allow` lists what was larger when the rule came, with its size: it may shrink,
 //! never grow, and nothing may be added to the list without a word in the commit.
@@ -215,4 +216,144 @@ fn no_conflict_marks_and_no_trailing_blanks() {
             assert!(line.trim_end() == line, "{}:{}: trailing blank", shown(file), number + 1);
         }
     }
+}
+
+/// Words that texts for people avoid. Use a plainer one, such as resume, retry, fix, reject, limit, pending or revert.
+const UNPLAIN: [&str; 18] = [
+    "go on", "goes on", "going on", "went on", "mend", "mends", "mended", "mending", "told", "stands", "taken",
+    "let be", "owe", "owes", "owed", "begun", "anew", "set-up",
+];
+
+/// Words that help avoids, too: say limit, and name the run only where it matters.
+const UNPLAIN_HELP: [&str; 2] = ["at most", "of a run"];
+
+/// Folders whose texts are messages for people.
+const MESSAGES: [&str; 9] = [
+    "src",
+    "crates/callsheet-core/src/evaluate",
+    "crates/callsheet-core/src/skill",
+    "crates/callsheet-core/src/template",
+    "crates/callsheet-core/src/view",
+    "crates/callsheet-runtime/src/driver",
+    "crates/callsheet-models/src",
+    "crates/callsheet-local/src",
+    "crates/callsheet-store/src",
+];
+
+/// Files of words, each line `key: words` or `key = words`.
+const WORD_FILES: [&str; 3] = [
+    "crates/callsheet-core/src/reply/prompts/issues.txt",
+    "crates/callsheet-core/src/reply/prompts/task_issues.txt",
+    "crates/callsheet-runtime/src/prompts/issues.txt",
+];
+
+/// The words of a text in lower case, without what is filled in, each with a blank on both sides.
+fn plain_words(text: &str) -> String {
+    let mut outside = String::new();
+    let mut depth = 0_usize;
+    for c in text.to_lowercase().chars() {
+        match c {
+            '{' => depth += 1,
+            '}' => depth = depth.saturating_sub(1),
+            _ if depth == 0 => outside.push(c),
+            _ => {}
+        }
+    }
+    let words = outside.split(|c: char| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '\'')));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    format!(" {} ", words.join(" "))
+}
+
+fn unplain(place: &str, text: &str, words: &[&str], found: &mut Vec<String>) {
+    let plain = plain_words(text);
+    for word in words.iter().filter(|word| plain.contains(&format!(" {word} "))) {
+        let before = plain.split(&format!(" {word} ")).next().unwrap_or_default();
+        let before: Vec<&str> = before.split(' ').rev().take(6).collect();
+        let before: Vec<&str> = before.into_iter().rev().collect();
+        found.push(format!("{place}: \"{word}\" after \"{}\"", before.join(" ")));
+    }
+}
+
+/// Texts with blanks in code that is no test: literals, those in macros, and those of `#[error(…)]`.
+#[derive(Default)]
+struct Texts(Vec<(usize, String)>);
+
+impl Texts {
+    fn text(&mut self, literal: &syn::LitStr) {
+        if literal.value().contains(' ') {
+            self.0.push((literal.span().start().line, literal.value()));
+        }
+    }
+
+    fn tokens(&mut self, tokens: proc_macro2::TokenStream) {
+        for tree in tokens {
+            match tree {
+                proc_macro2::TokenTree::Group(group) => self.tokens(group.stream()),
+                proc_macro2::TokenTree::Literal(literal) => {
+                    if let syn::Lit::Str(text) = syn::Lit::new(literal) {
+                        self.text(&text);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Texts {
+    fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
+        if !is_test(&item.attrs) {
+            syn::visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
+        if attribute.path().is_ident("error")
+            && let syn::Meta::List(list) = &attribute.meta
+        {
+            self.tokens(list.tokens.clone());
+        }
+    }
+
+    fn visit_macro(&mut self, called: &'ast syn::Macro) {
+        self.tokens(called.tokens.clone());
+    }
+
+    fn visit_lit_str(&mut self, literal: &'ast syn::LitStr) {
+        self.text(literal);
+    }
+}
+
+fn helps(command: &clap::Command, found: &mut Vec<String>) {
+    let help = command.clone().render_long_help().to_string();
+    let words: Vec<&str> = UNPLAIN.into_iter().chain(UNPLAIN_HELP).collect();
+    unplain(&format!("help of {}", command.get_name()), &help, &words, found);
+    command.get_subcommands().for_each(|inner| helps(inner, found));
+}
+
+#[test]
+fn people_read_plain_words() {
+    let mut found = Vec::new();
+    helps(&callsheet::cli::command(), &mut found);
+    let mut documents = vec![root().join("README.md"), root().join("CONTRIBUTING.md"), root().join("ARCHITECTURE.md")];
+    walk(&root().join("docs/guide"), &mut documents);
+    for file in documents {
+        unplain(&shown(&file), &std::fs::read_to_string(&file).expect("readable"), &UNPLAIN, &mut found);
+    }
+    for name in WORD_FILES {
+        for line in std::fs::read_to_string(root().join(name)).expect("readable").lines() {
+            let words = line.split_once([':', '=']).map_or(line, |(_, words)| words);
+            unplain(name, words, &UNPLAIN, &mut found);
+        }
+    }
+    let files = MESSAGES.iter().flat_map(|folder| rust_files(&root().join(folder)));
+    for file in files.filter(|file| file.file_stem().is_some_and(|stem| stem != "tests")) {
+        let parsed = syn::parse_file(&std::fs::read_to_string(&file).expect("readable")).expect("Rust");
+        let mut texts = Texts::default();
+        texts.visit_file(&parsed);
+        for (line, text) in texts.0 {
+            unplain(&format!("{}:{line}", shown(&file)), &text, &UNPLAIN, &mut found);
+        }
+    }
+    assert!(found.is_empty(), "say it in plain words (CONTRIBUTING.md):\n{}", found.join("\n"));
 }

@@ -8,33 +8,33 @@ use clap::{ArgGroup, Args};
 #[derive(Clone, Debug, Args)]
 #[command(group(ArgGroup::new("part").args(["hunks", "edit"]).multiple(true).conflicts_with("all")))]
 pub struct ApproveArgs {
-    /// The run; the newest waiting one if not given.
+    /// Run to answer; by default the newest one that waits.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Tasks to approve; all that wait if none is named.
+    /// Tasks to approve; all pending tasks if you name none.
     #[arg(value_name = "SLUG")]
     pub slugs: Vec<String>,
 
-    /// All tasks and calls that wait, and later before-run gates of this run; never a change.
+    /// Approve all pending tasks and calls and all later before-run gates of the run, but no file change.
     #[arg(long, conflicts_with = "slugs")]
     pub all: bool,
 
-    /// Keep only these hunks of the change that waits, by the numbers that `show` prints: `1,3` or `2-5`. If several
-    /// changes wait, name the task.
+    /// Keep only these hunks of the pending change, by the numbers that `show` prints: `1,3` or `2-5`. If several
+    /// changes are pending, name the task.
     #[arg(long, value_name = "N,…")]
     pub hunks: Option<HunksArg>,
 
-    /// Keep a hunk as FILE has it, as `show --hunk N` prints it and you edited it; may be given several times. The
-    /// other hunks are kept as they are, or those of `--hunks` alone.
+    /// Replace hunk N with your edited version in FILE (start from `show --hunk N`). Keeps the other hunks unchanged,
+    /// or only those that `--hunks` names. Repeatable.
     #[arg(long, value_name = "N=FILE")]
     pub edit: Vec<EditArg>,
 
-    /// Why the other hunks are refused; the result of the task tells it.
+    /// Reason for rejecting the other hunks; the task's result quotes it.
     #[arg(long, value_name = "TEXT", requires = "part")]
     pub because: Option<String>,
 
-    /// Then go on with the run, as `resume` does, to the next gate or the end.
+    /// Then resume the run until its next gate or its end.
     #[arg(long)]
     pub resume: bool,
 }
@@ -42,19 +42,19 @@ pub struct ApproveArgs {
 /// `deny`.
 #[derive(Clone, Debug, Args)]
 pub struct DenyArgs {
-    /// The run; the newest waiting one if not given.
+    /// Run to answer; by default the newest one that waits.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Tasks to deny; all that wait if none is named.
+    /// Tasks to deny; all pending tasks if you name none.
     #[arg(value_name = "SLUG")]
     pub slugs: Vec<String>,
 
-    /// Why; the next plan is made with these words.
+    /// Reason; the model sees it when it plans again.
     #[arg(long, value_name = "TEXT")]
     pub because: Option<String>,
 
-    /// Then go on with the run, as `resume` does, to the next gate or the end.
+    /// Then resume the run until its next gate or its end.
     #[arg(long)]
     pub resume: bool,
 }
@@ -76,7 +76,7 @@ impl std::str::FromStr for EditArg {
             let number = number.trim().parse::<u32>().ok().filter(|number| *number > 0)?;
             (!file.is_empty()).then(|| Self { number, file: PathBuf::from(file) })
         });
-        edit.ok_or_else(|| "expected the number of a hunk and a file, such as 2=hunk.diff".to_owned())
+        edit.ok_or_else(|| "expected a hunk number and a file, such as 2=hunk.diff".to_owned())
     }
 }
 
@@ -94,6 +94,6 @@ impl std::str::FromStr for HunksArg {
             None => number(part).map(|number| (number, number)),
         };
         let ranges = text.split(',').map(range).collect::<Option<Vec<_>>>();
-        ranges.map(Self).ok_or_else(|| "expected numbers of hunks separated by commas, such as 1,3-5".to_owned())
+        ranges.map(Self).ok_or_else(|| "expected hunk numbers separated by commas, such as 1,3-5".to_owned())
     }
 }

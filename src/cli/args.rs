@@ -7,8 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{ApproveArgs, DenyArgs, OpenArgs, TemplateCommand};
 
-/// Turns a request into a sheet of small tasks and runs it: planned by a model, editable by you, durable, bounded, and
-/// with your approval before anything is changed.
+/// Turn a request into a sheet of small tasks and run them with language models. You can edit the plan, resume after a
+/// crash, set limits, and approve each change before it happens.
 #[derive(Debug, Parser)]
 #[command(name = "callsheet", version, arg_required_else_help = true, infer_subcommands = false)]
 pub struct Cli {
@@ -16,15 +16,15 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
 
-    /// Project folder; the current one if not given.
+    /// Project folder; by default the current folder.
     #[arg(long, short = 'C', global = true, value_name = "DIR")]
     pub project: Option<PathBuf>,
 
-    /// One JSON object a line on stdout, and nothing else there.
+    /// Print one JSON object per line to stdout, and nothing else.
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// More about what happens, on stderr; twice for everything.
+    /// Print more details to stderr; `-vv` prints everything.
     #[arg(long, short, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
 }
@@ -34,45 +34,45 @@ pub struct Cli {
 pub enum Command {
     /// Plan and run a request, a sheet, or one skill.
     Run(super::RunArgs),
-    /// Plan only: write an editable sheet that `run --sheet` runs.
+    /// Plan a request without running it: write a sheet that you can edit and run with `run --sheet`.
     Plan(PlanArgs),
-    /// Go on with an interrupted or waiting run.
+    /// Resume an interrupted or waiting run.
     Resume(ResumeArgs),
-    /// Follow up on a run that has ended: done tasks stay, and new ones are planned.
+    /// Plan and run more tasks in a finished run; its results stay available.
     Continue(ContinueArgs),
-    /// Have failed, blocked or denied tasks of a run done again, and what they blocked.
+    /// Re-run failed, blocked or denied tasks and their dependents.
     Retry(RetryArgs),
-    /// Take tasks that have not begun off the list of a run.
+    /// Remove tasks that have not started from a run.
     Drop(DropArgs),
     /// List the runs of this project.
     Runs,
-    /// Inspect a run: its plan, a task, why it waits, one call with its prompt and reply, its events, its timeline.
+    /// Inspect a run: its plan, tasks, model calls, events, timeline, and why tasks wait.
     Show(ShowArgs),
-    /// Answer a waiting run with yes.
+    /// Approve pending tasks, calls or changes.
     Approve(ApproveArgs),
-    /// Answer a waiting run with no.
+    /// Deny pending tasks, calls or changes.
     Deny(DenyArgs),
-    /// Take the changes of a run back, byte for byte.
+    /// Revert all file changes that a run made.
     Undo(RunNameArgs),
     /// Stop a run from another terminal.
     Cancel(RunNameArgs),
-    /// Skills: list, show, check, begin a new one.
+    /// List, show, check and create skills.
     #[command(subcommand)]
     Skill(SkillCommand),
-    /// Templates, task trees in XML: check, list, show, find one that fits, begin a new one.
+    /// Check, list, show, match, run and create templates (task trees in XML).
     #[command(subcommand)]
     Template(TemplateCommand),
-    /// Metadata of the project's files, for lookups of fresh context: build, bring up to date, remove.
+    /// Build, update or clear the index of project files that templates search for context.
     Index(IndexArgs),
-    /// Prompt templates: list, copy them to be changed.
+    /// List the prompt templates, or copy them for editing.
     #[command(subcommand)]
     Prompts(PromptsCommand),
-    /// Models: list what is there, fetch the embedded one, measure one.
+    /// List, download and test models.
     #[command(subcommand)]
     Model(ModelCommand),
-    /// Check the set-up and say how to mend it.
+    /// Check the setup and suggest fixes.
     Doctor,
-    /// List what files of this project could do once they are trusted, and trust them as they are now.
+    /// Show what this project's files could do, and trust them in their current form.
     Trust(super::TrustArgs),
     /// Print shell completions.
     Completions(CompletionsArgs),
@@ -81,55 +81,55 @@ pub enum Command {
 /// Flags of everything that works with models.
 #[derive(Clone, Debug, Default, Args)]
 pub struct WorkArgs {
-    /// Model to use: PROVIDER/MODEL, embedded:PATH or scripted:FILE.
+    /// Model: PROVIDER/MODEL, embedded:PATH or scripted:FILE.
     #[arg(long, short, env = "CALLSHEET_MODEL", value_name = "MODEL")]
     pub model: Option<String>,
 
-    /// Offer only these skills.
+    /// Limit the plan to these skills.
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     pub skills: Vec<String>,
 
-    /// Work units in flight.
+    /// Number of parallel work units.
     #[arg(long, value_name = "N")]
     pub jobs: Option<u32>,
 
-    /// When to ask before something is changed.
+    /// When to ask for approval.
     #[arg(long, value_enum, value_name = "MODE")]
     pub approval: Option<ApprovalArg>,
 
-    /// What to do at a gate when nobody can be asked: stop, deny, approve, or the slugs of tasks to approve.
+    /// What to do at a gate when nobody can answer: stop, deny, approve, or approve the tasks with these slugs.
     #[arg(long, value_name = "stop|deny|approve|SLUG,…")]
     pub headless: Option<HeadlessArg>,
 
-    /// When tasks are refined before they run.
+    /// When to refine tasks before they run.
     #[arg(long, value_enum, value_name = "POLICY")]
     pub refine: Option<RefinePolicyArg>,
 
-    /// When the list is looked at again after a round.
+    /// When to review the task list after a round.
     #[arg(long, value_enum, value_name = "POLICY")]
     pub iterate: Option<RefinePolicyArg>,
 
-    /// Rounds at most.
+    /// Limit on rounds.
     #[arg(long, value_name = "N")]
     pub max_rounds: Option<u32>,
 
-    /// Model calls at most.
+    /// Limit on model calls.
     #[arg(long, value_name = "N")]
     pub max_calls: Option<u32>,
 
-    /// Tokens at most, read and written.
+    /// Limit on tokens, input plus output.
     #[arg(long, value_name = "N")]
     pub max_tokens: Option<u64>,
 
-    /// US dollars at most.
+    /// Limit on cost, in US dollars.
     #[arg(long, value_name = "USD", value_parser = dollars)]
     pub max_cost: Option<f64>,
 
-    /// Seconds at most, waiting for a person left out.
+    /// Limit on run time in seconds, not counting the time the run waits for you.
     #[arg(long, value_name = "SECONDS")]
     pub timeout: Option<u64>,
 
-    /// Let http(s) references be read, and pages fetched.
+    /// Allow http(s) references and the fetching of web pages.
     #[arg(long)]
     pub allow_http: bool,
 
@@ -137,19 +137,19 @@ pub struct WorkArgs {
     #[command(flatten)]
     pub opened: OpenArgs,
 
-    /// Record each model call as a cassette in this folder.
+    /// Record every model call in this folder.
     #[arg(long, value_name = "DIR", conflicts_with = "replay")]
     pub record: Option<PathBuf>,
 
-    /// Answer model calls from the cassettes of this folder.
+    /// Answer model calls from the recordings in this folder.
     #[arg(long, value_name = "DIR")]
     pub replay: Option<PathBuf>,
 
-    /// Warnings count as errors.
+    /// Treat warnings as errors.
     #[arg(long)]
     pub strict: bool,
 
-    /// Plain lines instead of the live view.
+    /// Print plain lines instead of the live view.
     #[arg(long)]
     pub plain: bool,
 }
@@ -157,15 +157,15 @@ pub struct WorkArgs {
 /// `plan`.
 #[derive(Clone, Debug, Args)]
 pub struct PlanArgs {
-    /// The request, in quotes or not; `-` reads it from stdin.
+    /// Request, with or without quotes; `-` reads it from stdin.
     #[arg(value_name = "REQUEST", required = true)]
     pub request: Vec<String>,
 
-    /// Where to write it; `-` prints it. `sheet.md` if not given.
+    /// Output file; `-` prints to stdout. Default: `sheet.md`.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
-    /// Write over an existing file.
+    /// Overwrite an existing file.
     #[arg(long)]
     pub force: bool,
 
@@ -177,12 +177,12 @@ pub struct PlanArgs {
 /// `resume`.
 #[derive(Clone, Debug, Args)]
 pub struct ResumeArgs {
-    /// The run; the newest unfinished one if not given.
+    /// Run to resume; by default the newest unfinished one.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
-    /// Answer to the question a tool asked: of several the first, or the one named in front, as `show` names it. A text
-    /// that itself begins with a word and `=` has another `=` in front.
+    /// Answer to the first open question, or to the question of the named TASK (as `show` lists it). If the text itself
+    /// starts with a word and `=`, put another `=` in front.
     #[arg(long, value_name = "[TASK=]TEXT")]
     pub answer: Option<String>,
 
@@ -194,15 +194,15 @@ pub struct ResumeArgs {
 /// `continue`.
 #[derive(Clone, Debug, Args)]
 pub struct ContinueArgs {
-    /// The run; a unique beginning will do.
+    /// Run name, or a unique prefix of it.
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// What is to be done next, in quotes or not; `-` reads it from stdin.
+    /// Request for the follow-up, with or without quotes; `-` reads it from stdin.
     #[arg(value_name = "REQUEST", required_unless_present = "withdraw")]
     pub request: Vec<String>,
 
-    /// Take back the follow-up that has no list yet: the run is again as it was before it.
+    /// Withdraw the last follow-up if it has no task list yet.
     #[arg(long, conflicts_with = "request")]
     pub withdraw: bool,
 
@@ -214,11 +214,11 @@ pub struct ContinueArgs {
 /// `retry`.
 #[derive(Clone, Debug, Args)]
 pub struct RetryArgs {
-    /// The run; a unique beginning will do.
+    /// Run name, or a unique prefix of it.
     #[arg(value_name = "RUN")]
     pub run: String,
 
-    /// Slugs of the tasks, as `show` prints them; all that failed if none is named.
+    /// Slugs of the tasks, as `show` prints them; by default all failed tasks.
     #[arg(value_name = "TASK")]
     pub tasks: Vec<String>,
 
@@ -230,7 +230,7 @@ pub struct RetryArgs {
 /// `drop`.
 #[derive(Clone, Debug, Args)]
 pub struct DropArgs {
-    /// The run; a unique beginning will do.
+    /// Run name, or a unique prefix of it.
     #[arg(value_name = "RUN")]
     pub run: String,
 
@@ -242,7 +242,7 @@ pub struct DropArgs {
 /// A run by name.
 #[derive(Clone, Debug, Args)]
 pub struct RunNameArgs {
-    /// The run; a unique beginning will do, the newest one if not given.
+    /// Run name, or a unique prefix of it; by default the newest run.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 }
@@ -250,40 +250,40 @@ pub struct RunNameArgs {
 /// `show`.
 #[derive(Clone, Debug, Args)]
 pub struct ShowArgs {
-    /// The run; a unique beginning will do, the newest one if not given.
+    /// Run name, or a unique prefix of it; by default the newest run.
     #[arg(value_name = "RUN")]
     pub run: Option<String>,
 
-    /// One task: what it is, what it read, how it went, its result.
+    /// Show one task: definition, inputs, progress and result.
     #[arg(long, value_name = "SLUG", group = "what")]
     pub task: Option<String>,
 
-    /// One model call: prompt, reply, repairs, issues, cost.
+    /// Show one model call: prompt, reply, repairs, issues and cost.
     #[arg(long, value_name = "N", group = "what")]
     pub call: Option<u32>,
 
-    /// The prompt of one model call exactly as sent.
+    /// Show the exact prompt of one model call.
     #[arg(long, value_name = "N", group = "what")]
     pub prompt: Option<u32>,
 
-    /// Why tasks are not done and what to do: of one task and those it waits for, or of each.
+    /// Explain why tasks are not done and what to do: one task and all it waits for, or each.
     #[arg(long, value_name = "TASK", group = "what")]
     pub why: Option<Option<String>>,
 
-    /// All recorded facts, one JSON object a line.
+    /// Print all recorded events, one JSON object per line.
     #[arg(long, group = "what")]
     pub events: bool,
 
-    /// When each unit ran.
+    /// Show when each unit ran.
     #[arg(long, group = "what")]
     pub timeline: bool,
 
-    /// The sheet as it stands.
+    /// Print the current sheet.
     #[arg(long, group = "what")]
     pub plan: bool,
 
-    /// One hunk of the change that waits (of `--task`, if several do), to be edited and given back with
-    /// `approve --edit N=FILE`.
+    /// Print one hunk of the pending change, for editing; return it with `approve --edit N=FILE`. If several changes are
+    /// pending, name the task with `--task`.
     #[arg(long, value_name = "N", conflicts_with_all = ["call", "prompt", "why", "events", "timeline", "plan"])]
     pub hunk: Option<u32>,
 }
@@ -291,26 +291,26 @@ pub struct ShowArgs {
 /// An amount of money.
 fn dollars(text: &str) -> Result<f64, String> {
     let amount = text.parse::<f64>().ok().filter(|amount| amount.is_finite() && *amount >= 0.0);
-    amount.ok_or_else(|| "expected a number of at least 0".to_owned())
+    amount.ok_or_else(|| "expected a number that is 0 or more".to_owned())
 }
 
 /// `skill`.
 #[derive(Debug, Subcommand)]
 pub enum SkillCommand {
-    /// The skills that are offered, with where they come from.
+    /// List the available skills and where each comes from.
     List,
-    /// The file of one skill; where it comes from on stderr.
+    /// Print the file of one skill, and its source on stderr.
     Show(SkillShowArgs),
-    /// Check skill files and print every issue with line and column.
+    /// Check skill files and print each issue with its line and column.
     Check(SkillCheckArgs),
-    /// Write a commented skill file to begin with; never writes over one.
+    /// Create a commented skill file to start from; never overwrites a file.
     New(SkillNewArgs),
 }
 
 /// `skill show`.
 #[derive(Clone, Debug, Args)]
 pub struct SkillShowArgs {
-    /// Its name, as `skill list` prints it.
+    /// Skill name, as `skill list` prints it.
     #[arg(value_name = "NAME")]
     pub name: String,
 }
@@ -318,15 +318,15 @@ pub struct SkillShowArgs {
 /// `skill new`.
 #[derive(Clone, Debug, Args)]
 pub struct SkillNewArgs {
-    /// Its name: a-z, 0-9, `-` and, without `--folder`, `_`.
+    /// Skill name: a-z, 0-9, `-` and, without `--folder`, `_`.
     #[arg(value_name = "NAME")]
     pub name: String,
 
-    /// In your own skills folder, for all projects, instead of the project's.
+    /// Create it in your own skills folder, for all projects.
     #[arg(long)]
     pub user: bool,
 
-    /// In the folder form that other programs read too: NAME/SKILL.md.
+    /// Create NAME/SKILL.md, the form that other programs can read too.
     #[arg(long)]
     pub folder: bool,
 }
@@ -334,7 +334,7 @@ pub struct SkillNewArgs {
 /// `skill check`.
 #[derive(Clone, Debug, Args)]
 pub struct SkillCheckArgs {
-    /// Files or folders; all skills of the project and the user if none is named.
+    /// Files or folders; by default all your skills and the project's.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 }
@@ -342,19 +342,19 @@ pub struct SkillCheckArgs {
 /// `index`.
 #[derive(Clone, Debug, Args)]
 pub struct IndexArgs {
-    /// Only files that match; may stand several times. A pattern without `/` holds in every folder.
+    /// Index only files that match. A pattern without `/` applies in every folder. Repeatable.
     #[arg(long, value_name = "GLOB")]
     pub include: Vec<String>,
 
-    /// No files that match; may stand several times.
+    /// Skip files that match. Repeatable.
     #[arg(long, value_name = "GLOB")]
     pub exclude: Vec<String>,
 
-    /// List what is in the index instead of building it.
+    /// List the index instead of building it.
     #[arg(long, conflicts_with_all = ["include", "exclude", "remove"])]
     pub list: bool,
 
-    /// Take these files and folders out of the index; all of it if none is named. No file is touched.
+    /// Remove these files and folders from the index, or clear the whole index. Your files stay untouched.
     #[arg(long, value_name = "PATH", num_args = 0.., conflicts_with_all = ["include", "exclude"])]
     pub remove: Option<Vec<PathBuf>>,
 }
@@ -362,28 +362,28 @@ pub struct IndexArgs {
 /// `prompts`.
 #[derive(Debug, Subcommand)]
 pub enum PromptsCommand {
-    /// The templates in use, where each comes from and its hash.
+    /// List the prompt templates in use, with their sources and hashes.
     List,
-    /// Copy the shipped templates to a folder; the project's `.callsheet/prompts` if none is named.
+    /// Copy the bundled prompt templates to a folder; by default the project's `.callsheet/prompts`.
     Eject(PromptsEjectArgs),
 }
 
 /// `prompts eject`.
 #[derive(Clone, Debug, Args)]
 pub struct PromptsEjectArgs {
-    /// Folder.
+    /// Target folder.
     #[arg(value_name = "DIR", conflicts_with = "user")]
     pub folder: Option<PathBuf>,
 
-    /// Your own prompts folder, for all projects.
+    /// Copy to your own prompts folder, for all projects.
     #[arg(long)]
     pub user: bool,
 
-    /// Only these templates, by name.
+    /// Copy only the prompt templates with these names.
     #[arg(long, value_delimiter = ',', value_name = "A,B")]
     pub only: Vec<String>,
 
-    /// Write over files that are there.
+    /// Overwrite existing files.
     #[arg(long)]
     pub force: bool,
 }
@@ -391,18 +391,18 @@ pub struct PromptsEjectArgs {
 /// `model`.
 #[derive(Debug, Subcommand)]
 pub enum ModelCommand {
-    /// What is there: servers, configured providers, keys, embedded models.
+    /// List servers, configured providers, API keys and embedded models.
     List,
-    /// Fetch an embedded model.
+    /// Download an embedded model.
     Pull(ModelPullArgs),
-    /// Measure a model: slots, context, tool calls, schema, grammar, tokens a second.
+    /// Test a model: slots, context window, tool calls, schemas, grammars and speed.
     Test(ModelTestArgs),
 }
 
 /// `model pull`.
 #[derive(Clone, Debug, Args)]
 pub struct ModelPullArgs {
-    /// Name in the catalogue; the first that can be had if not given.
+    /// Name in the catalog; by default the first one available.
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 }
@@ -410,7 +410,7 @@ pub struct ModelPullArgs {
 /// `model test`.
 #[derive(Clone, Debug, Args)]
 pub struct ModelTestArgs {
-    /// The model; the one that `run` would choose if not given.
+    /// Model to test; by default the one that `run` would choose.
     #[arg(value_name = "MODEL")]
     pub model: Option<String>,
 }
@@ -439,11 +439,11 @@ pub enum ApprovalArg {
 /// Policies of spec 2.12 and 2.13.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum RefinePolicyArg {
-    /// Where it adds something.
+    /// When it helps.
     Auto,
-    /// Each time.
+    /// Every time.
     Always,
-    /// Not at all.
+    /// Never.
     Never,
 }
 
@@ -478,7 +478,7 @@ impl std::str::FromStr for HeadlessArg {
                 // A slip of the finger must not leave a run waiting for nobody.
                 let meant = [("stop", 1), ("deny", 1), ("approve", 2)];
                 if let Some((word, _)) = meant.into_iter().find(|(word, edits)| within(text, word, *edits)) {
-                    Err(format!("did you mean {word}? (a task called {text} is approved by `callsheet approve`)"))
+                    Err(format!("did you mean {word}? (To approve a task called {text}, run `callsheet approve`.)"))
                 } else if slugs.iter().all(valid) {
                     Ok(Self::Slugs(slugs))
                 } else {

@@ -6,18 +6,18 @@ use clap::Args;
 
 use super::args::WorkArgs;
 
-/// Files that a person has open: a planner may name them without being told of them.
+/// Files that a person has open: a planner may name them without being given them.
 #[derive(Clone, Debug, Default, Args)]
 pub struct OpenArgs {
-    /// The file you have open, for `current_file`.
+    /// File you have open; `current_file` refers to it.
     #[arg(long, value_name = "FILE")]
     pub current_file: Option<PathBuf>,
 
-    /// Another file you have open; can be given several times.
+    /// Another file you have open. Repeatable.
     #[arg(long, value_name = "FILE")]
     pub open: Vec<PathBuf>,
 
-    /// Count the ten files that were edited last as open.
+    /// Treat the ten most recently edited files as open.
     #[arg(long)]
     pub open_recent: bool,
 }
@@ -25,11 +25,11 @@ pub struct OpenArgs {
 /// `run`.
 #[derive(Clone, Debug, Args)]
 pub struct RunArgs {
-    /// The request, in quotes or not; `-` reads it from stdin.
+    /// Request, with or without quotes; `-` reads it from stdin.
     #[arg(value_name = "REQUEST", required_unless_present_any = ["sheet", "template"])]
     pub request: Option<String>,
 
-    /// More words of the request; with `--template` its values, as `template run` takes them.
+    /// More words of the request; with `--template`, its values, in the form that `template run` accepts.
     #[arg(value_name = "WORDS")]
     pub words: Vec<String>,
 
@@ -37,11 +37,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "skill")]
     pub sheet: Option<PathBuf>,
 
-    /// With `--sheet`: only check the file and print every issue with line and column.
+    /// Only check the sheet and print each issue with its line and column.
     #[arg(long, requires = "sheet")]
     pub check: bool,
 
-    /// Run this template, as `template run` does.
+    /// Run this template; same as `template run`.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["sheet", "skill"])]
     pub template: Option<String>,
 

@@ -9,28 +9,28 @@ use super::WorkArgs;
 /// `template`.
 #[derive(Debug, Subcommand)]
 pub enum TemplateCommand {
-    /// Check template files and print every issue with line and column.
+    /// Check template files and print each issue with its line and column.
     Check(TemplateCheckArgs),
-    /// The templates in force, with where they come from.
+    /// List the available templates and where each comes from.
     List,
-    /// One template as it is understood, or the context settings of every operator.
+    /// Show one template as Callsheet reads it, or the context settings of every operator.
     Show(TemplateShowArgs),
-    /// The five templates that fit a text best, each with the parts of its score.
+    /// List the five best matches for a text, with their scores.
     Match(TemplateMatchArgs),
-    /// Run one with values for its inputs and print its result.
+    /// Run a template with input values and print its result.
     Run(Box<TemplateRunArgs>),
-    /// Write a commented template to begin with; never writes over one.
+    /// Create a commented template to start from; never overwrites a file.
     New(TemplateNewArgs),
 }
 
 /// `template check`.
 #[derive(Clone, Debug, Args)]
 pub struct TemplateCheckArgs {
-    /// Files or folders; all templates of the project and the user if none is named.
+    /// Files or folders; by default all your templates and the project's.
     #[arg(value_name = "PATH")]
     pub paths: Vec<PathBuf>,
 
-    /// Warnings count as errors.
+    /// Treat warnings as errors.
     #[arg(long)]
     pub strict: bool,
 }
@@ -38,16 +38,16 @@ pub struct TemplateCheckArgs {
 /// `template run`.
 #[derive(Clone, Debug, Args)]
 pub struct TemplateRunArgs {
-    /// Its name, as `template list` prints it.
+    /// Template name, as `template list` prints it.
     #[arg(value_name = "NAME")]
     pub name: String,
 
-    /// Values: `k=text`, `k=@file` for the text of a file, `k:=json`. Without a `=` it is text for the task, the value
-    /// of the one input that is missing, else part of its context; `-` reads that text from stdin.
+    /// Input values: `k=text`, `k=@file` for a file's text, or `k:=json`. Text without `=` fills the only missing input,
+    /// or else becomes context; `-` reads that text from stdin.
     #[arg(value_name = "K=V")]
     pub values: Vec<String>,
 
-    /// A file for the task, in place of those that the template names. Can be given several times.
+    /// File for the task, instead of the files that the template names. Repeatable.
     #[arg(long = "file", value_name = "PATH")]
     pub files: Vec<String>,
 
@@ -59,11 +59,11 @@ pub struct TemplateRunArgs {
 /// `template show`.
 #[derive(Clone, Debug, Args)]
 pub struct TemplateShowArgs {
-    /// Its name, as `template list` prints it.
+    /// Template name, as `template list` prints it.
     #[arg(value_name = "NAME", required_unless_present = "defaults")]
     pub name: Option<String>,
 
-    /// The context settings: of every operator, or with a name those in force in that template.
+    /// Show the context settings of every operator or, with NAME, those of that template.
     #[arg(long)]
     pub defaults: bool,
 }
@@ -71,15 +71,15 @@ pub struct TemplateShowArgs {
 /// `template match`.
 #[derive(Clone, Debug, Args)]
 pub struct TemplateMatchArgs {
-    /// What is to be done, in words.
+    /// Description of what to do.
     #[arg(value_name = "TEXT", required_unless_present = "node")]
     pub text: Vec<String>,
 
-    /// A task of a template file instead of a text: by its id, or by the name of its template.
+    /// Match a task in a template file instead of a text; ID is the task's id or its template's name.
     #[arg(long, value_name = "FILE#ID", conflicts_with = "text")]
     pub node: Option<String>,
 
-    /// Templates of every operator, not only the atomic ones that are chosen automatically.
+    /// Include templates of every operator, not only the atomic ones that Callsheet can select automatically.
     #[arg(long)]
     pub all: bool,
 }
@@ -87,15 +87,15 @@ pub struct TemplateMatchArgs {
 /// `template new`.
 #[derive(Clone, Debug, Args)]
 pub struct TemplateNewArgs {
-    /// Its name: a letter or `_`, then letters, digits, `_`, `-` and `.`.
+    /// Template name: a letter or `_`, then letters, digits, `_`, `-` and `.`.
     #[arg(value_name = "NAME")]
     pub name: String,
 
-    /// Its operator.
+    /// Operator.
     #[arg(long = "type", value_enum, value_name = "OPERATOR", default_value = "atomic")]
     pub operator: OperatorArg,
 
-    /// In your own templates folder, for all projects, instead of the project's.
+    /// Create it in your own templates folder, for all projects.
     #[arg(long)]
     pub user: bool,
 }
@@ -108,12 +108,12 @@ pub enum OperatorArg {
     Atomic,
     /// Steps in order.
     Sequential,
-    /// Each input in turn, joined to what came before.
+    /// Each input in turn, combined with the result so far.
     Reduce,
     /// A command, without a shell.
     Script,
-    /// Make, run, judge, until it is good.
+    /// Make, run and judge until the result is good.
     DirectorEvaluatorLoop,
-    /// The same for each element of a list.
+    /// The same task for each element of a list.
     Map,
 }

@@ -5,10 +5,10 @@ use clap::Args;
 /// `trust`.
 #[derive(Clone, Debug, Args)]
 pub struct TrustArgs {
-    /// Take the trust back.
+    /// Revoke the trust.
     #[arg(long)]
     pub revoke: bool,
-    /// Trust what is listed without being asked.
+    /// Trust everything listed without asking.
     #[arg(long, short, conflicts_with = "revoke")]
     pub yes: bool,
 }

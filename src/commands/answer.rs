@@ -59,8 +59,8 @@ pub(super) fn asked_about(gate: &Gate) -> impl Iterator<Item = &Slug> {
 /// Hunks are numbered in each change by itself, so one has to be named.
 pub(super) fn several_changes(id: &RunId, tasks: &[String], how: &str) -> Failure {
     Failure::usage(
-        format!("run {id} waits with {} changes: {}", tasks.len(), tasks.join(", ")),
-        format!("say of which the hunks are: {how}"),
+        format!("run {id} has {} pending changes: {}", tasks.len(), tasks.join(", ")),
+        format!("name the task whose hunks you mean: {how}"),
     )
 }
 
@@ -78,14 +78,14 @@ fn open(setup: &Setup, run: Option<&str>) -> Result<Asked, Failure> {
     }
     if open.is_empty() && edited {
         return Err(Failure::usage(
-            format!("run {} waits for no approval now that its edited sheet was read", found.run),
-            format!("prepare what the edit changed: callsheet resume {}", found.run),
+            format!("after the edit of its sheet, run {} no longer waits for approval", found.run),
+            format!("resume it to apply the edit: callsheet resume {}", found.run),
         ));
     }
     if open.is_empty() {
         return Err(Failure::usage(
-            format!("run {} waits for no approval", found.run),
-            format!("look: callsheet show {}", found.run),
+            format!("run {} is not waiting for approval", found.run),
+            format!("inspect it: callsheet show {}", found.run),
         ));
     }
     Ok(Asked { store, run: found, open })
@@ -102,8 +102,8 @@ impl Asked {
         if let Some(slug) = slugs.iter().find(|name| !waits(name)) {
             let offered: Vec<String> = self.open.iter().flat_map(Open::addresses).collect();
             let near = near::did_you_mean(slug, offered.iter().map(String::as_str));
-            let advice = format!("{near} waiting: {}", offered.join(", "));
-            return Err(Failure::usage(format!("{slug} does not wait for approval"), advice.trim_start().to_owned()));
+            let advice = format!("{near} pending: {}", offered.join(", "));
+            return Err(Failure::usage(format!("{slug} is not waiting for approval"), advice.trim_start().to_owned()));
         }
         let gates = self.open.iter().map(|open| (open, named(open, slugs)));
         Ok(gates.filter(|(_, named)| slugs.is_empty() || !named.is_empty()).collect())
@@ -137,7 +137,11 @@ fn leave(
     for (id, letter) in &letters {
         store.post(id, letter).map_err(store_failure)?;
     }
-    let many = if letters.len() > 1 { format!("{} answers ", letters.len()) } else { String::new() };
+    let what = match letters.as_slice() {
+        [(_, Letter::Cancel)] => "the cancel request".to_owned(),
+        [_] => "the answer".to_owned(),
+        several => format!("{} answers", several.len()),
+    };
     let mut told: Vec<&str> = letters.iter().map(|(id, _)| id.as_str()).collect();
     told.dedup();
     let told = told.join(" and ");
@@ -147,8 +151,8 @@ fn leave(
         return take_up(setup, &WorkArgs::default(), Arc::clone(store), &outer, folded, TakeUp::Resume);
     }
     let words = match &run.owner {
-        Some(owner) => format!("told {many}{told} ({owner})"),
-        None => format!("{many}noted for {told}; go on with: {} resume {outer}", setup.command),
+        Some(owner) => format!("sent {what} to {told} ({owner})"),
+        None => format!("saved {what} for {told}. Next: {} resume {outer}", setup.command),
     };
     super::say(setup, &words).map(|()| Exit::Complete)
 }
@@ -188,8 +192,8 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
     let change = |open: &Open| matches!(open.gate.kind, GateKind::BeforeApply { .. });
     if arguments.all && chosen.iter().all(|(open, _)| change(open)) {
         return Err(Failure::usage(
-            format!("run {id} waits with changes alone, which --all does not answer"),
-            format!("look: callsheet show {id}; then: callsheet approve {id}"),
+            format!("run {id} has only pending changes, and --all does not approve changes"),
+            format!("inspect them: callsheet show {id}; then: callsheet approve {id}"),
         ));
     }
     let letters = chosen.into_iter().filter(|(open, _)| !arguments.all || !change(open)).map(|(open, named)| {
@@ -212,16 +216,16 @@ fn part(
     gate: &Gate,
     arguments: &ApproveArgs,
 ) -> Result<PartAnswer, Failure> {
-    let look = format!("look: callsheet show {id}");
+    let look = format!("inspect it: callsheet show {id}");
     let (run, _) = Session::view(store, id).map_err(|fault| drive_failure(&fault, id))?;
     let view = gate_view(&**store, &setup.project, &run, gate).map_err(store_failure)?;
     let count = view.hunks.iter().map(|hunk| hunk.number).max().unwrap_or(0);
     if count == 0 {
-        return Err(Failure::usage(format!("run {id} waits with no change that has hunks"), look));
+        return Err(Failure::usage(format!("run {id} has no pending change with hunks"), look));
     }
     let named = arguments.hunks.iter().flat_map(|hunks| hunks.0.iter().map(|(_, last)| *last));
     if let Some(number) = named.chain(arguments.edit.iter().map(|edit| edit.number)).find(|number| *number > count) {
-        return Err(Failure::usage(format!("there is no hunk {number}; the change has {count}"), look));
+        return Err(Failure::usage(format!("there is no hunk {number}; the change has {count} hunks"), look));
     }
     let edited = edited(&arguments.edit)?;
     let kept = |number: u32| match &arguments.hunks {
@@ -238,7 +242,7 @@ fn part(
         .filter_map(|hunk| verdict(hunk.number).map(|verdict| HunkPick { number: hunk.number, verdict }));
     let part = PartAnswer { hunks: picks.collect(), words: arguments.because.clone().unwrap_or_default() };
     match part_fault(&**store, &run, gate, &part).map_err(store_failure)? {
-        Some(fault) => Err(Failure::usage(format!("the edited change cannot be made: {fault}"), look)),
+        Some(fault) => Err(Failure::usage(format!("can't apply the edited change: {fault}"), look)),
         None => Ok(part),
     }
 }
@@ -249,15 +253,15 @@ fn edited(edits: &[EditArg]) -> Result<BTreeMap<u32, String>, Failure> {
     for EditArg { number, file } in edits {
         let name = file.display();
         let text = std::fs::read_to_string(file)
-            .map_err(|error| Failure::usage(format!("{name} cannot be read: {error}"), "name a text file"))?;
+            .map_err(|error| Failure::usage(format!("can't read {name}: {error}"), "name a text file"))?;
         let text = hunk_of(&text).ok_or_else(|| {
             Failure::usage(
-                format!("{name} holds nothing of a hunk"),
-                format!("to refuse hunk {number}, name the others with --hunks"),
+                format!("{name} does not contain a hunk"),
+                format!("to reject hunk {number}, list the other hunks with --hunks"),
             )
         })?;
         if texts.insert(*number, text).is_some() {
-            return Err(Failure::usage(format!("hunk {number} is edited twice"), "give each hunk one file"));
+            return Err(Failure::usage(format!("--edit names hunk {number} twice"), "give one file for each hunk"));
         }
     }
     Ok(texts)
@@ -281,7 +285,7 @@ pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Fai
         // A letter would wait, and stop the next resume at once.
         let what = format!("run {} is not running; there is nothing to cancel", run.run);
         let advice = match run.outcome {
-            Some(Outcome::ApprovalRequired) => format!("to refuse what it waits with: callsheet deny {}", run.run),
+            Some(Outcome::ApprovalRequired) => format!("to reject what is pending: callsheet deny {}", run.run),
             _ => String::new(),
         };
         return Err(Failure::usage(what, advice));

@@ -59,7 +59,7 @@ fn issue_line(file: &str, text: &str, issue: &Issue) -> String {
 pub(super) fn unsound(file: &Path, text: &str, issues: &[Issue]) -> Failure {
     let file = file.display().to_string();
     let lines: Vec<String> = issues.iter().map(|issue| issue_line(&file, text, issue)).collect();
-    Failure::usage(format!("the sheet has errors; nothing was begun\n{}", lines.join("\n")), format!("mend {file}"))
+    Failure::usage(format!("the sheet has errors; nothing was started\n{}", lines.join("\n")), format!("fix {file}"))
 }
 
 /// A skill that is unknown may be one whose own file has an error.
@@ -71,7 +71,7 @@ fn tell_of_broken_skills(setup: &Setup, issues: &[Issue]) {
     let context = SkillContext { tools: &tools, read_only_sandbox: false };
     let loaded = load_skills(&skill_dirs(setup), context);
     for issue in loaded.issues.iter().filter(|issue| issue.severity == SkillSeverity::Error) {
-        tell!("{}", harmless(&format!("note: a skill is left out: {issue}")));
+        tell!("{}", harmless(&format!("note: skipped a skill: {issue}")));
     }
 }
 

@@ -23,22 +23,22 @@ pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Ex
     }
     let text = request_text(&arguments.request.join(" "))?;
     if text.trim().is_empty() {
-        return Err(Failure::usage("the follow-up is empty", "say what is to be done next"));
+        return Err(Failure::usage("the follow-up is empty", "write what to do next"));
     }
     let (run, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
     let (id, call) = (&found.run, &setup.command);
     if !matches!(run.stage(), Stage::Concluded(_) | Stage::Continue) {
         let advice = match (&found.owner, run.outcome()) {
-            (Some(_), _) => format!("wait for it, or stop it: {call} cancel {id}"),
+            (Some(_), _) => format!("wait for it, or cancel it: {call} cancel {id}"),
             (None, Some(Outcome::ApprovalRequired)) => {
                 format!("answer it first: {call} approve {id} --resume, or {call} deny {id} --resume")
             }
-            (None, _) => format!("go on with it first: {call} resume {id}"),
+            (None, _) => format!("finish it first: {call} resume {id}"),
         };
-        return Err(Failure::usage(format!("run {id} has not ended, so it cannot be followed up"), advice));
+        return Err(Failure::usage(format!("run {id} has not ended, so you cannot continue it"), advice));
     }
     if let Some(former) = run.pending_follow_up().filter(|former| *former != text) {
-        tell!("note: a follow-up before this one was never planned, and gives way to it: {}", one_line(former, 300));
+        tell!("note: this follow-up replaces an earlier one that was never planned: {}", one_line(former, 300));
     }
     take_up(setup, &arguments.work, store, id, run, TakeUp::Continue(text))
 }
@@ -48,9 +48,9 @@ fn take_back(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Resul
     let id = &found.run;
     let outcome = withdraw(store, &setup.project, id).map_err(|fault| drive_failure(&fault, id))?;
     let Some(outcome) = outcome else {
-        let what = format!("run {id} has no follow-up that could be taken back");
-        return Err(Failure::usage(what, "a follow-up can be taken back until it has a list"));
+        let what = format!("run {id} has no follow-up to withdraw");
+        return Err(Failure::usage(what, "you can withdraw a follow-up only while it has no task list"));
     };
-    let words = format!("the follow-up is taken back; run {id} is as before it: {}", outcome_words(outcome));
+    let words = format!("withdrew the follow-up; run {id} is as it was before: {}", outcome_words(outcome));
     super::say(setup, &words).map(|()| Exit::Complete)
 }

@@ -39,8 +39,8 @@ pub(super) fn doctor(cli: &Cli) -> Result<Exit, Failure> {
     findings.push(good(format!("project {}", setup.project.display())));
     findings.extend(setup.config.notices.iter().map(|notice| bad(&notice.0, "")));
     findings.push(match setup.config.settings() {
-        Ok(_) => good("configuration holds"),
-        Err(fault) => bad(fault.to_string(), "mend the value"),
+        Ok(_) => good("configuration is valid"),
+        Err(fault) => bad(fault.to_string(), "fix the value"),
     });
     findings.extend(waiting(&setup));
     findings.push(store(&setup));
@@ -77,10 +77,10 @@ fn print_finding(json: bool, finding: &Finding) -> Result<(), Failure> {
 fn store(setup: &Setup) -> Finding {
     let folder = setup.store_folder();
     if !setup.has_store() {
-        return good(format!("no runs here yet; they will be kept in {}", folder.display()));
+        return good(format!("no runs in this project yet; the store will be {}", folder.display()));
     }
     match setup.store().and_then(|store| store.runs().map_err(crate::setup::store_failure)) {
-        Ok(runs) => good(format!("store holds {} runs; it is in {}", runs.len(), folder.display())),
+        Ok(runs) => good(format!("{} runs in the store {}", runs.len(), folder.display())),
         Err(failure) => bad(failure.what, failure.advice),
     }
 }
@@ -98,8 +98,8 @@ fn sandbox(setup: &Setup) -> Vec<Finding> {
         && workspace.holds_kept()
     {
         findings.push(bad(
-            "no commands run here: the project contains Callsheet's own folders, which say what is approved",
-            "work in a folder below, or name another place for them with CALLSHEET_HOME",
+            "commands are disabled: the project contains Callsheet's own folders, which hold your approvals",
+            "work in a subfolder, or move Callsheet's folders with CALLSHEET_HOME",
         ));
     }
     findings
@@ -109,9 +109,7 @@ async fn servers() -> Vec<Finding> {
     let mut findings: Vec<Finding> = probe::running(&ProcessEnvironment)
         .await
         .iter()
-        .map(|server| {
-            good(format!("{} answers at {} with {} models", server.provider, server.base_url, server.models.len()))
-        })
+        .map(|server| good(format!("{} at {} offers {} models", server.provider, server.base_url, server.models.len())))
         .collect();
     if findings.is_empty() {
         findings.push(good("no local server answers on its default port"));
@@ -148,7 +146,7 @@ fn values(setup: &Setup) -> Result<(), Failure> {
     }
     if !setup.json {
         super::print(&format!(
-            "   {} other settings are built in; files: {}, {}\n",
+            "   {} other settings have their defaults; files: {}, {}\n",
             KEYS.len().saturating_sub(setup.config.values.len()),
             setup.folders.config_file().display(),
             project_config(&setup.project).display()

@@ -116,7 +116,7 @@ pub(super) async fn prepare(
         _ => {}
     }
     let choice = match settings.model.as_deref().filter(|_| !named) {
-        Some(model) if by_template => Choice { reason: "as the template says".to_owned(), ..Choice::recorded(model)? },
+        Some(model) if by_template => Choice { reason: "from the template".to_owned(), ..Choice::recorded(model)? },
         Some(model) => Choice::recorded(model)?,
         None => match &work.replay {
             Some(folder) if !setup.config.values.contains_key("model") => choose_recorded(folder)?,
@@ -151,8 +151,8 @@ pub(super) async fn prepare(
         if let Err(fault) = world.templates.get(*key) {
             let source = world.templates.source(*key).map(|source| source.path.as_str()).unwrap_or_default();
             return Err(Failure::internal(
-                format!("prompt {}: {source}: {fault}", key.as_str()),
-                "fix it or delete it; `callsheet prompts list` shows all",
+                format!("prompt {} ({source}): {fault}", key.as_str()),
+                "fix or delete the file; `callsheet prompts list` lists all prompts",
             ));
         }
     }
@@ -202,7 +202,7 @@ pub(super) fn listen_for_interrupt(stop: CancellationToken, resume: String) {
         if wait_for_signal().await.is_none() {
             return;
         }
-        tell!("\nstopping; again to stop at once. Go on with: {resume}");
+        tell!("\nStopping; a second interrupt stops at once. Next: {resume}");
         stop.cancel();
         if wait_for_signal().await.is_some() {
             // The log is on disk; a resume settles what was in flight.
@@ -266,11 +266,11 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
     if let Some(message) = run.message().filter(|message| !words.starts_with(message.trim_end_matches('.'))) {
         words = format!("{words}: {}", term::one_line(message, 600));
     }
-    tell!("{words}");
+    tell!("{}", term::sentence(&words));
     for problem in run.all_problems() {
         tell!("  {}", term::one_line(&problem_line(run, &problem), 600));
     }
-    tell!("files: {}", setup.seen_from_here(&run_folder(id)));
+    tell!("Files: {}", setup.seen_from_here(&run_folder(id)));
     tell_part!("{summary}");
     tell_next(setup, run, id, outcome)?;
     tell_of_changes(setup, run, id)
@@ -282,15 +282,15 @@ fn tell_next(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(
     match outcome {
         Outcome::ApprovalRequired => {
             tell_gates(setup, run, id)?;
-            tell_questions(setup, run, id, "asks as well")?;
+            tell_questions(setup, run, id, "also asks")?;
         }
         Outcome::InputRequired => {
             tell_questions(setup, run, id, "asks")?;
             tell_gates(setup, run, id)?;
         }
         Outcome::LimitReached => match run.ended_by().and_then(flag_of) {
-            Some(flag) => tell!("go on with a higher limit: {call} resume {id} {flag}"),
-            None => tell!("go on: {call} resume {id}"),
+            Some(flag) => tell!("Next: {call} resume {id} {flag}"),
+            None => tell!("Next: {call} resume {id}"),
         },
         Outcome::Incomplete => tell_of_retry(setup, run, id),
         _ if run.pending_follow_up().is_some() => tell_of_retry(setup, run, id),
@@ -299,18 +299,18 @@ fn tell_next(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(
         | Outcome::MaxRounds
         | Outcome::Misconfigured
         | Outcome::PlanFailed
-        | Outcome::IterationFailed => tell!("go on: {call} resume {id}"),
-        Outcome::Planned => tell!("run it: {call} resume {id}"),
+        | Outcome::IterationFailed => tell!("Next: {call} resume {id}"),
+        Outcome::Planned => tell!("Next: {call} resume {id}"),
         _ => {}
     }
     if let Some(text) = run.pending_follow_up() {
-        tell!("this follow-up has no list yet: {}", term::one_line(text, 300));
+        tell!("The follow-up has no task list yet: {}", term::one_line(text, 300));
         if run.follow_up_waits() {
-            tell!("go on with the other tasks first: {call} resume {id}");
+            tell!("Run the other tasks first: {call} resume {id}");
         } else {
-            tell!("ask again: {call} resume {id}, or in other words: {call} continue {id} \"…\"");
+            tell!("Retry it: {call} resume {id}, or rephrase it: {call} continue {id} \"…\"");
         }
-        tell!("or take it back: {call} continue {id} --withdraw");
+        tell!("Or withdraw it: {call} continue {id} --withdraw");
     }
     Ok(())
 }
@@ -320,7 +320,7 @@ fn tell_of_retry(setup: &Setup, run: &Run, id: &RunId) {
     let problems = run.all_problems().map(|problem| problem.task).filter(|task| !is_lost(run, task));
     let problems: Vec<&str> = problems.map(|task| task.task.slug.as_str()).collect();
     if !problems.is_empty() {
-        tell!("do it again: {} retry {id} {}", setup.command, problems.join(" "));
+        tell!("Next: {} retry {id} {}", setup.command, problems.join(" "));
     }
 }
 
@@ -374,7 +374,7 @@ fn tell_gates(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
 fn tell_of_changes(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
     let own = run.tasks().flat_map(|task| &task.applied).any(|applied| !applied.reverted);
     if own || changed_inside(&setup.store()?, id).map_err(|fault| drive_failure(&fault, id))? {
-        tell!("take the changes back: {} undo {id}", setup.command);
+        tell!("Revert the changes: {} undo {id}", setup.command);
     }
     Ok(())
 }
@@ -440,7 +440,7 @@ fn told_lines(text: &str) -> Vec<String> {
     if let (Some(first), 1..) = (lines.first(), cut) {
         told.insert(0, term::one_line(first, 300));
         if cut > 1 {
-            told.insert(1, format!("[{} lines left out]", cut - 1));
+            told.insert(1, format!("[{} lines omitted]", cut - 1));
         }
     }
     told
@@ -466,7 +466,7 @@ fn tree_words(
         super::print(&format!("{}\n", term::harmless(printed.trim_end())))?;
         tell!();
     }
-    tell!("{}", term::outcome_words(outcome));
+    tell!("{}", term::sentence(term::outcome_words(outcome)));
     if let Some(error) = &result.error {
         let place = error.location.as_ref();
         let place = place.map(|at| format!("{}:{}:{}: {}: ", at.file, at.line, at.column, at.task)).unwrap_or_default();
@@ -485,12 +485,12 @@ fn tree_words(
     for warning in tree_warnings(setup, run) {
         tell!("  warning: {}", term::one_line(&warning, 300));
     }
-    tell!("files: {}", setup.seen_from_here(&run_folder(id)));
+    tell!("Files: {}", setup.seen_from_here(&run_folder(id)));
     tell_part!("{summary}");
     if matches!(outcome, Outcome::Cancelled | Outcome::Unreachable) {
-        tell!("go on: {} resume {id}", setup.command);
+        tell!("Next: {} resume {id}", setup.command);
     } else if !run.failed_of_tree().is_empty() {
-        tell!("do again what failed: {} retry {id}", setup.command);
+        tell!("Next: {} retry {id}", setup.command);
     }
     tell_of_changes(setup, run, id)
 }
@@ -503,7 +503,7 @@ pub(super) fn run_folder(id: &RunId) -> String {
 pub(super) fn sheet_failure(lines: &[String], id: &RunId, again: &str) -> Failure {
     Failure::usage(
         format!("the edited sheet has errors; nothing was changed\n{}", term::harmless(&lines.join("\n"))),
-        format!("fix {}sheet.md, or delete it to go on with the list as it was; then: {again}", run_folder(id)),
+        format!("fix {}sheet.md, or delete it to keep the previous task list; then: {again}", run_folder(id)),
     )
 }
 
@@ -519,10 +519,12 @@ pub(super) fn drive_failure(fault: &DriveFault, id: &RunId) -> Failure {
             failure.what = text;
             failure.advice = match fault {
                 callsheet_runtime::ports::StoreFault::Full(_) => {
-                    format!("make room, then `callsheet resume {id}`; nothing that was recorded is lost")
+                    format!(
+                        "free some disk space, then run `callsheet resume {id}`; everything recorded so far is safe"
+                    )
                 }
                 callsheet_runtime::ports::StoreFault::Locked { .. } => {
-                    "it is being run elsewhere; wait for it, or stop it with `callsheet cancel`".to_owned()
+                    "wait for it, or stop it with `callsheet cancel`".to_owned()
                 }
                 callsheet_runtime::ports::StoreFault::NoRun(_) => {
                     failure.exit = Exit::Usage;
@@ -534,7 +536,7 @@ pub(super) fn drive_failure(fault: &DriveFault, id: &RunId) -> Failure {
         }
         _ => Failure::internal(
             fault.to_string(),
-            format!("the record is kept; `callsheet show {id} --events` prints it"),
+            format!("the record is intact; `callsheet show {id} --events` prints it"),
         ),
     }
 }

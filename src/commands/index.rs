@@ -34,8 +34,7 @@ fn build(setup: &Setup, index: &SqliteIndex, known: &[IndexEntry], arguments: &I
         include: &arguments.include,
         exclude: &arguments.exclude,
     };
-    let built = build_index(request)
-        .map_err(|message| Failure::usage(message, "patterns are globs such as *.rs or docs/**"))?;
+    let built = build_index(request).map_err(|message| Failure::usage(message, "use globs such as *.rs or docs/**"))?;
     index.update_global_index(&built.entries, IndexMode::Replace).map_err(index_failure)?;
     tell(setup, known, &built)
 }
@@ -60,10 +59,10 @@ fn tell(setup: &Setup, known: &[IndexEntry], built: &Built) -> Result<Exit, Fail
     let left_out = [
         (built.binary, "binary"),
         (built.too_large, "larger than 1 MiB"),
-        (built.unreadable, "not readable, or with a name that is no text"),
+        (built.unreadable, "unreadable, or with a name that is not UTF-8"),
     ];
     for (count, why) in left_out.into_iter().filter(|(count, _)| *count > 0) {
-        tell!("left out: {count} {why}");
+        tell!("skipped: {count} {why}");
     }
     Ok(Exit::Complete)
 }
@@ -91,7 +90,7 @@ fn remove(setup: &Setup, index: &SqliteIndex, known: &[IndexEntry], paths: &[Pat
     if setup.json {
         super::print_json(&json!({ "removed": gone.len(), "files": known.len() - gone.len() }))?;
     } else {
-        super::print(&format!("{} entries removed, {} left\n", gone.len(), known.len() - gone.len()))?;
+        super::print(&format!("removed {} entries, kept {}\n", gone.len(), known.len() - gone.len()))?;
     }
     Ok(Exit::Complete)
 }

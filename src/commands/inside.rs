@@ -100,10 +100,10 @@ fn is_name(word: &str) -> bool {
 fn no_question(asked: &[Question], name: &str) -> Failure {
     let names: Vec<&str> = asked.iter().map(|question| question.task.as_str()).collect();
     let near = near::did_you_mean(name, names.iter().copied());
-    let open = if names.is_empty() { "nothing is asked".to_owned() } else { format!("open: {}", names.join(", ")) };
-    let literal = "a text of which that is a part: --answer \"=TEXT\"";
+    let open = if names.is_empty() { "no question is open".to_owned() } else { format!("open: {}", names.join(", ")) };
+    let literal = "if it is part of your answer: --answer \"=TEXT\"";
     Failure::usage(
-        format!("no question of {} is open", term::one_line(name, 64)),
+        format!("{} has no open question", term::one_line(name, 64)),
         format!("{near} {open}; {literal}").trim_start().to_owned(),
     )
 }
@@ -113,11 +113,11 @@ pub(super) fn how_to_answer(setup: &Setup, asked: &[Question], id: &RunId) -> St
     let command = format!("{} resume {id} --answer \"…\"", setup.command);
     match asked {
         [] => String::new(),
-        [_] => format!("answer: {command}\n"),
+        [_] => format!("Answer: {command}\n"),
         [first, rest @ ..] => {
             let other = rest.iter().find(|other| other.task != first.task);
-            let named = other.map(|other| format!("answer another by its name: --answer \"{}=…\"\n", other.task));
-            format!("answer the first: {command}\n{}", named.unwrap_or_default())
+            let named = other.map(|other| format!("Answer another one by name: --answer \"{}=…\"\n", other.task));
+            format!("Answer the first: {command}\n{}", named.unwrap_or_default())
         }
     }
 }

@@ -149,7 +149,7 @@ impl Waiting {
     fn block_on<T>(&self, future: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
         match &self.0 {
             Some(runtime) => runtime.block_on(future),
-            None => Err(Failure::internal("the runtime has ended", "")),
+            None => Err(Failure::internal("the runtime has stopped", "")),
         }
     }
 }

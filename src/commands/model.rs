@@ -75,13 +75,13 @@ impl Inventory {
                 text.push_str(&format!("  {words}\n"));
             }
         };
-        none(&mut text, self.servers.is_empty(), "none answers on its default port");
+        none(&mut text, self.servers.is_empty(), "none responds on its default port");
         for (server, model) in
             self.servers.iter().flat_map(|server| server.models.iter().map(move |model| (server, model)))
         {
             let window = match model.window {
                 Some(window) => format!("{} tokens, {}", thousands(u64::from(window)), WindowFrom::Server.words()),
-                None => "window not told".to_owned(),
+                None => "window unknown".to_owned(),
             };
             let name = crate::term::harmless(&model.name);
             text.push_str(&format!("  {}/{name}, {window}\n", server.provider));
@@ -118,7 +118,7 @@ impl Inventory {
 fn embedded_text(row: &serde_json::Value) -> String {
     let there = match row["path"].as_str() {
         Some(path) => format!("embedded:{path}"),
-        None => "not fetched; callsheet model pull".to_owned(),
+        None => "not downloaded; callsheet model pull".to_owned(),
     };
     let field = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let size = row["bytes"].as_u64().unwrap_or_default() / 1_000_000;
@@ -156,17 +156,17 @@ async fn pull(setup: &Setup, arguments: &ModelPullArgs) -> Result<Exit, Failure>
     });
     let mut reasons = Vec::new();
     for row in rows {
-        let bar = Bar::new(&format!("fetching {} ({} MB)", row.name, row.about_bytes / 1_000_000));
+        let bar = Bar::new(&format!("downloading {} ({} MB)", row.name, row.about_bytes / 1_000_000));
         let pulled = pull_row(row, &setup.folders, &|progress| bar.show(progress.done, progress.total), &cancel).await;
         bar.finish();
         match pulled {
             Ok(pulled) => {
-                let what = if pulled.fetched { "fetched and verified" } else { "already there" };
+                let what = if pulled.fetched { "downloaded and verified" } else { "already downloaded" };
                 tell!("{what}: {}", pulled.path.display());
                 return super::print(&format!("embedded:{}\n", pulled.path.display())).map(|()| Exit::Complete);
             }
             Err(_) if cancel.is_cancelled() => {
-                tell!("stopped; the download goes on where it stopped with the same command");
+                tell!("stopped; run the same command to resume the download");
                 return Ok(Exit::Cancelled);
             }
             Err(fault) => reasons.push(format!("{}: {fault}", row.name)),

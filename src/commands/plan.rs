@@ -21,14 +21,14 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
     if !to_stdout && output.exists() && !arguments.force {
         return Err(Failure::usage(
             format!("{} exists", output.display()),
-            "give another name with --output, or --force to write over it",
+            "choose another name with --output, or overwrite it with --force",
         ));
     }
     let folder = output.parent().filter(|folder| !folder.as_os_str().is_empty());
     if !to_stdout && (output.is_dir() || folder.is_some_and(|folder| !folder.is_dir())) {
         return Err(Failure::usage(
-            format!("{} cannot be written: no such folder, or it is one", output.display()),
-            "make the folder, or give another name with --output",
+            format!("can't write {}: its folder does not exist, or it is a folder itself", output.display()),
+            "create the folder, or choose another name with --output",
         ));
     }
     let prompt = request_text(&arguments.request.join(" "))?;
@@ -73,8 +73,8 @@ fn finish(
         Ok(sheet) => {
             std::fs::write(output, sheet).map_err(|error| {
                 Failure::internal(
-                    format!("{} cannot be written: {error}", output.display()),
-                    format!("the plan is kept: callsheet show {id} --plan"),
+                    format!("can't write {}: {error}", output.display()),
+                    format!("the plan is saved; print it with: callsheet show {id} --plan"),
                 )
             })?;
             if setup.json {

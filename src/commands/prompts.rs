@@ -54,7 +54,7 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
         tell!("note: {words}");
     }
     for link in &loaded.links {
-        tell!("{}", harmless(&format!("note: {} is a link and is not read", link.display())));
+        tell!("{}", harmless(&format!("note: ignored {}, because it is a link", link.display())));
     }
     Ok(if sound { Exit::Complete } else { Exit::Usage })
 }
@@ -73,12 +73,11 @@ fn eject(setup: &Setup, arguments: &PromptsEjectArgs) -> Result<Exit, Failure> {
     let differs = |key: &&PromptKey| fs::symlink_metadata(file(**key)).is_ok() && !is_same(**key);
     let kept: Vec<String> = keys.iter().filter(differs).map(|key| file(*key).display().to_string()).collect();
     if !kept.is_empty() && !arguments.force {
-        let advice = "nothing was written; name others with --only, or write over them with --force";
-        return Err(Failure::usage(format!("there already: {}", kept.join(", ")), advice));
+        let advice = "nothing was written; choose other prompts with --only, or overwrite the files with --force";
+        return Err(Failure::usage(format!("these files exist: {}", kept.join(", ")), advice));
     }
-    let failed = |path: &Path, error: &std::io::Error| {
-        Failure::internal(format!("cannot write {}: {error}", path.display()), "")
-    };
+    let failed =
+        |path: &Path, error: &std::io::Error| Failure::internal(format!("can't write {}: {error}", path.display()), "");
     fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
     for key in keys.into_iter().filter(|key| !is_same(*key)) {
         let path = file(key);

@@ -21,7 +21,7 @@ pub(super) fn request_text(request: &str) -> Result<String, Failure> {
         .lock()
         .take(4 * 1024 * 1024)
         .read_to_end(&mut bytes)
-        .map_err(|error| Failure::usage(format!("the request cannot be read from stdin: {error}"), ""))?;
+        .map_err(|error| Failure::usage(format!("can't read the request from stdin: {error}"), ""))?;
     Ok(split_mark(&String::from_utf8_lossy(&bytes)).1.to_owned())
 }
 
@@ -30,12 +30,12 @@ fn entry(setup: &Setup, front: &Front, arguments: &RunArgs) -> Result<EntrySpec,
     let prompt = (!words.is_empty()).then(|| request_text(&words.join(" "))).transpose()?;
     if let Some(file) = &arguments.sheet {
         let text = std::fs::read(file)
-            .map_err(|error| Failure::usage(format!("the sheet {} cannot be read: {error}", file.display()), ""))?;
+            .map_err(|error| Failure::usage(format!("can't read the sheet {}: {error}", file.display()), ""))?;
         return Ok(EntrySpec::Sheet { text: String::from_utf8_lossy(&text).into_owned(), prompt });
     }
     let prompt = prompt.unwrap_or_default();
     if prompt.trim().is_empty() {
-        return Err(Failure::usage("the request is empty", "say what is to be done: callsheet run \"…\""));
+        return Err(Failure::usage("the request is empty", "write what to do: callsheet run \"…\""));
     }
     if let Some(name) = &arguments.skill {
         return Ok(EntrySpec::Skill { name: name.clone(), prompt });

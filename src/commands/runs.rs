@@ -15,7 +15,7 @@ pub(super) fn runs(setup: &Setup) -> Result<Exit, Failure> {
             continue;
         }
         let state = match (&run.outcome, &run.owner) {
-            (_, Some(owner)) => format!("runs now ({owner})"),
+            (_, Some(owner)) => format!("running ({owner})"),
             (Some(outcome), None) => outcome_words(*outcome).to_owned(),
             (None, None) => "interrupted".to_owned(),
         };

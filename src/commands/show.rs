@@ -101,7 +101,7 @@ fn hunk(waits: &[GateView], number: u32, task: Option<&str>, id: &RunId) -> Resu
     }
     let hunk = changes.first().and_then(|view| view.hunks.iter().find(|hunk| hunk.number == number));
     hunk.map(hunk_to_edit).ok_or_else(|| {
-        Failure::usage(format!("run {id} waits with no hunk {number}"), format!("look: callsheet show {id}"))
+        Failure::usage(format!("run {id} has no pending hunk {number}"), format!("inspect it: callsheet show {id}"))
     })
 }
 
@@ -111,26 +111,31 @@ fn events(facts: &[Fact]) -> Result<Exit, Failure> {
 
 fn run_text(setup: &Setup, run: &Run, id: &RunId, waits: &[GateView], questions: &[Question]) -> String {
     let state = run.outcome().map_or("not finished", outcome_words);
-    let mut text = format!("run {id}: {state}\nrequest: {}\n{}", one_line(run.prompt(), 300), models_text(run));
+    let mut text = format!("Run {id}: {state}\nRequest: {}\n{}", one_line(run.prompt(), 300), models_text(run));
     if !run.goals().text.trim().is_empty() {
-        text.push_str(&format!("goals: {}\n", one_line(&run.goals().text, 300)));
+        text.push_str(&format!("Goals: {}\n", one_line(&run.goals().text, 300)));
     }
     for (index, step) in run.steps().iter().enumerate() {
-        text.push_str(&format!("step {}\n", index + 1));
+        text.push_str(&format!("Step {}\n", index + 1));
         for task in step.iter().filter_map(|slug| run.task(slug)) {
             text.push_str(&task_line(run, task));
         }
     }
     let earlier: Vec<&TaskRun> = run.tasks().filter(|task| run.step_of(&task.task.slug).is_none()).collect();
     if !earlier.is_empty() {
-        text.push_str("of earlier lists\n");
+        text.push_str("From earlier lists\n");
         earlier.into_iter().for_each(|task| text.push_str(&task_line(run, task)));
     }
     for problem in run.all_problems() {
-        text.push_str(&format!("problem: {}\n", one_line(&problem_line(run, &problem), 400)));
+        text.push_str(&format!("Problem: {}\n", one_line(&problem_line(run, &problem), 400)));
     }
     for paused in run.paused_calls() {
-        text.push_str(&format!("{} waits in its run {}: {}\n", paused.task, paused.run, outcome_words(paused.outcome)));
+        text.push_str(&format!(
+            "{} waits for its run {}: {}\n",
+            paused.task,
+            paused.run,
+            outcome_words(paused.outcome)
+        ));
     }
     text.push_str(&waits_text(setup, waits, id));
     for question in questions {
@@ -138,12 +143,12 @@ fn run_text(setup: &Setup, run: &Run, id: &RunId, waits: &[GateView], questions:
     }
     text.push_str(&how_to_answer(setup, questions, id));
     if !run.calls().is_empty() {
-        text.push_str("calls\n");
+        text.push_str("Calls\n");
     }
     for call in run.calls() {
         text.push_str(&call_line(call));
     }
-    text.push_str(&format!("{}files: {}\n", Summary::of(run), setup.seen_from_here(&run_folder(id))));
+    text.push_str(&format!("{}Files: {}\n", Summary::of(run), setup.seen_from_here(&run_folder(id))));
     let answer = answer_text(setup, run, id);
     if !answer.is_empty() {
         text.push_str(&format!("\n{answer}\n"));
@@ -159,7 +164,7 @@ fn result_of_tree(store: &Arc<dyn Store>, run: &Run) -> Option<TaskResult> {
 fn tree_text(result: &TaskResult) -> String {
     let mut text = String::new();
     if let Some(error) = &result.error {
-        text.push_str(&format!("failed: {}\n", one_line(&error.message, 600)));
+        text.push_str(&format!("Failed: {}\n", one_line(&error.message, 600)));
     }
     let printed = result.printed();
     if !printed.trim().is_empty() {
@@ -181,11 +186,11 @@ fn models_text(run: &Run) -> String {
     }
     match models.as_slice() {
         [] => String::new(),
-        [(model, _)] => format!("model: {}\n", one_line(model, 200)),
+        [(model, _)] => format!("Model: {}\n", one_line(model, 200)),
         several => {
             let each =
                 several.iter().map(|(model, phases)| format!("{} ({})", one_line(model, 200), phases.join(", ")));
-            format!("models: {}\n", each.collect::<Vec<_>>().join(", "))
+            format!("Models: {}\n", each.collect::<Vec<_>>().join(", "))
         }
     }
 }
@@ -193,7 +198,7 @@ fn models_text(run: &Run) -> String {
 fn task_line(run: &Run, task: &TaskRun) -> String {
     let (mark, word) = state_mark(run.standing(task));
     let writes = if task.writer.is_some() { " (writes)" } else { "" };
-    let back = if task.applied.iter().any(|set| set.reverted) { " (changes taken back)" } else { "" };
+    let back = if task.applied.iter().any(|set| set.reverted) { " (changes reverted)" } else { "" };
     format!("  {mark} {} [{}]{writes} {word}{back}\n", one_line(&task.task.name, 60), task.task.slug)
 }
 
@@ -201,11 +206,11 @@ fn call_line(call: &CallRecord) -> String {
     let how = match call.accepted {
         Some(true) if !call.rejected.is_empty() => {
             let codes: Vec<&str> = call.rejected.iter().map(|issue| issue.code.as_str()).collect();
-            format!("accepted, but its changes could not be made ({})", codes.join(", "))
+            format!("accepted, but its changes could not be applied ({})", codes.join(", "))
         }
         Some(true) if call.repairs.is_empty() => "accepted".to_owned(),
         Some(true) => format!("accepted with {} repairs", call.repairs.len()),
-        Some(false) => format!("refused, {} issues", call.issues.len()),
+        Some(false) => format!("rejected, {} issues", call.issues.len()),
         None => "not read".to_owned(),
     };
     format!(
@@ -230,7 +235,7 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
     text.push_str(&sheet::render_task(&task.task, sheet::TaskForm::Execution, None));
     text.push('\n');
     if let Some(reason) = &task.writer {
-        text.push_str(&format!("writes because: {reason}\n"));
+        text.push_str(&format!("Needs approval: {reason}\n"));
     }
     for run in &task.runs {
         let state = if run.finished {
@@ -241,22 +246,22 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
             "open"
         };
         let part = if run.title.is_empty() { String::new() } else { format!(" ({})", run.title) };
-        text.push_str(&format!("execution{part}: {state}, {} tool calls\n", run.calls.len()));
+        text.push_str(&format!("Execution{part}: {state}, {} tool calls\n", run.calls.len()));
     }
     for call in run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug)) {
         text.push_str(&call_line(call));
         call.rejected.iter().for_each(|issue| text.push_str(&format!("      {issue}\n")));
     }
     if let Some(failure) = &task.failure {
-        text.push_str(&format!("failed: {}\n", failure.reason));
+        text.push_str(&format!("Failed: {}\n", failure.reason));
         failure.issues.iter().for_each(|issue| text.push_str(&format!("  {issue}\n")));
     }
     if let Some(words) = &task.denial {
-        text.push_str(&format!("denied: {words}\n"));
+        text.push_str(&format!("Denied: {words}\n"));
     }
     for set in &task.applied {
         if let Some(diff) = &set.changes.diff {
-            let back = if set.reverted { "taken back:\n" } else { "" };
+            let back = if set.reverted { "Reverted:\n" } else { "" };
             text.push_str(&format!("\n{back}{}", blob(store, diff)?));
         }
         if let Some(refused) = &set.refused {
@@ -281,7 +286,7 @@ fn blob(store: &Arc<dyn Store>, id: &BlobId) -> Result<String, Failure> {
 
 fn request(store: &Arc<dyn Store>, call: &CallRecord) -> Result<ModelRequest, Failure> {
     let record: PromptRecord = serde_json::from_str(&blob(store, &call.prompt)?)
-        .map_err(|error| Failure::internal(format!("the recorded prompt cannot be read: {error}"), ""))?;
+        .map_err(|error| Failure::internal(format!("can't read the recorded prompt: {error}"), ""))?;
     Ok(record.request)
 }
 
@@ -305,7 +310,7 @@ fn prompt_text(request: &ModelRequest) -> String {
 fn call_text(store: &Arc<dyn Store>, call: &CallRecord) -> Result<String, Failure> {
     let request = request(store, call)?;
     let reply: ModelReply = serde_json::from_str(&blob(store, &call.reply)?)
-        .map_err(|error| Failure::internal(format!("the recorded reply cannot be read: {error}"), ""))?;
+        .map_err(|error| Failure::internal(format!("can't read the recorded reply: {error}"), ""))?;
     let mut text = format!("{}model {}, {} sends\n\n", call_line(call), call.model, call.sends);
     text.push_str(&prompt_text(&request));
     if let Some(thinking) = &reply.thinking {
@@ -327,7 +332,7 @@ fn call_text(store: &Arc<dyn Store>, call: &CallRecord) -> Result<String, Failur
     }
     call.issues.iter().for_each(|issue| text.push_str(&format!("{}: {issue}\n", issue.code)));
     if !call.rejected.is_empty() {
-        text.push_str("==== changes that could not be made\n");
+        text.push_str("==== changes that could not be applied\n");
     }
     call.rejected.iter().for_each(|issue| text.push_str(&format!("{}: {issue}\n", issue.code)));
     Ok(text)
@@ -348,7 +353,7 @@ fn bars(setup: &Setup, facts: &[Fact]) -> Result<Exit, Failure> {
         let picture: String = (0..WIDTH)
             .map(|column| if column >= from_column && column < from_column + length { '█' } else { '·' })
             .collect();
-        let took = bar.to.map_or_else(|| "never ended".to_owned(), |to| duration(to.saturating_sub(bar.from)));
+        let took = bar.to.map_or_else(|| "not finished".to_owned(), |to| duration(to.saturating_sub(bar.from)));
         super::print(&format!("{picture} {} ({took})\n", harmless(&bar.what)))?;
     }
     Ok(Exit::Complete)

@@ -63,7 +63,7 @@ fn show(setup: &Setup, arguments: &SkillShowArgs) -> Result<Exit, Failure> {
             return Err(failure);
         }
         let near = near::did_you_mean(&arguments.name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
-        let near = if near.is_empty() { "`callsheet skill list` shows all".to_owned() } else { near };
+        let near = if near.is_empty() { "`callsheet skill list` lists all skills".to_owned() } else { near };
         let broken = loaded.issues.iter().any(|issue| issue.severity == SkillSeverity::Error);
         let also = if broken { "; some files have errors: callsheet skill check" } else { "" };
         let what = format!("there is no skill \"{}\"", arguments.name);
@@ -79,10 +79,10 @@ fn show(setup: &Setup, arguments: &SkillShowArgs) -> Result<Exit, Failure> {
     }
     tell!("{}", harmless(&format!("from {}", skill.source.path)));
     for weaker in replaced {
-        tell!("{}", harmless(&format!("stands in for {}", weaker.path)));
+        tell!("{}", harmless(&format!("replaces {}", weaker.path)));
     }
     if let Some(reason) = &skill.policy.writer {
-        tell!("{}", harmless(&format!("its tasks wait for approval: {reason}")));
+        tell!("{}", harmless(&format!("its tasks need approval: {reason}")));
     }
     let end = if skill.text.ends_with('\n') { "" } else { "\n" };
     super::print(&format!("{}{end}", harmless(&skill.text)))?;

@@ -35,7 +35,7 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
         if fs::symlink_metadata(path).is_ok() {
             return Err(Failure::usage(
                 format!("{} exists", path.display()),
-                "give another name, or edit that file; nothing was written",
+                "choose another name, or edit that file; nothing was written",
             ));
         }
     }
@@ -44,7 +44,7 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
     let loaded = load_skills(&skill_dirs(setup), SkillContext { tools: &tools, read_only_sandbox: false });
     let known = loaded.catalog.get(name).map(|skill| skill.source.clone());
     write(&path, &text).map_err(|error| {
-        Failure::internal(format!("cannot write {}: {error}", path.display()), "nothing else was done")
+        Failure::internal(format!("can't write {}: {error}", path.display()), "nothing was changed")
     })?;
     if !arguments.user {
         super::trust::own(setup, &path, &text)?;
@@ -58,7 +58,7 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
     super::print(&harmless(&format!("{}\n", path.display())))?;
     if let Some(source) = known {
         // The stronger layer is the smaller one.
-        let verb = if layer < source.layer { "stands in for" } else { "gives way to" };
+        let verb = if layer < source.layer { "replaces" } else { "is replaced by" };
         tell!("{}", harmless(&format!("note: it {verb} the skill of that name in {}", source.path)));
     }
     tell!("{}", harmless(&format!("edit it, then: callsheet skill check {}", path.display())));
@@ -68,7 +68,7 @@ pub(super) fn new(setup: &Setup, arguments: &SkillNewArgs) -> Result<Exit, Failu
 /// The reader itself judges the name; it also keeps the path inside the folder.
 fn refuse_bad_name(name: &str, form: SkillForm, layer: SkillLayer, text: &str) -> Result<(), Failure> {
     if name.eq_ignore_ascii_case("readme") {
-        return Err(Failure::usage(format!("a file named {name} is passed over among skills"), "give another name"));
+        return Err(Failure::usage(format!("Callsheet ignores a skill file named {name}"), "choose another name"));
     }
     let file = SkillFile {
         form,
@@ -81,7 +81,7 @@ fn refuse_bad_name(name: &str, form: SkillForm, layer: SkillLayer, text: &str) -
     match (skill, issues.first()) {
         (None, Some(issue)) => Err(Failure::usage(issue.message.clone(), issue.advice.clone())),
         (Some(skill), None) if skill.name == name => Ok(()),
-        _ => Err(Failure::usage(format!("\"{name}\" is not a name"), "use words of a-z, A-Z, 0-9, `-` and `_`")),
+        _ => Err(Failure::usage(format!("\"{name}\" is not a valid name"), "use words of a-z, A-Z, 0-9, `-` and `_`")),
     }
 }
 

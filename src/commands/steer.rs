@@ -39,7 +39,7 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
         store.post(&summary.run, &Letter::Retry { tasks }).map_err(store_failure)?;
     }
     match &summary.owner {
-        Some(owner) => super::say(setup, &format!("told {} ({owner})", summary.run)).map(|()| Exit::Complete),
+        Some(owner) => super::say(setup, &format!("sent to {} ({owner})", summary.run)).map(|()| Exit::Complete),
         None => take_up(setup, &arguments.work, store, &summary.run, run, TakeUp::Resume),
     }
 }
@@ -48,8 +48,8 @@ pub(super) fn drop_tasks(setup: &Setup, arguments: &DropArgs) -> Result<Exit, Fa
     let Found { store, summary, tasks, .. } = find(setup, &arguments.run, &arguments.tasks, Wish::Drop)?;
     store.post(&summary.run, &Letter::Drop { tasks }).map_err(store_failure)?;
     let words = match &summary.owner {
-        Some(owner) => format!("told {} ({owner})", summary.run),
-        None => format!("noted for {0}; go on with: {1} resume {0}", summary.run, setup.command),
+        Some(owner) => format!("sent to {} ({owner})", summary.run),
+        None => format!("saved for {0}. Next: {1} resume {0}", summary.run, setup.command),
     };
     super::say(setup, &words).map(|()| Exit::Complete)
 }
@@ -70,7 +70,7 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found,
         // A run that rests is taken up first: what was stopped is planned again.
         let settings = run.settings().clone();
         preview = with(&preview, Event::RunResumed { settings })
-            .ok_or_else(|| Failure::internal(format!("run {id} cannot be taken up"), ""))?;
+            .ok_or_else(|| Failure::internal(format!("run {id} cannot be resumed"), ""))?;
     }
     if of_template {
         let tasks = of_tree(&run, preview, id, slugs)?;
@@ -134,12 +134,12 @@ fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<
         let retried = Event::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() };
         preview = with(&preview, retried).ok_or_else(|| match failed(run) {
             true => Failure::usage(
-                format!("{slug} cannot be done again by itself: the task that asked for it was told that it failed"),
-                format!("look: callsheet show {id}; all that made the run fail: callsheet retry {id}"),
+                format!("can't retry {slug} alone: the task that requested it has already used its failure"),
+                format!("inspect the run: callsheet show {id}; retry everything that failed: callsheet retry {id}"),
             ),
             false => Failure::usage(
-                format!("{slug} has not failed, and only what failed is done again"),
-                format!("look: callsheet show {id}"),
+                format!("{slug} has not failed, and you can retry only failed tasks"),
+                format!("inspect the run: callsheet show {id}"),
             ),
         })?;
         tasks.push(op.id.clone());
@@ -148,7 +148,7 @@ fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<
 }
 
 fn nothing_failed(id: &RunId) -> Failure {
-    Failure::usage(format!("no task of run {id} failed"), format!("look: callsheet show {id}"))
+    Failure::usage(format!("no task of run {id} failed"), format!("inspect the run: callsheet show {id}"))
 }
 
 fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Failure {
@@ -163,11 +163,11 @@ fn of_a_template(run: &Run, id: &RunId) -> Failure {
     let advice = match run.outcome() {
         Some(Outcome::Complete) => format!("run it again: callsheet template run {name}"),
         Some(Outcome::TaskFailed | Outcome::InputInvalid | Outcome::LimitReached) => {
-            format!("do again what failed: callsheet retry {id}; or run it again: callsheet template run {name}")
+            format!("retry what failed: callsheet retry {id}; or run it again: callsheet template run {name}")
         }
         _ => format!("resume it: callsheet resume {id}; or run it again: callsheet template run {name}"),
     };
-    Failure::usage(format!("{id} is a run of a template, and drop is for tasks of a sheet"), advice)
+    Failure::usage(format!("{id} runs a template, and `drop` works only on the tasks of a sheet"), advice)
 }
 
 fn with(run: &Run, event: Event) -> Option<Run> {
@@ -181,27 +181,27 @@ fn refusal(slug: &Slug, state: State, wish: Wish, id: &RunId) -> Failure {
     let word = state.as_str();
     let (what, advice) = match (wish, state) {
         (Wish::Retry, State::Done) => (
-            format!("{slug} is done, and a done task is never done again"),
+            format!("{slug} is done, and you cannot retry a done task"),
             format!("ask for more: callsheet continue {id} \"…\""),
         ),
         (Wish::Drop, State::Done) => {
-            (format!("{slug} is done; its result stays"), format!("take its changes back: callsheet undo {id}"))
+            (format!("{slug} is done; you cannot drop it"), format!("revert its changes: callsheet undo {id}"))
         }
         (_, State::Dropped) => (
-            format!("{slug} was dropped, and a dropped task does not come back by itself"),
-            format!("put it back into .callsheet/runs/{id}/sheet.md, then: callsheet resume {id}"),
+            format!("{slug} was dropped, and you cannot retry a dropped task"),
+            format!("add it to .callsheet/runs/{id}/sheet.md again, then: callsheet resume {id}"),
         ),
         (Wish::Retry, _) => (
-            format!("{slug} has not ended ({word}), so there is nothing to do again"),
-            format!("go on: callsheet resume {id}"),
+            format!("{slug} has not ended ({word}), so there is nothing to retry"),
+            format!("resume the run: callsheet resume {id}"),
         ),
         (Wish::Drop, State::Running) => (
-            format!("{slug} runs, and a task that runs cannot be dropped"),
+            format!("{slug} is running, and you cannot drop a running task"),
             format!("stop the run first: callsheet cancel {id}"),
         ),
         (Wish::Drop, _) => (
             format!("{slug} has ended ({word}), so there is nothing to drop"),
-            format!("do it again: callsheet retry {id} {slug}"),
+            format!("retry it: callsheet retry {id} {slug}"),
         ),
     };
     Failure::usage(what, advice)

@@ -44,7 +44,7 @@ fn check(setup: &Setup, arguments: &TemplateCheckArgs) -> Result<Exit, Failure> 
         let paths: Vec<&Path> = arguments.paths.iter().map(PathBuf::as_path).collect();
         let checked = check_templates(&paths, &dirs, &known, strict);
         if checked.files == 0 && checked.unreadable.is_empty() {
-            return Err(Failure::usage("no template file was found", "templates end in .xml"));
+            return Err(Failure::usage("found no template file", "templates end in .xml"));
         }
         (checked.issues, checked.unreadable)
     };
@@ -96,7 +96,7 @@ fn list(setup: &Setup) -> Result<Exit, Failure> {
         super::print(&format!("{}{form}: {kind}, {file}\n  {}\n", template.name, one_line(&description, 300)))?;
     }
     for name in loaded.library.unavailable() {
-        tell!("{} has errors: `callsheet template check` shows them", one_line(name, 64));
+        tell!("{} has errors; `callsheet template check` lists them", one_line(name, 64));
     }
     for file in &loaded.unreadable {
         tell!("{}", harmless(&format!("{}: {}", file.file, file.reason)));
@@ -136,11 +136,11 @@ fn unknown(setup: &Setup, loaded: &LoadedTemplates, name: &str) -> Failure {
     }
     if loaded.library.unavailable().contains(name) {
         let what = format!("the template {} has errors", one_line(name, 64));
-        return Failure::usage(what, "`callsheet template check` shows them");
+        return Failure::usage(what, "`callsheet template check` lists them");
     }
     let names = loaded.library.templates().map(|known| known.template.name.as_str());
     let near = callsheet_core::reply::near::did_you_mean(name, names);
-    let near = if near.is_empty() { "`callsheet template list` shows all".to_owned() } else { near };
+    let near = if near.is_empty() { "`callsheet template list` lists all templates".to_owned() } else { near };
     Failure::usage(format!("there is no template {}", one_line(name, 64)), near)
 }
 
@@ -190,7 +190,7 @@ fn in_force(setup: &Setup, known: &Loaded) -> Result<(), Failure> {
 fn node_query(node: &str) -> Result<(Query, String), Failure> {
     let (file, id) = node.rsplit_once('#').unwrap_or((node, ""));
     let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::usage(format!("{file} cannot be read: {error}"), "name a template file: FILE#ID"))?;
+        .map_err(|error| Failure::usage(format!("can't read {file}: {error}"), "name a template file: FILE#ID"))?;
     let templates = read_text(file, &text).templates;
     let named = templates.iter().find(|template| template.name == id || id.is_empty() && templates.len() == 1);
     if let Some(template) = named {
@@ -204,7 +204,7 @@ fn node_query(node: &str) -> Result<(Query, String), Failure> {
     let ids = tasks().filter_map(|(_, node)| node.id.as_deref());
     let known: Vec<&str> = templates.iter().map(|template| template.name.as_str()).chain(ids).collect();
     let near = callsheet_core::reply::near::did_you_mean(id, known.iter().copied());
-    let has = if known.is_empty() { "it has none".to_owned() } else { format!("it has: {}", known.join(", ")) };
+    let has = if known.is_empty() { "it has no tasks".to_owned() } else { format!("it has: {}", known.join(", ")) };
     let what = format!("{} has no task {}", one_line(file, 200), one_line(id, 64));
     Err(Failure::usage(what, if near.is_empty() { one_line(&has, 600) } else { near }))
 }
@@ -218,8 +218,8 @@ fn rank(setup: &Setup, arguments: &TemplateMatchArgs) -> Result<Exit, Failure> {
     let templates = loaded.library.templates().map(|known| &known.template).filter(|template| template.name != own);
     let rows = if arguments.all { match_all_templates(templates, &query) } else { match_templates(templates, &query) };
     if rows.is_empty() && !setup.json {
-        let more = if arguments.all { "" } else { "`callsheet template match --all` looks at every operator; " };
-        tell!("no template fits; {more}`callsheet template list` lists all");
+        let more = if arguments.all { "" } else { "`callsheet template match --all` searches every operator; " };
+        tell!("no template matches; {more}`callsheet template list` lists all templates");
     }
     for row in rows {
         if setup.json {

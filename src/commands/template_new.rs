@@ -27,8 +27,8 @@ fn skeleton(operator: OperatorArg) -> &'static str {
 pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Failure> {
     let name = arguments.name.as_str();
     if !is_template_name(name) {
-        let what = format!("\"{name}\" is not a name");
-        return Err(Failure::usage(what, "begin with a letter or _, go on with letters, digits, `_`, `-` and `.`"));
+        let what = format!("\"{name}\" is not a valid name");
+        return Err(Failure::usage(what, "start with a letter or `_`; then use letters, digits, `_`, `-` and `.`"));
     }
     let (layer, folder) = if arguments.user {
         (Layer::User, setup.folders.config.join("templates"))
@@ -38,17 +38,17 @@ pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Fa
     let path = folder.join(format!("{name}.xml"));
     if fs::symlink_metadata(&path).is_ok() {
         let what = format!("{} exists", path.display());
-        return Err(Failure::usage(what, "give another name, or edit that file; nothing was written"));
+        return Err(Failure::usage(what, "choose another name, or edit that file; nothing was written"));
     }
     let loaded = load_templates(&template_dirs(setup), &crate::library::known(setup), false);
     let known = loaded.library.get(name).map(|known| (known.layer, known.template.origin.file.clone()));
     if let Some((_, file)) = known.as_ref().filter(|(other, _)| *other == layer) {
-        let what = format!("{file} holds a template of that name");
-        return Err(Failure::usage(what, "give another name, or edit that file; nothing was written"));
+        let what = format!("{file} already contains a template with that name");
+        return Err(Failure::usage(what, "choose another name, or edit that file; nothing was written"));
     }
     let text = skeleton(arguments.operator).replace("NAME", name);
     write(&path, &text).map_err(|error| {
-        Failure::internal(format!("cannot write {}: {error}", path.display()), "nothing else was done")
+        Failure::internal(format!("can't write {}: {error}", path.display()), "nothing was changed")
     })?;
     if !arguments.user {
         super::trust::own(setup, &path, &text)?;
@@ -60,7 +60,7 @@ pub(super) fn new(setup: &Setup, arguments: &TemplateNewArgs) -> Result<Exit, Fa
     }
     super::print(&harmless(&format!("{}\n", path.display())))?;
     if let Some((other, file)) = known {
-        let verb = if layer > other { "stands in for" } else { "gives way to" };
+        let verb = if layer > other { "replaces" } else { "is replaced by" };
         tell!("{}", harmless(&format!("note: it {verb} the template of that name in {file}")));
     }
     tell!("{}", harmless(&format!("edit it, then: callsheet template check {}", path.display())));

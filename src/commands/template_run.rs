@@ -110,8 +110,8 @@ fn plain_name(name: &str) -> &str {
 fn unknown(library: &Library, skills: &Catalog, name: &str, strict: bool) -> Failure {
     if library.unavailable().contains(name) {
         let (what, check) = match strict {
-            true => ("errors or warnings", "callsheet template check --strict shows them"),
-            false => ("errors", "callsheet template check shows them"),
+            true => ("errors or warnings", "`callsheet template check --strict` lists them"),
+            false => ("errors", "`callsheet template check` lists them"),
         };
         let of_it = |issue: &&Issue| issue.blocks(strict) && issue.path.split('/').next() == Some(name);
         let found = library.issues().iter().filter(of_it).take(ISSUES).map(|issue| format!("\n{issue}"));
@@ -121,7 +121,7 @@ fn unknown(library: &Library, skills: &Catalog, name: &str, strict: bool) -> Fai
     let names = library.templates().map(|loaded| loaded.template.name.as_str());
     let names = names.chain(skills.skills().map(|skill| skill.name.as_str()));
     let near = callsheet_core::reply::near::did_you_mean(name, names);
-    let near = if near.is_empty() { "callsheet template list shows all".to_owned() } else { near };
+    let near = if near.is_empty() { "`callsheet template list` lists all templates".to_owned() } else { near };
     Failure::usage(format!("there is no template \"{name}\""), &near)
 }
 
@@ -139,7 +139,7 @@ fn check_strictly(library: &Library, tree: &Tree, strict: bool) -> Result<(), Fa
     let warned = library.issues().iter().filter(|issue| issue.severity == Severity::Warning);
     let found: Vec<String> = warned.filter(|issue| concerns(issue)).map(ToString::to_string).collect();
     if strict && !found.is_empty() {
-        let advice = "correct them, or leave --strict out; callsheet template check --strict shows all";
+        let advice = "fix them, or run without --strict; `callsheet template check --strict` lists them";
         return Err(Failure::usage(found.join("\n"), advice));
     }
     Ok(())

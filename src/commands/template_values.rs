@@ -20,7 +20,8 @@ pub(super) fn take_value(tree: &mut Tree, given: &str) -> Result<(), Failure> {
     let (key, value) = match key.strip_suffix(':') {
         Some(key) => {
             let parsed = serde_json::from_str::<Value>(value);
-            let parsed = parsed.map_err(|error| Failure::usage(format!("{key}: {error}"), "k:=JSON takes JSON"))?;
+            let parsed =
+                parsed.map_err(|error| Failure::usage(format!("{key}: {error}"), "after := write valid JSON"))?;
             (key, parsed)
         }
         None => match value.strip_prefix('@') {
@@ -34,7 +35,7 @@ pub(super) fn take_value(tree: &mut Tree, given: &str) -> Result<(), Failure> {
     };
     match tree.variables.insert(key.to_owned(), value) {
         None => Ok(()),
-        Some(_) => Err(Failure::usage(format!("{key} is given twice"), "give each value once")),
+        Some(_) => Err(Failure::usage(format!("{key} occurs twice"), "give each value once")),
     }
 }
 

@@ -63,13 +63,12 @@ pub(super) fn unseen(tree: &Tree) -> Vec<String> {
     let nodes = reached(tree);
     let asks = || nodes.iter().filter(|(node, _)| matches!(node.kind, Kind::Atomic));
     let mut words = Vec::new();
-    let why = "its tasks inherit no context";
+    let why = "its tasks do not inherit context";
     if !tree.files.is_empty() && !asks().any(|(node, takes)| *takes || node.refs.is_some()) {
-        words.push(format!("no task of {} sees the files given with --file: {why} and name no files", tree.entry));
+        words.push(format!("no task of {} reads the files from --file: {why} and name no files", tree.entry));
     }
     if !tree.text.trim().is_empty() && !asks().any(|(_, takes)| *takes) {
-        words
-            .push(format!("no task of {} sees the text that was given: {why}; give it as a value, k=text", tree.entry));
+        words.push(format!("no task of {} reads the text: {why}; pass it as a value, k=text", tree.entry));
     }
     words
 }

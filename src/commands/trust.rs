@@ -29,17 +29,20 @@ pub(super) fn trust(setup: &Setup, arguments: &TrustArgs) -> Result<Exit, Failur
     }
     let waiting = waiting(setup, &trust)?;
     if waiting.is_empty() {
-        let words = format!("nothing in {} waits for trust", setup.project.display());
+        let words = format!("nothing in {} needs trust", setup.project.display());
         return super::say(setup, &words).map(|()| Exit::Complete);
     }
     list(setup, &waiting)?;
     if !arguments.yes && !asked()? {
-        return Err(Failure::usage("nothing was trusted", "what is not trusted is left out; everything else works"));
+        return Err(Failure::usage(
+            "nothing was trusted",
+            "Callsheet skips what you do not trust; everything else works",
+        ));
     }
     for one in &waiting {
         trust.grant_hash(&one.file, &one.hash).map_err(|error| unwritable(&error))?;
     }
-    super::say(setup, "trusted as it is now; whatever changes is asked about again").map(|()| Exit::Complete)
+    super::say(setup, "trusted in its current form; Callsheet asks again when a file changes").map(|()| Exit::Complete)
 }
 
 /// Trusts a file that a command has just written for this user.
@@ -48,7 +51,7 @@ pub(super) fn own(setup: &Setup, path: &Path, text: &str) -> Result<(), Failure>
 }
 
 fn unwritable(error: &std::io::Error) -> Failure {
-    Failure::internal(format!("the list of trusted files cannot be written: {error}"), "")
+    Failure::internal(format!("can't write the list of trusted files: {error}"), "")
 }
 
 fn waiting(setup: &Setup, trust: &Trust) -> Result<Vec<Waiting>, Failure> {
@@ -76,7 +79,7 @@ fn list(setup: &Setup, waiting: &[Waiting]) -> Result<(), Failure> {
             continue;
         }
         let gains: Vec<String> = one.gains.iter().map(|gain| visible(gain).replace('\n', "\n      ")).collect();
-        super::print(&format!("{} could\n    {}\n", visible(&one.what), gains.join("\n    ")))?;
+        super::print(&format!("{} could:\n    {}\n", visible(&one.what), gains.join("\n    ")))?;
     }
     Ok(())
 }
@@ -84,7 +87,7 @@ fn list(setup: &Setup, waiting: &[Waiting]) -> Result<(), Failure> {
 fn asked() -> Result<bool, Failure> {
     if !crate::term::is_interactive() {
         let advice = "read the list, then run `callsheet trust --yes`";
-        return Err(Failure::usage("nothing was trusted: there is no terminal to ask at", advice));
+        return Err(Failure::usage("nothing was trusted: there is no terminal to ask you", advice));
     }
     let mut out = std::io::stderr().lock();
     let _closed = out.write_all(b"Trust all of this as it is now? [y/N] ").and_then(|()| out.flush());

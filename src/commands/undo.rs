@@ -25,8 +25,8 @@ pub(super) fn undo(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Failu
     }
     Err(Failure::new(
         Exit::Incomplete,
-        "some changes were not taken back, since their files were changed after the run",
-        "put them right by hand; the originals are in the run's diff files under changes/",
+        "some changes were not reverted, because their files changed after the run",
+        "fix these files by hand; the run's diffs under changes/ hold the originals",
     ))
 }
 
@@ -39,14 +39,12 @@ fn tell(undone: &Undone, run: &str) {
     }
     for (path, task) in &undone.kept {
         let path = harmless(path);
-        tell!(
-            "{path} still holds what {task} changed, which is taken back together with its other files or not at all"
-        );
+        tell!("kept {path}: the changes of {task} can only be reverted in all its files together");
     }
     for issue in &undone.refused {
         tell!("{}", harmless(&issue.to_string()));
     }
     if *undone == Undone::default() {
-        tell!("run {run} has no changes to take back");
+        tell!("run {run} has no changes to revert");
     }
 }

@@ -49,22 +49,22 @@ pub(super) fn waits_text(setup: &Setup, waits: &[GateView], id: &RunId) -> Strin
     let listed =
         |view: &GateView| waits.iter().take_while(|other| other.gate != view.gate).any(|other| lists(other, view));
     for view in waits.iter().filter(|view| !listed(view)) {
-        text.push_str(&format!("waits at {}:\n{}", gate_name(&view.gate), gate_text(view, false)));
+        text.push_str(&format!("Waiting at {}:\n{}", gate_name(&view.gate), gate_text(view, false)));
         let [approve, deny] = commands(setup, waits, view, id);
-        text.push_str(&format!("answer: {approve}\n    or: {deny}\n"));
+        text.push_str(&format!("Answer: {approve}\n    or: {deny}\n"));
         if view.hunks.len() > 1 {
             let of_task = addresses(view).into_iter().next().filter(|_| changes > 1);
             let shown = of_task.as_ref().map(|task| format!(" --task {task}")).unwrap_or_default();
             let named = of_task.map(|task| format!(" {task}")).unwrap_or_default();
-            text.push_str(&format!("or keep a part of it, by number: {call} approve {id}{named} --hunks 1 --resume\n"));
+            text.push_str(&format!("Keep only some hunks: {call} approve {id}{named} --hunks 1 --resume\n"));
             text.push_str(&format!(
-                "or change one: {call} show {id}{shown} --hunk 1 > FILE, edit it, {call} approve {id}{named} --edit 1=FILE --resume\n"
+                "Edit a hunk: {call} show {id}{shown} --hunk 1 > FILE; edit FILE; {call} approve {id}{named} --edit 1=FILE --resume\n"
             ));
         }
     }
     if waits.len() > 1 {
         text.push_str(&format!(
-            "answer all {} at once: {call} approve {id} --resume, or {call} deny {id} --resume\n",
+            "Answer all {} at once: {call} approve {id} --resume, or {call} deny {id} --resume\n",
             waits.len()
         ));
     }

@@ -119,7 +119,7 @@ impl Config {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) => {
-                let what = format!("cannot be read: {error}");
+                let what = format!("can't be read: {error}");
                 return Err(ConfigFault { place: file.display().to_string(), what });
             }
         };
@@ -133,7 +133,7 @@ impl Config {
         for (name, item) in flat {
             let at = item.span().map_or(0, |span| span.start);
             let Some(known) = key(&name) else {
-                self.notices.push(Notice(format!("{}: unknown key `{name}` is ignored", place(file, &text, at))));
+                self.notices.push(Notice(format!("{}: ignored the unknown key `{name}`", place(file, &text, at))));
                 continue;
             };
             let value = to_json(item, known.kind)
@@ -161,7 +161,7 @@ impl Config {
         }
         let wanted = name.trim_start_matches("CALLSHEET_").to_ascii_lowercase();
         let Some(known) = super::KEYS.iter().find(|key| key.name.replace('.', "_") == wanted) else {
-            self.notices.push(Notice(format!("environment {name} names no setting and is ignored")));
+            self.notices.push(Notice(format!("ignored the environment variable {name}: there is no such setting")));
             return Ok(());
         };
         let value = from_text(text, known.kind).ok_or_else(|| ConfigFault {
@@ -228,12 +228,12 @@ impl Config {
             && !matches!(value.origin, Origin::Flag(_))
             && !value.value.as_str().is_some_and(|word| STANDING_HEADLESS.contains(&word))
         {
-            let what = "`approval.headless` can only be stop or deny here; give --headless for one run".to_owned();
+            let what = "`approval.headless` can only be stop or deny here; for a single run use --headless".to_owned();
             return Err(ConfigFault { place: value.origin.to_string(), what });
         }
         let settings: Settings = serde_json::from_value(tree).map_err(|error| ConfigFault {
             place: "configuration".to_owned(),
-            what: format!("a value does not fit: {error}"),
+            what: format!("a value is not valid: {error}"),
         })?;
         self.check_ranges()?;
         Ok(settings)
@@ -243,8 +243,8 @@ impl Config {
         for (name, value) in &self.values {
             let (Some(known), Some(number)) = (key(name), value.value.as_f64()) else { continue };
             let what = match known.kind {
-                Kind::AtLeastOne if number < 1.0 => "must be at least 1",
-                Kind::Share if !(number > 0.0 && number <= 1.0) => "must be above 0 and at most 1",
+                Kind::AtLeastOne if number < 1.0 => "must be 1 or more",
+                Kind::Share if !(number > 0.0 && number <= 1.0) => "must be greater than 0, and 1 or less",
                 _ => continue,
             };
             return Err(ConfigFault { place: value.origin.to_string(), what: format!("`{name}` {what}") });
@@ -312,10 +312,10 @@ fn from_text(text: &str, kind: Kind) -> Option<serde_json::Value> {
 fn expected(name: &str, kind: Kind) -> String {
     let wanted = match kind {
         Kind::Text => "a text".to_owned(),
-        Kind::Count => "a whole number of at least 0".to_owned(),
-        Kind::AtLeastOne => "a whole number of at least 1".to_owned(),
-        Kind::Number => "a number of at least 0".to_owned(),
-        Kind::Share => "a number above 0 and at most 1".to_owned(),
+        Kind::Count => "a whole number, 0 or more".to_owned(),
+        Kind::AtLeastOne => "a whole number, 1 or more".to_owned(),
+        Kind::Number => "a number, 0 or more".to_owned(),
+        Kind::Share => "a number greater than 0, and 1 or less".to_owned(),
         Kind::Flag => "true or false".to_owned(),
         Kind::List => "a list of texts".to_owned(),
         Kind::TextOrList => "a text or a list of texts".to_owned(),

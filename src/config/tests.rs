@@ -74,7 +74,7 @@ fn faults_name_file_line_and_column() {
         assert!(fault.contains(expect), "{fault}");
     };
     check("jobs = \n", "user.toml:1:");
-    check("a = 1\njobs = 'many'\n", "user.toml:2:8: `jobs` must be a whole number of at least 1");
+    check("a = 1\njobs = 'many'\n", "user.toml:2:8: `jobs` must be a whole number, 1 or more");
     check("refine = 'sometimes'\n", "`refine` must be one of auto, always, never");
     check("[providers.x]\ndialect = 'morse'\n", "user.toml:2:11: `providers.x.dialect` must be one of openai");
 }
@@ -91,7 +91,7 @@ fn unknown_keys_are_told_and_ignored() {
 #[test]
 fn values_out_of_range_are_refused_with_their_origin() {
     let fault = load(None, None, &[("CALLSHEET_JOBS", "0")], false).unwrap().settings().unwrap_err();
-    assert_eq!(fault.to_string(), "environment CALLSHEET_JOBS: `jobs` must be at least 1");
+    assert_eq!(fault.to_string(), "environment CALLSHEET_JOBS: `jobs` must be 1 or more");
 }
 
 #[test]

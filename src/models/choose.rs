@@ -32,9 +32,9 @@ impl Choice {
     /// A name that cannot be understood.
     pub fn recorded(model: &str) -> Result<Self, Failure> {
         let model = model.parse().map_err(|fault: callsheet_models::config::ModelRefError| {
-            Failure::usage(format!("the model of this run: {fault}"), "name one with --model")
+            Failure::usage(format!("can't use the model of this run: {fault}"), "name one with --model")
         })?;
-        Ok(Self { model, reason: "this run began with it".to_owned(), caution: None, slots: None })
+        Ok(Self { model, reason: "the run started with it".to_owned(), caution: None, slots: None })
     }
 }
 
@@ -52,7 +52,7 @@ pub async fn choose(
     if let Some(value) = config.values.get("model") {
         let text = value.value.as_str().unwrap_or_default();
         let model = text.parse().map_err(|fault: callsheet_models::config::ModelRefError| {
-            Failure::usage(format!("{}: {fault}", value.origin), "`callsheet model list` shows what is there")
+            Failure::usage(format!("{}: {fault}", value.origin), "`callsheet model list` lists the available models")
         })?;
         return Ok(Choice { model, reason: origin_words(&value.origin), caution: None, slots: None });
     }
@@ -74,11 +74,11 @@ pub fn choose_recorded(folder: &Path) -> Result<Choice, Failure> {
     match cassettes.models().as_slice() {
         [only] => Ok(Choice { reason: "as recorded".to_owned(), ..Choice::recorded(only)? }),
         [] => {
-            let what = format!("{} holds no recorded call", folder.display());
-            Err(Failure::usage(what, "record some: callsheet run … --record DIR"))
+            let what = format!("{} contains no recorded call", folder.display());
+            Err(Failure::usage(what, "record calls first: callsheet run … --record DIR"))
         }
         several => {
-            let what = format!("{} holds calls of several models", folder.display());
+            let what = format!("{} contains calls of several models", folder.display());
             Err(Failure::usage(what, format!("name one with --model: {}", several.join(", "))))
         }
     }
@@ -95,7 +95,7 @@ async fn from_server(environment: &(dyn Environment + Sync)) -> Option<Choice> {
     for server in probe::running(environment).await {
         let Some(model) = server.models.first() else { continue };
         let others = server.models.len() - 1;
-        let more = if others > 0 { format!(", {others} more there") } else { String::new() };
+        let more = if others > 0 { format!(", which offers {others} more") } else { String::new() };
         return Some(Choice {
             model: ModelRef::Provided { provider: server.provider.clone(), model: model.name.clone() },
             reason: format!("{} answers at {}{more}", server.provider, server.base_url),

@@ -63,26 +63,26 @@ fn on_disk(row: &WeightsRow, folders: &Folders) -> Option<PathBuf> {
 pub(super) async fn choose(folders: &Folders, fetch: bool) -> Result<Choice, Failure> {
     if !cfg!(feature = "embedded") {
         return Err(unreachable(
-            "no model: no Ollama or llama.cpp server answers, no vendor key is set, and this build has no embedded model",
-            "start a server, set a key, name one with --model, or build with `--features embedded`. `callsheet doctor` shows what was looked for",
+            "found no model: no Ollama or llama.cpp server responds, no API key is set, and this build has no embedded model",
+            "start a server, set an API key, choose a model with --model, or build with `--features embedded`. `callsheet doctor` shows what Callsheet checked",
         ));
     }
     for row in weights::catalogue() {
         if let Some(path) = on_disk(row, folders) {
-            return Ok(chosen(row, path, "no server answers, no key is set"));
+            return Ok(chosen(row, path, "no server responds, no API key is set"));
         }
     }
     if !fetch {
-        return Err(no_weights("it is not fetched yet"));
+        return Err(no_weights("not downloaded yet"));
     }
     let mut reasons = Vec::new();
     for row in weights::catalogue() {
-        let bar = crate::term::Bar::new(&format!("fetching {} ({})", row.name, row.parameters));
+        let bar = crate::term::Bar::new(&format!("downloading {} ({})", row.name, row.parameters));
         let cancel = CancellationToken::new();
         match pull_row(row, folders, &|progress| bar.show(progress.done, progress.total), &cancel).await {
             Ok(pulled) => {
                 bar.finish();
-                return Ok(chosen(row, pulled.path, "no server answers, no key is set; fetched now"));
+                return Ok(chosen(row, pulled.path, "no server responds, no API key is set; just downloaded"));
             }
             Err(fault) => {
                 bar.finish();
@@ -101,9 +101,9 @@ fn chosen(row: &WeightsRow, path: PathBuf, reason: &str) -> Choice {
 fn no_weights(why: &str) -> Failure {
     unreachable(
         format!(
-            "no model: no Ollama or llama.cpp server answers, no vendor key is set, and the embedded model cannot be had:\n  {why}"
+            "found no model: no Ollama or llama.cpp server responds, no API key is set, and the embedded model can't be used:\n  {why}"
         ),
-        "start a server, set a key, or run `callsheet model pull` with a network; nothing was started or changed",
+        "start a server, set an API key, or run `callsheet model pull` while online; nothing was started or changed",
     )
 }
 
@@ -119,9 +119,7 @@ pub(super) fn load(path: &Path) -> Result<Arc<dyn Model>, ModelFault> {
 /// This build cannot load one.
 #[cfg(not(feature = "embedded"))]
 pub(super) fn load(path: &Path) -> Result<Arc<dyn Model>, ModelFault> {
-    let message = format!(
-        "{} cannot be loaded: this build has no embedded model; build with `--features embedded`",
-        path.display()
-    );
+    let message =
+        format!("can't load {}: this build has no embedded engine; build with `--features embedded`", path.display());
     Err(ModelFault::Configuration { message })
 }

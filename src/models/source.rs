@@ -173,8 +173,9 @@ impl Models {
         }
         for phase in [Phase::Plan, Phase::Refine, Phase::Execute, Phase::Iterate] {
             if let Err(fault) = self.get(self.reference(phase)) {
-                let what = format!("the model {} cannot be used: {fault}", self.reference(phase));
-                let advice = "do that, or name another model with --model; `callsheet model list` shows what is there";
+                let what = format!("can't use the model {}: {fault}", self.reference(phase));
+                let advice =
+                    "fix that, or choose another model with --model; `callsheet model list` lists the available models";
                 return Err(Failure::internal(what, advice));
             }
         }
@@ -232,7 +233,7 @@ impl Models {
             Ok(model) => Some(model),
             Err(why) => {
                 if self.refused.lock().unwrap_or_else(PoisonError::into_inner).insert(wish.to_owned()) {
-                    (self.warn)(&format!("the model {wish} that a skill or a template asks for cannot be used: {why}"));
+                    (self.warn)(&format!("can't use the model {wish}, which a skill or a template requests: {why}"));
                 }
                 None
             }
@@ -262,7 +263,7 @@ pub struct NoModels;
 
 impl ModelSource for NoModels {
     fn model(&self, _: Phase, _: Option<&str>) -> Result<Arc<dyn Model>, ModelFault> {
-        Err(ModelFault::Configuration { message: "no model was chosen".to_owned() })
+        Err(ModelFault::Configuration { message: "no model is chosen".to_owned() })
     }
 
     fn models(&self, phase: Phase, _: &[&str]) -> Result<Vec<Arc<dyn Model>>, ModelFault> {

@@ -35,7 +35,7 @@ impl TerminalPerson {
                 let words = match told(hunks.len(), &verdicts) {
                     Some(said) => {
                         show(&format!("{said}\n"));
-                        self.ask("Why not all of it? (Enter: no words)\n> ", cancel).await?
+                        self.ask("Why not all of it? (Enter: no reason)\n> ", cancel).await?
                     }
                     None => String::new(),
                 };
@@ -67,13 +67,13 @@ impl TerminalPerson {
         show(&format!("\n{}", diff_text(&numbered_diff(std::slice::from_ref(&shown)), self.colour)));
         let so_far = match verdicts.get(&hunk.number) {
             Some(HunkVerdict::Keep) => ", kept so far",
-            Some(HunkVerdict::Refuse) => ", refused so far",
+            Some(HunkVerdict::Refuse) => ", rejected so far",
             Some(HunkVerdict::Edited(_)) => ", edited",
             None => "",
         };
         let question = format!(
-            "Hunk {} of {}{so_far}: [y] keep  [n] refuse  [e] edit  [a] keep this and the rest  \
-             [d] refuse this and the rest  [b] back  [q] leave\n> ",
+            "Hunk {} of {}{so_far}: [y] keep  [n] reject  [e] edit  [a] keep this and the rest  \
+             [d] reject this and the rest  [b] back  [q] leave\n> ",
             hunk.number,
             all.len()
         );
@@ -119,7 +119,7 @@ impl TerminalPerson {
         let file = match temporary(&hunk_to_edit(hunk)) {
             Ok(file) => file,
             Err(error) => {
-                show(&format!("no file to edit can be made: {error}\n"));
+                show(&format!("can't create a file to edit: {error}\n"));
                 return Some(None);
             }
         };
@@ -129,11 +129,11 @@ impl TerminalPerson {
         Some(match read.map(|text| hunk_of(&text)) {
             Ok(Some(text)) => Some(text),
             Ok(None) => {
-                show("Nothing was left of the hunk; it is as it was.\n");
+                show("The file was empty, so the hunk is unchanged.\n");
                 None
             }
             Err(error) => {
-                show(&format!("what was edited cannot be read: {error}\n"));
+                show(&format!("can't read the edited file: {error}\n"));
                 None
             }
         })

@@ -13,14 +13,14 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
         Event::RunStarted { run, .. } => Some(format!("run {run}")),
         Event::RunResumed { .. } => Some("resumed".to_owned()),
         Event::RunContinued { text, .. } => Some(format!("follow-up: {}", one_line(text, 200))),
-        Event::TaskRetried { task, .. } => Some(format!("{task}: once more")),
+        Event::TaskRetried { task, .. } => Some(format!("{task}: retried")),
         Event::ListAdopted { list, .. } => {
             let tasks: usize = list.steps.iter().map(Vec::len).sum();
             Some(format!("list: {} steps, {tasks} tasks", list.steps.len()))
         }
         Event::ReplyRefused { key, issues, .. } => Some(refused_line(key, issues, run)),
         Event::ReplyReceived { key, usage, ms, .. } => Some(format!(
-            "{}: {} tokens read, {} written, {}",
+            "{}: {} input tokens, {} output tokens, {}",
             call_words(key, run.part(key)),
             thousands(usage.input),
             thousands(usage.output),
@@ -32,11 +32,11 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
         }
         Event::GateAnswered { gate, answer } => Some(match (&gate.kind, answer) {
             (GateKind::BeforeRun(tasks), Answer::Each { verdicts, .. }) if verdicts.len() < tasks.len() => {
-                format!("gate answered: {} of {} writers", verdicts.len(), tasks.len())
+                format!("answered the gate for {} of {} writers", verdicts.len(), tasks.len())
             }
-            (GateKind::BeforeRun(tasks), _) => format!("gate answered: {} writers", tasks.len()),
+            (GateKind::BeforeRun(tasks), _) => format!("answered the gate for {} writers", tasks.len()),
             (GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. }, _) => {
-                format!("gate answered: {task}")
+                format!("answered the gate for {task}")
             }
         }),
         Event::ChangesApplied { task, changes, .. } => Some(format!("{task}: changed {} files", changes.files.len())),
@@ -44,7 +44,7 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
             Some(format!("note: {}", limit_words(task.as_ref(), limit, *used, *max)))
         }
         Event::ReferencesChecked { task, apart: Some(apart), .. } => Some(format!(
-            "note: {task}: its references are too large for one prompt (about {} tokens, at most {}); each is read by itself",
+            "note: {task}: its references are too large for one prompt (about {} tokens, limit {}); reading them one by one",
             thousands(apart.tokens),
             thousands(apart.most.into())
         )),
@@ -63,7 +63,7 @@ pub(super) fn own_failure_line(event: &Event, run: &Run) -> Option<String> {
 pub(super) fn refused_line(key: &CallKey, issues: &[Issue], run: &Run) -> String {
     let error = issues.iter().find(|issue| issue.severity == Severity::Error);
     let first = error.or(issues.first()).map(|issue| one_line(&issue.to_string(), 200)).unwrap_or_default();
-    format!("{}: reply refused, {} issues: {first}", call_words(key, run.part(key)), issues.len())
+    format!("{}: rejected the reply, {} issues: {first}", call_words(key, run.part(key)), issues.len())
 }
 
 /// A call without an answer; `part` as in [`call_words`].
@@ -74,5 +74,9 @@ pub(super) fn silent_line(key: &CallKey, part: &str, seconds: u64) -> String {
 /// A send that is tried again; `part` as in [`call_words`].
 pub(super) fn retry_line(key: &CallKey, part: &str, send: u32, wait_ms: u64, message: &str) -> String {
     let message = one_line(message, 160);
-    format!("{}: send {send} failed ({message}), next in {}", call_words(key, part), duration(wait_ms))
+    format!(
+        "{}: attempt {send} to send failed ({message}), next attempt in {}",
+        call_words(key, part),
+        duration(wait_ms)
+    )
 }

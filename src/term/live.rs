@@ -13,7 +13,7 @@ use callsheet_runtime::ports::{Observer, Signal};
 use console::{Style, Term, measure_text_width, truncate_str};
 
 use super::lines::{event_line, own_failure_line, refused_line, retry_line, silent_line};
-use super::{duration, one_line, outcome_words, state_mark, thousands};
+use super::{duration, one_line, outcome_words, sentence, state_mark, thousands};
 
 const FRAME: Duration = Duration::from_millis(100);
 
@@ -198,7 +198,7 @@ impl Scene {
             let tasks: Vec<&TaskRun> = step.iter().filter_map(|slug| self.run.task(slug)).collect();
             let ended = tasks.iter().filter(|task| task.state.is_ended()).count();
             let begun = tasks.iter().any(|task| !matches!(task.state, State::Planned | State::Waiting));
-            let title = format!("step {}  {ended}/{}", index + 1, tasks.len());
+            let title = format!("Step {}  {ended}/{}", index + 1, tasks.len());
             let weight = if ended == tasks.len() {
                 2
             } else if begun {
@@ -214,7 +214,7 @@ impl Scene {
         let fixed = 2 + usize::from(!self.news.is_empty());
         for fold in [2, 1] {
             if tree.len() + fixed > room {
-                tree.retain(|(weight, line)| *weight != fold || line.contains("step "));
+                tree.retain(|(weight, line)| *weight != fold || line.contains("Step "));
             }
         }
         let hidden = (tree.len() + fixed).saturating_sub(room);
@@ -264,7 +264,7 @@ impl Scene {
         let refused = calls.iter().filter(|call| call.accepted == Some(false)).count();
         let mut words = format!("  {} tokens, {}", thousands(tokens), duration(ms));
         if refused > 0 {
-            words.push_str(&format!(", {refused} asked again"));
+            words.push_str(&format!(", {refused} retried"));
         }
         if repairs > 0 {
             words.push_str(&format!(", {repairs} repairs"));
@@ -286,7 +286,7 @@ impl Scene {
                 }
             })
             .collect();
-        if flights.is_empty() { String::new() } else { format!("now: {}", flights.join(" · ")) }
+        if flights.is_empty() { String::new() } else { format!("Running: {}", flights.join(" · ")) }
     }
 
     fn total_line(&self) -> String {
@@ -295,7 +295,7 @@ impl Scene {
         let state = self
             .run
             .outcome()
-            .map_or_else(|| format!("round {}", self.run.round().max(1)), |outcome| outcome_words(outcome).to_owned());
+            .map_or_else(|| format!("Round {}", self.run.round().max(1)), |outcome| sentence(outcome_words(outcome)));
         format!("{state} · {} calls · {} tokens · {}", totals.calls, thousands(totals.tokens()), duration(ms))
     }
 }

@@ -106,10 +106,10 @@ impl TerminalPerson {
         loop {
             let choices = match (before_run, several) {
                 (true, true) => {
-                    "[y] yes to these (Enter)  [a] yes to all of this run  [o] one by one  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
+                    "[y] yes to these (Enter)  [a] yes to all in this run  [o] one by one  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
                 }
                 (true, false) => {
-                    "[y] yes (Enter)  [a] yes to all of this run  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
+                    "[y] yes (Enter)  [a] yes to all in this run  [e] edit the sheet  [p] show plan  [n] no  [s] stop"
                 }
                 (false, _) if !view.also.is_empty() => "[y] yes to these  [n] no to these  [s] stop",
                 (false, _) if view.hunks.is_empty() => "[y] yes  [n] no  [s] stop",
@@ -134,8 +134,9 @@ impl TerminalPerson {
                     None => show("There is no sheet to edit.\n"),
                 },
                 "n" | "no" => {
-                    let words =
-                        self.ask("Why? The next plan is made with these words (Enter: none)\n> ", cancel).await?;
+                    let words = self
+                        .ask("Why? The model sees your reason when it plans again (Enter: no reason)\n> ", cancel)
+                        .await?;
                     return Some(GateAnswer::Answered(Answer::Deny { words }));
                 }
                 _ => show("Please answer with one of the letters.\n"),
@@ -158,9 +159,9 @@ impl TerminalPerson {
         let ended = tokio::task::spawn_blocking(move || command.status()).await;
         match ended {
             Ok(Ok(status)) if status.success() => {}
-            Ok(Ok(status)) => show(&format!("the editor ended with {status}\n")),
-            Ok(Err(error)) => show(&format!("the editor cannot be started: {error}\n")),
-            Err(_) => show("the editor ended abnormally\n"),
+            Ok(Ok(status)) => show(&format!("the editor exited with {status}\n")),
+            Ok(Err(error)) => show(&format!("can't start the editor: {error}\n")),
+            Err(_) => show("the editor crashed\n"),
         }
         Some(())
     }
@@ -176,7 +177,7 @@ impl TerminalPerson {
             };
         }
         let denied = verdicts.values().any(|verdict| *verdict == Verdict::Deny);
-        let words = if denied { self.ask("Why not? (Enter: no words)\n> ", cancel).await? } else { String::new() };
+        let words = if denied { self.ask("Why not? (Enter: no reason)\n> ", cancel).await? } else { String::new() };
         Some(Answer::Each { verdicts, words })
     }
 }
@@ -287,7 +288,9 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
         GateKind::BeforeCall { task, .. } => {
             let name = exact.show(&view.address(task));
             text.push_str(&match view.also.len() {
-                0 if view.again => format!("{name} was started and did not end; it would run again"),
+                0 if view.again => {
+                    format!("{name} started this call, which never finished, and wants to make it again")
+                }
                 0 => format!("{name} wants to make this call"),
                 more => format!("{name} and {more} more want to make these calls"),
             });
@@ -344,7 +347,7 @@ fn call_text(call: &ToolCall, exact: &mut Exact) -> String {
         part(&format!("variable {name}"), value);
     }
     if request.inherit == Inherit::All {
-        text.push_str("  inherits every variable of the environment that callsheet runs in, secrets included\n");
+        text.push_str("  inherits all environment variables of callsheet, including secrets\n");
     }
     text
 }
@@ -362,7 +365,7 @@ fn writer_text(writer: &callsheet_runtime::ports::WriterView, exact: &mut Exact)
     };
     line("needed", &task.need);
     line("skill", &writer.skill);
-    line("why it needs approval", &writer.reason);
+    line("reason for approval", &writer.reason);
     let references: Vec<String> = task.references.iter().map(|reference| reference.target.to_string()).collect();
     line("reads", &references.join(" "));
     line("expected", &task.expected);

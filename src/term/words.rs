@@ -38,6 +38,12 @@ pub fn window_words(model: &ModelInfo) -> String {
     }
 }
 
+/// A sentence from words: with a capital letter in front.
+pub fn sentence(words: &str) -> String {
+    let mut rest = words.chars();
+    rest.next().map(|first| first.to_uppercase().chain(rest).collect()).unwrap_or_default()
+}
+
 /// A mark and a word for a task's state.
 pub fn state_mark(state: State) -> (&'static str, &'static str) {
     match state {
@@ -64,11 +70,11 @@ pub fn outcome_words(outcome: Outcome) -> &'static str {
         Outcome::Planned => "planned",
         Outcome::PlanFailed => "no valid plan",
         Outcome::IterationFailed => "no valid iteration",
-        Outcome::ApprovalRequired => "waits for approval",
-        Outcome::InputRequired => "waits for an answer",
-        Outcome::Unreachable => "the model could not be reached",
+        Outcome::ApprovalRequired => "waiting for approval",
+        Outcome::InputRequired => "waiting for an answer",
+        Outcome::Unreachable => "could not reach the model",
         Outcome::Misconfigured => "the model refused the request",
-        Outcome::LimitReached => "a limit was reached",
+        Outcome::LimitReached => "reached a limit",
         Outcome::Cancelled => "cancelled",
         Outcome::TaskFailed => "the task failed",
         Outcome::InputInvalid => "inputs are missing or wrong",

@@ -78,8 +78,10 @@ pub fn from_status(status: u16, body: &str, retry_after: Option<Duration>, blame
         }
         401 | 403 => {
             let advice = match &blame.key_variable {
-                Some(variable) => format!("{provider} refused the key in {variable} ({status}); set a valid one"),
-                None => format!("{provider} wants a key ({status}); set `api_key_env` in [providers.{provider}]"),
+                Some(variable) => format!("{provider} rejected the API key in {variable} ({status}); set a valid one"),
+                None => {
+                    format!("{provider} requires an API key ({status}); set `api_key_env` in [providers.{provider}]")
+                }
             };
             ModelFault::Configuration { message: join(&advice, &words) }
         }
@@ -89,7 +91,9 @@ pub fn from_status(status: u16, body: &str, retry_after: Option<Duration>, blame
         300..=399 => ModelFault::Configuration {
             message: format!("{provider} redirects ({status}); set `base_url` to the address it redirects to"),
         },
-        _ => ModelFault::Configuration { message: join(&format!("{provider} refused the request ({status})"), &words) },
+        _ => {
+            ModelFault::Configuration { message: join(&format!("{provider} rejected the request ({status})"), &words) }
+        }
     }
 }
 

@@ -16,14 +16,14 @@ pub(crate) fn of_sqlite(path: &Path, error: &rusqlite::Error) -> StoreFault {
         ErrorCode::DiskFull | ErrorCode::TooBig => StoreFault::Full(format!("{file}: {error}")),
         // SQLite says "full" for ENOSPC alone. A quota or a file size limit comes as a refused write.
         ErrorCode::SystemIoFailure if refused_write(code.extended_code) => StoreFault::Full(format!(
-            "{file}: the disk refused a write (no space, a quota or a file size limit): {error}"
+            "{file}: could not write to the disk (no space, a quota or a file size limit): {error}"
         )),
         ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase => StoreFault::Broken(format!(
-            "{file} is damaged ({error}). Move it away together with {file}-wal and {file}-shm to begin anew; \
+            "{file} is damaged ({error}). Move it away together with {file}-wal and {file}-shm to start fresh; \
              `sqlite3 {file} .recover` saves what can still be read"
         )),
         ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked => StoreFault::Broken(format!(
-            "{file} has been held by another process for too long ({error}). Try again, or find it with `fuser {file}`"
+            "{file} is locked by another process ({error}). Retry, or find it with `fuser {file}`"
         )),
         ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen => StoreFault::Broken(format!(
             "{file} cannot be opened for writing ({error}). Check its owner and permissions"
@@ -64,7 +64,7 @@ mod tests {
         let advice = [
             (ffi::SQLITE_CORRUPT, ".recover"),
             (ffi::SQLITE_NOTADB, "Move it away"),
-            (ffi::SQLITE_BUSY, "Try again"),
+            (ffi::SQLITE_BUSY, "Retry"),
             (ffi::SQLITE_READONLY, "permissions"),
             (ffi::SQLITE_CANTOPEN, "permissions"),
             (ffi::SQLITE_IOERR_READ, "callsheet.db"),

@@ -459,7 +459,7 @@ fn columns_of(row: &Row<'_>) -> rusqlite::Result<Columns> {
 fn word_of(outcome: &Outcome) -> Result<String, StoreFault> {
     match serde_json::to_value(outcome) {
         Ok(serde_json::Value::String(word)) => Ok(word),
-        other => Err(StoreFault::Broken(format!("an outcome is no word: {other:?}"))),
+        other => Err(StoreFault::Broken(format!("an outcome is not a word: {other:?}"))),
     }
 }
 

@@ -185,7 +185,7 @@ async fn a_script_that_only_reads_is_held_to_it() {
     assert_eq!(left, ["kept.txt"]);
     assert_eq!(std::fs::read_to_string(project.path().join("kept.txt")).unwrap(), "as it was");
     let told = &sandbox_status().text;
-    assert!(told.contains("run unasked"), "{told}");
+    assert!(told.contains("run without approval"), "{told}");
 }
 
 /// A folder that is not below the temporary one, which commands may write to; a checkout may be.
@@ -213,7 +213,7 @@ async fn the_sandbox_refuses_writes_outside_and_the_status_says_so() {
     assert!(text.contains("allowed"), "{text}");
     let status = sandbox_status();
     println!("{}", status.text);
-    assert!(status.text.contains("not restricted"), "what is open is said too: {}", status.text);
+    assert!(status.text.contains("other commands can use the network"), "what is open is said too: {}", status.text);
     match status.writes {
         Enforcement::Full => {
             assert_eq!(std::fs::read_to_string(&other).unwrap(), "before", "{text}");

@@ -64,7 +64,7 @@ impl Evaluator<'_> {
             (_, ReturnStatus::Complete) => Reason::ContextParsingFailure,
             _ => Reason::ContextMatchingFailure,
         };
-        let message = result.error.as_ref().map_or("the reply is no list of files", |error| error.message.as_str());
+        let message = result.error.as_ref().map_or("the reply is not a list of files", |error| error.message.as_str());
         let partial = serde_json::to_value(self.everything_found(op)).unwrap_or_default();
         let details = Details { partial_context: Some(self.with_frame(op, partial)), ..Details::default() };
         Err(Box::new(failure::failure(reason, message, details)))
@@ -80,7 +80,7 @@ impl Evaluator<'_> {
         let offered = |path: &str| found.described.iter().chain(&found.related).any(|one| one.0 == path);
         for choice in choices.iter().filter(|choice| !offered(&choice.path)) {
             let path = super::open::one_line(&choice.path, 200);
-            found.warnings.push(format!("{path} was chosen and is not among the files that were found"));
+            found.warnings.push(format!("the model chose {path}, which is not among the files found"));
         }
         let chosen = |from: &[FileMatch]| -> Vec<FileMatch> {
             let named = choices.iter().filter_map(|choice| {

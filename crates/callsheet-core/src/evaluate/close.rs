@@ -126,7 +126,7 @@ impl Evaluator<'_> {
         }
         unknown.dedup();
         for name in unknown {
-            result.notes.warn("condition", format!("a test asks for {name}, which is not known"));
+            result.notes.warn("condition", format!("a test uses the unknown name {name}"));
         }
     }
 
@@ -158,7 +158,10 @@ pub(super) fn returned(mut result: TaskResult, template: Option<&Template>, op: 
     }
     if let Some(details) = check_returns(result.parsed_content.as_ref(), &result.content, returns) {
         let misfit = super::output::misfit(&details);
-        let message = format!("the template returns {}, its body gave something else: {misfit}", returns.as_str());
+        let message = format!(
+            "the template declares returns={}, but its body returned something else: {misfit}",
+            returns.as_str()
+        );
         let error = failure::failure(Reason::OutputFormatFailure, message, *details);
         let error = failure::located(error, &template.origin, op.id.as_str());
         result.error = Some(Box::new(failure::with_content(error, &result.content)));

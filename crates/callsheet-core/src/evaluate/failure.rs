@@ -9,20 +9,20 @@ use crate::template::{
 /// What a person can do about a reason.
 fn advice(reason: Reason) -> (Blame, bool, &'static str) {
     match reason {
-        Reason::ContextRetrievalFailure => (Blame::Callsheet, true, "rebuild the index, or switch fresh context off"),
-        Reason::ContextMatchingFailure => (Blame::Model, true, "run it again, or match without a model"),
-        Reason::ContextParsingFailure => (Blame::Model, true, "run it again, or match without a model"),
-        Reason::XmlValidationFailure => (Blame::Model, false, "correct the tree that was given"),
-        Reason::OutputFormatFailure => (Blame::Model, true, "run it again, or loosen the declared format"),
+        Reason::ContextRetrievalFailure => (Blame::Callsheet, true, "rebuild the index, or disable fresh context"),
+        Reason::ContextMatchingFailure => (Blame::Model, true, "retry, or match without a model"),
+        Reason::ContextParsingFailure => (Blame::Model, true, "retry, or match without a model"),
+        Reason::XmlValidationFailure => (Blame::Model, false, "fix the tree"),
+        Reason::OutputFormatFailure => (Blame::Model, true, "retry, or relax the declared format"),
         Reason::ExecutionTimeout => (Blame::User, true, "raise timeout_seconds, or split the task"),
-        Reason::ExecutionHalted => (Blame::User, false, "see what halted it"),
-        Reason::SubtaskFailure => (Blame::Model, false, "see the error of the subtask"),
-        Reason::InputValidationFailure => (Blame::User, false, "give the missing values, or correct the template"),
-        Reason::UnexpectedError => (Blame::Callsheet, false, "look at the log of the run"),
+        Reason::ExecutionHalted => (Blame::User, false, "check what stopped it"),
+        Reason::SubtaskFailure => (Blame::Model, false, "check the error of the subtask"),
+        Reason::InputValidationFailure => (Blame::User, false, "pass the missing values, or fix the template"),
+        Reason::UnexpectedError => (Blame::Callsheet, false, "check the log"),
         Reason::TemplateNotFound => (Blame::User, false, "name a template that exists and has no errors"),
-        Reason::ToolExecutionError => (Blame::Tool, true, "see what the tool said"),
-        Reason::LlmError => (Blame::Provider, true, "see whether the provider answers, then resume the run"),
-        Reason::ConfigurationError => (Blame::User, false, "check provider, model and key"),
+        Reason::ToolExecutionError => (Blame::Tool, true, "check the tool's output"),
+        Reason::LlmError => (Blame::Provider, true, "check that the provider responds, then resume the run"),
+        Reason::ConfigurationError => (Blame::User, false, "check the provider, the model and the API key"),
     }
 }
 
@@ -51,26 +51,26 @@ pub(super) fn failure(reason: Reason, message: impl Into<String>, details: Detai
 /// A failure that a model tells of itself: whatever word it has for it, no one saw an outage, a limit or a wrong setting.
 pub(super) fn said_by_a_model(reason: Reason, message: impl Into<String>) -> TaskError {
     let mut error = failure(reason, message, Details::default());
-    error.recovery = recovery(Blame::Model, true, "see what the model says, then run it again, or with another model");
+    error.recovery = recovery(Blame::Model, true, "read the model's explanation, then retry, or use another model");
     error
 }
 
 /// A request of a model that cannot be run.
 pub(super) fn asked_wrongly(reason: Reason, message: impl Into<String>, details: Details) -> TaskError {
     let mut error = failure(reason, message, details);
-    error.recovery = recovery(Blame::Model, true, "the model that asked is told; it may correct its request");
+    error.recovery = recovery(Blame::Model, true, "the model can correct its request");
     error
 }
 
 /// A task that was halted.
 pub(super) fn halted(halt: Halt, message: impl Into<String>, details: Details) -> TaskError {
     let words = match halt {
-        Halt::MaxDepth => "nest less deeply",
-        Halt::Cycle => "the same task is above it already; change the request",
+        Halt::MaxDepth => "reduce the nesting",
+        Halt::Cycle => "the same task is already running above it; change the request",
         Halt::NoProgress => "change the instructions: the model repeats itself",
-        Halt::IterationsExhausted => "raise max_iterations, or loosen what the evaluator asks for",
-        Halt::Aborted => "see why the evaluator gave up",
-        Halt::ApprovalDenied => "approve it, or take the writing part out",
+        Halt::IterationsExhausted => "raise max_iterations, or relax the evaluator's criteria",
+        Halt::Aborted => "check why the evaluator gave up",
+        Halt::ApprovalDenied => "approve it, or remove the part that writes",
         Halt::Cancelled => "resume the run",
     };
     let mut error = failure(Reason::ExecutionHalted, message, Details { halt: Some(halt), ..details });
@@ -83,7 +83,7 @@ pub(super) fn halted(halt: Halt, message: impl Into<String>, details: Details) -
 pub(super) fn exhausted(resource: Resource, used: f64, limit: f64, message: impl Into<String>) -> TaskError {
     let (blame, words) = match resource {
         Resource::Turns => (Blame::Model, "raise max_turns, or ask for less"),
-        Resource::Context => (Blame::User, "give it fewer or smaller files, or a model with a larger window"),
+        Resource::Context => (Blame::User, "use fewer or smaller files, or a model with a larger context window"),
         Resource::Output => (Blame::Model, "ask for less, or raise max_output_bytes"),
         Resource::Calls => (Blame::User, "raise max_calls"),
         Resource::Tokens => (Blame::User, "raise max_tokens"),
@@ -107,7 +107,7 @@ pub(super) fn invalid_output(message: impl Into<String>) -> TaskError {
         location: None,
         related: Vec::new(),
         metrics: ResourceMetrics::default(),
-        recovery: recovery(Blame::Model, true, "run it again, or with another model"),
+        recovery: recovery(Blame::Model, true, "retry, or use another model"),
     }
 }
 

@@ -161,12 +161,12 @@ impl Evaluator<'_> {
             if *on_exhausted_accept {
                 return self.loop_complete(op, node, "max_iterations", false, &warnings);
             }
-            let words = format!("no success after {iteration} iterations");
+            let words = format!("no success within {iteration} iterations");
             let error = |details| failure::halted(Halt::IterationsExhausted, words.as_str(), details);
             return self.loop_failed(op, node, "max_iterations", &warnings, error);
         }
         if self.stands_still(op) {
-            let error = |details| failure::halted(Halt::NoProgress, "three iterations were the same", details);
+            let error = |details| failure::halted(Halt::NoProgress, "three iterations had the same result", details);
             return self.loop_failed(op, node, "no_progress", &warnings, error);
         }
         Step::GoesOn
@@ -183,7 +183,7 @@ impl Evaluator<'_> {
             let ends = success || matches!(verdict, Some(Verdict::Abort { .. }));
             for test in condition.into_iter().filter(|_| !ends) {
                 let (_, unknown) = self.condition(op, &test.test, iteration, &evaluation);
-                all.extend(unknown.iter().map(|name| format!("the condition asks for {name}, which is not known")));
+                all.extend(unknown.iter().map(|name| format!("the condition uses the unknown name {name}")));
             }
         }
         let mut seen = std::collections::BTreeSet::new();

@@ -212,7 +212,7 @@ impl<'a> Evaluator<'a> {
         self.note_lookup(op, &mut result);
         for near in self.run.limit_uses_of(op).iter().filter(|one| one.is_near()) {
             // Not how much: of a time that differs from one run to the next.
-            result.notes.warn("limit_near", format!("most of {} ({}) is used", near.limit.name(), near.max));
+            result.notes.warn("limit_near", format!("most of {} ({}) is used up", near.limit.name(), near.max));
         }
         result.notes.metrics = self.metrics(op);
         if let Some(error) = &mut result.error {

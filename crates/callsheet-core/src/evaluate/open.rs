@@ -39,7 +39,7 @@ impl Evaluator<'_> {
                 let mut result = TaskResult::default();
                 self.warn_of_unknown(op, &mut result);
                 result.notes.other.insert("skipped".to_owned(), Value::Bool(true));
-                result.notes.warn("condition", "no case of the cond holds and it has no else: nothing was done here");
+                result.notes.warn("condition", "no case of the cond applies and it has no else, so nothing ran here");
                 self.closed(op, result)
             }
             Err(Stop::Failed(error)) => {
@@ -225,7 +225,7 @@ impl Evaluator<'_> {
         };
         let most = node.limits.max_items.unwrap_or(self.run.settings().limits.max_items);
         if list.len() > usize::try_from(most).unwrap_or(usize::MAX) {
-            return Err(refuse(&format!("a list of {} elements, more than {most}", list.len())));
+            return Err(refuse(&format!("a list of {} elements; the limit is {most}", list.len())));
         }
         let element = |(index, value): (usize, &Value)| {
             let json = || Bound::json(value.clone(), bound.trust);
@@ -245,7 +245,7 @@ impl Evaluator<'_> {
     ) -> Result<Names, Box<TaskError>> {
         let name = node.template.as_deref().unwrap_or_default();
         let Some(template) = self.template(name) else {
-            let message = format!("there is no template {name} that can be used");
+            let message = format!("there is no usable template {name}");
             return Err(Box::new(failure::failure(Reason::TemplateNotFound, message, Details::default())));
         };
         self.check_stack(op, name)?;
@@ -286,7 +286,7 @@ impl Evaluator<'_> {
         if times < usize::try_from(most).unwrap_or(usize::MAX) {
             return Ok(());
         }
-        let message = format!("{name} stands on the call stack more than {most} times");
+        let message = format!("{name} is on the call stack more than {most} times");
         Err(Box::new(failure::halted(Halt::MaxDepth, message, Details::default())))
     }
 

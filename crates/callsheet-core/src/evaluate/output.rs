@@ -33,8 +33,7 @@ impl Evaluator<'_> {
             let text = task.result.as_ref().and_then(|result| result.document.as_ref()).map(|blob| self.text(blob));
             let text = text.unwrap_or_default();
             if last.is_some_and(|call| call.stop == StopReason::Budget) {
-                let error =
-                    failure::with_content(self.token_error(op, "the reply was cut where a token budget ended"), &text);
+                let error = failure::with_content(self.token_error(op, "the token budget cut the reply off"), &text);
                 TaskResult { content: text, ..failed(error) }
             } else if last.is_some_and(|call| call.stop == StopReason::Length) {
                 let number = |bytes: u64| f64::from(u32::try_from(bytes).unwrap_or(u32::MAX));
@@ -43,8 +42,8 @@ impl Evaluator<'_> {
                 let own = Some(task.sizes.reply_limit).filter(|limit| *limit > 0 && used >= *limit);
                 let limit = own.unwrap_or(used);
                 let words = match own {
-                    Some(_) => "the reply was cut at its length limit",
-                    None => "the reply was cut at the most tokens that the model may write at once",
+                    Some(_) => "the length limit cut the reply off",
+                    None => "the model's output limit cut the reply off",
                 };
                 let error = failure::exhausted(Resource::Output, number(used), number(limit), words);
                 let error = failure::with_content(error, &text);
@@ -77,7 +76,7 @@ impl Evaluator<'_> {
 
     fn read(&self, node: &Node, text: &str) -> TaskResult {
         if text.trim().is_empty() {
-            return failed(failure::invalid_output("the reply has neither text nor tool call"));
+            return failed(failure::invalid_output("the reply has neither text nor a tool call"));
         }
         let reading = read_reply(text, node.manual_xml);
         let mut result = TaskResult { content: reading.content, ..TaskResult::default() };
@@ -90,7 +89,8 @@ impl Evaluator<'_> {
         }
         result.notes.take(reading.notes);
         for name in &reading.conflicts {
-            let words = format!("`{name}` stands in two spellings with different values; that with underscores counts");
+            let words =
+                format!("`{name}` occurs in two spellings with different values; the one with underscores applies");
             result.notes.warn("two_spellings", words);
         }
         for warning in result.notes.xml.iter().flat_map(|xml| xml.warnings.clone()).collect::<Vec<_>>() {
@@ -100,7 +100,7 @@ impl Evaluator<'_> {
             let reason = reading.reason.unwrap_or(Reason::UnexpectedError);
             let words = reading.message.as_deref().unwrap_or(&result.content);
             let words = super::open::one_line(words, 200);
-            let words = if words.is_empty() { "the model says that it failed".to_owned() } else { words };
+            let words = if words.is_empty() { "the model reported a failure".to_owned() } else { words };
             let error = failure::said_by_a_model(reason, words);
             result.error = Some(Box::new(failure::with_content(error, &result.content)));
             result.status = ReturnStatus::Failed;
@@ -212,7 +212,9 @@ impl Evaluator<'_> {
 fn lacks(source: &DataSource) -> Option<String> {
     let DataSource { name, bytes, truncated, .. } = source;
     match (truncated, bytes) {
-        (true, _) => Some(format!("{name} is longer than its share of the window: {bytes} bytes of it were shown")),
+        (true, _) => {
+            Some(format!("{name} is longer than its share of the context window; the prompt shows {bytes} bytes of it"))
+        }
         (false, 0) => Some(format!("{name} is empty")),
         (false, _) => None,
     }
@@ -231,8 +233,10 @@ fn written(summary: &str, document: &str) -> TaskResult {
 fn take(result: &mut TaskResult, output: OutputReading) {
     if let Some(fault) = output.parse_error.as_ref().filter(|_| output.failure.is_none()) {
         let place = format!("line {}, column {}", fault.line, fault.column);
-        let words =
-            format!("JSON is declared, and the output is none ({}, {place}): it is used as a text", fault.message);
+        let words = format!(
+            "the declared output is JSON, but the output is not valid JSON ({}, {place}); it is used as text",
+            fault.message
+        );
         result.notes.warn("parse_error", words);
     }
     result.notes.parse_error = output.parse_error;
@@ -242,7 +246,7 @@ fn take(result: &mut TaskResult, output: OutputReading) {
 
 fn refuse(result: &mut TaskResult, failure: Option<Box<Details>>) {
     let Some(details) = failure else { return };
-    let message = format!("the output is not what was declared: {}", misfit(&details));
+    let message = format!("the output does not match its declaration: {}", misfit(&details));
     let error = failure::failure(Reason::OutputFormatFailure, message, *details);
     result.error = Some(Box::new(failure::with_content(error, &result.content)));
     result.status = ReturnStatus::Failed;

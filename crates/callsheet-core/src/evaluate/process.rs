@@ -164,7 +164,7 @@ impl Evaluator<'_> {
             _ => None,
         };
         let Some(report) = report else {
-            let words = "it was started and not seen to finish; it is not started again";
+            let words = "it was started and never finished; Callsheet does not start it again";
             return fail(failure::failure(Reason::ToolExecutionError, words, Details::default()));
         };
         let code = if report.timed_out { Some(TIMED_OUT) } else { report.exit_code };
@@ -177,7 +177,7 @@ impl Evaluator<'_> {
             ..TaskResult::default()
         };
         if report.truncated {
-            result.notes.warn("output_truncated", "a stream was longer than its limit and was cut");
+            result.notes.warn("output_truncated", "an output stream exceeded its limit and was cut");
         }
         let details = Details {
             script_stdout: Some(report.stdout),
@@ -189,9 +189,9 @@ impl Evaluator<'_> {
         let error = if judged {
             None
         } else if report.timed_out {
-            Some(failure::failure(Reason::ExecutionTimeout, "the process took longer than its timeout", details))
+            Some(failure::failure(Reason::ExecutionTimeout, "the process exceeded its timeout", details))
         } else if code != Some(0) && !goes_on {
-            let words = code.map_or("the process was ended by a signal".to_owned(), |code| {
+            let words = code.map_or("a signal ended the process".to_owned(), |code| {
                 format!("the process ended with exit code {code}")
             });
             Some(failure::failure(Reason::ToolExecutionError, words, details))

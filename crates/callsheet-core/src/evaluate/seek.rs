@@ -19,8 +19,8 @@ use super::{Evaluator, failure};
 const MATCHING: &str = "associative_matching";
 
 /// Words for a person.
-const EMPTY_INDEX: &str = "the index of this project is empty: `callsheet index` builds it";
-const NO_LOOKUP: &str = "a task that matches looks nothing up";
+const EMPTY_INDEX: &str = "the index of this project is empty; `callsheet index` builds it";
+const NO_LOOKUP: &str = "a matching task looks nothing up";
 
 impl Evaluator<'_> {
     /// What is to be found first; `None`: nothing, or it was found.
@@ -143,7 +143,7 @@ impl Evaluator<'_> {
         let described = node.refs.as_ref().is_some_and(|refs| is_lookup(refs.source));
         // That of a handler is told with its files.
         let error = self.found(op).command_error.filter(|_| !is_atomic(node));
-        warnings.extend(error.map(|why| format!("the command of file_paths gave nothing: {why}")));
+        warnings.extend(error.map(|why| format!("the command of file_paths returned nothing: {why}")));
         if node.subtype == MATCHING && described {
             warnings.push(NO_LOOKUP.to_owned());
         }

@@ -112,9 +112,9 @@ impl Evaluator<'_> {
         match owner {
             Some((above, (resource, used, most))) => {
                 let message = if above.id == op.id {
-                    format!("its limit {} was reached", limit.name())
+                    format!("it reached its limit {}", limit.name())
                 } else {
-                    format!("the limit {} of {} was reached", limit.name(), above.id)
+                    format!("it reached the limit {} of {}", limit.name(), above.id)
                 };
                 failure::exhausted(resource, used, most, message)
             }

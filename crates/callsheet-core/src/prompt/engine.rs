@@ -232,7 +232,7 @@ impl PartParser<'_> {
             Token::Slot(name) => {
                 self.pieces.push(Piece::Slot { name: name.to_owned(), alone: line_start && line_end });
             }
-            Token::Start(name) if self.open.is_some() => return Err(self.block(name, line, "stands inside another")),
+            Token::Start(name) if self.open.is_some() => return Err(self.block(name, line, "is inside another")),
             Token::Start(name) => {
                 let outer = std::mem::take(&mut self.pieces);
                 self.open = Some(OpenBlock { name: name.to_owned(), line, line_start, outer });
@@ -243,7 +243,7 @@ impl PartParser<'_> {
                     let alone = open.line_start && line_end;
                     self.pieces.push(Piece::Block { name: open.name, inner, alone });
                 }
-                _ => return Err(self.block(name, line, "is closed and was not open")),
+                _ => return Err(self.block(name, line, "is closed but was never opened")),
             },
         }
         Ok(())

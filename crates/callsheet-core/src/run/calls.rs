@@ -274,7 +274,7 @@ impl Run {
                 Ok(())
             }
             _ => {
-                let reason = format!("no valid reply after {tries} tries");
+                let reason = format!("no valid reply after {tries} attempts");
                 self.phase_failed(key, Failure { reason, issues, ..Failure::default() })
             }
         }
@@ -286,7 +286,7 @@ impl Run {
             return self.exhausted(key, Vec::new());
         }
         self.reached.insert(Limit::Attempts);
-        let reason = format!("no valid reply after {} tries; at last, {message}", limits::attempts(self));
+        let reason = format!("no valid reply after {} attempts; the last one: {message}", limits::attempts(self));
         self.phase_failed(key, Failure { reason, ..Failure::default() })
     }
 

@@ -183,7 +183,7 @@ impl Run {
         let mut moved = !ended.is_empty();
         for index in ended {
             if let Some(run) = task.runs.get_mut(index) {
-                let reason = format!("its limit {} was reached", limit.name());
+                let reason = format!("it reached its limit {}", limit.name());
                 run.failure = Some(Failure { reason, cause, ..Failure::default() });
                 run.attempts.close();
             }
@@ -212,7 +212,7 @@ impl Run {
             return Ok(false);
         }
         self.reached.insert(limit);
-        let reason = format!("its limit {} was reached", limit.name());
+        let reason = format!("it reached its limit {}", limit.name());
         self.fail_task(slug, Failure { reason, cause, ..Failure::default() })?;
         Ok(true)
     }

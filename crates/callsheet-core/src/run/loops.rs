@@ -73,7 +73,7 @@ impl Run {
         if equal < repeats {
             return;
         }
-        let reason = format!("{equal} turns in a row were the same");
+        let reason = format!("{equal} consecutive turns were identical");
         run.failure = Some(Failure { reason, cause: Cause::NoProgress, ..Failure::default() });
         run.attempts.close();
         self.reached.insert(Limit::NoProgress);

@@ -36,19 +36,19 @@ pub enum Reject {
     #[error("the run has not ended")]
     NotEnded,
     /// There is no follow-up that has no list yet, or the run works.
-    #[error("there is no follow-up to take back")]
+    #[error("there is no follow-up to withdraw")]
     NoFollowUp,
     /// The stage of the run takes no edit.
-    #[error("the run takes no edit now")]
+    #[error("the run accepts no edit now")]
     NotEditable,
     /// A run of a template follows its recorded tree: it has no sheet to edit, to take tasks off or to follow up.
-    #[error("a run of a template takes no edit, drop or follow-up; run the template again")]
+    #[error("a template run accepts no edit, drop or follow-up; run the template again")]
     RunsTemplate,
     /// Only a task of a tree that failed begins again, and only where nothing that read its result still works.
-    #[error("{0} cannot begin again: it has not failed, or others go on with what it gave")]
+    #[error("{0} cannot be retried: it has not failed, or other tasks already use its output")]
     NotFailed(Slug),
     /// Nothing inside a call of the task waits for a person.
-    #[error("no run inside a call of {0} waits")]
+    #[error("no run inside a call of {0} is waiting")]
     NotPaused(Slug),
     /// What was applied is not the change set that was to be applied.
     #[error("the changes applied are not change set {set} of {task}")]

@@ -157,7 +157,7 @@ impl Run {
         overdue.dedup();
         for slug in &overdue {
             self.reached.insert(Limit::TaskTimeout);
-            let reason = "its time was over".to_owned();
+            let reason = "it ran out of time".to_owned();
             let cause = super::Cause::Limit(Limit::TaskTimeout);
             self.fail_task(slug, super::Failure { reason, cause, ..super::Failure::default() })?;
         }

@@ -173,7 +173,7 @@ impl Run {
                 self.set_state(slug, State::Refining)
             }
             ReferenceStage::Start => {
-                let reason = "a reference does not hold any more".to_owned();
+                let reason = "a reference is no longer valid".to_owned();
                 self.fail_task(slug, Failure { reason, issues: issues.to_vec(), ..Failure::default() })
             }
         }

@@ -241,7 +241,7 @@ impl Run {
                 return Ok(());
             }
             if owner.attempts.refuse(issues.to_vec(), reply, max) {
-                let reason = format!("no valid reply after {max} tries");
+                let reason = format!("no valid reply after {max} attempts");
                 owner.failure = Some(Failure { reason, issues: issues.to_vec(), ..Failure::default() });
                 self.reached.insert(super::Limit::Attempts);
             }

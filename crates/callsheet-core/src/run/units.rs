@@ -60,7 +60,7 @@ impl Run {
         {
             self.message =
                 Some(match limits::tokens_left(self).filter(|left| limit == Limit::MaxTokens && *left > 0) {
-                    Some(left) => format!("{left} tokens are left of {}, too few for another call", limit.name()),
+                    Some(left) => format!("{} leaves {left} tokens, too few for another call", limit.name()),
                     None => format!("{} is used up", limit.name()),
                 });
             self.ended_by = Some(limit);

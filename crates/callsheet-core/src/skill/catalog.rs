@@ -70,7 +70,7 @@ impl Catalog {
                     SkillSeverity::Notice,
                     &first.source,
                     format!("the skill \"{name}\" replaces the one in {}", weaker.source.path),
-                    "rename it if that is not meant",
+                    "rename it if you do not want that",
                 ));
                 catalog.replaced.entry(name.clone()).or_default().push(weaker.source);
             }
@@ -89,7 +89,7 @@ impl Catalog {
                     SkillSeverity::Notice,
                     &template.source,
                     format!("T519: the template \"{}\" replaces the skill in {}", template.name, skill.source.path),
-                    "`skill:NAME` and `template:NAME` say which is meant",
+                    "`skill:NAME` and `template:NAME` select one of them",
                 ));
                 let source = skill.source.clone();
                 let own = Skill { name: format!("skill:{}", skill.name), ..skill.clone() };
@@ -113,7 +113,7 @@ impl Catalog {
                         "the names \"{}\" and \"{}\" differ only by case, spaces, `-` and `_`",
                         other.name, skill.name
                     ),
-                    "give one of the two the other's name, so that it replaces it, or another name",
+                    "rename one of the two: with the other's name it replaces it, with another name both stay",
                 ));
             }
         }

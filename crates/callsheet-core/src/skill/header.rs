@@ -66,7 +66,7 @@ fn unknown(entry: &Entry<'_>, form: SkillForm, report: &mut Report<'_>) {
         }
         _ => "remove it or correct its spelling".to_owned(),
     };
-    report.warn(entry.at, format!("unknown key \"{}\", ignored", entry.written), advice);
+    report.warn(entry.at, format!("ignored the unknown key \"{}\"", entry.written), advice);
 }
 
 /// Callsheet's keys among the metadata of the folder form; other programs' keys are left alone.
@@ -75,13 +75,13 @@ fn metadata(holder: &Entry<'_>, context: SkillContext<'_>, header: &mut Header, 
     for entry in entries(map, &aliases(KEYS, PREFIX), report) {
         match entry.name {
             Some("name" | "description") => {
-                report.warn(entry.at, format!("\"{}\" is ignored", entry.written), "write it outside `metadata`");
+                report.warn(entry.at, format!("ignored \"{}\"", entry.written), "write it outside `metadata`");
             }
             Some(name) => key(name, &entry, true, context, header, report),
             None if normal(entry.written).starts_with(PREFIX) => {
                 report.warn(
                     entry.at,
-                    format!("unknown key \"{}\", ignored", entry.written),
+                    format!("ignored the unknown key \"{}\"", entry.written),
                     "remove it or correct its spelling",
                 );
             }
@@ -109,7 +109,7 @@ fn key(
     {
         report.error(
             entry.at,
-            format!("tools are given twice, first on line {}", first.0),
+            format!("the tools are listed twice, first on line {}", first.0),
             "keep `allowed-tools` only",
         );
     }
@@ -138,7 +138,7 @@ fn tools(entry: &Entry<'_>, context: SkillContext<'_>, report: &mut Report<'_>) 
         if written.contains(['(', ')', '*', '?', '[', ']', '{', '}']) {
             report.warn(
                 at,
-                format!("tool pattern \"{written}\" is refused; the skill does not get this tool"),
+                format!("the tool pattern \"{written}\" is rejected; the skill does not get this tool"),
                 "name the tool without a pattern",
             );
             continue;
@@ -147,7 +147,7 @@ fn tools(entry: &Entry<'_>, context: SkillContext<'_>, report: &mut Report<'_>) 
             if context.effect(&tool).is_none() {
                 report.warn(
                     at,
-                    format!("no tool \"{tool}\" is registered; the skill counts as one that may change anything"),
+                    format!("there is no tool \"{tool}\"; the skill is treated as one that may change anything"),
                     "correct the name, or set up the server that offers it",
                 );
             }
@@ -166,7 +166,7 @@ fn model(entry: &Entry<'_>, report: &mut Report<'_>) -> Option<String> {
     if colon || named {
         return Some(text);
     }
-    report.warn(entry.value.at, format!("model \"{text}\" is ignored"), "write PROVIDER/MODEL");
+    report.warn(entry.value.at, format!("ignored the model \"{text}\""), "write PROVIDER/MODEL");
     None
 }
 
@@ -175,9 +175,9 @@ fn limits(holder: &Entry<'_>, quoted: bool, header: &mut Header, report: &mut Re
     for entry in entries(map, &limit_aliases(), report) {
         let Some(name) = entry.name else {
             let message = if FOREIGN_LIMITS.contains(&normal(entry.written).as_str()) {
-                format!("the limit \"{}\" cannot be set for one skill, ignored", entry.written)
+                format!("ignored the limit \"{}\", which a skill cannot set", entry.written)
             } else {
-                format!("unknown limit \"{}\", ignored", entry.written)
+                format!("ignored the unknown limit \"{}\"", entry.written)
             };
             let known: Vec<&str> = LIMITS.iter().map(|limit| limit.id).collect();
             report.warn(entry.at, message, format!("limits of a skill are {}", known.join(", ")));

@@ -29,7 +29,7 @@ pub(super) fn entries<'a>(
         if let Some(first) = found.iter().find(same) {
             report.error(
                 key.at,
-                format!("the key \"{text}\" is given twice, first on line {}", first.at.0),
+                format!("the key \"{text}\" occurs twice, first on line {}", first.at.0),
                 "keep one of the two",
             );
             continue;

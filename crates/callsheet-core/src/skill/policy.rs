@@ -38,7 +38,7 @@ impl SkillContext<'_> {
 pub fn writer_reason(declared: bool, tools: &[String], context: SkillContext<'_>) -> Option<String> {
     let mut reasons = Vec::new();
     if declared {
-        reasons.push("its file says that it writes".to_owned());
+        reasons.push("its file declares that it writes".to_owned());
     }
     for tool in tools {
         match context.effect(tool) {
@@ -55,7 +55,7 @@ pub fn writer_reason(declared: bool, tools: &[String], context: SkillContext<'_>
 /// What a skill could do that a person must trust first (spec 12.7), in words for a person.
 pub fn powers(policy: &SkillPolicy, context: SkillContext<'_>) -> Vec<String> {
     let commands = policy.tools.iter().filter(|tool| context.executes(tool));
-    let commands = commands.map(|tool| format!("let a model run commands by the tool {tool}"));
+    let commands = commands.map(|tool| format!("let a model run commands with the tool {tool}"));
     let models = policy.model.iter().chain(&policy.fallbacks).map(|model| format!("choose the model {model}"));
     commands.chain(models).collect()
 }

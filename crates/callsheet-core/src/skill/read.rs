@@ -48,7 +48,7 @@ fn read(file: &SkillFile, context: SkillContext<'_>, report: &mut Report<'_>) ->
         return None;
     };
     if file.form == SkillForm::Folder && !cut.opened {
-        report.error((1, 1), "the file does not begin with front matter", "begin it with a line `---`");
+        report.error((1, 1), "the file does not start with front matter", "start it with a line `---`");
         return None;
     }
     let root = match yaml::parse(cut.front.text, cut.front.line) {
@@ -94,7 +94,7 @@ fn stages<'a>(form: SkillForm, body: Part<'a>, report: &mut Report<'_>) -> (&'a 
     for part in [Some(first), second].into_iter().flatten() {
         let tokens = tokens(part.text.trim());
         if tokens > SKILL_TOKENS {
-            let message = format!("the instructions have {tokens} tokens, of which a prompt shows {SKILL_TOKENS}");
+            let message = format!("the instructions have {tokens} tokens, but a prompt shows only {SKILL_TOKENS}");
             report.warn((part.line, 1), message, "shorten them, or put a part into a file that tasks refer to");
         }
     }
@@ -113,7 +113,7 @@ fn name(file: &SkillFile, header: &Header, top: At, report: &mut Report<'_>) -> 
     if name.len() > MAX_NAME || !name.split(' ').all(is_word) {
         report.error(
             at,
-            format!("\"{}\" is not a name", name.chars().take(80).collect::<String>()),
+            format!("\"{}\" is not a valid name", name.chars().take(80).collect::<String>()),
             format!("use 1 to {MAX_NAME} characters: words of a-z, A-Z, 0-9, `-` and `_`, with one space between them"),
         );
     } else if given.is_none() && file.form == SkillForm::Folder {
@@ -154,11 +154,7 @@ fn check(header: &Header, file: &SkillFile, report: &mut Report<'_>) {
         || (header.mode.is_none() && file.form == SkillForm::Folder && !header.tools.is_empty());
     let at = |key: &str| header.places.get(key).copied().unwrap_or((1, 1));
     if looped && header.tools.is_empty() {
-        report.warn(
-            at("mode"),
-            "`mode: loop` without tools",
-            "name the tools of the conversation, or leave the mode out",
-        );
+        report.warn(at("mode"), "`mode: loop` without tools", "list the tools of the conversation, or remove the mode");
     }
     if looped && header.execution.is_some() {
         report.warn(at("execution"), "`execution` has no effect with `mode: loop`", "remove one of the two");

@@ -61,15 +61,19 @@ const fn limit(id: &'static str, names: &'static [&'static str], most: u64, abou
 }
 
 const NAME: SkillKey =
-    key("name", &["name"], KeyKind::Name, "name in the catalog; the name of the file or folder if left out");
-const DESCRIPTION: SkillKey =
-    key("description", &["description"], KeyKind::Description, "when to use the skill; all that a planner sees of it");
+    key("name", &["name"], KeyKind::Name, "name in the catalog; default: the name of the file or folder");
+const DESCRIPTION: SkillKey = key(
+    "description",
+    &["description"],
+    KeyKind::Description,
+    "when to use the skill; a planner sees nothing else of it",
+);
 
 /// Keys of the single-file form; in the folder form those but `name` and `description` stand in `metadata`.
 pub(super) const KEYS: &[SkillKey] = &[
     NAME,
     DESCRIPTION,
-    key("tools", &["tools"], KeyKind::Tools, "tools it may use; nothing else is offered or run"),
+    key("tools", &["tools"], KeyKind::Tools, "tools that the skill may use; it gets no others"),
     key(
         "mode",
         &["mode"],
@@ -83,16 +87,16 @@ pub(super) const KEYS: &[SkillKey] = &[
         "per-call: one evaluation for each tool call, without calls one for all references; together: one for everything; \
          per-reference: without calls one for each reference",
     ),
-    key("writes", &["writes", "requires-approval"], KeyKind::Flag, "its tasks wait for approval"),
+    key("writes", &["writes", "requires-approval"], KeyKind::Flag, "its tasks need approval"),
     key(
         "refine",
         &["refine"],
         KeyKind::Word(&["auto", "always", "never"]),
-        "when its tasks are refined before they run; stronger than the run's setting",
+        "when to refine its tasks before they run; overrides the run's setting",
     ),
-    key("merge", &["merge"], KeyKind::Word(&["code", "model"]), "how several results of a task become one"),
-    key("model", &["model"], KeyKind::Model, "model of its tasks: PROVIDER/MODEL, embedded:PATH or scripted:FILE"),
-    key("limits", &["limits"], KeyKind::Limits, "limits of one of its tasks"),
+    key("merge", &["merge"], KeyKind::Word(&["code", "model"]), "how to merge several results of a task"),
+    key("model", &["model"], KeyKind::Model, "model for its tasks: PROVIDER/MODEL, embedded:PATH or scripted:FILE"),
+    key("limits", &["limits"], KeyKind::Limits, "limits for each of its tasks"),
 ];
 
 /// Keys of the folder form.
@@ -100,12 +104,12 @@ pub(super) const FOLDER_KEYS: &[SkillKey] = &[
     NAME,
     DESCRIPTION,
     key("license", &["license"], KeyKind::Text, "its license"),
-    key("compatibility", &["compatibility"], KeyKind::Text, "what it needs of a system"),
+    key("compatibility", &["compatibility"], KeyKind::Text, "system requirements"),
     key(
         "tools",
         &["allowed-tools"],
         KeyKind::Tools,
-        "tools it may use, separated by blanks; with tools it works as a conversation",
+        "tools that the skill may use, separated by spaces; with tools it works as a conversation",
     ),
     key("metadata", &["metadata"], KeyKind::Metadata, "other programs' keys, and Callsheet's as `callsheet-KEY`"),
 ];
@@ -114,14 +118,19 @@ const SMALL: u64 = u32::MAX as u64;
 
 /// Limits.
 pub(super) const LIMITS: &[SkillLimit] = &[
-    limit("max_turns", &["turns", "max_turns"], SMALL, "turns of a tool conversation"),
-    limit("timeout_seconds", &["timeout-s", "timeout_seconds"], SMALL, "seconds of one task"),
-    limit("max_output_bytes", &["max-output-bytes"], u64::MAX, "bytes of one reply"),
-    limit("max_calls", &["max-calls"], SMALL, "model calls of one task"),
-    limit("max_tokens", &["max-tokens"], u64::MAX, "tokens of one task, read and written"),
-    limit("parallel", &["parallel"], SMALL, "execution runs of one task at once"),
-    limit("tool_output_tokens", &["tool-output-tokens"], SMALL, "tokens of one tool output shown to the model"),
-    limit("reference_tokens", &["reference-tokens"], SMALL, "tokens of one reference"),
+    limit("max_turns", &["turns", "max_turns"], SMALL, "limit on turns of a tool conversation"),
+    limit("timeout_seconds", &["timeout-s", "timeout_seconds"], SMALL, "time limit per task, in seconds"),
+    limit("max_output_bytes", &["max-output-bytes"], u64::MAX, "limit on bytes of one reply"),
+    limit("max_calls", &["max-calls"], SMALL, "limit on model calls per task"),
+    limit("max_tokens", &["max-tokens"], u64::MAX, "limit on tokens per task, input plus output"),
+    limit("parallel", &["parallel"], SMALL, "parallel execution runs of one task"),
+    limit(
+        "tool_output_tokens",
+        &["tool-output-tokens"],
+        SMALL,
+        "limit on tokens of one tool output shown to the model",
+    ),
+    limit("reference_tokens", &["reference-tokens"], SMALL, "limit on tokens of one reference"),
 ];
 
 /// Normal form of each spelling, behind a prefix in normal form, with what the reader calls the key.

@@ -37,7 +37,7 @@ fn of_node(node: &Node, executes: &dyn Fn(&str) -> bool) -> Vec<String> {
     if let Some(script) = script {
         let words: Vec<String> = script.command.words.iter().map(ToString::to_string).collect();
         let reads = node.approval.effects == Some(Effects::Read) && node.approval.required != Some(true);
-        let unasked = if reads { ", unasked where the system can keep it to reading" } else { "" };
+        let unasked = if reads { ", without approval where the system can make it read-only" } else { "" };
         powers.push(format!("run the command `{}`{unasked}", words.join(" ")));
         if script.inherit == Inherit::All {
             powers.push("give a command every variable of the environment, secrets included".to_owned());
@@ -45,10 +45,10 @@ fn of_node(node: &Node, executes: &dyn Fn(&str) -> bool) -> Vec<String> {
     }
     if let Some(refs) = node.refs.as_ref().filter(|refs| refs.source == FileSource::Command) {
         let words: Vec<String> = refs.command.words.iter().map(ToString::to_string).collect();
-        powers.push(format!("find files by the command `{}`, unasked", words.join(" ")));
+        powers.push(format!("find files with the command `{}`, without approval", words.join(" ")));
     }
     for tool in node.tools.iter().flatten().filter(|tool| executes(tool)) {
-        powers.push(format!("let a model run commands by the tool {tool}"));
+        powers.push(format!("let a model run commands with the tool {tool}"));
     }
     if let Some(called) = node.template.as_deref().filter(|called| executes(called)) {
         powers.push(format!("call {called}, which runs commands"));
@@ -85,8 +85,8 @@ mod tests {
         let find = |name: &str| templates.iter().find(|template| template.name == name);
         let of = |name: &str| powers(find(name).unwrap(), &find, &|tool| tool == "run_command");
         assert_eq!(of("plain"), Vec::<String>::new());
-        assert!(of("looks").iter().any(|power| power.contains("`sh look.sh`, unasked")), "{:?}", of("looks"));
-        assert_eq!(of("commands"), ["let a model run commands by the tool run_command"]);
+        assert!(of("looks").iter().any(|power| power.contains("`sh look.sh`, without approval")), "{:?}", of("looks"));
+        assert_eq!(of("commands"), ["let a model run commands with the tool run_command"]);
         assert_eq!(of("chooses"), ["choose the model other/dear"]);
         assert_eq!(of("calls"), of("looks"));
     }

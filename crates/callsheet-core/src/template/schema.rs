@@ -27,7 +27,7 @@ pub(in crate::template) fn compile(schema: &Value) -> Result<Schema, String> {
     }
     jsonschema::validator_for(schema).map(Schema).map_err(|error| match elsewhere(schema) {
         Some(reference) => {
-            format!("`{reference}` is another document, and those are never read; write it into this one")
+            format!("`{reference}` is in another document, which Callsheet never reads; copy it into this one")
         }
         None => error.to_string(),
     })

@@ -79,7 +79,7 @@ pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
             let dropped = known.is_some_and(|task| task.state == State::Dropped);
             let cause = known.map_or(cause.as_str(), |task| task.task.name.as_str());
             let why = if dropped { ", which was dropped" } else { "" };
-            format!("{name} could not run, because of {cause}{why}")
+            format!("{name} could not run, because it depends on {cause}{why}")
         }
     };
     format!("{line}{}", changed_words(problem.task))
@@ -88,7 +88,7 @@ pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
 /// What a task that did not come to its end has left changed (spec 10.7).
 fn changed_words(task: &TaskRun) -> String {
     let files: Vec<&str> = task.changed_files().into_iter().collect();
-    if files.is_empty() { String::new() } else { format!("; what it changed stays: {}", files.join(", ")) }
+    if files.is_empty() { String::new() } else { format!("; its changes remain: {}", files.join(", ")) }
 }
 
 /// The first error, else the first thing said.
@@ -114,14 +114,14 @@ fn result(task: &TaskRun) -> String {
     let mut text = format!("\n### {}\n\n{}\n", task.task.name, result.summary.trim());
     for set in &task.applied {
         let files: Vec<&str> = set.changes.files.iter().map(|file| file.path.as_str()).collect();
-        let back = if set.reverted { ", taken back" } else { "" };
+        let back = if set.reverted { ", reverted" } else { "" };
         text.push_str(&format!("\nChanged: {}{back}\n", files.join(", ")));
     }
     if task.merge.as_ref().is_some_and(|merge| merge.fell_back) {
-        text.push_str("\nMerged by code: no valid merge came from the model.\n");
+        text.push_str("\nMerged by code, because the model gave no valid merge.\n");
     }
     if task.apart.is_some() && task.runs.len() > 1 {
-        text.push_str("\nRead one by one: its references are too large for one prompt.\n");
+        text.push_str("\nRead one by one, because its references are too large for one prompt.\n");
     }
     for detail in &result.details {
         text.push_str(&format!("\nFile: details/{}/{}\n", task.task.slug, detail.filename));

@@ -80,30 +80,34 @@ fn asked_again(run: &Run) -> usize {
     again.count()
 }
 
+fn wasted_words(calls: u32) -> String {
+    if calls == 0 { "none wasted".to_owned() } else { format!("{calls} wasted") }
+}
+
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let tasks: Vec<String> = self.tasks.iter().map(|(state, count)| format!("{count} {state}")).collect();
         writeln!(f, "- tasks: {}", if tasks.is_empty() { "none".to_owned() } else { tasks.join(", ") })?;
-        write!(f, "- calls: {}, at least {}", self.calls, self.minimum_calls)?;
+        write!(f, "- model calls: {}, {}", self.calls, wasted_words(self.calls.saturating_sub(self.minimum_calls)))?;
         if self.refused > 0 {
-            write!(f, ", {} asked again", self.refused)?;
+            write!(f, ", {} retried", self.refused)?;
         }
         if self.failed_calls > 0 {
             write!(f, ", {} without a reply", self.failed_calls)?;
         }
         writeln!(f, "; tool calls: {}", self.tools)?;
         if self.repairs > 0 {
-            writeln!(f, "- repairs: {}, which saved {} calls", self.repairs, self.saved_calls)?;
+            writeln!(f, "- repairs: {}, saving {} calls", self.repairs, self.saved_calls)?;
         }
-        write!(f, "- tokens: {} read, {} written", self.input_tokens, self.output_tokens)?;
+        write!(f, "- tokens: {} input, {} output", self.input_tokens, self.output_tokens)?;
         if self.cached_tokens > 0 {
-            write!(f, ", {} of them cached", self.cached_tokens)?;
+            write!(f, ", {} cached", self.cached_tokens)?;
         }
         writeln!(f)?;
         if self.cost_usd > 0.0 {
             writeln!(f, "- cost: {:.4} US dollars", self.cost_usd)?;
         }
         let seconds = |ms: u64| format!("{}.{:02} s", ms / 1_000, ms % 1_000 / 10);
-        writeln!(f, "- time: {}, ideal {}", seconds(self.actual_ms), seconds(self.ideal_ms))
+        writeln!(f, "- time: {} (critical path {})", seconds(self.actual_ms), seconds(self.ideal_ms))
     }
 }

@@ -53,11 +53,11 @@ fn words(run: &Run, why: &Why, named: &dyn Fn(&Slug) -> String) -> String {
         }
         Why::ExclusiveTool { tool, by: None } => format!("waits for the tool {tool}, which is in use"),
         Why::Held { tasks: problems } => {
-            format!("is held until the list was looked at again, because of {}", tasks(problems))
+            format!("is held until the list is reviewed, because of {}", tasks(problems))
         }
         Why::Budget { limit, work: now } => format!("waits for what others hold of {}: {}", limit.name(), work(now)),
-        Why::RollBack { of } => format!("waits until an interrupted change of {of} is taken back"),
-        Why::Concluded { outcome: Outcome::Planned } => "is planned, and nothing was to run".to_owned(),
+        Why::RollBack { of } => format!("waits until an interrupted change of {of} is reverted"),
+        Why::Concluded { outcome: Outcome::Planned } => "is planned; nothing has run".to_owned(),
         Why::Concluded { outcome } => format!("was not reached: the run has ended ({})", outcome_word(*outcome)),
         Why::Unknown => "waits, and it is not known for what".to_owned(),
     }

@@ -55,7 +55,9 @@ pub struct Timing {
 #[derive(Debug, thiserror::Error)]
 pub enum LoadFault {
     /// Nothing is there, or it may not be read.
-    #[error("{path} cannot be read: {reason}; give the path of a GGUF file, or fetch one with `callsheet model pull`")]
+    #[error(
+        "{path} cannot be read: {reason}; give the path of a GGUF file, or download one with `callsheet model pull`"
+    )]
     Unreadable {
         /// As given.
         path: PathBuf,
@@ -63,15 +65,13 @@ pub enum LoadFault {
         reason: String,
     },
     /// It is another kind of file.
-    #[error("{path} is no GGUF file; models in other formats must be converted first")]
+    #[error("{path} is not a GGUF file; convert models in other formats first")]
     NotGguf {
         /// As given.
         path: PathBuf,
     },
     /// llama.cpp refused it.
-    #[error(
-        "{path} could not be loaded: {reason}; the file may be damaged, of a newer kind, or too large for this machine"
-    )]
+    #[error("can't load {path}: {reason}; the file may be damaged, too new, or too large for this machine")]
     Refused {
         /// As given.
         path: PathBuf,

@@ -52,7 +52,7 @@ pub(super) struct Owner {
 /// The thread died, which only a defect in the engine can cause.
 pub(super) fn gone() -> ModelFault {
     ModelFault::Configuration {
-        message: "the embedded model has stopped; start again, and report this if it repeats".into(),
+        message: "the embedded model has stopped; run the command again, and report this if it happens again".into(),
     }
 }
 

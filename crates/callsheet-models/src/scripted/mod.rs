@@ -152,7 +152,7 @@ impl Scripted {
         }
         self.fallback.clone().ok_or_else(|| ModelFault::Configuration {
             message: format!(
-                "the script {} has no reply for `{}`: none of its {} rules fits and it has no [default]",
+                "the script {} has no reply for `{}`: none of its {} rules matches and it has no [default]",
                 self.name,
                 request.label,
                 self.rules.len()

@@ -158,7 +158,7 @@ impl TryFrom<WrittenRule> for Rule {
             written.text.is_some() || written.text_file.is_some() || written.calls.is_some() || written.fault.is_some();
         let mut reply = written.reply;
         if single && !reply.is_empty() {
-            return Err("a rule holds either one reply itself or a list [[rule.reply]]".to_owned());
+            return Err("a rule contains either one reply or a list [[rule.reply]]".to_owned());
         }
         if !single && reply.is_empty() {
             return Err("a rule needs `text`, `text_file`, `calls`, `fault` or [[rule.reply]]".to_owned());

@@ -228,7 +228,7 @@ impl Transport {
 
     /// The address without credentials and query.
     fn shown_address(&self) -> String {
-        let Ok(mut url) = reqwest::Url::parse(&self.base_url) else { return "an address that is no URL".to_owned() };
+        let Ok(mut url) = reqwest::Url::parse(&self.base_url) else { return "an address that is not a URL".to_owned() };
         url.set_query(None);
         if url.set_username("").is_err() || url.set_password(None).is_err() {
             return url.host_str().unwrap_or_default().to_owned();

@@ -19,22 +19,22 @@ use super::steps::{Disk, Move, State, Step, backwards, forwards, steps};
 #[derive(Debug, thiserror::Error)]
 pub enum ApplyFault {
     /// Nothing of it is on disk; the issues say why.
-    #[error("the changes could not be applied")]
+    #[error("can't apply the changes")]
     Refused(Vec<Issue>),
     /// Files are not as the set has them before; the issues name them. Nothing of the set is on disk.
     #[error("files changed since the changes were made")]
     Moved(Vec<Issue>),
     /// It failed midway and not all originals could be put back. The journal stays: `roll_back` may be tried again.
-    #[error("the changes failed midway and could not all be put back: {0}")]
+    #[error("applying the changes failed midway, and some could not be reverted: {0}")]
     Torn(String),
     /// A content is not in the store.
     #[error(transparent)]
     Store(#[from] StoreFault),
     /// The journal could not be written or read; nothing was touched.
-    #[error("the journal could not be used: {0}")]
+    #[error("can't use the journal: {0}")]
     Journal(#[from] RunFileFault),
     /// The project's lock could not be used; nothing was touched.
-    #[error("the project's lock could not be used: {0}")]
+    #[error("can't use the project's lock: {0}")]
     Lock(#[source] io::Error),
     /// Cancelled while waiting for the lock; nothing was touched.
     #[error("cancelled")]

@@ -27,7 +27,7 @@ pub struct Edit {
 #[derive(Debug, thiserror::Error)]
 pub enum StageFault {
     /// The edits do not fit the project as it is now; the issues go back to the model.
-    #[error("the changes were refused")]
+    #[error("the changes were rejected")]
     Refused(Vec<Issue>),
     /// The store could not keep the contents.
     #[error(transparent)]

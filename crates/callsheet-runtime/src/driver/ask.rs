@@ -69,8 +69,8 @@ fn tell_unpriced(world: &World, event: &Event) {
     if usage.cost_usd.is_none() && !is_free && world.unpriced.add(model) {
         let name = model.split(['/', ':']).next().unwrap_or(model);
         world.notice(&format!(
-            "max_cost_usd does not hold calls of {model}: its price is not known (set providers.{name}.price_input and \
-             price_output, 0 for one that is free)"
+            "Can't enforce --max-cost: no price set for {model} (set providers.{name}.price_input and price_output, 0 if it \
+             is free)"
         ));
     }
 }
@@ -104,12 +104,12 @@ async fn first_that_answers(
             },
             Err(Unprepared::Model(fault)) => failed(asked.key.clone(), &fault, 0),
             Err(Unprepared::TooLarge(used, max)) => {
-                let message = format!("about {used} tokens, at most {max}");
+                let message = format!("about {used} tokens; the limit is {max}");
                 let fault = ModelFault::ContextOverflow { message };
                 measured(failed(asked.key.clone(), &fault, 0), sizes(Some((used, max)), None, accepts))
             }
             Err(Unprepared::NoRoom(used, left)) => {
-                let message = format!("the prompt has about {used} tokens, and {left} are left of its token budget");
+                let message = format!("the prompt has about {used} tokens, but its token budget has only {left} left");
                 let key = asked.key.clone();
                 let sizes = CallSizes { prompt: used, ..CallSizes::default() };
                 Event::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: Some(sizes) }
@@ -172,9 +172,9 @@ async fn call(
             // A schema that an author declared says nothing of our own forms.
             let own = prompt.request.constraint.as_ref().is_some_and(|one| one.grammar.is_some() || one.form.is_some());
             if !own {
-                world.notice(&format!("{} does not take the declared schema: {fault}", model.info().id));
+                world.notice(&format!("{} does not accept the declared schema: {fault}", model.info().id));
             } else if world.refused_constraints.add(&model.info().id) {
-                world.notice(&format!("{} takes no constraint on replies: {fault}", model.info().id));
+                world.notice(&format!("{} accepts no constraint on replies: {fault}", model.info().id));
             }
             let sizes = sizes(prompt.size, Some(&reply), accepts);
             let event = received(world, asked, &freed, &reply, begun, sent.sends.saturating_add(1))?;

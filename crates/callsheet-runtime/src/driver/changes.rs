@@ -22,15 +22,18 @@ pub(super) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: C
                 Err(ApplyFault::Moved(issues)) => match parts::rebased(&world, &changes)? {
                     Ok((changes, as_shown)) => {
                         if !as_shown {
-                            let paths: Vec<&str> = issues.iter().filter_map(|issue| issue.place.item.as_deref()).collect();
+                            let paths: Vec<&str> =
+                                issues.iter().filter_map(|issue| issue.place.item.as_deref()).collect();
                             let paths = paths.join(", ");
                             world.notice(&format!(
-                                "note: {task}: {paths} changed after the change was made; here is the change as it fits now"
+                                "note: {task}: {paths} changed in the meantime; here is the change adapted to it"
                             ));
                         }
                         Ok(vec![Event::ChangesRebased { task, run, set, changes, as_shown }])
                     }
-                    Err(none) => Ok(vec![rejected(&world, task, run, set, if none.is_empty() { issues } else { none })]),
+                    Err(none) => {
+                        Ok(vec![rejected(&world, task, run, set, if none.is_empty() { issues } else { none })])
+                    }
                 },
                 Err(ApplyFault::Refused(issues)) => Ok(vec![rejected(&world, task, run, set, issues)]),
                 Err(ApplyFault::Cancelled) => Ok(Vec::new()),
@@ -43,7 +46,7 @@ pub(super) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: C
 
 /// A person may have approved them, and is asked again for others.
 fn rejected(world: &World, task: Slug, run: ExecRunId, set: u32, issues: Vec<Issue>) -> Event {
-    world.notice(&format!("note: {task}: its changes could not be made; nothing of them was:"));
+    world.notice(&format!("note: {task}: can't apply its changes; none was applied:"));
     issues.iter().for_each(|issue| world.notice(&format!("{}: {issue}", issue.code)));
     Event::ChangesRejected { task, run, set, issues }
 }

@@ -35,6 +35,6 @@ pub(super) fn write_results(
 
 pub(super) fn told(written: Result<(), RunFileFault>) {
     if let Err(fault) = written {
-        tracing::warn!(%fault, "a run file was not written; the record holds its content");
+        tracing::warn!(%fault, "could not write a run file; the record has its content");
     }
 }

@@ -121,7 +121,7 @@ impl Session {
             Ok(None) => Ok(false),
             Err(DriveFault::Sheet(lines)) => {
                 if self.note_refused(hash) {
-                    world.notice("the edited sheet has errors; the list stays as it was:");
+                    world.notice("the edited sheet has errors; the list is unchanged:");
                     lines.iter().for_each(|line| world.notice(line));
                 }
                 Ok(false)
@@ -172,7 +172,7 @@ impl Session {
         let wanted = events.len();
         if self.record(world, events)? < wanted {
             if self.note_unfit(hash) {
-                world.notice("the edited sheet does not fit the run as it is now; the list stays as it was");
+                world.notice("the edited sheet does not match the current run; the list is unchanged");
             }
             return Ok(false);
         }
@@ -192,7 +192,7 @@ fn keep(world: &World, run: &Run, text: &[u8], why: &str) {
         return;
     }
     match world.files.keep_edited(text) {
-        Ok(file) => world.notice(&format!("{why}; your text is kept as {file}")),
+        Ok(file) => world.notice(&format!("{why}; your text is saved as {file}")),
         // Then the sheet cannot be written over either.
         Err(fault) => tracing::warn!(%fault, "the text of an edit was not kept; the record holds it"),
     }
@@ -225,7 +225,7 @@ fn look(world: &World, run: &Run, bytes: &[u8]) -> Result<Looked, DriveFault> {
         return Ok(Looked::Broken(issues.iter().map(|issue| line_of(&file, &text, issue)).collect()));
     }
     if prompt.is_some_and(|prompt| prompt.trim() != run.prompt().trim()) {
-        world.notice("note: the request of a run stays as it was given; follow up with `callsheet continue`");
+        world.notice("note: an edit cannot change the request; follow up with `callsheet continue`");
     }
     let done = done_already(&repairs);
     let same = says_the_same(run, &list);
@@ -251,7 +251,7 @@ fn adopted(
 fn done_already(repairs: &[Repair]) -> Vec<String> {
     let echoes = repairs.iter().filter(|repair| repair.code == RepairCode::EchoDropped);
     let names: Vec<&str> = echoes.filter_map(|repair| repair.task.as_deref()).collect();
-    let line = || format!("note: done already, and not done again: {}", names.join(", "));
+    let line = || format!("note: already done, so not run again: {}", names.join(", "));
     if names.is_empty() { Vec::new() } else { vec![line()] }
 }
 
@@ -346,7 +346,7 @@ fn difference(before: &Run, after: &Run) -> String {
         }
     }
     let marks = if before.no_longer_relevant() == after.no_longer_relevant() { "" } else { ", other marks" };
-    format!("the sheet was edited: {added} tasks added, {changed} changed, {removed} removed{marks}")
+    format!("Edit detected: {added} tasks added, {changed} changed, {removed} removed{marks}")
 }
 
 #[cfg(test)]

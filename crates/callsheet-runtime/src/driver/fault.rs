@@ -29,13 +29,13 @@ pub enum DriveFault {
     #[error("the edited sheet has errors:\n{}", .0.join("\n"))]
     Sheet(Vec<String>),
     /// Our own fault: the machine owes nothing and has not ended.
-    #[error("the run owes nothing and has not ended after {facts} facts; this is a defect")]
+    #[error("the run has nothing left to do but has not ended after {facts} facts; this is a bug")]
     Stalled {
         /// Facts so far.
         facts: u64,
     },
     /// Our own fault.
-    #[error("{0}; this is a defect")]
+    #[error("{0}; this is a bug")]
     Defect(String),
 }
 

@@ -70,7 +70,7 @@ async fn asked(
 }
 
 fn tell_invalid(world: &World, lines: &[String]) {
-    world.notice("what was kept of the changes cannot be made; nothing is changed, and the gate still waits:");
+    world.notice("can't apply the hunks that you kept; nothing was changed, and the gate is still open:");
     lines.iter().for_each(|line| world.notice(line));
 }
 
@@ -264,9 +264,9 @@ pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Le
         let closed = answered.as_ref().is_some_and(|gate| open.contains(gate) && !is_open(session.run(), gate));
         if taken < wanted && !closed {
             world.notice(if steers {
-                "a task could not be retried or dropped any more; `callsheet show` tells how it stands"
+                "a task can no longer be retried or dropped; `callsheet show` shows its state"
             } else {
-                "an answer was left for this run, but nothing waits for it; it was dropped"
+                "ignored an answer for this run, because nothing waits for it"
             });
         }
         if let Some((whole, answered)) = left_for.zip(answered)

@@ -352,7 +352,7 @@ impl Driver {
     }
 
     fn land(&mut self, done: Result<Done, tokio::task::JoinError>) -> Result<(), DriveFault> {
-        let done = done.map_err(|error| DriveFault::Defect(format!("a unit of work ended abnormally: {error}")))?;
+        let done = done.map_err(|error| DriveFault::Defect(format!("a unit of work crashed: {error}")))?;
         self.flying.remove(&done.key);
         match done.result? {
             Landed::Facts(events) => {

@@ -49,7 +49,7 @@ pub(super) fn fault(store: &dyn Store, changes: &ChangeSet, part: &PartAnswer) -
 /// Makes an answer of verdicts on the hunks of a set that waits.
 pub(super) fn answer(world: &World, changes: &ChangeSet, part: &PartAnswer) -> Result<Part, DriveFault> {
     let Some(edits) = edits(&*world.store, changes)? else {
-        return Ok(Part::Invalid(vec!["the change is not made of text; it can only be taken as a whole".to_owned()]));
+        return Ok(Part::Invalid(vec!["the change is not text, so you can only approve it whole".to_owned()]));
     };
     let picked = match change::pick(&edits, &part.hunks) {
         Ok(picked) => picked,

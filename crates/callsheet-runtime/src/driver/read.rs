@@ -368,7 +368,7 @@ pub(super) fn check_references(
 pub(super) fn merge_by_code(world: &World, run: &Run, task: &Slug, n: u32) -> Result<Event, DriveFault> {
     let owner = run.task(task).ok_or_else(|| DriveFault::defect("a merge of an unknown task"))?;
     if owner.merge.as_ref().is_some_and(|merge| merge.by_model) {
-        world.notice(&format!("note: {task}: no valid merge came from the model; its runs were merged by code"));
+        world.notice(&format!("note: {task}: the model gave no valid merge, so code merged its runs"));
     }
     let mut texts = Vec::new();
     let mut result = ResultParts::default();

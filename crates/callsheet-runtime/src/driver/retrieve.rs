@@ -147,8 +147,8 @@ async fn known_files(work: &Work, answer: RelevantContext, warnings: &mut Vec<St
 fn look_at(world: &World, path: &str) -> Result<(String, String, Option<String>), String> {
     let entry = match world.index.entry(path) {
         Ok(Some(entry)) => entry,
-        Ok(None) => return Err(format!("{path} is not in the index and was left out")),
-        Err(fault @ IndexFault::Store(_)) => return Err(format!("{path} was left out: {fault}")),
+        Ok(None) => return Err(format!("skipped {path}, because it is not in the index")),
+        Err(fault @ IndexFault::Store(_)) => return Err(format!("skipped {path}: {fault}")),
         Err(fault) => return Err(fault.to_string()),
     };
     let located = world.workspace.locate(path).map_err(|fault| format!("the index is out of date: {fault}"))?;
@@ -156,10 +156,10 @@ fn look_at(world: &World, path: &str) -> Result<(String, String, Option<String>)
     match is_current(&world.workspace, &entry) {
         Some(true) => Ok((shown, entry.text, None)),
         Some(false) => {
-            let warning = format!("{shown} was changed since it was indexed: `callsheet index` brings it up to date");
+            let warning = format!("{shown} changed since it was indexed; `callsheet index` updates the index");
             Ok((shown, entry.text, Some(warning)))
         }
-        None => Err(format!("the index is out of date: {shown} cannot be read")),
+        None => Err(format!("the index is out of date: can't read {shown}")),
     }
 }
 
@@ -168,7 +168,7 @@ type Paths = (Vec<String>, Vec<String>);
 /// The existing files that a command printed, one a line, with what is to be told; or why there are none.
 async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, DriveFault> {
     let Some(tool) = &work.world.path_command else {
-        return Ok(Err("commands that name files are switched off".to_owned()));
+        return Ok(Err("commands that list files are disabled".to_owned()));
     };
     let context = ToolContext {
         workspace: Arc::clone(&work.world.workspace),
@@ -184,7 +184,7 @@ async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, 
         ToolOutcome::Output(text) => text,
         ToolOutcome::Failed(why) => return Ok(Err(why)),
         ToolOutcome::Changes(_) | ToolOutcome::Question(_) => {
-            return Err(DriveFault::defect("a command that names files gave something else"));
+            return Err(DriveFault::defect("a command that lists files returned something else"));
         }
     };
     let report: ProcessReport = serde_json::from_str(&text).map_err(DriveFault::defect)?;
@@ -199,7 +199,7 @@ async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, 
         code => {
             let how = code.map_or_else(|| "a signal".to_owned(), |code| format!("exit {code}"));
             let said = report.stderr.lines().next().unwrap_or_default();
-            let why = format!("the command that names files ended with {how}: {said}");
+            let why = format!("the command that lists files ended with {how}: {said}");
             if paths.is_empty() {
                 return Ok(Err(why));
             }
@@ -215,7 +215,7 @@ fn lines(world: &World, report: &ProcessReport) -> Paths {
     let mut warnings = Vec::new();
     let mut text = report.stdout.as_str();
     if text.len() > COMMAND_BYTES {
-        warnings.push(format!("the command printed more than {COMMAND_BYTES} bytes; the rest was left out"));
+        warnings.push(format!("the command printed more than {COMMAND_BYTES} bytes; the rest was ignored"));
         // The last line may be cut.
         let end = (0..=COMMAND_BYTES).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
         text = text.get(..end).and_then(|kept| kept.rsplit_once('\n')).map_or("", |(whole, _)| whole);

@@ -31,7 +31,7 @@ pub(super) fn changed_skills(
                 if !changed.contains_key(name) {
                     changed.insert(name.clone(), world.pin(now, loaded)?);
                 }
-                format!("note: the skill {name} has changed since; what is done again follows it as it is now")
+                format!("note: the skill {name} has changed; the retry uses its current version")
             }
             Some(_) => continue,
             None if task.skill.is_none() => continue,
@@ -62,6 +62,6 @@ fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
 fn lost(world: &World, loaded: &LoadedSkills, task: &TaskRun, name: &str) -> Result<String, DriveFault> {
     let path = world.pinned(task.skill.as_ref())?.source.path;
     let fault = loaded.issues.iter().find(|issue| issue.severity == SkillSeverity::Error && issue.file == path);
-    let why = fault.map_or_else(|| "is not there any more".to_owned(), |issue| format!("cannot be used now: {issue}"));
-    Ok(format!("note: the skill {name} {why}; what is done again follows it as it was"))
+    let why = fault.map_or_else(|| "no longer exists".to_owned(), |issue| format!("is not usable now: {issue}"));
+    Ok(format!("note: the skill {name} {why}; the retry uses its previous version"))
 }

@@ -102,7 +102,7 @@ pub fn begin_in(
     tell_of_skills(world, &settings);
     let id = session.lock().run.clone();
     if session.facts() > 0 {
-        return Err(DriveFault::Invalid(format!("there is a run {id} already")));
+        return Err(DriveFault::Invalid(format!("run {id} already exists")));
     }
     world.files.create().map_err(|fault| DriveFault::Invalid(fault.to_string()))?;
     let tools = if tree_adopted.is_some() { world.tool_policies() } else { world.call_policies() };
@@ -276,7 +276,7 @@ fn take_limits(session: &mut Session, world: &World, ended: Option<Outcome>) -> 
         return Ok(());
     }
     let names: Vec<&str> = limits.keys().map(String::as_str).collect();
-    world.notice(&format!("note: limits of {} were changed; they count from here on", names.join(", ")));
+    world.notice(&format!("note: the limits of {} changed and apply from now on", names.join(", ")));
     session.record(world, vec![Event::LimitsChanged { limits }])?;
     if ended == Some(Outcome::LimitReached) {
         let retried = |task| Event::TaskRetried { task, skills: BTreeMap::new() };
@@ -316,7 +316,7 @@ fn tell_of_edited_templates(world: &World, run: &Run) {
         let now = std::fs::read(world.workspace.root().join(file));
         let same = now.as_ref().is_ok_and(|bytes| says_the_same(world, tree, file, bytes));
         if now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same {
-            world.notice(&format!("note: {file} was changed since this run began, which goes on with what it was"));
+            world.notice(&format!("note: {file} changed after this run started; the run uses the previous version"));
         }
     }
 }
@@ -353,7 +353,7 @@ fn tell_of_warnings(world: &World, issues: &[Issue]) {
         world.notice(&format!("warning {}: {issue}", issue.code));
     }
     if let Some(more) = issues.len().checked_sub(WARNINGS).filter(|more| *more > 0) {
-        world.notice(&format!("and {more} more; `callsheet run --sheet FILE --check` shows all"));
+        world.notice(&format!("and {more} more; `callsheet run --sheet FILE --check` lists all"));
     }
 }
 
@@ -391,12 +391,12 @@ fn one_task(world: &World, name: &str, prompt: &str, settings: &Settings) -> Res
     if loaded.catalog.get(name).is_none() {
         let near =
             callsheet_core::reply::near::did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
-        let near = if near.is_empty() { "`callsheet skill list` shows all".to_owned() } else { near };
+        let near = if near.is_empty() { "`callsheet skill list` lists all skills".to_owned() } else { near };
         return Err(DriveFault::Invalid(format!("there is no skill \"{name}\". {near}")));
     }
     if loaded.catalog.get(name).is_some_and(|skill| skill.policy.lacks_refinement(settings.refine, &[])) {
         return Err(DriveFault::Invalid(format!(
-            "skill \"{name}\" needs tool arguments that only a refinement can give, and refinement is switched off. \
+            "skill \"{name}\" needs tool arguments that only a refinement can give, and refinement is disabled. \
              Allow it with `--refine auto`"
         )));
     }

@@ -207,7 +207,7 @@ async fn until_free(world: &World, inner: &RunId, stop: &CancellationToken) -> R
     };
     while let Some(owner) = owner()? {
         if !told {
-            world.notice(&format!("the run {inner} inside a call is driven by {owner}; it is waited for"));
+            world.notice(&format!("waiting for {owner}, which drives the run {inner} inside a call"));
             told = true;
         }
         tokio::select! {
@@ -306,7 +306,7 @@ fn placed(error: &TaskError) -> String {
 }
 
 fn not_ended(inner: &RunId) -> String {
-    format!("the run {inner} of the template has not ended; `callsheet resume {inner}` goes on")
+    format!("the template's run {inner} has not ended; continue it with `callsheet resume {inner}`")
 }
 
 fn failed(reason: String, inner: Option<&RunId>, spent: Spending) -> ToolRecord {

@@ -52,7 +52,7 @@ pub(super) fn prompts_changed(world: &World, run: &Run) -> Option<Event> {
         let now = name.parse().ok().and_then(|key| file(world, key));
         let Some(now) = now.filter(|now| now.hash != former.hash) else { continue };
         world.notice(&format!(
-            "note: prompt {name} has changed since this run used it: it was {}, and is now {}",
+            "note: the prompt {name} changed since this run used it: it was {} and is now {}",
             former.source, now.source
         ));
         prompts.insert(name.clone(), now);

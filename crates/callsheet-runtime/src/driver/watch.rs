@@ -54,7 +54,7 @@ impl SheetWatch {
             // One that is gone says nothing.
             if let Some(path) = words {
                 world.notice(&format!(
-                    "ignored: sheet.md of {id} was changed while a command ran; what it said is in {path}"
+                    "ignored a change of {id}'s sheet.md, because a command was running; the changed text is in {path}"
                 ));
             }
         }

@@ -140,8 +140,8 @@ impl World {
         if model.window.is_none() && self.unknown_windows.add(&model.id) {
             let (id, provider) = (&model.id, &model.provider);
             self.notice(&format!(
-                "note: nobody told the context window of {id}: tasks of templates take it for {UNKNOWN_WINDOW} tokens, and \
-                 prompts of sheets are held to none (set providers.{provider}.window)"
+                "note: the context window of {id} is unknown: tasks of templates assume {UNKNOWN_WINDOW} tokens, and prompts of \
+                 sheets have no limit (set providers.{provider}.window)"
             ));
         }
     }

@@ -40,7 +40,7 @@ pub enum IndexFault {
     #[error("{0} is not an absolute path")]
     RelativePath(String),
     /// Metadata are text. Nothing was changed.
-    #[error("the metadata of {0} are no text")]
+    #[error("the metadata of {0} is not text")]
     NotText(String),
     /// The store refused.
     #[error(transparent)]

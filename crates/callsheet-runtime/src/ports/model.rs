@@ -249,7 +249,7 @@ pub enum ModelFault {
         message: String,
     },
     /// `ModelRequest::deadline` passed.
-    #[error("the time for this call was over")]
+    #[error("this call ran out of time")]
     Deadline,
     /// Cancelled by us.
     #[error("cancelled")]

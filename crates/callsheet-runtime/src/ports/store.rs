@@ -84,7 +84,7 @@ pub struct RunSummary {
 #[derive(Debug, thiserror::Error)]
 pub enum StoreFault {
     /// Another living process writes the run. The text names it.
-    #[error("the run is being written by {owner}")]
+    #[error("{owner} is running it")]
     Locked {
         /// Process id and host, as a person reads them.
         owner: String,
@@ -99,7 +99,7 @@ pub enum StoreFault {
     #[error("no space left: {0}")]
     Full(String),
     /// The log was written by a newer Callsheet.
-    #[error("the record has version {found}, this build reads up to {known}")]
+    #[error("the record has version {found}, but this build reads versions up to {known}")]
     TooNew {
         /// Version found.
         found: u32,
@@ -107,10 +107,10 @@ pub enum StoreFault {
         known: u32,
     },
     /// The file is damaged or cannot be opened.
-    #[error("the store cannot be used: {0}")]
+    #[error("can't use the store: {0}")]
     Broken(String),
     /// The lock was lost to another process; this one must stop writing.
-    #[error("the run was taken over by {owner}")]
+    #[error("{owner} has continued the run")]
     LockLost {
         /// Who has it now.
         owner: String,

@@ -107,7 +107,7 @@ fn waits(
     }
     let mut gains = powers(&skill.policy, context);
     if names.contains(&folded(&skill.name)) {
-        gains.push(format!("stand in for the skill {} that is built in or yours", skill.name));
+        gains.push(format!("replace the skill {}, which is built in or yours", skill.name));
     }
     let content = found.file.text.as_bytes();
     let waits = !gains.is_empty() && !trusted.holds(&found.path, content);
@@ -131,7 +131,7 @@ pub fn check_paths(paths: &[&Path], context: SkillContext<'_>) -> Vec<SkillIssue
         if found.is_empty() && issues.len() == before {
             issues.push(unreadable(
                 &path.display().to_string(),
-                "holds no skill",
+                "contains no skill",
                 "name a .md file or a folder of skills",
             ));
         }

@@ -25,8 +25,8 @@ pub(super) struct Found {
 pub(super) fn scan(dir: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<SkillIssue>) -> Vec<Found> {
     let is_link = dir.is_symlink() || dir.parent().is_some_and(Path::is_symlink);
     if layer < SkillLayer::User && is_link && !shown_from.as_os_str().is_empty() {
-        let message = "is a link, and no skills of a project are read through one";
-        issues.push(unreadable(&dir.display().to_string(), message, "put the folder itself there"));
+        let message = "is a link, and Callsheet reads no project skills through links";
+        issues.push(unreadable(&dir.display().to_string(), message, "replace it with the folder itself"));
         return Vec::new();
     }
     let entries = match fs::read_dir(dir) {
@@ -36,7 +36,7 @@ pub(super) fn scan(dir: &Path, layer: SkillLayer, shown_from: &Path, issues: &mu
             issues.push(unreadable(
                 &dir.display().to_string(),
                 &format!("cannot be read: {fault}"),
-                "check its rights",
+                "check its permissions",
             ));
             return Vec::new();
         }
@@ -44,7 +44,7 @@ pub(super) fn scan(dir: &Path, layer: SkillLayer, shown_from: &Path, issues: &mu
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.sort();
     if paths.len() > MAX_ENTRIES {
-        let message = format!("holds more than {MAX_ENTRIES} entries; only the first are read");
+        let message = format!("has more than {MAX_ENTRIES} entries; Callsheet reads only the first ones");
         issues.push(unreadable(&dir.display().to_string(), &message, "keep nothing but skills there"));
         paths.truncate(MAX_ENTRIES);
     }
@@ -77,7 +77,11 @@ fn read(path: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<Skil
     }
     let shown = file.strip_prefix(shown_from).unwrap_or(&file).display().to_string();
     if layer < SkillLayer::User && (path.is_symlink() || file.is_symlink()) {
-        issues.push(unreadable(&shown, "is a link, and no skill of a project may be one", "put the file itself there"));
+        issues.push(unreadable(
+            &shown,
+            "is a link, and a project skill must not be a link",
+            "replace it with the file itself",
+        ));
         return None;
     }
     match text(&file) {
@@ -86,7 +90,7 @@ fn read(path: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<Skil
             Some(Found { file: SkillFile { form, stem: stem.to_owned(), source, text }, folder, path: file })
         }
         Err(reason) => {
-            issues.push(unreadable(&shown, &reason, "mend or remove the file"));
+            issues.push(unreadable(&shown, &reason, "fix or remove the file"));
             None
         }
     }

@@ -162,7 +162,7 @@ impl Found {
         let stands_in = |name: &str| {
             let other = known().any(|(one, layer)| layer != Layer::Project && one.name == name);
             let what = if other { "template" } else { "skill" };
-            let words = || format!("stand in for the {what} {name} that is built in or yours");
+            let words = || format!("replace the {what} {name}, which is built in or yours");
             (other || skills.contains_key(name)).then(words)
         };
         let find = |name: &str| known().find(|(one, _)| one.name == name).map(|(one, _)| one);
@@ -214,7 +214,7 @@ impl Found {
         paths.retain(|path| path.extension().is_some_and(|ending| ending == "xml"));
         paths.sort();
         if paths.len() > MAX_FILES {
-            tell(format!("holds more than {MAX_FILES} templates; only the first are read"));
+            tell(format!("has more than {MAX_FILES} templates; Callsheet reads only the first ones"));
             paths.truncate(MAX_FILES);
         }
         for path in paths {
@@ -243,10 +243,10 @@ fn confined(path: &Path, folder: &Path) -> Result<Vec<u8>, String> {
     let inside = |fault: std::io::Error| format!("cannot be read: {fault}");
     let (real, root) = (path.canonicalize().map_err(inside)?, folder.canonicalize().map_err(inside)?);
     if !real.starts_with(&root) {
-        return Err("is a link that leads out of its folder".to_owned());
+        return Err("is a link out of its folder".to_owned());
     }
     if !real.is_file() {
-        return Err("is no file".to_owned());
+        return Err("is not a file".to_owned());
     }
     let mut bytes = Vec::new();
     let file = fs::File::open(&real).map_err(inside)?;
@@ -300,6 +300,6 @@ mod tests {
         assert_eq!(loaded.library.get("one").map(|known| known.layer), Some(Layer::Project));
         assert!(loaded.library.get("default_atomic").is_some());
         assert_eq!(loaded.unreadable.len(), 1);
-        assert!(loaded.unreadable[0].reason.contains("leads out"), "{:?}", loaded.unreadable);
+        assert!(loaded.unreadable[0].reason.contains("link out"), "{:?}", loaded.unreadable);
     }
 }

@@ -44,21 +44,21 @@ pub fn sandbox_status() -> &'static SandboxStatus {
                 format!("Commands can write only to the project, {} and /dev/null (Landlock).", temporary.display())
             }
             Enforcement::Partial => format!(
-                "Commands can write only to the project, {} and /dev/null, but this kernel's Landlock is old: some ways \
-                 to change files elsewhere stay open.",
+                "Commands can write only to the project, {} and /dev/null, but this kernel's Landlock is old and leaves some \
+                 ways to change files elsewhere open.",
                 temporary.display()
             ),
             Enforcement::None => {
-                "This system has no Landlock: commands can write wherever you can. Approve them one by one.".to_owned()
+                "This system has no Landlock, so commands can write wherever you can. Approve them one by one.".to_owned()
             }
         };
         let reading = if can_only_read() {
-            "Scripts with effects=\"read\" can write nowhere, open no socket and see no secret of the environment, and run \
-             unasked."
+            "Scripts with effects=\"read\" cannot write, open sockets or see secrets in the environment, and run \
+             without approval."
         } else {
-            "Scripts with effects=\"read\" are asked for like those that write."
+            "Scripts with effects=\"read\" need approval like those that write."
         };
-        let text = format!("{writing} {reading} Reading files and, of other commands, the network are not restricted.");
+        let text = format!("{writing} {reading} All commands can read files, and other commands can use the network.");
         SandboxStatus { writes, text }
     })
 }

@@ -392,7 +392,7 @@ impl<'a, 't> Judge<'a, 't> {
             Some(list) if u32::try_from(list.len()).is_ok_and(|count| count <= most) => {
                 return Some(list.iter().map(|one| Seen::value(Bound::json(one.clone(), bound.trust))).collect());
             }
-            Some(list) => format!("a list of {} elements, more than {most}", list.len()),
+            Some(list) => format!("a list of {} elements; the limit is {most}", list.len()),
         };
         self.fault(items.path.to_string(), "items", items.at, Wrong::Type("a list".to_owned(), actual));
         Some(Vec::new())

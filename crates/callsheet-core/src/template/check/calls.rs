@@ -72,7 +72,7 @@ fn unknown_name(call: &Call<'_>, name: &str, known: &Callable<'_>) -> Draft {
     let draft = Draft::new(Code::T030, call.node.origin.spot.span, message);
     let bare = name.strip_prefix("skill:").unwrap_or(name);
     let advice = match meant(bare, near.iter().map(|near| near.strip_prefix("skill:").unwrap_or(near))).first() {
-        None => format!("add it, or correct the name; `callsheet {what} list` shows all"),
+        None => format!("add it, or fix the name; `callsheet {what} list` lists all"),
         Some(meant) => {
             let whole = near.iter().find(|near| near.strip_prefix("skill:").unwrap_or(near) == meant);
             format!("did you mean `{}`?", whole.unwrap_or(meant))
@@ -98,9 +98,9 @@ fn skill_arguments(call: &Call<'_>) -> Vec<Draft> {
     for (name, at) in given(call.node) {
         match name {
             Some(UNCLEAR) => {}
-            None => out.push(fault(at, "a skill takes no positional arguments".to_owned(), "name it")),
+            None => out.push(fault(at, "a skill accepts no positional arguments".to_owned(), "name it")),
             Some(name) if !SKILL_ARGUMENTS.contains(&name) => {
-                let draft = fault(at, format!("a skill takes no argument `{name}`"), "use what_is_needed");
+                let draft = fault(at, format!("a skill accepts no argument `{name}`"), "use what_is_needed");
                 out.push(draft.found(name).expected(SKILL_ARGUMENTS.iter().copied()));
             }
             Some(_) => {}
@@ -127,18 +127,18 @@ fn arity(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Vec<Draf
                     let advice = meant_or(name, names.clone(), "remove it, or add the parameter");
                     out.push(fault(at, message, &advice).found(name).expected(names.clone()));
                 } else if !bound.insert(name) {
-                    out.push(fault(at, format!("`{name}` is given twice"), "keep one").found(name));
+                    out.push(fault(at, format!("`{name}` occurs twice"), "keep one").found(name));
                 }
             }
             None if named => {
-                let message = "a positional argument stands behind a named one".to_owned();
-                out.push(fault(at, message, "put it before, or name it"));
+                let message = "a positional argument follows a named one".to_owned();
+                out.push(fault(at, message, "put it first, or name it"));
             }
             None => {
                 match params.get(position) {
                     Some(param) => drop(bound.insert(&param.name)),
                     None => {
-                        let message = format!("`{}` takes {} arguments", template.name, params.len());
+                        let message = format!("`{}` accepts {} arguments", template.name, params.len());
                         out.push(fault(at, message, "remove the surplus one").expected(names.clone()));
                     }
                 }
@@ -166,7 +166,7 @@ fn asked_names(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Ve
         .or_insert_with(|| names_asked(template, &|name| known.templates.get(name).copied()));
     for (name, at) in given {
         let Some(name) = name else {
-            let message = format!("`{}` has no parameters and takes named arguments only", template.name);
+            let message = format!("`{}` has no parameters and accepts only named arguments", template.name);
             out.push(fault(at, message, "name it"));
             continue;
         };
@@ -174,7 +174,7 @@ fn asked_names(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Ve
             continue;
         }
         let advice = meant_or(name, asked.iter().map(String::as_str), "remove it");
-        let message = format!("nothing in `{}` asks for `{name}`", template.name);
+        let message = format!("nothing in `{}` uses `{name}`", template.name);
         out.push(fault(at, message, &advice).found(name).expected(asked.iter().map(String::as_str)));
     }
     out
@@ -193,11 +193,11 @@ pub(super) fn cycles<'a>(calls: &[&Call<'a>]) -> Vec<(&'a str, Draft)> {
         let Some((from, to)) = edge(call) else { continue };
         let span = call.node.origin.spot.span;
         if !call.guarded && same(&bare, from, to) {
-            let draft = Draft::new(Code::T032, span, format!("`{from}` calls itself without end through `{to}`"));
-            out.push((from, draft.found(to).advice("put a <cond> on the way, or remove the call")));
+            let draft = Draft::new(Code::T032, span, format!("`{from}` calls itself endlessly through `{to}`"));
+            out.push((from, draft.found(to).advice("add a <cond> that ends the recursion, or remove the call")));
         } else if same(&all, from, to) {
             let draft = Draft::new(Code::T520, span, format!("`{from}` calls itself through `{to}`"));
-            out.push((from, draft.found(to).advice("check that its condition ends it")));
+            out.push((from, draft.found(to).advice("check that its condition ends the recursion")));
         }
     }
     out

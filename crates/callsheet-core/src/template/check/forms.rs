@@ -26,9 +26,9 @@ pub(super) fn check(template: &Template, add: &mut dyn FnMut(Draft)) {
     if let (Some(returned), Some(given)) = (returned.as_ref().and_then(word), given.as_ref().and_then(word))
         && returned != given
     {
-        let message = format!("the template returns {returned}, and its body declares {given}");
+        let message = format!("the template returns {returned}, but its body declares {given}");
         let draft = Draft::new(Code::T525, template.origin.spot.span, message).found(returned);
-        add(draft.advice("correct `returns`, or the declared output"));
+        add(draft.advice("fix `returns`, or the declared output"));
     }
     let params = template.params.iter().flatten().map(|param| (param.name.clone(), schema_of(param.kind)));
     node(&template.body, &Forms { names: params.collect(), outer: None }, add);
@@ -176,9 +176,9 @@ fn condition(condition: &Condition, forms: &Forms<'_>, add: &mut dyn FnMut(Draft
                 if one != two && one != "null" && two != "null" {
                     let text = condition.test.as_str();
                     let message =
-                        format!("`{text}` compares {one} with {two}, which are never equal and have no order");
+                        format!("`{text}` compares {one} with {two}, which are never equal and cannot be ordered");
                     let draft = Draft::new(Code::T525, condition.at.span, message).found(text);
-                    add(draft.advice("compare values of one type"));
+                    add(draft.advice("compare values of the same type"));
                 }
             }
         }

@@ -263,17 +263,17 @@ fn name_draft(template: &Template, found: Found) -> Option<Draft> {
     Some(match found {
         Found::Unknown { how: Use::Input, .. } => return None,
         Found::Unknown { path, at, how: Use::Expression, near, .. } => {
-            let message = format!("nothing binds `{path}`; comparisons with it are false");
+            let message = format!("nothing binds `{path}`, so comparisons with it are false");
             let draft = Draft::new(Code::T515, at.span, message).found(&path.to_string());
-            draft.advice(advice_for(&near, "correct the name"))
+            draft.advice(advice_for(&near, "fix the name"))
         }
         Found::Unknown { path, at, near, .. } if template.is_function() => {
             let params = template.params.iter().flatten().map(|param| param.name.as_str());
             let (message, otherwise) = match is_step(&path) {
-                true => (format!("no step before this one is `{path}`"), "correct the id, or give the step this one"),
+                true => (format!("no step before this one is `{path}`"), "fix the id, or give a step this id"),
                 false => (
-                    format!("`{path}` is no parameter and nothing in the template binds it"),
-                    "add a parameter, or correct the name",
+                    format!("`{path}` is not a parameter and nothing in the template binds it"),
+                    "add a parameter, or fix the name",
                 ),
             };
             let draft = Draft::new(Code::T052, at.span, message).found(&path.to_string()).expected(params);
@@ -282,25 +282,27 @@ fn name_draft(template: &Template, found: Found) -> Option<Draft> {
         Found::Unknown { path, at, near, .. } => {
             let (message, otherwise) = match is_step(&path) {
                 true => (
-                    format!("no step before this one is `{path}`; a caller must have it"),
-                    "correct the id, or give the step this one",
+                    format!("no step before this one is `{path}`; a caller must provide it"),
+                    "fix the id, or give a step this id",
                 ),
-                false => (format!("`{path}` is no declared input; the caller must bind it"), "add an <input>"),
+                false => (format!("`{path}` is not a declared input; the caller must bind it"), "add an <input>"),
             };
             let draft = Draft::new(Code::T508, at.span, message).found(&path.to_string());
             draft.advice(advice_for(&near, otherwise))
         }
         Found::Untrusted { path, at, .. } => {
-            let message = format!("a command is filled from `{path}`, which is a result");
-            let advice = "give it by <stdin> or an <input_file>";
+            let message = format!("a command contains `{path}`, which is a result");
+            let advice = "pass it with <stdin> or an <input_file>";
             Draft::new(Code::T053, at.span, message).found(&path.to_string()).advice(advice)
         }
         Found::Literal { text, at, .. } => {
             let message = match crate::template::value::is_ident(&text) {
-                true => format!("`{text}` names no variable and is taken as a text"),
-                false => format!("`{text}` is a path and is taken as a text: only a single name is looked up"),
+                true => format!("`{text}` is not a variable, so it is used as text"),
+                false => format!("`{text}` is a path, so it is used as text; only a single name is looked up"),
             };
-            Draft::new(Code::T509, at.span, message).found(&text).advice("write value=\"…\" or from=\"…\" to say so")
+            Draft::new(Code::T509, at.span, message)
+                .found(&text)
+                .advice("write value=\"…\" or from=\"…\" to make it explicit")
         }
         Found::Unused { name, at } => {
             Draft::new(Code::T514, at.span, format!("nothing uses `{name}`")).found(&name).advice("use or remove it")
@@ -329,9 +331,9 @@ fn limits(template: &Template, add: &mut dyn FnMut(Draft)) {
             }
             match outer.get(name) {
                 Some(above) if value > *above => {
-                    let message = format!("{name} is {value} and its parent's is {above}");
+                    let message = format!("{name} is {value}, but its parent's is {above}");
                     let draft = Draft::new(Code::T522, node.origin.spot.span, message).found(&value.to_string());
-                    add(draft.advice(format!("the smaller one holds; write at most {above}")));
+                    add(draft.advice(format!("the smaller one applies; write {above} or less")));
                 }
                 _ => drop(inner.insert(name, value)),
             }

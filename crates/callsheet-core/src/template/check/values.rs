@@ -37,16 +37,16 @@ pub(super) fn faults<'a>(templates: &BTreeMap<&'a str, &'a Template>) -> Vec<Unf
 fn unfit<'a>(template: &'a str, fault: &Fault<'a>) -> Unfit<'a> {
     let name = &fault.name;
     let what = match &fault.wrong {
-        Wrong::Type(expected, actual) => format!("`{name}` takes {expected}, and it is {actual}"),
-        Wrong::Unbound | Wrong::Gone => format!("`{name}` leads nowhere in the value that is given"),
+        Wrong::Type(expected, actual) => format!("`{name}` must be {expected}, but it is {actual}"),
+        Wrong::Unbound | Wrong::Gone => format!("the given value has no `{name}`"),
     };
     let draft = |span, message: String| {
-        Draft::new(Code::T525, span, message).found(name).advice("correct the value, or what takes it")
+        Draft::new(Code::T525, span, message).found(name).advice("fix the value, or the parameter")
     };
     match fault.outermost() {
         None => Unfit { template, draft: draft(fault.at.span, what), related: None },
         Some(call) => {
-            let message = format!("with what this call gives, a run of `{}` fails: {what}", fault.task);
+            let message = format!("with the values of this call, `{}` fails: {what}", fault.task);
             let place = fault.at.place;
             let (line, column) = (place.line, place.column);
             let file = Some(fault.file.to_owned());

@@ -107,7 +107,7 @@ fn canonical_name(name: &str, known: &dyn Fn(&str) -> bool) -> Option<String> {
 }
 
 fn told(reader: &mut Reader<'_>, span: Bytes, alias: &str, canonical: &str) {
-    let draft = Draft::new(Code::T503, span, format!("`{alias}` is read as `{canonical}`"));
+    let draft = Draft::new(Code::T503, span, format!("`{alias}` means `{canonical}`"));
     reader.add(draft.found(alias).expected([canonical]).advice(format!("write `{canonical}`")));
 }
 
@@ -124,8 +124,8 @@ fn ignored(reader: &mut Reader<'_>, name: &str, span: Bytes) -> bool {
 fn adopt(reader: &mut Reader<'_>, element: &mut Element, name: &str, value: Mapped, span: Bytes) {
     if let Some(own) = element.attribute(name) {
         if own.value.as_str().trim() != value.as_str().trim() {
-            let draft = Draft::new(Code::T023, span, format!("`{name}` is given twice with different values"));
-            let draft = draft.found(value.as_str()).advice("give it once").related(own.value_span, "first given here");
+            let draft = Draft::new(Code::T023, span, format!("`{name}` occurs twice with different values"));
+            let draft = draft.found(value.as_str()).advice("write it once").related(own.value_span, "first used here");
             reader.add(draft);
         }
         return;

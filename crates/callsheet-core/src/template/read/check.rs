@@ -44,9 +44,9 @@ impl Reader<'_> {
                 }
             }
             other => {
-                let draft = Draft::new(Code::T010, root.name_span, format!("<{other}> is no library of templates"));
+                let draft = Draft::new(Code::T010, root.name_span, format!("<{other}> is not a template library"));
                 let expected = ["templates", "template", "task"];
-                self.add(draft.found(other).expected(expected).advice("begin with `<templates>`"));
+                self.add(draft.found(other).expected(expected).advice("start with `<templates>`"));
             }
         }
     }
@@ -131,7 +131,7 @@ impl Reader<'_> {
     fn one_body(&mut self, element: &Element) {
         let bodies = element.elements().filter(|child| is_operator_element(&child.name)).count();
         if bodies != 1 {
-            let message = format!("a template has exactly one task, this one has {bodies}");
+            let message = format!("a template has exactly one task, but this one has {bodies}");
             let advice = if bodies == 0 { "add a task" } else { "put them into one sequential task" };
             let draft = Draft::new(Code::T022, element.tag, message).expected(OPERATOR_ELEMENTS.iter().copied());
             self.add(draft.advice(advice));
@@ -155,7 +155,7 @@ impl Reader<'_> {
                 Some(row) if row.on.has(operators) => {
                     let first = seen.iter().find(|first| first.name == child.name).copied();
                     if let Some(first) = first.filter(|_| !row.many) {
-                        let message = format!("<{}> stands here twice", child.name);
+                        let message = format!("<{}> occurs twice here", child.name);
                         let draft = Draft::new(Code::T013, child.name_span, message).found(&child.name);
                         self.add(draft.advice("keep one").related(first.tag, "first here"));
                     }
@@ -195,11 +195,11 @@ impl Reader<'_> {
         let allowed = rows.iter().filter(|row| row.on.has(operators)).map(|row| row.element.name);
         let known = grammar::all_rows().iter().any(|row| row.name == child.name);
         let draft = if known {
-            let message = format!("<{}> does not belong into this <{}>", child.name, parent.name);
+            let message = format!("<{}> does not belong in this <{}>", child.name, parent.name);
             Draft::new(Code::T012, child.name_span, message).advice("move or remove it")
         } else {
             let near = near_word(&child.name, allowed.clone());
-            let message = format!("<{}> is not known and is ignored with its content", child.name);
+            let message = format!("<{}> is unknown; Callsheet ignores it and its content", child.name);
             let advice = near.map_or("remove it".to_owned(), |near| format!("did you mean `{near}`?"));
             Draft::new(Code::T501, child.name_span, message).advice(advice)
         };
@@ -211,7 +211,7 @@ impl Reader<'_> {
         for child in element.elements().take(1) {
             let message = format!("markup inside <{}> is kept as text", element.name);
             let draft = Draft::new(Code::T513, child.tag, message).found(&child.name);
-            self.add(draft.advice("put the text into CDATA if it is meant so"));
+            self.add(draft.advice("put the text into CDATA if you mean it literally"));
         }
         if !value.as_str().is_empty() {
             self.check_value(kind, &element.name, &value, element.inner);
@@ -238,7 +238,7 @@ impl Reader<'_> {
                     self.element(child, row);
                 }
                 _ => {
-                    let message = format!("<{}> holds one operator and nothing else", element.name);
+                    let message = format!("<{}> contains exactly one operator", element.name);
                     let draft = Draft::new(Code::T012, child.name_span, message).found(&child.name);
                     self.add(draft.advice("put several tasks into one sequential task"));
                 }
@@ -273,7 +273,7 @@ impl Reader<'_> {
         if sources > 1 {
             let message = format!("<{}> has {sources} values", element.name);
             let draft = Draft::new(Code::T023, element.tag, message);
-            self.add(draft.advice("keep one of from, a text and an element"));
+            self.add(draft.advice("keep one: from, a text or an element"));
         } else if is_argument && sources == 0 {
             let draft = Draft::new(Code::T011, element.tag, "<arg> has no value").expected(["value", "from"]);
             self.add(draft.advice("give it a value, from, or content"));

@@ -17,7 +17,7 @@ pub(super) fn check(reader: &mut Reader<'_>, value: &Mapped) {
     for (at, length, message) in faults {
         let found = text.get(at..at + length).unwrap_or_default();
         let draft = Draft::new(Code::T055, value.span(at, at + length), message).found(found);
-        reader.add(draft.advice("there is no shell: quote it, or put the steps into a script file"));
+        reader.add(draft.advice("commands run without a shell: quote it, or put the steps into a script file"));
     }
 }
 
@@ -71,7 +71,7 @@ fn words(text: &str) -> (Vec<Filled>, Faults) {
                 let dollar = character == '$' && text.get(at + 1..).is_some_and(|rest| rest.starts_with('('));
                 if SHELL.contains(&character) || dollar {
                     let length = if dollar { 2 } else { character.len_utf8() };
-                    faults.push((at, length, "this needs a shell, and there is none".to_owned()));
+                    faults.push((at, length, "this needs a shell, but commands run without one".to_owned()));
                 }
                 splitter.character(character);
             }

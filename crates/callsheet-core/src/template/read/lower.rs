@@ -62,7 +62,8 @@ impl Reader<'_> {
                 let number = generated.entry(stem.clone()).or_default();
                 *number += 1;
                 let name = if *number == 1 { stem } else { format!("{stem}_{number}") };
-                let draft = Draft::new(Code::T505, element.tag, format!("the task has no name and is called {name}"));
+                let draft =
+                    Draft::new(Code::T505, element.tag, format!("the task has no name, so it is called {name}"));
                 self.add(draft.found(&name).advice("add name=\"…\""));
                 name
             }
@@ -83,7 +84,7 @@ impl Reader<'_> {
         let form = element.child("params");
         let Some(text) = element.attribute("params") else { return form.map(|form| self.param_elements(form)) };
         if let Some(form) = form {
-            let draft = Draft::new(Code::T023, form.tag, "parameters are given as an attribute and as elements");
+            let draft = Draft::new(Code::T023, form.tag, "the parameters occur as an attribute and as elements");
             self.add(draft.advice("keep one of the two").related(text.name_span, "the attribute"));
         }
         let params = split_params(text.value.as_str()).into_iter().filter(|param| is_ident(param.name));
@@ -109,9 +110,9 @@ impl Reader<'_> {
     /// A default is converted like an argument (spec 4), so one that is not of its type would fail every call.
     fn check_default(&mut self, name: &str, kind: ValueType, default: Option<&str>, span: Bytes) {
         let Some(default) = default.filter(|default| kind.convert(default).is_none()) else { return };
-        let message = format!("the default of `{name}` is no {}", kind.as_str());
+        let message = format!("the default of `{name}` is not of type {}", kind.as_str());
         let draft = Draft::new(Code::T058, span, message).found(default).expected([kind.as_str()]);
-        self.add(draft.advice("correct the default, or the type"));
+        self.add(draft.advice("fix the default, or the type"));
     }
 
     fn param_elements(&mut self, form: &Element) -> Vec<Param> {
@@ -151,7 +152,7 @@ impl Reader<'_> {
     /// Tells of a name that a sibling has too (T021).
     pub(super) fn distinct(&mut self, names: &mut Vec<(String, Bytes)>, what: &str, name: &str, span: Bytes) {
         if let Some((_, first)) = names.iter().find(|(known, _)| known == name) {
-            let draft = Draft::new(Code::T021, span, format!("the {what} `{name}` stands here twice"));
+            let draft = Draft::new(Code::T021, span, format!("the {what} `{name}` occurs twice here"));
             let first = *first;
             self.add(draft.found(name).advice("rename one of the two").related(first, "first here"));
             return;

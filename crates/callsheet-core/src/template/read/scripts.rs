@@ -104,7 +104,7 @@ impl Reader<'_> {
             if ["path", "command", "description", "context_query"].contains(&child.name.as_str()) {
                 let message = format!("<{}> does not match the source of these paths", child.name);
                 let draft = Draft::new(Code::T012, child.name_span, message).found(&child.name).expected([wanted]);
-                self.add(draft.advice("change the source or the element"));
+                self.add(draft.advice("fix the source or the element"));
             }
         }
         if element.child(wanted).is_none() {
@@ -143,7 +143,7 @@ impl Reader<'_> {
             None => ValueType::parse(text).map(SchemaChoice::Type),
         });
         if inline.is_some() && schema.is_some() {
-            let message = "a schema is given as an attribute and inside the element";
+            let message = "the schema occurs as an attribute and inside the element";
             self.tell(Code::T023, element.tag, message, "keep one of the two");
         }
         let schema = schema.or(inline);
@@ -189,7 +189,7 @@ impl Reader<'_> {
             let written = text.as_str();
             let canonical = canonical_tools(written, self.known.specs.iter());
             if canonical.iter().any(|name| name != written) {
-                let message = format!("`{written}` is read as {}", canonical.join(", "));
+                let message = format!("`{written}` means {}", canonical.join(", "));
                 let draft = Draft::new(Code::T503, text.whole(), message).found(written);
                 self.add(draft.expected(canonical.iter().map(String::as_str)).advice("write the canonical names"));
                 tools.extend(canonical);

@@ -89,7 +89,7 @@ impl Reader<'_> {
             Some(word) if OPERATOR_TYPES.contains(&word) => word,
             Some(_) => return None,
             None => {
-                let draft = Draft::new(Code::T504, element.tag, "the task has no type and is read as atomic");
+                let draft = Draft::new(Code::T504, element.tag, "the task has no type, so it is atomic");
                 self.add(draft.expected(OPERATOR_TYPES.iter().copied()).advice("add type=\"atomic\""));
                 "atomic"
             }
@@ -250,7 +250,7 @@ impl Reader<'_> {
         node.intent.expected_output = self.filled_child(element, "expected_output");
         node.intent.criteria = self.filled_child(element, "criteria");
         if matches!(node.kind, Kind::Atomic) && element.child("instructions").is_none() {
-            let message = "there are no instructions; the description is used";
+            let message = "the task has no instructions, so its description is used";
             self.tell(Code::T507, element.tag, message, "add <instructions>");
         }
         if node.intent.instructions == node.intent.description {
@@ -267,8 +267,8 @@ impl Reader<'_> {
         node.limits = element.child("limits").map(|child| self.limits(child)).unwrap_or_default();
         node.recovery = element.child("recovery").map(Self::recovery).unwrap_or_default();
         if let Some(block) = element.child("recovery").filter(|_| !matches!(node.kind, Kind::Atomic)) {
-            let message = "only an atomic task is tried again; this `recovery` has no effect";
-            self.tell(Code::T524, block.tag, message, "put it into the atomic tasks below");
+            let message = "only atomic tasks are retried; this `recovery` has no effect";
+            self.tell(Code::T524, block.tag, message, "move it into the atomic tasks below");
         }
         node.manual_xml = self.bool_child(element, "manual_xml");
         node.disable_reparsing = self.bool_child(element, "disable_reparsing");
@@ -297,7 +297,9 @@ impl Reader<'_> {
             && writes
         {
             let draft = Draft::new(Code::T014, attribute.value_span, "a task that writes needs approval");
-            self.add(draft.found("false").expected(["true"]).advice("remove it; it may only raise"));
+            self.add(
+                draft.found("false").expected(["true"]).advice("remove it; this setting can only add an approval"),
+            );
         }
     }
 
@@ -366,7 +368,7 @@ impl Reader<'_> {
                 if let (Some(inherit), Some(fresh)) = (&inherit, &fresh) {
                     let (first, last) =
                         if inherit.span.start <= fresh.span.start { (inherit, fresh) } else { (fresh, inherit) };
-                    let message = "fresh_context enabled does not go with inherited context";
+                    let message = "fresh_context=\"enabled\" conflicts with inherited context";
                     let draft = Draft::new(Code::T040, last.span, message).found(&last.text);
                     let advice = "write inherit_context=\"none\" or fresh_context=\"disabled\"";
                     self.add(draft.advice(advice).related(first.span, "the other setting"));
@@ -391,7 +393,8 @@ impl Reader<'_> {
                 if let Some(attribute) = given {
                     let equal = attribute.value.as_str() == text.as_str();
                     let code = if equal { Code::T013 } else { Code::T023 };
-                    let draft = Draft::new(code, child.tag, format!("`{name}` is given as attribute and as element"));
+                    let draft =
+                        Draft::new(code, child.tag, format!("`{name}` occurs as an attribute and as an element"));
                     let draft = draft.found(text.as_str()).advice("keep one of the two");
                     self.add(draft.related(attribute.name_span, "the attribute"));
                 }
@@ -414,16 +417,16 @@ impl Reader<'_> {
             return;
         }
         let message = match yielded {
-            Some(Yielded::Fresh) => "fresh_context gives way to inherit_context and is disabled",
-            Some(Yielded::Inherit) => "inherit_context gives way to fresh_context and is none",
+            Some(Yielded::Fresh) => "inherit_context overrides fresh_context, which is disabled",
+            Some(Yielded::Inherit) => "fresh_context overrides inherit_context, which is none",
             None => "",
         };
         if !message.is_empty() {
-            self.tell(Code::T511, block.tag, message, "write both to say so");
+            self.tell(Code::T511, block.tag, message, "write both to make it explicit");
         }
         if explicit.accumulate_data == Some(true) && explicit.accumulation_format.is_none() {
-            let message = "accumulated data is kept as notes only";
-            self.tell(Code::T512, block.tag, message, "write accumulation_format to say so");
+            let message = "accumulated data keeps only notes";
+            self.tell(Code::T512, block.tag, message, "write accumulation_format to make it explicit");
         }
     }
 
@@ -440,7 +443,7 @@ impl Reader<'_> {
         let off =
             settings.inherit_context == InheritContext::None && !settings.accumulate_data && !settings.fresh_context;
         if off && alone && role != Role::Matching {
-            self.tell(Code::T510, block.tag, "the task sees nothing of its surroundings", "check that this is meant");
+            self.tell(Code::T510, block.tag, "the task gets no context", "check that you want this");
         }
     }
 }

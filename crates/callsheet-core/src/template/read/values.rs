@@ -124,7 +124,7 @@ impl Reader<'_> {
                 None
             }
             None => {
-                let message = format!("`{name}` is no variable path");
+                let message = format!("`{name}` is not a variable path");
                 Some(Draft::new(Code::T017, span, message).advice("write a name, then any of .name and [number]"))
             }
         }
@@ -169,7 +169,7 @@ impl Reader<'_> {
 
     /// A parameter without a default behind one with a default.
     pub(super) fn late_required(&mut self, name: &str, span: Bytes) {
-        let message = format!("the required parameter `{name}` stands behind an optional one");
+        let message = format!("the required parameter `{name}` follows an optional one");
         self.add(Draft::new(Code::T023, span, message).found(name).advice("put it before, or give it a default"));
     }
 
@@ -178,7 +178,7 @@ impl Reader<'_> {
         let known = named || (text != "any" && ValueType::parse(text).is_some());
         let words = ValueType::WORDS.iter().copied().filter(|word| *word != "any").chain(["@NAME"]);
         (!known).then(|| {
-            let draft = Draft::new(Code::T034, span, format!("`{text}` is no schema"));
+            let draft = Draft::new(Code::T034, span, format!("`{text}` is not a schema"));
             draft.expected(words).advice("write a type, @NAME, or put a JSON Schema inside the element")
         })
     }
@@ -186,7 +186,7 @@ impl Reader<'_> {
 
 fn not_ident(name: &str, span: Bytes) -> Draft {
     Draft::new(Code::T017, span, format!("`{name}` is not well formed"))
-        .advice("begin with a letter or _, go on with letters, digits, _ and -, at most 64")
+        .advice("start with a letter or _; then use letters, digits, _ and -, up to 64 in all")
 }
 
 fn not_bool(name: &str, text: &str, span: Bytes) -> Draft {
@@ -207,7 +207,7 @@ fn not_one_of(name: &str, text: &str, words: &[&'static str], span: Bytes) -> Dr
     let draft = Draft::new(Code::T014, span, format!("{name} must be {}", words.join(" or ")));
     let draft = draft.expected(words.iter().copied());
     if name == "type" && text == "reparse" {
-        return draft.advice("`reparse` is reserved: reparsing is begun by the runtime");
+        return draft.advice("`reparse` is reserved: only the runtime starts a reparse");
     }
     draft.advice(
         near_word(text, words.iter().copied())
@@ -222,7 +222,7 @@ fn sign_meant(rest: &str) -> &'static str {
         ("and", _) => "write && (in XML `&amp;&amp;`)",
         ("or", _) => "write ||",
         ("is" | "eq", _) | (_, Some('=')) => "write == to compare",
-        (_, Some('+' | '-' | '*' | '/' | '(')) => "there is no arithmetic and there are no calls",
+        (_, Some('+' | '-' | '*' | '/' | '(')) => "expressions support no arithmetic and no calls",
         _ => "paths, literals, comparisons, !, && and || are allowed",
     }
 }
@@ -236,7 +236,7 @@ pub(super) fn near_word<'a>(text: &str, words: impl IntoIterator<Item = &'a str>
 
 fn not_type(text: &str, span: Bytes) -> Draft {
     let near = near_word(text, ValueType::WORDS.iter().copied());
-    Draft::new(Code::T057, span, format!("`{text}` is no type"))
+    Draft::new(Code::T057, span, format!("`{text}` is not a type"))
         .expected(ValueType::WORDS.iter().copied())
         .advice(near.map_or("write one of the types".to_owned(), |word| format!("write {word}")))
 }
@@ -244,17 +244,17 @@ fn not_type(text: &str, span: Bytes) -> Draft {
 fn range_words(range: LimitRange) -> String {
     match range {
         LimitRange::Count { least, most } => format!("a whole number from {least} to {most}"),
-        LimitRange::Share => "a number above 0, at most 1".to_owned(),
+        LimitRange::Share => "a number greater than 0, and 1 or less".to_owned(),
         LimitRange::Amount => "a number above 0".to_owned(),
     }
 }
 
 fn check_json_schema(text: &str, span: Bytes) -> Option<Draft> {
     let message = match serde_json::from_str::<serde_json::Value>(text) {
-        Err(error) => format!("the JSON Schema is no JSON: {error}"),
+        Err(error) => format!("the JSON Schema is not valid JSON: {error}"),
         Ok(schema) => match crate::template::schema::compile(&schema) {
             Ok(_) => return None,
-            Err(message) => format!("this is no JSON Schema: {message}"),
+            Err(message) => format!("this is not a JSON Schema: {message}"),
         },
     };
     Some(Draft::new(Code::T034, span, message).advice("correct it"))

@@ -38,7 +38,7 @@ impl Reader<'_> {
                     let near = nearest(&id, known, 5);
                     let draft = Draft::new(Code::T033, span, format!("there is no model `{id}`")).found(&id);
                     let known = self.known.models.iter().flatten().map(String::as_str);
-                    let advice = meant_or(&id, known, "`callsheet model list` shows all");
+                    let advice = meant_or(&id, known, "`callsheet model list` lists all models");
                     self.add(draft.expected(near.iter().map(String::as_str)).advice(advice));
                 }
                 Some(ModelFact::Open) => self.unverified(&id, span),
@@ -49,7 +49,7 @@ impl Reader<'_> {
     }
 
     fn unverified(&mut self, id: &str, span: Bytes) {
-        let draft = Draft::new(Code::T518, span, format!("`{id}` is not listed and may not be served"));
+        let draft = Draft::new(Code::T518, span, format!("the provider does not list `{id}`"));
         self.add(draft.found(id).advice("check its spelling"));
     }
 
@@ -60,7 +60,7 @@ impl Reader<'_> {
         for (id, span) in words(&self.text_of(child, Kind::List)) {
             if !names.contains(&id) {
                 let draft = Draft::new(Code::T033, span, format!("there is no provider `{id}`")).found(&id);
-                let near = meant_or(&id, names.iter().map(String::as_str), "correct the name");
+                let near = meant_or(&id, names.iter().map(String::as_str), "fix the name");
                 self.add(draft.expected(names.iter().map(String::as_str)).advice(near));
             }
         }
@@ -99,7 +99,7 @@ impl Reader<'_> {
         };
         let draft = Draft::new(Code::T034, attribute.value_span, message).found(attribute.value.as_str());
         self.enter(block);
-        self.add(draft.advice("add or correct it"));
+        self.add(draft.advice("add or fix it"));
         self.leave(block);
     }
 
@@ -116,12 +116,12 @@ impl Reader<'_> {
                 continue;
             }
             let message = match (exists(path), self.known.escapes.is_some_and(|escapes| escapes(path))) {
-                (_, true) => format!("`{path}` is a link that leads out of the project, and is not read"),
+                (_, true) => format!("`{path}` is a link out of the project; Callsheet does not read it"),
                 (true, false) => continue,
                 (false, false) => format!("`{path}` does not exist"),
             };
             let draft = Draft::new(Code::T516, text.whole(), message).found(path);
-            self.add(draft.advice("correct it; a run does not begin without it, unless a task of it may write it"));
+            self.add(draft.advice("fix it; a run starts only if the file exists or one of its tasks may write it"));
         }
         self.leave(block);
     }

@@ -499,7 +499,7 @@ impl InputFaultDetails {
                 blame: Blame::User,
                 retryable: false,
                 hear: vec![Hears::Person, Hears::Log],
-                advice: "give the missing values, or correct the template".to_owned(),
+                advice: "pass the missing values, or fix the template".to_owned(),
             },
         }
     }

@@ -108,13 +108,13 @@ pub fn read_reply(reply: &str, manual: bool) -> ReplyReading {
     let parsed = warnings.is_empty() && !found.extracted;
     if found.extracted {
         let place = lines.place(found.start);
-        let message = "the XML was taken out of other text".to_owned();
+        let message = "the XML was extracted from other text".to_owned();
         warnings.insert(0, XmlWarning { message, line: place.line, column: place.column });
     }
     let known = warnings.len();
     for (at, written, word) in in_other_case(&root) {
         let place = lines.place(found.start + at);
-        let message = format!("`{written}` is read as `{word}`");
+        let message = format!("`{written}` means `{word}`");
         warnings.push(XmlWarning { message, line: place.line, column: place.column });
     }
     let recovered = !parsed || warnings.len() > known;

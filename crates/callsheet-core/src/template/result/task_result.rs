@@ -317,7 +317,9 @@ pub fn judged(result: &TaskResult) -> (bool, Option<Verdict>, Option<&'static st
         found.as_ref().map(|verdict| *verdict == Verdict::Accept),
     ];
     let mut said = said.into_iter().flatten();
-    let Some(first) = said.next() else { return (false, found, Some("the evaluation says nothing of success")) };
+    let Some(first) = said.next() else {
+        return (false, found, Some("the evaluation does not report success or failure"));
+    };
     if said.all(|other| other == first) {
         return (first, found, None);
     }

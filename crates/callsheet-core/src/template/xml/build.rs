@@ -48,7 +48,7 @@ pub(in crate::template) fn parse(text: &str, mode: Mode) -> Document {
     let mut faults = builder.lexer.faults;
     if builder.root.is_none() && !faults.iter().any(|fault| fault.kind == FaultKind::TooLarge) {
         let message = "there is no element";
-        faults.push(Fault::malformed(Bytes::new(start, start), message, "begin with `<templates>`").fatal());
+        faults.push(Fault::malformed(Bytes::new(start, start), message, "start with `<templates>`").fatal());
     }
     faults.sort_by_key(|fault| (fault.span.start, fault.span.end));
     Document { root: builder.root, faults }
@@ -119,7 +119,7 @@ impl Builder<'_> {
             }
             (None, Item::Text(text)) if text.is_blank() => {}
             (None, Item::Text(_)) => {
-                let message = "text outside of the outermost element";
+                let message = "text outside the outermost element";
                 self.lexer.faults.push(Fault::malformed(span, message, "remove it").fatal());
             }
             (None, Item::Element(element)) if self.root.is_none() => self.root = Some(element),
@@ -140,7 +140,7 @@ impl Builder<'_> {
             return self.too_large(span, format!("more than {MAX_ELEMENTS} elements"), "split the file");
         }
         if self.stack.len() >= MAX_DEPTH {
-            return self.too_large(span, format!("elements nested deeper than {MAX_DEPTH}"), "nest less");
+            return self.too_large(span, format!("elements nested deeper than {MAX_DEPTH}"), "reduce the nesting");
         }
         if attributes.len() > MAX_ATTRIBUTES {
             return self.too_large(span, format!("more than {MAX_ATTRIBUTES} attributes"), "use fewer");
@@ -196,8 +196,8 @@ impl Builder<'_> {
             }
             let local = self.local(attribute.name);
             if out.iter().any(|known| known.name == local) {
-                let message = format!("the attribute `{local}` is given twice");
-                self.lexer.faults.push(Fault::malformed(attribute.name, message, "give it once"));
+                let message = format!("the attribute `{local}` occurs twice");
+                self.lexer.faults.push(Fault::malformed(attribute.name, message, "write it once"));
                 continue;
             }
             let mut value = Mapped::default();

@@ -212,7 +212,7 @@ impl<'a> Lexer<'a> {
                 Some(_) if rest.starts_with(is_name_start) => {
                     if !blank {
                         let span = Bytes::new(self.at, self.at);
-                        self.malformed(span, "a blank is missing before this attribute", "add one");
+                        self.malformed(span, "a space is missing before this attribute", "add one");
                     }
                     attributes.extend(self.attribute());
                 }
@@ -220,7 +220,7 @@ impl<'a> Lexer<'a> {
                     let junk = rest.find([' ', '\t', '\r', '\n', '<', '>']).unwrap_or(rest.len()).max(1);
                     let junk = if rest.is_char_boundary(junk) { junk } else { rest.len() };
                     self.at += junk;
-                    let message = "this does not belong into a tag";
+                    let message = "this does not belong in a tag";
                     self.malformed(Bytes::new(self.at - junk, self.at), message, "write name=\"value\"");
                 }
             }

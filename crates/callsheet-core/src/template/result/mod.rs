@@ -18,3 +18,4 @@ pub use metrics::{ContextUse, CostUse, DepthUse, OutputUse, ResourceMetrics, Tok
 pub use output::{OutputReading, ParseError, check_returns, hold_value, read_output};
 pub use request::{SubtaskRequest, SubtaskType, Verdict};
 pub use task_result::{DataSource, DataSourceKind, NoteWarning, Notes, ReturnStatus, TaskResult, judged};
+pub(in crate::template) use task_result::{brief, brief_item};

@@ -295,7 +295,7 @@ impl Evaluator<'_> {
         let environment = bind_call(template, given.collect(), &root, &origin, op.id.as_str());
         let environment = environment.map_err(|fault| Box::new(fault.into_error()))?;
         let root = self.ambient(op).inner(environment.own().clone());
-        let fault = self.faults_before_run(template, &root, &BTreeSet::new());
+        let fault = self.faults_before_run(template, &root, &BTreeMap::new());
         if !fault.is_empty() {
             return Err(Box::new(fault.into_error()));
         }

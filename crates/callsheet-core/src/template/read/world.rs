@@ -1,7 +1,7 @@
 //! Models, tools, schemas and paths of a task against what is known of the world (T033-T035, T516, T518).
 
 use crate::reply::near::{meant_or, nearest};
-use crate::template::grammar::Kind;
+use crate::template::grammar::{Kind, LOOSE_TOOL_ALIASES};
 use crate::template::issue::{Code, Draft};
 use crate::template::known::ModelFact;
 use crate::template::place::Bytes;
@@ -79,7 +79,9 @@ impl Reader<'_> {
                 let draft = Draft::new(Code::T035, text.whole(), format!("there is no tool `{}`", text.as_str()));
                 let draft = draft.found(text.as_str()).expected(near.iter().map(String::as_str));
                 let all = format!("the tools are {}", names.join(", "));
-                self.add(draft.advice(meant_or(text.as_str(), names.iter().map(String::as_str), &all)));
+                let aliases = LOOSE_TOOL_ALIASES.iter().map(|(alias, _)| *alias);
+                let known = names.iter().map(String::as_str).chain(aliases);
+                self.add(draft.advice(meant_or(text.as_str(), known, &all)));
             }
         }
         self.leave(block);
@@ -121,7 +123,11 @@ impl Reader<'_> {
                 (false, false) => format!("`{path}` does not exist"),
             };
             let draft = Draft::new(Code::T516, text.whole(), message).found(path);
-            self.add(draft.advice("correct it; a run does not begin without it, unless a task of it may write it"));
+            let near = self.known.near.map(|near| near(path)).unwrap_or_default();
+            let correct =
+                if near.is_empty() { "correct it".to_owned() } else { format!("did you mean {}?", near.join(", ")) };
+            let advice = format!("{correct}; a run does not begin without it, unless a task of it may write it");
+            self.add(draft.advice(advice));
         }
         self.leave(block);
     }

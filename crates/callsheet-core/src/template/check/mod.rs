@@ -197,7 +197,8 @@ impl<'a> Loading<'a> {
                 }
             }
             limits(template, &mut |draft| self.add(file, draft, &template.name, None));
-            forms::check(template, &mut |draft| self.add(file, draft, &template.name, None));
+            let find = |name: &str| callable.templates.get(name.strip_prefix("template:").unwrap_or(name)).copied();
+            forms::check(template, &find, &mut |draft| self.add(file, draft, &template.name, None));
             let in_force =
                 callable.templates.get(template.name.as_str()).is_some_and(|own| std::ptr::eq(*own, template));
             for call in calls::calls_of(template) {

@@ -4,7 +4,10 @@
 
 mod support;
 
-use support::garden::Garden;
+use support::garden::{Garden, json_lines};
+
+/// A writer, and a task that reads its output.
+const CHAIN: &str = "## Goals / summary\nKnow it.\n## Tasks\n### Task section 1\n- **Name** Write First\n- **What is needed** Add rota.md.\n- **Skill** write_document\n- **Expected output** A file.\n### Task section 2\n- **Name** Read Second\n- **What is needed** What is planned.\n- **Skill** read_files\n- **References** [first](#write-first-results)\n- **Expected output** A list.\n";
 
 const RUN: [&str; 4] = ["run", "bring the notes up to date", "--approval", "before-apply"];
 
@@ -65,10 +68,9 @@ fn changes_that_wait_together_are_denied_at_once() {
 /// covers: 2.18 drop
 #[test]
 fn a_chain_is_dropped_in_any_order() {
-    let chain = "## Goals / summary\nKnow it.\n## Tasks\n### Task section 1\n- **Name** Write First\n- **What is needed** Add rota.md.\n- **Skill** write_document\n- **Expected output** A file.\n### Task section 2\n- **Name** Read Second\n- **What is needed** What is planned.\n- **Skill** read_files\n- **References** [first](#write-first-results)\n- **Expected output** A list.\n";
     for together in [true, false] {
         let garden = Garden::with("steered");
-        garden.write("work.md", chain);
+        garden.write("work.md", CHAIN);
         garden.expect(3, &["run", "--sheet", "work.md"]);
         let run = name_of(&garden);
         if together {
@@ -150,9 +152,7 @@ fn a_cost_is_a_number() {
 fn json_is_all_that_is_printed_with_json() {
     let garden = Garden::with("answer");
     garden.expect(0, &["run", "who waters?"]);
-    for what in
-        [&["--plan"][..], &["--as", "sheet"], &["--as", "template"], &["--task", "read-water-1"], &["--call", "1"]]
-    {
+    for what in [&["--plan"][..], &["--task", "read-water-1"], &["--call", "1"]] {
         let shown = garden.expect(0, &[&["show", "--json"], what].concat()).out;
         let json: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
         assert!(json["text"].as_str().is_some_and(|text| !text.is_empty()), "{shown}");
@@ -354,4 +354,23 @@ fn a_plan_says_where_it_is_and_a_wrong_file_costs_no_call() {
     let failed = none.expect(4, &["plan", "who waters?", "--json"]).out;
     let last: serde_json::Value = serde_json::from_str(failed.lines().last().unwrap()).unwrap();
     assert_eq!(last["result"], "plan_failed", "{failed}");
+}
+
+/// covers: 10.8
+#[test]
+fn a_waiting_run_says_why_its_tasks_are_not_done() {
+    let garden = Garden::with("steered");
+    garden.write("work.md", CHAIN);
+    garden.expect(3, &["run", "--sheet", "work.md"]);
+    let run = name_of(&garden);
+    let asks = format!("write-first waits for your answer at gate 1: callsheet approve {run} write-first --resume\n");
+    let waits = "read-second waits for write-first (waits for your answer at gate 1)\n";
+    assert_eq!(garden.expect(0, &["show", "--why"]).out, format!("{asks}{waits}"));
+    assert_eq!(garden.expect(0, &["show", &run, "--why", "read-second"]).out, format!("{waits}{asks}"));
+    let shown = json_lines(&garden.expect(0, &["show", "--json", "--why", "write-first"]).out);
+    assert_eq!(shown[0]["task"], "write-first", "{shown:?}");
+    assert_eq!(shown[0]["why"], "gate", "{shown:?}");
+    assert_eq!(shown[0]["gate"]["n"], 1, "{shown:?}");
+    let refused = garden.expect(2, &["show", &run, "--why", "read-secnd"]);
+    assert!(refused.err.contains("read-second"), "{}", refused.err);
 }

@@ -46,7 +46,7 @@ pub enum Command {
     Drop(DropArgs),
     /// List the runs of this project.
     Runs,
-    /// Inspect a run: its plan, a task, one call with its prompt and reply, its events, its timeline.
+    /// Inspect a run: its plan, a task, why it waits, one call with its prompt and reply, its events, its timeline.
     Show(ShowArgs),
     /// Answer a waiting run with yes.
     Approve(ApproveArgs),
@@ -161,13 +161,9 @@ pub struct PlanArgs {
     #[arg(value_name = "REQUEST", required = true)]
     pub request: Vec<String>,
 
-    /// Where to write it; `-` prints it. `sheet.md`, or `plan.xml` for a template, if not given.
+    /// Where to write it; `-` prints it. `sheet.md` if not given.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-
-    /// What to write.
-    #[arg(long = "as", value_enum, value_name = "FORM", default_value = "sheet")]
-    pub form: PlanForm,
 
     /// Write over an existing file.
     #[arg(long)]
@@ -270,6 +266,10 @@ pub struct ShowArgs {
     #[arg(long, value_name = "N", group = "what")]
     pub prompt: Option<u32>,
 
+    /// Why tasks are not done and what to do: of one task and those it waits for, or of each.
+    #[arg(long, value_name = "TASK", group = "what")]
+    pub why: Option<Option<String>>,
+
     /// All recorded facts, one JSON object a line.
     #[arg(long, group = "what")]
     pub events: bool,
@@ -284,12 +284,8 @@ pub struct ShowArgs {
 
     /// One hunk of the change that waits (of `--task`, if several do), to be edited and given back with
     /// `approve --edit N=FILE`.
-    #[arg(long, value_name = "N", conflicts_with_all = ["call", "prompt", "events", "timeline", "plan", "form"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["call", "prompt", "why", "events", "timeline", "plan"])]
     pub hunk: Option<u32>,
-
-    /// The tasks of the sheet, as a sheet or as a template.
-    #[arg(long = "as", value_enum, value_name = "FORM", group = "what")]
-    pub form: Option<PlanForm>,
 }
 
 /// An amount of money.
@@ -438,15 +434,6 @@ pub enum ApprovalArg {
     BeforeApply,
     /// Never ask.
     Never,
-}
-
-/// What a plan is written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PlanForm {
-    /// An editable sheet in Markdown.
-    Sheet,
-    /// A template in XML.
-    Template,
 }
 
 /// Policies of spec 2.12 and 2.13.

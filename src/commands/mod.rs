@@ -2,7 +2,6 @@
 
 mod answer;
 mod answered;
-mod as_template;
 mod check;
 mod continuation;
 mod doctor;
@@ -29,6 +28,7 @@ mod tree_needs;
 mod trust;
 mod undo;
 mod waits;
+mod why;
 
 use std::io::Write;
 

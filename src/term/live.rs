@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use callsheet_core::record::{CallKey, EffectKey, Event, Fact};
-use callsheet_core::run::{Run, State, TaskRun};
+use callsheet_core::run::{Explainer, Run, State, TaskRun};
 use callsheet_core::spec::Slug;
-use callsheet_core::view::call_words;
+use callsheet_core::view::{call_words, why_words};
 use callsheet_runtime::ports::{Observer, Signal};
 use console::{Style, Term, measure_text_width, truncate_str};
 
@@ -193,6 +193,7 @@ impl Scene {
     /// The tree, at most `room` lines: finished steps fold first, then steps that have not begun.
     fn lines(&self, room: usize) -> Vec<String> {
         let mut tree: Vec<(u8, String)> = Vec::new();
+        let explainer = self.run.explainer();
         for (index, step) in self.run.steps().iter().enumerate() {
             let tasks: Vec<&TaskRun> = step.iter().filter_map(|slug| self.run.task(slug)).collect();
             let ended = tasks.iter().filter(|task| task.state.is_ended()).count();
@@ -206,7 +207,9 @@ impl Scene {
                 1
             };
             tree.push((weight.min(1), self.style(title, |style| style.bold())));
-            tree.extend(tasks.iter().map(|task| (weight, self.task_line(task))));
+            // What stands in later steps waits for this one.
+            let explainer = Some(&explainer).filter(|_| self.run.step() == Some(index));
+            tree.extend(tasks.iter().map(|task| (weight, self.task_line(task, explainer))));
         }
         let fixed = 2 + usize::from(!self.news.is_empty());
         for fold in [2, 1] {
@@ -232,13 +235,16 @@ impl Scene {
         if self.colour { with(Style::new()).force_styling(true).apply_to(text).to_string() } else { text }
     }
 
-    fn task_line(&self, task: &TaskRun) -> String {
+    fn task_line(&self, task: &TaskRun, explainer: Option<&Explainer<'_>>) -> String {
         let standing = self.run.standing(task);
         let (mark, word) = state_mark(standing);
         let name = one_line(&task.task.name, 40);
         let writer = if task.writer.is_some() { " (writes)" } else { "" };
         let cost = self.cost_words(&task.task.slug);
-        let line = format!("  {mark} {name}{writer}  {word}{cost}");
+        let waits = matches!(standing, State::Planned | State::Waiting | State::Ready);
+        let why = explainer.filter(|_| waits).map(|explainer| explainer.why(&task.task.slug));
+        let why = why.map(|why| format!("  {}", one_line(&why_words(&self.run, &why), 80))).unwrap_or_default();
+        let line = format!("  {mark} {name}{writer}  {word}{cost}{why}");
         match standing {
             State::Done => self.style(line, |style| style.green()),
             State::Failed | State::Denied | State::Blocked => self.style(line, |style| style.red()),

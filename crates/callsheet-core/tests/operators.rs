@@ -6,7 +6,8 @@
 mod player;
 mod sections;
 
-use callsheet_core::run::Limit;
+use callsheet_core::run::{Limit, Why};
+use callsheet_core::spec::Slug;
 use player::{Player, Script};
 use sections::{check_all, fixtures};
 
@@ -183,4 +184,24 @@ fn c50_handlers_share_nothing_and_never_change() {
             assert!(of_data || splits || !told.contains("{{"), "{}: {told}", fixture.name());
         }
     }
+}
+
+/// An operator waits for its parts, and a handler for a slot.
+#[test]
+fn tasks_of_a_tree_say_why_they_are_not_done() {
+    let two = r#"<task type="sequential" name="top"><description>Top</description><steps><parallel id="both">
+<task id="a"><description>A</description><allowed_tools><tool>read_file</tool></allowed_tools></task>
+<task id="b"><description>B</description></task>
+</parallel></steps></task>"#;
+    let call = r#"call: read_file {"path": "a.md"}"#;
+    let script = Script::read([("template", two), ("reply top-both-a", call), ("run top", "jobs = 1")]);
+    let mut player = Player::new(&script, 0);
+    player.run_to_the_turn("top-both-a", 1);
+    let why = |task: &str| player.run.explain(&Slug::new(task));
+    let waits = |tasks: &[&str]| Why::WaitsForTask { tasks: tasks.iter().map(|task| Slug::new(*task)).collect() };
+    assert_eq!(why("top"), waits(&["top-both"]));
+    assert_eq!(why("top-both"), waits(&["top-both-a", "top-both-b"]));
+    assert!(matches!(why("top-both-a"), Why::Owed { .. }), "{:?}", why("top-both-a"));
+    assert!(matches!(why("top-both-b"), Why::Slot { jobs: 1, .. }), "{:?}", why("top-both-b"));
+    assert_eq!(why("nobody"), Why::Unknown);
 }

@@ -10,6 +10,7 @@ pub mod random;
 mod shell;
 pub mod tree_checkers;
 mod trees;
+pub mod why;
 mod world;
 
 pub use shell::{Broken, Report, simulate, simulate_tree};

@@ -7,6 +7,7 @@ use callsheet_core::template::TaskResult;
 
 use crate::checkers::{self, Witness};
 use crate::tree_checkers::{self, TreeWitness};
+use crate::why;
 use crate::world::World;
 
 /// Facts after which everybody behaves.
@@ -379,6 +380,7 @@ impl Shell {
             Ok(()) => {
                 self.log.push(fact);
                 checkers::nothing_is_overlooked(&self.run)?;
+                why::every_task_says_why(&self.run)?;
                 tree_checkers::writers_never_overlap(&self.run)?;
                 tree_checkers::subtasks_are_bounded(&self.run)?;
                 self.witness.after(&self.run, self.log.last())?;

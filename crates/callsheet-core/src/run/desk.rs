@@ -23,6 +23,14 @@ impl Work {
     }
 }
 
+/// What a unit with work got nothing for.
+pub(super) struct Refused<'a> {
+    pub task: &'a Slug,
+    pub limit: Limit,
+    /// Others hold a part of the budget, and return what they do not use.
+    pub returns: bool,
+}
+
 /// Hands out slots.
 pub(super) struct Desk<'a> {
     run: &'a Run,
@@ -44,6 +52,8 @@ pub(super) struct Desk<'a> {
     pub(super) reached: BTreeSet<Limit>,
     /// Calls that wait for what others reserved.
     pub(super) waiting: Vec<EffectKey>,
+    /// Units of tasks that got nothing although a slot was there.
+    pub(super) refused: Vec<Refused<'a>>,
 }
 
 impl<'a> Desk<'a> {
@@ -63,6 +73,7 @@ impl<'a> Desk<'a> {
             blocked: None,
             reached: BTreeSet::new(),
             waiting: Vec::new(),
+            refused: Vec::new(),
         }
     }
 
@@ -81,6 +92,7 @@ impl<'a> Desk<'a> {
 
     /// Whether an effect that is not in flight may be listed; notes the limit that forbids it.
     fn may_start(&mut self, task: Option<&'a TaskRun>, effect: &Effect) -> bool {
+        let waiting = self.waiting.len();
         let forbidden = match effect {
             Effect::AskModel(_) => limits::forbids_call(self.run, self.starting)
                 .or_else(|| task.and_then(|task| limits::forbids_task_call(task, self.starting_of(task).0)))
@@ -101,6 +113,8 @@ impl<'a> Desk<'a> {
         if let Some(limit) = forbidden {
             self.reached.insert(limit);
             self.blocked = self.blocked.or(Some(limit));
+            let returns = self.waiting.len() > waiting;
+            self.refused.extend(task.map(|task| Refused { task: &task.task.slug, limit, returns }));
             return false;
         }
         match effect {
@@ -223,6 +237,7 @@ impl<'a> Desk<'a> {
             let running = open.entry(&task.task.slug).or_insert(0);
             if *running >= limits::parallel(task) {
                 self.reached.insert(Limit::Parallel);
+                self.refused.push(Refused { task: &task.task.slug, limit: Limit::Parallel, returns: false });
                 return true;
             }
             *running += 1;

@@ -116,6 +116,21 @@ pub enum Effect {
 }
 
 impl Effect {
+    /// The task whose work it is; a list, a gate, a question and the report are nobody's.
+    pub fn task(&self) -> Option<&Slug> {
+        match self {
+            Self::AskModel(asked) | Self::ReadReply(asked) => asked.key.task.as_ref(),
+            Self::CheckReferences { task, .. }
+            | Self::RunTool { task, .. }
+            | Self::MergeByCode { task, .. }
+            | Self::Evaluate { task, .. }
+            | Self::Retrieve { task, .. }
+            | Self::ApplyChanges { task, .. }
+            | Self::RollBack { task, .. } => Some(task),
+            Self::AskApproval(_) | Self::AskPerson { .. } | Self::Conclude(_) => None,
+        }
+    }
+
     /// The key under which the effect is started and never performed twice at once.
     pub fn key(&self) -> EffectKey {
         match self {

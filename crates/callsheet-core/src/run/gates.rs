@@ -27,19 +27,14 @@ impl Run {
             self.before_run = None;
             return Advance::Waiting;
         }
-        let listed: Vec<&TaskRun> = (step..self.steps().len()).flat_map(|step| self.unapproved_writers(step)).collect();
+        let listed: Vec<&TaskRun> = self.writers_from(step).collect();
         if let Some(Gate { kind: GateKind::BeforeRun(asked), .. }) = &self.before_run {
             let holds = asked.iter().all(|slug| listed.iter().any(|task| task.task.slug == *slug));
             if holds {
                 return Advance::Waiting;
             }
         }
-        let settled = |task: &&TaskRun| match task.state {
-            State::Ready => true,
-            State::Waiting => task.check.is_none(),
-            _ => false,
-        };
-        if !listed.iter().all(settled) {
+        if !listed.iter().all(|task| may_be_asked_about(task)) {
             self.before_run = None;
             return Advance::Waiting;
         }
@@ -47,6 +42,16 @@ impl Run {
         let n = self.next_gate();
         self.before_run = Some(Gate { n, kind: GateKind::BeforeRun(slugs) });
         Advance::Waiting
+    }
+
+    /// Unapproved writers of a step and of those behind it: the before-run gate lists them together.
+    fn writers_from(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
+        (step..self.steps().len()).flat_map(move |step| self.unapproved_writers(step))
+    }
+
+    /// Writers that the before-run gate of a step waits for: they are still to be refined.
+    pub(super) fn gate_waits_for(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
+        self.writers_from(step).filter(|task| !may_be_asked_about(task))
     }
 
     pub(super) fn next_gate(&mut self) -> u32 {
@@ -318,6 +323,15 @@ impl Run {
 /// The words of a process, with all that an approval of it holds for.
 fn words_of(call: &ToolRun) -> Option<&serde_json::Value> {
     call.call.arguments.get("binding").or_else(|| call.call.arguments.get("argv"))
+}
+
+/// Nothing but what it reads and a person comes before the writer runs.
+fn may_be_asked_about(writer: &TaskRun) -> bool {
+    match writer.state {
+        State::Ready => true,
+        State::Waiting => writer.check.is_none(),
+        _ => false,
+    }
 }
 
 /// The verdict of a gate that shows one thing: approved, or denied with words. `all` never answers it (spec 11.5).

@@ -583,12 +583,12 @@ pub(super) fn uses_of(run: &Run, op: &super::TaskOp) -> Vec<LimitUse> {
     uses
 }
 
-fn count(value: usize) -> f64 {
+pub(super) fn count(value: usize) -> f64 {
     number(u64::try_from(value).unwrap_or(u64::MAX))
 }
 
 /// Counts stay far below 2^53, where this would lose precision.
 #[allow(clippy::cast_precision_loss)]
-fn number(value: u64) -> f64 {
+pub(super) fn number(value: u64) -> f64 {
     value as f64
 }

@@ -22,6 +22,8 @@
 //! holds a slot, not at the whole list: `tasks` says where to look. What is settled so is what looking at everything
 //! would give; `is_settled` compares the two, and the transcripts and the simulation ask it after every fact.
 //!
+//! [`Run::explain`] (`explain`) says why a task is not done: it asks the same predicates and the same desk.
+//!
 //! # Words
 //!
 //! A *unit* is one refinement, one execution run, one merge, or the plan or iteration call. Its model calls are its
@@ -40,6 +42,7 @@ mod calls;
 mod desk;
 mod effect;
 mod execute;
+mod explain;
 mod fold;
 mod follow;
 mod gates;
@@ -65,6 +68,7 @@ mod units;
 pub use access::{LimitUse, Problem, ProblemKind};
 pub use attempts::Attempts;
 pub use effect::{Asked, Effect};
+pub use explain::{Explainer, Why};
 pub use inner::{Loan, PausedCall};
 pub use limits::Limit;
 pub use operators::{Moment, OpState, Operators, Place, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, Spent, TaskOp, Work};

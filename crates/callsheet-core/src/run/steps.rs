@@ -21,18 +21,20 @@ pub(super) struct Pass {
 impl Run {
     /// Whether the outputs that a task reads exist, are still to come, or never will.
     fn supply(&self, task: &TaskRun) -> Supply {
-        let mut supply = Supply::Here;
-        for producer in task.producers() {
-            let Some(producer) = self.task(producer) else { continue };
-            if producer.state.is_without_output() {
-                return Supply::Lost(producer.task.slug.clone());
-            }
-            // Only an earlier step can still supply it; anything else is left to the check at the start.
-            if producer.state != State::Done && self.is_earlier(&producer.task.slug, &task.task.slug) {
-                supply = Supply::ToCome;
-            }
+        let mut producers = task.producers().filter_map(|slug| self.task(slug));
+        match producers.find(|producer| producer.state.is_without_output()) {
+            Some(lost) => Supply::Lost(lost.slug()),
+            None if self.awaited_by(task).next().is_some() => Supply::ToCome,
+            None => Supply::Here,
         }
-        supply
+    }
+
+    /// Tasks whose outputs a task reads and that are still to give them. Only an earlier step can; anything else is left to
+    /// the check at the start.
+    pub(super) fn awaited_by<'a>(&'a self, task: &'a TaskRun) -> impl Iterator<Item = &'a TaskRun> {
+        let producers = task.producers().filter_map(move |slug| self.task(slug));
+        producers
+            .filter(move |producer| !producer.state.is_ended() && self.is_earlier(&producer.task.slug, &task.task.slug))
     }
 
     fn is_earlier(&self, producer: &Slug, reader: &Slug) -> bool {
@@ -218,11 +220,15 @@ impl Run {
 
     /// Problems hold the next step that has a writer until an accepted iteration has seen them (spec 2.9).
     pub(super) fn is_held(&self, step: usize) -> bool {
-        if self.pass.asked == Some(step) || self.pass.open == Some(step) {
-            return false;
-        }
-        let writer = self.pending_of(step).any(|task| task.writer.is_some());
-        writer && self.tasks.values().any(|task| task.state.is_problem() && !task.problem_seen)
+        self.held_by(step).next().is_some()
+    }
+
+    /// The problems that hold a step.
+    pub(super) fn held_by(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
+        let asked = self.pass.asked == Some(step) || self.pass.open == Some(step);
+        let may_hold = !asked && self.pending_of(step).any(|task| task.writer.is_some());
+        let tasks = may_hold.then(|| self.tasks.values()).into_iter().flatten();
+        tasks.filter(|task| task.state.is_problem() && !task.problem_seen)
     }
 
     pub(super) fn pending_of(&self, step: usize) -> impl Iterator<Item = &TaskRun> {

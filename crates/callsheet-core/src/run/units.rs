@@ -84,37 +84,43 @@ impl Run {
                 Work::of(effects)
             }
             Stage::Prepare | Stage::Pass | Stage::Operate | Stage::Iterate | Stage::Continue => {
-                let mut desk = Desk::new(self);
-                desk.effects.extend(self.retrievals());
-                for effect in self.evaluations() {
-                    if !desk.has_slot() {
-                        break;
-                    }
-                    desk.put(effect);
-                }
-                for effect in self.abandoned_applies(false) {
-                    desk.put(effect);
-                }
-                let admitted: Vec<Unit<'_>> = self.units(self.tasks.holding()).filter(Unit::is_admitted).collect();
-                let mut open: BTreeMap<&Slug, usize> = BTreeMap::new();
-                let mut more = Vec::new();
-                for unit in &admitted {
-                    if let Unit::Execute(task, _) = unit {
-                        *open.entry(&task.task.slug).or_insert(0) += 1;
-                    }
-                    more.push((unit.task(), desk.keep(unit)));
-                }
-                for (task, effects) in more {
-                    desk.widen(task, effects);
-                }
-                for unit in self.units(self.tasks.with_units()).filter(|unit| !unit.is_admitted()) {
-                    if !desk.admit(&unit, &mut open) {
-                        break;
-                    }
-                }
+                let desk = self.hand_out();
                 Work { effects: desk.effects, blocked: desk.blocked, reached: desk.reached, waiting: desk.waiting }
             }
         }
+    }
+
+    /// Hands out the slots of a run that works.
+    pub(super) fn hand_out(&self) -> Desk<'_> {
+        let mut desk = Desk::new(self);
+        desk.effects.extend(self.retrievals());
+        for effect in self.evaluations() {
+            if !desk.has_slot() {
+                break;
+            }
+            desk.put(effect);
+        }
+        for effect in self.abandoned_applies(false) {
+            desk.put(effect);
+        }
+        let admitted: Vec<Unit<'_>> = self.units(self.tasks.holding()).filter(Unit::is_admitted).collect();
+        let mut open: BTreeMap<&Slug, usize> = BTreeMap::new();
+        let mut more = Vec::new();
+        for unit in &admitted {
+            if let Unit::Execute(task, _) = unit {
+                *open.entry(&task.task.slug).or_insert(0) += 1;
+            }
+            more.push((unit.task(), desk.keep(unit)));
+        }
+        for (task, effects) in more {
+            desk.widen(task, effects);
+        }
+        for unit in self.units(self.tasks.with_units()).filter(|unit| !unit.is_admitted()) {
+            if !desk.admit(&unit, &mut open) {
+                break;
+            }
+        }
+        desk
     }
 
     /// Units in the order of spec 2.6. The current step is the first with a task that has not ended, so sheet order
@@ -129,7 +135,7 @@ impl Run {
         first.into_iter().chain(tasks.flat_map(|task| self.units_of(task)))
     }
 
-    fn units_of<'a>(&self, task: &'a TaskRun) -> impl Iterator<Item = Unit<'a>> {
+    pub(super) fn units_of<'a>(&self, task: &'a TaskRun) -> impl Iterator<Item = Unit<'a>> {
         let passing = self.stage.is_working();
         let check = (passing && task.check.is_some()).then_some(Unit::Check(task));
         let refines = task.state == State::Refining && (passing || task.refine.admitted);
@@ -292,7 +298,7 @@ impl Run {
         self.policy(&call.name).exclusive.then(|| call.name.clone())
     }
 
-    fn roll_backs(&self) -> Vec<Effect> {
+    pub(super) fn roll_backs(&self) -> Vec<Effect> {
         let owed = self.sets.iter().filter(|(_, set)| set.stage == SetStage::RollBack);
         owed.map(|(key, set)| Effect::RollBack {
             task: key.task.clone(),

@@ -142,7 +142,7 @@ fn kept(run: &Run, task: &TaskRun) -> String {
     text
 }
 
-fn outcome_word(outcome: Outcome) -> &'static str {
+pub(super) fn outcome_word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Complete => "complete",
         Outcome::Incomplete => "incomplete",

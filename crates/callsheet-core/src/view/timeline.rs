@@ -34,7 +34,7 @@ pub fn timeline(facts: &[Fact]) -> Vec<Bar> {
         let _folded = run.apply(fact);
         if let Event::Started { effect } = &fact.event {
             open.insert(effect.clone(), bars.len());
-            bars.push(Bar { what: words(effect, &run), from: at, to: None });
+            bars.push(Bar { what: work_words(effect, &run), from: at, to: None });
         } else if let Some(bar) =
             ended(&fact.event).and_then(|key| open.remove(&key)).and_then(|index| bars.get_mut(index))
         {
@@ -79,7 +79,8 @@ fn ended(event: &Event) -> Option<EffectKey> {
     })
 }
 
-fn words(effect: &EffectKey, run: &Run) -> String {
+/// A piece of work in words.
+pub(super) fn work_words(effect: &EffectKey, run: &Run) -> String {
     match effect {
         EffectKey::Ask(key) => call_words(key, run.part(key)),
         EffectKey::Read(key) => format!("read {}", call_words(key, run.part(key))),
@@ -98,12 +99,13 @@ fn words(effect: &EffectKey, run: &Run) -> String {
 
 /// A limit that is nearly used up, in words: `limit max_calls: 8 of 10 used`, `limit max_turns of review: 4 of 5 used`.
 pub fn limit_words(task: Option<&Slug>, limit: &str, used: f64, max: f64) -> String {
-    let number = |value: f64| {
-        let text = format!("{value:.4}");
-        text.trim_end_matches('0').trim_end_matches('.').to_owned()
-    };
     let of = task.map(|task| format!(" of {task}")).unwrap_or_default();
-    format!("limit {limit}{of}: {} of {} used", number(used), number(max))
+    format!("limit {limit}{of}: {} of {} used", amount(used), amount(max))
+}
+
+pub(super) fn amount(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
 /// A call in words: `plan`, `refine find-code-1`, `execute find-code-1 (search_text retries)`. `part`: what its execution

@@ -9,6 +9,7 @@ use callsheet_core::record::ToolPolicy;
 use callsheet_core::record::{CallKey, EffectKey, Entry, Event, Fact, Gate, GateKind, Outcome, VERSION};
 use callsheet_core::run::{Effect, Run, Stage, State};
 use callsheet_core::spec::{BlobId, RunId, Settings, SkillMode, SkillPolicy, Slug};
+use callsheet_core::view::why_line;
 
 pub use words::{describe, outcome};
 
@@ -49,7 +50,7 @@ impl Player {
         let mut at = 0;
         while let Some(line) = lines.get(at) {
             at += 1;
-            if line.starts_with(['·', '→', '✗', '=', '!']) {
+            if line.starts_with(['·', '→', '✗', '=', '!', '?']) {
                 continue;
             }
             played.push_str(line);
@@ -72,12 +73,21 @@ impl Player {
     }
 
     fn act(&mut self, line: &str, block: &[&str]) -> String {
+        // A line that asks, and changes nothing.
+        if let Some(task) = line.strip_prefix("why ") {
+            return self.why(&Slug::new(task));
+        }
         let mut text = String::new();
         if let Err(refusal) = self.happen(line, block) {
             text.push_str(&format!("! {refusal}\n"));
         }
         text.push_str(&self.follows());
         text
+    }
+
+    /// Why a task is not done.
+    fn why(&self, task: &Slug) -> String {
+        format!("? {}\n", why_line(&self.run, task, &self.run.explain(task)))
     }
 
     /// New states, effects and the standing of the run; then the shell starts all that is owed.

@@ -80,7 +80,9 @@ impl Run {
             },
             OpState::Open => match (op.leaf(), &op.opened, node) {
                 (Some(leaf), ..) => self.next_of_leaf(op, &leaf),
-                (None, Some(_), None) if op.place.is_subtask() => super::branch::body(self.view(op, &|_| false)),
+                (None, Some(_), None) if op.place.is_subtask() => {
+                    super::rules::only(self.view(op, &|_| false), Place::Body)
+                }
                 (None, Some(opened), Some(node)) => {
                     let writes = |tool: &str| self.policy(tool).effect != ToolEffect::Read;
                     super::next(self.view(op, &writes), node, opened)
@@ -128,21 +130,31 @@ impl Run {
     /// In a tree a writer runs beside no other writer (spec 8). A process may be asked about all the same: it begins when
     /// it has the turn.
     pub(in crate::run) fn writes_alone(&self, task: &TaskRun) -> bool {
+        self.writes_meanwhile(task).is_none()
+    }
+
+    /// The writer at work for which a task of the tree that can write waits.
+    pub(in crate::run) fn writes_meanwhile(&self, task: &TaskRun) -> Option<&TaskRun> {
         if self.stage != Stage::Operate || task.is_process() || !self.can_write(task) {
-            return true;
+            return None;
         }
-        !self.tasks.listed().any(|other| {
+        self.tasks.listed().find(|other| {
             other.task.slug != task.task.slug && self.can_write(other) && other.executing && !other.state.is_ended()
         })
     }
 
     /// Whether a process of a tree may begin: no other writer works, nor does one come first that may.
     pub(in crate::run) fn has_the_turn(&self, task: &TaskRun) -> bool {
+        self.has_turn_before(task).is_none()
+    }
+
+    /// The writer that has its turn before a process of a tree.
+    pub(in crate::run) fn has_turn_before(&self, task: &TaskRun) -> Option<&TaskRun> {
         if self.stage != Stage::Operate || !task.is_process() || task.state == State::Running || !self.can_write(task) {
-            return true;
+            return None;
         }
         let mut is_earlier = true;
-        !self.tasks.with_units().any(|other| {
+        self.tasks.with_units().find(|other| {
             if other.task.slug == task.task.slug {
                 is_earlier = false;
                 return false;

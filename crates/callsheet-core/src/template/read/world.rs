@@ -1,7 +1,7 @@
 //! Models, tools, schemas and paths of a task against what is known of the world (T033-T035, T516, T518).
 
 use crate::reply::near::{meant_or, nearest};
-use crate::template::grammar::{Kind, LOOSE_TOOL_ALIASES};
+use crate::template::grammar::Kind;
 use crate::template::issue::{Code, Draft};
 use crate::template::known::ModelFact;
 use crate::template::place::Bytes;
@@ -79,7 +79,7 @@ impl Reader<'_> {
                 let draft = Draft::new(Code::T035, text.whole(), format!("there is no tool `{}`", text.as_str()));
                 let draft = draft.found(text.as_str()).expected(near.iter().map(String::as_str));
                 let all = format!("the tools are {}", names.join(", "));
-                let aliases = LOOSE_TOOL_ALIASES.iter().map(|(alias, _)| *alias);
+                let aliases = self.known.specs.iter().flat_map(|tool| &tool.aliases).map(String::as_str);
                 let known = names.iter().map(String::as_str).chain(aliases);
                 self.add(draft.advice(meant_or(text.as_str(), known, &all)));
             }

@@ -1,0 +1,430 @@
+//! Why a task is not done: what it waits for, or what is done for it. Nothing is decided here. The reasons are those of
+//! settling (`steps`, `gates`, `operators`) and of the desk that hands out slots, asked once more.
+
+use serde::Serialize;
+
+use crate::record::{EffectKey, Gate, GateKind, Outcome};
+use crate::reply::Phase;
+use crate::spec::{ExecRunId, RunId, Slug};
+
+use super::desk::{Desk, Refused};
+use super::{Effect, Limit, LimitUse, OpState, Run, Stage, State, TaskOp, TaskRun, ToolState, limits};
+
+/// Why a task is not done.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Why {
+    /// It has ended.
+    Ended {
+        /// How.
+        state: State,
+        /// In words; may be empty.
+        reason: String,
+        /// The task that it ended for, if it was another.
+        cause: Option<Slug>,
+    },
+    /// It is worked at.
+    Running {
+        /// What is in flight.
+        work: Vec<EffectKey>,
+    },
+    /// It is next.
+    Owed {
+        /// What the shell is to do.
+        work: Vec<EffectKey>,
+    },
+    /// A person is asked.
+    Gate {
+        /// What.
+        gate: Gate,
+    },
+    /// A tool asks the person.
+    Question {
+        /// Execution run.
+        run: ExecRunId,
+        /// Call id.
+        call: String,
+        /// The question.
+        question: String,
+    },
+    /// The run inside one of its calls waits for a person.
+    Inside {
+        /// That run.
+        run: RunId,
+        /// For what.
+        outcome: Outcome,
+    },
+    /// It reads what others are still to give, or is made of them.
+    WaitsForTask {
+        /// They.
+        tasks: Vec<Slug>,
+    },
+    /// An earlier section has not ended.
+    WaitsForSection {
+        /// Its number, from 1.
+        section: usize,
+        /// Tasks of it that have not ended.
+        tasks: Vec<Slug>,
+    },
+    /// Its section begins with a gate that lists writers which are still to be refined.
+    WaitsForWriters {
+        /// They.
+        tasks: Vec<Slug>,
+    },
+    /// One writer works at a time.
+    Writer {
+        /// The one that does, or that comes first.
+        by: Slug,
+    },
+    /// The list is to be made, or made anew, first.
+    List {
+        /// By which call.
+        phase: Phase,
+    },
+    /// A limit leaves it nothing.
+    Limit {
+        /// Which.
+        limit: Limit,
+        /// Used, in the unit of the limit.
+        used: Option<f64>,
+        /// The limit.
+        max: Option<f64>,
+    },
+    /// All slots are taken.
+    Slot {
+        /// So many there are.
+        jobs: usize,
+        /// By what.
+        work: Vec<EffectKey>,
+    },
+    /// Its tool runs beside no other call of the same tool.
+    ExclusiveTool {
+        /// The tool.
+        tool: String,
+        /// The task that uses it.
+        by: Option<Slug>,
+    },
+    /// Problems hold its section until an accepted iteration has seen them (spec 2.9).
+    Held {
+        /// Tasks that ended with a problem.
+        tasks: Vec<Slug>,
+    },
+    /// Others hold a part of a budget, and return what they do not use.
+    Budget {
+        /// Which.
+        limit: Limit,
+        /// They.
+        work: Vec<EffectKey>,
+    },
+    /// An interrupted apply is taken back first (spec 2.18).
+    RollBack {
+        /// The task that it was of.
+        of: Slug,
+    },
+    /// The run has ended without it.
+    Concluded {
+        /// How.
+        outcome: Outcome,
+    },
+    /// There is no such task, or nothing is known that it waits for, which is a defect.
+    Unknown,
+}
+
+impl Why {
+    /// Tasks that have to get further before it does.
+    pub fn awaited(&self) -> Vec<&Slug> {
+        match self {
+            Self::WaitsForTask { tasks } | Self::WaitsForSection { tasks, .. } | Self::WaitsForWriters { tasks } => {
+                tasks.iter().collect()
+            }
+            Self::Writer { by } | Self::ExclusiveTool { by: Some(by), .. } | Self::RollBack { of: by } => vec![by],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Says why tasks of a run are not done, as it is now.
+pub struct Explainer<'a> {
+    run: &'a Run,
+    /// What was handed out; `None`: the run has ended, or something comes before all work.
+    desk: Option<Desk<'a>>,
+    /// The task of a set that is taken back before anything else.
+    rolled_back: Option<Slug>,
+}
+
+impl Run {
+    /// Why a task is not done, by its slug or by the name of a task of the tree.
+    pub fn explain(&self, task: &Slug) -> Why {
+        self.explainer().why(task)
+    }
+
+    /// For several tasks of the run as it is now.
+    pub fn explainer(&self) -> Explainer<'_> {
+        let rolled_back = self.roll_backs().iter().find_map(Effect::task).cloned();
+        let works = self.stage.is_working() || matches!(self.stage, Stage::Prepare | Stage::Iterate | Stage::Continue);
+        let desk = (works && rolled_back.is_none()).then(|| self.hand_out());
+        Explainer { run: self, desk, rolled_back }
+    }
+
+    /// Tasks that are neither done nor dropped: those of the list in its order, then those of earlier lists; of a tree every
+    /// task that was opened.
+    pub fn not_done(&self) -> Vec<&Slug> {
+        if self.operators.tree().is_some() {
+            let open = self.operators.iter().filter(|op| op.state != OpState::Closed || op.failed());
+            return open.map(|op| &op.id).collect();
+        }
+        let earlier = self.tasks().filter(|task| self.step_of(&task.task.slug).is_none());
+        let all = self.listed().chain(earlier);
+        all.filter(|task| !matches!(task.state, State::Done | State::Dropped)).map(|task| &task.task.slug).collect()
+    }
+}
+
+impl Explainer<'_> {
+    /// Why a task is not done.
+    pub fn why(&self, task: &Slug) -> Why {
+        match (self.run.operators.get(task), self.run.task(task)) {
+            (Some(op), _) => self.of_op(op),
+            (None, Some(task)) => self.of_task(task),
+            (None, None) => Why::Unknown,
+        }
+    }
+
+    fn of_op(&self, op: &TaskOp) -> Why {
+        let run = self.run;
+        let leaf = op.leaf().and_then(|slug| run.tasks.get(&slug));
+        if op.state == OpState::Closed {
+            let failure = leaf.and_then(|leaf| leaf.failure.as_ref()).filter(|_| op.failed());
+            return Why::Ended {
+                state: if op.failed() { State::Failed } else { State::Done },
+                reason: failure.map(|failure| failure.reason.clone()).unwrap_or_default(),
+                cause: run.operators.children(op).find(|part| op.failed() && part.failed()).map(|part| part.id.clone()),
+            };
+        }
+        if let (OpState::Open, Some(leaf)) = (op.state, leaf.filter(|leaf| !leaf.state.is_ended())) {
+            return self.of_task(leaf);
+        }
+        let slot = || matches!(op.state, OpState::Due(_)).then(|| self.slot());
+        let why = self.at_work(&op.id).or_else(|| self.comes_first(None)).or_else(|| self.no_list());
+        why.or_else(slot).or_else(|| self.parts(op)).unwrap_or(Why::Unknown)
+    }
+
+    /// What a task of the tree is made of, and what has not come back.
+    fn parts(&self, op: &TaskOp) -> Option<Why> {
+        let open = self.run.operators.children(op).filter(|part| part.state != OpState::Closed);
+        waits_for(open.map(|part| &part.id))
+    }
+
+    fn of_task(&self, task: &TaskRun) -> Why {
+        if task.state.is_ended() {
+            return self.ended(task);
+        }
+        let why = self.at_work(&task.task.slug).or_else(|| self.comes_first(Some(task)));
+        let why = why.or_else(|| self.refused(task)).or_else(|| self.person(task)).or_else(|| self.held(task));
+        why.or_else(|| self.no_list()).or_else(|| self.order(task)).unwrap_or(Why::Unknown)
+    }
+
+    fn ended(&self, task: &TaskRun) -> Why {
+        let failure = || task.failure.as_ref().map(|failure| failure.reason.clone());
+        let state = self.run.standing(task);
+        let (reason, cause) = match state {
+            State::Failed => (failure(), None),
+            State::Denied => (task.denial.clone(), None),
+            State::Blocked => (None, task.blocked_by.clone()),
+            _ => (None, None),
+        };
+        Why::Ended { state, reason: reason.unwrap_or_default(), cause }
+    }
+
+    /// What is outstanding for it.
+    fn at_work(&self, slug: &Slug) -> Option<Why> {
+        let of_task = self.run.owed.iter().filter(|effect| effect.task() == Some(slug)).map(Effect::key);
+        let (running, next): (Vec<_>, Vec<_>) = of_task.partition(|key| self.run.in_flight.contains(key));
+        if !running.is_empty() {
+            return Some(Why::Running { work: running });
+        }
+        (!next.is_empty()).then_some(Why::Owed { work: next })
+    }
+
+    /// What comes before all work: the limit that ended the run, an apply that is taken back.
+    fn comes_first(&self, task: Option<&TaskRun>) -> Option<Why> {
+        let run = self.run;
+        match (run.stage, run.ended_by, &self.rolled_back) {
+            (Stage::Conclude(Outcome::LimitReached) | Stage::Concluded(Outcome::LimitReached), Some(limit), _) => {
+                Some(self.limit(task, limit))
+            }
+            (Stage::Conclude(Outcome::MaxRounds) | Stage::Concluded(Outcome::MaxRounds), ..) => {
+                let rounds = Some(f64::from(run.settings.max_rounds));
+                Some(Why::Limit { limit: Limit::MaxRounds, used: rounds, max: rounds })
+            }
+            (Stage::Concluded(_), ..) => None,
+            (_, _, Some(of)) => Some(Why::RollBack { of: of.clone() }),
+            _ => None,
+        }
+    }
+
+    /// It has work, and the desk gave it nothing.
+    fn refused(&self, task: &TaskRun) -> Option<Why> {
+        let desk = self.desk.as_ref()?;
+        let owes = self.run.units_of(task).any(|unit| !self.run.owing(&unit).work.is_empty());
+        let refused = desk.refused.iter().find(|refused| *refused.task == task.task.slug);
+        owes.then(|| match refused {
+            Some(Refused { limit: Limit::Exclusive, .. }) => self.exclusive(task),
+            Some(Refused { limit, returns, .. }) => {
+                let budget = returns.then(|| self.budget(*limit)).flatten();
+                budget.unwrap_or_else(|| self.limit(Some(task), *limit))
+            }
+            // The desk goes on until no slot is left.
+            None => self.slot(),
+        })
+    }
+
+    fn slot(&self) -> Why {
+        let holds = |effect: &&Effect| {
+            !matches!(
+                effect,
+                Effect::Retrieve { .. } | Effect::AskApproval(_) | Effect::AskPerson { .. } | Effect::Conclude(_)
+            )
+        };
+        let work = self.run.owed.iter().filter(holds).map(Effect::key).collect();
+        Why::Slot { jobs: limits::jobs(self.run), work }
+    }
+
+    fn budget(&self, limit: Limit) -> Option<Why> {
+        let run = self.run;
+        let holds = |key: &EffectKey| matches!(key, EffectKey::Ask(_)) || run.loans.contains_key(key);
+        let work: Vec<EffectKey> = run.owed.iter().map(Effect::key).filter(holds).collect();
+        (!work.is_empty()).then_some(Why::Budget { limit, work })
+    }
+
+    fn exclusive(&self, task: &TaskRun) -> Why {
+        let run = self.run;
+        let mut work = run.units_of(task).flat_map(|unit| run.owing(&unit).work);
+        let tool = work.find_map(|(effect, _)| match effect {
+            Effect::RunTool { call, .. } if run.policy(&call.name).exclusive => Some(call.name),
+            _ => None,
+        });
+        let tool = tool.unwrap_or_default();
+        let uses = |effect: &&Effect| matches!(effect, Effect::RunTool { call, .. } if call.name == tool);
+        let by = run.owed.iter().find(uses).and_then(Effect::task).cloned();
+        Why::ExclusiveTool { tool, by }
+    }
+
+    /// A limit of the run, of the task, or of a task of the tree above it, and how far it is used.
+    fn limit(&self, task: Option<&TaskRun>, limit: Limit) -> Why {
+        let run = self.run;
+        let mut uses = limits::uses(run);
+        if let Some(task) = task {
+            uses.extend(own_uses(task));
+            let op = run.operators.of_leaf(&task.task.slug);
+            let above = op.into_iter().flat_map(|op| run.operators.ancestry(op));
+            uses.extend(above.flat_map(|op| limits::uses_of(run, op)));
+        }
+        let share = |found: &LimitUse| found.used / found.max;
+        let uses = uses.into_iter().filter(|found| found.limit == limit);
+        let most = uses.max_by(|one, other| share(one).total_cmp(&share(other)));
+        Why::Limit { limit, used: most.as_ref().map(|found| found.used), max: most.map(|found| found.max) }
+    }
+
+    /// A gate, a question, or the run inside a call.
+    fn person(&self, task: &TaskRun) -> Option<Why> {
+        let (run, slug) = (self.run, &task.task.slug);
+        if !run.stage.is_working() {
+            return None;
+        }
+        let asks = |gate: &Gate| match &gate.kind {
+            GateKind::BeforeRun(tasks) => tasks.contains(slug),
+            GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => task == slug,
+        };
+        if let Some(gate) = run.open_gates().filter(asks).min_by_key(|gate| gate.n) {
+            return Some(Why::Gate { gate });
+        }
+        let own = run.executing_calls().filter(|(of, ..)| *of == slug);
+        let mut asking = own.filter_map(|(_, exec, call)| match &call.state {
+            ToolState::Asking(question) => {
+                let (run, call) = (exec.clone(), call.call.id.clone());
+                Some(Why::Question { run, call, question: question.clone() })
+            }
+            ToolState::Paused { run, outcome } => Some(Why::Inside { run: run.clone(), outcome: *outcome }),
+            _ => None,
+        });
+        asking.next()
+    }
+
+    /// Problems hold the section that comes next.
+    fn held(&self, task: &TaskRun) -> Option<Why> {
+        let run = self.run;
+        let current = run.current_step().filter(|_| run.operators.tree().is_none() && !task.executing)?;
+        let tasks: Vec<Slug> = run.held_by(current).map(TaskRun::slug).collect();
+        let is_next = run.step_of(&task.task.slug) == Some(current);
+        (is_next && !tasks.is_empty()).then_some(Why::Held { tasks })
+    }
+
+    /// No list is at work.
+    fn no_list(&self) -> Option<Why> {
+        let phase = match self.run.stage {
+            Stage::Pass | Stage::Operate => return None,
+            Stage::Conclude(outcome) | Stage::Concluded(outcome) => return Some(Why::Concluded { outcome }),
+            Stage::Empty | Stage::AwaitList | Stage::Prepare => Phase::Plan,
+            Stage::Iterate => Phase::Iterate,
+            Stage::Continue => Phase::Continue,
+        };
+        Some(Why::List { phase })
+    }
+
+    /// What goes before it in the list or in the tree.
+    fn order(&self, task: &TaskRun) -> Option<Why> {
+        let run = self.run;
+        if task.executing {
+            let turn = run.has_turn_before(task).map(|other| Why::Writer { by: other.slug() });
+            return turn.or_else(|| self.parts(run.operators.of_leaf(&task.task.slug)?)).or_else(|| self.gate(task));
+        }
+        if let Some(why) = waits_for(run.awaited_by(task).map(|producer| &producer.task.slug)) {
+            return Some(why);
+        }
+        let (current, own) = (run.current_step()?, run.step_of(&task.task.slug)?);
+        if current < own {
+            let tasks = run.pending_of(current).map(TaskRun::slug).collect();
+            return Some(Why::WaitsForSection { section: current.saturating_add(1), tasks });
+        }
+        let alone = || run.writes_meanwhile(task).map(|other| Why::Writer { by: other.slug() });
+        self.gate(task).or_else(alone)
+    }
+
+    /// The gate before a section: what stands in it waits for the answer, readers too until the section is open.
+    fn gate(&self, task: &TaskRun) -> Option<Why> {
+        let run = self.run;
+        let current = run.current_step()?;
+        let is_open = run.stage == Stage::Operate || run.pass.open == Some(current);
+        if is_open && run.is_approved(task) {
+            return None;
+        }
+        if let Some(gate) = &run.before_run {
+            return Some(Why::Gate { gate: gate.clone() });
+        }
+        let tasks: Vec<Slug> = run.gate_waits_for(current).map(TaskRun::slug).collect();
+        (!tasks.is_empty()).then_some(Why::WaitsForWriters { tasks })
+    }
+}
+
+fn waits_for<'a>(tasks: impl Iterator<Item = &'a Slug>) -> Option<Why> {
+    let mut awaited: Vec<Slug> = Vec::new();
+    for task in tasks {
+        if !awaited.contains(task) {
+            awaited.push(task.clone());
+        }
+    }
+    (!awaited.is_empty()).then_some(Why::WaitsForTask { tasks: awaited })
+}
+
+/// How far the limits are used that a task has from its skill.
+fn own_uses(task: &TaskRun) -> Vec<LimitUse> {
+    let Some(skill) = &task.skill else { return Vec::new() };
+    let admitted = task.runs.iter().filter(|run| run.attempts.admitted).count();
+    let one = |limit, used, max: Option<f64>| max.map(|max| LimitUse { task: None, limit, used, max, threshold: 1.0 });
+    let uses = [
+        one(Limit::TaskCalls, f64::from(task.calls_started), skill.limits.max_calls.map(f64::from)),
+        one(Limit::TaskTokens, limits::number(task.tokens), skill.limits.max_tokens.map(limits::number)),
+        one(Limit::Parallel, limits::count(admitted), skill.limits.parallel.map(f64::from)),
+    ];
+    uses.into_iter().flatten().collect()
+}

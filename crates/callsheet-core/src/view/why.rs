@@ -1,0 +1,103 @@
+//! Why a task is not done, in the words people read. What to type is said by who knows the command line.
+
+use crate::record::{EffectKey, Gate, Outcome};
+use crate::reply::Phase;
+use crate::run::{Limit, Run, State, Why};
+use crate::spec::Slug;
+
+use super::report::outcome_word;
+use super::timeline::{amount, work_words};
+
+/// More tasks or pieces of work than these are counted.
+const NAMED: usize = 3;
+
+/// A sentence without a period: `write-docs-2 waits for find-code-1 (is at work: execute find-code-1)`.
+pub fn why_line(run: &Run, task: &Slug, why: &Why) -> String {
+    let explainer = run.explainer();
+    let named = |slug: &Slug| {
+        let words = words(run, &explainer.why(slug), &|slug: &Slug| slug.to_string());
+        format!("{slug} ({words})")
+    };
+    format!("{task} {}", words(run, why, &named))
+}
+
+/// The same without the task, and without why those are not done that it waits for.
+pub fn why_words(run: &Run, why: &Why) -> String {
+    words(run, why, &|slug: &Slug| slug.to_string())
+}
+
+fn words(run: &Run, why: &Why, named: &dyn Fn(&Slug) -> String) -> String {
+    let tasks = |tasks: &[Slug]| few(tasks.iter().map(named));
+    let work = |work: &[EffectKey]| few(work.iter().map(|key| work_words(key, run)));
+    match why {
+        Why::Ended { state, reason, cause } => ended_words(*state, reason, cause.as_ref()),
+        Why::Running { work: now } => format!("is at work: {}", work(now)),
+        Why::Owed { work: next } => format!("is next: {}", work(next)),
+        Why::Gate { gate: Gate { n, .. } } => format!("waits for your answer at gate {n}"),
+        Why::Question { question, .. } => format!("asks you \"{}\"", question.trim()),
+        Why::Inside { run, outcome } => format!("waits in its run {run} ({})", outcome_word(*outcome)),
+        Why::WaitsForTask { tasks: awaited } => format!("waits for {}", tasks(awaited)),
+        Why::WaitsForSection { section, tasks: awaited } => {
+            format!("waits for task section {section}: {}", tasks(awaited))
+        }
+        Why::WaitsForWriters { tasks: awaited } => {
+            format!("waits for the gate of its section, which asks once these are refined: {}", tasks(awaited))
+        }
+        Why::Writer { by } => format!("waits for the writer {}; one writes at a time", named(by)),
+        Why::List { phase } => format!("waits for {}", list_words(*phase)),
+        Why::Limit { limit, used, max } => format!("is held by the {}", used_words(*limit, *used, *max)),
+        Why::Slot { jobs, work: now } if now.is_empty() => format!("waits for a slot (jobs {jobs})"),
+        Why::Slot { jobs, work: now } => format!("waits for a slot (jobs {jobs}); at work: {}", work(now)),
+        Why::ExclusiveTool { tool, by: Some(by) } => {
+            format!("waits for the tool {tool}, which is used by {}", named(by))
+        }
+        Why::ExclusiveTool { tool, by: None } => format!("waits for the tool {tool}, which is in use"),
+        Why::Held { tasks: problems } => {
+            format!("is held until the list was looked at again, because of {}", tasks(problems))
+        }
+        Why::Budget { limit, work: now } => format!("waits for what others hold of {}: {}", limit.name(), work(now)),
+        Why::RollBack { of } => format!("waits until an interrupted change of {of} is taken back"),
+        Why::Concluded { outcome: Outcome::Planned } => "is planned, and nothing was to run".to_owned(),
+        Why::Concluded { outcome } => format!("was not reached: the run has ended ({})", outcome_word(*outcome)),
+        Why::Unknown => "waits, and it is not known for what".to_owned(),
+    }
+}
+
+fn ended_words(state: State, reason: &str, cause: Option<&Slug>) -> String {
+    let ended = match state {
+        State::Failed => "failed",
+        State::Blocked => "is blocked",
+        State::Denied => "was denied",
+        State::Cancelled => "was cancelled",
+        State::Dropped => "was dropped",
+        _ => "is done",
+    };
+    match (reason.trim(), cause) {
+        ("", None) => ended.to_owned(),
+        ("", Some(cause)) => format!("{ended} because of {cause}"),
+        (reason, _) => format!("{ended} ({reason})"),
+    }
+}
+
+fn list_words(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Iterate => "the next list: the model looks at what is done",
+        Phase::Continue => "the list of the follow-up",
+        _ => "the list",
+    }
+}
+
+fn used_words(limit: Limit, used: Option<f64>, max: Option<f64>) -> String {
+    match used.zip(max) {
+        Some((used, max)) => format!("limit {} ({} of {} used)", limit.name(), amount(used), amount(max)),
+        None => format!("limit {}", limit.name()),
+    }
+}
+
+/// The first few, and how many more there are.
+fn few(words: impl ExactSizeIterator<Item = String>) -> String {
+    let more = words.len().saturating_sub(NAMED);
+    let first: Vec<String> = words.take(NAMED).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", first.join(", "))
+}

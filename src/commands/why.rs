@@ -1,0 +1,116 @@
+//! `show --why`: why tasks are not done, and what to do.
+
+use std::collections::BTreeSet;
+
+use callsheet_core::record::Outcome;
+use callsheet_core::reply::near;
+use callsheet_core::run::{Explainer, Limit, Run, State, Why};
+use callsheet_core::spec::{RunId, Slug};
+use callsheet_core::view::why_line;
+use callsheet_runtime::ports::RunSummary;
+
+use crate::cli::{Exit, Failure};
+use crate::setup::Setup;
+use crate::term::{harmless, one_line};
+
+use super::answer::asked_about;
+
+/// Says it of a task and of those it waits for, or of each task that is not done.
+pub(super) fn why(setup: &Setup, run: &Run, found: &RunSummary, task: Option<&str>) -> Result<Exit, Failure> {
+    let explainer = run.explainer();
+    let tasks = match task {
+        Some(task) => chain(&explainer, named(run, task)?),
+        None => run.not_done().into_iter().cloned().collect(),
+    };
+    let at_work = found.owner.is_some();
+    for task in &tasks {
+        let why = explainer.why(task);
+        let text = one_line(&why_line(run, task, &why), 600);
+        let advice = advice(&setup.command, &found.run, task, &why, at_work);
+        if setup.json {
+            let mut shown = serde_json::json!(why);
+            shown["task"] = serde_json::json!(task);
+            shown["text"] = text.into();
+            shown["do"] = advice.into();
+            super::print_json(&shown)?;
+        } else {
+            let advice = advice.map(|advice| format!(": {advice}")).unwrap_or_default();
+            super::print(&harmless(&format!("{text}{advice}\n")))?;
+        }
+    }
+    if setup.json {
+        return Ok(Exit::Complete);
+    }
+    if tasks.is_empty() {
+        super::print(&format!("run {}: every task is done\n", found.run))?;
+    } else if !at_work && run.outcome().is_none() {
+        super::print(&format!("nothing works at the run now: {} resume {}\n", setup.command, found.run))?;
+    }
+    Ok(Exit::Complete)
+}
+
+fn named(run: &Run, name: &str) -> Result<Slug, Failure> {
+    let slug = Slug::new(name);
+    if run.task(&slug).is_some() || run.operators().get(&slug).is_some() {
+        return Ok(slug);
+    }
+    let known = run.tasks().map(|task| &task.task.slug).chain(run.operators().iter().map(|op| &op.id));
+    let names: BTreeSet<&str> = known.map(Slug::as_str).collect();
+    let near = near::did_you_mean(name, names.iter().copied());
+    let all = || format!("there are: {}", one_line(&names.iter().copied().collect::<Vec<_>>().join(", "), 600));
+    let what = format!("there is no task {}", one_line(name, 64));
+    Err(Failure::usage(what, if near.is_empty() { all() } else { near }))
+}
+
+/// A task, and all that it waits for, each once.
+fn chain(explainer: &Explainer<'_>, task: Slug) -> Vec<Slug> {
+    let mut chain = vec![task];
+    let mut at = 0;
+    while let Some(task) = chain.get(at) {
+        let why = explainer.why(task);
+        for awaited in why.awaited() {
+            if !chain.contains(awaited) {
+                chain.push(awaited.clone());
+            }
+        }
+        at += 1;
+    }
+    chain
+}
+
+/// What a person can do about it, as a command.
+fn advice(call: &str, run: &RunId, task: &Slug, why: &Why, at_work: bool) -> Option<String> {
+    let rests = |advice: String| (!at_work).then_some(advice);
+    match why {
+        Why::Gate { gate } => {
+            let listed: Vec<&str> = asked_about(gate).map(Slug::as_str).collect();
+            let asked = if listed.contains(&task.as_str()) { task.to_string() } else { listed.join(" ") };
+            Some(format!("{call} approve {run} {asked} --resume"))
+        }
+        Why::Question { .. } => Some(format!("{call} resume {run} --answer \"{task}=…\"")),
+        Why::Inside { .. } => Some(format!("{call} show {run}")),
+        Why::Limit { limit, .. } => rests(format!("{call} resume {run}{}", flag(*limit))),
+        Why::Ended { state: State::Failed | State::Denied, .. } => rests(format!("{call} retry {run} {task}")),
+        Why::Ended { state: State::Blocked, cause: Some(cause), .. } => rests(format!("{call} retry {run} {cause}")),
+        Why::Ended { .. } => None,
+        Why::Held { tasks } => rests(format!("{call} retry {run} {}", names(tasks))),
+        Why::Concluded { outcome: Outcome::Complete | Outcome::Incomplete } => None,
+        Why::Concluded { .. } => rests(format!("{call} resume {run}")),
+        _ => None,
+    }
+}
+
+fn names(tasks: &[Slug]) -> String {
+    tasks.iter().map(Slug::as_str).collect::<Vec<_>>().join(" ")
+}
+
+/// The flag that raises a limit of the run.
+fn flag(limit: Limit) -> &'static str {
+    match limit {
+        Limit::MaxCalls => " --max-calls N",
+        Limit::MaxTokens => " --max-tokens N",
+        Limit::MaxCost => " --max-cost USD",
+        Limit::RunTimeout => " --timeout SECONDS",
+        _ => "",
+    }
+}

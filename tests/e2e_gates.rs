@@ -45,7 +45,7 @@ fn of_changes_that_wait_together_each_is_answered_by_its_task() {
     let refused = garden.expect(2, &["approve", &run, "read-water-1"]);
     assert!(refused.err.contains("pending: ") && refused.err.contains("write-thanks-1"), "{}", refused.err);
     let refused = garden.expect(2, &["approve", &run, "--hunks", "1"]);
-    assert!(refused.err.contains("2 changes") && refused.err.contains("SLUG --hunks"), "{}", refused.err);
+    assert!(refused.err.contains("2 pending changes") && refused.err.contains("SLUG --hunks"), "{}", refused.err);
     let refused = garden.expect(2, &["show", &run, "--hunk", "1"]);
     assert!(refused.err.contains("--task SLUG"), "{}", refused.err);
     let hunk = garden.expect(0, &["show", &run, "--task", "write-thanks-1", "--hunk", "1"]).out;

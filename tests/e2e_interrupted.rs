@@ -292,6 +292,11 @@ fn a_killed_script_of_a_template_asks_whether_it_runs_again() {
     garden.expect(3, &["resume", "--approval", "never"]);
     let shown = garden.expect(0, &["show"]).out;
     assert!(shown.contains("slow started this call, which never finished, and wants to make it again"), "{shown}");
+    // Who says no and has it done again later is asked again.
+    garden.expect(5, &["deny", "--resume"]);
+    let folder = garden.run_folder();
+    let run = folder.file_name().and_then(|name| name.to_str()).unwrap();
+    garden.expect(3, &["retry", run, "--approval", "never"]);
     garden.expect(0, &["approve"]);
     assert_eq!(garden.expect(0, &["resume", "--approval", "never"]).out.trim(), "over");
 }

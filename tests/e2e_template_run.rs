@@ -553,3 +553,29 @@ fn a_raised_limit_of_a_template_counts_on_resume() {
     assert!(ended.err.contains("limits of capped changed"), "{}", ended.err);
     assert_eq!(garden.asked().len(), 3, "what was paid for stays");
 }
+
+/// Limits of a task that had begun count as they stand in its file on resume, those that were taken out as well.
+/// covers: T 9
+#[test]
+fn a_lifted_limit_of_a_template_counts_on_resume() {
+    let garden = Garden::scripted(
+        "[[rule]]\nphase = \"execute\"\n[[rule.reply]]\n\
+         calls = [{ name = \"read_file\", arguments = { path = \"water.md\" } }]\n[[rule.reply]]\ntext = \"seven\"\n\
+         [model]\nwindow = 60000\n",
+    );
+    garden.write("water.md", "Ana waters.\n");
+    let looks = |limits: &str| {
+        format!(
+            "<task name=\"looks\"><description>Look</description><file_paths><path>water.md</path></file_paths>\
+             <limits {limits}/><allowed_tools><tool>read_file</tool></allowed_tools><recovery reparse=\"false\"/></task>"
+        )
+    };
+    garden.write(".callsheet/templates/looks.xml", looks("max_turns=\"1\""));
+    garden.expect(6, &["template", "run", "looks"]);
+    garden.write(".callsheet/templates/looks.xml", looks("max_context_fraction=\"0.001\""));
+    let full = garden.expect(6, &["resume"]);
+    assert!(full.err.contains("limits of looks were changed"), "{}", full.err);
+    garden.write(".callsheet/templates/looks.xml", looks(""));
+    let ended = garden.expect(0, &["resume"]);
+    assert_eq!(ended.out.trim(), "seven");
+}

@@ -125,6 +125,34 @@ fn files_that_no_task_sees_are_told_of() {
     assert!(!ended.err.contains("reads the files"), "{}", ended.err);
 }
 
+/// A file that is known before the first call is there, or nothing is asked; one with nearly its name is told.
+/// covers: T 5, C14
+#[test]
+fn files_that_are_known_are_judged_before_the_first_call() {
+    let garden = garden(ANSWER);
+    garden.write("water.md", "Ana waters.\n");
+    let library = r#"<templates version="1">
+<task name="written"><description>W</description><inputs><input name="f">watr.md</input></inputs>
+<file_paths><path>{{f}}</path></file_paths></task>
+<template name="reads" params="f=watr.md"><task><description>R</description><file_paths><path>{{f}}</path></file_paths></task></template>
+<task type="sequential" name="calls"><description>C</description><steps><task><description>One</description></task>
+<call template="reads"><arg value="watr.md"/></call></steps></task>
+<task type="map" name="each" items="list" as="f"><description>E</description><inputs><input name="list">["watr.md"]</input></inputs>
+<body><task><description>B</description><file_paths><path>{{f}}</path></file_paths></task></body></task>
+<task name="plain"><description>P</description></task>
+<task name="literal"><description>L</description><file_paths><path>watr.md</path></file_paths></task></templates>"#;
+    garden.write(".callsheet/templates/reads.xml", library);
+    let checked = garden.expect(0, &["template", "check"]);
+    assert!(checked.out.contains("`watr.md` does not exist; did you mean water.md?"), "{}", checked.out);
+    let misspelt = garden.expect(2, &["template", "check", ".callsheet/templates/raeds.xml"]);
+    assert!(misspelt.err.contains("Did you mean reads.xml?"), "{}", misspelt.err);
+    for arguments in [&["written"][..], &["reads"], &["calls"], &["each"], &["plain", "--file", "watr.md"]] {
+        let ended = garden.expect(2, &[&["template", "run"][..], arguments].concat());
+        assert!(ended.err.contains("watr.md (did you mean water.md?)"), "{arguments:?}: {}", ended.err);
+        assert!(ended.err.contains("calls: 0"), "{arguments:?}: {}", ended.err);
+    }
+}
+
 const FAILS: &str = r#"[[rule]]
 phase = "execute"
 prompt = "Bad"

@@ -59,7 +59,9 @@ fn reads(form: SkillForm, front: &Value) -> bool {
     let (_, issues) = read_skill(&SkillFile { form, stem, source, text }, SkillContext::default());
     // What has no effect, or is merely unusual, is no matter of form.
     let of_form = |message: &str| {
-        !["no effect", "without tools", "there is no tool", "the folder's name"].iter().any(|words| message.contains(words))
+        !["no effect", "without tools", "there is no tool", "the folder's name"]
+            .iter()
+            .any(|words| message.contains(words))
     };
     !issues.iter().any(|issue| of_form(&issue.message))
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use callsheet_core::reply::near::did_you_mean;
 use callsheet_core::template::{
     Issue, Loaded, Node, Query, Role, Settings, Severity, context_defaults, match_all_templates, match_templates,
     print_templates, read_text,
@@ -32,7 +33,7 @@ pub(super) fn template(setup: &Setup, command: &TemplateCommand) -> Result<Exit,
 
 fn check(setup: &Setup, arguments: &TemplateCheckArgs) -> Result<Exit, Failure> {
     if let Some(path) = arguments.paths.iter().find(|path| !path.exists()) {
-        return Err(Failure::usage(format!("{} does not exist", path.display()), ""));
+        return Err(Failure::usage(format!("{} does not exist", path.display()), near_files(path)));
     }
     // To check a file is not to act on it.
     let dirs = TemplateDirs { trusted: Trusted::everything(), ..template_dirs(setup) };
@@ -186,11 +187,24 @@ fn in_force(setup: &Setup, known: &Loaded) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Files beside one that is not there whose names are nearly its own, as advice.
+fn near_files(path: &Path) -> String {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut names: Vec<String> = beside.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    did_you_mean(&name, names.iter().map(String::as_str))
+}
+
 /// What the task at `FILE#ID` asks for, and the name of its template.
 fn node_query(node: &str) -> Result<(Query, String), Failure> {
     let (file, id) = node.rsplit_once('#').unwrap_or((node, ""));
-    let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::usage(format!("can't read {file}: {error}"), "name a template file: FILE#ID"))?;
+    let text = std::fs::read_to_string(file).map_err(|error| {
+        let near = near_files(Path::new(file));
+        let advice = if near.is_empty() { "name a template file: FILE#ID".to_owned() } else { near };
+        Failure::usage(format!("can't read {file}: {error}"), advice)
+    })?;
     let templates = read_text(file, &text).templates;
     let named = templates.iter().find(|template| template.name == id || id.is_empty() && templates.len() == 1);
     if let Some(template) = named {

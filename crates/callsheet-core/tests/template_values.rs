@@ -5,6 +5,7 @@
 #[allow(dead_code, reason = "each test uses its part")]
 mod sections;
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -43,7 +44,7 @@ fn names_bind_as_expected() {
                 }
                 "before" => {
                     let find = |name: &str| templates.iter().find(|template| template.name == name);
-                    let absent = std::collections::BTreeSet::from(["gone.md".to_owned()]);
+                    let absent = BTreeMap::from([("gone.md".to_owned(), vec!["gown.md".to_owned()])]);
                     tell(
                         &mut out,
                         faults_before_run(template(), &Environment::root(names.clone()), &find, 1_000, &absent),

@@ -73,8 +73,6 @@ pub struct HandlerTask {
     /// What the lookups have to tell.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// Share of the model's window the prompt may fill.
-    pub max_context_fraction: Option<f64>,
     /// Its reply is kept as it is.
     pub manual_xml: bool,
     /// Its reply holds changes of files, in the form of a writer of a sheet.
@@ -174,7 +172,6 @@ impl Evaluator<'_> {
             },
             related: related.collect::<Vec<_>>().join("\n\n"),
             warnings: self.lookup_warnings(op, node),
-            max_context_fraction: node.limits.max_context_fraction,
             manual_xml: node.manual_xml,
             writes: self.proposes_changes(op, node),
         })

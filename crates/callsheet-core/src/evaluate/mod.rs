@@ -41,7 +41,7 @@ use crate::template::{Node, ReturnStatus, TaskError, TaskResult, Template};
 
 pub use context::{HandlerTask, Item};
 pub use entries::Entry;
-pub use names::{Memory, Names};
+pub use names::{Memory, Names, known_paths};
 pub use process::{ProcessFile, ProcessReport, ProcessRequest, SCRIPT, SCRIPT_READ};
 pub use reparse::READ_FILE;
 pub use reply::{ASK_USER, Said, read_turn};

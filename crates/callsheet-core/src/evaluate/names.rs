@@ -1,15 +1,17 @@
 //! Names in scope (spec 4, 8): what surrounds a task, and what its operator binds for it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::record::Plan;
+use crate::record::{Plan, Tree};
 use crate::run::{Place, TaskOp};
 use crate::spec::BlobId;
-use crate::template::{Bound, Datum, Environment, Evaluated, InputFault, Kind, TaskResult, Trust, bind_call};
+use crate::template::{
+    Bound, Datum, Environment, Evaluated, InputFault, Kind, TaskResult, Trust, bind_call, paths_before_run,
+};
 
 use super::Evaluator;
 
@@ -35,6 +37,39 @@ pub(super) struct KnownNames {
 #[derive(Debug, Default)]
 pub struct Memory {
     names: BTreeMap<BlobId, Arc<KnownNames>>,
+}
+
+fn parameters(tree: &Tree) -> Option<Result<BTreeMap<String, Bound>, InputFault>> {
+    let template = tree.templates.get(&tree.entry)?;
+    let params = template.params.as_ref()?;
+    let given = tree.variables.iter().filter(|(name, _)| params.iter().any(|param| param.name == **name));
+    let given = given.map(|(name, value)| Evaluated {
+        name: Some(name.clone()),
+        bound: Bound::json(value.clone(), Trust::Caller),
+        literal: value.is_string(),
+    });
+    let root = Arc::new(Environment::root([]));
+    let bound = bind_call(template, given.collect(), &root, &template.origin, &template.name);
+    Some(bound.map(|environment| environment.own().clone()))
+}
+
+/// The names that a run begins with.
+fn root(tree: &Tree, prompt: &str) -> BTreeMap<String, Bound> {
+    let caller = |value: &Value| Bound::json(value.clone(), Trust::Caller);
+    let variables = tree.variables.iter().map(|(name, value)| (name.clone(), caller(value)));
+    if let Some(Ok(parameters)) = parameters(tree) {
+        return parameters;
+    }
+    let request = ("request".to_owned(), caller(&Value::from(prompt)));
+    [request].into_iter().chain(variables).collect()
+}
+
+/// Paths of `file_paths` that are known before anything of a run is done: written out, or filled with what an author wrote
+/// or the caller gave (spec 5). `most` is the longest list that is gone through.
+pub fn known_paths(tree: &Tree, prompt: &str, most: u32) -> BTreeSet<String> {
+    let Some(template) = tree.templates.get(&tree.entry) else { return BTreeSet::new() };
+    let names = Environment::root(root(tree, prompt));
+    paths_before_run(template, &names, &|name| tree.templates.get(name), most)
 }
 
 /// Operators whose names are kept: more than stand around one task.
@@ -120,27 +155,11 @@ impl Evaluator<'_> {
     /// # Errors
     /// Parameters without a value, values of wrong types.
     pub(super) fn parameters(&self) -> Option<Result<BTreeMap<String, Bound>, InputFault>> {
-        let template = self.template(&self.tree.entry)?;
-        let params = template.params.as_ref()?;
-        let given = self.tree.variables.iter().filter(|(name, _)| params.iter().any(|param| param.name == **name));
-        let given = given.map(|(name, value)| Evaluated {
-            name: Some(name.clone()),
-            bound: Bound::json(value.clone(), Trust::Caller),
-            literal: value.is_string(),
-        });
-        let root = Arc::new(Environment::root([]));
-        let bound = bind_call(template, given.collect(), &root, &template.origin, &template.name);
-        Some(bound.map(|environment| environment.own().clone()))
+        parameters(self.tree)
     }
 
     fn root(&self) -> BTreeMap<String, Bound> {
-        let caller = |value: &Value| Bound::json(value.clone(), Trust::Caller);
-        let variables = self.tree.variables.iter().map(|(name, value)| (name.clone(), caller(value)));
-        if let Some(Ok(parameters)) = self.parameters() {
-            return parameters;
-        }
-        let request = ("request".to_owned(), caller(&Value::from(self.run.prompt())));
-        [request].into_iter().chain(variables).collect()
+        root(self.tree, self.run.prompt())
     }
 
     /// The body of a called template: a fresh root for a function template, the caller's chain for a standard one.

@@ -1,6 +1,6 @@
 //! Opening a task: inputs are bound, texts filled, a branch or the elements chosen (spec 4, 8).
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -157,7 +157,10 @@ impl Evaluator<'_> {
             return Err(Box::new(fault.into_error()));
         }
         let top = self.run.operators().top().map(|op| self.scope(op)).unwrap_or_default();
-        let fault = self.faults_before_run(template, &top, &self.absent_files(template));
+        let mut fault = self.faults_before_run(template, &top, &self.absent_files(template));
+        for path in &self.tree.files {
+            self.tree.absent.get(path).into_iter().for_each(|near| fault.no_file(path, near));
+        }
         if fault.is_empty() { Ok(()) } else { Err(Box::new(fault.into_error())) }
     }
 
@@ -166,7 +169,7 @@ impl Evaluator<'_> {
         &self,
         template: &Template,
         names: &Environment,
-        absent: &BTreeSet<String>,
+        absent: &BTreeMap<String, Vec<String>>,
     ) -> InputFaultDetails {
         let most = self.run.settings().limits.max_items;
         faults_before_run(template, names, &|name| self.template(name), most, absent)
@@ -174,12 +177,12 @@ impl Evaluator<'_> {
 
     /// Files without which a run does not begin: what a task of it may write can still come to be, and what is given with
     /// the request takes the place of all.
-    fn absent_files(&self, template: &Template) -> BTreeSet<String> {
+    fn absent_files(&self, template: &Template) -> BTreeMap<String, Vec<String>> {
         let writes = |tool: &str| self.writes(tool);
         let tries = |node: &Node| matches!(node.kind, Kind::DirectorEvaluatorLoop { script: Some(_), .. });
         let mut all = self.reached(template).into_iter().chain([template]).flat_map(|one| one.body.walk());
         if all.any(|node| tries(node) || node.effects(&writes) == Effects::Write) || !self.tree.files.is_empty() {
-            return BTreeSet::new();
+            return BTreeMap::new();
         }
         self.tree.absent.clone()
     }

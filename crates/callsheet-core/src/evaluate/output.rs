@@ -6,7 +6,7 @@ use crate::record::StopReason;
 use crate::run::{State, TaskOp, TaskRun};
 use crate::template::{
     DataSource, DataSourceKind, Details, Kind, Node, OutputReading, OutputType, Reason, Resource, ReturnStatus,
-    TaskError, TaskResult, hold_value, read_output, read_reply,
+    TaskError, TaskResult, data_usage, hold_value, read_output, read_reply,
 };
 
 use super::{Evaluator, failure};
@@ -81,6 +81,7 @@ impl Evaluator<'_> {
         let reading = read_reply(text, node.manual_xml);
         let mut result = TaskResult { content: reading.content, ..TaskResult::default() };
         result.notes.xml = reading.xml;
+        result.notes.data_usage = reading.data_usage;
         if !node.manual_xml
             && let Some((content, usage)) = data_usage(&result.content)
         {
@@ -270,16 +271,6 @@ pub(super) fn misfit(details: &Details) -> String {
         (false, None) => format!("{typed} ({listed})"),
         (false, Some(_)) => listed,
     }
-}
-
-/// The section at the end that the base prompt asks for: what stands before it, and its text (spec 6).
-fn data_usage(content: &str) -> Option<(&str, &str)> {
-    let at = content.rfind("\n## ").map(|at| at + 1).or_else(|| content.starts_with("## ").then_some(0))?;
-    let (title, usage) = content.get(at..)?.split_once('\n')?;
-    let title = title.trim_start_matches('#').trim().trim_end_matches(':');
-    let before = content.get(..at)?.trim_end();
-    (title.eq_ignore_ascii_case("data usage") && !before.is_empty() && !usage.contains("```"))
-        .then_some((before, usage.trim()))
 }
 
 fn failed(error: TaskError) -> TaskResult {

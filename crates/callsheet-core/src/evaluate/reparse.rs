@@ -2,7 +2,7 @@
 //! gave nothing. Its answer is checked like a template file, may do no more than the failed task could, and runs in its
 //! place.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use globset::GlobBuilder;
 use serde_json::Value;
@@ -262,7 +262,7 @@ impl Evaluator<'_> {
             self.check_narrow(&called.body, &tools, writes, false, &mut refused);
         }
         let scope = self.own_scope(op);
-        let fault = self.faults_before_run(&template, &scope, &BTreeSet::new());
+        let fault = self.faults_before_run(&template, &scope, &BTreeMap::new());
         // Parameters without an argument are told already (T031).
         let missing = fault.missing.iter().filter(|missing| is_read || missing.field != "params");
         refused.extend(missing.map(|missing| Note::ReparseUnknown.fill(&[("name", &missing.name)])));

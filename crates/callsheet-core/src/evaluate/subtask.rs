@@ -295,7 +295,7 @@ impl Evaluator<'_> {
         let environment = bind_call(template, given.collect(), &root, &origin, op.id.as_str());
         let environment = environment.map_err(|fault| Box::new(fault.into_error()))?;
         let root = self.ambient(op).inner(environment.own().clone());
-        let fault = self.faults_before_run(template, &root, &BTreeSet::new());
+        let fault = self.faults_before_run(template, &root, &BTreeMap::new());
         if !fault.is_empty() {
             return Err(Box::new(fault.into_error()));
         }
@@ -410,11 +410,19 @@ fn capped(mut result: TaskResult) -> TaskResult {
 /// What only the host and a person have a use for.
 const OF_THE_HOST: [&str; 7] = ["metrics", "location", "related", "recovery", "subtask_request", "criteria", "notes"];
 
+/// Where a template lacks an input: a model knows nothing of its file.
+const PLACES: [&str; 5] = ["task", "file", "line", "column", "calls"];
+
 /// Without that, at every depth; what a model wrote is its own.
 fn plain_words(value: &mut Value) {
     match value {
         Value::Object(map) => {
             map.retain(|key, _| !OF_THE_HOST.contains(&key.as_str()));
+            for faults in ["missing", "invalid"] {
+                let each = map.get_mut(faults).and_then(Value::as_array_mut).into_iter().flatten();
+                each.filter_map(Value::as_object_mut)
+                    .for_each(|one| one.retain(|key, _| !PLACES.contains(&key.as_str())));
+            }
             let own = |key: &str| matches!(key, "content" | "parsed_content" | "current_accumulator");
             map.iter_mut().filter(|(key, _)| !own(key)).for_each(|(_, value)| plain_words(value));
         }

@@ -42,9 +42,10 @@ pub struct Tree {
     /// The template by which a model chooses among the files that a lookup found (spec 13); `None`: all are taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub matcher: Option<String>,
-    /// Paths that a template names, or the caller gave, and that led to nothing that may be read when the run began.
-    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
-    pub absent: BTreeSet<String>,
+    /// Paths that a template names, or the caller gave, and that led to nothing that may be read when the run began, with
+    /// those that may be meant.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub absent: BTreeMap<String, Vec<String>>,
     /// Models and providers that a tree may name; `None`: they are not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub served: Option<Served>,

@@ -7,7 +7,7 @@ use crate::spec::{ApprovalMode, ExecRunId, Slug, ToolEffect};
 
 use super::steps::Advance;
 use super::task::{SetKey, SetStage};
-use super::{Reject, Run, State, TaskRun, ToolState, Work};
+use super::{Reject, Run, State, TaskRun, ToolRun, ToolState, Work};
 
 impl Run {
     /// Whether the task may run as far as spec 2.7 is concerned.
@@ -62,7 +62,8 @@ impl Run {
     /// Opens the before-call gates of calls whose turn it is (spec 11.4). True if one was opened.
     pub(super) fn open_call_gates(&mut self) -> bool {
         let mut closed = Vec::new();
-        for task in self.tasks.unsettled().filter(|task| task.is_executing() && self.acts_behind_gates(task)) {
+        let asks = |task: &TaskRun| self.acts_behind_gates(task) || self.would_run_again(&task.task.slug);
+        for task in self.tasks.unsettled().filter(|task| task.is_executing() && asks(task)) {
             for run in task.runs.iter().filter(|run| !run.is_ended() && run.result.is_none()) {
                 let calls = self.callable(run).into_iter();
                 let gated = calls.filter(|call| call.state == ToolState::Queued && self.call_is_gated(&call.call.name));
@@ -75,16 +76,22 @@ impl Run {
             if self.in_flight.contains(&key) {
                 continue;
             }
+            let again = self.would_run_again(&slug);
             let agreed = self.argv_of(&slug, &run, &id).is_some_and(|argv| self.approved_argv.contains(&argv));
-            let state = if agreed { ToolState::Approved } else { ToolState::Gated(self.next_gate()) };
+            let state = if agreed && !again { ToolState::Approved } else { ToolState::Gated(self.next_gate()) };
             if let Some(call) =
                 self.tasks.get_mut(&slug).and_then(|task| task.run_mut(&run)).and_then(|run| run.call_mut(&id))
             {
-                call.state = state;
+                (call.state, call.again) = (state, again);
                 moved = true;
             }
         }
         moved
+    }
+
+    /// A process of the same place in the tree was started, did not end, and nobody agreed since that it runs again.
+    fn would_run_again(&self, task: &Slug) -> bool {
+        self.unended.iter().any(|unended| self.operators.are_of_one_place(task, unended))
     }
 
     /// The other open gates before calls of the same tool by the same node of a template, in the order they were opened: with
@@ -109,9 +116,26 @@ impl Run {
     /// The words of a process of a template, with the files that are written for it: an approval holds for the same ones in
     /// the whole run (spec "Templates" 8).
     fn argv_of(&self, task: &Slug, run: &ExecRunId, call: &str) -> Option<String> {
-        let task = self.tasks.get(task).filter(|task| task.is_process())?;
-        let arguments = &task.run(run)?.call(call).filter(|call| !call.again)?.call.arguments;
-        Some(arguments.get("binding").or_else(|| arguments.get("argv"))?.to_string())
+        let call = self.process_call(task, run, call).filter(|call| !call.again)?;
+        Some(words_of(call)?.to_string())
+    }
+
+    fn process_call(&self, task: &Slug, run: &ExecRunId, call: &str) -> Option<&ToolRun> {
+        self.tasks.get(task).filter(|task| task.is_process())?.run(run)?.call(call)
+    }
+
+    /// A person said yes or no to a call of a process. No takes back an earlier yes to the same words.
+    fn note_verdict(&mut self, task: &Slug, run: &ExecRunId, call: &str, approved: bool) {
+        if !approved {
+            let words = self.process_call(task, run, call).and_then(words_of).map(ToString::to_string);
+            if let Some(words) = words {
+                self.approved_argv.remove(&words);
+            }
+            return;
+        }
+        self.approved_argv.extend(self.argv_of(task, run, call));
+        let operators = &self.operators;
+        self.unended.retain(|unended| !operators.are_of_one_place(task, unended));
     }
 
     /// A call whose tool does not only read, unless it only stages a change set, which has a gate of its own.
@@ -169,9 +193,7 @@ impl Run {
             }
             GateKind::BeforeCall { task, run, call } => {
                 let verdict = single(gate, task, answer)?;
-                if verdict.is_ok() {
-                    self.approved_argv.extend(self.argv_of(task, run, call));
-                }
+                self.note_verdict(task, run, call, verdict.is_ok());
                 let open = self.tasks.get_mut(task).and_then(|task| task.run_mut(run));
                 match (verdict, open.and_then(|run| run.call_mut(call))) {
                     (Ok(()), Some(call)) => (call.state, call.again) = (ToolState::Approved, false),
@@ -296,6 +318,11 @@ impl Run {
     fn has_question(&self) -> bool {
         self.open_questions().next().is_some()
     }
+}
+
+/// The words of a process, with all that an approval of it holds for.
+fn words_of(call: &ToolRun) -> Option<&serde_json::Value> {
+    call.call.arguments.get("binding").or_else(|| call.call.arguments.get("argv"))
 }
 
 /// Nothing but what it reads and a person comes before the writer runs.

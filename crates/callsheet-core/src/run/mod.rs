@@ -120,6 +120,8 @@ pub struct Run {
     writer_approval: bool,
     /// Words of processes that a person approved.
     approved_argv: BTreeSet<String>,
+    /// Tasks of processes that were started and did not end, as long as nobody agrees that they run again.
+    unended: BTreeSet<Slug>,
     gates: u32,
     sets: BTreeMap<SetKey, PendingSet>,
     plan: Attempts,

@@ -79,6 +79,9 @@ impl Run {
     /// A script of a template is asked about (spec "Templates" 8); anything else tells its model.
     fn interrupted(&mut self, slug: &Slug, run: &crate::spec::ExecRunId, id: &str) {
         let asks = self.tasks.get(slug).is_some_and(TaskRun::is_process);
+        if asks {
+            self.unended.insert(slug.clone());
+        }
         let state = if asks { ToolState::Gated(self.next_gate()) } else { ToolState::Done(ToolOutput::Interrupted) };
         if let Some(call) = self.tool_mut(slug, run, id) {
             (call.state, call.again) = (state, asks);

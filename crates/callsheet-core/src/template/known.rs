@@ -24,6 +24,8 @@ pub struct Known<'a> {
     pub schema: Option<FindSchema<'a>>,
     /// Whether a path below the project's folder exists.
     pub exists: Option<&'a dyn Fn(&str) -> bool>,
+    /// Paths that may be meant by one that does not exist.
+    pub near: Option<&'a dyn Fn(&str) -> Vec<String>>,
     /// Whether such a path is a link, or stands behind one, that leads out of that folder.
     pub escapes: Option<&'a dyn Fn(&str) -> bool>,
 }

@@ -81,7 +81,9 @@ pub(super) fn told(world: &World, run: &Run, task: &TaskRun, text_tools: &[ToolS
         Note::LoopTextTools.fill(&[("tools", &instructions)])
     };
     let declared = declared(&told);
-    let fraction = told.max_context_fraction;
+    // Not recorded with what it is told: it may have been changed since.
+    let node = run.operators().tree().and_then(|tree| run.operators().node(tree, op));
+    let fraction = node.and_then(|node| node.limits.max_context_fraction);
     Ok(Told { prompt: prompt(&told, tools, issues), wanted, fraction, sources, declared })
 }
 

@@ -3,20 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use callsheet_core::evaluate::known_paths;
 use callsheet_core::record::{Entry, Event, Outcome, Tree};
 use callsheet_core::reply::{Issue, IssueCode, Reading, Severity};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskLimits, TaskList};
-use callsheet_core::template::{FileSource, Filled, Known, Template, read_file_with};
-use serde_json::Value;
+use callsheet_core::template::{Known, Template, read_file_with};
 
 use crate::ports::{Letter, StoreFault};
+use crate::references::near_paths;
 
 use super::handler::PATTERN;
 use super::known::SheetReading;
 use super::{DriveFault, Session, World, known, read};
 
-/// Longest text of a caller that is looked at as a path, bytes.
+/// Longest text that is looked at as a path, bytes.
 const LONGEST_PATH: usize = 1_024;
 /// Warnings of a sheet file that are told when it is run.
 const WARNINGS: usize = 10;
@@ -72,7 +73,7 @@ pub fn begin_in(
     let (entry, list) = match entry {
         EntrySpec::Template { mut tree, prompt } => {
             let name = tree.entry.clone();
-            tree.absent = absent(world, &tree);
+            tree.absent = absent(world, &tree, &prompt, &settings);
             tree_adopted = Some(Event::TreeAdopted { tree });
             (Entry::Template { name, prompt }, None)
         }
@@ -118,20 +119,15 @@ pub fn begin_in(
     Ok(session)
 }
 
-/// Paths that templates name, or the caller gave, and that lead to nothing that may be read (spec "Templates" 5).
-fn absent(world: &World, tree: &Tree) -> BTreeSet<String> {
-    let nodes = tree.templates.values().flat_map(|template| template.body.walk());
-    let refs = nodes.filter_map(|node| node.refs.as_ref()).filter(|refs| refs.source == FileSource::Literal);
-    let paths: Vec<&Filled> = refs.flat_map(|refs| &refs.paths).collect();
-    let written = paths.iter().filter_map(|path| path.as_literal());
-    // What the caller gave may be filled into a path.
-    let fills = paths.iter().any(|path| path.as_literal().is_none());
-    let values = tree.variables.values().filter(|_| fills);
-    let listed = values.flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice));
-    let given = listed.filter_map(Value::as_str).filter(|text| text.len() <= LONGEST_PATH && !text.contains('\n'));
-    let one = |path: &&str| !path.trim().is_empty() && !path.contains(PATTERN);
-    let lost = |path: &&str| world.workspace.locate(path).is_err();
-    written.chain(given).filter(one).filter(lost).map(str::to_owned).collect()
+/// Paths that are known before the run, and lead to nothing that may be read, with those that may be meant (spec
+/// "Templates" 5).
+fn absent(world: &World, tree: &Tree, prompt: &str, settings: &Settings) -> BTreeMap<String, Vec<String>> {
+    let known = known_paths(tree, prompt, settings.limits.max_items);
+    let is_path = |text: &&String| text.len() <= LONGEST_PATH && !text.trim().is_empty() && !text.contains('\n');
+    let one = |path: &&String| is_path(path) && !path.contains(PATTERN);
+    let lost = |path: &&String| world.workspace.locate(path).is_err();
+    let lost = known.iter().chain(&tree.files).filter(one).filter(lost);
+    lost.map(|path| (path.clone(), near_paths(&world.workspace, path))).collect()
 }
 
 /// How a run is taken up again.

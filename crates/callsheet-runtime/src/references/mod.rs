@@ -25,6 +25,7 @@ pub use language::language;
 pub use large::LargeFiles;
 pub use overview::{edited_last, overview};
 pub use pages::Pages;
+pub use project::near_paths;
 pub use resolve::{Block, Checked, Level, Request, Resolved, Sources, Wanted, check, resolve};
 pub use shares::{Allowance, Demand, shares};
 pub use sources::{Output, RunTexts, TaskOutput};

@@ -23,6 +23,11 @@ pub(super) struct Project<'a> {
     paths: OnceCell<Vec<String>>,
 }
 
+/// Paths that may have been meant by one that leads to nothing.
+pub fn near_paths(workspace: &Workspace, written: &str) -> Vec<String> {
+    Project::new(workspace).near(written)
+}
+
 impl<'a> Project<'a> {
     pub(super) fn new(workspace: &'a Workspace) -> Self {
         Self { workspace, paths: OnceCell::new() }

@@ -14,6 +14,8 @@ use callsheet_core::template::{Issue, Known, Layer, Library, Template, TemplateF
 
 pub use skills::TemplateOffer;
 
+use crate::paths::Workspace;
+use crate::references::near_paths;
 use crate::skills::bundled_files;
 use crate::trust::{LeftOut, Trusted};
 
@@ -196,7 +198,17 @@ impl Found {
             root.is_ok_and(|root| path.is_ok_and(|path| !path.starts_with(root)))
         };
         let escapes = |path: &str| dirs.project.as_ref().is_some_and(|root| leads_out(root, path));
-        let known = Known { schema: Some(&schema), exists: Some(&exists), escapes: Some(&escapes), ..known.clone() };
+        let near = |path: &str| {
+            let workspace = dirs.project.as_ref().and_then(|root| Workspace::new(root, &[]).ok());
+            workspace.map(|workspace| near_paths(&workspace, path)).unwrap_or_default()
+        };
+        let known = Known {
+            schema: Some(&schema),
+            exists: Some(&exists),
+            near: Some(&near),
+            escapes: Some(&escapes),
+            ..known.clone()
+        };
         Library::load(&self.files, &known, strict)
     }
 

@@ -166,15 +166,9 @@ impl Run {
     pub(super) fn list_leaf(&mut self, number: usize) {
         let Some(op) = self.operators.at(number) else { return };
         let node = self.operators.tree().and_then(|tree| self.operators.node(tree, op));
-        let most = node.and_then(|node| node.limits.max_output_bytes);
-        let limits = node.map(|node| node.limits.clone()).filter(|_| op.retried > 0);
-        let Some(mut task) = super::leaf::task(op, most) else { return };
-        if let (Some(limits), true, Some(policy)) = (limits, task.is_handler(), task.skill.as_mut()) {
-            // They may have been changed since it was opened.
-            let own = &mut policy.limits;
-            own.max_turns = limits.max_turns.or(own.max_turns);
-            own.timeout_seconds = limits.timeout_seconds.or(own.timeout_seconds);
-            own.max_output_bytes = limits.max_output_bytes.or(own.max_output_bytes);
+        let Some(mut task) = super::leaf::task(op) else { return };
+        if let Some(node) = node {
+            super::leaf::limit(&mut task, &node.limits);
         }
         let slug = task.task.slug.clone();
         self.operators.leaves.insert(slug.clone(), number);

@@ -1,7 +1,7 @@
 //! Leaves: an atomic task's handler and a process are tasks like those of a sheet, with one execution run each.
 
 use crate::record::Plan;
-use crate::spec::{SkillMode, SkillPolicy, Slug, Task};
+use crate::spec::{Limits, SkillMode, SkillPolicy, Slug, Task, TaskLimits};
 
 use super::TaskOp;
 use super::place::slug_of;
@@ -12,16 +12,24 @@ pub(super) fn slug(id: &Slug, attempt: u32) -> Slug {
     if attempt <= 1 { id.clone() } else { slug_of(&[id.as_str(), "again", &attempt.to_string()]) }
 }
 
-/// The task of a leaf that was opened; `None` for an operator with children. `most`: bytes that are kept of each stream
-/// of a process, if its template says so; a handler's policy has its own.
-pub(super) fn task(op: &TaskOp, most: Option<u64>) -> Option<TaskRun> {
+/// The limits of its node are those of a leaf: they may have been changed since it was opened.
+pub(super) fn limit(task: &mut TaskRun, limits: &TaskLimits) {
+    let Some(policy) = task.skill.as_mut() else { return };
+    policy.limits.max_output_bytes = limits.max_output_bytes;
+    if policy.mode == SkillMode::Handler {
+        policy.limits.max_turns = Some(limits.max_turns.unwrap_or(Limits::of_templates().max_turns));
+        policy.limits.timeout_seconds = limits.timeout_seconds;
+    }
+}
+
+/// The task of a leaf that was opened; `None` for an operator with children.
+pub(super) fn task(op: &TaskOp) -> Option<TaskRun> {
     let (title, policy, writer, calls) = match &op.opened.as_ref()?.plan {
         Plan::Handler(plan) => (plan.title.clone(), plan.policy.clone(), plan.writer.clone(), Vec::new()),
         Plan::Process { call, timeout_seconds, title } => {
             let mut policy = SkillPolicy { mode: SkillMode::Process, ..SkillPolicy::default() };
             policy.tools = vec![call.name.clone()];
             policy.limits.timeout_seconds = Some(*timeout_seconds);
-            policy.limits.max_output_bytes = most;
             (title.clone(), policy, None, vec![call.clone()])
         }
         _ => return None,

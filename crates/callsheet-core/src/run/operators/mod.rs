@@ -214,6 +214,13 @@ impl Operators {
         self.list.get(*self.leaves.get(task)?)
     }
 
+    /// Whether two tasks are leaves of one place in what runs: handlers or processes one after another, or those of a part
+    /// that began anew.
+    pub(super) fn are_of_one_place(&self, one: &Slug, other: &Slug) -> bool {
+        let Some((one, other)) = self.of_leaf(one).zip(self.of_leaf(other)) else { return false };
+        self.ancestry(one).map(|op| &op.place).eq(self.ancestry(other).map(|op| &op.place))
+    }
+
     /// The top task.
     pub fn top(&self) -> Option<&TaskOp> {
         self.list.first()

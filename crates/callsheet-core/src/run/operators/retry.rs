@@ -33,6 +33,14 @@ impl Run {
                 template.body.set_limits(&mut each.iter().cloned());
             }
         }
+        let operators = &self.operators;
+        let node = |op: &TaskOp| operators.tree.as_ref().and_then(|tree| operators.node(tree, op));
+        let limits = operators.iter().filter_map(|op| Some((op.leaf()?, node(op)?.limits.clone())));
+        for (leaf, limits) in limits.collect::<Vec<_>>() {
+            if let Some(task) = self.tasks.get_mut(&leaf).filter(|task| !task.state.is_ended()) {
+                super::leaf::limit(task, &limits);
+            }
+        }
         Ok(())
     }
 

@@ -27,8 +27,6 @@ const VISITS: usize = 16;
 const DEEP: usize = 64;
 /// Calls that are told of one fault.
 const CALLS: usize = 16;
-/// What a path of `file_paths` is to lead to.
-const READABLE: &str = "a file or folder of the project";
 /// Elements of known lists that the bodies over them are judged by, in one template and all that it calls.
 const ELEMENTS: usize = 1_000;
 
@@ -36,14 +34,14 @@ const ELEMENTS: usize = 1_000;
 pub type FindTemplate<'f, 't> = dyn Fn(&str) -> Option<&'t Template> + 'f;
 
 /// Everything that is known to be wrong before the first model call of a run: names that nothing binds anywhere in the
-/// tree, paths that lead nowhere in values that are known, values of wrong types, and files that are `absent`. `most` is
-/// the longest list that is gone through.
+/// tree, paths that lead nowhere in values that are known, values of wrong types, and files that are `absent`, each with
+/// those that may be meant. `most` is the longest list that is gone through.
 pub fn faults_before_run<'t>(
     template: &'t Template,
     environment: &Environment,
     templates: &FindTemplate<'_, 't>,
     most: u32,
-    absent: &BTreeSet<String>,
+    absent: &BTreeMap<String, Vec<String>>,
 ) -> InputFaultDetails {
     let mut judge = Judge::new(templates, most);
     judge.absent = Some(absent);
@@ -61,6 +59,19 @@ pub fn faults_before_run<'t>(
     fault.missing.dedup();
     fault.invalid.sort_by(|one, two| (&one.location, &one.name).cmp(&(&two.location, &two.name)));
     fault
+}
+
+/// Paths of `file_paths` that are known before the first model call of a run: written out, or filled with what an author
+/// wrote or the caller gave.
+pub fn paths_before_run<'t>(
+    template: &'t Template,
+    environment: &Environment,
+    templates: &FindTemplate<'_, 't>,
+    most: u32,
+) -> BTreeSet<String> {
+    let mut judge = Judge::new(templates, most);
+    judge.go_through(template, Scope::given(environment));
+    judge.paths
 }
 
 /// A call on the way to a template.
@@ -148,16 +159,18 @@ pub(in crate::template) struct Judge<'a, 't> {
     calls: Option<Rc<Call<'t>>>,
     /// No caller is known.
     alone: bool,
-    /// Files that are not there.
-    absent: Option<&'a BTreeSet<String>>,
+    /// Files that are not there, with those that may be meant.
+    absent: Option<&'a BTreeMap<String, Vec<String>>>,
+    /// Files that are known.
+    paths: BTreeSet<String>,
     faults: Vec<Fault<'t>>,
 }
 
 impl<'a, 't> Judge<'a, 't> {
     pub(in crate::template) fn new(templates: &'a FindTemplate<'a, 't>, most: u32) -> Self {
-        let (seen, open, task, faults) = Default::default();
+        let (seen, open, task, paths, faults) = Default::default();
         let (calls, alone, absent) = (None, false, None);
-        Self { templates, most, seen, open, task, file: "", elements: ELEMENTS, calls, alone, absent, faults }
+        Self { templates, most, seen, open, task, file: "", elements: ELEMENTS, calls, alone, absent, paths, faults }
     }
 
     /// What is wrong with a template whose caller is not known. How often others are gone through is counted on.
@@ -271,12 +284,12 @@ impl<'a, 't> Judge<'a, 't> {
                 children.iter().for_each(|child| self.child(child, child.kind.word(), &inside));
             }
             Kind::Reduce { items, inner, reduction, .. } => {
-                let any = match items {
-                    Some(items) => self.items(node, items, &own).map(|list| !list.is_empty()),
-                    None => Some(!node.inputs.is_empty()),
+                let list = match items {
+                    Some(items) => self.items(node, items, &own),
+                    None => Some(node.inputs.iter().filter_map(|input| inputs.get(&input.name).cloned()).collect()),
                 };
-                if let Some(inside) = self.inside(any, &inside()) {
-                    self.child(inner, "inner_task", &inside);
+                if let Some(inside) = self.inside(list.as_ref().map(|list| !list.is_empty()), &inside()) {
+                    self.inner_tasks(inner, list.unwrap_or_default(), &inside);
                     self.child(reduction, "reduction_task", &inside);
                 }
             }
@@ -307,6 +320,17 @@ impl<'a, 't> Judge<'a, 't> {
             },
             Kind::Call { arguments } => self.call(node, arguments, inputs, scope),
             Kind::Cond { cases, otherwise } => self.cond(cases, otherwise.as_deref(), &own),
+        }
+    }
+
+    /// The part of a reduce that reads its elements, by each of those that are known.
+    fn inner_tasks(&mut self, inner: &'t Node, list: Vec<Seen>, inside: &Rc<Scope>) {
+        if list.is_empty() || list.len() > self.elements {
+            return self.child(inner, "inner_task", inside);
+        }
+        self.elements -= list.len();
+        for element in list {
+            self.child(inner, "inner_task", &inside.inner([("current_data".to_owned(), element)].into()));
         }
     }
 
@@ -358,9 +382,15 @@ impl<'a, 't> Judge<'a, 't> {
     fn file(&mut self, path: &Filled, origin: &Origin, own: &Scope) {
         let Some((Seen::Value(bound), _)) = self.text_value(path, "file_paths", own) else { return };
         let written = bound.text();
-        if self.absent.is_some_and(|absent| absent.contains(&written)) {
-            let at = path.places().next().map_or(origin.spot, |(_, at)| at);
-            self.fault(written, "file_paths", at, Wrong::Type(READABLE.to_owned(), "none".to_owned()));
+        let at = path.places().next().map_or(origin.spot, |(_, at)| at);
+        // A list is each of its paths. What else begins like one holds links, which are not read here.
+        for path in serde_json::from_str::<Vec<String>>(&written).unwrap_or_else(|_| vec![written]) {
+            if let Some(near) = self.absent.and_then(|absent| absent.get(&path)) {
+                let (wanted, found) = Invalid::no_file(near);
+                self.fault(path, "file_paths", at, Wrong::Type(wanted, found));
+            } else if !path.trim_start().starts_with('[') {
+                self.paths.insert(path);
+            }
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::template::result::TaskResult;
+use crate::template::result::{TaskResult, brief, brief_item};
 use crate::template::value::{Path, Step, render};
 
 /// Where a value comes from, the most trusted first. A value made from several has the last of theirs.
@@ -128,16 +128,39 @@ fn in_result(result: &TaskResult, steps: &[Step]) -> Option<Value> {
     if let Some((Step::Name(name), rest)) = steps.split_first()
         && let Some(field) = result.field(name)
     {
-        // Of notes as a whole what they say; every single one is found by its name.
-        let whole_notes = name == "notes" && rest.is_empty();
-        return if whole_notes { Some(Value::Object(result.notes.said())) } else { dig(&field, rest).cloned() };
+        return match (name.as_str(), rest) {
+            // Of notes as a whole what they say; every single one is found by its name.
+            ("notes", []) => Some(Value::Object(result.notes.said())),
+            ("notes", _) => in_notes(&field, rest),
+            ("error", []) => {
+                let mut error = field;
+                brief(&mut error);
+                Some(error)
+            }
+            _ => dig(&field, rest).cloned(),
+        };
     }
     if let Some(found) = result.parsed_content.as_ref().and_then(|value| dig(value, steps)) {
         return Some(found.clone());
     }
     let named = matches!(steps.first(), Some(Step::Name(_)));
     let notes = serde_json::to_value(&result.notes).ok().filter(|_| named)?;
-    dig(&notes, steps).cloned()
+    in_notes(&notes, steps)
+}
+
+/// A note. Of errors their kind and their words: only a longer path leads to what else they keep.
+fn in_notes(notes: &Value, steps: &[Step]) -> Option<Value> {
+    let mut found = dig(notes, steps)?.clone();
+    match steps {
+        [Step::Name(errors), rest @ ..] if errors == "errors" => match rest {
+            [] => found.as_array_mut().into_iter().flatten().for_each(brief_item),
+            [Step::Index(_)] => brief_item(&mut found),
+            [Step::Index(_), Step::Name(error)] if error == "error" => brief(&mut found),
+            _ => {}
+        },
+        _ => {}
+    }
+    Some(found)
 }
 
 /// The result that an evaluation is; `None`: there was none.

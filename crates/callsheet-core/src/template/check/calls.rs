@@ -115,6 +115,8 @@ fn arity(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Vec<Draf
     let Some(params) = &template.params else { return asked_names(call, template, known) };
     let names = params.iter().map(|param| param.name.as_str());
     let mut bound: BTreeSet<&str> = BTreeSet::new();
+    // What a wrong name was to be is not missing as well.
+    let mut misspelt: BTreeSet<String> = BTreeSet::new();
     let (mut position, mut named, mut unclear) = (0, false, false);
     for (name, at) in given(call.node) {
         match name {
@@ -126,6 +128,7 @@ fn arity(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Vec<Draf
                     let message = format!("`{}` has no parameter `{name}`", template.name);
                     let advice = meant_or(name, names.clone(), "remove it, or add the parameter");
                     out.push(fault(at, message, &advice).found(name).expected(names.clone()));
+                    misspelt.extend(meant(name, names.clone()).into_iter().next());
                 } else if !bound.insert(name) {
                     out.push(fault(at, format!("`{name}` occurs twice"), "keep one").found(name));
                 }
@@ -146,7 +149,8 @@ fn arity(call: &Call<'_>, template: &Template, known: &Callable<'_>) -> Vec<Draf
             }
         }
     }
-    for param in params.iter().filter(|param| !unclear && param.required && !bound.contains(param.name.as_str())) {
+    let told = |name: &str| unclear || bound.contains(name) || misspelt.contains(name);
+    for param in params.iter().filter(|param| param.required && !told(&param.name)) {
         let message = format!("the argument `{}` of `{}` is missing", param.name, template.name);
         out.push(fault(&call.node.origin, message, "add it").expected([param.name.as_str()]));
     }

@@ -197,7 +197,8 @@ impl<'a> Loading<'a> {
                 }
             }
             limits(template, &mut |draft| self.add(file, draft, &template.name, None));
-            forms::check(template, &mut |draft| self.add(file, draft, &template.name, None));
+            let find = |name: &str| callable.templates.get(name.strip_prefix("template:").unwrap_or(name)).copied();
+            forms::check(template, &find, &mut |draft| self.add(file, draft, &template.name, None));
             let in_force =
                 callable.templates.get(template.name.as_str()).is_some_and(|own| std::ptr::eq(*own, template));
             for call in calls::calls_of(template) {
@@ -270,6 +271,7 @@ fn name_draft(template: &Template, found: Found) -> Option<Draft> {
         Found::Unknown { path, at, near, .. } if template.is_function() => {
             let params = template.params.iter().flatten().map(|param| param.name.as_str());
             let (message, otherwise) = match is_step(&path) {
+                _ if is_of_a_sequence(&path) => (format!("no step before this one gives `{path}`"), BEHIND_A_STEP),
                 true => (format!("no step before this one is `{path}`"), "fix the id, or give a step this id"),
                 false => (
                     format!("`{path}` is not a parameter and nothing in the template binds it"),
@@ -281,6 +283,9 @@ fn name_draft(template: &Template, found: Found) -> Option<Draft> {
         }
         Found::Unknown { path, at, near, .. } => {
             let (message, otherwise) = match is_step(&path) {
+                _ if is_of_a_sequence(&path) => {
+                    (format!("no step before this one gives `{path}`; a caller must have it"), BEHIND_A_STEP)
+                }
                 true => (
                     format!("no step before this one is `{path}`; a caller must provide it"),
                     "fix the id, or give a step this id",
@@ -313,6 +318,14 @@ fn name_draft(template: &Template, found: Found) -> Option<Draft> {
 /// A result is named that no step gives.
 fn is_step(path: &crate::template::value::Path) -> bool {
     path.name == "steps" && !path.steps.is_empty()
+}
+
+/// What to do where nothing came before.
+const BEHIND_A_STEP: &str = "use it in a step behind another one";
+
+/// A name that a sequence binds from its second step on.
+fn is_of_a_sequence(path: &crate::template::value::Path) -> bool {
+    matches!(path.name.as_str(), "output" | "previous_result" | "step_results")
 }
 
 fn advice_for(near: &[String], otherwise: &str) -> String {

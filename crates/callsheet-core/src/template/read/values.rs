@@ -150,6 +150,13 @@ impl Reader<'_> {
         let mut optional = false;
         for param in split_params(text) {
             let span = value.span(param.start, param.end);
+            let goes_on = text.get(param.end..).is_some_and(|rest| rest.contains(','));
+            if goes_on && param.default.is_some_and(is_begun) {
+                let draft = Draft::new(Code::T017, span, format!("the default of `{}` holds a comma", param.name));
+                let form = format!("write <param name=\"{}\" default=\"…\"/> in <params>", param.name);
+                // What stands behind the comma is no entry.
+                return self.add(draft.found(text).advice(form));
+            }
             if !is_ident(param.name) {
                 self.add(not_ident("params", span).found(param.name));
             } else if names.contains(&param.name) {
@@ -179,9 +186,21 @@ impl Reader<'_> {
         let words = ValueType::WORDS.iter().copied().filter(|word| *word != "any").chain(["@NAME"]);
         (!known).then(|| {
             let draft = Draft::new(Code::T034, span, format!("`{text}` is not a schema"));
-            draft.expected(words).advice("write a type, @NAME, or put a JSON Schema inside the element")
+            let near = near_word(text, words.clone());
+            let otherwise = || "write a type, @NAME, or put a JSON Schema inside the element".to_owned();
+            draft.expected(words).advice(near.map_or_else(otherwise, |word| format!("write {word}")))
         })
     }
+}
+
+/// It begins a list or an object, and does not end it.
+fn is_begun(text: &str) -> bool {
+    let closing = match text.chars().next() {
+        Some('[') => ']',
+        Some('{') => '}',
+        _ => return false,
+    };
+    !text.ends_with(closing)
 }
 
 fn not_ident(name: &str, span: Bytes) -> Draft {

@@ -79,7 +79,9 @@ impl Reader<'_> {
                 let draft = Draft::new(Code::T035, text.whole(), format!("there is no tool `{}`", text.as_str()));
                 let draft = draft.found(text.as_str()).expected(near.iter().map(String::as_str));
                 let all = format!("the tools are {}", names.join(", "));
-                self.add(draft.advice(meant_or(text.as_str(), names.iter().map(String::as_str), &all)));
+                let aliases = self.known.specs.iter().flat_map(|tool| &tool.aliases).map(String::as_str);
+                let known = names.iter().map(String::as_str).chain(aliases);
+                self.add(draft.advice(meant_or(text.as_str(), known, &all)));
             }
         }
         self.leave(block);
@@ -121,7 +123,10 @@ impl Reader<'_> {
                 (false, false) => format!("`{path}` does not exist"),
             };
             let draft = Draft::new(Code::T516, text.whole(), message).found(path);
-            self.add(draft.advice("fix it; a run starts only if the file exists or one of its tasks may write it"));
+            let near = self.known.near.map(|near| near(path)).unwrap_or_default();
+            let fix = if near.is_empty() { "fix it".to_owned() } else { format!("did you mean {}?", near.join(", ")) };
+            let advice = format!("{fix}; a run starts only if the file exists or one of its tasks may write it");
+            self.add(draft.advice(advice));
         }
         self.leave(block);
     }

@@ -241,6 +241,18 @@ pub struct Invalid {
     pub calls: Vec<Location>,
 }
 
+/// What a path of `file_paths` is to lead to.
+const READABLE: &str = "a file or folder of the project";
+
+impl Invalid {
+    /// What is wanted and what is there where a path leads to nothing that may be read; `near`: paths that may be meant.
+    pub(in crate::template) fn no_file(near: &[String]) -> (String, String) {
+        let found =
+            if near.is_empty() { "none".to_owned() } else { format!("none; did you mean {}?", near.join(", ")) };
+        (READABLE.to_owned(), found)
+    }
+}
+
 macro_rules! details {
     ($($(#[$doc:meta])* $name:ident: $kind:ty,)+) => {
         /// What is known of a failure; each operator fills its own fields (spec 6).
@@ -445,6 +457,12 @@ impl InputFaultDetails {
         self.invalid.push(Invalid { name, expected, actual, ..Invalid::default() });
     }
 
+    /// A file that was given is not there; `near`: paths that may be meant.
+    pub fn no_file(&mut self, path: &str, near: &[String]) {
+        let (expected, actual) = Invalid::no_file(near);
+        self.refuse(path, &expected, &actual);
+    }
+
     /// Whether nothing is wrong.
     pub fn is_empty(&self) -> bool {
         self.missing.is_empty() && self.invalid.is_empty()
@@ -452,20 +470,24 @@ impl InputFaultDetails {
 
     /// The message of the error: every name once, in order.
     pub fn message(&self) -> String {
-        let names = once(self.missing.iter().map(|missing| missing.name.as_str()));
-        let told: Vec<String> = self
-            .invalid
-            .iter()
-            .map(|Invalid { name, expected, actual, .. }| format!("{name} ({expected} wanted, {actual} given)"))
-            .collect();
-        let wrong = once(told.iter().map(String::as_str));
-        match (names.is_empty(), wrong.is_empty()) {
-            (true, _) => format!("Wrong type of input: {}", wrong.join(", ")),
-            (false, true) => format!("Missing required input: {}", names.join(", ")),
-            (false, false) => {
-                format!("Missing required input: {}; wrong type of input: {}", names.join(", "), wrong.join(", "))
-            }
-        }
+        let names = self.missing.iter().map(|missing| missing.name.clone()).collect();
+        let is_file = |invalid: &&Invalid| invalid.expected == READABLE;
+        let wrong = self.invalid.iter().filter(|invalid| !is_file(invalid));
+        let wrong =
+            wrong.map(|Invalid { name, expected, actual, .. }| format!("{name} ({expected} wanted, {actual} given)"));
+        let files = self.invalid.iter().filter(is_file).map(|Invalid { name, actual, .. }| {
+            actual.split_once("; ").map_or_else(|| name.clone(), |(_, near)| format!("{name} ({near})"))
+        });
+        let parts: [(&str, Vec<String>); 3] = [
+            ("missing required input", names),
+            ("wrong type of input", wrong.collect()),
+            ("no file or folder of the project", files.collect()),
+        ];
+        let told = parts.iter().filter(|(_, names)| !names.is_empty());
+        let told = told.map(|(words, names)| format!("{words}: {}", once(names.iter().map(String::as_str)).join(", ")));
+        let message = told.collect::<Vec<_>>().join("; ");
+        let first = message.chars().next().map(|first| first.to_ascii_uppercase());
+        first.into_iter().chain(message.chars().skip(1)).collect()
     }
 
     /// The place of the first fault, and the calls that lead to it.

@@ -53,6 +53,8 @@ pub struct ReplyReading {
     pub reason: Option<Reason>,
     /// What its `error` says in words.
     pub message: Option<String>,
+    /// The section of data usage behind an envelope or notes.
+    pub data_usage: String,
     /// What was found of XML; `None` is plain text.
     pub xml: Option<XmlNote>,
     /// The reply was an envelope.
@@ -74,8 +76,30 @@ const PARTS: &[&str] = &["content", "notes"];
 /// Beginnings that are tried in prose.
 const TRIES: usize = 8;
 
-/// Reads a reply. The reply of a `manual_xml` task is kept as it is.
+/// Reads a reply. The reply of a `manual_xml` task is kept as it is. The section of data usage is no part of an envelope
+/// or of notes that stand before it; one with a closing tag began inside of something.
 pub fn read_reply(reply: &str, manual: bool) -> ReplyReading {
+    let beside = data_usage(reply).filter(|(_, usage)| !manual && !usage.contains("</"));
+    if let Some((before, usage)) = beside {
+        let reading = read(before, false);
+        if reading.envelope || !reading.notes.is_empty() {
+            return ReplyReading { data_usage: usage.to_owned(), ..reading };
+        }
+    }
+    read(reply, manual)
+}
+
+/// The section at the end that the base prompt asks for: what stands before it, and its text (spec 6).
+pub fn data_usage(content: &str) -> Option<(&str, &str)> {
+    let at = content.rfind("\n## ").map(|at| at + 1).or_else(|| content.starts_with("## ").then_some(0))?;
+    let (title, usage) = content.get(at..)?.split_once('\n')?;
+    let title = title.trim_start_matches('#').trim().trim_end_matches(':');
+    let before = content.get(..at)?.trim_end();
+    (title.eq_ignore_ascii_case("data usage") && !before.is_empty() && !usage.contains("```"))
+        .then_some((before, usage.trim()))
+}
+
+fn read(reply: &str, manual: bool) -> ReplyReading {
     let plain = ReplyReading { content: reply.to_owned(), ..ReplyReading::default() };
     if manual {
         let document = xml::parse(reply.trim(), Mode::Strict);
@@ -285,7 +309,8 @@ fn envelope(
     let failed = status == ReturnStatus::Failed;
     let reason = failed.then_some(known);
     let message = told.message.filter(|words| failed && !words.trim().is_empty());
-    ReplyReading { status, content, parsed, notes, reason, message, xml: None, envelope: true, conflicts }
+    let reading = ReplyReading { status, content, parsed, notes, reason, message, ..ReplyReading::default() };
+    ReplyReading { envelope: true, conflicts, ..reading }
 }
 
 /// What an envelope tells of a failure.

@@ -148,6 +148,21 @@ const BOOKKEEPING: &[&str] = &[
     "final_evaluation",
 ];
 
+/// What others are told of an error: its kind and its words.
+const TOLD_OF_ERRORS: &[&str] = &["type", "reason", "resource", "message"];
+
+/// An error as JSON, without what the runtime keeps in it.
+pub(in crate::template) fn brief(error: &mut Value) {
+    if let Value::Object(error) = error {
+        error.retain(|key, _| TOLD_OF_ERRORS.contains(&key.as_str()));
+    }
+}
+
+/// The same of an item of `notes.errors`.
+pub(in crate::template) fn brief_item(item: &mut Value) {
+    item.get_mut("error").into_iter().for_each(brief);
+}
+
 /// Whether something of a value is a word.
 fn holds_words(value: &Value) -> bool {
     match value {
@@ -212,8 +227,13 @@ impl Notes {
             Value::Null => true,
             Value::String(text) => text.trim().is_empty(),
             Value::Array(list) => list.is_empty(),
+            Value::Object(map) => map.is_empty(),
             _ => false,
         };
+        if let Some(Value::Object(own)) = notes.get_mut("model") {
+            own.retain(|key, _| !BOOKKEEPING.contains(&key.as_str()));
+        }
+        notes.get_mut("errors").and_then(Value::as_array_mut).into_iter().flatten().for_each(brief_item);
         notes.retain(|key, value| !BOOKKEEPING.contains(&key.as_str()) && !empty(value));
         if notes.values().any(holds_words) { notes } else { Map::new() }
     }

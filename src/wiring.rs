@@ -166,7 +166,8 @@ pub fn skill_dirs(setup: &Setup) -> SkillDirs {
 /// Where templates are looked for.
 pub fn template_dirs(setup: &Setup) -> TemplateDirs {
     let user = Some(setup.folders.config.join("templates"));
-    TemplateDirs { project: Some(setup.project.clone()), user, trusted: setup.trusted() }
+    let skills = Some(setup.folders.config.join("skills"));
+    TemplateDirs { project: Some(setup.project.clone()), user, skills, trusted: setup.trusted() }
 }
 
 /// Symbols of code files.

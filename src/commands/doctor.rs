@@ -98,8 +98,8 @@ fn sandbox(setup: &Setup) -> Vec<Finding> {
         && workspace.holds_kept()
     {
         findings.push(bad(
-            "no commands run here: the project contains Callsheet's own folders, which say what is approved",
-            "work in a folder below, or name another place for them with CALLSHEET_HOME",
+            "no commands run here: the project contains Callsheet's own folders or lies in one, which say what is approved",
+            "work in another folder, or name another place for them with CALLSHEET_HOME",
         ));
     }
     findings

@@ -284,6 +284,10 @@ async fn a_project_with_the_folders_of_the_user_gets_no_commands() {
     let context = ToolContext { workspace: inside, ..context(&project) };
     let text = output("touch made", &context).await;
     assert!(text.contains("no command runs here"), "{text}");
+    // Nor does a project that lies in one of them.
+    let around = Arc::new(workspace.clone().keeping(project.path().parent().unwrap()));
+    let context = ToolContext { workspace: around, ..context };
+    assert!(output("touch made", &context).await.contains("no command runs here"));
     // Where they lie below the temporary folder, commands get one of their own.
     let beside = TempDir::new().unwrap();
     let context = ToolContext { workspace: Arc::new(workspace.keeping(beside.path())), ..context };

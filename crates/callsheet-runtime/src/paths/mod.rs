@@ -106,9 +106,9 @@ impl Workspace {
         &self.kept
     }
 
-    /// Whether the project contains one of them, so that no command may run in it.
+    /// Whether the project contains one of them or lies in one, so that no command may run in it.
     pub fn holds_kept(&self) -> bool {
-        self.kept.iter().any(|directory| directory.starts_with(self.root()))
+        self.kept.iter().any(|directory| directory.starts_with(self.root()) || self.root().starts_with(directory))
     }
 
     /// The canonical project root.

@@ -10,6 +10,7 @@ use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, Tas
 use callsheet_core::template::{FileSource, Filled, read_file};
 use serde_json::Value;
 
+use crate::paths::read_regular;
 use crate::ports::{Letter, StoreFault};
 
 use super::handler::PATTERN;
@@ -291,7 +292,7 @@ fn changed_limits(world: &World, run: &Run) -> BTreeMap<String, Vec<TaskLimits>>
     let mut changed = BTreeMap::new();
     let Some(tree) = run.operators().tree() else { return changed };
     for (file, hash) in &tree.sources {
-        let Ok(bytes) = std::fs::read(world.workspace.root().join(file)) else { continue };
+        let Ok(bytes) = read_regular(&world.workspace.root().join(file)) else { continue };
         if BlobId::of(&bytes) == *hash {
             continue;
         }
@@ -313,7 +314,7 @@ fn tell_of_edited_templates(world: &World, run: &Run) {
     let Some(tree) = run.operators().tree() else { return };
     let used = used_files(run, tree);
     for (file, hash) in tree.sources.iter().filter(|(file, _)| used.contains(file.as_str())) {
-        let now = std::fs::read(world.workspace.root().join(file));
+        let now = read_regular(&world.workspace.root().join(file));
         let same = now.as_ref().is_ok_and(|bytes| says_the_same(tree, file, bytes));
         if now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same {
             world.notice(&format!("note: {file} was changed since this run began, which goes on with what it was"));

@@ -250,7 +250,7 @@ fn confined(path: &Path, folder: &Path) -> Result<Vec<u8>, String> {
         return Err("is no file".to_owned());
     }
     let mut bytes = Vec::new();
-    let file = fs::File::open(&real).map_err(inside)?;
+    let file = crate::paths::open_regular_file(&real).map_err(inside)?;
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(inside)?;
     Ok(bytes)
 }

@@ -155,10 +155,11 @@ impl Guard {
         self.linked.iter().for_each(|(path, of_git)| look.linked(path, *of_git));
         let paths: BTreeSet<&PathBuf> = self.before.keys().chain(look.paths.iter()).collect();
         // What is reached by a link that was not there is not seen.
-        let is_same = |path: &PathBuf| {
-            self.before.get(path).is_some_and(|entry| look.paths.contains(path) && is_at(path, entry, &look.widened))
+        let differs = |path: &&PathBuf| {
+            let same = |entry: &Entry| look.paths.contains(*path) && is_at(path, entry, &look.widened);
+            self.before.get(*path).is_none_or(|entry| !same(entry))
         };
-        let changed = paths.into_iter().filter(|path| !is_same(path)).cloned().collect();
+        let changed = paths.into_iter().filter(differs).cloned().collect();
         (changed, look)
     }
 

@@ -154,8 +154,9 @@ fn start(order: Order, bytes: Vec<u8>) -> io::Result<Pid> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let writable = order.writable.iter().map(PathBuf::from).collect();
-        sandbox::restrict(&Confined::exactly(writable, order.connects, order.required));
-        let _nobody = sender.send(spawn(&order, bytes));
+        let held = sandbox::restrict(&Confined::exactly(writable, order.connects, order.required));
+        let refused = || Err(io::Error::other("the system cannot hold it to reading"));
+        let _nobody = sender.send(if held { spawn(&order, bytes) } else { refused() });
         loop {
             std::thread::park();
         }

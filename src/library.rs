@@ -27,6 +27,7 @@ pub fn known(setup: &Setup) -> Known<'static> {
         providers: Some(providers),
         tools: Some(tools.collect()),
         skills: Some(skills.catalog.skills().map(|skill| skill.name.clone()).collect()),
+        specs,
         ..Known::default()
     }
 }

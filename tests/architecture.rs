@@ -165,6 +165,26 @@ fn relative(file: &Path) -> PathBuf {
     file.strip_prefix(root()).unwrap_or(file).to_path_buf()
 }
 
+/// A tool is named in its folder, or by a constant of core that its folder uses where the machine must know it.
+#[test]
+fn a_tool_is_named_in_one_place() {
+    let mut folders = vec![root().join("src")];
+    let crates = std::fs::read_dir(root().join("crates")).expect("crates/").flatten().map(|entry| entry.path());
+    // What the simulation makes up is no tool of ours.
+    folders.extend(crates.filter(|path| !path.ends_with("callsheet-sim")).map(|path| path.join("src")));
+    let files: Vec<PathBuf> = folders.iter().flat_map(|folder| rust_files(folder)).collect();
+    for tool in callsheet_tools::registry() {
+        let name = format!("\"{}\"", tool.spec().name);
+        let names = |file: &&PathBuf| {
+            let text = std::fs::read_to_string(file).expect("readable");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            code.lines().any(|line| line.split("//").next().unwrap_or_default().contains(&name))
+        };
+        let places: Vec<PathBuf> = files.iter().filter(names).map(|file| relative(file)).collect();
+        assert_eq!(places.len(), 1, "{name} stands in {places:?}");
+    }
+}
+
 /// Memory ranks and stores without opening a file: neither its port, nor the lookup, nor the index sees the project. What
 /// it finds is looked at by the driver, on the handler's side. Core touches no world at all, which is a test above.
 /// covers: C50, C44

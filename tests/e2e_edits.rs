@@ -149,7 +149,7 @@ fn what_reads_a_dropped_task_stays_editable_and_comes_back_with_it() {
 #[test]
 fn retry_tells_every_skill_that_what_comes_back_follows() {
     let script = |said: &str| format!("{}{DONE}{NOTHING_LEFT}", executes("r", said));
-    let mut garden = Garden::scripted(&script("No."));
+    let mut garden = Garden::scripted(&script("## Result summary"));
     let skill = |body: &str| format!("description: x\nwrites: false\n---\n{body}\n");
     let first = ".callsheet/skills/look.md";
     garden.write(first, skill("Look."));

@@ -152,9 +152,7 @@ fn a_cost_is_a_number() {
 fn json_is_all_that_is_printed_with_json() {
     let garden = Garden::with("answer");
     garden.expect(0, &["run", "who waters?"]);
-    for what in
-        [&["--plan"][..], &["--as", "sheet"], &["--as", "template"], &["--task", "read-water-1"], &["--call", "1"]]
-    {
+    for what in [&["--plan"][..], &["--task", "read-water-1"], &["--call", "1"]] {
         let shown = garden.expect(0, &[&["show", "--json"], what].concat()).out;
         let json: serde_json::Value = serde_json::from_str(&shown).unwrap_or_else(|error| panic!("{error}: {shown}"));
         assert!(json["text"].as_str().is_some_and(|text| !text.is_empty()), "{shown}");

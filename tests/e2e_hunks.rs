@@ -58,7 +58,7 @@ fn a_part_is_kept_from_another_process_and_undone_byte_for_byte() {
     let shown = garden.expect(0, &["show"]);
     shows(
         &shown,
-        &["--hunks 1,3", "hunk 1\n", "hunk 2\n", "hunk 3\n", "hunk 4\n", "--- a/minutes.md", "+++ b/notes/swaps.md"],
+        &["--hunks 1", "hunk 1\n", "hunk 2\n", "hunk 3\n", "hunk 4\n", "--- a/minutes.md", "+++ b/notes/swaps.md"],
     );
     let json: serde_json::Value = serde_json::from_str(&garden.expect(0, &["show", "--json"]).out).unwrap();
     assert_eq!(json["waits"][0]["hunks"].as_array().unwrap().len(), 4);
@@ -98,7 +98,7 @@ fn an_edited_hunk_is_given_from_another_process() {
     let garden = garden();
     let before = garden.files();
     garden.expect(3, &RUN);
-    shows(&garden.expect(0, &["show"]), &["--edit 2=FILE"]);
+    shows(&garden.expect(0, &["show"]), &["--edit 1=FILE"]);
     let hunk = garden.expect(0, &["show", "--hunk", "4"]).out;
     assert!(hunk.contains("\n+week 24: Cem\n") && hunk.starts_with("# "), "{hunk}");
     garden.expect(2, &["show", "--hunk", "5"]);

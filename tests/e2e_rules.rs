@@ -113,6 +113,20 @@ fn a_change_whose_file_moved_is_shown_again_unless_its_lines_are_those_that_were
     assert_eq!(garden.count("reply_received"), 2, "nobody was asked again");
 }
 
+/// The path of an approved change becomes a link to another file of the same content.
+/// covers: 3.10, 11.4
+#[test]
+fn an_approved_change_does_not_follow_a_link_that_was_not_there() {
+    let garden = Garden::with("writer");
+    garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
+    let water = garden.read("water.md");
+    garden.write("other.md", &water);
+    std::fs::remove_file(garden.path("water.md")).unwrap();
+    std::os::unix::fs::symlink("other.md", garden.path("water.md")).unwrap();
+    garden.call(&["approve", "--resume"]);
+    assert_eq!(garden.read("other.md"), water, "nobody approved a change of it");
+}
+
 /// Two writers of one step replace the same line; both diffs are approved before either is applied.
 /// covers: 3.10, 11.4
 #[test]

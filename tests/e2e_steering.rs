@@ -364,7 +364,7 @@ fn an_edit_with_words_that_are_no_task_is_refused_and_kept() {
 fn a_task_that_is_done_again_follows_its_skill_as_it_is_now() {
     let script =
         |said: &str| format!("[[rule]]\nphase = \"execute\"\ntext = \"{said}\"\n[default]\ntext = \"## Tasks\"\n");
-    let mut garden = Garden::scripted(&script("No."));
+    let mut garden = Garden::scripted(&script("## Result summary"));
     let skill = |body: &str| format!("description: x\nwrites: false\n---\n{body}\n");
     garden.write(".callsheet/skills/look.md", skill("Look with the left eye."));
     garden.expect(5, &["run", "--skill", "look", "what is there?"]);
@@ -491,9 +491,10 @@ fn an_edit_while_a_task_runs_counts_at_once() {
     assert_eq!(states(&garden).len(), 2, "{:?}", states(&garden));
 }
 
-/// covers: task-running, 2.18 edit, 2.10 running
+/// A writer whose change waits at its gate has not begun: it follows the edit, and asks for what it does then.
+/// covers: 2.18 edit, 2.10 running
 #[test]
-fn a_task_that_has_begun_is_left_alone() {
+fn a_task_that_waits_at_its_gate_follows_an_edit() {
     let garden = Garden::with("writer");
     let mut terminal = at_terminal(garden.command(&["run", "bring the notes up to date"]));
     terminal.expect("[y] yes").unwrap();
@@ -501,13 +502,13 @@ fn a_task_that_has_begun_is_left_alone() {
     terminal.expect("wants to make these changes").unwrap();
     terminal.expect("[y] yes").unwrap();
     edit(&garden, &[("delete minutes.md.", "keep minutes.md.")]);
-    terminal.expect("task-running").unwrap();
-    terminal.send_line("y").unwrap();
+    terminal.expect("wants to change something").unwrap();
+    terminal.expect("[y] yes").unwrap();
+    terminal.send_line("s").unwrap();
     rest(&mut terminal);
-    assert_eq!(exit_code(terminal.get_process()), 0);
-    assert!(!garden.path("minutes.md").exists());
-    assert!(!garden.run_file("sheet.md").contains("keep minutes.md."));
-    assert!(garden.run_file("sheet.edited-1.md").contains("keep minutes.md."), "nobody's words are lost");
+    assert_eq!(exit_code(terminal.get_process()), 130);
+    assert!(garden.path("minutes.md").exists(), "what was shown before the edit is not made");
+    assert!(garden.run_file("sheet.md").contains("keep minutes.md."));
 }
 
 /// covers: 2.12 carried, 2.14 row 5

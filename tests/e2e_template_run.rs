@@ -269,11 +269,11 @@ fn a_skill_is_called() {
     assert!(prompt.contains("Who waters?") && prompt.contains("### water.md"), "{prompt}");
 }
 
-/// A plan that is exported keeps its references.
+/// References of a called skill may be links.
 ///
 /// covers: C49
 #[test]
-fn the_links_of_an_exported_plan_reach_the_model() {
+fn the_links_given_to_a_skill_reach_the_model() {
     let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = 'Ana.'\n");
     let library = r#"<task type="sequential" name="ask"><description>Ask</description><steps>
 <call template="skill:read_files"><arg name="what_is_needed" value="Who waters?"/><arg name="references" value="[Water](water.md)

@@ -128,29 +128,6 @@ fn c49_a_sheet_whose_template_has_errors_says_so() {
 
 /// covers: C49
 #[test]
-fn c49_a_sheet_with_a_template_as_skill_is_a_template_that_runs() {
-    let garden = garden("");
-    // Before a refinement its arguments are parameters, with what they mean; the texts that it read are told.
-    let ended = garden.expect(0, &["plan", "who waters?", "--as", "template"]);
-    assert!(ended.err.contains("report-1: what is needed, which chose what its call is given"), "{}", ended.err);
-    let planned = garden.read("plan.xml");
-    assert!(planned.contains("params=\"question:string\"") && planned.contains("from=\"question\""), "{planned}");
-    garden.expect(0, &["template", "check", "plan.xml"]);
-    garden.expect(0, &["run", "who waters?"]);
-    let shown = garden.expect(0, &["show", "--as", "template"]).out;
-    assert!(shown.contains("value=\"Who waters the barrels?\"") && shown.contains("params=\"\""), "{shown}");
-    garden.write(".callsheet/templates/shown.xml", &shown);
-    garden.write(".callsheet/templates/plan.xml", &planned);
-    garden.expect(0, &["template", "check"]);
-    let name = shown.split("<template name=\"").nth(1).and_then(|rest| rest.split('"').next()).expect("a name");
-    let ended = garden.expect(0, &["template", "run", name]);
-    assert!(ended.out.contains("Ana waters them."), "{}", ended.out);
-    let ended = garden.expect(0, &["template", "run", "plan", "question=Who waters?"]);
-    assert!(ended.out.contains("Ana waters them."), "{}", ended.out);
-}
-
-/// covers: C49
-#[test]
 fn c49_of_equal_names_the_template_wins_and_is_told() {
     let garden = garden("");
     garden.write(

@@ -22,19 +22,6 @@ fn garden(script: &str) -> Garden {
 
 const ANSWER: &str = "[[rule]]\nphase = \"execute\"\ntext = 'Ana.'\n";
 
-/// covers: C49
-#[test]
-fn a_run_of_a_template_is_shown_as_the_templates_it_ran() {
-    let garden = garden(ANSWER);
-    garden.expect(0, &["template", "run", "ask", "topic=water.md"]);
-    let shown = garden.expect(0, &["show", "--as", "template"]).out;
-    assert!(shown.contains("type=\"sequential\"") && shown.contains("template=\"view\""), "{shown}");
-    assert!(shown.contains("View {{path}} for {{focus}}"), "what it calls is there, too: {shown}");
-    garden.write(".callsheet/templates/ask.xml", &shown);
-    garden.expect(0, &["template", "check"]);
-    assert_eq!(garden.expect(0, &["template", "run", "ask", "topic=x"]).out.trim(), "Ana.");
-}
-
 /// covers: C48
 #[test]
 fn show_and_the_report_hold_the_result_of_a_template() {

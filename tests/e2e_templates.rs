@@ -350,27 +350,6 @@ fn examples_of_documents_load() {
     }
 }
 
-/// covers: C49
-#[test]
-fn a_plan_is_written_as_a_template_that_loads() {
-    let garden = Garden::with("answer");
-    let ended = garden.expect(0, &["plan", "who waters?", "--as", "template"]);
-    assert!(ended.err.contains("wrote plan.xml") && ended.err.contains("template check plan.xml"), "{}", ended.err);
-    let text = garden.read("plan.xml");
-    let reading = callsheet_core::template::read_text("plan.xml", &text);
-    assert!(!reading.has_error(), "{text}");
-    assert_eq!(reading.templates[0].name, "plan");
-    garden.expect(0, &["template", "check", "plan.xml"]);
-    let shown = garden.expect(0, &["show", "--as", "template"]).out;
-    let again = callsheet_core::template::read_text("show.xml", &shown);
-    let bare = |mut node: callsheet_core::template::Node| {
-        node.name = None;
-        node
-    };
-    assert_eq!(bare(again.templates[0].body.clone()), bare(reading.templates[0].body.clone()));
-    assert_eq!(garden.expect(0, &["show", "--as", "sheet"]).out, garden.expect(0, &["show", "--plan"]).out);
-}
-
 /// Compares with a file beside `codes.txt`; `UPDATE_EXPECT=1` writes it anew.
 fn same(name: &str, text: &str) {
     let file = support::root().join("tests/fixtures/templates").join(name);

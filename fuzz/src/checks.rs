@@ -390,7 +390,7 @@ fn template(bytes: &[u8]) {
         assert!((issue.line, issue.column) <= (issue.end_line, issue.end_column), "{issue:?}");
     }
     for template in reading.templates.iter().filter(|template| !reading.is_faulty(template, false)) {
-        let printed = print_templates([template]).text;
+        let printed = print_templates([template]);
         assert_eq!(read_text("b.xml", &printed).templates.first(), Some(template), "{printed}");
     }
     let file = TemplateFile { layer: Layer::Project, file: "a.xml".to_owned(), bytes: bytes.to_vec() };

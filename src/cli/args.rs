@@ -161,13 +161,9 @@ pub struct PlanArgs {
     #[arg(value_name = "REQUEST", required = true)]
     pub request: Vec<String>,
 
-    /// Where to write it; `-` prints it. `sheet.md`, or `plan.xml` for a template, if not given.
+    /// Where to write it; `-` prints it. `sheet.md` if not given.
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
-
-    /// What to write.
-    #[arg(long = "as", value_enum, value_name = "FORM", default_value = "sheet")]
-    pub form: PlanForm,
 
     /// Write over an existing file.
     #[arg(long)]
@@ -288,12 +284,8 @@ pub struct ShowArgs {
 
     /// One hunk of the change that waits (of `--task`, if several do), to be edited and given back with
     /// `approve --edit N=FILE`.
-    #[arg(long, value_name = "N", conflicts_with_all = ["call", "prompt", "why", "events", "timeline", "plan", "form"])]
+    #[arg(long, value_name = "N", conflicts_with_all = ["call", "prompt", "why", "events", "timeline", "plan"])]
     pub hunk: Option<u32>,
-
-    /// The tasks of the sheet, as a sheet or as a template.
-    #[arg(long = "as", value_enum, value_name = "FORM", group = "what")]
-    pub form: Option<PlanForm>,
 }
 
 /// An amount of money.
@@ -442,15 +434,6 @@ pub enum ApprovalArg {
     BeforeApply,
     /// Never ask.
     Never,
-}
-
-/// What a plan is written as.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum PlanForm {
-    /// An editable sheet in Markdown.
-    Sheet,
-    /// A template in XML.
-    Template,
 }
 
 /// Policies of spec 2.12 and 2.13.

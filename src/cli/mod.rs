@@ -10,8 +10,8 @@ mod trust_args;
 pub use answer_args::{ApproveArgs, DenyArgs, EditArg, HunksArg};
 pub use args::{
     ApprovalArg, Cli, Command, CompletionsArgs, ContinueArgs, DropArgs, HeadlessArg, IndexArgs, ModelCommand,
-    ModelPullArgs, ModelTestArgs, PlanArgs, PlanForm, PromptsCommand, PromptsEjectArgs, RefinePolicyArg, ResumeArgs,
-    RetryArgs, RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
+    ModelPullArgs, ModelTestArgs, PlanArgs, PromptsCommand, PromptsEjectArgs, RefinePolicyArg, ResumeArgs, RetryArgs,
+    RunNameArgs, ShowArgs, SkillCheckArgs, SkillCommand, SkillNewArgs, SkillShowArgs, WorkArgs,
 };
 pub use exit::{Exit, Failure};
 pub use run_args::{OpenArgs, RunArgs};

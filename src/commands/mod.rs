@@ -2,7 +2,6 @@
 
 mod answer;
 mod answered;
-mod as_template;
 mod check;
 mod continuation;
 mod doctor;

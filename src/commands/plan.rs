@@ -1,18 +1,17 @@
-//! `plan`: plan only, and write an editable sheet, or a template.
+//! `plan`: plan only, and write an editable sheet.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callsheet_core::record::Outcome;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::driver::{EntrySpec, Session, begin_in, plan_only};
+use callsheet_runtime::driver::{EntrySpec, begin_in, plan_only};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use tokio_util::sync::CancellationToken;
 
-use crate::cli::{Exit, Failure, PlanArgs, PlanForm};
+use crate::cli::{Exit, Failure, PlanArgs};
 use crate::setup::{Setup, config_failure, new_run};
 
-use super::as_template::{template_name, template_of};
 use super::drive::{Front, drive_failure, listen_for_interrupt, prepare};
 use super::run::request_text;
 
@@ -51,26 +50,14 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
         let planned = plan_only(world, session, stop).await;
         front.close();
         let planned = planned.map_err(|fault| drive_failure(&fault, &id))?;
-        Ok((
-            id.clone(),
-            match planned {
-                Ok(_) if arguments.form == PlanForm::Template => {
-                    let (run, _) = Session::view(&store, &id).map_err(|fault| drive_failure(&fault, &id))?;
-                    let stem =
-                        output.file_stem().filter(|_| !to_stdout).and_then(|stem| stem.to_str()).unwrap_or("plan");
-                    Ok(template_of(setup, &run, &template_name(stem))?)
-                }
-                other => other,
-            },
-        ))
+        Ok((id, planned))
     })?;
-    finish(setup, arguments, &output, &id, planned)
+    finish(setup, &output, &id, planned)
 }
 
 /// Writes or prints what was planned, or says why there is nothing.
 fn finish(
     setup: &Setup,
-    arguments: &PlanArgs,
     output: &Path,
     id: &RunId,
     planned: Result<String, (Outcome, Option<String>)>,
@@ -85,10 +72,9 @@ fn finish(
         Ok(sheet) if to_stdout => super::print(&crate::term::harmless(&sheet)).map(|()| Exit::Complete),
         Ok(sheet) => {
             std::fs::write(output, sheet).map_err(|error| {
-                let form = if arguments.form == PlanForm::Template { "--as template" } else { "--plan" };
                 Failure::internal(
                     format!("{} cannot be written: {error}", output.display()),
-                    format!("the plan is kept: callsheet show {id} {form}"),
+                    format!("the plan is kept: callsheet show {id} --plan"),
                 )
             })?;
             if setup.json {
@@ -96,11 +82,7 @@ fn finish(
                 return super::print_json(&serde_json::json!({ "result": Outcome::Planned, "run": id, "file": file }))
                     .map(|()| Exit::Complete);
             }
-            let next = match arguments.form {
-                PlanForm::Sheet => "run --sheet",
-                PlanForm::Template => "template check",
-            };
-            tell!("wrote {0}; edit it, then: {1} {next} {0}", output.display(), setup.command);
+            tell!("wrote {0}; edit it, then: {1} run --sheet {0}", output.display(), setup.command);
             Ok(Exit::Complete)
         }
         Err((outcome, message)) => {
@@ -117,9 +99,5 @@ fn finish(
 
 /// Where the plan is written.
 fn output(arguments: &PlanArgs) -> PathBuf {
-    let usual = match arguments.form {
-        PlanForm::Sheet => "sheet.md",
-        PlanForm::Template => "plan.xml",
-    };
-    arguments.output.clone().unwrap_or_else(|| PathBuf::from(usual))
+    arguments.output.clone().unwrap_or_else(|| PathBuf::from("sheet.md"))
 }

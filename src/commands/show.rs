@@ -12,13 +12,12 @@ use callsheet_core::visible::visible;
 use callsheet_runtime::driver::{PromptRecord, sheet_text};
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};
 
-use crate::cli::{Exit, Failure, PlanForm, ShowArgs};
+use crate::cli::{Exit, Failure, ShowArgs};
 use crate::setup::{Setup, find_run, store_failure};
 use crate::term::{duration, harmless, hunk_to_edit, one_line, outcome_words, state_mark, thousands};
 
 use super::answer::{asked_about, several_changes};
 use super::answered::answer_text;
-use super::as_template::{template_name, template_of};
 use super::drive::run_folder;
 use super::inside::{Question, how_to_answer, questions};
 use super::show_json::run_json;
@@ -45,9 +44,7 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
         prompt_text(&request(&store, call(&run, number)?)?)
     } else if arguments.timeline {
         return bars(setup, &facts);
-    } else if arguments.form == Some(PlanForm::Template) {
-        template_of(setup, &run, &template_name(found.run.as_str()))?
-    } else if arguments.plan || arguments.form.is_some() {
+    } else if arguments.plan {
         sheet_text(&run)
     } else if setup.json {
         let mut shown = run_json(setup, &run, &found.run);

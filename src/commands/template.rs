@@ -124,7 +124,7 @@ fn show(setup: &Setup, arguments: &TemplateShowArgs) -> Result<Exit, Failure> {
     if setup.json {
         super::print_json(&known.template)?;
     } else {
-        super::print(&harmless(&print_templates([&known.template]).text))?;
+        super::print(&harmless(&print_templates([&known.template])))?;
         tell!("{}", harmless(&format!("from {} ({})", known.template.origin.file, known.layer.as_str())));
     }
     Ok(Exit::Complete)

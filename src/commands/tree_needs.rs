@@ -38,7 +38,7 @@ fn reached(tree: &Tree) -> Vec<(&Node, bool)> {
 /// Which model a tree needs.
 pub(super) fn model_wish(tree: &Tree) -> ModelWish {
     let nodes = reached(tree);
-    let asks = |node: &&Node| matches!(node.kind, Kind::Atomic | Kind::Phase(_));
+    let asks = |node: &&Node| matches!(node.kind, Kind::Atomic);
     let mut first = None;
     for node in nodes.iter().map(|(node, _)| *node).filter(asks) {
         match own_model(node) {

@@ -56,11 +56,9 @@ pub(super) fn waits_text(setup: &Setup, waits: &[GateView], id: &RunId) -> Strin
             let of_task = addresses(view).into_iter().next().filter(|_| changes > 1);
             let shown = of_task.as_ref().map(|task| format!(" --task {task}")).unwrap_or_default();
             let named = of_task.map(|task| format!(" {task}")).unwrap_or_default();
+            text.push_str(&format!("or keep a part of it, by number: {call} approve {id}{named} --hunks 1 --resume\n"));
             text.push_str(&format!(
-                "or keep a part of it, by number: {call} approve {id}{named} --hunks 1,3 --resume\n"
-            ));
-            text.push_str(&format!(
-                "or change one: {call} show {id}{shown} --hunk 2 > FILE, edit it, {call} approve {id}{named} --edit 2=FILE --resume\n"
+                "or change one: {call} show {id}{shown} --hunk 1 > FILE, edit it, {call} approve {id}{named} --edit 1=FILE --resume\n"
             ));
         }
     }

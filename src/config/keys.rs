@@ -8,8 +8,12 @@ pub enum Kind {
     Text,
     /// A whole number, at least 0.
     Count,
+    /// A whole number, at least 1.
+    AtLeastOne,
     /// A number, at least 0.
     Number,
+    /// A number above 0 and at most 1.
+    Share,
     /// `true` or `false`.
     Flag,
     /// A list of texts.
@@ -31,14 +35,22 @@ pub struct Key {
     pub needs_trust: bool,
     /// What it means.
     pub about: &'static str,
+    /// The field of the settings that it sets, where that has another name.
+    pub field: Option<&'static str>,
+}
+
+impl Key {
+    const fn sets(self, field: &'static str) -> Self {
+        Self { field: Some(field), ..self }
+    }
 }
 
 const fn open(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key { name, kind, needs_trust: false, about }
+    Key { name, kind, needs_trust: false, about, field: None }
 }
 
 const fn guarded(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key { name, kind, needs_trust: true, about }
+    Key { name, kind, needs_trust: true, about, field: None }
 }
 
 const POLICY: Kind = Kind::Word(&["auto", "always", "never"]);
@@ -56,16 +68,16 @@ pub const KEYS: &[Key] = &[
     guarded("providers.*.base_url", Kind::Text, "where it answers"),
     guarded("providers.*.api_key_env", Kind::Text, "name of the environment variable that holds its key"),
     guarded("providers.*.slots", Kind::Count, "requests it takes at once"),
-    guarded("providers.*.window", Kind::Count, "context window, tokens"),
-    guarded("providers.*.first_byte_seconds", Kind::Count, "silence before an answer begins, 120"),
-    guarded("providers.*.idle_seconds", Kind::Count, "silence in an answer that has begun, 120"),
+    guarded("providers.*.window", Kind::AtLeastOne, "context window, tokens"),
+    guarded("providers.*.first_byte_seconds", Kind::AtLeastOne, "silence before an answer begins, 120"),
+    guarded("providers.*.idle_seconds", Kind::AtLeastOne, "silence in an answer that has begun, 120"),
     guarded("providers.*.constrain", Kind::Flag, "false: ask without grammars and schemas, for looking at models"),
     guarded("providers.*.price_input", Kind::Number, "US dollars for a million tokens read"),
     guarded("providers.*.price_output", Kind::Number, "US dollars for a million tokens written"),
-    open("max_rounds", Kind::Count, "rounds at most"),
-    open("jobs", Kind::Count, "work units in flight"),
-    open("attempts", Kind::Count, "tries of a phase"),
-    open("comm_tries", Kind::Count, "sends inside one try, for communication failures"),
+    open("max_rounds", Kind::AtLeastOne, "rounds at most"),
+    open("jobs", Kind::AtLeastOne, "work units in flight"),
+    open("attempts", Kind::AtLeastOne, "tries of a phase"),
+    open("comm_tries", Kind::AtLeastOne, "sends inside one try, for communication failures"),
     open("refine", POLICY, "when tasks are refined before they run"),
     open("iterate", POLICY, "when the list is looked at again after a round"),
     open("merge", Kind::Word(&["code", "model"]), "how several runs of a task become one result"),
@@ -73,8 +85,9 @@ pub const KEYS: &[Key] = &[
         "approval.mode",
         Kind::Word(&["both", "before-run", "before-apply", "never"]),
         "when to ask before something is changed",
-    ),
-    guarded("approval.headless", Kind::TextOrList, "what to do at a gate when nobody can be asked"),
+    )
+    .sets("approval"),
+    guarded("approval.headless", Kind::TextOrList, "what to do at a gate when nobody can be asked").sets("headless"),
     guarded("allow_http", Kind::Flag, "http(s) references may be read, and pages fetched by fetch_url"),
     guarded("read_roots", Kind::List, "folders outside the project that may be read"),
     open("skills", Kind::List, "offer only these skills"),
@@ -88,29 +101,15 @@ pub const KEYS: &[Key] = &[
     open("budget.prompt", Kind::Count, "tokens of all references of one prompt"),
     open("budget.preview", Kind::Count, "tokens of one reference at refinement"),
     guarded("limits.max_turns", Kind::Count, "turns of a loop task"),
-    guarded("limits.max_context_fraction", Kind::Number, "share of the model's window a prompt may fill"),
+    guarded("limits.max_context_fraction", Kind::Share, "share of the model's window a prompt may fill"),
     guarded("limits.max_output_bytes", Kind::Count, "bytes of one reply or one stream of a process"),
     guarded("limits.max_calls", Kind::Count, "model calls of a run"),
     guarded("limits.max_tokens", Kind::Count, "tokens of a run, read and written"),
     guarded("limits.max_cost_usd", Kind::Number, "US dollars of a run"),
     guarded("limits.timeout_seconds", Kind::Count, "seconds of one task"),
     guarded("limits.run_timeout_seconds", Kind::Count, "seconds of a run"),
-    guarded("limits.warning_threshold", Kind::Number, "share of a limit at which you are told"),
+    guarded("limits.warning_threshold", Kind::Share, "share of a limit at which you are told"),
 ];
-
-/// Counts that must not be 0.
-pub(super) const AT_LEAST_ONE: &[&str] = &[
-    "jobs",
-    "max_rounds",
-    "attempts",
-    "comm_tries",
-    "providers.*.window",
-    "providers.*.first_byte_seconds",
-    "providers.*.idle_seconds",
-];
-
-/// Numbers above 0 and at most 1.
-pub(super) const FRACTIONS: &[&str] = &["limits.max_context_fraction", "limits.warning_threshold"];
 
 /// What `approval.headless` may be in a file or variable; more is given by a flag, for one run.
 pub(super) const STANDING_HEADLESS: &[&str] = &["stop", "deny"];

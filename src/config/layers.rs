@@ -8,7 +8,7 @@ use callsheet_core::spec::Settings;
 use serde_json::json;
 use toml_edit::{Document, Item};
 
-use super::keys::{AT_LEAST_ONE, FRACTIONS, STANDING_HEADLESS};
+use super::keys::STANDING_HEADLESS;
 use super::{Folders, Kind, Trust, key};
 
 /// Where a value came from.
@@ -215,12 +215,10 @@ impl Config {
     pub fn settings(&self) -> Result<Settings, ConfigFault> {
         let mut tree = serde_json::to_value(Settings::default()).unwrap_or_default();
         for (name, value) in &self.values {
-            let target = match name.as_str() {
-                "approval.mode" => "approval".to_owned(),
-                "approval.headless" => "headless".to_owned(),
-                other => other.to_owned(),
-            };
-            let content = if target == "headless" { headless(&value.value) } else { value.value.clone() };
+            let known = key(name);
+            let target = known.and_then(|known| known.field).unwrap_or(name.as_str());
+            let is_headless = known.is_some_and(|known| known.kind == Kind::TextOrList);
+            let content = if is_headless { headless(&value.value) } else { value.value.clone() };
             let slot = target.split('.').try_fold(&mut tree, |tree, part| tree.get_mut(part));
             if let Some(slot) = slot {
                 *slot = content;
@@ -242,21 +240,14 @@ impl Config {
     }
 
     fn check_ranges(&self) -> Result<(), ConfigFault> {
-        let fault = |name: &str, what: &str| ConfigFault {
-            place: self.values.get(name).map_or_else(|| "built-in".to_owned(), |value| value.origin.to_string()),
-            what: format!("`{name}` {what}"),
-        };
-        let number = |name: &str| self.values.get(name).and_then(|value| value.value.as_f64());
-        let counts = |name: &&String| key(name).is_some_and(|key| AT_LEAST_ONE.contains(&key.name));
-        for name in self.values.keys().filter(counts) {
-            if number(name).is_some_and(|number| number < 1.0) {
-                return Err(fault(name, "must be at least 1"));
-            }
-        }
-        for name in FRACTIONS {
-            if number(name).is_some_and(|number| !(number > 0.0 && number <= 1.0)) {
-                return Err(fault(name, "must be above 0 and at most 1"));
-            }
+        for (name, value) in &self.values {
+            let (Some(known), Some(number)) = (key(name), value.value.as_f64()) else { continue };
+            let what = match known.kind {
+                Kind::AtLeastOne if number < 1.0 => "must be at least 1",
+                Kind::Share if !(number > 0.0 && number <= 1.0) => "must be above 0 and at most 1",
+                _ => continue,
+            };
+            return Err(ConfigFault { place: value.origin.to_string(), what: format!("`{name}` {what}") });
         }
         Ok(())
     }
@@ -289,8 +280,8 @@ fn to_json(item: &Item, kind: Kind) -> Option<serde_json::Value> {
     };
     match kind {
         Kind::Text => item.as_str().map(|text| json!(text)),
-        Kind::Count => item.as_integer().filter(|number| *number >= 0).map(|number| json!(number)),
-        Kind::Number => {
+        Kind::Count | Kind::AtLeastOne => item.as_integer().filter(|number| *number >= 0).map(|number| json!(number)),
+        Kind::Number | Kind::Share => {
             let number = item.as_float().or_else(|| item.as_integer().map(|number| number as f64))?;
             (number >= 0.0 && number.is_finite()).then(|| json!(number))
         }
@@ -304,8 +295,8 @@ fn to_json(item: &Item, kind: Kind) -> Option<serde_json::Value> {
 fn from_text(text: &str, kind: Kind) -> Option<serde_json::Value> {
     match kind {
         Kind::Text | Kind::TextOrList => Some(json!(text)),
-        Kind::Count => text.parse::<u64>().ok().map(|number| json!(number)),
-        Kind::Number => {
+        Kind::Count | Kind::AtLeastOne => text.parse::<u64>().ok().map(|number| json!(number)),
+        Kind::Number | Kind::Share => {
             text.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0).map(|n| json!(n))
         }
         Kind::Flag => match text {
@@ -322,7 +313,9 @@ fn expected(name: &str, kind: Kind) -> String {
     let wanted = match kind {
         Kind::Text => "a text".to_owned(),
         Kind::Count => "a whole number of at least 0".to_owned(),
+        Kind::AtLeastOne => "a whole number of at least 1".to_owned(),
         Kind::Number => "a number of at least 0".to_owned(),
+        Kind::Share => "a number above 0 and at most 1".to_owned(),
         Kind::Flag => "true or false".to_owned(),
         Kind::List => "a list of texts".to_owned(),
         Kind::TextOrList => "a text or a list of texts".to_owned(),

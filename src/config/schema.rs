@@ -3,7 +3,7 @@
 use callsheet_core::spec::Settings;
 use serde_json::{Map, Value, json};
 
-use super::keys::{AT_LEAST_ONE, FRACTIONS, KEYS, Key, Kind, STANDING_HEADLESS};
+use super::keys::{KEYS, Key, Kind, STANDING_HEADLESS};
 
 /// The JSON Schema of `config.toml`, with built-in values as `default`.
 pub fn config_schema() -> Value {
@@ -61,10 +61,9 @@ fn lay(table_schema: &mut Map<String, Value>, parts: &[&str], schema: Value) {
 fn of_key(key: &Key) -> Value {
     let mut schema = match key.kind {
         Kind::Text => json!({ "type": "string" }),
-        Kind::Count => json!({ "type": "integer", "minimum": u8::from(AT_LEAST_ONE.contains(&key.name)) }),
-        Kind::Number if FRACTIONS.contains(&key.name) => {
-            json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 })
-        }
+        Kind::Count => json!({ "type": "integer", "minimum": 0 }),
+        Kind::AtLeastOne => json!({ "type": "integer", "minimum": 1 }),
+        Kind::Share => json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 }),
         Kind::Number => json!({ "type": "number", "minimum": 0 }),
         Kind::Flag => json!({ "type": "boolean" }),
         Kind::List => json!({ "type": "array", "items": { "type": "string" } }),

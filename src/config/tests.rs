@@ -74,7 +74,7 @@ fn faults_name_file_line_and_column() {
         assert!(fault.contains(expect), "{fault}");
     };
     check("jobs = \n", "user.toml:1:");
-    check("a = 1\njobs = 'many'\n", "user.toml:2:8: `jobs` must be a whole number of at least 0");
+    check("a = 1\njobs = 'many'\n", "user.toml:2:8: `jobs` must be a whole number of at least 1");
     check("refine = 'sometimes'\n", "`refine` must be one of auto, always, never");
     check("[providers.x]\ndialect = 'morse'\n", "user.toml:2:11: `providers.x.dialect` must be one of openai");
 }

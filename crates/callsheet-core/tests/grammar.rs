@@ -28,6 +28,7 @@ fn tool(name: &str, parameters: Value) -> ToolSpec {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        aliases: Vec::new(),
     }
 }
 

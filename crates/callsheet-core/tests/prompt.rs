@@ -195,7 +195,7 @@ fn skill(text: &str) -> Skill {
         source: SkillSource { layer: SkillLayer::Bundled, path: "find_code.md".to_owned() },
         text: text.to_owned(),
     };
-    read_skill(&file, SkillContext::default()).0.expect("a sound skill")
+    read_skill(&file, SkillContext { tools: &sections::tools(), read_only_sandbox: false }).0.expect("a sound skill")
 }
 
 fn finder() -> Skill {
@@ -212,6 +212,7 @@ fn tool() -> ToolSpec {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        aliases: Vec::new(),
     }
 }
 

@@ -12,7 +12,7 @@ use callsheet_core::skill::{
 };
 use callsheet_core::spec::{RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, ToolEffect, ToolSpec};
 use proptest::prelude::*;
-use sections::{Fixture, check_all};
+use sections::{Fixture, check_all, tools};
 use serde_json::{Value, json};
 
 #[test]
@@ -22,7 +22,8 @@ fn fixtures_read_as_expected() {
 
 /// Sections: `file LAYER PATH`, `sandbox read-only`, `restrict NAMES`, `suggest NAME`, `template NAME`.
 fn check(fixture: &Fixture) -> String {
-    let tools = [tool("apply_patch", ToolEffect::Write), tool("look_up", ToolEffect::Read)];
+    let mut tools = tools();
+    tools.extend([tool("apply_patch", ToolEffect::Write), tool("look_up", ToolEffect::Read)]);
     let read_only_sandbox = fixture.inputs().any(|(title, _)| title == "sandbox read-only");
     let context = SkillContext { tools: &tools, read_only_sandbox };
     let mut out = String::new();
@@ -124,6 +125,7 @@ fn tool(name: &str, effect: ToolEffect) -> ToolSpec {
         effect,
         repeat: RepeatClass::Once,
         exclusive: false,
+        aliases: Vec::new(),
     }
 }
 
@@ -163,7 +165,8 @@ fn skills_of_the_guide_load() {
         let (name, rest) = example.split_once(" -->").unwrap();
         let (_, rest) = rest.split_once("~~~~markdown\n").unwrap();
         let (text, _) = rest.split_once("~~~~").unwrap();
-        let (skill, issues) = read_skill(&file("project", name, text), SkillContext::default());
+        let context = SkillContext { tools: &tools(), read_only_sandbox: false };
+        let (skill, issues) = read_skill(&file("project", name, text), context);
         assert!(skill.is_some() && issues.is_empty(), "{name}: {issues:?}");
         found += 1;
     }

@@ -26,6 +26,7 @@ fn context() -> ReadContext {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        aliases: Vec::new(),
     };
     ReadContext { tools: vec![tool.into()], ..ReadContext::default() }
 }

@@ -69,6 +69,7 @@ fn tool(name: &str, effect: ToolEffect, parameters: serde_json::Value) -> ToolSp
         effect,
         repeat: RepeatClass::Read,
         exclusive: false,
+        aliases: Vec::new(),
     }
 }
 

@@ -6,11 +6,9 @@
 #[allow(dead_code, reason = "each test uses its part")]
 mod sections;
 
-use callsheet_core::spec::{Goals, PlanPart, Reference, Slug, Step, Target, Task, TaskList, ToolCall};
 use callsheet_core::template::{
-    Choice, Code, Environment, Issue, Kind, Known, Layer, Library, Node, Query, Severity, SubtaskRequest, Template,
-    TemplateFile, choose_automatically, choose_for_subtask, json_schema, lower_sheet, match_templates, print_templates,
-    read_file, read_text, sheet_template,
+    Choice, Code, Environment, Issue, Known, Layer, Library, Query, Severity, SubtaskRequest, Template, TemplateFile,
+    choose_automatically, choose_for_subtask, json_schema, match_templates, print_templates, read_file, read_text,
 };
 use sections::fixtures;
 use serde_json::{Value, json};
@@ -68,7 +66,7 @@ fn c1_every_element_and_attribute_prints_and_reads_back() {
     let mut printed = String::new();
     for (name, text) in files("templates/read").into_iter().chain(files("templates/library")) {
         let templates = read_text("a.xml", &text).templates;
-        let canonical = print_templates(&templates).text;
+        let canonical = print_templates(&templates);
         assert_eq!(read_text("b.xml", &canonical).templates, templates, "{name}");
         printed.push_str(&canonical);
     }
@@ -99,7 +97,7 @@ fn c1_every_element_and_attribute_prints_and_reads_back() {
 /// Every name of the grammar in camelCase gives the canonical tree, and says so.
 #[test]
 fn c3_every_alias_gives_the_canonical_tree() {
-    let canonical = print_templates(&read_text("a.xml", &example()).templates).text;
+    let canonical = print_templates(&read_text("a.xml", &example()).templates);
     let mut inside = false;
     let mut camel = String::new();
     let mut letters = canonical.chars().peekable();
@@ -173,7 +171,7 @@ fn c5_hostile_files_are_refused() {
     assert_eq!(reading.issues[0].1.code, Code::T004);
     // What a refused entity stands for is nowhere in what was read.
     let text = format!("{bomb}<templates>{}</templates>", atomic("a", "<criteria>&c;</criteria>"));
-    let printed = print_templates(&read_text("a.xml", &text).templates).text;
+    let printed = print_templates(&read_text("a.xml", &text).templates);
     assert!(!printed.contains("haha"), "{printed}");
 }
 
@@ -352,169 +350,6 @@ fn c38_a_name_wins_and_conditions_hold() {
     assert_eq!(loaded.issues()[0].code, Code::T030);
     assert_eq!(loaded.issues()[0].expected[0], "skill:sort_mail");
     assert!(loaded.issues()[0].expected.len() <= 5);
-}
-
-fn sheet() -> TaskList {
-    let task = |name: &str, need: &str, skill: Option<&str>, references: Vec<Target>| Task {
-        name: name.to_owned(),
-        slug: Slug::new(name),
-        aliases: Vec::new(),
-        need: need.to_owned(),
-        skill: skill.map(str::to_owned),
-        references: references.into_iter().map(|target| Reference { title: "it".to_owned(), target }).collect(),
-        expected: "A list.".to_owned(),
-        approval: false,
-        calls: Vec::new(),
-        extra: String::new(),
-    };
-    let file = |path: &str| Target::File { path: path.to_owned(), fragment: None };
-    let output = |slug: &str| Target::TaskOutput { slug: Slug::new(slug), heading: None };
-    let request = || Target::Plan(PlanPart::OriginalPrompt);
-    let mut writes =
-        task("write-1", "Write {{it}} down", Some("edit_code"), vec![output("read-1"), request(), file("b.md")]);
-    writes.approval = true;
-    let goals = Goals { text: "Know who waters what.".to_owned(), ..Goals::default() };
-    let steps = vec![
-        Step { tasks: vec![task("read-1", "Read who waters", None, vec![file("a.md"), request()])] },
-        Step {
-            tasks: vec![
-                task("find-1", "Find\n  the rest", Some("find_code"), vec![file("src/")]),
-                task("read-2", "Join", None, vec![output("read-1")]),
-            ],
-        },
-        Step { tasks: vec![writes] },
-    ];
-    TaskList { goals, steps }
-}
-
-/// A sheet and the template that says the same have equal trees, and a printed plan reads back to the same one.
-#[test]
-fn c49_a_sheet_and_its_template_are_one_tree() {
-    let written = r##"<templates><template name="plan" params="request:string">
-      <task type="sequential" on_error="collect"><description>Know who waters what.</description><steps>
-        <task type="atomic" id="read-1"><description>Read who waters</description><instructions>Read who waters</instructions>
-          <expected_output>A list.</expected_output><inputs><input name="request" from="request"/></inputs>
-          <file_paths><path>a.md</path></file_paths><context_management inherit_context="none" fresh_context="disabled"/></task>
-        <parallel on_error="collect">
-          <call template="skill:find_code" id="find-1"><arg name="what_is_needed" value="Find&#10;  the rest"/>
-            <arg name="expected_output" value="A list."/><arg name="references" value="[it](src/)"/></call>
-          <task type="atomic" id="read-2"><description>Join</description><expected_output>A list.</expected_output>
-            <inputs><input name="read-1" from="steps.read-1.content"/></inputs>
-            <context_management inherit_context="none" fresh_context="disabled"/></task></parallel>
-        <task ref="skill:edit_code" id="write-1" requires_approval="true"><inputs>
-          <input name="what_is_needed">Write {{{{it}} down
-
-            it
-            {{steps.read-1.content}}
-
-            it
-            {{request}}</input><input name="expected_output">A list.</input>
-          <input name="references">[it](b.md)</input></inputs></task>
-      </steps></task></template></templates>"##;
-    let reading = read_text("plan.xml", written);
-    assert!(!reading.has_error(), "{:?}", reading.issues);
-    let template = &reading.templates[0];
-    let mut lowered = lower_sheet(&sheet(), "sheet.md", &Default::default());
-    lowered.name = Some("plan".to_owned());
-    pretty_equal(&lowered, &template.body);
-    let printed = sheet_template("plan", &sheet(), &Default::default());
-    assert!(printed.lost.is_empty(), "{:?}", printed.lost);
-    let again = read_text("again.xml", &printed.text);
-    assert!(!again.has_error(), "{:?}", again.issues);
-    pretty_equal(&again.templates[0].body, &lowered);
-    assert_eq!(again.templates[0].params, template.params);
-    assert!(matches!(&lowered.kind, Kind::Sequential { steps, .. } if steps.len() == 3));
-    // What XML cannot say is told.
-    let mut odd = sheet();
-    odd.steps[0].tasks[0].extra = "Colour: green -- blue".to_owned();
-    odd.steps[0].tasks[0].references.push(Reference { title: String::new(), target: Target::ProjectDescription });
-    let printed = sheet_template("plan", &odd, &Default::default());
-    assert_eq!(printed.lost.len(), 2, "{:?}", printed.lost);
-    assert!(printed.text.contains("<!-- read-1: further lines: Colour: green - - blue -->"), "{}", printed.text);
-    pretty_equal(&read_text("again.xml", &printed.text).templates[0].body, &lowered);
-}
-
-/// A template as skill is called with what its refinement chose; what nothing chose yet is a parameter. Several calls
-/// stand beside each other, and each reads back to an equal tree.
-#[test]
-fn c49_templates_as_skills_are_calls_of_templates() {
-    let text = r#"<templates><template name="water" params="place:string, days:number=2, notes, tags:array=[]">
-      <task type="atomic"><description>Water {{place}} {{days}} {{notes}} {{tags}}</description></task></template></templates>"#;
-    let library = read_text("water.xml", text);
-    let called = |skill: &str| (skill.to_owned(), &library.templates[0]);
-    let templates = [called("water"), called("template:water")].into();
-    let call = |arguments| ToolCall { name: "water".to_owned(), id: "water-1".to_owned(), arguments };
-    let mut list = sheet();
-    list.steps[0].tasks[0].skill = Some("water".to_owned());
-    list.steps[0].tasks[0].calls = vec![
-        call(serde_json::json!({"place": "{{it}}", "days": 3, "notes": 4, "tags": ["a"]})),
-        call(serde_json::json!({"place": "shed", "notes": ""})),
-    ];
-    list.steps[1].tasks[0].skill = Some("template:water".to_owned());
-    list.steps[1].tasks[1].skill = Some("water".to_owned());
-    let printed = sheet_template("plan", &list, &templates);
-    let again = read_text("again.xml", &printed.text);
-    assert!(!again.has_error(), "{:?}\n{}", again.issues, printed.text);
-    let mut lowered = lower_sheet(&list, "sheet.md", &templates);
-    lowered.name = Some("plan".to_owned());
-    pretty_equal(&again.templates[0].body, &lowered);
-    let text = &printed.text;
-    for piece in [
-        "value=\"{{{{it}}\"",
-        "name=\"days\" value=\"3\"",
-        "value=\"[&quot;a&quot;]\"",
-        "name=\"place\" from=\"place\"",
-        "name=\"place\" from=\"read-2-place\"",
-        "<!-- read-1: that notes is 4 and no text -->",
-        "<!-- find-1: what is needed, which chose what its call is given: Find",
-        "params=\"request:string, place:string, notes, read-2-place:string, read-2-notes\"",
-    ] {
-        assert!(text.contains(piece), "{piece}\n{text}");
-    }
-    let parsed = &again.templates[0].params;
-    assert_eq!(parsed.as_ref().map(Vec::len), Some(5));
-}
-
-/// A null that a refinement chose is no choice that is left to a person, and nothing of a text is dropped in silence.
-#[test]
-fn c49_null_and_returns_of_the_carriage_are_exported() {
-    let text = r#"<templates><template name="water" params="place:string, notes, kind=5, days:number=2">
-      <task type="atomic"><description>Water {{place}} {{notes}} {{kind}} {{days}}</description></task></template></templates>"#;
-    let library = read_text("water.xml", text);
-    let templates = [("water".to_owned(), &library.templates[0])].into();
-    let arguments = serde_json::json!({"place": "\r\nshed\u{1}", "notes": null, "kind": null, "days": null});
-    let mut list = sheet();
-    list.steps[0].tasks[0].skill = Some("water".to_owned());
-    list.steps[0].tasks[0].calls = vec![ToolCall { name: "water".to_owned(), id: "water-1".to_owned(), arguments }];
-    let printed = sheet_template("plan", &list, &templates);
-    let told = ["that notes is null and no text", "that kind is null and no text", "control characters in place"];
-    for words in told.map(|words| format!("read-1: {words}")) {
-        assert!(printed.lost.contains(&words), "{words}: {:?}", printed.lost);
-    }
-    assert!(printed.text.contains("<arg name=\"place\" value=\"&#13;&#10;shed\"/>"), "{}", printed.text);
-    assert!(printed.text.contains("<arg name=\"notes\" value=\"\"/>"), "{}", printed.text);
-    assert!(!printed.text.contains("name=\"days\""), "{}", printed.text);
-    let again = read_text("again.xml", &printed.text);
-    assert!(!again.has_error(), "{:?}\n{}", again.issues, printed.text);
-    let mut lowered = lower_sheet(&list, "sheet.md", &templates);
-    lowered.name = Some("plan".to_owned());
-    pretty_equal(&again.templates[0].body, &lowered);
-    let params: Vec<String> = again.templates[0].params.iter().flatten().map(|param| param.name.clone()).collect();
-    assert_eq!(params, ["request"]);
-}
-
-fn pretty_equal(a: &Node, b: &Node) {
-    let template = |node: &Node| Template {
-        name: "t".to_owned(),
-        params: None,
-        returns: None,
-        tags: Vec::new(),
-        auto_select: false,
-        origin: node.origin.clone(),
-        body: node.clone(),
-    };
-    assert_eq!(print_templates([&template(a)]).text, print_templates([&template(b)]).text);
-    assert_eq!(a, b);
 }
 
 /// Names that are known before a run come from its environment.

@@ -12,7 +12,7 @@ use callsheet_core::template::{
     Code, Known, Layer, Library, Query, SubtaskRequest, TemplateFile, issue_schema, json_schema, match_templates,
     read_text, xml_schema,
 };
-use sections::{Fixture, check_all, fixtures};
+use sections::{Fixture, check_all, fixtures, tools};
 
 /// Sections `file LAYER NAME`, `known` (lines `model: …`, `provider: NAME open|closed`, `tool: …`, `skill: …`,
 /// `schema NAME: …`, `path: …`), `strict`.
@@ -81,7 +81,8 @@ fn load(fixture: &Fixture) -> Library {
     }
     let schema = |_: &str, name: &str| schemas.get(name).cloned();
     let exists = |path: &str| paths.iter().any(|known| known == path);
-    let known = Known { schema: Some(&schema), exists: (!paths.is_empty()).then_some(&exists as _), ..known };
+    let known =
+        Known { schema: Some(&schema), exists: (!paths.is_empty()).then_some(&exists as _), specs: tools(), ..known };
     Library::load(&files, &known, strict)
 }
 

@@ -7,11 +7,11 @@ mod sections;
 use std::fmt::Write;
 
 use callsheet_core::template::{
-    Code, Expression, InheritContext, Issue, PartialContext, Path, Role, Settings, Template, defaults, print_templates,
-    read_file, read_text, resolve,
+    Code, Expression, InheritContext, Issue, Known, PartialContext, Path, Role, Settings, Template, defaults,
+    print_templates, read_file, read_file_with, read_text, resolve,
 };
 use proptest::prelude::*;
-use sections::check_all;
+use sections::{check_all, tools};
 use serde_json::Value;
 
 /// Sections `file NAME`, or `bytes NAME` with `\xHH` escapes: what reading gives, as issues and canonical XML.
@@ -22,7 +22,7 @@ fn files_read_as_expected() {
         for (title, body) in fixture.inputs() {
             let (kind, name) = title.split_once(' ').expect("KIND NAME");
             let reading = match kind {
-                "file" => read_text(name, body),
+                "file" => read_file_with(name, body.as_bytes(), &with_tools()),
                 "bytes" => read_file(name, &unescaped(body)),
                 other => panic!("section {other}"),
             };
@@ -38,10 +38,14 @@ fn files_read_as_expected() {
             if !faulty.is_empty() {
                 writeln!(out, "unavailable: {}", faulty.join(" ")).unwrap();
             }
-            out.push_str(&print_templates(&reading.templates).text);
+            out.push_str(&print_templates(&reading.templates));
         }
         out
     });
+}
+
+fn with_tools() -> Known<'static> {
+    Known { specs: tools(), ..Known::default() }
 }
 
 fn describe(out: &mut String, issue: &Issue) {
@@ -124,10 +128,10 @@ fn printing_and_reading_give_an_equal_tree() {
 }
 
 fn round_trip(templates: &[Template], name: &str) {
-    let printed = print_templates(templates).text;
+    let printed = print_templates(templates);
     let again = read_text("again.xml", &printed);
     assert_eq!(again.templates, templates, "{name}\n{printed}");
-    assert_eq!(print_templates(&again.templates).text, printed, "{name}");
+    assert_eq!(print_templates(&again.templates), printed, "{name}");
 }
 
 /// Sections `defaults` and `combinations ROLE`: settings of spec 5.
@@ -269,7 +273,7 @@ proptest! {
     #[test]
     fn any_file_is_read_and_printed(text in FILE) {
         let reading = read_text("any.xml", &text);
-        let printed = print_templates(&reading.templates).text;
+        let printed = print_templates(&reading.templates);
         let again = read_text("again.xml", &printed);
         prop_assert_eq!(again.templates, reading.templates, "{}", printed);
     }

@@ -72,6 +72,7 @@ fn tools() -> Vec<ToolSpec> {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        aliases: Vec::new(),
     };
     let path =
         json!({"type": "object", "properties": {"path": {"type": "string", "maxLength": 60}}, "required": ["path"]});

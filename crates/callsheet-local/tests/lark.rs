@@ -36,6 +36,7 @@ fn tools() -> Vec<ToolSpec> {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        aliases: Vec::new(),
     };
     let search = json!({
         "type": "object",

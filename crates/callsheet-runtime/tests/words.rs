@@ -9,8 +9,7 @@ use std::path::Path;
 
 use callsheet_core::prompt::{PlanPrompt, PromptKey, Templates};
 use callsheet_core::skill::{SkillContext, SkillFile, SkillSeverity, read_skill};
-use callsheet_core::spec::tokens;
-use callsheet_core::spec::{BlobId, Policy, SkillLayer, SkillMode};
+use callsheet_core::spec::{BlobId, Policy, SkillLayer, SkillMode, ToolSpec, tokens};
 use callsheet_runtime::prompts::{PromptDirs, load_prompts};
 use callsheet_runtime::skills::{LoadedSkills, SkillDirs, bundled_files, load_skills, reader_skill};
 use callsheet_runtime::trust::{Trusted, file_name};
@@ -35,7 +34,10 @@ impl Folders {
     }
 
     fn skills(&self) -> LoadedSkills {
-        load_skills(&self.skill_dirs(Trusted::everything()), SkillContext::default())
+        load_skills(
+            &self.skill_dirs(Trusted::everything()),
+            SkillContext { tools: &tools(), ..SkillContext::default() },
+        )
     }
 
     fn skill_dirs(&self, trusted: Trusted) -> SkillDirs {
@@ -49,6 +51,10 @@ impl Folders {
     fn prompts_with(&self, trusted: Trusted) -> PromptDirs {
         PromptDirs { project: Some(self.project.path().into()), user: Some(self.user.path().into()), trusted }
     }
+}
+
+fn tools() -> Vec<ToolSpec> {
+    serde_json::from_str(include_str!("../../callsheet-core/tests/tools.json")).unwrap()
 }
 
 fn write(path: &Path, text: &str) {
@@ -67,7 +73,7 @@ fn every_bundled_skill_is_sound_and_short() {
     let on_disk = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills")).unwrap().count();
     assert_eq!(files.len(), on_disk, "a file in skills/ is not bundled");
     for file in files {
-        let (skill, issues) = read_skill(&file, SkillContext::default());
+        let (skill, issues) = read_skill(&file, SkillContext { tools: &tools(), ..SkillContext::default() });
         assert!(issues.is_empty(), "{issues:?}");
         let skill = skill.unwrap();
         assert!(skill.description.chars().count() <= 300, "{}: the catalog cuts its description", skill.name);
@@ -98,7 +104,8 @@ fn is_bundled(name: &str) -> bool {
 /// covers: 7.6, 11.1
 #[test]
 fn the_bundled_catalog_tells_its_skills_apart() {
-    let catalog = load_skills(&SkillDirs::default(), SkillContext::default()).catalog;
+    let catalog =
+        load_skills(&SkillDirs::default(), SkillContext { tools: &tools(), ..SkillContext::default() }).catalog;
     let first: Vec<&str> = catalog.skills().filter_map(|skill| skill.description.split(' ').next()).collect();
     let unique: std::collections::BTreeSet<&str> = first.iter().copied().collect();
     assert_eq!(first.len(), unique.len(), "descriptions begin alike: {first:?}");
@@ -233,7 +240,9 @@ fn what_could_act_waits_for_trust_in_what_it_holds() {
     folders.project(".agents/skills/chooses.md", "---\ndescription: x\nmodel: other/model\n---\nDo it.\n");
     folders.project(".agents/skills/edit-code.md", &skill("In the place of a bundled one."));
     folders.user("own.md", "---\ndescription: Mine.\ntools: run_command\n---\nRun.\n");
-    let load = |trusted| load_skills(&folders.skill_dirs(trusted), SkillContext::default());
+    let tools = tools();
+    let context = SkillContext { tools: &tools, ..SkillContext::default() };
+    let load = |trusted| load_skills(&folders.skill_dirs(trusted), context);
     let loaded = load(Trusted::default());
     for name in ["reads", "writes", "own"] {
         assert!(loaded.catalog.get(name).is_some(), "{name}");

@@ -140,10 +140,10 @@ impl Witness {
                 let edit = matches!(origin, ListOrigin::Edit(_));
                 // An edit may put a step before one that runs.
                 self.resumed |= edit;
-                self.note_removed(list, edit);
+                self.note_removed(run, list, edit);
                 for planned in list.steps.iter().flatten().filter(|planned| !planned.unchanged) {
                     // An edit leaves alone what runs.
-                    if !edit || self.states.get(&planned.task.slug) != Some(&State::Running) {
+                    if !edit || run.task(&planned.task.slug).is_none_or(|task| task.state != State::Running) {
                         self.starts_anew(&planned.task.slug);
                     }
                 }
@@ -426,12 +426,13 @@ impl Witness {
         Ok(())
     }
 
-    fn note_removed(&mut self, list: &ListAdopted, edit: bool) {
+    fn note_removed(&mut self, run: &Run, list: &ListAdopted, edit: bool) {
         let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
         self.removed.retain(|slug| !listed.contains(slug));
-        let waits = |state: State| edit && !state.is_ended() && state != State::Running;
-        let removed = self.states.iter().filter(|(slug, state)| waits(**state) && !listed.contains(slug));
-        self.removed.extend(removed.map(|(slug, _)| slug.clone()));
+        let runs = |slug: &Slug| run.task(slug).is_some_and(|task| task.state == State::Running);
+        let removed = self.states.iter().filter(|(slug, state)| edit && !state.is_ended() && !listed.contains(slug));
+        let removed: Vec<Slug> = removed.map(|(slug, _)| slug.clone()).filter(|slug| !runs(slug)).collect();
+        self.removed.extend(removed);
     }
 
     /// A task that an accepted edit removed before it started never starts (spec 2.18).

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_runtime::conformance::tool::Trial;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Fetch, FetchFault, Page, ToolContext};
@@ -102,6 +103,26 @@ fn trial(name: &str) -> Trial {
     };
     let tool = registry().into_iter().find(|tool| tool.spec().name == name).unwrap();
     Trial { tool, context, plenty, escapes, keep: Box::new(folder) }
+}
+
+/// Tests of core know the tools by a file; it says of each what its folder says.
+///
+/// covers: 11.1
+#[test]
+fn effects_classes_and_aliases_are_those_that_tests_of_core_have() {
+    let text = include_str!("../../callsheet-core/tests/tools.json");
+    let told: Vec<ToolSpec> = serde_json::from_str(text).unwrap();
+    let of = |tool: &ToolSpec| (tool.name.clone(), tool.effect, tool.repeat, tool.aliases.clone());
+    let known: Vec<_> = registry().iter().map(|tool| of(tool.spec())).collect();
+    assert_eq!(known, told.iter().map(of).collect::<Vec<_>>());
+    for tool in &told {
+        let class = match tool.effect {
+            ToolEffect::Read => RepeatClass::Read,
+            ToolEffect::Write => RepeatClass::Idempotent,
+            ToolEffect::Execute => RepeatClass::Once,
+        };
+        assert_eq!(tool.repeat, class, "{}", tool.name);
+    }
 }
 
 #[test]

@@ -77,6 +77,7 @@ pub fn world() -> ReadContext {
             effect: ToolEffect::Read,
             repeat: RepeatClass::Read,
             exclusive: false,
+            aliases: Vec::new(),
         })
     };
     let mut tasks = vec![known(task("Find Code 1", "Old need."), true)];

@@ -1,12 +1,10 @@
 //! Closing a task: its result, by operator (spec 8).
 
-use serde_json::Value;
-
 use crate::prompt::Note;
 use crate::record::Step;
 use crate::run::{Place, TaskOp, Work};
 use crate::template::{
-    AccumulationFormat, Details, ErrorKind, Kind, Node, OnError, Reason, ReturnStatus, TaskError, TaskResult, Template,
+    AccumulationFormat, Details, ErrorKind, Kind, Node, Reason, ReturnStatus, TaskError, TaskResult, Template,
     check_returns,
 };
 
@@ -34,7 +32,6 @@ impl Evaluator<'_> {
             }
             Kind::Call { .. } => return self.closed(op, self.call_result(op, node)),
             Kind::DirectorEvaluatorLoop { .. } => return self.loop_part_failed(op, node),
-            Kind::Phase(_) => return self.failed(op, lost()),
         };
         self.closed(op, self.located(op, node, self.held(node, result)))
     }
@@ -98,7 +95,7 @@ impl Evaluator<'_> {
     }
 
     /// The error of the child that failed, with what the operator knows.
-    fn with_error(&self, child: Option<&&TaskOp>, more: Details) -> TaskResult {
+    pub(super) fn with_error(&self, child: Option<&&TaskOp>, more: Details) -> TaskResult {
         let of_child = child.map(|child| self.result(child)).unwrap_or_default();
         let mut error = failed(&of_child).unwrap_or_else(|| Box::new(lost()));
         details::add(&mut error, more);
@@ -108,99 +105,6 @@ impl Evaluator<'_> {
             error: Some(error),
             ..TaskResult::default()
         }
-    }
-
-    /// An array in input order; what was never started or failed is null.
-    fn pool_result(&self, op: &TaskOp, on_error: OnError) -> TaskResult {
-        let parts: Vec<&TaskOp> = self.children(op).into_iter().filter(|child| !child.place.is_nested()).collect();
-        let total = match op.opened.as_ref().map(|opened| &opened.plan) {
-            Some(crate::record::Plan::Items { count }) => usize::try_from(*count).unwrap_or(usize::MAX),
-            _ => match self.node(op).map(|node| &node.kind) {
-                Some(Kind::Parallel { children, .. }) => children.len(),
-                _ => parts.len(),
-            },
-        };
-        let failing: Vec<usize> =
-            parts.iter().enumerate().filter(|(_, part)| part.failed()).map(|(index, _)| index).collect();
-        let values: Vec<Value> =
-            parts.iter().map(|part| if part.failed() { Value::Null } else { self.result(part).value() }).collect();
-        let errors: Vec<_> = failing.iter().filter_map(|index| self.item_error(*index, parts.get(*index)?)).collect();
-        let all_failed = !parts.is_empty() && failing.len() == parts.len() && parts.len() == total;
-        // A spent budget ends the task, whatever would be collected (spec 9).
-        let fatal = |part: &&TaskOp| part.closed.as_ref().is_some_and(|closed| closed.fatal);
-        let stopped = parts.len() < total || parts.iter().any(fatal);
-        if failing.is_empty() && !stopped || (on_error == OnError::Collect && !all_failed && !stopped) {
-            let mut result = TaskResult {
-                content: serde_json::to_string(&values).unwrap_or_default(),
-                parsed_content: Some(Value::Array(values)),
-                ..TaskResult::default()
-            };
-            if !errors.is_empty() {
-                result.notes.other.insert("failed_indexes".to_owned(), Value::from(failing));
-                let errors = serde_json::to_value(&errors).unwrap_or_default();
-                result.notes.other.insert("errors".to_owned(), errors);
-            }
-            return result;
-        }
-        let partial = parts.iter().enumerate().filter(|(_, part)| !part.failed() && part.closed.is_some());
-        let more = Details {
-            total_items: Some(total),
-            partial_results: Some(
-                partial
-                    .map(|(index, part)| crate::template::PartialResult {
-                        item_index: Some(index),
-                        ..self.partial_result(part)
-                    })
-                    .collect(),
-            ),
-            errors: Some(errors),
-            failed_indexes: Some(failing.clone()),
-            ..Details::default()
-        };
-        let first = failing.first().and_then(|index| parts.get(*index));
-        let mut result = self.with_error(first, more);
-        result.content = serde_json::to_string(&values).unwrap_or_default();
-        result
-    }
-
-    fn reduce_result(&self, op: &TaskOp) -> TaskResult {
-        let total = match op.opened.as_ref().map(|opened| &opened.plan) {
-            Some(crate::record::Plan::Items { count }) => *count,
-            _ => 0,
-        };
-        let failing = self.children(op).into_iter().filter(|child| !child.place.is_nested()).find(|part| part.failed());
-        let Some(part) = failing else {
-            let (value, _) = self.accumulator(op, total);
-            let content = match &value {
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            // The accumulator is the reduction's value where it is one, else its text (spec 8).
-            let parsed = (!value.is_string()).then_some(value);
-            return TaskResult { content, parsed_content: parsed, ..TaskResult::default() };
-        };
-        let index = match part.place {
-            Place::Inner { index } | Place::Reduction { index } => index,
-            _ => 0,
-        };
-        let (accumulator, _) = self.accumulator(op, index);
-        let done = (0..index).filter_map(|index| {
-            let reduction = self.run.operators().child(op, &Place::Reduction { index })?;
-            let input_index = usize::try_from(index).ok();
-            Some(crate::template::PartialResult { input_index, ..self.partial_result(reduction) })
-        });
-        let of_list = matches!(self.node(op).map(|node| &node.kind), Some(Kind::Reduce { items: Some(_), .. }));
-        let processed = (0..index).filter_map(|index| self.element(op, index));
-        let processed = processed.map(|(name, bound)| if of_list { bound.value() } else { Value::from(name) });
-        let more = Details {
-            failed_input_index: usize::try_from(index).ok(),
-            total_inputs: usize::try_from(total).ok(),
-            processed_inputs: Some(processed.collect()),
-            current_accumulator: Some(accumulator),
-            partial_results: Some(done.collect()),
-            ..Details::default()
-        };
-        self.with_error(Some(&part), more)
     }
 
     fn only_child(&self, op: &TaskOp) -> TaskResult {

@@ -17,9 +17,6 @@ use crate::template::{
 
 use super::{Entry, Evaluator, FileWish};
 
-/// The tool of writers.
-const WRITE_FILE: &str = "write_file";
-
 /// Something of a frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -186,7 +183,7 @@ impl Evaluator<'_> {
     /// A called skill whose only tool writes files: its replies hold the changes, as in a sheet (spec 16). Where only
     /// reading is allowed it has none to make.
     pub(super) fn proposes_changes(&self, op: &TaskOp, node: &Node) -> bool {
-        let writes = |tools: &Vec<String>| matches!(tools.as_slice(), [only] if only == WRITE_FILE);
+        let writes = |tools: &Vec<String>| matches!(tools.as_slice(), [only] if self.run.policy(only).stages_changes());
         op.template.starts_with("skill:") && node.tools.as_ref().is_some_and(writes) && !self.only_reads(op)
     }
 

@@ -95,13 +95,8 @@ pub(super) fn graft(
 fn base(body: &Node, strict: bool) -> Settings {
     let spawned = context_defaults(Role::Subtask);
     let inherit_context = if strict { InheritContext::None } else { spawned.inherit_context };
-    let role = match &body.kind {
-        Kind::Sequential { .. } => Role::Sequential,
-        Kind::Reduce { .. } => Role::Reduce,
-        Kind::DirectorEvaluatorLoop { .. } => Role::Loop,
-        _ => Role::Subtask,
-    };
-    Settings { inherit_context, fresh_context: spawned.fresh_context, ..context_defaults(role) }
+    let own = context_defaults(body.kind.facts().spawned);
+    Settings { inherit_context, fresh_context: spawned.fresh_context, ..own }
 }
 
 fn over(own: PartialContext, asked: PartialContext) -> PartialContext {

@@ -17,7 +17,9 @@ mod iterations;
 mod names;
 mod open;
 mod output;
+mod pool;
 mod process;
+mod reduce;
 mod reparse;
 mod reply;
 mod request;
@@ -41,7 +43,8 @@ pub use context::{HandlerTask, Item};
 pub use entries::Entry;
 pub use names::{Memory, Names};
 pub use process::{ProcessFile, ProcessReport, ProcessRequest, SCRIPT, SCRIPT_READ};
-pub use reply::{Said, read_turn};
+pub use reparse::READ_FILE;
+pub use reply::{ASK_USER, Said, read_turn};
 pub use wish::{FILE_TOKENS, FILES_TOKENS, FileWish};
 
 /// Gives a blob by its hash.

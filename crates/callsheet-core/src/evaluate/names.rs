@@ -177,14 +177,8 @@ impl Evaluator<'_> {
         let Some(node) = self.node(above) else { return Vec::new() };
         match (&node.kind, place) {
             (Kind::Sequential { .. }, Place::Child { index }) => self.earlier(above, *index),
-            (Kind::Map { item, .. }, Place::Item { index }) => {
-                let element = self.element(above, *index).map(|(_, bound)| bound);
-                let number = Bound::json(*index, Trust::Author);
-                let element = element.into_iter().map(|bound| (item.clone(), bound));
-                element.chain([("item_index".to_owned(), number)]).collect()
-            }
-            (Kind::Reduce { .. }, Place::Inner { index }) => self.for_inner(above, *index),
-            (Kind::Reduce { .. }, Place::Reduction { index }) => self.for_reduction(above, *index),
+            (Kind::Map { item, .. }, Place::Item { index }) => self.map_names(above, item, *index),
+            (Kind::Reduce { .. }, _) => self.reduce_names(above, place),
             (Kind::DirectorEvaluatorLoop { .. }, _) => self.for_part(above, place),
             _ => Vec::new(),
         }
@@ -229,48 +223,6 @@ impl Evaluator<'_> {
 
     pub(super) fn element(&self, above: &TaskOp, index: u32) -> Option<(String, Bound)> {
         self.names(above).items.get(usize::try_from(index).ok()?).cloned()
-    }
-
-    fn for_inner(&self, above: &TaskOp, index: u32) -> Vec<(String, Bound)> {
-        let Some((name, bound)) = self.element(above, index) else { return Vec::new() };
-        vec![
-            ("current_data".to_owned(), bound),
-            ("current_name".to_owned(), Bound::json(name, Trust::Author)),
-            ("current_index".to_owned(), Bound::json(index, Trust::Author)),
-        ]
-    }
-
-    fn for_reduction(&self, above: &TaskOp, index: u32) -> Vec<(String, Bound)> {
-        let current = self.run.operators().child(above, &Place::Inner { index }).map(|inner| self.bound(inner));
-        let (accumulator, trust) = self.accumulator(above, index);
-        let original = self.element(above, index).map(|(_, bound)| bound);
-        let mut names = vec![("accumulator".to_owned(), Bound::json(accumulator, trust))];
-        names.extend(current.map(|bound| ("current_result".to_owned(), bound)));
-        names.extend(original.map(|bound| ("original_input".to_owned(), bound)));
-        names
-    }
-
-    /// What a reduce has joined before an input: the last reduction's value, at first the initial one.
-    pub(super) fn accumulator(&self, above: &TaskOp, before: u32) -> (Value, Trust) {
-        let last = before.checked_sub(1).map(|index| Place::Reduction { index });
-        let joined = last.and_then(|place| self.run.operators().child(above, &place));
-        match joined.filter(|op| op.closed.is_some() && !op.failed()) {
-            Some(op) => (self.result(op).value(), self.trust(op)),
-            None if before > 0 => self.accumulator(above, before - 1),
-            None => self.initial(above),
-        }
-    }
-
-    /// `initial_value`: JSON if it parses, else the text.
-    fn initial(&self, above: &TaskOp) -> (Value, Trust) {
-        let Some(Kind::Reduce { initial, .. }) = self.node(above).map(|node| &node.kind) else {
-            return (Value::Null, Trust::Author);
-        };
-        let own = self.own_scope(above);
-        let origin = crate::template::Origin::default();
-        let text = crate::template::resolve_text(initial, &own, "initial_value", &origin, "", &mut Vec::new());
-        let value = serde_json::from_str(text.as_str()).unwrap_or_else(|_| Value::from(text.as_str()));
-        (value, text.trust())
     }
 
     /// A result as its JSON value.

@@ -88,9 +88,7 @@ impl Evaluator<'_> {
                 items_plan(&names)
             }
             Kind::Reduce { items: None, .. } => {
-                let bound = |name: &String| names.bound.get(name).cloned();
-                let inputs = node.inputs.iter().map(|input| input.name.clone());
-                names.items = inputs.filter_map(|name| Some((name.clone(), bound(&name)?))).collect();
+                names.items = super::reduce::inputs(node, &names);
                 items_plan(&names)
             }
             Kind::Cond { cases, otherwise } => {
@@ -106,7 +104,6 @@ impl Evaluator<'_> {
                 names = self.call_names(op, node, arguments, &scope, names)?;
                 Plan::Children
             }
-            Kind::Phase(_) => return Err(Stop::Failed(unexpected("a phase of a sheet stands in a template"))),
         };
         Ok(self.opened(op, plan, Some(&names)))
     }

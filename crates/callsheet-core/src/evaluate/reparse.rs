@@ -8,9 +8,9 @@ use globset::GlobBuilder;
 use serde_json::Value;
 
 use crate::prompt::Note;
-use crate::record::Step;
+use crate::record::{Step, ToolPolicy};
 use crate::run::{Place, TaskOp};
-use crate::spec::tokens;
+use crate::spec::{ToolSpec, tokens};
 use crate::template::{
     Bound, Command, Details, Effects, ErrorKind, FilePaths, FileSource, Filled, Kind, Known, Layer, Library, Node,
     OutputType, Piece, Reason, Resource, ReturnStatus, SchemaChoice, Severity, TaskError, TaskResult, Template,
@@ -221,7 +221,7 @@ impl Evaluator<'_> {
         let xml = found_xml(reply).ok_or_else(|| vec![Note::ReparseNoXml.text().to_owned()])?;
         let name = self.free_name();
         let text = format!("<templates><template name=\"{name}\">{xml}</template></templates>");
-        let rest = print_templates(self.tree.templates.values()).text;
+        let rest = print_templates(self.tree.templates.values());
         let file = |layer, file: &str, text: &str| TemplateFile {
             layer,
             file: file.to_owned(),
@@ -236,6 +236,7 @@ impl Evaluator<'_> {
             models: served.map(|served| served.models.clone()),
             providers: served.map(|served| served.providers.clone()),
             tools: Some(tools.collect()),
+            specs: self.run.tools().map(|(name, policy)| known_tool(name, policy)).collect(),
             skills: Some(skills.collect()),
             schema: Some(&schema),
             ..Known::default()
@@ -293,16 +294,12 @@ impl Evaluator<'_> {
     fn check_narrow(&self, body: &Node, tools: &[String], writes: bool, own: bool, refused: &mut Vec<String>) {
         for node in body.walk() {
             let word = node.kind.word();
-            let plain = matches!(
-                node.kind,
-                Kind::Atomic | Kind::Sequential { .. } | Kind::Reduce { .. } | Kind::Map { .. } | Kind::Call { .. }
-            );
             let runs = match &node.kind {
                 Kind::Script { .. } => true,
                 Kind::DirectorEvaluatorLoop { script, .. } => script.is_some(),
                 _ => false,
             };
-            if (own && !plain) || runs {
+            if (own && !node.kind.facts().splits) || runs {
                 refused.push(Note::ReparseOperator.fill(&[("operator", word)]));
             }
             if !writes && node.effects(&|tool| self.writes(tool)) == Effects::Write {
@@ -317,10 +314,26 @@ impl Evaluator<'_> {
     }
 }
 
+/// A tool as the log knows it.
+fn known_tool(name: &str, policy: ToolPolicy) -> ToolSpec {
+    ToolSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        parameters: Value::Null,
+        effect: policy.effect,
+        repeat: policy.repeat,
+        exclusive: policy.exclusive,
+        aliases: Vec::new(),
+    }
+}
+
+/// The tool by which a task reads what files it likes.
+pub const READ_FILE: &str = "read_file";
+
 /// What a split would have the host read that the failed task could not: files, unless it may read them, has them itself
 /// or was shown them, what a command or a lookup finds, and sources of a skill.
 fn wider_reading(body: &Node, tools: &[String], told: &HandlerTask, shown: &[String]) -> Vec<String> {
-    if tools.iter().any(|tool| tool == "read_file") {
+    if tools.iter().any(|tool| tool == READ_FILE) {
         return Vec::new();
     }
     let has = |path: &Filled| {

@@ -16,7 +16,7 @@ pub enum Said {
 }
 
 /// The tool that asks a person.
-const ASK: &str = "ask_user";
+pub const ASK_USER: &str = "ask_user";
 
 /// What a director asks for instead of a subtask (spec 8).
 pub(super) const EVALUATION_REQUEST: &str = "evaluation_request";
@@ -56,7 +56,7 @@ pub fn read_turn(text: &str, native: &[ToolCall], taken: &std::collections::BTre
         if reading.envelope && reading.status == ReturnStatus::Waiting {
             let question = if reading.content.trim().is_empty() { text } else { reading.content.trim() };
             let arguments = serde_json::json!({ "prompt": question });
-            calls.push(ToolCall { name: ASK.to_owned(), id: String::new(), arguments });
+            calls.push(ToolCall { name: ASK_USER.to_owned(), id: String::new(), arguments });
         }
     }
     if calls.is_empty() {

@@ -168,18 +168,8 @@ fn is_lookup(source: FileSource) -> bool {
     matches!(source, FileSource::Description | FileSource::ContextDescription)
 }
 
-/// Processes are told nothing, `call` and `cond` are transparent.
 fn looks_up(node: &Node) -> bool {
-    let told = matches!(
-        node.kind,
-        Kind::Atomic
-            | Kind::Sequential { .. }
-            | Kind::Parallel { .. }
-            | Kind::Map { .. }
-            | Kind::Reduce { .. }
-            | Kind::DirectorEvaluatorLoop { .. }
-    );
-    told && node.subtype != MATCHING
+    node.kind.facts().looks_up && node.subtype != MATCHING
 }
 
 fn context_item(item: &Item) -> ContextItem {

@@ -258,6 +258,13 @@ impl Run {
         self.in_flight.iter().any(|key| works_for(key, slug))
     }
 
+    /// Whether anything of a task is in flight that no person is asked about.
+    pub(super) fn works_by_itself(&self, slug: &Slug) -> bool {
+        let asks = |key: &EffectKey| matches!(key, EffectKey::Gate(_) | EffectKey::Question { .. });
+        let applies = |key: &EffectKey| matches!(key, EffectKey::Apply { task, .. } if task == slug);
+        self.in_flight.iter().any(|key| applies(key) || works_for(key, slug) && !asks(key))
+    }
+
     /// Takes back what a task has in flight and what of it waits for a person. An apply in flight is never abandoned:
     /// nothing may be applied half (spec 3.10).
     pub(super) fn forget_work(&mut self, slug: &Slug) {

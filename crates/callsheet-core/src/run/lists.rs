@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::record::{ListAdopted, ListOrigin, Outcome, PlannedTask};
+use crate::record::{EffectKey, Gate, GateKind, ListAdopted, ListOrigin, Outcome, PlannedTask};
 use crate::reply::{Issue, IssueCode, Phase, Repair};
 use crate::spec::{Goals, SkillPolicy, Slug, Task};
 
@@ -65,12 +65,35 @@ impl Run {
         // The sheet shows every mark, so a person takes one back by deleting it.
         self.no_longer_relevant.clear();
         self.mark_irrelevant(list);
+        self.call_back(list)?;
         self.hold_unstarted();
         self.replace_tasks(list, issues, true)?;
         self.pass = Pass::default();
         self.unblock(true);
         self.go_on_with_the_list();
         Ok(())
+    }
+
+    /// A task that an edit changes or leaves out while nothing of it is at work but a person has not begun: it is ready again,
+    /// and follows the edit.
+    fn call_back(&mut self, list: &ListAdopted) -> Result<(), Reject> {
+        let stays =
+            |slug: &Slug| list.steps.iter().flatten().any(|planned| planned.unchanged && planned.task.slug == *slug);
+        let waiting = self.tasks.values().filter(|task| task.state == State::Running).map(slug_of);
+        let waiting: Vec<Slug> = waiting.filter(|slug| !stays(slug) && !self.has_begun(slug)).collect();
+        waiting.iter().try_for_each(|slug| self.set_state(slug, State::Ready))
+    }
+
+    /// Whether an edit leaves the task alone: it runs, and does not merely wait for a person.
+    pub fn has_begun(&self, slug: &Slug) -> bool {
+        let asks = |gate: Gate| match gate.kind {
+            GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => task == *slug,
+            GateKind::BeforeRun(_) => false,
+        };
+        let waits = self.open_gates().any(asks)
+            || self.open_questions().any(|key| matches!(&key, EffectKey::Question { task, .. } if task == slug));
+        let runs = self.task(slug).is_some_and(|task| task.state == State::Running);
+        runs && (!waits || self.works_by_itself(slug))
     }
 
     /// What may run waits for its step and its gate in the new list: a resume that comes with an edit has just opened it

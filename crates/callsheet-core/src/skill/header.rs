@@ -2,13 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::spec::{Execution, MergePolicy, Policy, SkillForm, SkillLimits, SkillMode};
+use crate::spec::{Execution, MergePolicy, Policy, SkillForm, SkillLimits, SkillMode, canonical_tools};
 
 use super::issue::{At, Report};
 use super::keys::{Entry, entries, normal};
 use super::policy::SkillContext;
 use super::table::{FOLDER_KEYS, KEYS, LIMITS, aliases, limit_aliases};
-use super::tools::canonical_tools;
 use super::yaml::{Node, Value};
 
 /// What the front matter says.
@@ -144,7 +143,7 @@ fn tools(entry: &Entry<'_>, context: SkillContext<'_>, report: &mut Report<'_>) 
             );
             continue;
         }
-        for tool in canonical_tools(&written) {
+        for tool in canonical_tools(&written, context.tools.iter()) {
             if context.effect(&tool).is_none() {
                 report.warn(
                     at,

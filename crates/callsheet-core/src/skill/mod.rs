@@ -11,7 +11,6 @@ mod read;
 mod schema;
 mod suggest;
 mod table;
-mod tools;
 mod yaml;
 
 pub use catalog::{Catalog, CatalogLine, render_lines};
@@ -21,7 +20,6 @@ pub use policy::{SkillContext, powers, writer_reason};
 pub use read::{MAX_SKILL_BYTES, SkillFile, read_skill};
 pub use schema::front_matter_schema;
 pub use suggest::suggest;
-pub use tools::{canonical_tools, executes};
 
 use crate::spec::Skill;
 

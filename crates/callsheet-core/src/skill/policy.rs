@@ -3,7 +3,6 @@
 use crate::spec::{BlobId, SkillForm, SkillMode, SkillPolicy, ToolEffect, ToolSpec};
 
 use super::header::Header;
-use super::tools::{executes, known_effect};
 
 /// What is known of the world when skills are read.
 #[derive(Clone, Copy, Debug, Default)]
@@ -17,7 +16,20 @@ pub struct SkillContext<'a> {
 impl SkillContext<'_> {
     /// The effect of a tool; `None` for one that nobody knows.
     pub(super) fn effect(&self, tool: &str) -> Option<ToolEffect> {
-        self.tools.iter().find(|spec| spec.name == tool).map(|spec| spec.effect).or_else(|| known_effect(tool))
+        self.spec(tool).map(|spec| spec.effect)
+    }
+
+    /// Whether a tool runs commands.
+    pub fn executes(&self, tool: &str) -> bool {
+        self.effect(tool) == Some(ToolEffect::Execute)
+    }
+
+    fn stages_changes(&self, tool: &str) -> bool {
+        self.spec(tool).is_some_and(ToolSpec::stages_changes)
+    }
+
+    fn spec(&self, tool: &str) -> Option<&ToolSpec> {
+        self.tools.iter().find(|spec| spec.name == tool)
     }
 }
 
@@ -41,8 +53,8 @@ pub fn writer_reason(declared: bool, tools: &[String], context: SkillContext<'_>
 }
 
 /// What a skill could do that a person must trust first (spec 12.7), in words for a person.
-pub fn powers(policy: &SkillPolicy) -> Vec<String> {
-    let commands = policy.tools.iter().filter(|tool| executes(tool));
+pub fn powers(policy: &SkillPolicy, context: SkillContext<'_>) -> Vec<String> {
+    let commands = policy.tools.iter().filter(|tool| context.executes(tool));
     let commands = commands.map(|tool| format!("let a model run commands by the tool {tool}"));
     let models = policy.model.iter().chain(&policy.fallbacks).map(|model| format!("choose the model {model}"));
     commands.chain(models).collect()
@@ -67,7 +79,7 @@ pub(super) fn derive(header: &Header, form: SkillForm, text: &str, context: Skil
         merge: header.merge,
         limits: header.limits.clone(),
         writer: writer_reason(header.writes, &header.tools, context),
-        writes_files: interpret && header.tools.iter().any(|tool| tool == "write_file"),
-        needs_arguments: interpret && header.tools.iter().any(|tool| tool != "write_file"),
+        writes_files: interpret && header.tools.iter().any(|tool| context.stages_changes(tool)),
+        needs_arguments: interpret && header.tools.iter().any(|tool| !context.stages_changes(tool)),
     }
 }

@@ -17,4 +17,4 @@ pub use settings::{ApprovalMode, Budget, Headless, Limits, MergePolicy, Policy, 
 pub use skill::{Execution, Skill, SkillForm, SkillLayer, SkillLimits, SkillMode, SkillPolicy, SkillSource};
 pub use task::{Goals, Step, Task, TaskList};
 pub use tokens::{NEED_TOKENS, SKILL_TOKENS, TokenCount, tokens};
-pub use tool::{RepeatClass, ToolCall, ToolEffect, ToolSpec};
+pub use tool::{RepeatClass, ToolCall, ToolEffect, ToolSpec, canonical_tools};

@@ -5,6 +5,22 @@ use serde::{Deserialize, Serialize};
 
 use super::Slug;
 
+/// A struct whose fields stand with their values: a setting is one row.
+macro_rules! with_defaults {
+    ($(#[$outer:meta])* pub struct $name:ident { $($(#[$inner:meta])* pub $field:ident: $kind:ty = $value:expr,)* }) => {
+        $(#[$outer])*
+        pub struct $name {
+            $($(#[$inner])* pub $field: $kind,)*
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self { $($field: $value,)* }
+            }
+        }
+    };
+}
+
 /// When an optional phase is made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -73,55 +89,53 @@ impl Headless {
     }
 }
 
+with_defaults! {
 /// Token budgets of prompts (spec 5.8).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Budget {
     /// One reference at execution.
-    pub reference: u32,
+    pub reference: u32 = 8_000,
     /// All references of one prompt at execution.
-    pub prompt: u32,
+    pub prompt: u32 = 24_000,
     /// One reference at refinement.
-    pub preview: u32,
+    pub preview: u32 = 600,
+}
 }
 
-impl Default for Budget {
-    fn default() -> Self {
-        Self { reference: 8_000, prompt: 24_000, preview: 600 }
-    }
-}
-
+with_defaults! {
 /// The one table of limits for both front ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Limits {
     /// Assistant messages of one loop task; the default of sheets is 20.
-    pub max_turns: u32,
+    pub max_turns: u32 = 20,
     /// Share of the model's window a prompt may fill.
-    pub max_context_fraction: f64,
+    pub max_context_fraction: f64 = 0.8,
     /// Bytes of one model reply or one stream of a process.
-    pub max_output_bytes: u64,
+    pub max_output_bytes: u64 = 262_144,
     /// Model calls of a run.
-    pub max_calls: u32,
+    pub max_calls: u32 = 1_000,
     /// Tokens of a run, input and output.
-    pub max_tokens: Option<u64>,
+    pub max_tokens: Option<u64> = None,
     /// Cost of a run, US dollars.
-    pub max_cost_usd: Option<f64>,
+    pub max_cost_usd: Option<f64> = None,
     /// Wall time of one task without waiting for a person, seconds.
-    pub timeout_seconds: u32,
+    pub timeout_seconds: u32 = 600,
     /// Wall time of a run without waiting for a person, seconds.
-    pub run_timeout_seconds: Option<u64>,
+    pub run_timeout_seconds: Option<u64> = None,
     /// Nesting of subtasks, and the times one template may stand on the call stack.
     #[serde(skip_serializing_if = "is_default_depth")]
-    pub max_depth: u32,
+    pub max_depth: u32 = DEPTH,
     /// Elements a `map` or `reduce` takes.
     #[serde(skip_serializing_if = "is_default_items")]
-    pub max_items: u32,
+    pub max_items: u32 = ITEMS,
     /// Equal turns in a row after which a handler of a template ends.
     #[serde(skip_serializing_if = "is_default_repeats")]
-    pub no_progress_repeats: u32,
+    pub no_progress_repeats: u32 = REPEATS,
     /// Share of a limit at which a person is told.
-    pub warning_threshold: f64,
+    pub warning_threshold: f64 = 0.8,
+}
 }
 
 const DEPTH: u32 = 5;
@@ -142,85 +156,68 @@ fn is_default_repeats(value: &u32) -> bool {
     *value == REPEATS
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            max_turns: 20,
-            max_context_fraction: 0.8,
-            max_output_bytes: 262_144,
-            max_calls: 1_000,
-            max_tokens: None,
-            max_cost_usd: None,
-            timeout_seconds: 600,
-            run_timeout_seconds: None,
-            max_depth: DEPTH,
-            max_items: ITEMS,
-            no_progress_repeats: REPEATS,
-            warning_threshold: 0.8,
-        }
-    }
-}
-
+with_defaults! {
 /// Settings of one run, recorded at its start.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Settings {
     /// Turns of the loop of spec 2.4.
-    pub max_rounds: u32,
+    pub max_rounds: u32 = 5,
     /// Work units in flight (spec 2.6).
-    pub jobs: u32,
+    pub jobs: u32 = 4,
     /// Attempts of a phase (spec 12).
-    pub attempts: u32,
+    pub attempts: u32 = 5,
     /// Sends inside one attempt for communication failures (spec 12.1).
-    pub comm_tries: u32,
+    pub comm_tries: u32 = 3,
     /// Refinement policy (spec 2.12).
-    pub refine: Policy,
+    pub refine: Policy = Policy::Auto,
     /// Iteration policy (spec 2.13).
-    pub iterate: Policy,
+    pub iterate: Policy = Policy::Auto,
     /// Merge policy (spec 3.12).
-    pub merge: MergePolicy,
+    pub merge: MergePolicy = MergePolicy::Code,
     /// Which gates ask.
-    pub approval: ApprovalMode,
+    pub approval: ApprovalMode = ApprovalMode::Both,
     /// What happens when nobody can be asked.
-    pub headless: Headless,
+    pub headless: Headless = Headless::Stop,
     /// `http(s)` references may be read.
-    pub allow_http: bool,
+    pub allow_http: bool = false,
     /// Directories outside the project that may be read, absolute.
-    pub read_roots: Vec<String>,
+    pub read_roots: Vec<String> = Vec::new(),
     /// Only these skills are offered, in catalog order; empty: all.
-    pub skills: Vec<String>,
+    pub skills: Vec<String> = Vec::new(),
     /// Warnings of model replies and checked files count as errors (spec 4.8).
-    pub strict: bool,
+    pub strict: bool = false,
     /// Of a run inside a call: its limits are a share, and others may bring back more (spec "Templates" 16).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub limits_shared: bool,
+    pub limits_shared: bool = false,
     /// A share that is the whole of what is left is taken for that: nothing begins beside it, and what was too little
     /// before does not count any more. Runs of before were recorded without it, until they are taken up again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub whole_shares: bool,
+    pub whole_shares: bool = true,
     /// Runs inside calls keep accounts of their own: a call is held to the times that its template sets, not to that of the
     /// task which makes it; a share of the cost that may not pay for one more call is given back; one that a crash ended
     /// goes on with its loan. Runs of before were recorded without it, until they are taken up again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub accounts_inside: bool,
+    pub accounts_inside: bool = true,
     /// Which rules a run is folded by: 1, a call that was cut by what was left of the run's time fails no task, waits of
     /// several calls for a person are given back once, and what was refined is not refined again by a retry; 0, as before.
     /// Runs of before were recorded without it, until they are taken up again.
     #[serde(default, skip_serializing_if = "is_zero")]
-    pub rules: u32,
+    pub rules: u32 = RULES,
     /// Subtasks of templates inherit nothing unless their request says so (spec "Templates" 5).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub strict_subtask_context: bool,
+    pub strict_subtask_context: bool = false,
     /// Token budgets.
-    pub budget: Budget,
+    pub budget: Budget = Budget::default(),
     /// Limits.
-    pub limits: Limits,
+    pub limits: Limits = Limits::default(),
     /// The run only plans: once it has a list, it is `planned`.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub plan_only: bool,
+    pub plan_only: bool = false,
     /// `PROVIDER/MODEL` that was chosen at the start, so that a resume goes on with it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
+    pub model: Option<String> = None,
+}
 }
 
 /// The rules that new runs are folded by.
@@ -229,33 +226,4 @@ pub const RULES: u32 = 1;
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde wants")]
 fn is_zero(rules: &u32) -> bool {
     *rules == 0
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            max_rounds: 5,
-            jobs: 4,
-            attempts: 5,
-            comm_tries: 3,
-            refine: Policy::Auto,
-            iterate: Policy::Auto,
-            merge: MergePolicy::Code,
-            approval: ApprovalMode::Both,
-            headless: Headless::Stop,
-            allow_http: false,
-            read_roots: Vec::new(),
-            skills: Vec::new(),
-            strict: false,
-            limits_shared: false,
-            whole_shares: true,
-            accounts_inside: true,
-            rules: RULES,
-            strict_subtask_context: false,
-            budget: Budget::default(),
-            limits: Limits::default(),
-            plan_only: false,
-            model: None,
-        }
-    }
 }

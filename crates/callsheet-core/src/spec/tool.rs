@@ -43,6 +43,29 @@ pub struct ToolSpec {
     /// Calls of this tool never run beside each other (spec 10.3).
     #[serde(default)]
     pub exclusive: bool,
+    /// Names that models, skills and templates write for it, in lower case. Tools may share one, which means all of them.
+    #[serde(default, skip_serializing)]
+    pub aliases: Vec<String>,
+}
+
+impl ToolSpec {
+    /// Its calls change nothing by themselves: they give a change set. A tool that acts at once declares `Once`.
+    pub fn stages_changes(&self) -> bool {
+        self.effect == ToolEffect::Write && self.repeat == RepeatClass::Idempotent
+    }
+}
+
+/// The canonical names that one written name stands for: itself, or the tools that have it as an alias, by name (spec
+/// of templates, 14). Names are compared without case.
+pub fn canonical_tools<'a>(written: &str, tools: impl Iterator<Item = &'a ToolSpec> + Clone) -> Vec<String> {
+    let folded = written.trim().to_lowercase().replace('-', "_");
+    if tools.clone().any(|tool| tool.name == folded) {
+        return vec![folded];
+    }
+    let mut meant: Vec<String> =
+        tools.filter(|tool| tool.aliases.contains(&folded)).map(|tool| tool.name.clone()).collect();
+    meant.sort();
+    if meant.is_empty() { vec![written.trim().to_owned()] } else { meant }
 }
 
 /// One call of a tool. Rendered with the keys in this order (spec 9.1).

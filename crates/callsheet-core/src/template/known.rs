@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::spec::{ToolEffect, ToolSpec};
+
 /// Gives the text of `schemas/NAME.json` beside a file, by the file and the name.
 pub type FindSchema<'a> = &'a dyn Fn(&str, &str) -> Option<String>;
 
@@ -14,6 +16,8 @@ pub struct Known<'a> {
     pub providers: Option<BTreeMap<String, bool>>,
     /// Canonical names of tools.
     pub tools: Option<BTreeSet<String>>,
+    /// What the tools do, and their aliases.
+    pub specs: Vec<ToolSpec>,
     /// Names of skills.
     pub skills: Option<BTreeSet<String>>,
     /// The text of `schemas/NAME.json` beside a file.
@@ -42,6 +46,11 @@ pub(in crate::template) enum ModelFact {
 }
 
 impl Known<'_> {
+    /// Whether a tool is known to change something.
+    pub(in crate::template) fn writes(&self, tool: &str) -> bool {
+        self.specs.iter().any(|spec| spec.name == tool && spec.effect != ToolEffect::Read)
+    }
+
     /// `None` where models are not checked.
     pub(in crate::template) fn model(&self, id: &str) -> Option<ModelFact> {
         let models = self.models.as_ref()?;

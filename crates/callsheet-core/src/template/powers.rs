@@ -83,7 +83,7 @@ mod tests {
     fn what_runs_or_chooses_is_a_power_of_its_own_or_of_what_it_calls() {
         let templates = read_text("all.xml", LIBRARY).templates;
         let find = |name: &str| templates.iter().find(|template| template.name == name);
-        let of = |name: &str| powers(find(name).unwrap(), &find, &crate::skill::executes);
+        let of = |name: &str| powers(find(name).unwrap(), &find, &|tool| tool == "run_command");
         assert_eq!(of("plain"), Vec::<String>::new());
         assert!(of("looks").iter().any(|power| power.contains("`sh look.sh`, unasked")), "{:?}", of("looks"));
         assert_eq!(of("commands"), ["let a model run commands by the tool run_command"]);

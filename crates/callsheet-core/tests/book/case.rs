@@ -144,7 +144,10 @@ fn tools() -> Vec<ToolSpec> {
 fn bundled(tools: &[ToolSpec]) -> Vec<Skill> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../skills");
     let files = fs::read_dir(folder).expect("skills").map(|entry| entry.expect("entry").path());
-    let context = SkillContext { tools, read_only_sandbox: false };
+    // The world of the replies offers fewer.
+    let all: Vec<ToolSpec> = serde_json::from_str(include_str!("../tools.json")).expect("tools.json");
+    let tools: Vec<ToolSpec> = tools.iter().cloned().chain(all).collect();
+    let context = SkillContext { tools: &tools, read_only_sandbox: false };
     files
         .filter(|path| path.extension().is_some_and(|ending| ending == "md"))
         .map(|path| {

@@ -115,6 +115,7 @@ pub fn worlds() -> impl Strategy<Value = World> {
                 effect: ToolEffect::Read,
                 repeat: RepeatClass::Read,
                 exclusive: false,
+                aliases: Vec::new(),
             };
             let file = |(path, shown_in_full): (String, bool)| EditableFile { path, shown_in_full };
             World {
@@ -144,6 +145,7 @@ pub fn full_world() -> World {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        aliases: Vec::new(),
     };
     World {
         skills: texts(&["find_code", "write_docs"]),

@@ -4,6 +4,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use callsheet_core::spec::ToolSpec;
+
+/// Names, classes and aliases of the built-in tools. A test of the tools holds the file to them.
+#[allow(dead_code, reason = "not every test has tools")]
+pub fn tools() -> Vec<ToolSpec> {
+    serde_json::from_str(include_str!("../tools.json")).expect("tools.json")
+}
+
 /// One fixture.
 pub struct Fixture {
     path: PathBuf,

@@ -248,6 +248,7 @@ fn tool(name: &str) -> ToolSpec {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Read,
         exclusive: false,
+        aliases: Vec::new(),
     }
 }
 

@@ -99,6 +99,7 @@ mod tests {
             effect: ToolEffect::Read,
             repeat: RepeatClass::Read,
             exclusive: false,
+            aliases: Vec::new(),
         });
         let mut request: ModelRequest =
             serde_json::from_value(json!({"label": "", "system": "", "messages": [], "max_output_tokens": 1})).unwrap();

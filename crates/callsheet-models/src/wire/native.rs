@@ -9,13 +9,15 @@ use serde_json::{Map, Value, json};
 /// The canonical call that a native one means; the call itself if it means none.
 pub(crate) fn canonical(name: &str, arguments: &Value, native: &[NativeTool]) -> (String, Value) {
     let meant = native.iter().find(|tool| tool.name == name).and_then(|tool| match tool.notation {
-        NativeNotation::TextEditor => of_editor(arguments),
-        NativeNotation::Bash => of_bash(arguments),
+        NativeNotation::TextEditor => of_editor(arguments, &tool.executes),
+        NativeNotation::Bash => of_bash(arguments, &tool.executes),
     });
     meant.unwrap_or_else(|| (name.to_owned(), arguments.clone()))
 }
 
-fn of_editor(arguments: &Value) -> Option<(String, Value)> {
+/// The first tool reads, the last one writes.
+fn of_editor(arguments: &Value, executes: &[String]) -> Option<(String, Value)> {
+    let (reads, writes) = (executes.first()?.clone(), executes.last()?.clone());
     let text = |key: &str| arguments.get(key).and_then(Value::as_str);
     let path = text("path")?;
     Some(match text("command")? {
@@ -29,30 +31,30 @@ fn of_editor(arguments: &Value) -> Option<(String, Value)> {
                     read.insert("end_line".to_owned(), last.clone());
                 }
             }
-            ("read_file".to_owned(), Value::Object(read))
+            (reads, Value::Object(read))
         }
         "create" => {
             let content = text("file_text").unwrap_or_default();
-            ("write_file".to_owned(), json!({"path": path, "content": content, "overwrite": true}))
+            (writes, json!({"path": path, "content": content, "overwrite": true}))
         }
         "str_replace" => {
             let (old, new) = (text("old_str")?, text("new_str").unwrap_or_default());
-            ("write_file".to_owned(), json!({"path": path, "old_text": old, "new_text": new}))
+            (writes, json!({"path": path, "old_text": old, "new_text": new}))
         }
         "insert" => {
             let after = arguments.get("insert_line").and_then(Value::as_u64)?;
             let new = text("insert_text").or_else(|| text("new_str"))?;
             // Lines from the one behind it to the one before that: nothing is replaced.
             let first = after.saturating_add(1);
-            ("write_file".to_owned(), json!({"path": path, "start_line": first, "end_line": after, "new_text": new}))
+            (writes, json!({"path": path, "start_line": first, "end_line": after, "new_text": new}))
         }
         _ => return None,
     })
 }
 
-fn of_bash(arguments: &Value) -> Option<(String, Value)> {
+fn of_bash(arguments: &Value, executes: &[String]) -> Option<(String, Value)> {
     let command = arguments.get("command").and_then(Value::as_str)?;
-    Some(("run_command".to_owned(), json!({"shell": true, "command": command})))
+    Some((executes.first()?.clone(), json!({"shell": true, "command": command})))
 }
 
 /// A canonical call as the model knows it: the notation it made it in.
@@ -60,7 +62,7 @@ pub(crate) fn native_call(call: &ToolCall, native: &[NativeTool]) -> ToolCall {
     let tool = native.iter().find(|tool| tool.executes.contains(&call.name));
     let written = tool.and_then(|tool| {
         let arguments = match tool.notation {
-            NativeNotation::TextEditor => to_editor(call),
+            NativeNotation::TextEditor => to_editor(call, &tool.executes),
             NativeNotation::Bash => to_bash(call),
         };
         Some(ToolCall { name: tool.name.clone(), id: call.id.clone(), arguments: arguments? })
@@ -68,10 +70,10 @@ pub(crate) fn native_call(call: &ToolCall, native: &[NativeTool]) -> ToolCall {
     written.unwrap_or_else(|| call.clone())
 }
 
-fn to_editor(call: &ToolCall) -> Option<Value> {
+fn to_editor(call: &ToolCall, executes: &[String]) -> Option<Value> {
     let given = &call.arguments;
     let path = given.get("path")?;
-    if call.name == "read_file" {
+    if executes.first() == Some(&call.name) {
         let mut view = json!({"command": "view", "path": path});
         if let (Some(first), Some(members)) = (given.get("start_line"), view.as_object_mut()) {
             let last = given.get("end_line").cloned().unwrap_or_else(|| json!(-1));

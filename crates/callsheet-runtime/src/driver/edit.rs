@@ -289,7 +289,7 @@ fn running(run: &Run, list: &ListAdopted, spans: &BTreeMap<Slug, Span>) -> Vec<I
         issue
     };
     let mut issues = Vec::new();
-    for task in run.tasks().filter(|task| task.state == State::Running) {
+    for task in run.tasks().filter(|task| run.has_begun(&task.task.slug)) {
         let listed = list.steps.iter().flatten().find(|planned| planned.task.slug == task.task.slug);
         let span = spans.get(&task.task.slug).copied().unwrap_or(Span::line(1));
         match listed {

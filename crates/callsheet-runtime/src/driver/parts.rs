@@ -88,8 +88,11 @@ fn part_of(world: &World, changes: &ChangeSet, edits: &[FileEdit]) -> Result<Cha
 pub(super) fn rebased(world: &World, changes: &ChangeSet) -> Result<Result<(ChangeSet, bool), Vec<Issue>>, DriveFault> {
     let Some(shown) = edits(&*world.store, changes)? else { return Ok(Err(Vec::new())) };
     let Some(now) = on_disk_now(world, &shown) else { return Ok(Err(Vec::new())) };
+    // A path that became a link leads to another file than the one that was shown.
+    let leads =
+        |set: &ChangeSet| set.files.iter().map(|file| &file.path).eq(changes.files.iter().map(|file| &file.path));
     let set = read::keep(world, &now)?;
-    Ok(set.map(|set| (set, change::has_same_lines(&shown, &now))))
+    Ok(set.and_then(|set| if leads(&set) { Ok((set, change::has_same_lines(&shown, &now))) } else { Err(Vec::new()) }))
 }
 
 /// The edits as they are to be made of the files as they are now, where somebody has written other lines of them since

@@ -7,7 +7,7 @@ use callsheet_core::record::{Entry, Event, Outcome, Tree};
 use callsheet_core::reply::{Issue, IssueCode, Reading, Severity};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskLimits, TaskList};
-use callsheet_core::template::{FileSource, Filled, read_file};
+use callsheet_core::template::{FileSource, Filled, Known, Template, read_file_with};
 use serde_json::Value;
 
 use crate::paths::read_regular;
@@ -296,7 +296,7 @@ fn changed_limits(world: &World, run: &Run) -> BTreeMap<String, Vec<TaskLimits>>
         if BlobId::of(&bytes) == *hash {
             continue;
         }
-        for now in read_file(file, &bytes).templates {
+        for now in templates_now(world, file, &bytes) {
             let Some(then) = tree.templates.get(&now.name).filter(|then| then.origin.file == *file) else { continue };
             let limits: Vec<TaskLimits> = now.body.walk().into_iter().map(|node| node.limits.clone()).collect();
             let mut with_them = then.clone();
@@ -315,16 +315,21 @@ fn tell_of_edited_templates(world: &World, run: &Run) {
     let used = used_files(run, tree);
     for (file, hash) in tree.sources.iter().filter(|(file, _)| used.contains(file.as_str())) {
         let now = read_regular(&world.workspace.root().join(file));
-        let same = now.as_ref().is_ok_and(|bytes| says_the_same(tree, file, bytes));
+        let same = now.as_ref().is_ok_and(|bytes| says_the_same(world, tree, file, bytes));
         if now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same {
             world.notice(&format!("note: {file} was changed since this run began, which goes on with what it was"));
         }
     }
 }
 
+/// The templates that a file holds now.
+fn templates_now(world: &World, file: &str, bytes: &[u8]) -> Vec<Template> {
+    read_file_with(file, bytes, &Known { specs: world.tool_specs(), ..Known::default() }).templates
+}
+
 /// Whether the recorded templates of a file are as they are in it now.
-fn says_the_same(tree: &Tree, file: &str, bytes: &[u8]) -> bool {
-    let now = read_file(file, bytes).templates;
+fn says_the_same(world: &World, tree: &Tree, file: &str, bytes: &[u8]) -> bool {
+    let now = templates_now(world, file, bytes);
     let mut recorded = tree.templates.values().filter(|then| then.origin.file == file);
     recorded.all(|then| now.iter().any(|now| now.name == then.name && now == then))
 }

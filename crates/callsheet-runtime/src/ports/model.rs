@@ -91,7 +91,8 @@ pub struct NativeTool {
     pub name: String,
     /// How its calls are written.
     pub notation: NativeNotation,
-    /// Canonical tools whose calls it stands for. It is offered only with all of them.
+    /// Canonical tools whose calls it stands for. It is offered only with all of them. Of an editor the first reads and
+    /// the last writes.
     pub executes: Vec<String>,
 }
 

@@ -68,7 +68,7 @@ pub fn load_skills(dirs: &SkillDirs, context: SkillContext<'_>) -> LoadedSkills 
     let mut folders = BTreeMap::new();
     let mut left_out = Vec::new();
     for (skill, found) in read {
-        match waits(&skill, &found, &names, &dirs.trusted) {
+        match waits(&skill, &found, &names, &dirs.trusted, context) {
             Some(waiting) => left_out.push(waiting),
             None => {
                 folders.insert(skill.source.path.clone(), found.folder);
@@ -90,11 +90,17 @@ fn is_project(skill: &Skill) -> bool {
 }
 
 /// A skill of a project that could act, or that stands in for one of `names`, and is not trusted as it is.
-fn waits(skill: &Skill, found: &scan::Found, names: &BTreeSet<String>, trusted: &Trusted) -> Option<LeftOut> {
+fn waits(
+    skill: &Skill,
+    found: &scan::Found,
+    names: &BTreeSet<String>,
+    trusted: &Trusted,
+    context: SkillContext<'_>,
+) -> Option<LeftOut> {
     if !is_project(skill) {
         return None;
     }
-    let mut gains = powers(&skill.policy);
+    let mut gains = powers(&skill.policy, context);
     if names.contains(&folded(&skill.name)) {
         gains.push(format!("stand in for the skill {} that is built in or yours", skill.name));
     }

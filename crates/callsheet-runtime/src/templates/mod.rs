@@ -8,9 +8,9 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::skill::{SkillContext, executes, powers as powers_of_skill};
-use callsheet_core::spec::BlobId;
-use callsheet_core::template::{Issue, Known, Layer, Library, Template, TemplateFile, powers, read_file};
+use callsheet_core::skill::{SkillContext, powers as powers_of_skill};
+use callsheet_core::spec::{BlobId, ToolSpec};
+use callsheet_core::template::{Issue, Known, Layer, Library, Template, TemplateFile, powers, read_file_with};
 
 pub use skills::TemplateOffer;
 
@@ -90,7 +90,7 @@ impl TemplateDirs {
 /// here. Blocking: a few small files.
 pub fn load_templates(dirs: &TemplateDirs, known: &Known<'_>, strict: bool) -> LoadedTemplates {
     let mut found = Found::default();
-    found.layers(dirs);
+    found.layers(dirs, &known.specs);
     let library = found.load(dirs, known, strict);
     LoadedTemplates { library, unreadable: found.unreadable, left_out: found.left_out }
 }
@@ -108,7 +108,7 @@ pub fn check_templates(paths: &[&Path], dirs: &TemplateDirs, known: &Known<'_>, 
     }
     let named: BTreeSet<String> = found.files.iter().map(|file| file.file.clone()).collect();
     let unreadable = std::mem::take(&mut found.unreadable);
-    found.layers(dirs);
+    found.layers(dirs, &known.specs);
     let library = found.load(dirs, known, strict);
     let issues = library.issues().iter().filter(|issue| named.contains(&issue.file)).cloned().collect();
     CheckedTemplates { issues, unreadable, files: named.len() }
@@ -127,7 +127,7 @@ struct Found {
 impl Found {
     /// Every layer; a file that was taken before is not taken again. Files of the project that could act are left out
     /// unless they are trusted.
-    fn layers(&mut self, dirs: &TemplateDirs) {
+    fn layers(&mut self, dirs: &TemplateDirs, tools: &[ToolSpec]) {
         let named = self.files.len();
         for (layer, folder) in dirs.folders() {
             self.scan(&folder, layer, dirs.project.as_deref());
@@ -136,10 +136,10 @@ impl Found {
             let (file, bytes) = ((*name).to_owned(), text.as_bytes().to_vec());
             self.files.push(TemplateFile { layer: Layer::BuiltIn, file, bytes });
         }
-        self.leave_out(named, dirs);
+        self.leave_out(named, dirs, tools);
     }
 
-    fn leave_out(&mut self, named: usize, dirs: &TemplateDirs) {
+    fn leave_out(&mut self, named: usize, dirs: &TemplateDirs, tools: &[ToolSpec]) {
         let waits = |(at, file): (usize, &TemplateFile)| {
             let path = self.places.get(&file.file).filter(|_| at >= named && file.layer == Layer::Project)?;
             (!dirs.trusted.holds(path, &file.bytes)).then(|| (at, path.clone()))
@@ -148,16 +148,20 @@ impl Found {
         if waiting.is_empty() {
             return;
         }
-        let read = |file: &TemplateFile| read_file(&file.file, &file.bytes).templates;
+        let context = SkillContext { tools, read_only_sandbox: false };
+        let aliases = Known { specs: tools.to_vec(), ..Known::default() };
+        let read = |file: &TemplateFile| read_file_with(&file.file, &file.bytes, &aliases).templates;
         let templates: Vec<Vec<Template>> = self.files.iter().map(read).collect();
         let layers: Vec<Layer> = self.files.iter().map(|file| file.layer).collect();
         let known = || templates.iter().zip(&layers).flat_map(|(all, layer)| all.iter().map(move |one| (one, *layer)));
         let own = SkillDirs { user: dirs.skills.clone(), ..SkillDirs::default() };
-        let loaded = load_skills(&own, SkillContext::default());
-        let acting = loaded.catalog.skills().map(|one| (one.name.clone(), !powers_of_skill(&one.policy).is_empty()));
+        let loaded = load_skills(&own, context);
+        let acting =
+            loaded.catalog.skills().map(|one| (one.name.clone(), !powers_of_skill(&one.policy, context).is_empty()));
         let skills: BTreeMap<String, bool> = acting.collect();
         let acts = |name: &str| {
-            executes(name) || skills.get(name.strip_prefix("skill:").unwrap_or(name)).copied().unwrap_or_default()
+            context.executes(name)
+                || skills.get(name.strip_prefix("skill:").unwrap_or(name)).copied().unwrap_or_default()
         };
         let stands_in = |name: &str| {
             let alike = |other: &str| folded(other) == folded(name);

@@ -102,7 +102,7 @@ fn skill(template: &Template, writes: bool) -> Skill {
             needs_arguments,
             ..SkillPolicy::default()
         },
-        text: print_templates([template]).text,
+        text: print_templates([template]),
     }
 }
 
@@ -130,6 +130,7 @@ fn spec(template: &Template) -> ToolSpec {
         effect: ToolEffect::Read,
         repeat: RepeatClass::Idempotent,
         exclusive: false,
+        aliases: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `ask_user`: a question to the person. The host asks; the answer becomes the output of the call.
 
 use async_trait::async_trait;
+use callsheet_core::evaluate::ASK_USER;
 use callsheet_core::spec::ToolSpec;
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::common::{Stop, arguments, reading_tool, settle};
 
-reading_tool!(AskUser, "ask_user");
+reading_tool!(AskUser, ASK_USER, "request_user_input", "requestuserinput");
 
 #[derive(Deserialize)]
 struct Arguments {

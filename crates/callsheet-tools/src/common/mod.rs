@@ -45,8 +45,14 @@ pub(crate) fn settle(result: Result<ToolOutcome, Stop>) -> Result<ToolOutcome, T
     }
 }
 
-/// The spec of a tool from the files of its folder. `classes` are spec 11.1's.
-pub(crate) fn spec(name: &str, description: &str, schema: &str, classes: (ToolEffect, RepeatClass)) -> ToolSpec {
+/// The spec of a tool from the files of its folder. `classes` are spec 11.1's, `aliases` those of "Templates" 14.
+pub(crate) fn spec(
+    name: &str,
+    aliases: &[&str],
+    description: &str,
+    schema: &str,
+    classes: (ToolEffect, RepeatClass),
+) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),
         description: description.trim().to_owned(),
@@ -55,12 +61,13 @@ pub(crate) fn spec(name: &str, description: &str, schema: &str, classes: (ToolEf
         effect: classes.0,
         repeat: classes.1,
         exclusive: false,
+        aliases: aliases.iter().map(|alias| (*alias).to_owned()).collect(),
     }
 }
 
 /// The type of a tool that only reads and may be called again: its spec from the files of its folder, and nothing else.
 macro_rules! reading_tool {
-    ($tool:ident, $name:literal) => {
+    ($tool:ident, $name:expr $(, $alias:literal)*) => {
         /// The tool.
         #[derive(Debug)]
         pub struct $tool(ToolSpec);
@@ -70,7 +77,7 @@ macro_rules! reading_tool {
             pub fn new() -> Self {
                 let classes = (callsheet_core::spec::ToolEffect::Read, callsheet_core::spec::RepeatClass::Read);
                 let (description, schema) = (include_str!("description.md"), include_str!("schema.json"));
-                Self($crate::common::spec($name, description, schema, classes))
+                Self($crate::common::spec($name, &[$($alias),*], description, schema, classes))
             }
         }
 

@@ -15,7 +15,7 @@ use crate::common::{Stop, arguments, blocking, reading_tool};
 /// Names shown at most (spec 5.1, as for a referenced folder).
 const NAMES: usize = 200;
 
-reading_tool!(ListFiles, "list_files");
+reading_tool!(ListFiles, "list_files", "file_access");
 
 #[derive(Deserialize)]
 struct Arguments {

@@ -6,6 +6,7 @@
 use std::io::{BufRead, BufReader, Read};
 
 use async_trait::async_trait;
+use callsheet_core::evaluate::READ_FILE;
 use callsheet_core::spec::ToolSpec;
 use callsheet_runtime::paths::{BINARY_PROBE, EntryKind};
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
@@ -20,7 +21,7 @@ use crate::common::{Stop, Ticket, arguments, blocking, reading_tool};
 /// Bytes shown at most.
 const CAP: usize = 102_400;
 
-reading_tool!(ReadFile, "read_file");
+reading_tool!(ReadFile, READ_FILE, "file_access", "text_editor");
 
 #[derive(Deserialize)]
 struct Arguments {

@@ -56,7 +56,8 @@ impl RunCommand {
     /// The tool.
     pub fn new() -> Self {
         let classes = (ToolEffect::Execute, RepeatClass::Once);
-        let mut spec = spec("run_command", include_str!("description.md"), include_str!("schema.json"), classes);
+        let (description, schema) = (include_str!("description.md"), include_str!("schema.json"));
+        let mut spec = spec("run_command", &["bash", "run_script"], description, schema, classes);
         // Two commands in one tree get in each other's way: builds, installs, version control.
         spec.exclusive = true;
         Self(spec)

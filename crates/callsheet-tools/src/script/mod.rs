@@ -36,7 +36,7 @@ impl Script {
     /// Processes that may change the project.
     pub fn new() -> Self {
         let classes = (ToolEffect::Execute, RepeatClass::Once);
-        let mut spec = spec(SCRIPT, include_str!("description.md"), include_str!("schema.json"), classes);
+        let mut spec = spec(SCRIPT, &[], include_str!("description.md"), include_str!("schema.json"), classes);
         spec.exclusive = true;
         Self { spec, reads: false }
     }
@@ -44,7 +44,7 @@ impl Script {
     /// Processes that only read. `None` where the system cannot hold them to it.
     pub fn reading() -> Option<Self> {
         let classes = (ToolEffect::Read, RepeatClass::Read);
-        let spec = spec(SCRIPT_READ, include_str!("description.md"), include_str!("schema.json"), classes);
+        let spec = spec(SCRIPT_READ, &[], include_str!("description.md"), include_str!("schema.json"), classes);
         sandbox::can_only_read().then_some(Self { spec, reads: true })
     }
 }

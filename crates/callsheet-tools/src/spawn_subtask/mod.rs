@@ -2,18 +2,19 @@
 //! itself takes their calls and opens a task for each; anywhere else there is no tree that could hold one.
 
 use async_trait::async_trait;
+use callsheet_core::run::SPAWN_SUBTASK;
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde_json::Value;
 
 use crate::common::{Stop, reading_tool, settle, spec};
 
-reading_tool!(SpawnSubtask, "spawn_subtask");
+reading_tool!(SpawnSubtask, SPAWN_SUBTASK);
 
 impl SpawnSubtask {
     /// A tool of another name whose subtasks are of one kind.
     pub fn registered(name: &str, description: &str) -> Self {
-        Self(spec(name, description, include_str!("registered.json"), (ToolEffect::Read, RepeatClass::Read)))
+        Self(spec(name, &[], description, include_str!("registered.json"), (ToolEffect::Read, RepeatClass::Read)))
     }
 }
 

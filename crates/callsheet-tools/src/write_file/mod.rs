@@ -33,7 +33,9 @@ impl WriteFile {
     /// The tool.
     pub fn new() -> Self {
         let classes = (ToolEffect::Write, RepeatClass::Idempotent);
-        Self(spec("write_file", include_str!("description.md"), include_str!("schema.json"), classes))
+        let aliases = &["file_access", "text_editor"];
+        let (description, schema) = (include_str!("description.md"), include_str!("schema.json"));
+        Self(spec("write_file", aliases, description, schema, classes))
     }
 }
 

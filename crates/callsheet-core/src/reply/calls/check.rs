@@ -10,8 +10,7 @@ use crate::reply::json::{Mend, read_document};
 use crate::reply::near::{folded, within};
 use crate::reply::words::clause;
 use crate::reply::{Issue, IssueCode, Notes, ReadContext, RepairCode, Span};
-use crate::skill::canonical_tools;
-use crate::spec::{ToolCall, ToolSpec};
+use crate::spec::{ToolCall, ToolSpec, canonical_tools};
 
 use super::arguments::{Fitted, Schema};
 use super::shape::{Read, Shaped, Tools};
@@ -101,7 +100,7 @@ pub fn resolve_tool<'a>(written: &str, rules: &'a CallRules<'_>) -> Result<&'a T
         return Err(IssueCode::ToolNotAllowed);
     }
     // An alias means what of it is allowed, if that is one tool (spec of templates, 14).
-    let meant = canonical_tools(written);
+    let meant = canonical_tools(written, rules.context.tools.iter().map(Arc::as_ref));
     if meant.iter().any(|name| name != written && rules.spec(name).is_some()) {
         match meant.iter().filter(|name| rules.is_allowed(name)).collect::<Vec<_>>().as_slice() {
             [] => return Err(IssueCode::ToolNotAllowed),

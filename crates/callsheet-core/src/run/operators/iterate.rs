@@ -1,9 +1,16 @@
 //! `director_evaluator_loop`: director, script if there is one, evaluator, then the check, which is an evaluation.
 
-use super::{Moment, Move, Place, View};
+use crate::record::Plan;
+use crate::template::Kind;
 
-pub(super) fn next(view: View<'_>, has_script: bool) -> Move {
+use super::rules::Rules;
+use super::{Moment, Move, Place, View, Work};
+
+pub(super) static RULES: Rules = Rules { next, below, ..Rules::LEAF };
+
+fn next(view: View<'_>, kind: &Kind, _: &Plan) -> Move {
     let iteration = view.op.iteration.max(1);
+    let has_script = matches!(kind, Kind::DirectorEvaluatorLoop { script: Some(_), .. });
     let parts = [
         Some(Place::Director { iteration }),
         has_script.then_some(Place::Script { iteration }),
@@ -17,4 +24,14 @@ pub(super) fn next(view: View<'_>, has_script: bool) -> Move {
         }
     }
     Move::Owe(Moment::Judge)
+}
+
+fn below<'t>(kind: &'t Kind, place: &Place) -> Option<Work<'t>> {
+    let Kind::DirectorEvaluatorLoop { director, evaluator, script, .. } = kind else { return None };
+    match place {
+        Place::Director { .. } => Some(Work::Node(director)),
+        Place::Evaluator { .. } => Some(Work::Node(evaluator)),
+        Place::Script { .. } => script.as_ref().map(Work::Script),
+        _ => None,
+    }
 }

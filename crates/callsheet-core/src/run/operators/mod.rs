@@ -3,8 +3,8 @@
 //! A [`TaskOp`] is one execution of one node of the recorded tree: it gathers nested inputs, is opened, goes through
 //! its children, and is closed. Whatever needs a value (binding names, the test of a `cond`, the verdict on a loop,
 //! the result) is an *evaluation*: pure code outside of the machine whose outcome is a fact. The machine itself only
-//! decides what comes next, one file an operator: each has one function `next`, which looks at the children and says
-//! which of them to open, or which evaluation is owed.
+//! decides what comes next, by the `rules` of each operator, one file each: `next` looks at the children and says which
+//! of them to open, or which evaluation is owed; `below` finds a child in the tree; the rest is what a retry must know.
 //!
 //! A leaf (a handler or a process) is a `TaskRun` like a task of a sheet, so units, slots, gates, limits, tool calls,
 //! resume and views are the same code.
@@ -12,20 +12,24 @@
 //! What a model asks for at run time, a subtask, is no node of the recorded tree: the template that runs is recorded when
 //! the request is opened (`subtask`).
 //!
-//! A new operator: a variant of `template::Kind`, a file here with its `next`, a line in [`next`], its names and its
-//! result in `evaluate`.
+//! A new operator: a variant of `template::Kind` with its row of facts, a file here with its rules, a line in `rules`, its
+//! names and its result in `evaluate`.
 
-mod branch;
 mod budget;
+mod call;
+mod cond;
 mod fold;
 mod iterate;
 mod leaf;
+mod map;
+mod parallel;
 mod place;
 mod pool;
 mod reduce;
 mod reopen;
 mod reparse;
 mod retry;
+mod rules;
 mod seek;
 mod sequence;
 mod settle;
@@ -36,9 +40,10 @@ use std::sync::Arc;
 
 use crate::record::{Closed, Opened, Plan, Retrieval, Tree};
 use crate::spec::{BlobId, Slug};
-use crate::template::{Kind, Node, OnError, Script, Template};
+use crate::template::{Node, Script, Template};
 
 use super::Stopwatch;
+use rules::Rules;
 
 pub use budget::Spent;
 pub use place::Place;
@@ -232,10 +237,7 @@ impl Operators {
     /// It failed, and no task or part that it is made of did so before: what it gave does not fit, or it was refused.
     pub fn failed_by_itself(&self, op: &TaskOp) -> bool {
         let node = self.tree().and_then(|tree| self.node(tree, op));
-        let collects = node.is_some_and(|node| match &node.kind {
-            Kind::Map { on_error, .. } | Kind::Parallel { on_error, .. } => *on_error == OnError::Collect,
-            _ => false,
-        });
+        let collects = node.is_some_and(|node| (Rules::of(&node.kind).collects)(&node.kind));
         let mut nested = self.children(op).filter(|child| child.place.is_nested());
         let mut parts = self.children(op).filter(|child| !child.place.is_nested()).peekable();
         let by_parts =
@@ -316,23 +318,11 @@ impl<'a> View<'a> {
     }
 }
 
-/// What an open task does next, by its operator.
+/// What an open task does next: it waits for its leaf, or does what its operator says.
 fn next(view: View<'_>, node: &Node, opened: &Opened) -> Move {
-    match (&node.kind, &opened.plan) {
-        (_, Plan::Handler(_) | Plan::Process { .. }) => Move::Wait,
-        (Kind::Sequential { steps, on_error }, _) => sequence::next(view, steps, *on_error),
-        (Kind::Parallel { children, max_parallel, on_error }, _) => {
-            pool::next(view, children.len(), *max_parallel, *on_error, |index| Place::Child { index })
-        }
-        (Kind::Map { max_parallel, on_error, .. }, Plan::Items { count }) => {
-            pool::next(view, count_of(*count), *max_parallel, *on_error, |index| Place::Item { index })
-        }
-        (Kind::Reduce { .. }, Plan::Items { count }) => reduce::next(view, *count),
-        (Kind::Cond { .. }, Plan::Branch { case }) => branch::next(view, *case),
-        (Kind::Call { .. }, _) => branch::body(view),
-        (Kind::DirectorEvaluatorLoop { script, .. }, _) => iterate::next(view, script.is_some()),
-        // A plan that does not fit its node is a defect of the evaluation; closing it tells so.
-        _ => Move::Owe(Moment::Close),
+    match &opened.plan {
+        Plan::Handler(_) | Plan::Process { .. } => Move::Wait,
+        plan => (Rules::of(&node.kind).next)(view, &node.kind, plan),
     }
 }
 

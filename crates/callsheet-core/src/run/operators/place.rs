@@ -1,9 +1,10 @@
 //! As what a task of the tree was opened.
 
 use crate::spec::Slug;
-use crate::template::{ArgumentValue, InputSource, Kind, Node};
+use crate::template::{InputSource, Node};
 
 use super::Work;
+use super::rules::Rules;
 
 /// The place of a child below its parent. Numbers count from 0, iterations from 1.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,31 +91,11 @@ impl Place {
 
     /// The part of the tree at this place below `node`.
     pub(super) fn below<'t>(&self, node: &'t Node) -> Option<Work<'t>> {
-        let at = |index: &u32| usize::try_from(*index).unwrap_or(usize::MAX);
-        let found = match (self, &node.kind) {
-            (Self::Input { index }, _) => match &node.inputs.get(at(index))?.source {
-                InputSource::Operator(node) => node,
-                _ => return None,
-            },
-            (Self::Argument { index }, Kind::Call { arguments }) => match &arguments.get(at(index))?.value {
-                ArgumentValue::Operator(node) => node,
-                _ => return None,
-            },
-            (Self::Child { index }, Kind::Sequential { steps, .. }) => steps.get(at(index))?,
-            (Self::Child { index }, Kind::Parallel { children, .. }) => children.get(at(index))?,
-            (Self::Item { .. }, Kind::Map { body, .. }) => body,
-            (Self::Inner { .. }, Kind::Reduce { inner, .. }) => inner,
-            (Self::Reduction { .. }, Kind::Reduce { reduction, .. }) => reduction,
-            (Self::Director { .. }, Kind::DirectorEvaluatorLoop { director, .. }) => director,
-            (Self::Evaluator { .. }, Kind::DirectorEvaluatorLoop { evaluator, .. }) => evaluator,
-            (Self::Script { .. }, Kind::DirectorEvaluatorLoop { script, .. }) => {
-                return script.as_ref().map(Work::Script);
-            }
-            (Self::Branch { case: Some(case) }, Kind::Cond { cases, .. }) => &cases.get(at(case))?.body,
-            (Self::Branch { case: None }, Kind::Cond { otherwise, .. }) => otherwise.as_deref()?,
-            _ => return None,
-        };
-        Some(Work::Node(found))
+        let Self::Input { index } = self else { return (Rules::of(&node.kind).below)(&node.kind, self) };
+        match &node.inputs.get(super::index_of(*index)?)?.source {
+            InputSource::Operator(node) => Some(Work::Node(node)),
+            _ => None,
+        }
     }
 
     /// What it adds to the name of its parent. `node`: what stands there.

@@ -1,4 +1,4 @@
-//! `map` and `parallel`: children beside each other, at most so many at once, in any order of completion.
+//! What `map` and `parallel` share: children beside each other, at most so many at once, in any order of completion.
 
 use crate::template::OnError;
 

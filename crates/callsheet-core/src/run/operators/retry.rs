@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::run::{Reject, Run, Stage, Stopwatch};
 use crate::spec::{Slug, TaskLimits};
-use crate::template::Kind;
 
+use super::rules::Rules;
 use super::{OpState, Operators, Place, TaskOp};
 
 impl Run {
@@ -98,9 +98,7 @@ impl Operators {
     /// Whether the result of the last part is that of the whole.
     fn gives_its_last(&self, op: &TaskOp) -> bool {
         let node = self.tree.as_ref().and_then(|tree| self.node(tree, op));
-        node.is_none_or(|node| {
-            matches!(node.kind, Kind::Sequential { .. } | Kind::Reduce { .. } | Kind::Cond { .. } | Kind::Call { .. })
-        })
+        node.is_none_or(|node| Rules::of(&node.kind).gives_its_last)
     }
 
     /// What stands around a task that begins again is open again, and what read its result is done anew.
@@ -122,7 +120,7 @@ impl Operators {
                     self.change(above, |op| op.iteration = iteration);
                     self.open_again(above);
                 }
-                Place::Child { .. } | Place::Inner { .. } | Place::Reduction { .. } if self.goes_in_order(above) => {
+                _ if !place.is_nested() && self.goes_in_order(above) => {
                     self.detach(above, |other| other.number > below)?;
                     self.open_again(above);
                 }
@@ -140,7 +138,7 @@ impl Operators {
 
     fn goes_in_order(&self, number: usize) -> bool {
         let node = self.tree.as_ref().zip(self.at(number)).and_then(|(tree, op)| self.node(tree, op));
-        node.is_some_and(|node| matches!(node.kind, Kind::Sequential { .. } | Kind::Reduce { .. }))
+        node.is_some_and(|node| Rules::of(&node.kind).in_order)
     }
 
     /// A new handler or process, with a session, turns and time of its own.

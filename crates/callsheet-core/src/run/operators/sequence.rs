@@ -1,14 +1,19 @@
 //! `sequential`: steps in order, each after the one before.
 
-use crate::template::{Node, OnError};
+use crate::record::Plan;
+use crate::template::{Kind, Node, OnError};
 
-use super::{Moment, Move, Place, View};
+use super::rules::{Rules, nth};
+use super::{Moment, Move, Place, View, Work};
 
-pub(super) fn next(view: View<'_>, steps: &[Node], on_error: OnError) -> Move {
+pub(super) static RULES: Rules = Rules { next, below, in_order: true, gives_its_last: true, ..Rules::LEAF };
+
+fn next(view: View<'_>, kind: &Kind, _: &Plan) -> Move {
+    let Kind::Sequential { steps, on_error } = kind else { return Move::Owe(Moment::Close) };
     let mut failed = false;
     for (index, step) in (0..).zip(steps) {
-        // With `collect`, as a sheet lowers, later steps still run up to the next one that holds a writer.
-        if failed && (on_error == OnError::Fail || holds_writer(view, step)) {
+        // With `collect` later steps still run up to the next one that holds a writer.
+        if failed && (*on_error == OnError::Fail || holds_writer(view, step)) {
             return Move::Owe(Moment::Close);
         }
         match view.part(Place::Child { index }) {
@@ -22,4 +27,11 @@ pub(super) fn next(view: View<'_>, steps: &[Node], on_error: OnError) -> Move {
 
 fn holds_writer(view: View<'_>, step: &Node) -> bool {
     step.walk().iter().any(|node| node.requires_approval(view.writes))
+}
+
+fn below<'t>(kind: &'t Kind, place: &Place) -> Option<Work<'t>> {
+    match (kind, place) {
+        (Kind::Sequential { steps, .. }, Place::Child { index }) => nth(steps, *index),
+        _ => None,
+    }
 }

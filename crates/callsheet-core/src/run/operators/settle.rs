@@ -80,7 +80,9 @@ impl Run {
             },
             OpState::Open => match (op.leaf(), &op.opened, node) {
                 (Some(leaf), ..) => self.next_of_leaf(op, &leaf),
-                (None, Some(_), None) if op.place.is_subtask() => super::branch::body(self.view(op, &|_| false)),
+                (None, Some(_), None) if op.place.is_subtask() => {
+                    super::rules::only(self.view(op, &|_| false), Place::Body)
+                }
                 (None, Some(opened), Some(node)) => {
                     let writes = |tool: &str| self.policy(tool).effect != ToolEffect::Read;
                     super::next(self.view(op, &writes), node, opened)

@@ -265,7 +265,6 @@ impl<'a, 't> Judge<'a, 't> {
         }
         let inside = || own.inner(bound_by_operator(node).into_iter().map(|name| (name, Seen::Later)).collect());
         match &node.kind {
-            Kind::Phase(_) => {}
             Kind::Atomic => self.atomic(node, &own),
             Kind::Sequential { steps: children, .. } | Kind::Parallel { children, .. } => {
                 let inside = inside();

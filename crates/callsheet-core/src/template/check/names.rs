@@ -55,44 +55,12 @@ pub(in crate::template) fn bound_inside(node: &Node) -> Vec<String> {
 
 /// Those of its operator.
 pub(in crate::template) fn bound_by_operator(node: &Node) -> Vec<String> {
-    let own: &[&str] = match &node.kind {
-        Kind::Sequential { .. } | Kind::Parallel { .. } => &["steps", "step_results", "previous_result", "output"],
-        Kind::Reduce { .. } => &REDUCE_NAMES,
-        Kind::DirectorEvaluatorLoop { .. } => &LOOP_NAMES,
-        Kind::Map { .. } => &["item_index"],
-        _ => &[],
-    };
-    let mut names: Vec<String> = own.iter().map(|name| (*name).to_owned()).collect();
+    let mut names: Vec<String> = node.kind.facts().binds.iter().map(|name| (*name).to_owned()).collect();
     if let Kind::Map { item, .. } = &node.kind {
         names.push(item.clone());
     }
     names
 }
-
-/// Names of a reduce (spec 8).
-const REDUCE_NAMES: [&str; 6] =
-    ["current_data", "current_name", "current_index", "original_input", "current_result", "accumulator"];
-
-/// Names of a loop (spec 8).
-const LOOP_NAMES: [&str; 17] = [
-    "original_prompt",
-    "user_query",
-    "iteration",
-    "current_iteration",
-    "evaluation_feedback",
-    "next_input",
-    "previous_results",
-    "last_evaluation",
-    "director_result",
-    "script_input",
-    "script_output",
-    "script_stdout",
-    "script_errors",
-    "script_stderr",
-    "script_exit_code",
-    "script_timed_out",
-    "evaluation",
-];
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Bound {
@@ -246,8 +214,7 @@ impl Names<'_> {
     fn node(&mut self, node: &Node) {
         let results: Vec<bool> = node.inputs.iter().map(|input| self.input(input)).collect();
         let mark = self.log.len();
-        // Inputs of these are shown or passed on even if no text names them.
-        let shown = matches!(node.kind, Kind::Atomic | Kind::Reduce { .. } | Kind::Call { .. } | Kind::Phase(_));
+        let shown = node.kind.facts().shows_inputs;
         for (input, result) in node.inputs.iter().zip(&results) {
             self.declare(&input.name, *result, Some(input.origin.spot).filter(|_| !shown));
         }
@@ -320,7 +287,7 @@ impl Names<'_> {
 
     fn kind(&mut self, node: &Node, results: bool) {
         match &node.kind {
-            Kind::Atomic | Kind::Phase(_) => {}
+            Kind::Atomic => {}
             Kind::Sequential { steps, .. } => self.steps(steps),
             Kind::Reduce { items, initial, inner, reduction } => {
                 let listed = items.as_ref().is_some_and(|items| self.path(items, "items"));

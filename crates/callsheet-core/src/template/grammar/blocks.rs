@@ -4,16 +4,6 @@ use crate::spec::LIMIT_ROWS;
 
 use super::rows::{Attribute, Child, Content, Element, Kind};
 
-/// Tools that are read under other names (spec 14).
-pub(in crate::template) const LOOSE_TOOL_ALIASES: &[(&str, &[&str])] = &[
-    ("file_access", &["read_file", "list_files", "write_file"]),
-    ("bash", &["run_command"]),
-    ("run_script", &["run_command"]),
-    ("text_editor", &["read_file", "write_file"]),
-    ("request_user_input", &["ask_user"]),
-    ("requestUserInput", &["ask_user"]),
-];
-
 const NONE: &[Attribute] = &[];
 
 pub(super) static DESCRIPTION: Element = Element::value("description", Kind::Filled);

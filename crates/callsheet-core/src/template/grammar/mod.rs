@@ -5,7 +5,6 @@ mod files;
 mod operators;
 mod rows;
 
-pub(in crate::template) use blocks::LOOSE_TOOL_ALIASES;
 pub use files::{issue_schema, json_schema, xml_schema};
 pub(in crate::template) use rows::{
     Child, Content, Element, Kind, OPERATOR_ELEMENTS, OPERATOR_TYPES, Operators, is_operator_element, operators_of,

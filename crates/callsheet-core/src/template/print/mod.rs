@@ -6,30 +6,10 @@ mod writer;
 use super::tree::{Param, Template, ValueType};
 use writer::Writer;
 
-/// A printed library.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Printed {
-    /// XML, ending with a line feed.
-    pub text: String,
-    /// What XML cannot say; each is a comment in the text too.
-    pub lost: Vec<String>,
-}
-
-/// Prints templates as one library.
-pub fn print_templates<'a>(templates: impl IntoIterator<Item = &'a Template>) -> Printed {
-    print_with(templates, Vec::new())
-}
-
-/// The same with things that XML cannot say, as comments before the first template.
-pub(in crate::template) fn print_with<'a>(
-    templates: impl IntoIterator<Item = &'a Template>,
-    lost: Vec<String>,
-) -> Printed {
+/// Prints templates as one library: XML, ending with a line feed. What XML cannot say is a comment.
+pub fn print_templates<'a>(templates: impl IntoIterator<Item = &'a Template>) -> String {
     let mut writer = Writer::default();
     writer.open("templates", &[("version", "1".to_owned())]);
-    for what in lost {
-        writer.lost(what);
-    }
     for template in templates {
         print_template(&mut writer, template);
     }

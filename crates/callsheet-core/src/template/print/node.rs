@@ -23,7 +23,7 @@ type Attributes = Vec<(&'static str, String)>;
 
 /// Whether it is written as a `task` with a type.
 pub(super) fn is_typed_task(node: &Node) -> bool {
-    !matches!(node.kind, Kind::Call { .. } | Kind::Cond { .. } | Kind::Parallel { .. } | Kind::Phase(_))
+    !matches!(node.kind, Kind::Call { .. } | Kind::Cond { .. } | Kind::Parallel { .. })
 }
 
 /// Writes an operator element.
@@ -51,7 +51,6 @@ pub(super) fn operator(writer: &mut Writer, node: &Node, place: Place<'_>) {
             }
             writer.close("parallel");
         }
-        Kind::Phase(name) => writer.lost(format!("the phase {name} of a sheet")),
         _ => task(writer, node, place),
     }
 }
@@ -82,7 +81,7 @@ fn call(writer: &mut Writer, node: &Node, arguments: &[Argument]) {
         writer.open("task", &attributes);
         let (mut given, lost): (Vec<Option<Input>>, _) = arguments.iter().map(as_input).partition(Option::is_some);
         if !lost.is_empty() {
-            writer.lost(format!("{} arguments without a name or with a bare text", lost.len()));
+            writer.comment(&format!("{} arguments without a name or with a bare text", lost.len()));
         }
         given.extend(node.inputs.iter().cloned().map(Some));
         inputs(writer, &given.into_iter().flatten().collect::<Vec<_>>());

@@ -1,7 +1,5 @@
 //! Elements, indents and escapes.
 
-use super::Printed;
-
 type Attributes<'a> = [(&'a str, String)];
 
 /// Writes elements.
@@ -9,7 +7,6 @@ type Attributes<'a> = [(&'a str, String)];
 pub(super) struct Writer {
     text: String,
     depth: usize,
-    lost: Vec<String>,
 }
 
 impl Writer {
@@ -72,16 +69,15 @@ impl Writer {
     }
 
     /// Something XML cannot say.
-    pub(super) fn lost(&mut self, what: String) {
+    pub(super) fn comment(&mut self, what: &str) {
         self.indent(self.depth);
         // Two hyphens end a comment; the second pass splits what the first one left of three.
         let words: String = what.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         self.text.push_str(&format!("<!-- {} -->\n", words.replace("--", "- -").replace("--", "- -")));
-        self.lost.push(what);
     }
 
-    pub(super) fn finish(self) -> Printed {
-        Printed { text: self.text, lost: self.lost }
+    pub(super) fn finish(self) -> String {
+        self.text
     }
 }
 

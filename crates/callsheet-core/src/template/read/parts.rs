@@ -3,7 +3,7 @@
 use crate::template::grammar::Kind;
 use crate::template::issue::{Code, Draft};
 use crate::template::place::Bytes;
-use crate::template::tree::{FrontEnd, Origin, PathUse};
+use crate::template::tree::{Origin, PathUse};
 use crate::template::value::{Filled, Path};
 use crate::template::xml::{Element, Item, Mapped};
 
@@ -41,7 +41,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn origin(&self, span: Bytes) -> Origin {
-        Origin { file: self.file.to_owned(), spot: self.lines.spot(span), front_end: FrontEnd::Template }
+        Origin { file: self.file.to_owned(), spot: self.lines.spot(span) }
     }
 
     /// Text with placeholders, each with its place.

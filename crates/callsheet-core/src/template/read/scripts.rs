@@ -1,7 +1,7 @@
 //! Commands, processes, files, outputs and limits out of their elements (spec 2.4, 2.5).
 
-use crate::spec::TaskLimits;
-use crate::template::grammar::{Kind, LOOSE_TOOL_ALIASES};
+use crate::spec::{TaskLimits, canonical_tools};
+use crate::template::grammar::Kind;
 use crate::template::issue::{Code, Draft};
 use crate::template::tree::{
     Command, FilePaths, FileSource, Inherit, InputFile, OnParseFailure, OutputFormat, OutputType, Recovery,
@@ -186,14 +186,15 @@ impl Reader<'_> {
         let mut tools: Vec<String> = Vec::new();
         for child in element.elements().filter(|child| child.name == "tool") {
             let text = self.text_of(child, Kind::Ident);
-            let alias = LOOSE_TOOL_ALIASES.iter().find(|(alias, _)| *alias == text.as_str());
-            if let Some((alias, canonical)) = alias {
-                let message = format!("`{alias}` is read as {}", canonical.join(", "));
-                let draft = Draft::new(Code::T503, text.whole(), message).found(alias);
-                self.add(draft.expected(canonical.iter().copied()).advice("write the canonical names"));
-                tools.extend(canonical.iter().map(|name| (*name).to_owned()));
-            } else if is_ident(text.as_str()) {
-                tools.push(text.as_str().to_owned());
+            let written = text.as_str();
+            let canonical = canonical_tools(written, self.known.specs.iter());
+            if canonical.iter().any(|name| name != written) {
+                let message = format!("`{written}` is read as {}", canonical.join(", "));
+                let draft = Draft::new(Code::T503, text.whole(), message).found(written);
+                self.add(draft.expected(canonical.iter().map(String::as_str)).advice("write the canonical names"));
+                tools.extend(canonical);
+            } else if is_ident(written) {
+                tools.push(written.to_owned());
             }
         }
         let mut seen = std::collections::BTreeSet::new();

@@ -291,7 +291,7 @@ impl Reader<'_> {
             _ => None,
         };
         node.approval.required = flag(element, "requires_approval");
-        let writes = node.effects(&|tool| matches!(tool, "write_file" | "run_command")) == Effects::Write;
+        let writes = node.effects(&|tool| self.known.writes(tool)) == Effects::Write;
         if let Some(attribute) = element.attribute("requires_approval")
             && node.approval.required == Some(false)
             && writes
@@ -499,12 +499,6 @@ fn role(node: &Node, position: Position) -> Role {
     match (&node.kind, position) {
         (Kind::Atomic, Position::ReducePart) => Role::ReducePart,
         (Kind::Atomic, Position::Director | Position::Evaluator) => Role::LoopPart,
-        (Kind::Sequential { .. }, _) => Role::Sequential,
-        (Kind::Reduce { .. }, _) => Role::Reduce,
-        (Kind::Script { .. }, _) => Role::Script,
-        (Kind::DirectorEvaluatorLoop { .. }, _) => Role::Loop,
-        (Kind::Map { .. }, _) => Role::Map,
-        (Kind::Parallel { .. }, _) => Role::Parallel,
-        _ => Role::Atomic,
+        (kind, _) => kind.facts().role,
     }
 }

@@ -106,24 +106,4 @@ pub enum Kind {
         /// When one fails.
         on_error: OnError,
     },
-    /// A phase of a sheet, by its name.
-    Phase(String),
-}
-
-impl Kind {
-    /// The word of `type`, or the element.
-    pub fn word(&self) -> &'static str {
-        match self {
-            Self::Atomic => "atomic",
-            Self::Sequential { .. } => "sequential",
-            Self::Reduce { .. } => "reduce",
-            Self::Script { .. } => "script",
-            Self::DirectorEvaluatorLoop { .. } => "director_evaluator_loop",
-            Self::Map { .. } => "map",
-            Self::Call { .. } => "call",
-            Self::Cond { .. } => "cond",
-            Self::Parallel { .. } => "parallel",
-            Self::Phase(_) => "phase",
-        }
-    }
 }

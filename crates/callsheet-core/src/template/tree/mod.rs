@@ -1,7 +1,8 @@
-//! The task tree that templates and sheets share (spec 16): what a run executes, whatever it was written in.
+//! The task tree of a template (spec 16): what its run executes.
 
 mod blocks;
 mod context;
+mod facts;
 mod kind;
 mod node;
 mod origin;
@@ -17,7 +18,8 @@ pub use context::{
     AccumulationFormat, Context, ContextPart, InheritContext, PartialContext, Role, Settings, Yielded, defaults,
     resolve,
 };
+pub use facts::Facts;
 pub use kind::{Case, Kind, OnError};
 pub use node::{Intent, Node, Param, Taken, Template};
-pub use origin::{FrontEnd, Origin};
+pub use origin::Origin;
 pub use types::{ValueType, type_word};

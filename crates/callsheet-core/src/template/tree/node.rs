@@ -120,7 +120,7 @@ impl Node {
             _ => None,
         }));
         match &self.kind {
-            Kind::Atomic | Kind::Script { .. } | Kind::Phase(_) => {}
+            Kind::Atomic | Kind::Script { .. } => {}
             Kind::Sequential { steps, .. } => out.extend(steps),
             Kind::Reduce { inner, reduction, .. } => out.extend([&**inner, &**reduction]),
             Kind::DirectorEvaluatorLoop { director, evaluator, .. } => out.extend([&**director, &**evaluator]),
@@ -146,7 +146,7 @@ impl Node {
             _ => None,
         }));
         match &mut self.kind {
-            Kind::Atomic | Kind::Script { .. } | Kind::Phase(_) => {}
+            Kind::Atomic | Kind::Script { .. } => {}
             Kind::Sequential { steps, .. } => out.extend(steps),
             Kind::Reduce { inner, reduction, .. } => out.extend([&mut **inner, &mut **reduction]),
             Kind::DirectorEvaluatorLoop { director, evaluator, .. } => out.extend([&mut **director, &mut **evaluator]),

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use callsheet_core::skill::SkillContext;
-use callsheet_core::visible::visible;
+use callsheet_core::visible::{visible, visible_line};
 use callsheet_runtime::prompts::load_prompts;
 use callsheet_runtime::skills::load_skills;
 use callsheet_runtime::trust::LeftOut;
@@ -42,5 +42,5 @@ pub fn why_left_out(setup: &Setup, left_out: &[LeftOut], kind: &str, name: &str)
 
 /// A path as a person sees it, from the project if it is inside.
 pub fn shown(setup: &Setup, path: &Path) -> String {
-    visible(&path.strip_prefix(&setup.project).unwrap_or(path).display().to_string())
+    visible_line(&path.strip_prefix(&setup.project).unwrap_or(path).display().to_string())
 }

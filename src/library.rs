@@ -169,7 +169,7 @@ pub fn schemas(tree: &mut Tree) {
             };
             let file = std::path::Path::new(&template.origin.file);
             let path = file.parent().unwrap_or(std::path::Path::new("")).join(format!("schemas/{name}.json"));
-            if let Ok(text) = std::fs::read_to_string(path) {
+            if let Ok(text) = callsheet_runtime::paths::read_regular_text(&path) {
                 found.insert(name.clone(), text);
             }
         }
@@ -181,7 +181,7 @@ pub fn schemas(tree: &mut Tree) {
 pub fn sources(project: &std::path::Path, tree: &mut Tree) {
     let files = tree.templates.values().map(|template| template.origin.file.clone());
     for file in files.collect::<Vec<_>>() {
-        if let Ok(bytes) = std::fs::read(project.join(&file)) {
+        if let Ok(bytes) = callsheet_runtime::paths::read_regular(&project.join(&file)) {
             tree.sources.insert(file, BlobId::of(&bytes));
         }
     }

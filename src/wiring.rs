@@ -1,7 +1,7 @@
 //! The world of a run, from the configuration: the only place that names concrete adapters.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callsheet_core::prompt::{Environment, Templates};
@@ -10,7 +10,7 @@ use callsheet_core::spec::{RunId, Settings, ToolSpec};
 use callsheet_runtime::driver::{ModelSet, ModelSource, PinnedSkills, Snapshots, Turns, World};
 use callsheet_runtime::edge::Slots;
 use callsheet_runtime::memory::IndexedMemory;
-use callsheet_runtime::paths::Workspace;
+use callsheet_runtime::paths::{Workspace, read_regular};
 use callsheet_runtime::ports::{Clock, Fetch, Index, Observer, Outline, Person, Signal, Store, SystemClock, Tool};
 use callsheet_runtime::prompts::{LoadedPrompts, PromptDirs, load_prompts};
 use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
@@ -111,7 +111,9 @@ fn tell_of_prompts(prompts: &LoadedPrompts, observer: &dyn Observer) {
         // A copy that nobody has changed says nothing else than the shipped text.
         let bundled = Templates::bundled_text(*key).as_bytes();
         let source = prompts.templates.source(*key);
-        if let Some(source) = source.filter(|source| std::fs::read(&source.path).is_ok_and(|text| text != bundled)) {
+        if let Some(source) =
+            source.filter(|source| read_regular(Path::new(&source.path)).is_ok_and(|text| text != bundled))
+        {
             let words = format!("note: using prompt {} from {}", key.as_str(), source.path);
             observer.see(&Signal::Notice(&words));
         }
@@ -166,7 +168,8 @@ pub fn skill_dirs(setup: &Setup) -> SkillDirs {
 /// Where templates are looked for.
 pub fn template_dirs(setup: &Setup) -> TemplateDirs {
     let user = Some(setup.folders.config.join("templates"));
-    TemplateDirs { project: Some(setup.project.clone()), user, trusted: setup.trusted() }
+    let skills = Some(setup.folders.config.join("skills"));
+    TemplateDirs { project: Some(setup.project.clone()), user, skills, trusted: setup.trusted() }
 }
 
 /// Symbols of code files.

@@ -133,6 +133,36 @@ fn no_link_is_followed_in_the_place_of_callsheets_folder() {
     }
 }
 
+/// covers: 12.8
+#[test]
+fn no_pipe_holds_a_command_up() {
+    let garden = Garden::scripted(READS);
+    let pipe = |name: &str| {
+        std::fs::create_dir_all(garden.path(name).parent().unwrap()).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(garden.path(name)).status().unwrap().success());
+    };
+    for name in ["skills/a.md", "prompts/task_execution.md", "templates/c.xml", "templates/schemas/d.json"] {
+        pipe(&format!(".callsheet/{name}"));
+    }
+    pipe(".agents/skills/b.md");
+    for arguments in [["skill", "list"], ["template", "list"], ["prompts", "list"], ["trust", "--yes"]] {
+        garden.call(&arguments);
+    }
+    pipe(".callsheet/config.toml");
+    let ended = garden.call(&["runs"]);
+    assert!(ended.err.contains("not a regular file"), "{}", ended.err);
+}
+
+/// The name of a file adds no line to what is listed.
+/// covers: 12.7
+#[test]
+fn the_name_of_a_file_stays_on_its_line() {
+    let garden = Garden::scripted(READS);
+    garden.plant(".callsheet/templates/a\nnothing more.xml", STEAL);
+    let listed = garden.expect(2, &["trust"]).out;
+    assert!(listed.contains("a<U+000A>nothing more.xml"), "{listed}");
+}
+
 /// covers: 5.7
 #[test]
 fn a_model_fetches_nothing_unless_http_is_allowed() {

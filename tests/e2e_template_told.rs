@@ -145,7 +145,7 @@ fn files_that_are_known_are_judged_before_the_first_call() {
     let checked = garden.expect(0, &["template", "check"]);
     assert!(checked.out.contains("`watr.md` does not exist; did you mean water.md?"), "{}", checked.out);
     let misspelt = garden.expect(2, &["template", "check", ".callsheet/templates/raeds.xml"]);
-    assert!(misspelt.err.contains("Did you mean reads.xml?"), "{}", misspelt.err);
+    assert!(misspelt.err.contains("Did you mean reads.xml"), "{}", misspelt.err);
     for arguments in [&["written"][..], &["reads"], &["calls"], &["each"], &["plain", "--file", "watr.md"]] {
         let ended = garden.expect(2, &[&["template", "run"][..], arguments].concat());
         assert!(ended.err.contains("watr.md (did you mean water.md?)"), "{arguments:?}: {}", ended.err);

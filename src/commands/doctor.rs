@@ -98,8 +98,8 @@ fn sandbox(setup: &Setup) -> Vec<Finding> {
         && workspace.holds_kept()
     {
         findings.push(bad(
-            "commands are disabled: the project contains Callsheet's own folders, which hold your approvals",
-            "work in a subfolder, or move Callsheet's folders with CALLSHEET_HOME",
+            "commands are disabled: the project contains Callsheet's own folders, which hold your approvals, or lies in one",
+            "work in another folder, or move Callsheet's folders with CALLSHEET_HOME",
         ));
     }
     findings

@@ -68,8 +68,10 @@ fn eject(setup: &Setup, arguments: &PromptsEjectArgs) -> Result<Exit, Failure> {
     };
     let keys = chosen(&arguments.only)?;
     let file = |key: PromptKey| folder.join(format!("{}.md", key.as_str()));
-    let is_same =
-        |key: PromptKey| fs::read(file(key)).is_ok_and(|text| text == Templates::bundled_text(key).as_bytes());
+    let is_same = |key: PromptKey| {
+        callsheet_runtime::paths::read_regular(&file(key))
+            .is_ok_and(|text| text == Templates::bundled_text(key).as_bytes())
+    };
     let differs = |key: &&PromptKey| fs::symlink_metadata(file(**key)).is_ok() && !is_same(**key);
     let kept: Vec<String> = keys.iter().filter(differs).map(|key| file(*key).display().to_string()).collect();
     if !kept.is_empty() && !arguments.force {

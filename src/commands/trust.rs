@@ -4,7 +4,7 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use callsheet_core::spec::BlobId;
-use callsheet_core::visible::visible;
+use callsheet_core::visible::{visible, visible_line};
 
 use crate::cli::{Exit, Failure, TrustArgs};
 use crate::config::{Config, Trust};
@@ -57,7 +57,7 @@ fn unwritable(error: &std::io::Error) -> Failure {
 fn waiting(setup: &Setup, trust: &Trust) -> Result<Vec<Waiting>, Failure> {
     let mut waiting = Vec::new();
     let file = project_config(&setup.project);
-    if let Ok(content) = std::fs::read(&file)
+    if let Ok(content) = callsheet_runtime::paths::read_regular(&file)
         && !trust.holds(&file, &content)
     {
         let config = Config::of_trusted(&file).map_err(config_failure)?;
@@ -79,7 +79,7 @@ fn list(setup: &Setup, waiting: &[Waiting]) -> Result<(), Failure> {
             continue;
         }
         let gains: Vec<String> = one.gains.iter().map(|gain| visible(gain).replace('\n', "\n      ")).collect();
-        super::print(&format!("{} could:\n    {}\n", visible(&one.what), gains.join("\n    ")))?;
+        super::print(&format!("{} could:\n    {}\n", visible_line(&one.what), gains.join("\n    ")))?;
     }
     Ok(())
 }

@@ -91,7 +91,7 @@ impl Config {
             config.lay_file(file, true)?;
         }
         if let Some(file) = &sources.project {
-            let content = std::fs::read(file).unwrap_or_default();
+            let content = callsheet_runtime::paths::read_regular(file).unwrap_or_default();
             let trusted = folders.is_some_and(|folders| Trust::load(folders).holds(file, &content));
             config.lay_file(file, trusted)?;
         }
@@ -115,7 +115,7 @@ impl Config {
     }
 
     fn lay_file(&mut self, file: &Path, trusted: bool) -> Result<(), ConfigFault> {
-        let text = match std::fs::read_to_string(file) {
+        let text = match callsheet_runtime::paths::read_regular_text(file) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
             Err(error) => {

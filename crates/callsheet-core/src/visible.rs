@@ -3,11 +3,12 @@
 use icu_properties::props::{DefaultIgnorableCodePoint, ExtendedPictographic, GeneralCategory};
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Blanks that Unicode counts among symbols and marks: a braille cell without a dot, a note without a head, a filler of Khitan.
-const BLANK: [char; 3] = ['\u{2800}', '\u{1d159}', '\u{16fe4}'];
+/// Blanks that Unicode counts among symbols and marks: a braille cell without a dot, a note without a head, a filler of Khitan,
+/// the place of an object.
+const BLANK: [char; 4] = ['\u{2800}', '\u{1d159}', '\u{16fe4}', '\u{fffc}'];
 
 /// Whether a reader cannot see this character, or cannot tell it from a plain blank: controls, formats, marks of direction,
-/// tags, fillers and odd blanks. Newlines and tabs are what they look like.
+/// tags, fillers, odd blanks, and characters that stand for nothing or for anything: unassigned and private ones. Newlines and tabs are what they look like.
 pub fn is_hidden(c: char) -> bool {
     if matches!(c, ' '..='~' | '\n' | '\t') {
         return false;
@@ -19,6 +20,8 @@ pub fn is_hidden(c: char) -> bool {
             | GeneralCategory::LineSeparator
             | GeneralCategory::ParagraphSeparator
             | GeneralCategory::SpaceSeparator
+            | GeneralCategory::PrivateUse
+            | GeneralCategory::Unassigned
     );
     by_category || CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c) || BLANK.contains(&c)
 }
@@ -31,6 +34,11 @@ pub fn hidden_count(text: &str) -> usize {
 /// Every hidden character as `<U+200B>`; a carriage return that ends a line with its newline as `␍`.
 pub fn visible(text: &str) -> String {
     shown(text, false)
+}
+
+/// The same on one line, for names of files: newlines and tabs are shown too.
+pub fn visible_line(text: &str) -> String {
+    visible(text).replace('\n', "<U+000A>").replace('\t', "<U+0009>")
 }
 
 /// The same for prose: what joins pictographs, or chooses how one looks, is seen in the picture and stays.
@@ -115,6 +123,12 @@ mod tests {
         '\u{7f}',
         '\u{9b}',
         '\r',
+        '\u{fffc}',
+        '\u{fdd0}',
+        '\u{ffff}',
+        '\u{e000}',
+        '\u{378}',
+        '\u{10fffd}',
     ];
 
     /// covers: 11.3
@@ -137,6 +151,11 @@ mod tests {
         assert_eq!(visible(text), text);
         assert_eq!(hidden_count(text), 0);
         assert_eq!((visible("a\r\nb").as_str(), hidden_count("a\r\nb")), ("a\u{240d}\nb", 0));
+    }
+
+    #[test]
+    fn a_name_stays_on_its_line() {
+        assert_eq!(visible_line("a\nb\tc\u{200b}"), "a<U+000A>b<U+0009>c<U+200B>");
     }
 
     #[test]

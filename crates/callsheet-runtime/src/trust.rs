@@ -31,6 +31,11 @@ impl Trusted {
     }
 }
 
+/// Names that a reader of replies does not tell apart are one: those that differ in case, blanks, `-` and `_`.
+pub(crate) fn folded(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
 /// The name under which a file is trusted: its full path.
 pub fn file_name(path: &Path) -> String {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf()).display().to_string()

@@ -188,6 +188,42 @@ async fn a_script_that_only_reads_is_held_to_it() {
     assert!(told.contains("run without approval"), "{told}");
 }
 
+/// What Landlock lets pass is refused too: modes, times and attributes of any file of the user.
+/// covers: templates 2.2
+#[tokio::test]
+async fn a_script_that_only_reads_changes_no_mode_and_no_time() {
+    use std::os::unix::fs::MetadataExt;
+    let Some(script) = Script::reading() else { return };
+    let project = TempDir::new().unwrap();
+    let kept = project.path().join("kept.txt");
+    std::fs::write(&kept, "as it was").unwrap();
+    let before = kept.metadata().unwrap();
+    let line = "chmod 777 kept.txt; chmod 000 .; touch -d @1 kept.txt; chown $(id -u) kept.txt; mkfifo pipe; \
+                python3 -c 'import os; os.setxattr(\"kept.txt\", \"user.a\", b\"b\")'; echo over";
+    let request = json!({"argv": ["sh", "-c", line], "inherit": "safe"});
+    let report = match script.run(&request, &context(&project)).await.unwrap() {
+        ToolOutcome::Output(report) => report,
+        other => panic!("it was not started: {other:?}"),
+    };
+    assert!(report.contains("over"), "{report}");
+    let after = kept.metadata().unwrap();
+    let seen = |of: &std::fs::Metadata| (of.mode(), of.uid(), of.mtime(), of.ctime(), of.ctime_nsec());
+    assert_eq!(seen(&after), seen(&before), "{report}");
+}
+
+/// No command takes from this program what it needs to put things back.
+/// covers: 11.10
+#[tokio::test]
+async fn no_command_sets_the_limits_of_another_process() {
+    let project = TempDir::new().unwrap();
+    let line = "prlimit --pid $PPID --nofile=3:3 && echo lowered; prlimit --pid $PPID --fsize=0:0 && echo lowered; \
+                ulimit -n 64 && ulimit -n; true";
+    let text = output(line, &context(&project)).await;
+    if cfg!(all(target_os = "linux", target_pointer_width = "64")) {
+        assert!(!text.contains("lowered") && text.contains("64"), "{text}");
+    }
+}
+
 /// A folder that is not below the temporary one, which commands may write to; a checkout may be.
 fn folder_of_no_command() -> PathBuf {
     let temporary = std::env::temp_dir().canonicalize().unwrap();
@@ -249,6 +285,10 @@ async fn a_project_with_the_folders_of_the_user_gets_no_commands() {
     let context = ToolContext { workspace: inside, ..context(&project) };
     let text = output("touch made", &context).await;
     assert!(text.contains("no command runs here"), "{text}");
+    // Nor does a project that lies in one of them.
+    let around = Arc::new(workspace.clone().keeping(project.path().parent().unwrap()));
+    let context = ToolContext { workspace: around, ..context };
+    assert!(output("touch made", &context).await.contains("no command runs here"));
     // Where they lie below the temporary folder, commands get one of their own.
     let beside = TempDir::new().unwrap();
     let context = ToolContext { workspace: Arc::new(workspace.keeping(beside.path())), ..context };

@@ -10,6 +10,7 @@ use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskLimits, TaskList};
 use callsheet_core::template::{Known, Template, read_file_with};
 
+use crate::paths::read_regular;
 use crate::ports::{Letter, StoreFault};
 use crate::references::near_paths;
 
@@ -287,7 +288,7 @@ fn changed_limits(world: &World, run: &Run) -> BTreeMap<String, Vec<TaskLimits>>
     let mut changed = BTreeMap::new();
     let Some(tree) = run.operators().tree() else { return changed };
     for (file, hash) in &tree.sources {
-        let Ok(bytes) = std::fs::read(world.workspace.root().join(file)) else { continue };
+        let Ok(bytes) = read_regular(&world.workspace.root().join(file)) else { continue };
         if BlobId::of(&bytes) == *hash {
             continue;
         }
@@ -309,7 +310,7 @@ fn tell_of_edited_templates(world: &World, run: &Run) {
     let Some(tree) = run.operators().tree() else { return };
     let used = used_files(run, tree);
     for (file, hash) in tree.sources.iter().filter(|(file, _)| used.contains(file.as_str())) {
-        let now = std::fs::read(world.workspace.root().join(file));
+        let now = read_regular(&world.workspace.root().join(file));
         let same = now.as_ref().is_ok_and(|bytes| says_the_same(world, tree, file, bytes));
         if now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same {
             world.notice(&format!("note: {file} changed after this run started; the run uses the previous version"));

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use locate::Located;
-pub use read::{BINARY_PROBE, EntryKind, FileBytes, Listing};
+pub use read::{BINARY_PROBE, EntryKind, FileBytes, Listing, read_regular, read_regular_text};
 
 pub(crate) use beneath::{NewFile, open_dir_creating, open_parent, open_regular, remove_entry, stat_entry};
-pub(crate) use read::{is_binary, printable, reason, walker};
+pub(crate) use read::{is_binary, open_regular as open_regular_file, printable, reason, walker};
 
 /// Names that are never written to, at any depth (spec 5.6).
 const PROTECTED_NAMES: [&str; 5] = [".git", ".hg", ".svn", ".jj", ".callsheet"];
@@ -106,9 +106,9 @@ impl Workspace {
         &self.kept
     }
 
-    /// Whether the project contains one of them, so that no command may run in it.
+    /// Whether the project contains one of them or lies in one, so that no command may run in it.
     pub fn holds_kept(&self) -> bool {
-        self.kept.iter().any(|directory| directory.starts_with(self.root()))
+        self.kept.iter().any(|directory| directory.starts_with(self.root()) || self.root().starts_with(directory))
     }
 
     /// The canonical project root.

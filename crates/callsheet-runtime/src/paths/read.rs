@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
 
 use rustix::fs::{Dir, FileType};
 
@@ -50,6 +51,33 @@ impl FileBytes {
 /// NUL in the first 8 KiB of a file (spec 5.4).
 pub(crate) fn is_binary(bytes: &[u8]) -> bool {
     bytes.iter().take(BINARY_PROBE).any(|byte| *byte == 0)
+}
+
+/// The bytes of a file, wherever it lies. A pipe or a device is never opened: it could keep the reader waiting for ever.
+///
+/// # Errors
+/// It cannot be read, or is no regular file.
+pub fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open_regular(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The text of a file that is read so.
+///
+/// # Errors
+/// As [`read_regular`]; it is no UTF-8.
+pub fn read_regular_text(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    open_regular(path)?.read_to_string(&mut text)?;
+    Ok(text)
+}
+
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    File::open(path)
 }
 
 /// The system's reason as a short clause.
@@ -161,7 +189,7 @@ impl Workspace {
 
 /// A walk that leaves out ignored files, version control and `.callsheet/`, does not follow links, and shows hidden
 /// files. The person's global ignore file does not count, so that a run sees the same on every machine.
-pub(crate) fn walker(directory: &std::path::Path) -> ignore::WalkBuilder {
+pub(crate) fn walker(directory: &Path) -> ignore::WalkBuilder {
     let mut walker = ignore::WalkBuilder::new(directory);
     walker.hidden(false).require_git(false).git_global(false).follow_links(false).filter_entry(|entry| {
         entry.depth() == 0 || !super::PROTECTED_NAMES.iter().any(|name| entry.file_name() == *name)

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use callsheet_core::prompt::{PromptError, PromptKey, TemplateSource, Templates};
 use callsheet_core::spec::BlobId;
 
+use crate::paths::{read_regular, read_regular_text};
 use crate::trust::{LeftOut, Trusted};
 
 /// Where templates are looked for.
@@ -45,7 +46,7 @@ pub fn load_prompts(dirs: &PromptDirs) -> LoadedPrompts {
             .filter(|file| file.exists())
             .find(|file| project.as_ref().is_none_or(|own| !file.starts_with(own)) || loaded.takes(*key, file, dirs));
         if let Some(file) = file {
-            let text = fs::read_to_string(&file).map_err(|fault| fault.to_string());
+            let text = read_regular_text(&file).map_err(|fault| fault.to_string());
             loaded.templates.replace(*key, TemplateSource { path: file.display().to_string(), text });
         }
     }
@@ -64,7 +65,7 @@ impl LoadedPrompts {
             return false;
         }
         // What cannot be read is told when the prompt is used.
-        let Ok(content) = fs::read(file) else { return true };
+        let Ok(content) = read_regular(file) else { return true };
         if content == Templates::bundled_text(key).as_bytes() || dirs.trusted.holds(file, &content) {
             return true;
         }

@@ -13,7 +13,7 @@ use callsheet_core::spec::{BlobId, Skill, SkillForm, SkillLayer, SkillSource};
 
 pub use bundled::bundled_files;
 
-use crate::trust::{LeftOut, Trusted};
+use crate::trust::{LeftOut, Trusted, folded};
 
 /// Where skills are looked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,11 +87,6 @@ pub fn load_skills(dirs: &SkillDirs, context: SkillContext<'_>) -> LoadedSkills 
 
 fn is_project(skill: &Skill) -> bool {
     skill.source.layer < SkillLayer::User
-}
-
-/// Names that a reader of replies does not tell apart are one.
-fn folded(name: &str) -> String {
-    name.to_lowercase().replace('_', "-")
 }
 
 /// A skill of a project that could act, or that stands in for one of `names`, and is not trusted as it is.

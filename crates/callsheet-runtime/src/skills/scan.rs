@@ -99,7 +99,7 @@ fn read(path: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<Skil
 /// The text of a file, one byte more than the limit at most, so that core can refuse it by size.
 fn text(path: &Path) -> Result<String, String> {
     let limit = u64::try_from(MAX_SKILL_BYTES).unwrap_or(u64::MAX).saturating_add(1);
-    let file = fs::File::open(path).map_err(|fault| format!("cannot be read: {fault}"))?;
+    let file = crate::paths::open_regular_file(path).map_err(|fault| format!("cannot be read: {fault}"))?;
     let mut bytes = Vec::new();
     file.take(limit).read_to_end(&mut bytes).map_err(|fault| format!("cannot be read: {fault}"))?;
     if bytes.len() > MAX_SKILL_BYTES {

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::skill::{SkillContext, powers as powers_of_skill, read_skill};
+use callsheet_core::skill::{SkillContext, powers as powers_of_skill};
 use callsheet_core::spec::{BlobId, ToolSpec};
 use callsheet_core::template::{Issue, Known, Layer, Library, Template, TemplateFile, powers, read_file_with};
 
@@ -16,8 +16,8 @@ pub use skills::TemplateOffer;
 
 use crate::paths::Workspace;
 use crate::references::near_paths;
-use crate::skills::bundled_files;
-use crate::trust::{LeftOut, Trusted};
+use crate::skills::{SkillDirs, load_skills};
+use crate::trust::{LeftOut, Trusted, folded};
 
 /// Largest template or schema file, bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -44,6 +44,8 @@ pub struct TemplateDirs {
     pub project: Option<PathBuf>,
     /// The user's templates folder.
     pub user: Option<PathBuf>,
+    /// The user's skills folder, whose names no untrusted template takes.
+    pub skills: Option<PathBuf>,
     /// Files of the project that its user trusts.
     pub trusted: Trusted,
 }
@@ -136,13 +138,13 @@ impl Found {
             let (file, bytes) = ((*name).to_owned(), text.as_bytes().to_vec());
             self.files.push(TemplateFile { layer: Layer::BuiltIn, file, bytes });
         }
-        self.leave_out(named, &dirs.trusted, tools);
+        self.leave_out(named, dirs, tools);
     }
 
-    fn leave_out(&mut self, named: usize, trusted: &Trusted, tools: &[ToolSpec]) {
+    fn leave_out(&mut self, named: usize, dirs: &TemplateDirs, tools: &[ToolSpec]) {
         let waits = |(at, file): (usize, &TemplateFile)| {
             let path = self.places.get(&file.file).filter(|_| at >= named && file.layer == Layer::Project)?;
-            (!trusted.holds(path, &file.bytes)).then(|| (at, path.clone()))
+            (!dirs.trusted.holds(path, &file.bytes)).then(|| (at, path.clone()))
         };
         let waiting: BTreeMap<usize, PathBuf> = self.files.iter().enumerate().filter_map(waits).collect();
         if waiting.is_empty() {
@@ -154,18 +156,21 @@ impl Found {
         let templates: Vec<Vec<Template>> = self.files.iter().map(read).collect();
         let layers: Vec<Layer> = self.files.iter().map(|file| file.layer).collect();
         let known = || templates.iter().zip(&layers).flat_map(|(all, layer)| all.iter().map(move |one| (one, *layer)));
-        let bundled = bundled_files().into_iter().filter_map(|file| read_skill(&file, context).0);
-        let skills: BTreeMap<String, bool> =
-            bundled.map(|skill| (skill.name, !powers_of_skill(&skill.policy, context).is_empty())).collect();
+        let own = SkillDirs { user: dirs.skills.clone(), ..SkillDirs::default() };
+        let loaded = load_skills(&own, context);
+        let acting =
+            loaded.catalog.skills().map(|one| (one.name.clone(), !powers_of_skill(&one.policy, context).is_empty()));
+        let skills: BTreeMap<String, bool> = acting.collect();
         let acts = |name: &str| {
             context.executes(name)
                 || skills.get(name.strip_prefix("skill:").unwrap_or(name)).copied().unwrap_or_default()
         };
         let stands_in = |name: &str| {
-            let other = known().any(|(one, layer)| layer != Layer::Project && one.name == name);
+            let alike = |other: &str| folded(other) == folded(name);
+            let other = known().any(|(one, layer)| layer != Layer::Project && alike(&one.name));
             let what = if other { "template" } else { "skill" };
             let words = || format!("replace the {what} {name}, which is built in or yours");
-            (other || skills.contains_key(name)).then(words)
+            (other || skills.keys().any(|skill| alike(skill))).then(words)
         };
         let find = |name: &str| known().find(|(one, _)| one.name == name).map(|(one, _)| one);
         let mut kept = Vec::new();
@@ -261,7 +266,7 @@ fn confined(path: &Path, folder: &Path) -> Result<Vec<u8>, String> {
         return Err("is not a file".to_owned());
     }
     let mut bytes = Vec::new();
-    let file = fs::File::open(&real).map_err(inside)?;
+    let file = crate::paths::open_regular_file(&real).map_err(inside)?;
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(inside)?;
     Ok(bytes)
 }
@@ -302,6 +307,7 @@ mod tests {
         let dirs = TemplateDirs {
             project: Some(root.join("project")),
             user: Some(root.join("user")),
+            skills: None,
             trusted: Trusted::everything(),
         };
         let loaded = load_templates(&dirs, &Known::default(), false);
@@ -313,5 +319,25 @@ mod tests {
         assert!(loaded.library.get("default_atomic").is_some());
         assert_eq!(loaded.unreadable.len(), 1);
         assert!(loaded.unreadable[0].reason.contains("link out"), "{:?}", loaded.unreadable);
+    }
+
+    /// covers: 12.7
+    #[test]
+    fn no_untrusted_template_has_a_name_of_the_users_skills_nor_one_like_it() {
+        let folder = tempfile::tempdir().expect("folder");
+        let root = folder.path().canonicalize().expect("root");
+        let own = root.join(".callsheet/templates");
+        fs::create_dir_all(&own).expect("folders");
+        fs::create_dir_all(root.join("skills")).expect("folders");
+        let skill = "---\nname: my_skill\ndescription: Mine.\n---\nSay which.\n---\nDo it.\n";
+        fs::write(root.join("skills/my_skill.md"), skill).expect("write");
+        for name in ["my-skill", "summarise-files", "read-files", "other"] {
+            fs::write(own.join(format!("{name}.xml")), TASK.replace("\"one\"", &format!("\"{name}\""))).expect("write");
+        }
+        let dirs =
+            TemplateDirs { project: Some(root.clone()), skills: Some(root.join("skills")), ..TemplateDirs::default() };
+        let loaded = load_templates(&dirs, &Known::default(), false);
+        let names: Vec<&str> = loaded.left_out.iter().flat_map(|one| &one.names).map(String::as_str).collect();
+        assert_eq!(names, ["my-skill", "read-files", "summarise-files"]);
     }
 }

@@ -1,29 +1,43 @@
 //! What no command may change in a project, since it decides what runs later or what a model is told: hooks and
-//! configuration of git, and Callsheet's own files but the views. It is compared after the command and put back.
+//! configuration of git, and Callsheet's own files but the views, at any depth. It is compared after the command and put
+//! back.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-/// Files and whole folders.
-const PROTECTED: [&str; 5] = [".callsheet", ".agents/skills", ".git/hooks", ".git/config", ".git/config.worktree"];
-/// What this program itself writes there while a command runs.
-const OWN: [&str; 2] = [".callsheet/runs", ".callsheet/apply.lock"];
-/// The bits of a mode that can be set.
-const MODE: u32 = 0o7777;
+use serde::{Deserialize, Serialize};
+
+use super::protected::{Look, MODE, OWN, folder_mode, set_mode};
+
+/// What whoever changes a folder needs.
+const OWNER: u32 = 0o700;
 
 /// The protected part of a project as it was before a command.
 pub(super) struct Guard {
     root: PathBuf,
     before: Seen,
-    /// Where links of the protected part led to. Links that a command makes are never followed: what they lead to is the
-    /// project's.
-    linked: BTreeSet<PathBuf>,
+    /// The folders on the way, with their modes: who may not look into them cannot compare.
+    ways: BTreeMap<PathBuf, u32>,
+    /// Where links of the protected part led to, and whether that is a folder of git. Links that a command makes are never
+    /// followed: what they lead to is the project's.
+    linked: BTreeMap<PathBuf, bool>,
+    /// Whether the project is small enough to be searched for others within it.
+    nested: bool,
     /// The sheets of runs.
     #[cfg(target_os = "linux")]
     sheets: Seen,
+}
+
+/// What a command changed although no command may, by its paths below the project.
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Restored {
+    /// All of it.
+    pub changed: Vec<String>,
+    /// What could not be put back.
+    pub open: Vec<String>,
 }
 
 type Seen = BTreeMap<PathBuf, Entry>;
@@ -33,8 +47,8 @@ enum Entry {
     Folder(u32),
     File(u32, Vec<u8>),
     Link(PathBuf),
-    /// Neither, or not to be read.
-    Other,
+    /// Neither, or not to be read: its mode and number.
+    Other(u32, u64),
 }
 
 impl Guard {
@@ -43,56 +57,126 @@ impl Guard {
         let mut guard = Self {
             root: root.to_path_buf(),
             before: Seen::new(),
-            linked: BTreeSet::new(),
+            ways: BTreeMap::new(),
+            linked: BTreeMap::new(),
+            nested: true,
             #[cfg(target_os = "linux")]
             sheets: sheets(root),
         };
-        let mut before = guard.look();
+        let mut look = Look::new(root);
+        guard.nested = look.project();
         // A link may lead to others.
-        let mut open: Vec<PathBuf> = before.keys().cloned().collect();
+        let mut open: Vec<PathBuf> = look.paths.iter().cloned().collect();
         while let Some(path) = open.pop() {
-            for real in before.get(&path).map(|found| guard.behind(&path, found)).unwrap_or_default() {
-                if guard.linked.insert(real.clone()) {
-                    let known: BTreeSet<PathBuf> = before.keys().cloned().collect();
-                    guard.walk(&real, &mut before);
-                    open.extend(before.keys().filter(|path| !known.contains(*path)).cloned());
-                }
+            if let Some((real, of_git)) = guard.behind(&path)
+                && guard.linked.insert(real.clone(), of_git).is_none()
+            {
+                let known = look.paths.clone();
+                look.linked(&real, of_git);
+                open.extend(look.paths.difference(&known).cloned());
             }
         }
-        guard.before = before;
+        let folders = look.paths.iter().flat_map(|path| path.ancestors().skip(1));
+        let ways: BTreeSet<&Path> = folders.filter(|way| way.starts_with(root) && !look.paths.contains(*way)).collect();
+        let mode = |way: &Path| look.widened.get(way).copied().or_else(|| folder_mode(way));
+        guard.ways = ways.into_iter().filter_map(|way| Some((way.to_path_buf(), mode(way)?))).collect();
+        let found = look.paths.iter().filter_map(|path| Some((path.clone(), entry(path, &look.widened)?)));
+        guard.before = found.collect();
+        narrow(&look.widened);
         guard
     }
 
-    /// Puts back what was changed since. Returns its paths below the project.
-    pub(super) fn restore(&self) -> Vec<String> {
-        let after = self.look();
-        let paths: BTreeSet<&PathBuf> = self.before.keys().chain(after.keys()).collect();
-        let changed: Vec<&PathBuf> =
-            paths.into_iter().filter(|path| self.before.get(*path) != after.get(*path)).collect();
-        for path in &changed {
-            if let Some(Entry::Folder(mode)) = after.get(*path) {
-                // Whoever may not look into it cannot put anything back.
-                told(path, set_mode(path, mode | 0o700));
-            }
+    /// Puts back what was changed since.
+    pub(super) fn restore(&self) -> Restored {
+        let mut widened = BTreeMap::new();
+        let mut changed = self.open_ways(&mut widened);
+        let (found, look) = self.changed();
+        changed.extend(found);
+        for (folder, mode) in &look.widened {
+            widened.entry(folder.clone()).or_insert(*mode);
         }
-        for path in changed.iter().rev() {
-            match (self.before.get(*path), after.get(*path)) {
-                (_, None) | (Some(Entry::Folder(_)), Some(Entry::Folder(_))) => {}
-                (_, Some(Entry::Folder(_))) => told(path, self.remove_folder(path)),
-                (_, Some(_)) => told(path, fs::remove_file(path)),
-            }
+        for path in changed.iter().rev().filter(|path| look.paths.contains(*path)) {
+            widen(path.parent(), &mut widened);
+            told(path, self.clear(path));
         }
         for path in &changed {
-            if let Some(entry) = self.before.get(*path) {
+            if let Some(entry) = self.before.get(path) {
+                widen(path.parent(), &mut widened);
                 told(path, put(path, entry));
             }
         }
-        for path in changed.iter().rev() {
-            if let Some(Entry::Folder(mode)) = self.before.get(*path) {
-                told(path, set_mode(path, *mode));
+        narrow(&widened);
+        if changed.is_empty() {
+            return Restored::default();
+        }
+        let folders = self.before.iter().filter_map(|(path, entry)| Some((path, is_folder(entry)?)));
+        let modes: BTreeMap<&PathBuf, u32> = folders.chain(self.ways.iter().map(|(way, mode)| (way, *mode))).collect();
+        for (path, mode) in modes.into_iter().rev().filter(|(path, _)| changed.contains(*path)) {
+            if folder_mode(path).is_some() {
+                told(path, set_mode(path, mode));
             }
         }
-        changed.iter().map(|path| path.strip_prefix(&self.root).unwrap_or(path).display().to_string()).collect()
+        let (mut open, look) = self.changed();
+        narrow(&look.widened);
+        open.extend(self.ways.iter().filter(|(way, mode)| !is_open(way, **mode)).map(|(way, _)| way.clone()));
+        Restored { changed: self.names(&changed), open: self.names(&open) }
+    }
+
+    fn names(&self, paths: &BTreeSet<PathBuf>) -> Vec<String> {
+        let name = |path: &PathBuf| match path.strip_prefix(&self.root) {
+            Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
+            Ok(below) => below.display().to_string(),
+            Err(_) => path.display().to_string(),
+        };
+        paths.iter().map(name).collect()
+    }
+
+    /// Makes the folders on the way folders that can be looked into as before. Returns those that were not.
+    fn open_ways(&self, widened: &mut BTreeMap<PathBuf, u32>) -> BTreeSet<PathBuf> {
+        let mut changed = BTreeSet::new();
+        // The outer ones come first.
+        for (way, mode) in self.ways.iter().filter(|(way, mode)| !is_open(way, **mode)) {
+            if folder_mode(way).is_none() {
+                // Something else in its place leads elsewhere.
+                widen(way.parent(), widened);
+                let _not_there = fs::remove_file(way);
+                told(way, fs::create_dir_all(way));
+            }
+            told(way, set_mode(way, mode | OWNER));
+            changed.insert(way.clone());
+        }
+        changed
+    }
+
+    /// What is not as it was, and what is seen now.
+    fn changed(&self) -> (BTreeSet<PathBuf>, Look<'_>) {
+        let mut look = Look::again(&self.root, self.nested);
+        look.project();
+        self.linked.iter().for_each(|(path, of_git)| look.linked(path, *of_git));
+        let paths: BTreeSet<&PathBuf> = self.before.keys().chain(look.paths.iter()).collect();
+        // What is reached by a link that was not there is not seen.
+        let differs = |path: &&PathBuf| {
+            let same = |entry: &Entry| look.paths.contains(*path) && is_at(path, entry, &look.widened);
+            self.before.get(*path).is_none_or(|entry| !same(entry))
+        };
+        let changed = paths.into_iter().filter(differs).cloned().collect();
+        (changed, look)
+    }
+
+    /// Removes what was not there, or is something else now.
+    fn clear(&self, path: &Path) -> io::Result<()> {
+        let Ok(now) = path.symlink_metadata() else { return Ok(()) };
+        let stays = match self.before.get(path) {
+            Some(Entry::Folder(_)) => now.is_dir(),
+            // A file takes the place of another at once.
+            Some(Entry::File(..)) => now.is_file(),
+            Some(_) | None => false,
+        };
+        match (stays, now.is_dir()) {
+            (true, _) => Ok(()),
+            (false, true) => self.remove_folder(path),
+            (false, false) => fs::remove_file(path),
+        }
     }
 
     /// Sets aside the sheets that were written since, for when nobody is left who can tell by whom (spec 11.11). A run that
@@ -106,48 +190,24 @@ impl Guard {
         }
     }
 
-    fn look(&self) -> Seen {
-        let mut seen = Seen::new();
-        for path in PROTECTED {
-            let full = self.root.join(path);
-            // Folders on the way are of no interest; something else in their place leads elsewhere.
-            let way = full.ancestors().skip(1).take_while(|folder| *folder != self.root);
-            let detour = way.filter_map(|folder| Some((folder, entry(folder)?))).find(|(_, found)| !is_folder(found));
-            match detour {
-                None => self.walk(&full, &mut seen),
-                Some((folder, found)) => drop(seen.insert(folder.to_path_buf(), found)),
-            }
-        }
-        self.linked.iter().for_each(|path| self.walk(path, &mut seen));
-        seen
-    }
-
-    fn walk(&self, path: &Path, seen: &mut Seen) {
-        if seen.contains_key(path) || OWN.iter().any(|own| path.starts_with(self.root.join(own))) {
-            return;
-        }
-        let Some(found) = entry(path) else { return };
-        let children = if is_folder(&found) { fs::read_dir(path).ok() } else { None };
-        seen.insert(path.to_path_buf(), found);
-        for child in children.into_iter().flatten().flatten() {
-            self.walk(&child.path(), seen);
-        }
-    }
-
-    /// What is protected behind a link, as far as it is in the project and does not hold what is protected anyway.
-    fn behind(&self, path: &Path, found: &Entry) -> Vec<PathBuf> {
-        if !matches!(found, Entry::Link(_)) {
-            return Vec::new();
-        }
-        let protected: Vec<PathBuf> = PROTECTED.iter().map(|name| self.root.join(name)).collect();
-        let below = protected.iter().filter(|full| full.as_path() != path && full.starts_with(path));
-        let mut wanted: Vec<&Path> = below.map(PathBuf::as_path).collect();
-        if wanted.is_empty() {
-            wanted.push(path);
-        }
-        let real = wanted.into_iter().filter_map(|path| path.canonicalize().ok());
-        let holds = |real: &PathBuf| protected.iter().any(|full| full.starts_with(real));
-        real.filter(|real| real.starts_with(&self.root) && !holds(real)).collect()
+    /// What is protected behind a path that leads elsewhere in the project, and whether it is a folder of git. What holds
+    /// the protected part of the project itself is not.
+    fn behind(&self, path: &Path) -> Option<(PathBuf, bool)> {
+        let of_git = path.file_name().is_some_and(|name| name == ".git" || name == "commondir");
+        let skills = path.file_name().is_some_and(|name| name == ".agents");
+        let metadata = path.symlink_metadata().ok()?;
+        let led = if metadata.is_symlink() {
+            if skills { path.join("skills") } else { path.to_path_buf() }
+        } else if of_git && metadata.is_file() && metadata.len() < 4096 {
+            let text = fs::read_to_string(path).ok()?;
+            let written = text.strip_prefix("gitdir:").unwrap_or(&text).trim();
+            path.parent()?.join(written)
+        } else {
+            return None;
+        };
+        let real = led.canonicalize().ok()?;
+        let holds = [".git", ".callsheet", ".agents/skills"].iter().any(|own| self.root.join(own).starts_with(&real));
+        (real.starts_with(&self.root) && !holds).then_some((real, of_git))
     }
 
     fn remove_folder(&self, path: &Path) -> io::Result<()> {
@@ -162,54 +222,115 @@ fn told(path: &Path, done: io::Result<()>) {
     }
 }
 
-fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
-    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+/// Whether a folder on the way is one, and as open to its owner as it was.
+fn is_open(way: &Path, mode: u32) -> bool {
+    folder_mode(way).is_some_and(|now| now & OWNER == mode & OWNER)
 }
 
-/// Makes an entry where nothing is, or where it is a folder already.
+/// Lets this process change what is in a folder.
+fn widen(folder: Option<&Path>, widened: &mut BTreeMap<PathBuf, u32>) {
+    let Some((folder, mode)) = folder.and_then(|folder| Some((folder, folder_mode(folder)?))) else { return };
+    if mode & OWNER != OWNER && set_mode(folder, mode | OWNER).is_ok() {
+        widened.entry(folder.to_path_buf()).or_insert(mode);
+    }
+}
+
+/// Gives folders their modes back, the inner ones first.
+fn narrow(widened: &BTreeMap<PathBuf, u32>) {
+    for (folder, mode) in widened.iter().rev().filter(|(folder, _)| folder_mode(folder).is_some()) {
+        told(folder, set_mode(folder, *mode));
+    }
+}
+
+/// Makes an entry where nothing is, or where it is a folder or a file already.
 fn put(path: &Path, entry: &Entry) -> io::Result<()> {
     if let Some(parent) = path.parent() {
         fs::create_dir_all(parent)?;
     }
     match entry {
-        Entry::Folder(_) => fs::create_dir_all(path),
-        Entry::File(mode, bytes) => {
-            let _not_there = fs::remove_file(path);
-            let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-            file.write_all(bytes)?;
-            set_mode(path, *mode)
+        Entry::Folder(mode) => {
+            fs::create_dir_all(path)?;
+            set_mode(path, mode | OWNER)
         }
-        Entry::Link(target) => {
-            let _not_there = fs::remove_file(path);
-            symlink(target, path)
-        }
-        Entry::Other => Ok(()),
+        Entry::File(mode, bytes) => put_file(path, *mode, bytes),
+        Entry::Link(target) => symlink(target, path),
+        Entry::Other(..) => Err(io::Error::other("it could not be read before")),
     }
+}
+
+/// Writes a file beside its place and moves it there, so that what cannot be written wholly is not written.
+fn put_file(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_file_name(format!(".callsheet-put-back-{}", std::process::id()));
+    let _not_there = fs::remove_file(&beside);
+    let write = || {
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+        file.write_all(bytes)?;
+        set_mode(&beside, mode)?;
+        fs::rename(&beside, path)
+    };
+    write().inspect_err(|_| drop(fs::remove_file(&beside)))
 }
 
 #[cfg(target_os = "linux")]
 fn sheets(root: &Path) -> Seen {
     let runs = fs::read_dir(root.join(".callsheet/runs")).into_iter().flatten().flatten().map(|run| run.path());
-    let sheets = runs.filter(|run| entry(run).is_some_and(|run| is_folder(&run))).map(|run| run.join("sheet.md"));
-    sheets.filter_map(|sheet| entry(&sheet).map(|found| (sheet, found))).collect()
+    let sheets = runs.filter(|run| folder_mode(run).is_some()).map(|run| run.join("sheet.md"));
+    sheets.filter_map(|sheet| entry(&sheet, &BTreeMap::new()).map(|found| (sheet, found))).collect()
 }
 
-fn is_folder(entry: &Entry) -> bool {
-    matches!(entry, Entry::Folder(_))
+fn is_folder(entry: &Entry) -> Option<u32> {
+    match entry {
+        Entry::Folder(mode) => Some(*mode),
+        Entry::File(..) | Entry::Link(_) | Entry::Other(..) => None,
+    }
 }
 
-fn entry(path: &Path) -> Option<Entry> {
+/// What a path is; folders that were widened to look into them count with the modes they had.
+fn entry(path: &Path, widened: &BTreeMap<PathBuf, u32>) -> Option<Entry> {
     let metadata = path.symlink_metadata().ok()?;
     let mode = metadata.permissions().mode() & MODE;
+    let other = Entry::Other(metadata.mode(), metadata.ino());
     Some(if metadata.is_dir() {
-        Entry::Folder(mode)
+        Entry::Folder(widened.get(path).copied().unwrap_or(mode))
     } else if metadata.is_symlink() {
-        fs::read_link(path).map_or(Entry::Other, Entry::Link)
+        fs::read_link(path).map_or(other, Entry::Link)
     } else if metadata.is_file() {
-        fs::read(path).map_or(Entry::Other, |bytes| Entry::File(mode, bytes))
+        fs::read(path).map_or(other, |bytes| Entry::File(mode, bytes))
     } else {
-        Entry::Other
+        other
     })
+}
+
+/// Whether a path is what it was. A file is read only if it has the length it had, and never as a whole.
+fn is_at(path: &Path, was: &Entry, widened: &BTreeMap<PathBuf, u32>) -> bool {
+    let Ok(metadata) = path.symlink_metadata() else { return false };
+    match was {
+        Entry::File(mode, bytes) => {
+            let len = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+            let alike = metadata.is_file() && metadata.permissions().mode() & MODE == *mode && metadata.len() == len;
+            alike && holds(path, bytes).unwrap_or(false)
+        }
+        Entry::Other(mode, number) => metadata.mode() == *mode && metadata.ino() == *number,
+        Entry::Link(target) => fs::read_link(path).is_ok_and(|now| now == *target),
+        Entry::Folder(mode) => {
+            let now = widened.get(path).copied().unwrap_or(metadata.permissions().mode() & MODE);
+            metadata.is_dir() && now == *mode
+        }
+    }
+}
+
+fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let mut file = fs::File::open(path)?;
+    let mut buffer = vec![0; 64 * 1024];
+    let mut rest = bytes;
+    loop {
+        let count = file.read(&mut buffer)?;
+        let Some(read) = buffer.get(..count).filter(|read| !read.is_empty()) else { return Ok(rest.is_empty()) };
+        match rest.strip_prefix(read) {
+            Some(more) => rest = more,
+            None => return Ok(false),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -239,7 +360,7 @@ mod tests {
         fs::write(root.join(".callsheet/runs/one/sheet.md"), "view").unwrap();
         fs::write(root.join(".callsheet/apply.lock"), "").unwrap();
         fs::create_dir_all(root.join(".git/objects")).unwrap();
-        assert_eq!(guard.restore(), [] as [&str; 0]);
+        assert_eq!(guard.restore(), Restored::default());
         assert_eq!(fs::read_to_string(root.join(".callsheet/runs/one/sheet.md")).unwrap(), "view");
     }
 
@@ -260,15 +381,87 @@ mod tests {
         symlink("../shared", root.join(".callsheet/mine")).unwrap();
         fs::create_dir_all(root.join(".callsheet/templates/deep")).unwrap();
         fs::write(root.join(".callsheet/templates/deep/x.xml"), "<templates/>").unwrap();
-        let changed = guard.restore();
+        let Restored { changed, open } = guard.restore();
+        assert_eq!(open, [] as [&str; 0]);
         for name in [".git/config", ".git/hooks/pre-push", ".git/hooks/post-commit", "shared/b.md", ".callsheet/skills"]
         {
             assert!(changed.iter().any(|path| path == name), "{name} is missing: {changed:?}");
         }
-        assert_eq!(guard.look(), guard.before);
-        assert_eq!(guard.restore(), [] as [&str; 0]);
+        assert_eq!(Guard::of(&root).before, guard.before);
+        assert_eq!(guard.restore(), Restored::default());
         assert!(root.join("moved/a.md").exists(), "behind a new link lies what is the project's");
         let hook = root.join(".git/hooks/pre-push");
         assert_eq!(hook.metadata().unwrap().permissions().mode() & MODE, 0o755);
+    }
+
+    /// covers: 11.10
+    #[test]
+    fn nothing_hides_in_a_folder_that_cannot_be_looked_into() {
+        for (name, mode) in [(".git/hooks", 0o000), (".git/hooks", 0o300), (".git", 0o000), (".agents", 0o100)] {
+            let (_keep, root) = project();
+            let guard = Guard::of(&root);
+            fs::create_dir_all(root.join(".agents/skills")).unwrap();
+            fs::write(root.join(".agents/skills/evil.md"), "evil").unwrap();
+            fs::write(root.join(".git/hooks/post-commit"), "evil").unwrap();
+            set_mode(&root.join(name), mode).unwrap();
+            let restored = guard.restore();
+            assert_eq!(restored.open, [] as [&str; 0], "{name}");
+            assert!(restored.changed.contains(&".git/hooks/post-commit".to_owned()), "{name}: {restored:?}");
+            set_mode(&root.join(".agents"), 0o700).unwrap();
+            assert!(!root.join(".agents/skills").exists() && !root.join(".git/hooks/post-commit").exists(), "{name}");
+            assert_eq!(Guard::of(&root).before, guard.before);
+        }
+    }
+
+    /// covers: 11.10
+    #[test]
+    fn what_is_nested_is_protected_too() {
+        let (_keep, root) = project();
+        let kept = [
+            "lib/.git/config",
+            "lib/.git/hooks/pre-push",
+            "lib/.agents/skills/a.md",
+            ".git/worktrees/one/gitdir",
+            ".git/modules/a/b/config",
+        ];
+        for name in kept {
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            fs::write(root.join(name), "as it was").unwrap();
+        }
+        let guard = Guard::of(&root);
+        let added = [
+            ".git/commondir",
+            ".git/worktrees/one/config.worktree",
+            ".git/modules/a/b/hooks/post-checkout",
+            "lib/.callsheet/templates/x.xml",
+            "new/deep/.git/config",
+            "sub/.git",
+        ];
+        for name in kept.iter().chain(&added) {
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            fs::write(root.join(name), "evil").unwrap();
+        }
+        let free = [".git/worktrees/one/index", ".git/modules/a/b/objects/config", "node_modules/x/.git/config"];
+        for name in free {
+            fs::create_dir_all(root.join(name).parent().unwrap()).unwrap();
+            fs::write(root.join(name), "free").unwrap();
+        }
+        let restored = guard.restore();
+        for name in kept.iter().chain(&added) {
+            assert!(restored.changed.contains(&(*name).to_owned()), "{name}: {restored:?}");
+        }
+        assert_eq!(restored.open, [] as [&str; 0]);
+        assert!(kept.iter().all(|name| fs::read_to_string(root.join(name)).unwrap() == "as it was"));
+        assert!(!added.iter().any(|name| root.join(name).exists()) && free.iter().all(|name| root.join(name).exists()));
+    }
+
+    /// covers: 11.10
+    #[test]
+    fn what_could_not_be_put_back_is_named() {
+        let (_keep, root) = project();
+        let mut guard = Guard::of(&root);
+        guard.before.insert(root.join(".git/config"), Entry::Other(0, 0));
+        let restored = guard.restore();
+        assert_eq!((restored.changed, restored.open), (vec![".git/config".to_owned()], vec![".git/config".to_owned()]));
     }
 }

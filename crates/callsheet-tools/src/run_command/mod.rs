@@ -3,6 +3,7 @@
 mod environment;
 mod guard;
 pub(crate) mod process;
+mod protected;
 pub(crate) mod sandbox;
 mod stream;
 #[cfg(target_os = "linux")]
@@ -30,6 +31,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::process::Command;
 
+use self::guard::Restored;
 use self::process::{Bounds, End, Ended, NotRun};
 use self::sandbox::{Confined, Temporary};
 use crate::common::place::readable;
@@ -131,13 +133,15 @@ pub(crate) fn temporary(context: &ToolContext) -> Result<Temporary, Stop> {
     Temporary::of(&context.workspace).map_err(|error| Stop::failed("command-temporary", &[("reason", &error)]))
 }
 
-/// A command that changed what none may change has failed, whatever it says. It was put back already.
+/// A command that changed what none may change has failed, whatever it says. It was put back already, as far as it could.
 pub(crate) fn refuse_protected(ended: &Ended, outcome: &ToolOutcome) -> Result<(), Stop> {
     let (ToolOutcome::Output(said) | ToolOutcome::Failed(said)) = outcome else { return Ok(()) };
-    if ended.changed.is_empty() {
+    let Restored { changed, open } = &ended.restored;
+    if changed.is_empty() {
         return Ok(());
     }
-    let words = say("command-protected", &[("paths", &ended.changed.join(", "))]);
+    let key = if open.is_empty() { "command-protected" } else { "command-protected-open" };
+    let words = say(key, &[("paths", &changed.join(", ")), ("open", &open.join(", "))]);
     Err(Stop::Failed(format!("{words}\n{said}")))
 }
 

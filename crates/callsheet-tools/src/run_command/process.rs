@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::guard::Guard;
+use super::guard::{Guard, Restored};
 use super::sandbox::{self, Confined};
 use super::stream::Stream;
 
@@ -42,8 +42,8 @@ pub(crate) struct Ended {
     pub stderr: String,
     /// A stream was longer than what is kept of it.
     pub truncated: bool,
-    /// What of the protected part of the project was changed, and put back.
-    pub changed: Vec<String>,
+    /// What of the protected part of the project was changed.
+    pub restored: Restored,
     pub elapsed: Duration,
 }
 
@@ -83,7 +83,7 @@ pub(crate) async fn run(command: Command, bounds: Bounds<'_>) -> Result<Ended, N
 struct Guarded(Option<Guard>);
 
 impl Guarded {
-    fn restore(mut self) -> Vec<String> {
+    fn restore(mut self) -> Restored {
         self.0.take().map(|guard| guard.restore()).unwrap_or_default()
     }
 }
@@ -127,7 +127,7 @@ async fn alone(mut command: Command, bounds: Bounds<'_>) -> Result<Ended, NotRun
     finish(&mut drains, &group).await;
     let truncated = stdout.is_cut() || stderr.is_cut();
     let (stdout, stderr, elapsed) = (stdout.text(), stderr.text(), started.elapsed());
-    Ok(Ended { end, stdout, stderr, truncated, changed: guarded.restore(), elapsed })
+    Ok(Ended { end, stdout, stderr, truncated, restored: guarded.restore(), elapsed })
 }
 
 /// A process on its way from the thread that started it. If nobody waits for it any more, dropping this kills the

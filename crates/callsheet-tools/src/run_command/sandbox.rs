@@ -67,7 +67,7 @@ pub fn sandbox_status() -> &'static SandboxStatus {
 /// kernel that lets files be cut or moved is not enough.
 pub(crate) fn can_only_read() -> bool {
     static CAN: OnceLock<bool> = OnceLock::new();
-    let probe = || system::forbid_writing() && system::forbid_sockets();
+    let probe = || system::forbid_writing() && system::forbid_calls(true);
     *CAN.get_or_init(|| std::thread::spawn(probe).join().unwrap_or(false))
 }
 
@@ -153,8 +153,8 @@ const NULL: &str = "/dev/null";
 /// Restricts the calling thread, and all it starts. True if what must be held is held.
 pub(super) fn restrict(confined: &Confined) -> bool {
     let files = system::restrict(confined);
-    let sockets = confined.connects || system::forbid_sockets();
-    !confined.required || (files != Enforcement::None && sockets)
+    let calls = system::forbid_calls(!confined.connects);
+    !confined.required || (files != Enforcement::None && calls)
 }
 
 #[cfg(target_os = "linux")]
@@ -163,6 +163,7 @@ mod system {
         ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr, RulesetCreatedAttr,
         RulesetError, RulesetStatus, Scope, path_beneath_rules,
     };
+    use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
     use super::{Confined, Enforcement};
 
@@ -181,15 +182,24 @@ mod system {
         forbidden.is_ok_and(|status| status.ruleset == RulesetStatus::FullyEnforced)
     }
 
-    /// No socket is made from here on, of whatever family, nor a ring through which the kernel would make one.
-    pub(super) fn forbid_sockets() -> bool {
-        super::filter::forbid_sockets().unwrap_or_else(|error| {
-            tracing::warn!(%error, "sockets cannot be forbidden");
+    /// From here on nobody's limits but one's own can be set. What only reads also makes no socket, nor a ring through which
+    /// the kernel would make one, and changes no mode, owner, time or attribute of a file, which Landlock lets pass.
+    pub(super) fn forbid_calls(only_reads: bool) -> bool {
+        super::filter::forbid(only_reads).unwrap_or_else(|error| {
+            tracing::warn!(%error, "system calls cannot be forbidden");
             false
         })
     }
 
+    /// What lets root read the memory and the environment of other processes. Who is not root has none of it to drop.
+    fn drop_capabilities() {
+        for capability in [CapabilitySet::SYS_PTRACE, CapabilitySet::PERFMON, CapabilitySet::SYS_ADMIN] {
+            let _not_root = remove_capability_from_bounding_set(capability);
+        }
+    }
+
     pub(super) fn restrict(confined: &Confined) -> Enforcement {
+        drop_capabilities();
         match try_restrict(confined) {
             Ok(RulesetStatus::FullyEnforced) => Enforcement::Full,
             Ok(RulesetStatus::PartiallyEnforced) => Enforcement::Partial,
@@ -221,27 +231,89 @@ mod system {
 mod filter {
     use std::collections::BTreeMap;
 
-    use seccompiler::{BpfProgram, Error, SeccompAction, SeccompFilter, TargetArch, apply_filter};
+    use libc::c_long;
+    use seccompiler::{
+        BackendError, BpfProgram, Error, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
+        SeccompFilter, SeccompRule, TargetArch, apply_filter,
+    };
 
     /// Set in the numbers of calls of a second table that some kernels for x86-64 have.
     const SECOND_TABLE: i64 = 0x4000_0000;
 
-    pub(super) fn forbid_sockets() -> Result<bool, Error> {
+    /// What a script that only reads has no use for.
+    const OF_WRITERS: [c_long; 17] = [
+        libc::SYS_socket,
+        libc::SYS_io_uring_setup,
+        libc::SYS_fchmod,
+        libc::SYS_fchmodat,
+        libc::SYS_fchown,
+        libc::SYS_fchownat,
+        libc::SYS_utimensat,
+        libc::SYS_mknodat,
+        libc::SYS_setxattr,
+        libc::SYS_lsetxattr,
+        libc::SYS_fsetxattr,
+        libc::SYS_removexattr,
+        libc::SYS_lremovexattr,
+        libc::SYS_fremovexattr,
+        // fchmodat2, setxattrat and removexattrat: these numbers are the same everywhere, and newer than some libraries.
+        452,
+        463,
+        466,
+    ];
+
+    /// The same by their old names, and file_setattr.
+    #[cfg(target_arch = "x86_64")]
+    const OF_OLD: [c_long; 8] = [
+        libc::SYS_chmod,
+        libc::SYS_chown,
+        libc::SYS_lchown,
+        libc::SYS_utime,
+        libc::SYS_utimes,
+        libc::SYS_futimesat,
+        libc::SYS_mknod,
+        469,
+    ];
+    #[cfg(not(target_arch = "x86_64"))]
+    const OF_OLD: [c_long; 1] = [469];
+
+    /// Requests to `ioctl` that set attributes of a file.
+    const SET_ATTRIBUTES: [u64; 2] = [0x4008_6602, 0x401c_5820];
+
+    pub(super) fn forbid(only_reads: bool) -> Result<bool, Error> {
         let arch = TargetArch::try_from(std::env::consts::ARCH).map_err(Error::Backend)?;
-        let calls = [libc::SYS_socket, libc::SYS_io_uring_setup];
-        let rules: BTreeMap<i64, _> =
-            calls.into_iter().flat_map(|call| [call, call | SECOND_TABLE]).map(|call| (call, Vec::new())).collect();
-        let refused = SeccompAction::Errno(libc::EPERM.unsigned_abs());
-        let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch).map_err(Error::Backend)?;
+        let filter = SeccompFilter::new(rules(only_reads)?, SeccompAction::Allow, refused(), arch)?;
         let program = BpfProgram::try_from(filter).map_err(Error::Backend)?;
         apply_filter(&program).map(|()| true)
+    }
+
+    fn refused() -> SeccompAction {
+        SeccompAction::Errno(libc::EPERM.unsigned_abs())
+    }
+
+    /// The calls that are refused: always, or with these arguments.
+    fn rules(only_reads: bool) -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
+        // The first argument is a process; 0 is the one that calls.
+        let others = [argument(0, SeccompCmpOp::Ne, 0)?];
+        let mut rules: Vec<(c_long, Vec<SeccompRule>)> = vec![(libc::SYS_prlimit64, others.into())];
+        if only_reads {
+            rules.extend(OF_WRITERS.into_iter().chain(OF_OLD).map(|call| (call, Vec::new())));
+            let requests = SET_ATTRIBUTES.map(|request| argument(1, SeccompCmpOp::Eq, request));
+            rules.push((libc::SYS_ioctl, requests.into_iter().collect::<Result<_, _>>()?));
+        }
+        let twice = |(call, rules): (c_long, Vec<SeccompRule>)| [(call, rules.clone()), (call | SECOND_TABLE, rules)];
+        Ok(rules.into_iter().flat_map(twice).collect())
+    }
+
+    fn argument(at: u8, is: SeccompCmpOp, value: u64) -> Result<SeccompRule, BackendError> {
+        SeccompRule::new(vec![SeccompCondition::new(at, SeccompCmpArgLen::Dword, is, value)?])
     }
 }
 
 #[cfg(all(target_os = "linux", not(target_pointer_width = "64")))]
 mod filter {
     /// The filter is not made for these processors.
-    pub(super) fn forbid_sockets() -> Result<bool, std::convert::Infallible> {
+    pub(super) fn forbid(_only_reads: bool) -> Result<bool, std::convert::Infallible> {
         Ok(false)
     }
 }
@@ -254,7 +326,7 @@ mod system {
         false
     }
 
-    pub(super) fn forbid_sockets() -> bool {
+    pub(super) fn forbid_calls(_only_reads: bool) -> bool {
         false
     }
 

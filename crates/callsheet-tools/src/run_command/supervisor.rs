@@ -19,7 +19,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, kill_process_group};
 use serde::{Deserialize, Serialize};
 
-use super::guard::Guard;
+use super::guard::{Guard, Restored};
 use super::process::{GRACE, LAST_OUTPUT, end_with_parent};
 use super::sandbox::{self, Confined};
 
@@ -56,7 +56,7 @@ pub(super) struct Order {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum Report {
     NotStarted { os: Option<i32>, text: String },
-    Ended { code: Option<i32>, signal: i32, changed: Vec<String> },
+    Ended { code: Option<i32>, signal: i32, restored: Restored },
 }
 
 impl Order {
@@ -138,10 +138,10 @@ fn serve() -> io::Result<()> {
     if let Some(guard) = guard.as_ref().filter(|_| alone) {
         guard.set_aside();
     }
-    let changed = guard.map(|guard| guard.restore()).unwrap_or_default();
+    let restored = guard.map(|guard| guard.restore()).unwrap_or_default();
     let code = ended.and_then(WaitStatus::exit_status);
     let signal = ended.and_then(WaitStatus::terminating_signal).unwrap_or(0);
-    answer(&control, &Report::Ended { code, signal, changed })
+    answer(&control, &Report::Ended { code, signal, restored })
 }
 
 fn answer(mut control: &UnixStream, report: &Report) -> io::Result<()> {
@@ -154,8 +154,9 @@ fn start(order: Order, bytes: Vec<u8>) -> io::Result<Pid> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         let writable = order.writable.iter().map(PathBuf::from).collect();
-        sandbox::restrict(&Confined::exactly(writable, order.connects, order.required));
-        let _nobody = sender.send(spawn(&order, bytes));
+        let held = sandbox::restrict(&Confined::exactly(writable, order.connects, order.required));
+        let refused = || Err(io::Error::other("the system cannot hold it to reading"));
+        let _nobody = sender.send(if held { spawn(&order, bytes) } else { refused() });
         loop {
             std::thread::park();
         }

@@ -1,0 +1,135 @@
+//! Where the protected part of a project lies: at its top, and in every project and repository within it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// The bits of a mode that can be set.
+pub(super) const MODE: u32 = 0o7777;
+/// What this program itself writes there while a command runs.
+pub(super) const OWN: [&str; 2] = [".callsheet/runs", ".callsheet/apply.lock"];
+/// What whoever looks into a folder needs.
+const LOOK: u32 = 0o500;
+/// Folders of a project that are searched for others within it.
+const MOST: usize = 50_000;
+/// Folders of packages and builds, which are not searched.
+const NOT_SEARCHED: [&str; 2] = ["node_modules", "target"];
+/// Folders of git that hold what is committed, by names of any kind.
+const OF_COMMITS: [&str; 4] = ["objects", "refs", "logs", "lfs"];
+
+/// A look at the protected part of a project.
+pub(super) struct Look<'a> {
+    root: &'a Path,
+    /// All that is protected and there.
+    pub(super) paths: BTreeSet<PathBuf>,
+    /// Folders that were opened to look into them, with the modes they had.
+    pub(super) widened: BTreeMap<PathBuf, u32>,
+    /// How many more folders are searched.
+    left: usize,
+}
+
+impl<'a> Look<'a> {
+    /// The first look, at a project that may be too large to search.
+    pub(super) fn new(root: &'a Path) -> Self {
+        Self { root, paths: BTreeSet::new(), widened: BTreeMap::new(), left: MOST }
+    }
+
+    /// A later one: all of the project or, if it was too large, its top alone.
+    pub(super) fn again(root: &'a Path, nested: bool) -> Self {
+        Self { left: if nested { usize::MAX } else { 0 }, ..Self::new(root) }
+    }
+
+    /// Looks at the whole project; false: it is too large, and only its top counts.
+    pub(super) fn project(&mut self) -> bool {
+        let folders = self.top(self.root);
+        let paths = self.paths.clone();
+        if self.search(folders) {
+            return true;
+        }
+        self.paths = paths;
+        false
+    }
+
+    /// Looks at what a link of before led to.
+    pub(super) fn linked(&mut self, real: &Path, of_git: bool) {
+        if of_git { self.git(real, true) } else { self.walk(real) }
+    }
+
+    fn search(&mut self, mut folders: Vec<PathBuf>) -> bool {
+        while let Some(folder) = folders.pop() {
+            let Some(left) = self.left.checked_sub(1) else { return false };
+            self.left = left;
+            folders.extend(self.top(&folder));
+        }
+        true
+    }
+
+    /// What is protected in a folder, if it is a project or a repository. Returns the other folders in it.
+    fn top(&mut self, folder: &Path) -> Vec<PathBuf> {
+        let mut others = Vec::new();
+        for (path, is_folder) in self.children(folder) {
+            match (name(&path).as_str(), is_folder) {
+                (".git", true) => self.git(&path, false),
+                (".agents", true) => self.walk(&path.join("skills")),
+                (".callsheet", _) => self.walk(&path),
+                (".git" | ".agents", false) => self.walk(&path),
+                (name, true) if !NOT_SEARCHED.contains(&name) => others.push(path),
+                _ => {}
+            }
+        }
+        others
+    }
+
+    /// What decides what git runs: in its folder and, at any depth, in those of its worktrees and modules.
+    fn git(&mut self, folder: &Path, any: bool) {
+        for (path, is_folder) in self.children(folder) {
+            let name = name(&path);
+            match (name.as_str(), is_folder) {
+                ("hooks", _) => self.walk(&path),
+                ("commondir" | "gitdir", _) | ("worktrees" | "modules", false) => self.walk(&path),
+                ("worktrees" | "modules", true) => self.git(&path, true),
+                (name, false) if name.starts_with("config") => self.walk(&path),
+                (name, true) if any && !OF_COMMITS.contains(&name) => self.git(&path, true),
+                _ => {}
+            }
+        }
+    }
+
+    fn walk(&mut self, path: &Path) {
+        if self.paths.contains(path) || OWN.iter().any(|own| path.ends_with(own)) {
+            return;
+        }
+        let Ok(metadata) = path.symlink_metadata() else { return };
+        self.paths.insert(path.to_path_buf());
+        if metadata.is_dir() {
+            self.children(path).iter().for_each(|(child, _)| self.walk(child));
+        }
+    }
+
+    /// What is in a folder, each with whether it is a folder itself. One that may not be looked into is opened.
+    fn children(&mut self, folder: &Path) -> Vec<(PathBuf, bool)> {
+        let Some(mode) = folder_mode(folder) else { return Vec::new() };
+        if mode & LOOK != LOOK && set_mode(folder, mode | LOOK).is_ok() {
+            self.widened.entry(folder.to_path_buf()).or_insert(mode);
+        }
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| (entry.path(), entry.file_type().is_ok_and(|kind| kind.is_dir()))).collect()
+    }
+}
+
+/// As systems see it that do not tell large letters from small ones.
+fn name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().to_ascii_lowercase()).unwrap_or_default()
+}
+
+/// The mode of a folder; `None`: it is none.
+pub(super) fn folder_mode(path: &Path) -> Option<u32> {
+    let metadata = path.symlink_metadata().ok()?;
+    metadata.is_dir().then(|| metadata.permissions().mode() & MODE)
+}
+
+pub(super) fn set_mode(path: &Path, mode: u32) -> io::Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode))
+}

@@ -7,6 +7,9 @@ use crate::spec::{ToolEffect, ToolSpec};
 /// Gives the text of `schemas/NAME.json` beside a file, by the file and the name.
 pub type FindSchema<'a> = &'a dyn Fn(&str, &str) -> Option<String>;
 
+/// Names paths of the project that are near a misspelt one.
+pub type NearPaths<'a> = &'a dyn Fn(&str) -> Vec<String>;
+
 /// Models, tools, skills, schemas and paths that exist.
 #[derive(Clone, Default)]
 pub struct Known<'a> {
@@ -25,7 +28,7 @@ pub struct Known<'a> {
     /// Whether a path below the project's folder exists.
     pub exists: Option<&'a dyn Fn(&str) -> bool>,
     /// Paths that may be meant by one that does not exist.
-    pub near: Option<&'a dyn Fn(&str) -> Vec<String>>,
+    pub near: Option<NearPaths<'a>>,
     /// Whether such a path is a link, or stands behind one, that leads out of that folder.
     pub escapes: Option<&'a dyn Fn(&str) -> bool>,
 }

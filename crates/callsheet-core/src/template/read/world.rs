@@ -80,6 +80,7 @@ impl Reader<'_> {
                 let draft = draft.found(text.as_str()).expected(near.iter().map(String::as_str));
                 let all = format!("the tools are {}", names.join(", "));
                 let aliases = self.known.specs.iter().flat_map(|tool| &tool.aliases).map(String::as_str);
+                let aliases = aliases.collect::<std::collections::BTreeSet<&str>>();
                 let known = names.iter().map(String::as_str).chain(aliases);
                 self.add(draft.advice(meant_or(text.as_str(), known, &all)));
             }

@@ -10,7 +10,7 @@ use callsheet_core::template::{Filled, Kind, Known, Library, Node, SchemaChoice,
 use callsheet_models::config::vendors;
 use callsheet_runtime::ports::{Clock, SystemClock};
 use callsheet_runtime::skills::load_skills;
-use callsheet_runtime::templates::{LoadedTemplates, TemplateOffer, load_templates};
+use callsheet_runtime::templates::{LoadedTemplates, TemplateCatalog, load_templates};
 
 use crate::cli::Failure;
 use crate::setup::{Setup, civil};
@@ -102,7 +102,7 @@ pub fn take_all(setup: &Setup, library: &Library, skills: &Catalog, tree: &mut T
 ///
 /// # Errors
 /// A tool that cannot be registered, or a configuration that cannot be read.
-pub fn offer(setup: &Setup) -> Result<TemplateOffer, Failure> {
+pub fn offer(setup: &Setup) -> Result<TemplateCatalog, Failure> {
     let loaded = load(setup)?;
     let mut tree = empty_tree(setup)?;
     let skills = called_skills(setup);
@@ -111,7 +111,7 @@ pub fn offer(setup: &Setup) -> Result<TemplateOffer, Failure> {
     let tools = tool_specs();
     let writes = |name: &str| tools.iter().all(|tool| tool.name != name || tool.effect != ToolEffect::Read);
     let broken = loaded.library.causes().map(|(name, why)| (name.to_owned(), why.to_owned())).collect();
-    Ok(TemplateOffer { broken, ..TemplateOffer::new(tree, &writes) })
+    Ok(TemplateCatalog { broken, ..TemplateCatalog::new(tree, &writes) })
 }
 
 /// Adds a template and the templates and skills it calls, under the names that calls use.

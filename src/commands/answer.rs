@@ -9,7 +9,7 @@ use callsheet_core::reply::change::{HunkPick, HunkVerdict};
 use callsheet_core::reply::near;
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{Session, TakeUp, caller_of, gate_view, open_gates, outer_of, part_fault};
-use callsheet_runtime::ports::{Letter, PartAnswer, RunSummary, Store, address};
+use callsheet_runtime::ports::{InboxMessage, PartAnswer, RunSummary, Store, address};
 
 use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, RunNameArgs, WorkArgs};
 use crate::setup::{Setup, find_run, store_failure};
@@ -131,14 +131,14 @@ fn leave(
     setup: &Setup,
     store: &Arc<dyn Store>,
     run: &RunSummary,
-    letters: Vec<(&RunId, Letter)>,
+    letters: Vec<(&RunId, InboxMessage)>,
     resume: bool,
 ) -> Result<Exit, Failure> {
     for (id, letter) in &letters {
         store.post(id, letter).map_err(store_failure)?;
     }
     let what = match letters.as_slice() {
-        [(_, Letter::Cancel)] => "the cancel request".to_owned(),
+        [(_, InboxMessage::Cancel)] => "the cancel request".to_owned(),
         [_] => "the answer".to_owned(),
         several => format!("{} answers", several.len()),
     };
@@ -186,7 +186,7 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
             ));
         }
         let part = part(setup, &asked.store, run, gate, arguments)?;
-        let letter = Letter::Part { gate: Some(gate.clone()), part };
+        let letter = InboxMessage::Part { gate: Some(gate.clone()), part };
         return leave(setup, &asked.store, &asked.run, vec![(run, letter)], arguments.resume);
     }
     let change = |open: &Open| matches!(open.gate.kind, GateKind::BeforeApply { .. });
@@ -202,7 +202,7 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
             GateKind::BeforeRun(_) if arguments.all => Answer::All,
             _ => verdict(&open.gate, named, "", Verdict::Approve),
         };
-        (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer, named: by_name })
+        (&open.run, InboxMessage::Answer { gate: Some(open.gate.clone()), answer, named: by_name })
     });
     leave(setup, &asked.store, &asked.run, letters.collect(), arguments.resume)
 }
@@ -273,7 +273,7 @@ pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure>
     let letters = asked.chosen(&arguments.slugs)?.into_iter().map(|(open, named)| {
         let by_name = asked.speaks_of(open, &named);
         let answer = verdict(&open.gate, named, words, Verdict::Deny);
-        (&open.run, Letter::Answer { gate: Some(open.gate.clone()), answer, named: by_name })
+        (&open.run, InboxMessage::Answer { gate: Some(open.gate.clone()), answer, named: by_name })
     });
     leave(setup, &asked.store, &asked.run, letters.collect(), arguments.resume)
 }
@@ -290,5 +290,5 @@ pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Fai
         };
         return Err(Failure::usage(what, advice));
     }
-    leave(setup, &store, &run, vec![(&run.run, Letter::Cancel)], false)
+    leave(setup, &store, &run, vec![(&run.run, InboxMessage::Cancel)], false)
 }

@@ -8,7 +8,7 @@ use callsheet_core::reply::near;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{Session, caller_of, is_awaited, open_gates, open_questions, runs_inside};
-use callsheet_runtime::ports::{AskingCall, Letter, Store, address};
+use callsheet_runtime::ports::{AskingCall, InboxMessage, Store, address};
 
 use crate::cli::Failure;
 use crate::setup::Setup;
@@ -80,7 +80,7 @@ pub(super) fn questions(store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result
 ///
 /// # Errors
 /// No question of that name is open.
-pub(super) fn letter(asked: &[Question], given: &str) -> Result<(Option<RunId>, Letter), Failure> {
+pub(super) fn letter(asked: &[Question], given: &str) -> Result<(Option<RunId>, InboxMessage), Failure> {
     let (question, text) = match given.split_once('=').filter(|(name, _)| is_name(name)) {
         Some(("", text)) => (asked.first(), text),
         Some((name, text)) => match asked.iter().find(|question| question.task == name) {
@@ -90,7 +90,7 @@ pub(super) fn letter(asked: &[Question], given: &str) -> Result<(Option<RunId>, 
         None => (asked.first(), given),
     };
     let to = question.map(|question| question.asking.clone());
-    Ok((question.map(|question| question.run.clone()), Letter::Reply { text: text.to_owned(), to }))
+    Ok((question.map(|question| question.run.clone()), InboxMessage::Reply { text: text.to_owned(), to }))
 }
 
 fn is_name(word: &str) -> bool {

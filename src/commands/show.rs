@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::Fact;
+use callsheet_core::record::LogEntry;
 use callsheet_core::run::{CallRecord, Run, TaskRun};
 use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, RunId};
@@ -105,7 +105,7 @@ fn hunk(waits: &[GateView], number: u32, task: Option<&str>, id: &RunId) -> Resu
     })
 }
 
-fn events(facts: &[Fact]) -> Result<Exit, Failure> {
+fn events(facts: &[LogEntry]) -> Result<Exit, Failure> {
     facts.iter().try_for_each(super::print_json).map(|()| Exit::Complete)
 }
 
@@ -338,7 +338,7 @@ fn call_text(store: &Arc<dyn Store>, call: &CallRecord) -> Result<String, Failur
     Ok(text)
 }
 
-fn bars(setup: &Setup, facts: &[Fact]) -> Result<Exit, Failure> {
+fn bars(setup: &Setup, facts: &[LogEntry]) -> Result<Exit, Failure> {
     let bars = timeline(facts);
     let end = bars.iter().filter_map(|bar| bar.to).max().unwrap_or(1).max(1);
     const WIDTH: u64 = 50;

@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, Fact, Outcome, VERSION};
+use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
 use callsheet_core::reply::near;
 use callsheet_core::run::{Run, Stage, State, TaskRun};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{Session, TakeUp};
-use callsheet_runtime::ports::{Letter, RunSummary, Store};
+use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
 
 use crate::cli::{DropArgs, Exit, Failure, RetryArgs};
 use crate::setup::{Setup, find_run, store_failure};
@@ -36,7 +36,7 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
     let found = find(setup, &arguments.run, &arguments.tasks, Wish::Retry)?;
     let Found { store, summary, run, tasks } = found;
     if !tasks.is_empty() {
-        store.post(&summary.run, &Letter::Retry { tasks }).map_err(store_failure)?;
+        store.post(&summary.run, &InboxMessage::Retry { tasks }).map_err(store_failure)?;
     }
     match &summary.owner {
         Some(owner) => super::say(setup, &format!("sent to {} ({owner})", summary.run)).map(|()| Exit::Complete),
@@ -46,7 +46,7 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
 
 pub(super) fn drop_tasks(setup: &Setup, arguments: &DropArgs) -> Result<Exit, Failure> {
     let Found { store, summary, tasks, .. } = find(setup, &arguments.run, &arguments.tasks, Wish::Drop)?;
-    store.post(&summary.run, &Letter::Drop { tasks }).map_err(store_failure)?;
+    store.post(&summary.run, &InboxMessage::Drop { tasks }).map_err(store_failure)?;
     let words = match &summary.owner {
         Some(owner) => format!("sent to {} ({owner})", summary.run),
         None => format!("saved for {0}. Next: {1} resume {0}", summary.run, setup.command),
@@ -172,7 +172,7 @@ fn of_a_template(run: &Run, id: &RunId) -> Failure {
 
 fn with(run: &Run, event: Event) -> Option<Run> {
     let mut run = run.clone();
-    let fact = Fact { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event };
+    let fact = LogEntry { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event };
     run.apply(&fact).is_ok().then_some(run)
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::record::Fact;
+use callsheet_core::record::LogEntry;
 use callsheet_core::run::Run;
 use callsheet_runtime::driver::{self, Session};
 use callsheet_runtime::ports::{RunSummary, Store};
@@ -18,7 +18,7 @@ pub(super) struct Folded {
     /// Its state.
     pub run: Run,
     /// Its record.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<LogEntry>,
 }
 
 /// A run without what its sheet may have been edited to since.

@@ -19,7 +19,7 @@ impl Default for JsonLines {
 impl Observer for JsonLines {
     fn see(&self, signal: &Signal<'_>) {
         let line = match signal {
-            Signal::Fact { fact, .. } => serde_json::to_string(fact),
+            Signal::LogEntry { fact, .. } => serde_json::to_string(fact),
             Signal::Notice(text) => serde_json::to_string(&serde_json::json!({ "notice": text })),
             Signal::Retry { key, send, wait_ms, message } => serde_json::to_string(
                 &serde_json::json!({ "retry": key, "send": send, "wait_ms": wait_ms, "message": message }),

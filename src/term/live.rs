@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use callsheet_core::record::{CallKey, EffectKey, Event, Fact};
+use callsheet_core::record::{CallKey, EffectKey, Event, LogEntry};
 use callsheet_core::run::{Explainer, Run, State, TaskRun};
 use callsheet_core::spec::Slug;
 use callsheet_core::view::{call_words, why_words};
@@ -111,7 +111,7 @@ impl Observer for LiveView {
     fn see(&self, signal: &Signal<'_>) {
         let mut scene = lock(&self.scene);
         match signal {
-            Signal::Fact { fact, .. } => scene.fact(fact),
+            Signal::LogEntry { fact, .. } => scene.fact(fact),
             Signal::Delta { key, text } => {
                 *scene.written.entry((*key).clone()).or_default() += text.len() as u64;
             }
@@ -133,7 +133,7 @@ fn lock(scene: &Mutex<Scene>) -> MutexGuard<'_, Scene> {
 }
 
 impl Scene {
-    fn fact(&mut self, fact: &Fact) {
+    fn fact(&mut self, fact: &LogEntry) {
         if self.run.apply(fact).is_err() {
             return;
         }

@@ -39,10 +39,10 @@ impl Observer for PlainLines {
     fn see(&self, signal: &Signal<'_>) {
         let lines = match signal {
             // The tasks of a plan stand in its sheet; none of them begins.
-            Signal::Fact { fact, run } if run.settings().plan_only && run.has_list() => {
+            Signal::LogEntry { fact, run } if run.settings().plan_only && run.has_list() => {
                 event_line(&fact.event, run).into_iter().collect()
             }
-            Signal::Fact { fact, run } => {
+            Signal::LogEntry { fact, run } => {
                 let mut lines: Vec<String> = event_line(&fact.event, run).into_iter().collect();
                 lines.extend(self.seen.lock().map(|mut seen| seen.changed_states(run)).unwrap_or_default());
                 lines.extend(own_failure_line(&fact.event, run));

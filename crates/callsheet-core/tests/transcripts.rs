@@ -11,7 +11,7 @@ mod transcript;
 
 use std::path::{Path, PathBuf};
 
-use callsheet_core::record::{Event, Fact, Outcome};
+use callsheet_core::record::{Event, LogEntry, Outcome};
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Limit, Run};
 use transcript::Player;
@@ -147,7 +147,7 @@ fn facts_that_do_not_fit_are_refused_and_change_nothing() {
         }
         let before = run.clone();
         for fact in &player.log {
-            let renumbered = Fact { n: 1_000_000 + fact.n, ..fact.clone() };
+            let renumbered = LogEntry { n: 1_000_000 + fact.n, ..fact.clone() };
             if run.check(&renumbered).is_err() {
                 assert!(run.apply(&renumbered).is_err());
                 assert_eq!(before, run);

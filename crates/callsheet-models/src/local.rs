@@ -19,7 +19,7 @@ use crate::wire::{Decoded, llamacpp, ollama, openai, with_ids};
 
 /// Which of our dialects.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Speech {
+pub(crate) enum ChatProtocol {
     Openai,
     Llamacpp(PrintGrammar),
     Ollama,
@@ -33,7 +33,7 @@ pub(crate) struct LocalModel {
     /// What the server told since.
     learned: OnceLock<ModelInfo>,
     model: String,
-    speech: Speech,
+    speech: ChatProtocol,
     transport: Transport,
     prices: Prices,
     /// Ollama: the largest context asked for so far, since a smaller one would load the model again.
@@ -43,7 +43,13 @@ pub(crate) struct LocalModel {
 }
 
 impl LocalModel {
-    pub(crate) fn new(info: ModelInfo, model: &str, speech: Speech, transport: Transport, prices: Prices) -> Self {
+    pub(crate) fn new(
+        info: ModelInfo,
+        model: &str,
+        speech: ChatProtocol,
+        transport: Transport,
+        prices: Prices,
+    ) -> Self {
         let context = AtomicU32::new(0);
         let (learned, asked_again) = (OnceLock::new(), AtomicBool::new(false));
         Self { given: info, learned, model: model.to_owned(), speech, transport, prices, context, asked_again }
@@ -56,15 +62,15 @@ impl LocalModel {
         }
         let mut info = self.given.clone();
         match self.speech {
-            Speech::Openai => {
+            ChatProtocol::Openai => {
                 let answer = self.transport.get_json(openai::MODELS).await?;
                 told_window(&mut info, openai::window_of(&answer, &self.model));
             }
-            Speech::Llamacpp(_) => {
+            ChatProtocol::Llamacpp(_) => {
                 let properties = llamacpp::properties(&self.transport.get_json(llamacpp::PROPERTIES).await?);
                 told_window(&mut info, properties.window);
             }
-            Speech::Ollama => {
+            ChatProtocol::Ollama => {
                 let answer = self.transport.post_json(ollama::SHOW, &json!({"model": self.model})).await?;
                 let described = ollama::description(&answer);
                 told_window(&mut info, described.window);
@@ -80,17 +86,17 @@ impl LocalModel {
         let plain = request;
         let request = &*Names::of(plain).encode(plain);
         let decoded = match self.speech {
-            Speech::Openai => {
+            ChatProtocol::Openai => {
                 let body = Value::Object(openai::encode(&self.model, request));
                 let decoder = Box::new(openai::ChatDecoder::default());
                 self.transport.exchange(openai::PATH, &body, Framing::Events, decoder, deltas).await?
             }
-            Speech::Llamacpp(print) => {
+            ChatProtocol::Llamacpp(print) => {
                 let body = Value::Object(llamacpp::encode(&self.model, request, print));
                 let decoder = Box::new(openai::ChatDecoder::default());
                 self.transport.exchange(llamacpp::PATH, &body, Framing::Events, decoder, deltas).await?
             }
-            Speech::Ollama => self.send_to_ollama(request, deltas).await?,
+            ChatProtocol::Ollama => self.send_to_ollama(request, deltas).await?,
         };
         self.learn_late().await;
         Ok(self.reply(plain, decoded))
@@ -98,7 +104,7 @@ impl LocalModel {
 
     /// A llama.cpp server that was still loading when the run began tells its window now.
     async fn learn_late(&self) {
-        let is_unknown = matches!(self.speech, Speech::Llamacpp(_)) && self.learned.get().is_none();
+        let is_unknown = matches!(self.speech, ChatProtocol::Llamacpp(_)) && self.learned.get().is_none();
         if is_unknown && !self.asked_again.swap(true, Ordering::Relaxed) {
             let learned = tokio::time::timeout(LEARN_TIMEOUT, self.learn()).await;
             tracing::debug!(known = matches!(learned, Ok(Ok(()))), "asked the server for its window");

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use callsheet_core::record::Fact;
+use callsheet_core::record::LogEntry;
 use callsheet_core::spec::{BlobId, RunId};
 
 use crate::paths::Workspace;
-use crate::ports::{Letter, Lock, RunSummary, Store, StoreFault};
+use crate::ports::{InboxMessage, Lock, RunSummary, Store, StoreFault};
 
 /// A project in a directory of its own, removed when dropped.
 pub(crate) struct Project {
@@ -88,19 +88,19 @@ impl Store for Blobs {
         not_here()
     }
 
-    fn append(&self, _lock: &Lock, _facts: &[Fact]) -> Result<(), StoreFault> {
+    fn append(&self, _lock: &Lock, _facts: &[LogEntry]) -> Result<(), StoreFault> {
         not_here()
     }
 
-    fn read(&self, _run: &RunId, _from: u64) -> Result<Vec<Fact>, StoreFault> {
+    fn read(&self, _run: &RunId, _from: u64) -> Result<Vec<LogEntry>, StoreFault> {
         not_here()
     }
 
-    fn post(&self, _run: &RunId, _letter: &Letter) -> Result<(), StoreFault> {
+    fn post(&self, _run: &RunId, _letter: &InboxMessage) -> Result<(), StoreFault> {
         not_here()
     }
 
-    fn letters(&self, _lock: &Lock) -> Result<Vec<(u64, Letter)>, StoreFault> {
+    fn letters(&self, _lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
         not_here()
     }
 

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::record::{
-    Answer, CallKey, ChangeSet, EffectKey, Event, Fact, Gate, GateKind, ListAdopted, ListOrigin, Outcome, ResultParts,
-    Spending, ToolRecord, Verdict,
+    Answer, CallKey, ChangeSet, EffectKey, Event, Gate, GateKind, ListAdopted, ListOrigin, LogEntry, Outcome,
+    ResultParts, Spending, ToolRecord, Verdict,
 };
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run, Stage, State};
@@ -57,7 +57,7 @@ impl Witness {
     ///
     /// # Errors
     /// A promise is about to be broken.
-    pub fn before(&mut self, run: &Run, fact: &Fact) -> Kept {
+    pub fn before(&mut self, run: &Run, fact: &LogEntry) -> Kept {
         let Event::Started { effect } = &fact.event else { return Ok(()) };
         if run.is_in_flight(effect) || !run.is_outstanding(effect) {
             return Ok(());
@@ -72,7 +72,7 @@ impl Witness {
     ///
     /// # Errors
     /// A promise was broken.
-    pub fn after(&mut self, run: &Run, fact: Option<&Fact>) -> Kept {
+    pub fn after(&mut self, run: &Run, fact: Option<&LogEntry>) -> Kept {
         let Some(fact) = fact else { return Ok(()) };
         self.applied_as_approved(&fact.event)?;
         self.removed_tasks_never_start(&fact.event)?;
@@ -558,7 +558,7 @@ pub fn jobs_are_never_exceeded(run: &Run) -> Kept {
 ///
 /// # Errors
 /// It does not.
-pub fn replay_equals_live(log: &[Fact], live: &Run) -> Kept {
+pub fn replay_equals_live(log: &[LogEntry], live: &Run) -> Kept {
     let mut replayed = Run::new();
     for fact in log {
         replayed.apply(fact).map_err(|reject| format!("replay equals live: fact {} is refused: {reject}", fact.n))?;
@@ -592,6 +592,6 @@ pub fn a_refusal_changes_nothing(before: Option<&Run>, after: &Run) -> Kept {
 ///
 /// # Errors
 /// This one goes on and on.
-pub fn every_run_terminates(log: &[Fact]) -> Kept {
+pub fn every_run_terminates(log: &[LogEntry]) -> Kept {
     if log.len() > MOST_FACTS { Err("every run terminates: this one goes on".to_owned()) } else { Ok(()) }
 }

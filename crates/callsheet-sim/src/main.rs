@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use callsheet_core::record::Fact;
+use callsheet_core::record::LogEntry;
 use callsheet_sim::{Broken, Report, simulate, simulate_tree};
 
 type Simulation = fn(u64) -> Result<Report, Box<Broken>>;
@@ -32,7 +32,7 @@ fn usage() -> ExitCode {
     ExitCode::from(2)
 }
 
-fn show(log: &[Fact]) {
+fn show(log: &[LogEntry]) {
     for fact in log {
         match serde_json::to_string(fact) {
             Ok(line) => println!("{line}"),

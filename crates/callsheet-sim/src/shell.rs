@@ -1,7 +1,7 @@
 //! A driver without a world behind it: starts what is owed, finishes it in random order, crashes, repeats itself,
 //! and takes runs up again.
 
-use callsheet_core::record::{EffectKey, Event, Fact, ListOrigin, Outcome, VERSION};
+use callsheet_core::record::{EffectKey, Event, ListOrigin, LogEntry, Outcome, VERSION};
 use callsheet_core::run::{Effect, Reject, Run, Stage};
 use callsheet_core::template::TaskResult;
 
@@ -16,7 +16,7 @@ const WILD_FACTS: u64 = 400;
 /// What one seed came to.
 pub struct Report {
     /// The log.
-    pub log: Vec<Fact>,
+    pub log: Vec<LogEntry>,
     /// The run at its end.
     pub run: Run,
     /// Facts that were refused.
@@ -30,13 +30,13 @@ pub struct Broken {
     /// Name of the checker and what it saw.
     pub promise: String,
     /// The log.
-    pub log: Vec<Fact>,
+    pub log: Vec<LogEntry>,
 }
 
 struct Shell {
     world: World,
     run: Run,
-    log: Vec<Fact>,
+    log: Vec<LogEntry>,
     /// Effects being performed.
     performing: Vec<(EffectKey, Effect)>,
     /// Effects that were cancelled, whose results may still come.
@@ -230,7 +230,7 @@ impl Shell {
     }
 
     /// The same fact under the same number, then as a new one.
-    fn offer_again(&mut self, fact: &Fact) -> Result<(), String> {
+    fn offer_again(&mut self, fact: &LogEntry) -> Result<(), String> {
         if self.run.check(fact).is_ok() {
             return Err(format!("replay: fact {} was taken twice", fact.n));
         }
@@ -372,7 +372,7 @@ impl Shell {
     /// Applies a fact and records it. The inner error is a refusal: the fact is dropped.
     fn append(&mut self, event: Event) -> Result<Result<(), Reject>, String> {
         let n = u64::try_from(self.log.len()).unwrap_or(u64::MAX) + 1;
-        let fact = Fact { v: VERSION, n, at: self.now, event };
+        let fact = LogEntry { v: VERSION, n, at: self.now, event };
         self.witness.before(&self.run, &fact)?;
         self.tree_witness.before(&self.run, &fact)?;
         let before = if self.world.random.chance(2) { Some(self.run.clone()) } else { None };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::record::{EffectKey, Event, Fact, Outcome};
+use callsheet_core::record::{EffectKey, Event, LogEntry, Outcome};
 use callsheet_core::run::{Effect, OpState, Run, Stage, State};
 use callsheet_core::spec::Slug;
 use callsheet_core::template::{ReturnStatus, TaskResult};
@@ -21,7 +21,7 @@ impl TreeWitness {
     ///
     /// # Errors
     /// A limit of a task or of one above it is about to be passed.
-    pub fn before(&mut self, run: &Run, fact: &Fact) -> Kept {
+    pub fn before(&mut self, run: &Run, fact: &LogEntry) -> Kept {
         match &fact.event {
             Event::Started { effect: EffectKey::Ask(key) } => {
                 let effect = EffectKey::Ask(key.clone());

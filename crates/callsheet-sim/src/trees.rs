@@ -7,7 +7,7 @@ use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ, Said, evaluate, read_turn, r
 use callsheet_core::record::{
     Again, Answer, CallFault, Entry, Event, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
 };
-use callsheet_core::run::{Asked, Moment, Run, SPAWN_SUBTASK};
+use callsheet_core::run::{Asked, EvalPhase, Run, SPAWN_SUBTASK};
 use callsheet_core::spec::{BlobId, RunId, Settings, Slug, ToolCall};
 use callsheet_core::template::{Severity, TaskResult, read_text};
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ impl Trees {
     ///
     /// # Errors
     /// It cannot do it, which is a defect.
-    pub fn evaluate(&mut self, run: &Run, task: &Slug, n: u32, moment: Moment) -> Result<Event, String> {
+    pub fn evaluate(&mut self, run: &Run, task: &Slug, n: u32, moment: EvalPhase) -> Result<Event, String> {
         let evaluation = evaluate(run, task, moment, &|id| self.blobs.get(id).cloned())?;
         for bytes in evaluation.blobs {
             self.keep(bytes);

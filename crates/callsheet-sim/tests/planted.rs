@@ -2,14 +2,14 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests say what they miss")]
 #![allow(clippy::panic, clippy::expect_used)]
 
-use callsheet_core::record::{Event, Fact, GateKind};
+use callsheet_core::record::{Event, GateKind, LogEntry};
 use callsheet_core::run::Run;
 use callsheet_core::spec::BlobId;
 use callsheet_sim::checkers::Witness;
 use callsheet_sim::simulate;
 
 /// What the checker sees of a log. The run folds the true facts; the witness is shown `seen` in place of each.
-fn witnessed(log: &[Fact], mut seen: impl FnMut(&Fact) -> Option<Fact>) -> Result<(), String> {
+fn witnessed(log: &[LogEntry], mut seen: impl FnMut(&LogEntry) -> Option<LogEntry>) -> Result<(), String> {
     let (mut run, mut witness) = (Run::new(), Witness::default());
     for fact in log {
         let shown = seen(fact);
@@ -23,18 +23,18 @@ fn witnessed(log: &[Fact], mut seen: impl FnMut(&Fact) -> Option<Fact>) -> Resul
 }
 
 /// The log of the first seed that has such a fact.
-fn log_with(wanted: impl Fn(&[Fact]) -> bool) -> Vec<Fact> {
+fn log_with(wanted: impl Fn(&[LogEntry]) -> bool) -> Vec<LogEntry> {
     let logs = (0..2_000).filter_map(|seed| simulate(seed).ok()).map(|report| report.log);
     logs.into_iter().find(|log| wanted(log)).expect("a seed reaches it")
 }
 
-fn is_approval(fact: &Fact) -> bool {
+fn is_approval(fact: &LogEntry) -> bool {
     matches!(&fact.event, Event::GateAnswered { gate, .. } if matches!(gate.kind, GateKind::BeforeApply { .. }))
 }
 
 #[test]
 fn another_set_than_the_approved_one_is_noticed() {
-    let applied = |fact: &Fact| matches!(fact.event, Event::ChangesApplied { .. });
+    let applied = |fact: &LogEntry| matches!(fact.event, Event::ChangesApplied { .. });
     let log = log_with(|log| {
         let approved = log.iter().position(is_approval);
         approved.is_some_and(|at| log.iter().skip(at).any(applied))
@@ -52,8 +52,8 @@ fn another_set_than_the_approved_one_is_noticed() {
 
 #[test]
 fn a_rebased_set_that_is_not_asked_about_again_is_noticed() {
-    let moved = |fact: &Fact| matches!(fact.event, Event::ChangesRebased { as_shown: false, .. });
-    let applies = |fact: &Fact| matches!(fact.event, Event::ChangesApplied { .. });
+    let moved = |fact: &LogEntry| matches!(fact.event, Event::ChangesRebased { as_shown: false, .. });
+    let applies = |fact: &LogEntry| matches!(fact.event, Event::ChangesApplied { .. });
     let log = log_with(|log| {
         let Some(at) = log.iter().position(moved) else { return false };
         let mut rest = log.iter().skip(at);

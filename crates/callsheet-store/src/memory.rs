@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use callsheet_core::record::Fact;
+use callsheet_core::record::LogEntry;
 use callsheet_core::spec::{BlobId, RunId};
-use callsheet_runtime::ports::{Letter, Lock, RunSummary, Store, StoreFault};
+use callsheet_runtime::ports::{InboxMessage, Lock, RunSummary, Store, StoreFault};
 
 use crate::summary::Columns;
 
@@ -30,8 +30,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct Log {
     columns: Columns,
-    facts: Vec<Fact>,
-    letters: BTreeMap<u64, Letter>,
+    facts: Vec<LogEntry>,
+    letters: BTreeMap<u64, InboxMessage>,
     holder: Option<Holder>,
 }
 
@@ -135,7 +135,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn append(&self, lock: &Lock, facts: &[Fact]) -> Result<(), StoreFault> {
+    fn append(&self, lock: &Lock, facts: &[LogEntry]) -> Result<(), StoreFault> {
         let mut shared = self.shared();
         let log = shared.held(lock)?;
         let mut columns = log.columns.clone();
@@ -148,12 +148,12 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn read(&self, run: &RunId, from: u64) -> Result<Vec<Fact>, StoreFault> {
+    fn read(&self, run: &RunId, from: u64) -> Result<Vec<LogEntry>, StoreFault> {
         let mut shared = self.shared();
         Ok(shared.log(run)?.facts.iter().filter(|fact| fact.n >= from).cloned().collect())
     }
 
-    fn post(&self, run: &RunId, letter: &Letter) -> Result<(), StoreFault> {
+    fn post(&self, run: &RunId, letter: &InboxMessage) -> Result<(), StoreFault> {
         let mut shared = self.shared();
         let n = shared.letters_posted + 1;
         shared.log(run)?.letters.insert(n, letter.clone());
@@ -161,7 +161,7 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn letters(&self, lock: &Lock) -> Result<Vec<(u64, Letter)>, StoreFault> {
+    fn letters(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
         let mut shared = self.shared();
         Ok(shared.held(lock)?.letters.iter().map(|(n, letter)| (*n, letter.clone())).collect())
     }

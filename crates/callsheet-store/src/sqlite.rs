@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use callsheet_core::record::{Event, Fact, Outcome, VERSION};
+use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
 use callsheet_core::spec::{BlobId, RunId};
-use callsheet_runtime::ports::{Clock, Letter, Lock, RunSummary, Store, StoreFault, SystemClock};
+use callsheet_runtime::ports::{Clock, InboxMessage, Lock, RunSummary, Store, StoreFault, SystemClock};
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 
 use crate::checkpoint::Checkpoints;
@@ -58,7 +58,7 @@ impl SqliteStore {
     }
 
     /// The unread letters of a run.
-    fn letters_of(&self, connection: &Connection, run: &RunId) -> Result<Vec<(u64, Letter)>, StoreFault> {
+    fn letters_of(&self, connection: &Connection, run: &RunId) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
         let rows: Vec<(i64, String)> = connection
             .prepare_cached("SELECT n, body FROM letters WHERE run = ?1 ORDER BY n")
             .and_then(|mut statement| {
@@ -268,7 +268,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn append(&self, lock: &Lock, facts: &[Fact]) -> Result<(), StoreFault> {
+    fn append(&self, lock: &Lock, facts: &[LogEntry]) -> Result<(), StoreFault> {
         // Serialised before the transaction, which every other process waits for.
         let bodies = facts.iter().map(|fact| to_json(&fact.event)).collect::<Result<Vec<_>, _>>()?;
         let staged: Vec<(BlobId, Arc<Vec<u8>>)> =
@@ -299,7 +299,7 @@ impl Store for SqliteStore {
         Ok(())
     }
 
-    fn read(&self, run: &RunId, from: u64) -> Result<Vec<Fact>, StoreFault> {
+    fn read(&self, run: &RunId, from: u64) -> Result<Vec<LogEntry>, StoreFault> {
         let connection = self.reading();
         self.must_exist(&connection, run)?;
         let rows: Vec<(i64, i64, u32, String)> = connection
@@ -316,7 +316,7 @@ impl Store for SqliteStore {
         rows.into_iter().map(|(n, at, v, body)| fact_of(&self.path, run, n, at, v, &body)).collect()
     }
 
-    fn post(&self, run: &RunId, letter: &Letter) -> Result<(), StoreFault> {
+    fn post(&self, run: &RunId, letter: &InboxMessage) -> Result<(), StoreFault> {
         let body = to_json(letter)?;
         self.write(|transaction| {
             self.must_exist(transaction, run)?;
@@ -327,7 +327,7 @@ impl Store for SqliteStore {
         })
     }
 
-    fn letters(&self, lock: &Lock) -> Result<Vec<(u64, Letter)>, StoreFault> {
+    fn letters(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
         let connection = self.reading();
         self.must_hold(&connection, lock)?;
         self.letters_of(&connection, &lock.run)
@@ -432,7 +432,7 @@ fn create_private(folder: &Path) -> std::io::Result<()> {
     builder.create(folder)
 }
 
-fn fact_of(path: &Path, run: &RunId, n: i64, at: i64, v: u32, body: &str) -> Result<Fact, StoreFault> {
+fn fact_of(path: &Path, run: &RunId, n: i64, at: i64, v: u32, body: &str) -> Result<LogEntry, StoreFault> {
     if v > VERSION {
         return Err(StoreFault::TooNew { found: v, known: VERSION });
     }
@@ -442,7 +442,7 @@ fn fact_of(path: &Path, run: &RunId, n: i64, at: i64, v: u32, body: &str) -> Res
             path.display()
         ))
     })?;
-    Ok(Fact { v, n: unsigned(n), at: unsigned(at), event })
+    Ok(LogEntry { v, n: unsigned(n), at: unsigned(at), event })
 }
 
 fn columns_of(row: &Row<'_>) -> rusqlite::Result<Columns> {

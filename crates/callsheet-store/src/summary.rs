@@ -1,6 +1,6 @@
 //! What a list of runs shows, folded fact by fact as they are appended.
 
-use callsheet_core::record::{Event, Fact, Outcome, VERSION};
+use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
 use callsheet_core::spec::RunId;
 use callsheet_runtime::ports::StoreFault;
 
@@ -16,7 +16,7 @@ pub(crate) struct Columns {
 
 impl Columns {
     /// Takes one appended fact in. Refused if its number does not continue the log or its version is not ours.
-    pub(crate) fn note(&mut self, run: &RunId, fact: &Fact) -> Result<(), StoreFault> {
+    pub(crate) fn note(&mut self, run: &RunId, fact: &LogEntry) -> Result<(), StoreFault> {
         if fact.v != VERSION {
             return Err(StoreFault::TooNew { found: fact.v, known: VERSION });
         }

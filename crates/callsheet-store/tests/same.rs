@@ -2,9 +2,9 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "test code")]
 
-use callsheet_core::record::{Entry, Event, Fact, Outcome, VERSION};
+use callsheet_core::record::{Entry, Event, LogEntry, Outcome, VERSION};
 use callsheet_core::spec::{BlobId, RunId, Settings};
-use callsheet_runtime::ports::{Letter, Lock, Store, StoreFault};
+use callsheet_runtime::ports::{InboxMessage, Lock, Store, StoreFault};
 use callsheet_store::{MemoryStore, SqliteStore};
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -127,15 +127,15 @@ impl Side {
             Ask::Append { by, lock, kinds, skip } => {
                 let lock = self.lock(*lock);
                 let log = self.openers[*by].read(&lock.run, 1).map_or(0, |facts| facts.len() as u64);
-                let facts: Vec<Fact> = (log + 1 + skip..)
+                let facts: Vec<LogEntry> = (log + 1 + skip..)
                     .zip(kinds)
-                    .map(|(n, kind)| Fact { v: VERSION, n, at: 100 * n, event: event(*kind, &lock.run) })
+                    .map(|(n, kind)| LogEntry { v: VERSION, n, at: 100 * n, event: event(*kind, &lock.run) })
                     .collect();
                 told(self.openers[*by].append(&lock, &facts))
             }
             Ask::Read { by, run: number, from } => told(self.openers[*by].read(&run(*number), *from)),
             Ask::Post { by, run: number, text } => {
-                told(self.openers[*by].post(&run(*number), &Letter::Reply { text: text.clone(), to: None }))
+                told(self.openers[*by].post(&run(*number), &InboxMessage::Reply { text: text.clone(), to: None }))
             }
             Ask::Letters { by, lock } => told(self.openers[*by].letters(&self.lock(*lock))),
             Ask::Discard { by, lock, up_to } => told(self.openers[*by].discard(&self.lock(*lock), *up_to)),

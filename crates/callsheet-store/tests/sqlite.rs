@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use callsheet_core::record::{Entry, Event, Fact, VERSION};
+use callsheet_core::record::{Entry, Event, LogEntry, VERSION};
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_runtime::conformance::store::{World, a_killed_writer_loses_nothing, write_until_killed};
 use callsheet_runtime::ports::{Lock, Store, StoreFault};
@@ -48,10 +48,10 @@ impl World for Project {
 
 callsheet_runtime::store_conformance!(world);
 
-fn started(run: &RunId) -> Fact {
+fn started(run: &RunId) -> LogEntry {
     let entry = Entry::Prompt { prompt: "a".to_owned() };
     let event = Event::RunStarted { run: run.clone(), entry, settings: Settings::default(), tools: Default::default() };
-    Fact { v: VERSION, n: 1, at: 1, event }
+    LogEntry { v: VERSION, n: 1, at: 1, event }
 }
 
 /// Runs one test of this file in a process of its own, with `CALLSHEET_TEST_PROJECT` telling it where to work.
@@ -85,7 +85,7 @@ fn a_power_cut_takes_whole_batches_from_the_end() {
     let lock = store.lock(&RunId::new("cut")).unwrap();
     store.append(&lock, &[started(&lock.run)]).unwrap();
     for n in [2, 4, 6] {
-        let cancel = |n| Fact { v: VERSION, n, at: n, event: Event::CancelRequested };
+        let cancel = |n| LogEntry { v: VERSION, n, at: n, event: Event::CancelRequested };
         store.stage_blob(vec![b'x'; 9_000]);
         store.append(&lock, &[cancel(n), cancel(n + 1)]).unwrap();
     }

@@ -15,7 +15,7 @@ use crate::template::{
     resolve_text,
 };
 
-use super::{Entry, Evaluator, FileWish};
+use super::{Entry, Evaluator, FileRequest};
 
 /// Something of a frame.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,7 +66,7 @@ pub struct HandlerTask {
     /// Inputs with their values as text.
     pub inputs: Vec<(String, String)>,
     /// Files.
-    pub files: FileWish,
+    pub files: FileRequest,
     /// What memory had to say, beside the fresh files.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub related: String,
@@ -155,7 +155,7 @@ impl Evaluator<'_> {
             earlier,
             dropped_entries,
             inputs: inputs.collect(),
-            files: FileWish {
+            files: FileRequest {
                 paths,
                 explicit,
                 command: command.map(|refs| self.words(&refs.command, own)).unwrap_or_default(),

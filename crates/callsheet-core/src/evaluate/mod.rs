@@ -35,7 +35,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use crate::record::{Closed, Outcome, Step, Tree};
-use crate::run::{Moment, Place, Run, TaskOp, TaskRun, Work};
+use crate::run::{EvalPhase, Place, Run, TaskOp, TaskRun, Work};
 use crate::spec::{BlobId, Slug, ToolEffect};
 use crate::template::{Node, ReturnStatus, TaskError, TaskResult, Template};
 
@@ -45,7 +45,7 @@ pub use names::{Memory, Names, known_paths};
 pub use process::{ProcessFile, ProcessReport, ProcessRequest, SCRIPT, SCRIPT_READ};
 pub use reparse::READ_FILE;
 pub use reply::{ASK_USER, Said, read_turn};
-pub use wish::{FILE_TOKENS, FILES_TOKENS, FileWish};
+pub use wish::{FILE_TOKENS, FILES_TOKENS, FileRequest};
 
 /// Gives a blob by its hash.
 pub type Values<'a> = &'a dyn Fn(&BlobId) -> Option<Vec<u8>>;
@@ -63,7 +63,7 @@ pub struct Evaluation {
 ///
 /// # Errors
 /// A run without that task, or a record that lost a value: a defect, in words for the log.
-pub fn evaluate(run: &Run, task: &Slug, moment: Moment, values: Values<'_>) -> Result<Evaluation, String> {
+pub fn evaluate(run: &Run, task: &Slug, moment: EvalPhase, values: Values<'_>) -> Result<Evaluation, String> {
     evaluate_with(run, task, moment, values, &mut Memory::default())
 }
 
@@ -74,7 +74,7 @@ pub fn evaluate(run: &Run, task: &Slug, moment: Moment, values: Values<'_>) -> R
 pub fn evaluate_with(
     run: &Run,
     task: &Slug,
-    moment: Moment,
+    moment: EvalPhase,
     values: Values<'_>,
     memory: &mut Memory,
 ) -> Result<Evaluation, String> {
@@ -90,13 +90,13 @@ pub fn evaluate_with(
         timeless: RefCell::default(),
     };
     let step = match moment {
-        Moment::Open if op.place.is_subtask() => evaluator.open_subtask(op),
-        Moment::Close if op.place.is_subtask() => evaluator.close_subtask(op),
-        Moment::Judge if op.reparse.is_some() => evaluator.judge_split(op),
-        Moment::Close if op.reparse.is_some() => evaluator.close_regrown(op),
-        Moment::Open => evaluator.open(op),
-        Moment::Judge => evaluator.judge(op),
-        Moment::Close => evaluator.close(op),
+        EvalPhase::Open if op.place.is_subtask() => evaluator.open_subtask(op),
+        EvalPhase::Close if op.place.is_subtask() => evaluator.close_subtask(op),
+        EvalPhase::Judge if op.reparse.is_some() => evaluator.judge_split(op),
+        EvalPhase::Close if op.reparse.is_some() => evaluator.close_regrown(op),
+        EvalPhase::Open => evaluator.open(op),
+        EvalPhase::Judge => evaluator.judge(op),
+        EvalPhase::Close => evaluator.close(op),
     };
     Ok(Evaluation { step, blobs: evaluator.kept.into_inner() })
 }

@@ -7,7 +7,7 @@ use crate::memory::FileMatch;
 /// Files a task wants in its prompt.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct FileWish {
+pub struct FileRequest {
     /// Literal paths and globs, filled.
     pub paths: Vec<String>,
     /// The paths were asked for with the run or while it ran: they are none of the template's.
@@ -40,7 +40,7 @@ pub const FILE_TOKENS: u32 = 25_600;
 /// See [`FILE_TOKENS`].
 pub const FILES_TOKENS: u32 = 65_536;
 
-impl FileWish {
+impl FileRequest {
     /// Most tokens that the files may take in a prompt; how many a command prints or a glob finds is not known.
     pub(super) fn most_tokens(&self) -> u64 {
         let single = self

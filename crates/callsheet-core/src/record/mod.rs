@@ -23,7 +23,7 @@ pub const VERSION: u32 = 1;
 
 /// One recorded fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fact {
+pub struct LogEntry {
     /// Record version.
     pub v: u32,
     /// Position in the log of its run, from 1.

@@ -65,7 +65,7 @@ pub enum Effect {
         /// Counts the evaluations of this task.
         n: u32,
         /// What is asked.
-        moment: super::Moment,
+        moment: super::EvalPhase,
     },
     /// Look up the context of a task of the tree; record `ContextRetrieved`. Holds no slot: it delays no other task.
     Retrieve {

@@ -1,5 +1,5 @@
 //! Why a task is not done: what it waits for, or what is done for it. Nothing is decided here. The reasons are those of
-//! settling (`steps`, `gates`, `operators`) and of the desk that hands out slots, asked once more.
+//! settling (`steps`, `gates`, `operators`) and of the scheduler that hands out slots, asked once more.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::record::{EffectKey, Gate, GateKind, Outcome};
 use crate::reply::Phase;
 use crate::spec::{ExecRunId, RunId, Slug};
 
-use super::desk::{Desk, Refused};
+use super::scheduler::{Refused, Scheduler};
 use super::{Effect, Limit, LimitUse, OpState, Run, Stage, State, TaskOp, TaskRun, ToolState, limits};
 
 /// Why a task is not done.
@@ -147,7 +147,7 @@ impl Why {
 pub struct Explainer<'a> {
     run: &'a Run,
     /// What was handed out; `None`: the run has ended, or something comes before all work.
-    desk: Option<Desk<'a>>,
+    scheduler: Option<Scheduler<'a>>,
     /// The task of a set that is taken back before anything else.
     rolled_back: Option<Slug>,
 }
@@ -162,8 +162,8 @@ impl Run {
     pub fn explainer(&self) -> Explainer<'_> {
         let rolled_back = self.roll_backs().iter().find_map(Effect::task).cloned();
         let works = self.stage.is_working() || matches!(self.stage, Stage::Prepare | Stage::Iterate | Stage::Continue);
-        let desk = (works && rolled_back.is_none()).then(|| self.hand_out());
-        Explainer { run: self, desk, rolled_back }
+        let scheduler = (works && rolled_back.is_none()).then(|| self.hand_out());
+        Explainer { run: self, scheduler, rolled_back }
     }
 
     /// Tasks that are neither done nor dropped: those of the list in its order, then those of earlier lists; of a tree every
@@ -262,18 +262,18 @@ impl Explainer<'_> {
         }
     }
 
-    /// It has work, and the desk gave it nothing.
+    /// It has work, and the scheduler gave it nothing.
     fn refused(&self, task: &TaskRun) -> Option<Why> {
-        let desk = self.desk.as_ref()?;
+        let scheduler = self.scheduler.as_ref()?;
         let owes = self.run.units_of(task).any(|unit| !self.run.owing(&unit).work.is_empty());
-        let refused = desk.refused.iter().find(|refused| *refused.task == task.task.slug);
+        let refused = scheduler.refused.iter().find(|refused| *refused.task == task.task.slug);
         owes.then(|| match refused {
             Some(Refused { limit: Limit::Exclusive, .. }) => self.exclusive(task),
             Some(Refused { limit, returns, .. }) => {
                 let budget = returns.then(|| self.budget(*limit)).flatten();
                 budget.unwrap_or_else(|| self.limit(Some(task), *limit))
             }
-            // The desk goes on until no slot is left.
+            // The scheduler goes on until no slot is left.
             None => self.slot(),
         })
     }

@@ -22,7 +22,7 @@
 //! holds a slot, not at the whole list: `tasks` says where to look. What is settled so is what looking at everything
 //! would give; `is_settled` compares the two, and the transcripts and the simulation ask it after every fact.
 //!
-//! [`Run::explain`] (`explain`) says why a task is not done: it asks the same predicates and the same desk.
+//! [`Run::explain`] (`explain`) says why a task is not done: it asks the same predicates and the same scheduler.
 //!
 //! # Words
 //!
@@ -39,7 +39,6 @@
 mod access;
 mod attempts;
 mod calls;
-mod desk;
 mod effect;
 mod execute;
 mod explain;
@@ -55,6 +54,7 @@ mod parts;
 mod reject;
 mod resume;
 mod rounds;
+mod scheduler;
 mod state;
 mod steer;
 mod steps;
@@ -71,7 +71,9 @@ pub use effect::{Asked, Effect};
 pub use explain::{Explainer, Why};
 pub use inner::{Loan, PausedCall};
 pub use limits::Limit;
-pub use operators::{Moment, OpState, Operators, Place, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, Spent, TaskOp, Work};
+pub use operators::{
+    EvalPhase, OpState, Operators, Place, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, Spent, TaskOp, Work,
+};
 pub use parts::RunPart;
 pub use reject::Reject;
 pub use state::{Stage, State, Stopwatch};
@@ -82,7 +84,7 @@ pub use totals::{CallRecord, Totals};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{CallKey, EffectKey, Entry, Fact, Gate, Outcome, Spending, ToolPolicy};
+use crate::record::{CallKey, EffectKey, Entry, Gate, LogEntry, Outcome, Spending, ToolPolicy};
 use crate::reply::Phase;
 use crate::spec::{BlobId, ExecRunId, Goals, RunId, Settings, Slug};
 
@@ -191,7 +193,7 @@ impl Run {
     ///
     /// # Errors
     /// The fact does not fit; the run is unchanged.
-    pub fn apply(&mut self, fact: &Fact) -> Result<(), Reject> {
+    pub fn apply(&mut self, fact: &LogEntry) -> Result<(), Reject> {
         if fact.v > crate::record::VERSION {
             return Err(Reject::Version { found: fact.v });
         }
@@ -211,7 +213,7 @@ impl Run {
     ///
     /// # Errors
     /// As `apply`.
-    pub fn check(&self, fact: &Fact) -> Result<(), Reject> {
+    pub fn check(&self, fact: &LogEntry) -> Result<(), Reject> {
         self.clone().apply(fact)
     }
 

@@ -6,7 +6,7 @@ use crate::record::{CallKey, EffectKey, Gate, GateKind, Outcome, ToolPolicy};
 use crate::reply::Phase;
 use crate::spec::{ExecRunId, Slug, ToolCall, ToolEffect};
 
-use super::desk::{Desk, Work};
+use super::scheduler::{Scheduler, Work};
 use super::task::{SetKey, SetSource, SetStage};
 use super::{Asked, Attempts, Effect, ExecRun, Limit, Merge, Run, Stage, State, TaskRun, ToolRun, ToolState, limits};
 
@@ -84,24 +84,29 @@ impl Run {
                 Work::of(effects)
             }
             Stage::Prepare | Stage::Pass | Stage::Operate | Stage::Iterate | Stage::Continue => {
-                let desk = self.hand_out();
-                Work { effects: desk.effects, blocked: desk.blocked, reached: desk.reached, waiting: desk.waiting }
+                let scheduler = self.hand_out();
+                Work {
+                    effects: scheduler.effects,
+                    blocked: scheduler.blocked,
+                    reached: scheduler.reached,
+                    waiting: scheduler.waiting,
+                }
             }
         }
     }
 
     /// Hands out the slots of a run that works.
-    pub(super) fn hand_out(&self) -> Desk<'_> {
-        let mut desk = Desk::new(self);
-        desk.effects.extend(self.retrievals());
+    pub(super) fn hand_out(&self) -> Scheduler<'_> {
+        let mut scheduler = Scheduler::new(self);
+        scheduler.effects.extend(self.retrievals());
         for effect in self.evaluations() {
-            if !desk.has_slot() {
+            if !scheduler.has_slot() {
                 break;
             }
-            desk.put(effect);
+            scheduler.put(effect);
         }
         for effect in self.abandoned_applies(false) {
-            desk.put(effect);
+            scheduler.put(effect);
         }
         let admitted: Vec<Unit<'_>> = self.units(self.tasks.holding()).filter(Unit::is_admitted).collect();
         let mut open: BTreeMap<&Slug, usize> = BTreeMap::new();
@@ -110,17 +115,17 @@ impl Run {
             if let Unit::Execute(task, _) = unit {
                 *open.entry(&task.task.slug).or_insert(0) += 1;
             }
-            more.push((unit.task(), desk.keep(unit)));
+            more.push((unit.task(), scheduler.keep(unit)));
         }
         for (task, effects) in more {
-            desk.widen(task, effects);
+            scheduler.widen(task, effects);
         }
         for unit in self.units(self.tasks.with_units()).filter(|unit| !unit.is_admitted()) {
-            if !desk.admit(&unit, &mut open) {
+            if !scheduler.admit(&unit, &mut open) {
                 break;
             }
         }
-        desk
+        scheduler
     }
 
     /// Units in the order of spec 2.6. The current step is the first with a task that has not ended, so sheet order

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::record::{CallKey, EffectKey, Event, Fact, Step};
+use crate::record::{CallKey, EffectKey, Event, LogEntry, Step};
 use crate::reply::Phase;
 use crate::run::Run;
 use crate::spec::Slug;
@@ -23,7 +23,7 @@ pub struct Bar {
 
 /// All model calls, tool calls, gates and applies, in the order they started, and when a limit came near or a task with
 /// parts failed by itself.
-pub fn timeline(facts: &[Fact]) -> Vec<Bar> {
+pub fn timeline(facts: &[LogEntry]) -> Vec<Bar> {
     let mut run = Run::new();
     let zero = facts.first().map_or(0, |fact| fact.at);
     let mut bars: Vec<Bar> = Vec::new();

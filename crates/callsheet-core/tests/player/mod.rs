@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use callsheet_core::evaluate::{Memory, Said, evaluate_with, read_turn, result_of_run};
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
-    Again, Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, Fact, Plan, ResultParts,
+    Again, Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, LogEntry, Plan, ResultParts,
     Retrieval, Spending, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
 use callsheet_core::reply::Phase;
@@ -105,7 +105,7 @@ pub struct Player {
     /// How often evaluations read each blob.
     reads: RefCell<BTreeMap<BlobId, u32>>,
     script: Script,
-    log: Vec<Fact>,
+    log: Vec<LogEntry>,
     blobs: BTreeMap<BlobId, Vec<u8>>,
     out: String,
     seed: u64,
@@ -173,7 +173,7 @@ impl Player {
                 run.apply(earlier).unwrap();
             }
             let n = u64::try_from(self.log.len()).unwrap();
-            run.apply(&Fact { n, at: fact.at.max(n), ..fact.clone() }).is_err()
+            run.apply(&LogEntry { n, at: fact.at.max(n), ..fact.clone() }).is_err()
         })
     }
 
@@ -276,9 +276,9 @@ impl Player {
         let n = u64::try_from(self.log.len()).unwrap() + 1;
         // A slow world lets a second pass with each fact.
         let at = if self.script.tree.variables.contains_key("slow") { n * 1_000 + self.late } else { n };
-        let fact = Fact { v: VERSION, n, at, event };
+        let fact = LogEntry { v: VERSION, n, at, event };
         let text = serde_json::to_string(&fact).unwrap();
-        let read: Fact = serde_json::from_str(&text).unwrap();
+        let read: LogEntry = serde_json::from_str(&text).unwrap();
         assert_eq!(read, fact, "a fact reads back");
         self.run.apply(&fact).unwrap_or_else(|reject| panic!("{reject}: {text}"));
         assert!(self.run.is_settled(), "after {text}");

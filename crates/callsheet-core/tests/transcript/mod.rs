@@ -6,7 +6,7 @@ mod words;
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::record::ToolPolicy;
-use callsheet_core::record::{CallKey, EffectKey, Entry, Event, Fact, Gate, GateKind, Outcome, VERSION};
+use callsheet_core::record::{CallKey, EffectKey, Entry, Event, Gate, GateKind, LogEntry, Outcome, VERSION};
 use callsheet_core::run::{Effect, Run, Stage, State};
 use callsheet_core::spec::{BlobId, RunId, Settings, SkillMode, SkillPolicy, Slug};
 use callsheet_core::view::why_line;
@@ -17,7 +17,7 @@ pub use words::{describe, outcome};
 pub struct Player {
     name: String,
     pub run: Run,
-    pub log: Vec<Fact>,
+    pub log: Vec<LogEntry>,
     now: u64,
     pub settings: Settings,
     pub tools: BTreeMap<String, ToolPolicy>,
@@ -203,7 +203,7 @@ impl Player {
     /// Records a fact and applies it. What is refused is not recorded.
     pub fn fact(&mut self, event: Event) -> Result<(), String> {
         let n = u64::try_from(self.log.len()).unwrap() + 1;
-        let fact = Fact { v: VERSION, n, at: self.now, event };
+        let fact = LogEntry { v: VERSION, n, at: self.now, event };
         match self.run.apply(&fact) {
             Ok(()) => {
                 assert!(self.run.is_settled(), "{}: a task was overlooked at fact {n}", self.name);

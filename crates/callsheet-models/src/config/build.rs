@@ -9,7 +9,7 @@ use secrecy::SecretString;
 
 use super::{Constrain, Dialect, ModelRef, Provider, ProviderSettings, SettingsError};
 use crate::fault::Blame;
-use crate::local::{LEARN_TIMEOUT, LocalModel, Speech};
+use crate::local::{ChatProtocol, LEARN_TIMEOUT, LocalModel};
 use crate::scripted::{ScriptError, Scripted};
 use crate::transport::Transport;
 use crate::wire::llamacpp::PrintGrammar;
@@ -121,9 +121,11 @@ pub async fn connect(
 
 fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Result<LocalModel, BuildError> {
     let (speech, can_grammar) = match provider.dialect {
-        Dialect::Llamacpp => (Speech::Llamacpp(PRINT_GRAMMAR), PRINT_GRAMMAR(&Grammar { rules: Vec::new() }).is_some()),
-        Dialect::Ollama => (Speech::Ollama, false),
-        _ => (Speech::Openai, false),
+        Dialect::Llamacpp => {
+            (ChatProtocol::Llamacpp(PRINT_GRAMMAR), PRINT_GRAMMAR(&Grammar { rules: Vec::new() }).is_some())
+        }
+        Dialect::Ollama => (ChatProtocol::Ollama, false),
+        _ => (ChatProtocol::Openai, false),
     };
     let capabilities = capabilities(provider, true, can_grammar);
     let transport = Transport::new(&provider.base_url, key(provider, environment)?, blame(provider, model));

@@ -7,11 +7,11 @@ use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use callsheet_core::record::{Entry, Event, Fact, Gate, GateKind, Outcome, VERSION};
+use callsheet_core::record::{Entry, Event, Gate, GateKind, LogEntry, Outcome, VERSION};
 use callsheet_core::reply::change::{HunkPick, HunkVerdict};
 use callsheet_core::spec::{BlobId, ExecRunId, RunId, Settings, Slug};
 
-use crate::ports::{AskingCall, Letter, Lock, PartAnswer, Store, StoreFault};
+use crate::ports::{AskingCall, InboxMessage, Lock, PartAnswer, Store, StoreFault};
 
 /// Data that several openers share.
 pub trait World {
@@ -56,20 +56,20 @@ fn run(name: &str) -> RunId {
     RunId::new(name)
 }
 
-fn fact(n: u64, event: Event) -> Fact {
-    Fact { v: VERSION, n, at: n.saturating_add(1_000), event }
+fn fact(n: u64, event: Event) -> LogEntry {
+    LogEntry { v: VERSION, n, at: n.saturating_add(1_000), event }
 }
 
-fn started(n: u64, run: &RunId, prompt: &str) -> Fact {
+fn started(n: u64, run: &RunId, prompt: &str) -> LogEntry {
     let entry = Entry::Prompt { prompt: prompt.to_owned() };
     fact(n, Event::RunStarted { run: run.clone(), entry, settings: Settings::default(), tools: Default::default() })
 }
 
-fn cancel(n: u64) -> Fact {
+fn cancel(n: u64) -> LogEntry {
     fact(n, Event::CancelRequested)
 }
 
-fn numbers(facts: &[Fact]) -> Vec<u64> {
+fn numbers(facts: &[LogEntry]) -> Vec<u64> {
     facts.iter().map(|fact| fact.n).collect()
 }
 
@@ -105,7 +105,7 @@ pub fn reading_starts_anywhere(world: &impl World) {
     let store = world.open();
     for name in ["one", "two"] {
         let lock = store.lock(&run(name)).unwrap();
-        let facts: Vec<Fact> = std::iter::once(started(1, &lock.run, name)).chain((2..=12).map(cancel)).collect();
+        let facts: Vec<LogEntry> = std::iter::once(started(1, &lock.run, name)).chain((2..=12).map(cancel)).collect();
         store.append(&lock, &facts).unwrap();
     }
     let from = |n| numbers(&store.read(&run("two"), n).unwrap());
@@ -121,7 +121,7 @@ pub fn an_unknown_run_is_named(world: &impl World) {
     let nobody = run("nobody");
     let lock = Lock { run: nobody.clone(), token: "1".to_owned() };
     assert!(matches!(store.read(&nobody, 1), Err(StoreFault::NoRun(name)) if name == nobody));
-    assert!(matches!(store.post(&nobody, &Letter::Cancel), Err(StoreFault::NoRun(_))));
+    assert!(matches!(store.post(&nobody, &InboxMessage::Cancel), Err(StoreFault::NoRun(_))));
     assert!(matches!(store.append(&lock, &[]), Err(StoreFault::NoRun(_))));
     store.unlock(&lock).unwrap();
     store.lock(&nobody).unwrap();
@@ -173,7 +173,7 @@ pub fn a_lost_lock_writes_nothing(world: &impl World) {
     let lost = world.lock_of_the_dead(&run("lost"));
     let lock = store.lock(&lost.run).unwrap();
     store.append(&lock, &[started(1, &lock.run, "a")]).unwrap();
-    store.post(&lock.run, &Letter::Cancel).unwrap();
+    store.post(&lock.run, &InboxMessage::Cancel).unwrap();
     let is_lost = |result: Result<(), StoreFault>| matches!(result, Err(StoreFault::LockLost { owner }) if owner.contains("process "));
     assert!(is_lost(store.append(&lost, &[cancel(2)])));
     assert!(is_lost(store.append(&lost, &[])), "even an empty batch");
@@ -191,8 +191,8 @@ pub fn letters_wait_until_discarded(world: &impl World) {
     let other = owner.lock(&run("other")).unwrap();
     let gate = Gate { n: 1, kind: GateKind::BeforeRun(vec![Slug::new("write-1")]) };
     let letters = [
-        Letter::Answer { gate: Some(gate), answer: callsheet_core::record::Answer::Listed, named: true },
-        Letter::Part {
+        InboxMessage::Answer { gate: Some(gate), answer: callsheet_core::record::Answer::Listed, named: true },
+        InboxMessage::Part {
             gate: None,
             part: PartAnswer {
                 hunks: vec![
@@ -202,15 +202,15 @@ pub fn letters_wait_until_discarded(world: &impl World) {
                 words: "nein\n".to_owned(),
             },
         },
-        Letter::Reply {
+        InboxMessage::Reply {
             text: "zwölf\n\"Äpfel\"".to_owned(),
             to: Some(AskingCall { task: Slug::new("ask-1"), run: ExecRunId::new("2"), call: "ask-7".to_owned() }),
         },
-        Letter::Cancel,
+        InboxMessage::Cancel,
     ];
     for letter in &letters {
         poster.post(&lock.run, letter).unwrap();
-        poster.post(&other.run, &Letter::Cancel).unwrap();
+        poster.post(&other.run, &InboxMessage::Cancel).unwrap();
     }
     assert!(poster.has_letters(&lock.run).unwrap(), "they are seen without the lock");
     let found = owner.letters(&lock).unwrap();
@@ -221,7 +221,7 @@ pub fn letters_wait_until_discarded(world: &impl World) {
     assert_eq!(owner.letters(&lock).unwrap(), found.get(3..).unwrap());
     owner.discard(&lock, u64::MAX).unwrap();
     assert!(!poster.has_letters(&lock.run).unwrap(), "they are gone");
-    poster.post(&lock.run, &Letter::Cancel).unwrap();
+    poster.post(&lock.run, &InboxMessage::Cancel).unwrap();
     let again = owner.letters(&lock).unwrap();
     assert!(again.first().unwrap().0 > last, "a number was given twice");
     assert_eq!(owner.letters(&other).unwrap().len(), 4, "another run's letters stay");
@@ -272,7 +272,7 @@ pub fn summaries_follow_the_facts(world: &impl World) {
     let older = store.lock(&run("older")).unwrap();
     store.append(&older, &[started(1, &older.run, "\n  Count retries  \nin src")]).unwrap();
     let newer = store.lock(&run("newer")).unwrap();
-    let late = Fact { at: 9_000, ..started(1, &newer.run, "Later") };
+    let late = LogEntry { at: 9_000, ..started(1, &newer.run, "Later") };
     store.append(&newer, &[late]).unwrap();
     let shown = || viewer.runs().unwrap();
     assert_eq!(shown().iter().map(|summary| summary.run.as_str().to_owned()).collect::<Vec<_>>(), ["newer", "older"]);
@@ -293,7 +293,7 @@ pub fn summaries_follow_the_facts(world: &impl World) {
 pub fn other_versions_are_refused(world: &impl World) {
     let store = world.open();
     let lock = store.lock(&run("version")).unwrap();
-    let newer = Fact { v: VERSION + 1, ..started(1, &lock.run, "a") };
+    let newer = LogEntry { v: VERSION + 1, ..started(1, &lock.run, "a") };
     let fault = store.append(&lock, &[newer]).unwrap_err();
     assert!(matches!(fault, StoreFault::TooNew { found, known } if found == VERSION + 1 && known == VERSION));
     assert_eq!(store.read(&lock.run, 1).unwrap(), []);

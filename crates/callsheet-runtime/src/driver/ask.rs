@@ -11,7 +11,7 @@ use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason, T
 use callsheet_core::run::{Asked, Run};
 use callsheet_core::spec::SkillMode;
 
-use crate::edge::{Patience, jitter, send};
+use crate::edge::{RetryPolicy, jitter, send};
 use crate::ports::{Clock, Model, ModelFault, ModelReply, Observer, Signal};
 
 use super::assemble::{self, Parts, PromptRecord, Unprepared};
@@ -39,7 +39,7 @@ pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
         Ok(prepared) => prepared,
         Err(fault) => return ready(Err(fault)),
     };
-    let patience = Patience { sends: run.settings().comm_tries.max(1), ..Patience::default() };
+    let patience = RetryPolicy { sends: run.settings().comm_tries.max(1), ..RetryPolicy::default() };
     let own_bytes = wish.and_then(|skill| skill.limits.max_output_bytes);
     let max_bytes = own_bytes.unwrap_or(run.settings().limits.max_output_bytes);
     let accepts = Accepts { bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX), empty: is_handler };
@@ -89,7 +89,7 @@ async fn first_that_answers(
     work: &Work,
     asked: &Asked,
     mut prepared: VecDeque<(Parts, Arc<dyn Model>)>,
-    patience: &Patience,
+    patience: &RetryPolicy,
     accepts: Accepts,
 ) -> Result<Event, DriveFault> {
     let mut asked = asked.clone();
@@ -144,7 +144,7 @@ async fn call(
     asked: &Asked,
     prompt: &PromptRecord,
     model: &Arc<dyn Model>,
-    patience: &Patience,
+    patience: &RetryPolicy,
     accepts: Accepts,
 ) -> Result<Event, DriveFault> {
     let world = &work.world;

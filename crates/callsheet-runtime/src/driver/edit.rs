@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, Fact, ListAdopted, ListOrigin, VERSION};
+use callsheet_core::record::{Event, ListAdopted, ListOrigin, LogEntry, VERSION};
 use callsheet_core::reply::{self, Issue, IssueCode, Past, Phase, Reading, Repair, RepairCode, Severity, Span};
 use callsheet_core::run::{Run, State};
 use callsheet_core::spec::{BlobId, Slug};
@@ -154,7 +154,7 @@ impl Session {
     pub(super) fn edit_after(&mut self, world: &World, event: Option<&Event>) -> Result<Option<Edit>, DriveFault> {
         let mut run = self.run().clone();
         if let Some(event) = event {
-            let fact = Fact { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event: event.clone() };
+            let fact = LogEntry { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event: event.clone() };
             run.apply(&fact).map_err(|reject| DriveFault::Invalid(reject.to_string()))?;
         }
         if !run.has_rendered_any() || !run.may_edit() {

@@ -9,8 +9,8 @@ use callsheet_core::run::{CallRecord, Effect, Run, TaskRun};
 use callsheet_core::spec::{ExecRunId, Headless, Slug};
 
 use crate::ports::{
-    AskingCall, EqualCall, GateAnswer, GateView, Letter, PartAnswer, QuestionAnswer, QuestionView, Store, StoreFault,
-    WriterView,
+    AskingCall, EqualCall, GateAnswer, GateView, InboxMessage, PartAnswer, QuestionAnswer, QuestionView, Store,
+    StoreFault, WriterView,
 };
 
 use super::parts::{self, Part};
@@ -239,12 +239,12 @@ pub(super) fn read_letters(session: &mut Session, world: &World) -> Result<(), D
 }
 
 /// Whether a letter changes the list instead of answering something.
-pub(super) fn steers(letter: &Letter) -> bool {
-    matches!(letter, Letter::Retry { .. } | Letter::Drop { .. })
+pub(super) fn steers(letter: &InboxMessage) -> bool {
+    matches!(letter, InboxMessage::Retry { .. } | InboxMessage::Drop { .. })
 }
 
 /// Records what letters say. Those that fit nothing are dropped with a notice.
-pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Letter>) -> Result<(), DriveFault> {
+pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<InboxMessage>) -> Result<(), DriveFault> {
     // Gates that one letter answered in part, with what is asked since: the next one was left for the whole.
     let mut rests: Vec<(Gate, Gate)> = Vec::new();
     // Of equal calls the answer to one closes the others.
@@ -252,7 +252,7 @@ pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Le
     for mut letter in settled(letters) {
         let steers = steers(&letter);
         let left_for = gate_of(&letter).cloned();
-        if let (Letter::Answer { gate, .. }, Some((_, rest))) =
+        if let (InboxMessage::Answer { gate, .. }, Some((_, rest))) =
             (&mut letter, rests.iter().rev().find(|(whole, _)| Some(whole) == left_for.as_ref()))
         {
             *gate = Some(rest.clone());
@@ -281,11 +281,11 @@ pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<Le
 /// Letters as they count: of two on the same thing the later one, and verdicts on named tasks before what was said of all
 /// that waits, which is then said of the rest: of the other tasks of a gate, and of the other gates. Whoever left them was
 /// told that they are noted.
-fn settled(letters: Vec<Letter>) -> Vec<Letter> {
-    let mut out: Vec<Letter> = Vec::new();
+fn settled(letters: Vec<InboxMessage>) -> Vec<InboxMessage> {
+    let mut out: Vec<InboxMessage> = Vec::new();
     for letter in letters {
-        if let (Letter::Drop { tasks }, Some(Letter::Drop { tasks: before })) =
-            (&letter, out.iter_mut().find(|other| matches!(other, Letter::Drop { .. })))
+        if let (InboxMessage::Drop { tasks }, Some(InboxMessage::Drop { tasks: before })) =
+            (&letter, out.iter_mut().find(|other| matches!(other, InboxMessage::Drop { .. })))
         {
             before.extend(tasks.iter().cloned());
             continue;
@@ -294,7 +294,7 @@ fn settled(letters: Vec<Letter>) -> Vec<Letter> {
             out.push(letter);
             continue;
         };
-        let same = |other: &Letter| gate_of(other) == Some(&gate);
+        let same = |other: &InboxMessage| gate_of(other) == Some(&gate);
         match verdicts_of(&letter).map(|verdicts| verdicts.keys().cloned().collect::<Vec<Slug>>()) {
             Some(named) => {
                 out.iter_mut().filter(|other| same(other)).filter_map(verdicts_mut).for_each(|verdicts| {
@@ -319,21 +319,21 @@ fn settled(letters: Vec<Letter>) -> Vec<Letter> {
 }
 
 /// Whether a letter speaks of all that a gate asks about, and of that alone. Hunks are of one change.
-fn names_all(letter: &Letter) -> bool {
-    matches!(letter, Letter::Answer { named: true, .. } | Letter::Part { .. })
+fn names_all(letter: &InboxMessage) -> bool {
+    matches!(letter, InboxMessage::Answer { named: true, .. } | InboxMessage::Part { .. })
 }
 
 /// Verdicts on named tasks of a gate.
-fn verdicts_of(letter: &Letter) -> Option<&BTreeMap<Slug, Verdict>> {
+fn verdicts_of(letter: &InboxMessage) -> Option<&BTreeMap<Slug, Verdict>> {
     match letter {
-        Letter::Answer { answer: Answer::Each { verdicts, .. }, .. } => Some(verdicts),
+        InboxMessage::Answer { answer: Answer::Each { verdicts, .. }, .. } => Some(verdicts),
         _ => None,
     }
 }
 
-fn verdicts_mut(letter: &mut Letter) -> Option<&mut BTreeMap<Slug, Verdict>> {
+fn verdicts_mut(letter: &mut InboxMessage) -> Option<&mut BTreeMap<Slug, Verdict>> {
     match letter {
-        Letter::Answer { answer: Answer::Each { verdicts, .. }, .. } => Some(verdicts),
+        InboxMessage::Answer { answer: Answer::Each { verdicts, .. }, .. } => Some(verdicts),
         _ => None,
     }
 }
@@ -347,27 +347,27 @@ fn rest_of(run: &Run, answered: &Gate) -> Option<Gate> {
     })
 }
 
-fn gate_of(letter: &Letter) -> Option<&Gate> {
+fn gate_of(letter: &InboxMessage) -> Option<&Gate> {
     match letter {
-        Letter::Answer { gate, .. } | Letter::Part { gate, .. } => gate.as_ref(),
+        InboxMessage::Answer { gate, .. } | InboxMessage::Part { gate, .. } => gate.as_ref(),
         _ => None,
     }
 }
 
 /// What a letter says; `None` if it was told already why it says nothing.
-fn events_of(run: &Run, world: &World, letter: Letter) -> Result<Option<Vec<Event>>, DriveFault> {
+fn events_of(run: &Run, world: &World, letter: InboxMessage) -> Result<Option<Vec<Event>>, DriveFault> {
     let event = match letter {
-        Letter::Cancel => Some(Event::CancelRequested),
-        Letter::Answer { gate, answer, .. } => {
+        InboxMessage::Cancel => Some(Event::CancelRequested),
+        InboxMessage::Answer { gate, answer, .. } => {
             gate.or_else(|| open_gates(run).next()).map(|gate| Event::GateAnswered { gate, answer })
         }
-        Letter::Reply { text, to } => to
+        InboxMessage::Reply { text, to } => to
             .or_else(|| open_questions(run).next().map(|open| open.asking))
             .map(|AskingCall { task, run, call }| {
                 world.store.put_blob(text.as_bytes()).map(|output| Event::QuestionAnswered { task, run, call, output })
             })
             .transpose()?,
-        Letter::Part { gate, part } => {
+        InboxMessage::Part { gate, part } => {
             let gate = gate.or_else(|| open_gates(run).next()).filter(|gate| is_open(run, gate));
             match gate.as_ref().and_then(|gate| pending(run, gate)).zip(gate.as_ref()) {
                 Some((changes, gate)) => match parts::answer(world, changes, &part)? {
@@ -380,12 +380,12 @@ fn events_of(run: &Run, world: &World, letter: Letter) -> Result<Option<Vec<Even
                 None => None,
             }
         }
-        Letter::Retry { tasks } => {
+        InboxMessage::Retry { tasks } => {
             let skills = retry::changed_skills(world, run, &tasks)?;
             let retried = |task| Event::TaskRetried { task, skills: skills.clone() };
             return Ok(Some(tasks.into_iter().map(retried).collect()));
         }
-        Letter::Drop { mut tasks } => {
+        InboxMessage::Drop { mut tasks } => {
             // Of a chain the last goes first: what reads a dropped task is blocked, and stays so.
             tasks.sort_by_key(|slug| std::cmp::Reverse(run.step_of(slug)));
             tasks.dedup();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::record::{Event, Fact, VERSION};
+use callsheet_core::record::{Event, LogEntry, VERSION};
 use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::skill::SkillSeverity;
 use callsheet_core::spec::{SkillPolicy, Slug};
@@ -51,7 +51,7 @@ fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
     for slug in asked {
         let event = Event::TaskRetried { task: slug.clone(), skills: BTreeMap::new() };
         // One that came back with another is refused, and is back.
-        let _refused = after.apply(&Fact { v: VERSION, n: after.last_fact() + 1, at: after.now_ms(), event });
+        let _refused = after.apply(&LogEntry { v: VERSION, n: after.last_fact() + 1, at: after.now_ms(), event });
     }
     let problems = run.tasks().filter(|task| task.state.is_problem());
     let back = problems.filter(|task| after.task(&task.task.slug).is_some_and(|now| !now.state.is_problem()));

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, Fact, VERSION};
+use callsheet_core::record::{Event, LogEntry, VERSION};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, RunId};
 
@@ -22,7 +22,7 @@ pub struct Session {
     store: Arc<dyn Store>,
     facts: u64,
     /// Folded and not in the log yet.
-    noted: Vec<Fact>,
+    noted: Vec<LogEntry>,
     last_at: u64,
     stale_views: StaleViews,
     view_writer: Option<ViewWriter>,
@@ -76,7 +76,7 @@ impl Session {
     ///
     /// # Errors
     /// If the log cannot be read.
-    pub fn view(store: &Arc<dyn Store>, id: &RunId) -> Result<(Run, Vec<Fact>), DriveFault> {
+    pub fn view(store: &Arc<dyn Store>, id: &RunId) -> Result<(Run, Vec<LogEntry>), DriveFault> {
         let facts = store.read(id, 1)?;
         let mut run = Run::new();
         for fact in &facts {
@@ -132,7 +132,7 @@ impl Session {
         let before = self.noted.len();
         for event in events {
             let at = world.clock.now_ms().max(self.last_at);
-            let fact = Fact { v: VERSION, n: self.facts + self.noted.len() as u64 + 1, at, event };
+            let fact = LogEntry { v: VERSION, n: self.facts + self.noted.len() as u64 + 1, at, event };
             match self.run.apply(&fact) {
                 Ok(()) => {
                     self.last_at = at;
@@ -156,7 +156,7 @@ impl Session {
         let facts = std::mem::take(&mut self.noted);
         self.facts += facts.len() as u64;
         for fact in &facts {
-            world.observer.see(&Signal::Fact { fact, run: &self.run });
+            world.observer.see(&Signal::LogEntry { fact, run: &self.run });
             self.stale_views.note(&fact.event);
         }
         Ok(())
@@ -166,7 +166,7 @@ impl Session {
     ///
     /// # Errors
     /// If the machine rejects it or the store refuses.
-    pub fn record_quietly(&mut self, mut fact: Fact) -> Result<(), DriveFault> {
+    pub fn record_quietly(&mut self, mut fact: LogEntry) -> Result<(), DriveFault> {
         fact.at = fact.at.max(self.last_at);
         self.run.apply(&fact).map_err(|reject| DriveFault::Replay { n: fact.n, reject })?;
         self.store.append(&self.lock, std::slice::from_ref(&fact))?;

@@ -11,7 +11,7 @@ use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, Tas
 use callsheet_core::template::{Known, Template, read_file_with};
 
 use crate::paths::read_regular;
-use crate::ports::{Letter, StoreFault};
+use crate::ports::{InboxMessage, StoreFault};
 use crate::references::near_paths;
 
 use super::handler::PATTERN;
@@ -190,10 +190,10 @@ pub fn reopen(
 }
 
 /// Records what other processes answered. Gives what they want changed of the list, and the last number of all letters.
-fn take_answers(session: &mut Session, world: &World) -> Result<(Vec<Letter>, Option<u64>), DriveFault> {
+fn take_answers(session: &mut Session, world: &World) -> Result<(Vec<InboxMessage>, Option<u64>), DriveFault> {
     let letters = world.store.letters(session.lock())?;
     let last = letters.last().map(|(number, _)| *number);
-    let (steering, answers): (Vec<Letter>, Vec<Letter>) =
+    let (steering, answers): (Vec<InboxMessage>, Vec<InboxMessage>) =
         letters.into_iter().map(|(_, letter)| letter).partition(super::gates::steers);
     super::gates::take_letters(session, world, answers)?;
     if let (Some(last), true) = (last, steering.is_empty()) {

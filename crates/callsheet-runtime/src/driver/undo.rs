@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use callsheet_core::record::{ChangeSet, Event, Fact, FileChange, VERSION};
+use callsheet_core::record::{ChangeSet, Event, FileChange, LogEntry, VERSION};
 use callsheet_core::reply::Issue;
 use callsheet_core::spec::{ExecRunId, RunId, Slug};
 use tokio_util::sync::CancellationToken;
@@ -88,7 +88,7 @@ pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone
                 changes.files.iter().for_each(|file| undone.took_back(file));
                 let n = session.facts() + 1;
                 let event = Event::ChangesReverted { task, run, set };
-                session.record_quietly(Fact { v: VERSION, n, at: SystemClock.now_ms(), event })?;
+                session.record_quietly(LogEntry { v: VERSION, n, at: SystemClock.now_ms(), event })?;
             }
             Err(ApplyFault::Refused(issues)) => {
                 let new: Vec<_> = issues.into_iter().filter(|issue| !undone.refused.contains(issue)).collect();

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use callsheet_core::record::{Event, Fact, Outcome, VERSION};
+use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
 use callsheet_core::spec::RunId;
 
 use crate::paths::Workspace;
@@ -25,7 +25,7 @@ pub fn withdraw(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Op
     let Some(outcome) = session.run().without_follow_up() else { return Ok(None) };
     let n = session.facts() + 1;
     let event = Event::FollowUpWithdrawn { outcome };
-    session.record_quietly(Fact { v: VERSION, n, at: SystemClock.now_ms(), event })?;
+    session.record_quietly(LogEntry { v: VERSION, n, at: SystemClock.now_ms(), event })?;
     write_results(&**store, &files, session.run(), outcome)?;
     Ok(Some(outcome))
 }

@@ -20,7 +20,7 @@ use crate::ports::{
 use crate::references::{Disk, LargeFiles, Pages};
 use crate::runfiles::RunFiles;
 use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
-use crate::templates::TemplateOffer;
+use crate::templates::TemplateCatalog;
 
 use super::handler::UNKNOWN_WINDOW;
 use super::{DriveFault, ModelSource, Snapshots, Turns};
@@ -121,7 +121,7 @@ pub struct World {
     /// Commands run in a sandbox that cannot write.
     pub read_only_sandbox: bool,
     /// Templates offered beside the skills (spec "Templates" 16).
-    pub offer: Option<Arc<TemplateOffer>>,
+    pub offer: Option<Arc<TemplateCatalog>>,
 }
 
 impl World {

@@ -4,6 +4,6 @@ mod retry;
 mod slots;
 mod withheld;
 
-pub use retry::{Patience, Sent, jitter, send};
+pub use retry::{RetryPolicy, Sent, jitter, send};
 pub use slots::{Permit, Slots};
 pub use withheld::{withheld, withhold};

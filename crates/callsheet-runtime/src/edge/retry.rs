@@ -10,7 +10,7 @@ use crate::ports::{Clock, ModelFault};
 
 /// How often and how long. The defaults are those of spec 12.1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Patience {
+pub struct RetryPolicy {
     /// Sends in all, at least 1.
     pub sends: u32,
     /// Wait before the second send; each later one waits four times as long.
@@ -21,7 +21,7 @@ pub struct Patience {
     pub longest: Duration,
 }
 
-impl Default for Patience {
+impl Default for RetryPolicy {
     fn default() -> Self {
         Self { sends: 3, first_wait: Duration::from_secs(1), spread: 0.2, longest: Duration::from_secs(60) }
     }
@@ -36,7 +36,7 @@ pub struct Sent<T> {
     pub sends: u32,
 }
 
-impl Patience {
+impl RetryPolicy {
     /// The wait after failed send number `send`, from 1. `draw` is a random number from 0 to 1 and varies only our own
     /// waits; what the provider asks for is kept.
     pub fn wait(&self, send: u32, retry_after: Option<Duration>, draw: f64) -> Duration {
@@ -52,7 +52,7 @@ impl Patience {
 /// Sends until it succeeds, fails other than by communication, or the sends are used up. `told` hears of each failed
 /// send that is tried again: its number, the wait and the message. A cancelled wait ends with `Cancelled`.
 pub async fn send<T, F, R>(
-    patience: &Patience,
+    patience: &RetryPolicy,
     clock: &dyn Clock,
     draw: &mut (dyn FnMut() -> f64 + Send),
     cancel: &CancellationToken,
@@ -97,7 +97,7 @@ mod tests {
     use async_trait::async_trait;
     use tokio_util::sync::CancellationToken;
 
-    use super::{Patience, Sent, jitter, send};
+    use super::{RetryPolicy, Sent, jitter, send};
     use crate::ports::{Clock, ModelFault};
 
     /// Does not wait and remembers how long it was asked to.
@@ -128,7 +128,7 @@ mod tests {
         let clock = Waits::default();
         let mut told = Vec::new();
         let result = send(
-            &Patience::default(),
+            &RetryPolicy::default(),
             &clock,
             &mut || draw,
             cancel,
@@ -154,7 +154,7 @@ mod tests {
 
     #[tokio::test]
     async fn waits_vary_by_a_fifth_and_follow_the_provider_up_to_a_minute() {
-        let patience = Patience::default();
+        let patience = RetryPolicy::default();
         assert_eq!(patience.wait(1, None, 0.0), Duration::from_millis(800));
         assert_eq!(patience.wait(2, None, 1.0), Duration::from_millis(4_800));
         assert_eq!(patience.wait(1, Some(Duration::from_secs(30)), 1.0), Duration::from_secs(30));

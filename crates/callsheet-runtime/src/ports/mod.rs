@@ -23,5 +23,5 @@ pub use outline::{NoOutline, Outline, OutlineFault};
 pub use person::{
     EqualCall, GateAnswer, GateView, PartAnswer, Person, QuestionAnswer, QuestionView, WriterView, address,
 };
-pub use store::{AskingCall, Letter, Lock, RunSummary, Store, StoreFault};
+pub use store::{AskingCall, InboxMessage, Lock, RunSummary, Store, StoreFault};
 pub use tool::{Tool, ToolContext, ToolFault, ToolOutcome};

@@ -1,15 +1,15 @@
 //! Viewers: they see facts after they are recorded, and deltas and notices that are never recorded.
 
-use callsheet_core::record::{CallKey, Fact};
+use callsheet_core::record::{CallKey, LogEntry};
 use callsheet_core::run::Run;
 
 /// Something a viewer may show.
 #[derive(Clone, Debug)]
 pub enum Signal<'a> {
     /// A fact, recorded and applied.
-    Fact {
+    LogEntry {
         /// The fact.
-        fact: &'a Fact,
+        fact: &'a LogEntry,
         /// The run after it, and after all facts recorded with it, so that a viewer need not fold them again.
         run: &'a Run,
     },

@@ -1,6 +1,6 @@
 //! The durable store: a log of facts a run, blobs by content hash, one writer a run, and a letter box.
 
-use callsheet_core::record::{Answer, Fact, Gate, Outcome};
+use callsheet_core::record::{Answer, Gate, LogEntry, Outcome};
 use callsheet_core::spec::{BlobId, ExecRunId, RunId, Slug};
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use super::PartAnswer;
 /// A message for a run, left by any process. Only the lock's owner turns it into a fact.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "letter", rename_all = "snake_case")]
-pub enum Letter {
+pub enum InboxMessage {
     /// An answer to a gate; `None` answers whatever gate is open.
     Answer {
         /// Which asking.
@@ -138,16 +138,16 @@ pub trait Store: Send + Sync {
     fn unlock(&self, lock: &Lock) -> Result<(), StoreFault>;
 
     /// Appends facts in one transaction with all staged blobs: all or none. Their numbers continue the log.
-    fn append(&self, lock: &Lock, facts: &[Fact]) -> Result<(), StoreFault>;
+    fn append(&self, lock: &Lock, facts: &[LogEntry]) -> Result<(), StoreFault>;
 
     /// Facts with numbers of at least `from`, in order, upgraded to the newest version.
-    fn read(&self, run: &RunId, from: u64) -> Result<Vec<Fact>, StoreFault>;
+    fn read(&self, run: &RunId, from: u64) -> Result<Vec<LogEntry>, StoreFault>;
 
     /// Leaves a letter for a run; needs no lock.
-    fn post(&self, run: &RunId, letter: &Letter) -> Result<(), StoreFault>;
+    fn post(&self, run: &RunId, letter: &InboxMessage) -> Result<(), StoreFault>;
 
     /// Unread letters, oldest first, each with its number. They stay until `discard`.
-    fn letters(&self, lock: &Lock) -> Result<Vec<(u64, Letter)>, StoreFault>;
+    fn letters(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault>;
 
     /// Whether there are unread letters that can be read; needs no lock.
     fn has_letters(&self, run: &RunId) -> Result<bool, StoreFault>;

@@ -12,7 +12,7 @@ use callsheet_core::skill::{SkillContext, powers as powers_of_skill};
 use callsheet_core::spec::{BlobId, ToolSpec};
 use callsheet_core::template::{Issue, Known, Layer, Library, Template, TemplateFile, powers, read_file_with};
 
-pub use skills::TemplateOffer;
+pub use skills::TemplateCatalog;
 
 use crate::paths::Workspace;
 use crate::references::near_paths;

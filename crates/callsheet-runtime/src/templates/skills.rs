@@ -15,7 +15,7 @@ const REFINEMENT: &str = include_str!("../../prompts/template_skill.md");
 
 /// Templates of a project as they are offered beside its skills.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct TemplateOffer {
+pub struct TemplateCatalog {
     /// Every template with all that it calls; a run of one begins with a copy.
     pub tree: Tree,
     /// One skill a template.
@@ -26,7 +26,7 @@ pub struct TemplateOffer {
     pub broken: BTreeMap<String, String>,
 }
 
-impl TemplateOffer {
+impl TemplateCatalog {
     /// The templates of a library in `tree`; `writes` knows which tools write. Those that only others call, and those
     /// whose names are tools, are left out.
     pub fn new(tree: Tree, writes: &dyn Fn(&str) -> bool) -> Self {

@@ -5,14 +5,14 @@ use crate::record::Plan;
 use crate::template::Kind;
 
 use super::rules::{Rules, only};
-use super::{Moment, Move, Place, View, Work};
+use super::{EvalPhase, Move, Place, View, Work};
 
 pub(super) static RULES: Rules = Rules { next, below, gives_its_last: true, ..Rules::LEAF };
 
 fn next(view: View<'_>, _: &Kind, plan: &Plan) -> Move {
     match plan {
         Plan::Branch { case } => only(view, Place::Branch { case: *case }),
-        _ => Move::Owe(Moment::Close),
+        _ => Move::Owe(EvalPhase::Close),
     }
 }
 

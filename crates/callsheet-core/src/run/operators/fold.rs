@@ -7,7 +7,7 @@ use crate::spec::{BlobId, Slug};
 use crate::template::Node;
 
 use super::place::slug_of;
-use super::{Moment, OpState, Place, Reparse, TaskOp, Work};
+use super::{EvalPhase, OpState, Place, Reparse, TaskOp, Work};
 use crate::run::{Reject, Run, Stage, Stopwatch};
 
 impl Run {
@@ -99,9 +99,9 @@ impl Run {
             return Err(Reject::Concluding);
         }
         let fits = match step {
-            Step::Opened(_) | Step::Seeks { .. } | Step::Matches => due == Moment::Open,
-            Step::GoesOn | Step::Regrown { .. } => due == Moment::Judge,
-            Step::Again { .. } | Step::Reparse { .. } => due == Moment::Close,
+            Step::Opened(_) | Step::Seeks { .. } | Step::Matches => due == EvalPhase::Open,
+            Step::GoesOn | Step::Regrown { .. } => due == EvalPhase::Judge,
+            Step::Again { .. } | Step::Reparse { .. } => due == EvalPhase::Close,
             Step::Closed(_) => true,
         };
         if !fits {

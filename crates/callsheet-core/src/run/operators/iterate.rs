@@ -4,7 +4,7 @@ use crate::record::Plan;
 use crate::template::Kind;
 
 use super::rules::Rules;
-use super::{Moment, Move, Place, View, Work};
+use super::{EvalPhase, Move, Place, View, Work};
 
 pub(super) static RULES: Rules = Rules { next, below, ..Rules::LEAF };
 
@@ -18,12 +18,12 @@ fn next(view: View<'_>, kind: &Kind, _: &Plan) -> Move {
     ];
     for place in parts.into_iter().flatten() {
         match view.part(place) {
-            Ok(child) if child.failed() => return Move::Owe(Moment::Close),
+            Ok(child) if child.failed() => return Move::Owe(EvalPhase::Close),
             Ok(_) => {}
             Err(what) => return what,
         }
     }
-    Move::Owe(Moment::Judge)
+    Move::Owe(EvalPhase::Judge)
 }
 
 fn below<'t>(kind: &'t Kind, place: &Place) -> Option<Work<'t>> {

@@ -4,7 +4,7 @@ use crate::record::Plan;
 use crate::template::{Kind, OnError};
 
 use super::rules::Rules;
-use super::{Moment, Move, Place, View, Work, pool};
+use super::{EvalPhase, Move, Place, View, Work, pool};
 
 pub(super) static RULES: Rules = Rules { next, below, collects, ..Rules::LEAF };
 
@@ -13,7 +13,7 @@ fn next(view: View<'_>, kind: &Kind, plan: &Plan) -> Move {
         (Kind::Map { max_parallel, on_error, .. }, Plan::Items { count }) => {
             pool::next(view, super::count_of(*count), *max_parallel, *on_error, |index| Place::Item { index })
         }
-        _ => Move::Owe(Moment::Close),
+        _ => Move::Owe(EvalPhase::Close),
     }
 }
 

@@ -51,7 +51,7 @@ pub use subtask::{SPAWN_SUBTASK, SUBTASK_REQUEST};
 
 /// Which evaluation is owed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moment {
+pub enum EvalPhase {
     /// Bind inputs, fill texts, choose.
     Open,
     /// Whether a loop goes on.
@@ -66,7 +66,7 @@ pub enum OpState {
     /// Operators nested in its inputs or arguments run.
     Gathering,
     /// An evaluation is owed.
-    Due(Moment),
+    Due(EvalPhase),
     /// Its context is looked up; then it is opened.
     Seeking,
     /// A model chooses among the files that were found; then it is opened.
@@ -293,7 +293,7 @@ enum Move {
     /// Children to open.
     Open(Vec<Place>),
     /// An evaluation is owed.
-    Owe(Moment),
+    Owe(EvalPhase),
 }
 
 /// An open task, for the functions that say what comes next.

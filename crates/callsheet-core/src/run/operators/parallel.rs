@@ -4,12 +4,12 @@ use crate::record::Plan;
 use crate::template::{Kind, OnError};
 
 use super::rules::{Rules, nth};
-use super::{Moment, Move, Place, View, Work, pool};
+use super::{EvalPhase, Move, Place, View, Work, pool};
 
 pub(super) static RULES: Rules = Rules { next, below, collects, ..Rules::LEAF };
 
 fn next(view: View<'_>, kind: &Kind, _: &Plan) -> Move {
-    let Kind::Parallel { children, max_parallel, on_error } = kind else { return Move::Owe(Moment::Close) };
+    let Kind::Parallel { children, max_parallel, on_error } = kind else { return Move::Owe(EvalPhase::Close) };
     pool::next(view, children.len(), *max_parallel, *on_error, |index| Place::Child { index })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::template::OnError;
 
-use super::{Moment, Move, Place, View};
+use super::{EvalPhase, Move, Place, View};
 
 pub(super) fn next(
     view: View<'_>,
@@ -25,5 +25,5 @@ pub(super) fn next(
         return if places.is_empty() { Move::Wait } else { Move::Open(places) };
     }
     // Running siblings finish and are kept.
-    if running > 0 { Move::Wait } else { Move::Owe(Moment::Close) }
+    if running > 0 { Move::Wait } else { Move::Owe(EvalPhase::Close) }
 }

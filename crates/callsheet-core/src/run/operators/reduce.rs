@@ -4,22 +4,22 @@ use crate::record::Plan;
 use crate::template::Kind;
 
 use super::rules::Rules;
-use super::{Moment, Move, Place, View, Work};
+use super::{EvalPhase, Move, Place, View, Work};
 
 pub(super) static RULES: Rules = Rules { next, below, in_order: true, gives_its_last: true, ..Rules::LEAF };
 
 fn next(view: View<'_>, _: &Kind, plan: &Plan) -> Move {
-    let Plan::Items { count } = plan else { return Move::Owe(Moment::Close) };
+    let Plan::Items { count } = plan else { return Move::Owe(EvalPhase::Close) };
     for index in 0..*count {
         for place in [Place::Inner { index }, Place::Reduction { index }] {
             match view.part(place) {
-                Ok(child) if child.failed() => return Move::Owe(Moment::Close),
+                Ok(child) if child.failed() => return Move::Owe(EvalPhase::Close),
                 Ok(_) => {}
                 Err(what) => return what,
             }
         }
     }
-    Move::Owe(Moment::Close)
+    Move::Owe(EvalPhase::Close)
 }
 
 fn below<'t>(kind: &'t Kind, place: &Place) -> Option<Work<'t>> {

@@ -1,15 +1,15 @@
 //! A failed atomic task that a model splits (spec 11): a handler is asked for the split, an evaluation checks it, and
 //! what it gave runs in the place of the task.
 
-use super::{Moment, Move, Place, Reparse, View};
+use super::{EvalPhase, Move, Place, Reparse, View};
 
 pub(super) fn next(view: View<'_>, reparse: &Reparse) -> Move {
     match (view.part(Place::Split), &reparse.grown) {
         (Err(what), _) => what,
-        (Ok(_), None) => Move::Owe(Moment::Judge),
+        (Ok(_), None) => Move::Owe(EvalPhase::Judge),
         (Ok(_), Some(_)) => match view.part(Place::Regrown) {
             Err(what) => what,
-            Ok(_) => Move::Owe(Moment::Close),
+            Ok(_) => Move::Owe(EvalPhase::Close),
         },
     }
 }

@@ -3,7 +3,7 @@
 use crate::record::Plan;
 use crate::template::{Kind, Node};
 
-use super::{Moment, Move, Place, View, Work};
+use super::{EvalPhase, Move, Place, View, Work};
 use super::{call, cond, iterate, map, parallel, reduce, sequence};
 
 /// The rules of one operator.
@@ -24,7 +24,7 @@ pub(super) struct Rules {
 impl Rules {
     /// Of an operator without parts.
     pub(super) const LEAF: Self = Self {
-        next: |_, _, _| Move::Owe(Moment::Close),
+        next: |_, _, _| Move::Owe(EvalPhase::Close),
         below: |_, _| None,
         in_order: false,
         gives_its_last: false,
@@ -54,7 +54,7 @@ pub(super) fn nth(nodes: &[Node], index: u32) -> Option<Work<'_>> {
 /// What the one part of an operator does next.
 pub(super) fn only(view: View<'_>, place: Place) -> Move {
     match view.part(place) {
-        Ok(_) => Move::Owe(Moment::Close),
+        Ok(_) => Move::Owe(EvalPhase::Close),
         Err(what) => what,
     }
 }

@@ -5,7 +5,7 @@ use crate::record::{EffectKey, Retrieval};
 use crate::run::{Effect, Reject, Run, Stage};
 use crate::spec::{BlobId, Slug};
 
-use super::{Moment, OpState};
+use super::{EvalPhase, OpState};
 
 /// A failed lookup is tried once more (spec 5).
 const TRIES: u32 = 2;
@@ -56,7 +56,7 @@ impl Run {
             }
             op.retrieval = Some(retrieval.clone());
             op.evaluations = op.evaluations.saturating_add(1);
-            op.state = OpState::Due(Moment::Open);
+            op.state = OpState::Due(EvalPhase::Open);
         });
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::record::Tree;
 use crate::spec::{Slug, ToolEffect};
 
-use super::{Moment, Move, OpState, Operators, Place, TaskOp, View};
+use super::{EvalPhase, Move, OpState, Operators, Place, TaskOp, View};
 use crate::run::{Effect, Reject, Run, Stage, State, TaskRun, ToolState};
 
 impl Run {
@@ -63,7 +63,7 @@ impl Run {
             OpState::Due(_) | OpState::Seeking | OpState::Closed => Move::Wait,
             OpState::Matching => match self.operators.child(op, &Place::Match) {
                 None => Move::Open(vec![Place::Match]),
-                Some(child) if child.closed.is_some() => Move::Owe(Moment::Open),
+                Some(child) if child.closed.is_some() => Move::Owe(EvalPhase::Open),
                 Some(_) => Move::Wait,
             },
             OpState::Gathering => {
@@ -72,7 +72,7 @@ impl Run {
                 if opened.len() < wanted.len() {
                     return Move::Open(wanted);
                 }
-                if opened.iter().all(|child| child.closed.is_some()) { Move::Owe(Moment::Open) } else { Move::Wait }
+                if opened.iter().all(|child| child.closed.is_some()) { Move::Owe(EvalPhase::Open) } else { Move::Wait }
             }
             OpState::Open if op.reparse.is_some() => match &op.reparse {
                 Some(reparse) => super::reparse::next(self.view(op, &|_| false), reparse),
@@ -87,7 +87,7 @@ impl Run {
                     let writes = |tool: &str| self.policy(tool).effect != ToolEffect::Read;
                     super::next(self.view(op, &writes), node, opened)
                 }
-                _ => Move::Owe(Moment::Close),
+                _ => Move::Owe(EvalPhase::Close),
             },
         }
     }
@@ -105,7 +105,7 @@ impl Run {
             return if wanted.is_empty() { Move::Wait } else { Move::Open(wanted) };
         }
         let waits = self.operators.children(op).any(|child| child.place.is_subtask() && child.closed.is_none());
-        if waits || self.is_cancelled(leaf) { Move::Wait } else { Move::Owe(Moment::Close) }
+        if waits || self.is_cancelled(leaf) { Move::Wait } else { Move::Owe(EvalPhase::Close) }
     }
 
     fn is_cancelled(&self, leaf: &Slug) -> bool {

@@ -1,4 +1,4 @@
-//! The desk that hands out slots: at most `jobs` pieces of work, within every limit, each unit in its turn.
+//! The scheduler that hands out slots: at most `jobs` pieces of work, within every limit, each unit in its turn.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub(super) struct Refused<'a> {
 }
 
 /// Hands out slots.
-pub(super) struct Desk<'a> {
+pub(super) struct Scheduler<'a> {
     run: &'a Run,
     used: usize,
     pub(super) effects: Vec<Effect>,
@@ -56,7 +56,7 @@ pub(super) struct Desk<'a> {
     pub(super) refused: Vec<Refused<'a>>,
 }
 
-impl<'a> Desk<'a> {
+impl<'a> Scheduler<'a> {
     pub(super) fn new(run: &'a Run) -> Self {
         let exclusive = run.in_flight.iter().filter_map(|key| run.exclusive_in_flight(key)).collect();
         Self {

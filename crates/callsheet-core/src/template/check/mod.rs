@@ -284,7 +284,7 @@ fn name_draft(template: &Template, found: Found) -> Option<Draft> {
         Found::Unknown { path, at, near, .. } => {
             let (message, otherwise) = match is_step(&path) {
                 _ if is_of_a_sequence(&path) => {
-                    (format!("no step before this one gives `{path}`; a caller must have it"), BEHIND_A_STEP)
+                    (format!("no step before this one gives `{path}`; a caller must provide it"), BEHIND_A_STEP)
                 }
                 true => (
                     format!("no step before this one is `{path}`; a caller must provide it"),
@@ -321,7 +321,7 @@ fn is_step(path: &crate::template::value::Path) -> bool {
 }
 
 /// What to do where nothing came before.
-const BEHIND_A_STEP: &str = "use it in a step behind another one";
+const BEHIND_A_STEP: &str = "use it in a later step";
 
 /// A name that a sequence binds from its second step on.
 fn is_of_a_sequence(path: &crate::template::value::Path) -> bool {

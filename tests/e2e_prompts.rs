@@ -3,7 +3,7 @@
 
 mod support;
 
-use callsheet_core::prompt::{PromptKey, Templates};
+use callsheet_format::prompt::{PromptKey, Templates};
 use support::garden::Garden;
 
 fn state(garden: &Garden, name: &str) -> (String, String) {

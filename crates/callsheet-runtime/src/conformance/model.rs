@@ -4,14 +4,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use callsheet_core::record::StopReason;
-use callsheet_core::reply::task::read_merge;
-use callsheet_core::reply::twin::read_twin;
-use callsheet_core::reply::{Phase, ReadContext};
+use callsheet_core::spec::Phase;
+use callsheet_format::reply::ReadContext;
+use callsheet_format::reply::task::read_merge;
+use callsheet_format::reply::twin::read_twin;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{CheckOutcome, Finding, requests};
 use crate::ports::{Model, ModelFault, ModelReply, ModelRequest};
+
+use super::{CheckOutcome, Finding, requests};
 
 /// Time a cancelled call may take. The port promises 50 ms; a busy test machine gets more.
 const CANCEL_BOUND: Duration = Duration::from_secs(1);

@@ -1,12 +1,13 @@
 //! A part of a change set that a person keeps (spec 11.4): the hunks they answer by number become a new set, validated
 //! whole, with what was refused told to the model and to the result of the task.
 
+use callsheet_core::fence::fence;
+use callsheet_core::issue::Issue;
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Answer, ChangeSet, FileChange, RefusedPart};
-use callsheet_core::reply::change::{self, FileEdit, Hunk, HunkKind, Picked};
-use callsheet_core::reply::{Answer as LookupAnswer, Issue, Lookup};
-use callsheet_core::sheet::fence;
 use callsheet_core::spec::BlobId;
+use callsheet_format::reply::change::{FileEdit, Hunk, HunkKind, Picked};
+use callsheet_format::reply::{Answer as LookupAnswer, Lookup, change};
 
 use crate::ports::{PartAnswer, Store, StoreFault};
 use crate::references;

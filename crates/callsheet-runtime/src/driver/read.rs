@@ -3,20 +3,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use callsheet_core::issue::{Issue, IssueCode, Repair, Severity};
 use callsheet_core::record::{Apart, ChangeSet, DetailBlob, Event, ListOrigin, ReferenceStage, ResultParts};
-use callsheet_core::reply::change::{self, FileEdit};
-use callsheet_core::reply::task::{
+use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput};
+use callsheet_core::spec::{BlobId, ExecRunId, Phase, Refinement, Settings, Slug, tokens};
+use callsheet_format::reply::change::FileEdit;
+use callsheet_format::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
     summary_files, summary_with_details,
 };
-use callsheet_core::reply::twin::read_twin;
-use callsheet_core::reply::{
-    self, Answer, Change, Execution, Issue, IssueCode, ListReply, Lookup, LoopTurn, Phase, ReadContext, Reading,
-    Refinement, Repair, Severity,
-};
-use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput};
-use callsheet_core::sheet;
-use callsheet_core::spec::{BlobId, ExecRunId, Settings, Slug, tokens};
+use callsheet_format::reply::twin::read_twin;
+use callsheet_format::reply::{Answer, Change, Execution, ListReply, Lookup, LoopTurn, ReadContext, Reading, change};
+use callsheet_format::{reply, sheet};
 use serde::Deserialize;
 
 use crate::changes::{Edit, StageFault, stage as stage_edits};

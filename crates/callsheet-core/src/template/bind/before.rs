@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use serde_json::Value;
 
-use crate::template::check::names::bound_by_operator;
+use crate::template::names::bound_by_operator;
 use crate::template::place::Spot;
 use crate::template::result::{InputFaultDetails, Invalid, Location, Missing};
 use crate::template::tree::{
@@ -85,7 +85,7 @@ struct Call<'t> {
 
 /// What is wrong with a name or a value.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::template) enum Wrong {
+pub enum Wrong {
     /// Nothing binds it.
     Unbound,
     /// Its value is known, and the path leads nowhere in it.
@@ -96,19 +96,25 @@ pub(in crate::template) enum Wrong {
 
 /// One fault.
 #[derive(Clone, Debug)]
-pub(in crate::template) struct Fault<'t> {
-    pub(in crate::template) name: String,
-    pub(in crate::template) field: &'static str,
-    pub(in crate::template) wrong: Wrong,
-    pub(in crate::template) file: &'t str,
-    pub(in crate::template) at: Spot,
-    pub(in crate::template) task: String,
+pub struct Fault<'t> {
+    /// The name.
+    pub name: String,
+    /// The field that uses it.
+    pub field: &'static str,
+    /// What is wrong.
+    pub wrong: Wrong,
+    /// The file.
+    pub file: &'t str,
+    /// Where in it.
+    pub at: Spot,
+    /// The task, with those around it.
+    pub task: String,
     calls: Option<Rc<Call<'t>>>,
 }
 
 impl<'t> Fault<'t> {
     /// The call outside of all others, by which the fault is reached.
-    pub(in crate::template) fn outermost(&self) -> Option<&'t Origin> {
+    pub fn outermost(&self) -> Option<&'t Origin> {
         std::iter::successors(self.calls.as_deref(), |call| call.outer.as_deref()).last().map(|call| call.origin)
     }
 
@@ -147,7 +153,7 @@ struct Visit<'t> {
 }
 
 /// Goes through templates with what is known of their names.
-pub(in crate::template) struct Judge<'a, 't> {
+pub struct Judge<'a, 't> {
     templates: &'a FindTemplate<'a, 't>,
     most: u32,
     seen: BTreeMap<&'t str, Vec<BTreeMap<String, Seen>>>,
@@ -167,14 +173,15 @@ pub(in crate::template) struct Judge<'a, 't> {
 }
 
 impl<'a, 't> Judge<'a, 't> {
-    pub(in crate::template) fn new(templates: &'a FindTemplate<'a, 't>, most: u32) -> Self {
+    /// `most` calls are gone through one inside the other.
+    pub fn new(templates: &'a FindTemplate<'a, 't>, most: u32) -> Self {
         let (seen, open, task, paths, faults) = Default::default();
         let (calls, alone, absent) = (None, false, None);
         Self { templates, most, seen, open, task, file: "", elements: ELEMENTS, calls, alone, absent, paths, faults }
     }
 
     /// What is wrong with a template whose caller is not known. How often others are gone through is counted on.
-    pub(in crate::template) fn of_template(&mut self, template: &'t Template) -> Vec<Fault<'t>> {
+    pub fn of_template(&mut self, template: &'t Template) -> Vec<Fault<'t>> {
         let params = template.params.iter().flatten().map(|param| (param.name.clone(), Seen::Later));
         self.alone = true;
         self.go_through(template, Scope::root(params.collect(), !template.is_function()));

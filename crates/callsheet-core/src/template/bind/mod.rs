@@ -7,8 +7,7 @@ mod resolve;
 mod scope;
 
 pub use arguments::{Evaluated, InputFault, argument_value, bind_call, bind_inputs};
-pub(in crate::template) use before::{Fault, Judge, Wrong};
-pub use before::{FindTemplate, faults_before_run, paths_before_run};
+pub use before::{Fault, FindTemplate, Judge, Wrong, faults_before_run, paths_before_run};
 pub use environment::{Bound, Datum, Environment, Trust};
 pub use resolve::{
     Resolved, ResolvedTask, missing_before_run, names_asked, resolve_command, resolve_task, resolve_text,

@@ -54,7 +54,7 @@ pub struct Expression {
 
 /// What is known of a path before a run.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::template) enum Foreseen {
+pub enum Foreseen {
     /// Its value.
     Value(Value),
     /// It will have a value that is not known yet.
@@ -82,7 +82,7 @@ impl Expression {
     }
 
     /// As [`Self::parse`], and whether a name was written another way (spec 2.6).
-    pub(in crate::template) fn read(text: &str) -> Result<(Self, bool), (usize, String)> {
+    pub fn read(text: &str) -> Result<(Self, bool), (usize, String)> {
         let (root, canonical) = parse::parse(text)?;
         let alias = canonical != text.trim();
         Ok((Self { text: canonical, root }, alias))
@@ -106,7 +106,7 @@ impl Expression {
     }
 
     /// Whether it will hold, as far as that is known: `None` and false is false, `None` or true is true.
-    pub(in crate::template) fn foresee(&self, lookup: &mut dyn FnMut(&Path) -> Foreseen) -> Option<bool> {
+    pub fn foresee(&self, lookup: &mut dyn FnMut(&Path) -> Foreseen) -> Option<bool> {
         foresee(&self.root, lookup).holds()
     }
 

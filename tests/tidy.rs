@@ -243,8 +243,8 @@ const MESSAGES: [&str; 10] = [
 
 /// Files of words, each line `key: words` or `key = words`.
 const WORD_FILES: [&str; 3] = [
-    "crates/callsheet-format/src/reply/prompts/issues.txt",
-    "crates/callsheet-format/src/reply/prompts/task_issues.txt",
+    "crates/callsheet-format/src/reading/prompts/issues.txt",
+    "crates/callsheet-format/src/reading/prompts/task_issues.txt",
     "crates/callsheet-runtime/src/prompts/issues.txt",
 ];
 

@@ -8,15 +8,15 @@ use callsheet_core::issue::{Issue, Repair, Severity, Span};
 use callsheet_core::links::{link, link_target, parse_target};
 use callsheet_core::spec::{Phase, Reference, SkillForm, SkillLayer, SkillSource, Target};
 use callsheet_core::template::{Bound, Environment, Expression, Filled, Origin, Trust, resolve_text};
-use callsheet_format::reply::change::{Files, Shown, diff_of, headings, validate};
-use callsheet_format::reply::markdown::{Document, Format, Heading, LabelRule, Prepare, Rule, from_bytes};
+use callsheet_format::edit::{Change, ChangeWay, Files, Location, Shown, diff_of, headings, validate};
+use callsheet_format::markdown::{Document, Format, Heading, LabelRule, Prepare, Rule, from_bytes};
+use callsheet_format::reading::{Diagnostics, ReadContext, Reading};
 use callsheet_format::reply::references::written_links;
 use callsheet_format::reply::task::{
     TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
 };
 use callsheet_format::reply::{
-    Change, ChangeWay, Execution, ListReply, Location, LoopTurn, Notes, ReadContext, Reading, ReplyKind, json,
-    read_continuation, read_iteration, read_plan, read_sheet,
+    Execution, ListReply, LoopTurn, ReplyKind, json, read_continuation, read_iteration, read_plan, read_sheet,
 };
 use callsheet_format::sheet::{TaskForm, render_goals, render_list, render_plan, render_sheet, render_task};
 use callsheet_format::skill::{SkillContext, SkillFile, read_skill};
@@ -361,7 +361,7 @@ const LABELS: &[LabelRule] =
     &[LabelRule { name: "Name", synonyms: &["Title"] }, LabelRule { name: "What is needed", synonyms: &["Goal"] }];
 
 fn markdown(text: &str) {
-    let mut found = Notes::new(Phase::Plan, false);
+    let mut found = Diagnostics::new(Phase::Plan, false);
     let document = Document::read(text, &FORMAT, Prepare::default(), &mut found);
     notes(text, found.repairs(), found.issues());
     let mut reached = document.preamble.end;

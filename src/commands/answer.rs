@@ -7,7 +7,7 @@ use std::sync::Arc;
 use callsheet_core::fuzzy;
 use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_format::reply::change::{HunkPick, HunkVerdict};
+use callsheet_format::edit::{HunkPick, HunkVerdict};
 use callsheet_runtime::driver::{Session, TakeUp, caller_of, gate_view, open_gates, outer_of, part_fault};
 use callsheet_runtime::ports::{InboxMessage, PartAnswer, RunSummary, Store, address};
 

@@ -103,12 +103,12 @@ pub fn nearest<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>, coun
 
 /// Values that somebody who wrote `wanted` may have meant, nearest first: a few letters away, or with a word of it.
 pub fn meant<'a>(wanted: &str, values: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let own = folded(wanted);
+    let own = normalize(wanted);
     let limit = 1 + own.chars().count() / 4;
     let long = |text: &str| text.chars().count() > 2;
     let mut near = nearest(wanted, values, LOOKED_AT);
     near.retain(|value| {
-        let other = folded(value);
+        let other = normalize(value);
         let slip = |word: &str| within(&own, word, limit) || own.split(' ').any(|mine| long(mine) && mine == word);
         within(&own, &other, limit) || other.split(' ').any(|word| long(word) && slip(word))
     });
@@ -186,7 +186,7 @@ impl Pattern {
 }
 
 /// A name with markup, case and separators taken away: what `skill-near` and label names are compared by.
-pub fn folded(name: &str) -> String {
+pub fn normalize(name: &str) -> String {
     let mut out = String::with_capacity(name.len());
     let mut before_lower = false;
     for c in name.chars() {

@@ -1,13 +1,13 @@
-//! JSON twins: whatever a schema lets a provider write becomes Markdown that the reader takes as the reply it is.
+//! JSON forms: whatever a schema lets a provider write becomes Markdown that the reader takes as the reply it is.
 
 mod formats;
 
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::spec::Phase;
 use callsheet_format::grammar::{EditableFile, Form, write_execution};
-use callsheet_format::reply::ReadContext;
+use callsheet_format::reading::ReadContext;
+use callsheet_format::reply::json_form::{Twin, read_json_form};
 use callsheet_format::reply::task::read_write_execution;
-use callsheet_format::reply::twin::{Twin, read_twin};
 use formats::{CONTENT, KINDS, World, full_world, worlds};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -125,8 +125,8 @@ fn check(world: &World, kind: &str, twin: &Value) -> Result<(), TestCaseError> {
     let form = world.form(kind);
     let valid = jsonschema::validator_for(&form.schema()).map_err(|fault| TestCaseError::fail(fault.to_string()))?;
     prop_assert!(valid.is_valid(twin), "{kind}: {twin}");
-    let Some(Twin { text, repairs, issues }) = read_twin(&twin.to_string(), &form, phase(kind)) else {
-        return Err(TestCaseError::fail(format!("{kind}: not read as a twin: {twin}")));
+    let Some(Twin { text, repairs, issues }) = read_json_form(&twin.to_string(), &form, phase(kind)) else {
+        return Err(TestCaseError::fail(format!("{kind}: not read as a JSON form: {twin}")));
     };
     prop_assert!(repairs.is_empty() && issues.is_empty(), "{kind}: {repairs:?} {issues:?}\n{twin}");
     let read = world.read(kind, &text);
@@ -166,15 +166,15 @@ proptest! {
     #[test]
     fn no_text_makes_reading_a_twin_panic(text in any::<String>(), cut in 0usize..400) {
         let form = full_world().form("plan");
-        drop(read_twin(&text, &form, Phase::Plan));
+        drop(read_json_form(&text, &form, Phase::Plan));
         let twin = walk(&form, cut as u64).to_string();
         let cut: String = twin.chars().take(cut).collect();
-        drop(read_twin(&format!("{cut}{text}"), &form, Phase::Plan));
+        drop(read_json_form(&format!("{cut}{text}"), &form, Phase::Plan));
     }
 }
 
 fn plan(text: &str) -> Option<Twin> {
-    read_twin(text, &full_world().form("plan"), Phase::Plan)
+    read_json_form(text, &full_world().form("plan"), Phase::Plan)
 }
 
 /// covers: 3.4
@@ -230,14 +230,14 @@ fn outlines_show_every_member() {
     }
 }
 
-/// covers: 3.9 removal in a twin
+/// covers: 3.9 removal in a JSON form
 #[test]
 fn a_change_whose_kind_is_missing_is_the_way_with_most_of_its_members() {
     let files = [EditableFile { path: "src/net.rs".to_owned(), shown_in_full: true }];
     let form = write_execution(&files);
     let read = |change: Value| {
         let twin = json!({ "summary": "Done.", "changes": [change] }).to_string();
-        read_twin(&twin, &form, Phase::Execute).expect("a twin")
+        read_json_form(&twin, &form, Phase::Execute).expect("a JSON form")
     };
     let symbol = |place: &str| json!({ "file_path": "src/net.rs", "symbol": "Net.run", "location": place });
     let removed = read(symbol("remove"));

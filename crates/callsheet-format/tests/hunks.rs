@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use callsheet_format::reply::change::{FileEdit, HunkPick, HunkVerdict, Picked, diff_of, hunks, pick};
+use callsheet_format::edit::{FileEdit, HunkPick, HunkVerdict, Picked, diff_of, hunks, pick};
 use proptest::prelude::*;
 
 /// A text of a fixture: `<CR>` is a carriage return, `<no newline>` at the end takes the last line feed away.

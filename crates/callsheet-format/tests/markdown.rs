@@ -3,8 +3,8 @@
 
 use callsheet_core::issue::RepairCode;
 use callsheet_core::spec::Phase;
-use callsheet_format::reply::Notes;
-use callsheet_format::reply::markdown::{Document, Format, Heading, LabelRule, PieceKind, Prepare, Rule};
+use callsheet_format::markdown::{Document, Format, Heading, LabelRule, PieceKind, Prepare, Rule};
+use callsheet_format::reading::Diagnostics;
 use proptest::prelude::*;
 
 const FORMAT: Format = Format {
@@ -24,8 +24,8 @@ const LABELS: &[LabelRule] = &[
     LabelRule { name: "References", synonyms: &[] },
 ];
 
-fn read(text: &str) -> (Document<'_>, Notes) {
-    let mut notes = Notes::new(Phase::Plan, false);
+fn read(text: &str) -> (Document<'_>, Diagnostics) {
+    let mut notes = Diagnostics::new(Phase::Plan, false);
     let document = Document::read(text, &FORMAT, Prepare::default(), &mut notes);
     (document, notes)
 }
@@ -102,7 +102,7 @@ fn a_title_that_fits_two_sections_is_neither() {
         markers: &[],
         plain_titles: false,
     };
-    let mut notes = Notes::new(Phase::Execute, false);
+    let mut notes = Diagnostics::new(Phase::Execute, false);
     let document = Document::read("## Details one\n## Details onwo\n", &TWO, Prepare::default(), &mut notes);
     assert_eq!(document.all(Heading::Details).count(), 1);
     let codes: Vec<_> = notes.issues().iter().map(|issue| issue.code.as_str()).collect();

@@ -7,7 +7,8 @@ use callsheet_core::adopt::{Adoption, Former, adopt};
 use callsheet_core::fence::{block, fence};
 use callsheet_core::names::{NameChange, fill_names, slug_of};
 use callsheet_core::spec::{Reference, SkillPolicy, Slug, Step, Target, Task, TaskList, ToolCall};
-use callsheet_format::reply::{ReadContext, read_sheet};
+use callsheet_format::reading::ReadContext;
+use callsheet_format::reply::read_sheet;
 use callsheet_format::sheet::{TaskForm, render_list, render_sheet, render_task};
 
 fn task(name: &str, skill: Option<&str>) -> Task {

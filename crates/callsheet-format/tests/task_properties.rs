@@ -7,14 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::issue::{IssueCode, Severity, Span};
 use callsheet_core::spec::{Phase, RepeatClass, ToolCall, ToolEffect, ToolSpec};
+use callsheet_format::edit::{Change, ChangeWay, Files, Location, Outlines, Shown, headings, validate};
+use callsheet_format::reading::{Answer, Diagnostics, FileFacts, Lookup, ReadContext};
 use callsheet_format::reply::calls::{BlockForm, CallBlock, CallRules, read_calls, read_plan_calls};
-use callsheet_format::reply::change::{Files, Outlines, Shown, headings, validate};
 use callsheet_format::reply::task::{
     TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
 };
-use callsheet_format::reply::{
-    Answer, Change, ChangeWay, FileFacts, Location, Lookup, Notes, ReadContext, ReplyKind, lookups,
-};
+use callsheet_format::reply::{ReplyKind, lookups};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -172,7 +171,7 @@ proptest! {
             .collect();
         let (context, taken) = (context(), BTreeSet::new());
         let allowed = ["search_text".to_owned()];
-        let mut notes = Notes::new(Phase::Refine, false);
+        let mut notes = Diagnostics::new(Phase::Refine, false);
         let read = read_calls(&blocks, &CallRules { allowed: &allowed, context: &context, taken_ids: &taken }, &mut notes);
         prop_assert_eq!(read, calls);
         prop_assert!(notes.repairs().is_empty() && notes.issues().is_empty());
@@ -287,12 +286,12 @@ fn a_bad_call_of_a_plan_costs_only_a_refinement() {
     let (context, taken) = (context(), BTreeSet::new());
     let allowed = ["search_text".to_owned()];
     let rules = CallRules { allowed: &allowed, context: &context, taken_ids: &taken };
-    let mut notes = Notes::new(Phase::Plan, false);
+    let mut notes = Diagnostics::new(Phase::Plan, false);
     assert!(read_plan_calls(&blocks, &rules, &mut notes).is_empty());
     let issues = notes.issues();
     assert_eq!(issues.len(), 1);
     assert_eq!((issues[0].code, issues[0].severity), (IssueCode::CallDropped, Severity::Warning));
     assert_eq!(issues[0].raw.as_deref(), Some("{\"name\": \"gone\"}"));
-    let mut notes = Notes::new(Phase::Plan, false);
+    let mut notes = Diagnostics::new(Phase::Plan, false);
     assert_eq!(read_plan_calls(&blocks[..1], &rules, &mut notes).len(), 1);
 }

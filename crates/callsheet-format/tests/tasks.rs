@@ -16,15 +16,14 @@ use callsheet_core::spec::{
     Task, ToolCall, ToolEffect, ToolSpec,
 };
 use callsheet_core::symbols::{Symbol, SymbolKind};
+use callsheet_format::edit::diff_of;
+use callsheet_format::reading::{Answer, Candidates, FileFacts, KnownTask, Lookup, ReadContext, Reading};
 use callsheet_format::reply::calls::canonical;
-use callsheet_format::reply::change::diff_of;
 use callsheet_format::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
     summary_files, summary_with_details,
 };
-use callsheet_format::reply::{
-    Answer, Candidates, Execution, FileFacts, KnownTask, Lookup, LoopTurn, ReadContext, Reading, ReplyKind, lookups,
-};
+use callsheet_format::reply::{Execution, LoopTurn, ReplyKind, lookups};
 use serde_json::json;
 
 /// A fixture: header lines `key: value`, then parts, each introduced by a line `===== name`.

@@ -20,13 +20,11 @@ use callsheet_core::spec::{
 };
 use callsheet_format::grammar;
 use callsheet_format::grammar::{EditableFile, Form, ListShape};
+use callsheet_format::reading::{Answer, Candidates, FileFacts, KnownTask, Lookup, ReadContext, Reading};
 use callsheet_format::reply::task::{
     TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
 };
-use callsheet_format::reply::{
-    Answer, Candidates, FileFacts, KnownTask, Lookup, ReadContext, Reading, ReplyKind, lookups, read_continuation,
-    read_iteration, read_plan,
-};
+use callsheet_format::reply::{ReplyKind, lookups, read_continuation, read_iteration, read_plan};
 use callsheet_local::{EmbeddedModel, EmbeddedOptions, Timing};
 use callsheet_runtime::ports::{Constraint, Message, Model, ModelFault, ModelRequest};
 use serde_json::json;

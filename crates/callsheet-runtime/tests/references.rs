@@ -13,7 +13,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use callsheet_core::spec::{Fragment, PlanPart, Reference, Slug, Target};
 use callsheet_core::symbols::{Symbol, SymbolKind};
-use callsheet_format::reply::Lookup;
+use callsheet_format::reading::Lookup;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Fetch, FetchFault, Outline, OutlineFault, Page};
 use callsheet_runtime::references::{

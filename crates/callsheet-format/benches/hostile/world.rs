@@ -6,13 +6,11 @@ use std::sync::Arc;
 use callsheet_core::spec::{
     RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, Slug, Task, ToolEffect, ToolSpec,
 };
+use callsheet_format::reading::{Answer, Candidates, FileFacts, KnownTask, Lookup, ReadContext};
 use callsheet_format::reply::task::{
     TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
 };
-use callsheet_format::reply::{
-    Answer, Candidates, FileFacts, KnownTask, Lookup, ReadContext, ReplyKind, lookups, read_continuation,
-    read_iteration, read_plan, read_sheet,
-};
+use callsheet_format::reply::{ReplyKind, lookups, read_continuation, read_iteration, read_plan, read_sheet};
 use serde_json::json;
 
 fn skill(name: &str, tools: &[&str], writer: bool) -> Skill {
@@ -138,7 +136,7 @@ pub fn settle(kind: ReplyKind, text: &str, context: &mut ReadContext) {
 /// Reads a text as a kind; gives the number of repairs and of issues. A function of its own for profilers.
 #[inline(never)]
 pub fn read(kind: ReplyKind, text: &str, context: &ReadContext) -> (usize, usize) {
-    fn count<T>(reading: callsheet_format::reply::Reading<T>) -> (usize, usize) {
+    fn count<T>(reading: callsheet_format::reading::Reading<T>) -> (usize, usize) {
         (reading.repairs.len(), reading.issues.len())
     }
     match kind {

@@ -1,6 +1,6 @@
 //! The description of a reply: what may stand in it, in order. From one description come the grammar of its Markdown
-//! ([`Form::grammar`]), the schema of its JSON twin ([`Form::schema`]) with an outline of it ([`Form::outline`]), and the
-//! way back from the twin to the Markdown (`reply::twin`).
+//! ([`Form::grammar`]), the schema of its JSON form ([`Form::schema`]) with an outline of it ([`Form::outline`]), and the
+//! way back from the JSON form to the Markdown (`reply::json_form`).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
@@ -16,20 +16,20 @@ pub struct Form {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Part {
-    /// Text that always stands there. The twin has nothing for it.
+    /// Text that always stands there. The JSON form has nothing for it.
     Text(String),
     /// One value with the text around it.
     Member(Member),
-    /// A text that stands there or not; a boolean in the twin.
+    /// A text that stands there or not; a boolean in the JSON form.
     Flag {
-        /// Name in the twin.
+        /// Name in the JSON form.
         name: String,
         /// The text.
         text: String,
     },
     /// Groups of the same form.
     List {
-        /// Name in the twin.
+        /// Name in the JSON form.
         name: String,
         /// One group.
         item: Vec<Part>,
@@ -40,9 +40,9 @@ pub enum Part {
         /// What stands there if there is none.
         empty: String,
     },
-    /// One of several groups; in the twin an object whose `kind` names it.
+    /// One of several groups; in the JSON form an object whose `kind` names it.
     OneOf {
-        /// Name in the twin; empty if the group is all of its object.
+        /// Name in the JSON form; empty if the group is all of its object.
         name: String,
         /// The groups by name.
         ways: Vec<(String, Vec<Part>)>,
@@ -63,7 +63,7 @@ pub enum Part {
 /// A value with a name.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Member {
-    /// Name in the twin.
+    /// Name in the JSON form.
     pub name: String,
     /// Text before the value.
     pub before: String,
@@ -148,7 +148,7 @@ pub struct Sections {
     pub outstanding: Option<Vec<Vec<String>>>,
 }
 
-/// The name in a COARSE form, by which its twin is kept.
+/// The name in a COARSE form, by which its JSON form is kept.
 pub fn coarse_name(coarse: &str) -> &str {
     let first = coarse.trim().lines().next().unwrap_or_default();
     first.strip_prefix("- **Name** ").unwrap_or(first).trim()

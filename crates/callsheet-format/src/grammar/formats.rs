@@ -143,7 +143,7 @@ pub fn write_execution(files: &[EditableFile]) -> Form {
     };
     let path = |value: Value| Member::needed("file_path", "\n## Change details\n- **file_path** ", value);
     let fence = |name: &str, lines| Member::needed(name, "", Value::Fence { lines });
-    // A member of the twin, so that nothing is deleted without the word.
+    // A member of the JSON form, so that nothing is deleted without the word.
     let remove = |label: &str| Member::needed("location", label, Value::Choice(vec!["remove".to_owned()]));
     let mut ways = Vec::new();
     let (all, whole) = (paths(false), paths(true));

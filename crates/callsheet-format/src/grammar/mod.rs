@@ -8,13 +8,13 @@
 mod expr;
 mod form;
 mod formats;
+mod json_form;
 mod markdown;
 mod pattern;
 mod print;
 mod sample;
 mod schema;
 mod sections;
-mod twin;
 
 pub use expr::{Expr, Grammar};
 pub use form::{Form, Member, Part, Sections, Value, coarse_name, new_link, new_name};

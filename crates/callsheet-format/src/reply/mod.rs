@@ -1,26 +1,19 @@
-//! Tolerant reading of model output (spec 4). Two pure passes: `lookups` names what must be known of the world,
+//! Tolerant reading of model output (spec 4), from a loose document to a value. Two pure passes: `lookups` names what must be known of the world,
 //! `read` uses the answers. Reading never fails: every reading is `(value, repairs, issues)`.
 
-mod blank;
 pub mod calls;
-pub mod change;
 pub mod json;
+pub mod json_form;
 pub mod list;
-mod lookup;
-pub mod markdown;
-mod notes;
-mod reading;
+mod placeholder;
 pub mod references;
 pub mod task;
-pub mod twin;
 mod value;
-mod words;
 
 pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_sheet};
-pub use lookup::{Answer, Answers, Candidates, FileFacts, KnownTask, Lookup, Past, ReadContext};
-pub use notes::{Notes, excerpt};
-pub use reading::Reading;
-pub use value::{Change, ChangeWay, DetailFile, Execution, Location, LoopTurn};
+pub use value::{DetailFile, Execution, LoopTurn};
+
+use crate::reading::{Lookup, ReadContext};
 
 /// The kinds of text that are read (spec 4.1).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

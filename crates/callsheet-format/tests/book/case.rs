@@ -11,7 +11,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use callsheet_core::spec::{BlobId, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, Slug, ToolSpec};
-use callsheet_format::reply::{KnownTask, ReadContext, read_sheet};
+use callsheet_format::reading::{KnownTask, ReadContext};
+use callsheet_format::reply::read_sheet;
 use callsheet_format::skill::{SkillContext, SkillFile, read_skill};
 
 use super::world::World;

@@ -12,10 +12,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::issue::Severity;
+use callsheet_format::reading::{ReadContext, Reading};
 use callsheet_format::reply::task::{
     TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
 };
-use callsheet_format::reply::{ReadContext, Reading, ReplyKind, lookups, read_continuation, read_iteration, read_plan};
+use callsheet_format::reply::{ReplyKind, lookups, read_continuation, read_iteration, read_plan};
 use case::Case;
 
 /// The phases of the book, one folder each.

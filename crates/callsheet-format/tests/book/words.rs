@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 use callsheet_core::issue::Severity;
 use callsheet_core::links::link;
 use callsheet_core::spec::{Refinement, Task};
-use callsheet_format::reply::change::diff_of;
+use callsheet_format::edit::diff_of;
+use callsheet_format::reading::Reading;
 use callsheet_format::reply::task::Written;
-use callsheet_format::reply::{Execution, ListReply, LoopTurn, Reading};
+use callsheet_format::reply::{Execution, ListReply, LoopTurn};
 
 /// Repairs and issues, one a line.
 pub fn notes<T>(reading: &Reading<T>) -> String {

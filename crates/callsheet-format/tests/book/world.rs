@@ -6,7 +6,7 @@ use std::path::Path;
 
 use callsheet_core::fuzzy::{nearest, within};
 use callsheet_core::spec::{Fragment, tokens};
-use callsheet_format::reply::{Answer, Candidates, FileFacts, Lookup};
+use callsheet_format::reading::{Answer, Candidates, FileFacts, Lookup};
 use callsheet_format::sheet::{find_heading, headings};
 
 /// The files of a project, by path.

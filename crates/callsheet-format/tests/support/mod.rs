@@ -14,9 +14,9 @@ use callsheet_core::spec::{
     ToolSpec, Wording,
 };
 use callsheet_core::symbols::is_symbol_suffix;
+use callsheet_format::reading::{Answer, Candidates, FileFacts, KnownTask, Lookup, ReadContext, Reading};
 use callsheet_format::reply::{
-    Answer, Candidates, FileFacts, KnownTask, ListReply, Lookup, ReadContext, Reading, ReplyKind, lookups,
-    read_continuation, read_iteration, read_plan, read_sheet,
+    ListReply, ReplyKind, lookups, read_continuation, read_iteration, read_plan, read_sheet,
 };
 
 /// The world that the real replies were asked in.

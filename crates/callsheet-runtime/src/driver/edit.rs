@@ -8,8 +8,8 @@ use callsheet_core::issue::{Issue, IssueCode, Repair, RepairCode, Severity, Span
 use callsheet_core::record::{Event, ListAdopted, ListOrigin, LogEntry, VERSION};
 use callsheet_core::run::{Run, State};
 use callsheet_core::spec::{BlobId, Phase, Slug};
+use callsheet_format::reading::{Past, Reading};
 use callsheet_format::reply;
-use callsheet_format::reply::{Past, Reading};
 
 use crate::issues::Finding;
 use crate::runfiles::{RunFiles, SheetFile};

@@ -15,8 +15,9 @@ use callsheet_core::spec::{
 };
 use callsheet_format::grammar::Form;
 use callsheet_format::prompt::CurrentFile;
-use callsheet_format::reply::twin::read_twin;
-use callsheet_format::reply::{KnownTask, ListReply, ReadContext, Reading};
+use callsheet_format::reading::{KnownTask, ReadContext, Reading};
+use callsheet_format::reply::ListReply;
+use callsheet_format::reply::json_form::read_json_form;
 use callsheet_format::sheet::{TaskForm, split_mark};
 use callsheet_format::{reply, sheet};
 use serde::Deserialize;
@@ -59,7 +60,7 @@ pub(super) fn proposal(world: &World, run: &Run, refused: &BlobId) -> Result<Str
     let text = reply(world, refused)?.text;
     let Some(call) = run.calls().iter().rev().find(|call| call.reply == *refused) else { return Ok(text) };
     let asked: AskedForm = serde_json::from_slice(&world.store.blob(&call.prompt)?).map_err(DriveFault::defect)?;
-    let twin = asked.form().and_then(|form| read_twin(&text, form, call.key.phase));
+    let twin = asked.form().and_then(|form| read_json_form(&text, form, call.key.phase));
     Ok(twin.map(|twin| twin.text).filter(|text| !text.is_empty()).unwrap_or(text))
 }
 

@@ -9,7 +9,7 @@ use callsheet_core::record::{Entry, Event, Outcome, Tree};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskLimits, TaskList};
 use callsheet_core::template::Template;
-use callsheet_format::reply::Reading;
+use callsheet_format::reading::Reading;
 use callsheet_format::template::{Known, read_file_with};
 
 use crate::paths::read_regular;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use callsheet_core::spec::{Fragment, tokens};
-use callsheet_format::reply::{Answer, Answers, Candidates, FileFacts, Lookup};
+use callsheet_format::reading::{Answer, Answers, Candidates, FileFacts, Lookup};
 
 use crate::issues::path_reason;
 use crate::paths::{EntryKind, Located, PathFault, Workspace};

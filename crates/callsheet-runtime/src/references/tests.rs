@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
 use callsheet_core::spec::{Fragment, PlanPart, Reference, RunId, Slug, Target, tokens};
-use callsheet_format::reply::{Answer, Lookup};
+use callsheet_format::reading::{Answer, Lookup};
 use tokio_util::sync::CancellationToken;
 
 use crate::ports::{Fetch, FetchFault, NoOutline, Page};

@@ -4,7 +4,7 @@
 use async_trait::async_trait;
 use callsheet_core::issue::Span;
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
-use callsheet_format::reply::{Change, ChangeWay};
+use callsheet_format::edit::{Change, ChangeWay};
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
 use serde_json::Value;

@@ -5,7 +5,7 @@ use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
-use crate::reply::words::clause;
+use crate::reading::clause;
 
 use super::align::Aligner;
 

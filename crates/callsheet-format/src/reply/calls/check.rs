@@ -4,14 +4,13 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callsheet_core::fuzzy::{folded, within};
+use callsheet_core::fuzzy::{normalize, within};
 use callsheet_core::issue::{Issue, IssueCode, RepairCode, Span};
 use callsheet_core::spec::{ToolCall, ToolSpec, canonical_tools};
 use serde_json::{Map, Value};
 
+use crate::reading::{Diagnostics, ReadContext, clause};
 use crate::reply::json::{Mend, read_document};
-use crate::reply::words::clause;
-use crate::reply::{Notes, ReadContext};
 
 use super::arguments::{Fitted, Schema};
 use super::shape::{Read, Shaped, Tools};
@@ -110,9 +109,9 @@ pub fn resolve_tool<'a>(written: &str, rules: &'a CallRules<'_>) -> Result<&'a T
             _ => {}
         }
     }
-    let wanted = folded(written);
+    let wanted = normalize(written);
     let letters = wanted.chars().count();
-    let names: Vec<(&String, String)> = rules.allowed.iter().map(|name| (name, folded(name))).collect();
+    let names: Vec<(&String, String)> = rules.allowed.iter().map(|name| (name, normalize(name))).collect();
     let same = |name: &str| name == wanted;
     let near = |name: &str| {
         // Two edits make any two-letter name out of any other: more than half of the name must stay.
@@ -121,10 +120,10 @@ pub fn resolve_tool<'a>(written: &str, rules: &'a CallRules<'_>) -> Result<&'a T
     };
     let exists = || {
         let others = rules.context.tools.iter().filter(|tool| !rules.is_allowed(&tool.name));
-        others.into_iter().any(|tool| folded(&tool.name) == wanted)
+        others.into_iter().any(|tool| normalize(&tool.name) == wanted)
     };
     for rule in [&same as &dyn Fn(&str) -> bool, &near] {
-        let fits: Vec<&String> = names.iter().filter(|(_, folded)| rule(folded)).map(|(name, _)| *name).collect();
+        let fits: Vec<&String> = names.iter().filter(|(_, normalize)| rule(normalize)).map(|(name, _)| *name).collect();
         match fits.as_slice() {
             [name] if rules.context.disabled_tools.contains(*name) => return Err(IssueCode::ToolDisabled),
             [name] => return rules.spec(name).ok_or(IssueCode::ToolUnknown),
@@ -181,7 +180,7 @@ impl<'a> Checker<'a> {
         Self { rules, schemas: BTreeMap::new(), tools: BTreeMap::new() }
     }
 
-    pub(super) fn check(&mut self, raw: RawCall, notes: &mut Notes) -> Option<Checked> {
+    pub(super) fn check(&mut self, raw: RawCall, notes: &mut Diagnostics) -> Option<Checked> {
         let RawCall { call, span, raw } = raw;
         match call {
             Read::Plain(mut call) => match self.fit(&mut call, notes) {
@@ -203,7 +202,7 @@ impl<'a> Checker<'a> {
         misfit: &str,
         span: Span,
         raw: &str,
-        notes: &mut Notes,
+        notes: &mut Diagnostics,
     ) -> Option<Checked> {
         let fitting =
             readings.into_iter().filter_map(|mut reading| Some((self.fit(&mut reading, notes).ok()?, reading)));
@@ -241,7 +240,7 @@ impl<'a> Checker<'a> {
     }
 
     /// Whether tool and arguments of a reading hold. The arguments are taken out of it.
-    fn fit(&mut self, call: &mut Shaped, notes: &Notes) -> Result<Fit, Refusal> {
+    fn fit(&mut self, call: &mut Shaped, notes: &Diagnostics) -> Result<Fit, Refusal> {
         let tool = self.tool(&call.name).map_err(Refusal::Tool)?;
         let (arguments, mends) =
             object(call.arguments.take()).map_err(|(code, why)| Refusal::Object(code, tool.name.clone(), why))?;
@@ -257,7 +256,7 @@ impl<'a> Checker<'a> {
         Ok(Fit { tool: tool.name.clone(), id: call.id.clone(), arguments, mends, coerced })
     }
 
-    fn refused(&self, refusal: Refusal, call: &Shaped, span: Span, notes: &Notes) -> Issue {
+    fn refused(&self, refusal: Refusal, call: &Shaped, span: Span, notes: &Diagnostics) -> Issue {
         match refusal {
             Refusal::Tool(code) => {
                 let issue = notes.issue(code, "", span, &[("tool", &call.name)]);
@@ -281,8 +280,8 @@ fn item(call: &Shaped) -> &str {
     call.id.as_ref().and_then(Value::as_str).filter(|id| well_formed(id)).unwrap_or(&call.name)
 }
 
-/// Notes the liberties of a reading that is taken.
-fn accept(fit: Fit, written: &str, span: Span, notes: &mut Notes) -> Checked {
+/// Diagnostics the liberties of a reading that is taken.
+fn accept(fit: Fit, written: &str, span: Span, notes: &mut Diagnostics) -> Checked {
     if fit.tool != written {
         notes.repair(RepairCode::ToolNear, span, written, &fit.tool);
     }
@@ -316,7 +315,7 @@ fn object(arguments: Option<Value>) -> Result<(Value, Vec<Mend>), (IssueCode, St
 }
 
 /// Drops repeats and settles ids (repairs `call-deduplicated`, `call-id-set`).
-pub(super) fn settle(checked: Vec<Checked>, taken: &BTreeSet<String>, notes: &mut Notes) -> Vec<ToolCall> {
+pub(super) fn settle(checked: Vec<Checked>, taken: &BTreeSet<String>, notes: &mut Diagnostics) -> Vec<ToolCall> {
     let mut seen = BTreeSet::new();
     let mut given: BTreeSet<String> = taken.clone();
     let mut unique = Vec::new();
@@ -362,7 +361,7 @@ fn well_formed(id: &str) -> bool {
 }
 
 /// Checks calls that came through a provider's own tool calling (spec 10.7).
-pub fn check_native(calls: &[ToolCall], rules: &CallRules<'_>, notes: &mut Notes) -> Vec<ToolCall> {
+pub fn check_native(calls: &[ToolCall], rules: &CallRules<'_>, notes: &mut Diagnostics) -> Vec<ToolCall> {
     let mut checker = Checker::new(rules);
     let span = Span { first: 1, last: 1 };
     let mut checked = Vec::new();

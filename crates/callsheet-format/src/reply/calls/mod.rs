@@ -14,11 +14,11 @@ use callsheet_core::issue::{IssueCode, Severity};
 use callsheet_core::spec::ToolCall;
 use serde_json::Value;
 
-use super::Notes;
+use crate::reading::Diagnostics;
 
 /// Reads all calls of some blocks, in order. Only valid calls are returned; everything else is noted, each issue with
 /// the raw block it concerns.
-pub fn read_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Notes) -> Vec<ToolCall> {
+pub fn read_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Diagnostics) -> Vec<ToolCall> {
     let mut checker = check::Checker::new(rules);
     let tools = check::KnownTools::of(rules);
     let mut calls = Vec::new();
@@ -40,11 +40,11 @@ pub fn read_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Notes
 
 /// Reads the calls that a plan carries for a task. A bad call costs nothing but a refinement: it becomes the warning
 /// `call-dropped`, and none of the task's calls is kept, so that the task is refined (spec 3.4).
-pub fn read_plan_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Notes) -> Vec<ToolCall> {
+pub fn read_plan_calls(blocks: &[CallBlock], rules: &CallRules<'_>, notes: &mut Diagnostics) -> Vec<ToolCall> {
     if blocks.is_empty() {
         return Vec::new();
     }
-    let mut inner = Notes::new(notes.phase(), false);
+    let mut inner = Diagnostics::new(notes.phase(), false);
     let calls = read_calls(blocks, rules, &mut inner);
     notes.repeat(&inner, |_| true);
     let dropped = inner.errors() > 0;

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::reply::words::clause;
+use crate::reading::clause;
 
 /// Keys that say nothing about the call and may stand beside its name.
 const NOISE: &[&str] = &["type", "index", "description", "reason", "reasoning", "thought", "explanation", "comment"];

@@ -6,9 +6,8 @@ use std::rc::Rc;
 use callsheet_core::issue::{Issue, IssueCode, RAW, RepairCode, Span};
 use serde_json::{Map, Value};
 
-use crate::reply::Notes;
+use crate::reading::{Diagnostics, clause};
 use crate::reply::json::{Document, Fault, Located, Mend, Scanner, read_document};
-use crate::reply::words::clause;
 
 use super::shape::{Read, Shaped, Tools, calls_of};
 
@@ -56,7 +55,7 @@ pub(super) struct Found {
 }
 
 /// The calls of a block in any shape, unchecked.
-pub(super) fn raw_calls(block: &CallBlock, tools: &dyn Tools, notes: &mut Notes) -> Found {
+pub(super) fn raw_calls(block: &CallBlock, tools: &dyn Tools, notes: &mut Diagnostics) -> Found {
     let mut finder = Finder { block, tools, notes, newlines: newlines(&block.text), calls: Vec::new(), unless: None };
     let tagged = block.text.contains('<')
         && ["<tool_call>", "<function=", "</tool_call>"].iter().any(|tag| block.text.contains(tag));
@@ -74,7 +73,7 @@ fn newlines(text: &str) -> Vec<usize> {
 struct Finder<'a, 'b> {
     block: &'a CallBlock,
     tools: &'a dyn Tools,
-    notes: &'b mut Notes,
+    notes: &'b mut Diagnostics,
     newlines: Vec<usize>,
     calls: Vec<RawCall>,
     unless: Option<Issue>,

@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use callsheet_core::issue::RepairCode;
 use serde_json::{Map, Number, Value};
 
-use crate::reply::words::clause;
+use crate::reading::clause;
 
 use super::{Document, Fault, Located, MAX_DEPTH, Mend};
 
@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         Fault { truncated: false, at, reached: self.pos, what: what.into() }
     }
 
-    /// Notes a liberty once for each kind: the same mistake on every line is one habit, not news.
+    /// Diagnostics a liberty once for each kind: the same mistake on every line is one habit, not news.
     fn mend(&mut self, kind: &'static str, at: usize, before: &str, after: &str) {
         if !self.kinds.contains(&kind) {
             self.kinds.push(kind);

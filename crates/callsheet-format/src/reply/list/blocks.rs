@@ -3,8 +3,8 @@
 
 use callsheet_core::issue::RepairCode;
 
-use crate::reply::markdown::{Document, Fence};
-use crate::reply::{Notes, ReadContext};
+use crate::markdown::{Document, Fence};
+use crate::reading::{Diagnostics, ReadContext};
 
 use super::format::label;
 use super::group::RawTask;
@@ -16,7 +16,7 @@ pub(super) fn kept<'a>(
     raw: &RawTask<'a>,
     document: &Document<'_>,
     context: &ReadContext,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Option<RawTask<'a>> {
     let is_text = |index: usize| document.fences.get(index).filter(|fence| !may_be_call(fence, context));
     raw.fences.iter().find(|behind| is_text(behind.fence).is_some())?;

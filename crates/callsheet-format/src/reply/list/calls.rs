@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use callsheet_core::spec::{Task, ToolCall};
 
+use crate::markdown::Document;
+use crate::reading::{Diagnostics, ReadContext};
 use crate::reply::calls::{BlockForm, CallBlock, CallRules, read_plan_calls};
-use crate::reply::markdown::Document;
-use crate::reply::{Notes, ReadContext};
 
 /// The valid calls of a task. A bad call is a warning: it is asked for again at refinement, so all are dropped.
 pub fn read(
@@ -14,7 +14,7 @@ pub fn read(
     document: &Document,
     task: &Task,
     context: &ReadContext,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Vec<ToolCall> {
     let blocks: Vec<CallBlock> = fences
         .iter()

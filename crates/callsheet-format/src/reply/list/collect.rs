@@ -7,8 +7,8 @@ use std::rc::Rc;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::names::heading_key;
 
-use crate::reply::markdown::{Document, Heading, Section};
-use crate::reply::{Notes, ReadContext};
+use crate::markdown::{Document, Heading, Section};
+use crate::reading::{Diagnostics, ReadContext};
 
 use super::format::{TASK_LABELS, label};
 use super::group::{RawTask, hint, holds_keys, tasks};
@@ -59,7 +59,7 @@ pub fn collect<'a>(
     document: &'a Document<'_>,
     kind: Kind,
     context: &'a ReadContext,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Collected<'a> {
     let mut collector =
         Collector { document, kind, context, out: Collected { end: document.len(), ..Collected::default() } };
@@ -89,7 +89,7 @@ pub(super) struct Run<'a> {
 
 impl<'a> Collector<'a, '_> {
     /// Reads the task list that counts and notes the others.
-    fn choose_run(&mut self, notes: &mut Notes) -> Range<usize> {
+    fn choose_run(&mut self, notes: &mut Diagnostics) -> Range<usize> {
         let sections = &self.document.sections;
         let mut starts: Vec<usize> = positions(sections, Heading::Tasks);
         if starts.is_empty() {
@@ -170,7 +170,7 @@ impl<'a> Collector<'a, '_> {
     }
 
     /// `example-dropped`: reading ends at this section.
-    fn cut(&mut self, at: usize, notes: &mut Notes) {
+    fn cut(&mut self, at: usize, notes: &mut Diagnostics) {
         let Some(section) = self.document.sections.get(at) else { return };
         let span = self.document.span(section.line..self.document.len());
         notes.repair(RepairCode::ExampleDropped, span, &self.document.text(section.line..self.document.len()), "");
@@ -180,7 +180,7 @@ impl<'a> Collector<'a, '_> {
 
     /// The sections from `start` up to the next Tasks or Original prompt section, as steps.
     /// So many steps stand before.
-    fn run(&self, start: usize, before: usize, notes: &mut Notes) -> Run<'a> {
+    fn run(&self, start: usize, before: usize, notes: &mut Diagnostics) -> Run<'a> {
         let sections = &self.document.sections;
         let ends = |section: &Section| matches!(section.heading, Some(Heading::Tasks | Heading::OriginalPrompt));
         let end = sections.iter().skip(start + 1).position(ends).map_or(sections.len(), |at| start + 1 + at);
@@ -208,7 +208,7 @@ impl<'a> Collector<'a, '_> {
     }
 
     /// Tasks right below `## Tasks`: each is its own step.
-    fn implied(&self, section: &Section, before: usize, run: &mut Run<'a>, notes: &mut Notes) {
+    fn implied(&self, section: &Section, before: usize, run: &mut Run<'a>, notes: &mut Diagnostics) {
         let pieces = self.document.pieces(section.body.clone(), TASK_LABELS);
         if !holds_keys(&pieces) && words::says_done(&self.document.text(section.body.clone())) {
             run.text = self.document.text(section.body.clone());
@@ -225,7 +225,7 @@ impl<'a> Collector<'a, '_> {
         }
     }
 
-    fn step(&self, section: &Section, number: usize, run: &mut Run<'a>, notes: &mut Notes) {
+    fn step(&self, section: &Section, number: usize, run: &mut Run<'a>, notes: &mut Diagnostics) {
         let title = format!("Task section {number}");
         if section.number != u32::try_from(number).ok() {
             notes.repair(RepairCode::SectionRenumbered, section.heading_span(), &section.title, &title);
@@ -250,7 +250,7 @@ impl<'a> Collector<'a, '_> {
     }
 
     /// A heading that is not recognised ends the section before it. If it holds tasks it is a step of its own.
-    fn stray(&self, section: &'a Section, run: &mut Run<'a>, notes: &mut Notes) -> bool {
+    fn stray(&self, section: &'a Section, run: &mut Run<'a>, notes: &mut Diagnostics) -> bool {
         let pieces = self.document.pieces(section.body.clone(), TASK_LABELS);
         if !holds_keys(&pieces) {
             let top = self.document.sections.get(run.sections.start);
@@ -282,7 +282,7 @@ impl<'a> Collector<'a, '_> {
     }
 
     /// Goals, remarks and everything that is not a task list.
-    fn others(&mut self, run: &Range<usize>, notes: &mut Notes) {
+    fn others(&mut self, run: &Range<usize>, notes: &mut Diagnostics) {
         let document = self.document;
         let mut goals: Vec<(String, Span, Range<usize>)> = Vec::new();
         for (at, section) in document.sections.iter().enumerate() {
@@ -311,7 +311,7 @@ impl<'a> Collector<'a, '_> {
     }
 
     /// The goals that count: in an echoed prompt, the last ones before the list.
-    fn take_goals(&mut self, goals: Vec<(String, Span, Range<usize>)>, run: &Range<usize>, notes: &mut Notes) {
+    fn take_goals(&mut self, goals: Vec<(String, Span, Range<usize>)>, run: &Range<usize>, notes: &mut Diagnostics) {
         let written: Vec<_> = goals.into_iter().filter(|(text, ..)| !text.is_empty()).collect();
         let echo = self.after_prompt(run.start);
         if written.len() > 1 && !echo {
@@ -331,7 +331,7 @@ impl<'a> Collector<'a, '_> {
     }
 
     /// A section that the host writes: what a person added to it in a run's own sheet would be lost.
-    fn host_owned(&self, section: &Section, notes: &mut Notes) {
+    fn host_owned(&self, section: &Section, notes: &mut Diagnostics) {
         if self.kind == Kind::Sheet && !self.context.tasks.is_empty() {
             notes.set_section(Some(&section.title));
             unread::added(self.document, section, self.context, notes);
@@ -340,7 +340,7 @@ impl<'a> Collector<'a, '_> {
     }
 
     /// Text outside every section of the format: keys of a task there cannot be placed.
-    fn outside(&self, range: Range<usize>, notes: &mut Notes) {
+    fn outside(&self, range: Range<usize>, notes: &mut Diagnostics) {
         if holds_keys(&self.document.pieces(range.clone(), TASK_LABELS)) {
             let span = self.document.span(range);
             notes.push(notes.issue(IssueCode::TaskBoundary, "", span, &[]));

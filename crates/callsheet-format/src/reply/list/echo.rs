@@ -3,14 +3,14 @@
 use callsheet_core::issue::{Issue, IssueCode, RepairCode, Span};
 use callsheet_core::names::{folded, slug_of};
 
-use crate::reply::{KnownTask, Notes, Past, ReadContext};
+use crate::reading::{Diagnostics, KnownTask, Past, ReadContext};
 
 use super::format::label;
 use super::steps::Steps;
 use super::task::{Draft, EXPECTED};
 
 /// Takes echoes of finished tasks out; steps that become empty go too.
-pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
+pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> Steps {
     let done: Vec<&KnownTask> = context.tasks.iter().filter(|known| known.done).map(AsRef::as_ref).collect();
     if done.is_empty() {
         return steps;
@@ -99,7 +99,7 @@ fn hands_over_more(draft: &Draft, known: &KnownTask) -> bool {
 }
 
 /// The name of a finished task with another text: a new task.
-fn changed(draft: &Draft, notes: &mut Notes) {
+fn changed(draft: &Draft, notes: &mut Diagnostics) {
     notes.set_task(Some(&draft.task.name));
     notes.set_section(Some(&draft.section));
     let facts = [("name", draft.task.name.as_str())];

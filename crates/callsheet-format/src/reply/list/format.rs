@@ -1,6 +1,6 @@
 //! Headings and labels of task lists (spec 3.3).
 
-use crate::reply::markdown::{Format, Heading, LabelRule, Rule};
+use crate::markdown::{Format, Heading, LabelRule, Rule};
 
 const fn rule(heading: Heading, title: &'static str, level: u8, synonyms: &'static [&'static str]) -> Rule {
     Rule { heading, title, level, synonyms, numbered: false }

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::names::heading_key;
 
-use crate::reply::Notes;
-use crate::reply::markdown::{Label, Labelled, Piece, PieceKind};
+use crate::markdown::{Label, Labelled, Piece, PieceKind};
+use crate::reading::Diagnostics;
 
 use super::Kind;
 use super::format::label;
@@ -61,7 +61,7 @@ struct Chunk<'a> {
 }
 
 /// The tasks of a section body. Prose between them is noted as trimmed; that of a person is an issue.
-pub fn tasks<'a>(pieces: Vec<Piece<'a>>, kind: Kind, notes: &mut Notes) -> Vec<RawTask<'a>> {
+pub fn tasks<'a>(pieces: Vec<Piece<'a>>, kind: Kind, notes: &mut Diagnostics) -> Vec<RawTask<'a>> {
     let mut found = Vec::new();
     for chunk in chunks(pieces, kind, notes) {
         if chunk.entries.is_empty() {
@@ -91,7 +91,7 @@ pub fn holds_keys(pieces: &[Piece<'_>]) -> bool {
     known(label::NEED) || known(label::SKILL) && known(label::EXPECTED)
 }
 
-fn chunks<'a>(pieces: Vec<Piece<'a>>, kind: Kind, notes: &mut Notes) -> Vec<Chunk<'a>> {
+fn chunks<'a>(pieces: Vec<Piece<'a>>, kind: Kind, notes: &mut Diagnostics) -> Vec<Chunk<'a>> {
     let nested_next: Vec<bool> = pieces
         .iter()
         .skip(1)
@@ -175,7 +175,7 @@ pub fn hint(title: Cow<'_, str>) -> Option<Cow<'_, str>> {
 }
 
 /// Task boundaries of one list (spec 4.5).
-fn split<'a>(entries: Vec<Entry<'a>>, notes: &mut Notes) -> Vec<RawTask<'a>> {
+fn split<'a>(entries: Vec<Entry<'a>>, notes: &mut Diagnostics) -> Vec<RawTask<'a>> {
     let groups = by_gaps(&entries);
     let clear = groups.iter().all(|group| {
         let part = entries.get(group.clone()).unwrap_or_default();
@@ -269,7 +269,7 @@ fn by_keys(entries: &[Entry<'_>]) -> Vec<usize> {
 }
 
 /// A task without need, or with its name on the other side of it, means that the boundaries are a guess.
-fn check(tasks: &[RawTask<'_>], notes: &mut Notes) {
+fn check(tasks: &[RawTask<'_>], notes: &mut Diagnostics) {
     if let Some(task) = tasks.iter().find(|task| !task.has(label::NEED)) {
         notes.push(notes.issue(IssueCode::TaskBoundary, "need", task.span, &[]));
         return;

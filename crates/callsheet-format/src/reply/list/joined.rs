@@ -6,7 +6,7 @@ use callsheet_core::links::parse_target;
 use callsheet_core::names::slug_of;
 use callsheet_core::spec::Slug;
 
-use crate::reply::markdown::{Document, Heading};
+use crate::markdown::{Document, Heading};
 use crate::reply::references::written_links;
 
 use super::collect::Run;

@@ -19,8 +19,8 @@ use callsheet_core::issue::{IssueCode, Span};
 use callsheet_core::spec::{Goals, Phase, TaskList};
 use collect::{Collected, collect};
 
-use crate::reply::markdown::{Document, Prepare};
-use crate::reply::{Notes, ReadContext, Reading};
+use crate::markdown::{Document, Prepare};
+use crate::reading::{Diagnostics, ReadContext, Reading};
 pub use format::{ITERATION, PLAN, SHEET, TASK_LABELS, label};
 
 /// Which list is read.
@@ -88,7 +88,7 @@ pub fn read_continuation(text: &str, context: &ReadContext) -> Reading<ListReply
 
 /// What a plan or sheet asks of the world. Answers may lead to more questions, such as about a path that was mended:
 /// ask again with the answers until none is left.
-pub fn lookups(kind: super::ReplyKind, text: &str, context: &ReadContext) -> Vec<crate::reply::Lookup> {
+pub fn lookups(kind: super::ReplyKind, text: &str, context: &ReadContext) -> Vec<crate::reading::Lookup> {
     use super::ReplyKind;
     let kind = match kind {
         ReplyKind::Plan => Kind::Plan,
@@ -100,8 +100,8 @@ pub fn lookups(kind: super::ReplyKind, text: &str, context: &ReadContext) -> Vec
     read(text, kind, context).1.wanted()
 }
 
-fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Notes) {
-    let mut notes = Notes::new(kind.phase(), context.strict);
+fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diagnostics) {
+    let mut notes = Diagnostics::new(kind.phase(), context.strict);
     let format = match kind {
         Kind::Plan => &PLAN,
         Kind::Sheet => &SHEET,
@@ -159,8 +159,8 @@ fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Notes) {
 }
 
 /// Whether a marker stands in what was read, outside an echoed prompt.
-fn marked(document: &Document, marker: &str, end: usize, notes: &mut Notes) -> bool {
-    use crate::reply::markdown::Heading;
+fn marked(document: &Document, marker: &str, end: usize, notes: &mut Diagnostics) -> bool {
+    use crate::markdown::Heading;
     let mut found = false;
     let mut from = 0;
     for prompt in document.all(Heading::OriginalPrompt).filter(|section| section.line < end) {
@@ -171,7 +171,7 @@ fn marked(document: &Document, marker: &str, end: usize, notes: &mut Notes) -> b
 }
 
 /// Issues about whole sections (spec 3.4-3.6), and a reply that was cut off.
-fn missing(document: &Document, collected: &Collected<'_>, kind: Kind, context: &ReadContext, notes: &mut Notes) {
+fn missing(document: &Document, collected: &Collected<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) {
     let whole = document.span(0..document.len());
     let last = Span::line(whole.last);
     if context.length_stop && !collected.cut && !document.ended {
@@ -205,7 +205,7 @@ fn missing(document: &Document, collected: &Collected<'_>, kind: Kind, context: 
 
 /// A list that ends in a task with only the first of the keys that all tasks before it have was cut off, whatever the
 /// provider said. Two complete tasks before it are the evidence.
-fn cut_off(document: &Document, collected: &Collected<'_>, kind: Kind, notes: &mut Notes) {
+fn cut_off(document: &Document, collected: &Collected<'_>, kind: Kind, notes: &mut Diagnostics) {
     let tasks: Vec<&group::RawTask<'_>> = collected.steps.iter().flat_map(|step| &step.tasks).collect();
     let Some((last, before)) = tasks.split_last().filter(|(_, before)| before.len() >= 2) else { return };
     let keys = |task: &group::RawTask<'_>| task.labels.iter().filter_map(|label| label.known()).collect::<Vec<_>>();

@@ -1,13 +1,13 @@
 //! Tasks in one line (spec 4.4 `list-shape`): `- **Find Code 1** Where the stops are read.`, with the name of a skill and a
 //! number as the name, of some of them nearly the name, or `- **find_code** Where the stops are read.` with the skill alone.
 
-use callsheet_core::fuzzy::folded;
+use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::RepairCode;
 use callsheet_core::names::slug_of;
 use callsheet_core::spec::Skill;
 
-use crate::reply::markdown::{Label, Labelled, Piece, PieceKind};
-use crate::reply::{Notes, ReadContext};
+use crate::markdown::{Label, Labelled, Piece, PieceKind};
+use crate::reading::{Diagnostics, ReadContext};
 
 use super::format::label;
 use super::group::RawTask;
@@ -16,7 +16,7 @@ use super::group::RawTask;
 const SHORTEST: usize = 3;
 
 /// The tasks of a section in which every item is a new task in one line; none if one is anything else.
-pub fn tasks<'a>(pieces: &[Piece<'a>], context: &ReadContext, notes: &mut Notes) -> Option<Vec<RawTask<'a>>> {
+pub fn tasks<'a>(pieces: &[Piece<'a>], context: &ReadContext, notes: &mut Diagnostics) -> Option<Vec<RawTask<'a>>> {
     let exact: Vec<Option<RawTask<'a>>> =
         pieces.iter().map(|piece| task(piece, context, |name| skill_of(name, context))).collect();
     // Where most items name a skill, the others may name one nearly.
@@ -54,7 +54,7 @@ fn task<'a, 'c>(
     let mut labels: Vec<Labelled<'a>> = key.into_iter().collect();
     labels.push(line.as_key(label::NEED, value.clone()));
     // A skill that is named nearly is mended where all skills are.
-    let stem = name.rsplit_once(' ').filter(|(stem, _)| numbered && folded(stem) != folded(&skill.name));
+    let stem = name.rsplit_once(' ').filter(|(stem, _)| numbered && normalize(stem) != normalize(&skill.name));
     let skill = stem.map_or(skill.name.as_str(), |(stem, _)| stem);
     labels.push(line.as_key(label::SKILL, skill.to_owned().into()));
     Some(RawTask { hint: None, labels, fences: Vec::new(), span: piece.span })
@@ -63,11 +63,11 @@ fn task<'a, 'c>(
 /// Whether a need is a description or the beginning of one, whatever the catalog says of the skill in brackets behind it.
 pub fn is_copied(need: &str, description: &str) -> bool {
     let need = need.split_once(" (").map_or(need, |(before, _)| before);
-    folded(description).starts_with(&folded(need))
+    normalize(description).starts_with(&normalize(need))
 }
 
 /// The skill that a label with a number behind it names nearly.
-fn near_skill_of<'c>(written: &str, context: &'c ReadContext, notes: &Notes) -> Option<&'c Skill> {
+fn near_skill_of<'c>(written: &str, context: &'c ReadContext, notes: &Diagnostics) -> Option<&'c Skill> {
     let (stem, number) = written.trim().rsplit_once(' ')?;
     let counts = number.bytes().all(|byte| byte.is_ascii_digit());
     super::skill::only_near(stem, context, notes).filter(|_| counts)
@@ -80,8 +80,8 @@ pub fn skill_of<'c>(written: &str, context: &'c ReadContext) -> Option<(&'c Skil
     let letter = |text: &str| text.chars().find(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase());
     let first = letter(written);
     let named = |name: &str| {
-        let wanted = folded(name);
-        context.catalog.iter().find(|skill| letter(&skill.name) == first && folded(&skill.name) == wanted)
+        let wanted = normalize(name);
+        context.catalog.iter().find(|skill| letter(&skill.name) == first && normalize(&skill.name) == wanted)
     };
     if !context.catalog.iter().any(|skill| letter(&skill.name) == first) {
         return None;

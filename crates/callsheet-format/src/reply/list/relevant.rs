@@ -4,12 +4,12 @@ use callsheet_core::issue::{IssueCode, Span};
 use callsheet_core::links::{TargetFault, link_target, parse_name, parse_target};
 use callsheet_core::spec::Target;
 
+use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 use crate::reply::references::{WrittenLink, written_links};
-use crate::reply::{Answer, Lookup, Notes, ReadContext};
 
 /// Canonical targets of the links in a text; words that are no target are left out. What looks like a pattern is the file
 /// or directory of exactly that name, or else it is told that it marks nothing (spec 5.2).
-pub(super) fn targets(text: &str, span: Span, context: &ReadContext, notes: &mut Notes) -> Vec<String> {
+pub(super) fn targets(text: &str, span: Span, context: &ReadContext, notes: &mut Diagnostics) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     for link in marks(text) {
         let target = match parse_target(&link.target) {
@@ -46,7 +46,7 @@ enum Named {
 }
 
 /// What is called exactly like a pattern.
-fn named_so(written: &str, context: &ReadContext, notes: &mut Notes) -> Named {
+fn named_so(written: &str, context: &ReadContext, notes: &mut Diagnostics) -> Named {
     let Ok(target) = parse_name(written) else { return Named::Nothing };
     let lookup = match &target {
         Target::File { path, fragment } => Lookup::Path { path: path.clone(), fragment: fragment.clone() },

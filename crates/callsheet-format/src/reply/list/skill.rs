@@ -1,11 +1,11 @@
 //! The `Skill` of a task (spec 4.4 `skill-near`, 7.7).
 
-use callsheet_core::fuzzy::{folded, nearest, within};
+use callsheet_core::fuzzy::{nearest, normalize, within};
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::spec::{Skill, SkillMode};
 
+use crate::reading::{Diagnostics, ReadContext};
 use crate::reply::references::{is_none, says_none};
-use crate::reply::{Notes, ReadContext};
 
 /// Suggestions for an unknown skill when the catalog is long (spec 7.7).
 const SUGGESTIONS: usize = 5;
@@ -20,7 +20,12 @@ enum Fit<'a> {
 }
 
 /// The skill as the catalog names it. An unknown one is kept as written, with its issue; none is a warning.
-pub fn read(written: Option<(&str, Span)>, task: Span, context: &ReadContext, notes: &mut Notes) -> Option<String> {
+pub fn read(
+    written: Option<(&str, Span)>,
+    task: Span,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> Option<String> {
     let Some((value, span)) = written.filter(|(value, _)| !is_none(value)) else {
         let at = written.map_or(task, |(_, span)| span);
         let issue = notes.issue(IssueCode::SkillMissing, "", at, &[]).warning().key(super::label::SKILL);
@@ -61,7 +66,7 @@ fn names(context: &ReadContext) -> impl Iterator<Item = &str> {
     context.catalog.iter().map(|skill| skill.name.as_str())
 }
 
-fn fit<'a>(value: &str, context: &'a ReadContext, notes: &Notes) -> Fit<'a> {
+fn fit<'a>(value: &str, context: &'a ReadContext, notes: &Diagnostics) -> Fit<'a> {
     if names(context).any(|name| name == value) {
         return Fit::Exact;
     }
@@ -71,8 +76,8 @@ fn fit<'a>(value: &str, context: &'a ReadContext, notes: &Notes) -> Fit<'a> {
     if !notes.may_compare(context.catalog.len()) {
         return Fit::Unknown;
     }
-    let wanted = folded(value);
-    let known: Vec<(&str, String)> = names(context).map(|name| (name, folded(name))).collect();
+    let wanted = normalize(value);
+    let known: Vec<(&str, String)> = names(context).map(|name| (name, normalize(name))).collect();
     let mut same = known.iter().filter(|(_, name)| *name == wanted);
     match (same.next(), same.next()) {
         (Some((name, _)), None) => return Fit::Near(name),
@@ -94,7 +99,7 @@ fn fit<'a>(value: &str, context: &'a ReadContext, notes: &Notes) -> Fit<'a> {
     {
         return Fit::Near(name);
     }
-    let close = known.iter().filter(|(name, folded)| within(folded, &wanted, limit(name)));
+    let close = known.iter().filter(|(name, normalize)| within(normalize, &wanted, limit(name)));
     let close: Vec<&str> = close.map(|(name, _)| *name).collect();
     match close.as_slice() {
         [name] => Fit::Near(name),
@@ -111,12 +116,12 @@ fn broken<'a>(value: &'a str, context: &'a ReadContext) -> Option<(&'a str, &'a 
 }
 
 /// The one skill whose name is near to what is written.
-pub fn only_near<'c>(written: &str, context: &'c ReadContext, notes: &Notes) -> Option<&'c Skill> {
+pub fn only_near<'c>(written: &str, context: &'c ReadContext, notes: &Diagnostics) -> Option<&'c Skill> {
     if !notes.may_compare(context.catalog.len()) {
         return None;
     }
-    let wanted = folded(written);
-    let near = |skill: &&Skill| within(&folded(&skill.name), &wanted, limit(&skill.name));
+    let wanted = normalize(written);
+    let near = |skill: &&Skill| within(&normalize(&skill.name), &wanted, limit(&skill.name));
     let mut found = context.catalog.iter().filter(near);
     found.next().filter(|_| found.next().is_none())
 }
@@ -141,8 +146,8 @@ fn limit(name: &str) -> usize {
 /// The name alone, with an explanation behind it or the word "skill" beside it.
 fn explained(value: &str, name: &str) -> bool {
     let head = value.split(['(', ':', '–', '—']).next().unwrap_or(value);
-    let head = folded(head.split(" - ").next().unwrap_or(head));
-    let name = folded(name);
+    let head = normalize(head.split(" - ").next().unwrap_or(head));
+    let name = normalize(name);
     head == name
         || head == format!("{name} skill")
         || head == format!("skill {name}")
@@ -160,7 +165,7 @@ pub struct Choice<'a> {
 impl Choice<'_> {
     /// Questions a choice that cannot go well by what the skill itself says: one without tools that asks for input and gets no
     /// reference, and one that writes no files for a file that is not there yet (`skill-unlikely`). Never changes it.
-    pub fn question(&self, links: &[&str], need: &str, expected: &str, context: &ReadContext, notes: &mut Notes) {
+    pub fn question(&self, links: &[&str], need: &str, expected: &str, context: &ReadContext, notes: &mut Diagnostics) {
         let named = self.skill.and_then(|name| context.catalog.iter().find(|skill| skill.name == name));
         let Some(skill) = named else { return };
         let reads_nothing = || links.iter().all(|value| says_none(value));

@@ -9,8 +9,8 @@ use callsheet_core::links::parse_target;
 use callsheet_core::names::{NameChange, fill_names, folded, slug_of};
 use callsheet_core::spec::{Slug, Step, Target, Task, TaskList};
 
+use crate::reading::{Diagnostics, KnownTask, ReadContext};
 use crate::reply::references::{Producer, Scope, check_value, named_files, named_links, one_run};
-use crate::reply::{KnownTask, Notes, ReadContext};
 
 use super::format::label;
 use super::task::Draft;
@@ -19,7 +19,7 @@ use super::task::Draft;
 pub type Steps = Vec<Vec<Draft>>;
 
 /// Fills names for the whole list, then splits steps, then checks references.
-pub fn settle(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<Step>, Vec<Span>) {
+pub fn settle(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> (Vec<Step>, Vec<Span>) {
     let mut steps = steps;
     names(&mut steps, context, notes);
     // Most lists need no scope to split steps, and some none at all.
@@ -30,7 +30,7 @@ pub fn settle(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<St
 }
 
 /// Fills names and marks the tasks whose written name several have.
-fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Notes) {
+fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Diagnostics) {
     let mut list = TaskList::default();
     for step in steps.iter_mut() {
         list.steps
@@ -149,7 +149,7 @@ fn kept(draft: &Draft, context: &ReadContext) -> Vec<Target> {
 }
 
 /// A task that refers to one of its own step moves behind it: the step is split by dependency depth.
-fn split(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
+fn split(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> Steps {
     let mut scope = Scope::of_sheet(producers(&steps, context), 0);
     scope.dropped = dropped(context);
     let mut out: Steps = Vec::new();
@@ -183,7 +183,7 @@ fn split(steps: Steps, context: &ReadContext, notes: &mut Notes) -> Steps {
 }
 
 /// Depth of each task among the references inside its step; `None` on a cycle.
-fn depths(step: &[Draft], range: std::ops::Range<usize>, scope: &Scope, notes: &Notes) -> Vec<Option<usize>> {
+fn depths(step: &[Draft], range: std::ops::Range<usize>, scope: &Scope, notes: &Diagnostics) -> Vec<Option<usize>> {
     let needs: Vec<Vec<usize>> = step
         .iter()
         .zip(range.clone())
@@ -229,7 +229,7 @@ fn by_depth(needs: &[Vec<usize>]) -> Vec<Option<usize>> {
     depths
 }
 
-fn references(steps: Steps, context: &ReadContext, notes: &mut Notes) -> (Vec<Step>, Vec<Span>) {
+fn references(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> (Vec<Step>, Vec<Span>) {
     let sections = u32::try_from(steps.len()).unwrap_or(u32::MAX);
     let refers = steps.iter().flatten().any(|draft| !draft.references.is_empty());
     let producers = if refers { producers(&steps, context) } else { Vec::new() };
@@ -290,7 +290,7 @@ impl Handed {
 }
 
 /// Warns of steps of readers whose output no task of the list reads, the last step aside (spec 3.4 `output-unread`).
-fn unread(steps: &[Step], handed: &[Handed], notes: &mut Notes) {
+fn unread(steps: &[Step], handed: &[Handed], notes: &mut Diagnostics) {
     let references = steps.iter().flat_map(|step| &step.tasks).flat_map(|task| &task.references);
     let read: BTreeSet<&Slug> = references.filter_map(|reference| reference.target.producer()).collect();
     let earlier = steps.len().saturating_sub(1);
@@ -305,7 +305,7 @@ fn unread(steps: &[Step], handed: &[Handed], notes: &mut Notes) {
 }
 
 /// A denied task that comes back with the same Skill, need and references (spec 2.11).
-fn denied_again(draft: &Draft, context: &ReadContext, notes: &mut Notes) {
+fn denied_again(draft: &Draft, context: &ReadContext, notes: &mut Diagnostics) {
     let is_denied = context.tasks.iter().any(|known| known.denied);
     if !is_denied {
         return;

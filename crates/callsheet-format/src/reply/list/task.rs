@@ -2,14 +2,14 @@
 
 use std::rc::Rc;
 
-use callsheet_core::fuzzy::folded;
+use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::spec::{NEED_TOKENS, Slug, Task, tokens};
 
-use crate::reply::blank::is_copied_form;
-use crate::reply::markdown::{Document, Label, Labelled, label_line};
+use crate::markdown::{Document, Label, Labelled, label_line};
+use crate::reading::{Diagnostics, ReadContext};
+use crate::reply::placeholder::is_copied_form;
 use crate::reply::references::is_none;
-use crate::reply::{Notes, ReadContext};
 use crate::sheet::has_reasoning_tag;
 
 use super::format::{TASK_LABELS, label};
@@ -48,7 +48,7 @@ pub fn read(
     document: &Document,
     kind: Kind,
     context: &ReadContext,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Draft {
     let name = name(raw);
     notes.set_section(Some(section));
@@ -94,7 +94,7 @@ pub fn read(
 }
 
 /// A task that cannot be refined must bring the calls of its skill (spec 2.12).
-fn needs_refinement(task: &Task, span: Span, context: &ReadContext, notes: &mut Notes) {
+fn needs_refinement(task: &Task, span: Span, context: &ReadContext, notes: &mut Diagnostics) {
     let skill = context.catalog.iter().find(|skill| Some(&skill.name) == task.skill.as_ref());
     if let Some(skill) = skill.filter(|skill| skill.policy.lacks_refinement(context.refine, &task.calls)) {
         let issue = notes.issue(IssueCode::RefinementRequired, "", span, &[("skill", &skill.name)]);
@@ -138,7 +138,7 @@ fn says_something(value: &str) -> bool {
     !value.trim().is_empty() && !is_copied_form(value)
 }
 
-fn need(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Notes) -> String {
+fn need(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) -> String {
     let value = raw.all(label::NEED).next();
     // A model that writes what the catalog says of a skill does not say what the skill shall do.
     let is_copied = |need: &str| {
@@ -158,7 +158,7 @@ fn need(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Notes)
 }
 
 /// A need of which a prompt shows only a part is told.
-fn too_long(need: &str, raw: &RawTask<'_>, notes: &mut Notes) {
+fn too_long(need: &str, raw: &RawTask<'_>, notes: &mut Diagnostics) {
     let tokens = tokens(need);
     if tokens > NEED_TOKENS {
         let span = raw.all(label::NEED).next().map_or(raw.span, |label| label.span);
@@ -174,7 +174,7 @@ fn expected(
     kind: Kind,
     context: &ReadContext,
     name: Option<&str>,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> (String, bool) {
     let value = |name| raw.all(name).find(|label| says_something(&label.value));
     let finished = |name: &str| {
@@ -202,8 +202,8 @@ fn expected(
 }
 
 /// Bare or yes is true, no is false. Any other text asks for approval too: it may raise a task, never lower it.
-fn approval(label: &Labelled<'_>, notes: &mut Notes) -> bool {
-    let words = folded(&label.value);
+fn approval(label: &Labelled<'_>, notes: &mut Diagnostics) -> bool {
+    let words = normalize(&label.value);
     match words.as_str() {
         "" | "yes" => true,
         "no" => false,
@@ -217,7 +217,7 @@ fn approval(label: &Labelled<'_>, notes: &mut Notes) -> bool {
     }
 }
 
-fn references(raw: &RawTask<'_>, notes: &mut Notes) -> Vec<(String, u32)> {
+fn references(raw: &RawTask<'_>, notes: &mut Diagnostics) -> Vec<(String, u32)> {
     let mut values = Vec::new();
     for label in raw.all(label::REFERENCES) {
         if !is_none(&label.value) {
@@ -231,7 +231,7 @@ fn references(raw: &RawTask<'_>, notes: &mut Notes) -> Vec<(String, u32)> {
 
 /// Unknown labels: kept as text with the task if they say something, else dropped. The name of a skill is no label: whether
 /// a task begins there is a guess.
-fn extra(raw: &RawTask<'_>, context: &ReadContext, notes: &mut Notes) -> String {
+fn extra(raw: &RawTask<'_>, context: &ReadContext, notes: &mut Diagnostics) -> String {
     let mut kept: Vec<String> = Vec::new();
     let first_key = raw.labels.iter().position(|label| label.known().is_some());
     let unknown_labels = raw.labels.iter().enumerate().filter(|(_, label)| label.known().is_none());
@@ -267,7 +267,7 @@ fn extra(raw: &RawTask<'_>, context: &ReadContext, notes: &mut Notes) -> String 
     kept.join("\n")
 }
 
-fn unknown(name: &str, span: Span, notes: &mut Notes) {
+fn unknown(name: &str, span: Span, notes: &mut Diagnostics) {
     let issue = notes.issue(IssueCode::UnknownKey, "", span, &[("label", name)]).warning().key(name);
     let known =
         TASK_LABELS.iter().map(|rule| rule.name).filter(|name| !matches!(*name, label::OUTPUT | label::SKILL_CALL));

@@ -4,8 +4,8 @@
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::names::{folded, slug_of};
 
-use crate::reply::markdown::{Document, Heading, Label, PieceKind, Section, label_line};
-use crate::reply::{Notes, ReadContext};
+use crate::markdown::{Document, Heading, Label, PieceKind, Section, label_line};
+use crate::reading::{Diagnostics, ReadContext};
 
 use super::format::{SHEET, TASK_LABELS, label};
 use super::group::{RawTask, hint, tasks};
@@ -15,7 +15,7 @@ use super::{Kind, relevant, words};
 const QUOTED: usize = 60;
 
 /// Text that belongs to no task.
-pub(super) fn unread(kind: Kind, span: Span, text: &str, notes: &mut Notes) {
+pub(super) fn unread(kind: Kind, span: Span, text: &str, notes: &mut Diagnostics) {
     if kind == Kind::Sheet && says_something(text) {
         told(span, text, notes);
     } else {
@@ -30,7 +30,7 @@ fn says_something(text: &str) -> bool {
 }
 
 /// An error: the words belong to no task.
-pub(super) fn told(span: Span, text: &str, notes: &mut Notes) {
+pub(super) fn told(span: Span, text: &str, notes: &mut Diagnostics) {
     let text = quoted(text.lines().next().unwrap_or_default());
     let issue = notes.issue(IssueCode::NeedMissing, "text", span, &[("text", &text)]);
     notes.push(issue.key(label::NEED));
@@ -42,7 +42,7 @@ fn quoted(line: &str) -> String {
 }
 
 /// What was trimmed of a person's sheet is told: it stays in a file of theirs, but a run writes its own anew.
-pub(super) fn left_out(is_edit: bool, notes: &mut Notes) {
+pub(super) fn left_out(is_edit: bool, notes: &mut Diagnostics) {
     let trimmed = notes.repairs().iter().filter(|repair| repair.code == RepairCode::ProseTrimmed);
     let lines = trimmed.filter_map(|repair| {
         let is_title = |line: &&str| line.trim_start().starts_with('#');
@@ -57,7 +57,7 @@ pub(super) fn left_out(is_edit: bool, notes: &mut Notes) {
 }
 
 /// A fence that was not closed where it was meant to hides what stands behind it.
-pub(super) fn swallowed(document: &Document<'_>, notes: &mut Notes) {
+pub(super) fn swallowed(document: &Document<'_>, notes: &mut Diagnostics) {
     for fence in document.fences.iter().filter(|fence| !fence.closed || fence.unsure) {
         if let Some(line) = fence.content.lines().find(|line| is_key(line) || SHEET.is_title_line(line)) {
             let facts = [("text", quoted(line))];
@@ -68,7 +68,7 @@ pub(super) fn swallowed(document: &Document<'_>, notes: &mut Notes) {
 }
 
 /// A comment that holds a task or a heading: whether they count is a guess.
-pub(super) fn commented(text: &str, document: &Document<'_>, notes: &mut Notes) {
+pub(super) fn commented(text: &str, document: &Document<'_>, notes: &mut Diagnostics) {
     let in_fence =
         |number: u32| document.fences.iter().any(|fence| (fence.span.first..=fence.span.last).contains(&number));
     let mut open: Option<u32> = None;
@@ -94,14 +94,14 @@ fn is_key(line: &str) -> bool {
     label.is_some_and(|label| matches!(label.label, Label::Known(_)))
 }
 
-fn lost(is_edit: bool, span: Span, line: &str, notes: &mut Notes) {
+fn lost(is_edit: bool, span: Span, line: &str, notes: &mut Diagnostics) {
     let variant = if is_edit { "edit" } else { "" };
     let issue = notes.issue(IssueCode::TextUnread, variant, span, &[("text", &quoted(line))]);
     notes.push(if is_edit { issue } else { issue.warning() });
 }
 
 /// What a person added to a section that the host writes and does not read.
-pub(super) fn added(document: &Document<'_>, section: &Section, context: &ReadContext, notes: &mut Notes) {
+pub(super) fn added(document: &Document<'_>, section: &Section, context: &ReadContext, notes: &mut Diagnostics) {
     let pieces = document.pieces(section.body.clone(), TASK_LABELS);
     let lists_links = section.heading == Some(Heading::NoLongerRelevant);
     let words = pieces.iter().filter_map(|piece| {

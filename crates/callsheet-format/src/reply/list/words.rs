@@ -1,6 +1,6 @@
 //! Words that say that nothing is left to do (spec 3.5, 4.4 `empty-done`).
 
-use callsheet_core::fuzzy::folded;
+use callsheet_core::fuzzy::normalize;
 
 const DONE: &[&str] = &[
     "",
@@ -43,5 +43,5 @@ const DONE: &[&str] = &[
 
 /// Whether a text is empty or only says that nothing is left.
 pub fn says_done(text: &str) -> bool {
-    text.len() <= 80 && DONE.contains(&folded(text).as_str())
+    text.len() <= 80 && DONE.contains(&normalize(text).as_str())
 }

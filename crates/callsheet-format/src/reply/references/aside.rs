@@ -1,7 +1,7 @@
 //! What stands in a `References` value beside its links (spec 4.4 `reference-bare`, `prose-trimmed`): the name of something,
 //! which is looked up like a target, or words around the links. Nothing of it may be lost unseen.
 
-use crate::reply::markdown::{item_text, straighten};
+use crate::markdown::{item_text, straighten};
 
 use super::links::{Brackets, bare_word, is_pathlike, linked};
 

@@ -6,7 +6,7 @@ use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::links::{TargetFault, is_plain_file, is_restricted, link_target, parse_name, parse_target};
 use callsheet_core::spec::{Fragment, PlanPart, Reference, Target};
 
-use crate::reply::{Answer, Lookup, Notes, ReadContext};
+use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 
 use super::links::{WrittenLink, remark_of_none};
 use super::named::sources;
@@ -19,7 +19,7 @@ const KEY: &str = "References";
 pub(super) struct Checking<'a> {
     pub scope: &'a Scope,
     pub context: &'a ReadContext,
-    pub notes: &'a mut Notes,
+    pub notes: &'a mut Diagnostics,
     pub span: Span,
     /// The link as written.
     pub raw: &'a str,
@@ -66,7 +66,13 @@ impl Checking<'_> {
 
 /// Reads and checks a `References` value whose first line is line `first` of the text. Only valid references are
 /// returned; all others are issues with their place and candidates.
-pub fn check_value(value: &str, first: u32, scope: &Scope, context: &ReadContext, notes: &mut Notes) -> Vec<Reference> {
+pub fn check_value(
+    value: &str,
+    first: u32,
+    scope: &Scope,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> Vec<Reference> {
     if remark_of_none(value).is_some_and(|words| !scope.is_named_in(&words)) {
         notes.repair(RepairCode::KeyDropped, Span::line(first), value, "");
         return Vec::new();
@@ -92,7 +98,7 @@ pub fn check_links(
     first: u32,
     scope: &Scope,
     context: &ReadContext,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Vec<Reference> {
     let mut references: Vec<Reference> = Vec::new();
     let mut sizes: Vec<u32> = Vec::new();
@@ -131,7 +137,7 @@ pub fn check_target(
     span: Span,
     scope: &Scope,
     context: &ReadContext,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Option<Target> {
     let mut checking = Checking { scope, context, notes, span, raw: written, mended: false };
     check_written(written, true, &mut checking).map(|(target, _)| target)
@@ -297,7 +303,7 @@ fn budget(
     scope: &Scope,
     context: &ReadContext,
     span: Span,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) {
     let limit = if context.reference_budget > 0 { context.reference_budget } else { u32::MAX };
     let mut seen = BTreeSet::new();

@@ -3,10 +3,10 @@
 
 use std::borrow::Cow;
 
-use callsheet_core::fuzzy::folded;
+use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::RepairCode;
 
-use crate::reply::markdown::{odd_places, straighten};
+use crate::markdown::{odd_places, straighten};
 
 /// Longest title or target, bytes: a path of 4,096 bytes, each of them escaped, and its part. Brackets are paired in one walk,
 /// so that reading is linear with any.
@@ -55,7 +55,7 @@ const NONE: &[&str] =
 pub fn is_none(value: &str) -> bool {
     // A value with more letters than any of these is none of them, however long it is.
     let long = value.chars().filter(|c| c.is_alphanumeric()).nth(16).is_some();
-    !long && NONE.contains(&folded(value).as_str())
+    !long && NONE.contains(&normalize(value).as_str())
 }
 
 /// The same with a remark that says why.
@@ -86,7 +86,7 @@ pub(super) fn remark_of_none(value: &str) -> Option<Vec<String>> {
         let word = word.trim_end_matches(['.', ',', ';']);
         word.contains(['/', '.', ':', '_', '(', ')']) || word.contains(|c: char| c.is_ascii_digit())
     };
-    let words = || folded(remark).split(' ').map(str::to_owned).collect();
+    let words = || normalize(remark).split(' ').map(str::to_owned).collect();
     (!remark.split_whitespace().any(odd)).then(words)
 }
 
@@ -140,7 +140,7 @@ fn odd_links(line: &str, straight: &str, links: &mut [WrittenLink<'_>]) {
 fn line_links<'a>(line: &'a str, at: usize, links: &mut Vec<WrittenLink<'a>>) -> bool {
     let line = line.trim_end();
     let brackets = Brackets::of(line);
-    let marked = crate::reply::markdown::item_text(line);
+    let marked = crate::markdown::item_text(line);
     let mut rest = marked.unwrap_or(line);
     let mut separated = marked.is_some();
     loop {
@@ -291,7 +291,7 @@ pub(super) fn linked<'a>(text: &'a str, at: usize, brackets: &Brackets<'a>) -> O
     let edge = |c: char| c.is_whitespace() || matches!(c, '*' | '_' | '`' | '[' | ']');
     let marked = title.trim_matches(edge).len() < title.len() && !inner.contains('\\');
     let title = if marked { Cow::Borrowed(inner.trim_matches(edge)) } else { title };
-    // A title is written in one line, its blanks folded.
+    // A title is written in one line, its blanks normalize.
     let folds = title.contains("  ") || title.contains(|c: char| c.is_whitespace() && c != ' ');
     let title = if folds { title.split_whitespace().collect::<Vec<_>>().join(" ").into() } else { title };
     let tail = if wrapped { tail.trim_start_matches(['*', '_', '`', '>']) } else { tail };

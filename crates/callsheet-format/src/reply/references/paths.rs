@@ -9,7 +9,7 @@ use callsheet_core::links::path_link;
 use callsheet_core::spec::{Fragment, Target};
 use callsheet_core::symbols::is_symbol_suffix;
 
-use crate::reply::{Answer, Candidates, FileFacts, Lookup};
+use crate::reading::{Answer, Candidates, FileFacts, Lookup};
 
 use super::check::Checking;
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::names::heading_key;
 use callsheet_core::spec::{Slug, Target, Task};
 
-use crate::reply::{Notes, ReadContext};
+use crate::reading::{Diagnostics, ReadContext};
 
 use super::making::{Making, files_of};
 
@@ -177,7 +177,7 @@ impl Scope {
     }
 
     /// The task whose output a target reads, however its slug is written; `None` if that is unclear.
-    pub fn producer_of(&self, target: &Target, notes: &Notes) -> Option<usize> {
+    pub fn producer_of(&self, target: &Target, notes: &Diagnostics) -> Option<usize> {
         super::tasks::producer_of(target, self, notes)
     }
 

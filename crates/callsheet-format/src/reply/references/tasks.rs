@@ -5,7 +5,7 @@ use callsheet_core::issue::{IssueCode, RepairCode};
 use callsheet_core::names::heading_key;
 use callsheet_core::spec::{Slug, Target};
 
-use crate::reply::Notes;
+use crate::reading::Diagnostics;
 
 use super::check::Checking;
 use super::scope::{Producer, Scope};
@@ -80,7 +80,7 @@ fn heading_meant(target: &Target, slug: &Slug, checking: &Checking<'_>) -> Optio
 }
 
 /// The producer of a target, if one is clear. A bare `#x` may name a task.
-pub(super) fn producer_of(target: &Target, scope: &Scope, notes: &Notes) -> Option<usize> {
+pub(super) fn producer_of(target: &Target, scope: &Scope, notes: &Diagnostics) -> Option<usize> {
     let slug = match target {
         Target::PromptHeading(key) => Slug::new(key),
         other => other.producer()?.clone(),
@@ -189,7 +189,7 @@ fn missing(slug: &Slug, checking: &mut Checking<'_>) {
     checking.refuse(IssueCode::AnchorMissing, "task", &wanted, usable.iter().map(String::as_str));
 }
 
-fn find(slug: &Slug, scope: &Scope, notes: &Notes) -> Found {
+fn find(slug: &Slug, scope: &Scope, notes: &Diagnostics) -> Found {
     if scope.is_repeated(slug) {
         return Found::Repeated;
     }

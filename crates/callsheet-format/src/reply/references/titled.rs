@@ -6,7 +6,7 @@ use callsheet_core::issue::RepairCode;
 use callsheet_core::links::parse_target;
 use callsheet_core::spec::Target;
 
-use crate::reply::{Answer, Lookup, Notes, ReadContext};
+use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 
 use super::check::Checking;
 use super::links::WrittenLink;
@@ -20,7 +20,7 @@ pub(super) fn joined<'a>(
     first: u32,
     scope: &Scope,
     context: &ReadContext,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Option<WrittenLink<'a>> {
     let [anchor, path] = pair;
     let bare = !anchor.linked && !path.linked && anchor.line == path.line;

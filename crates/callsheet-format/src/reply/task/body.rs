@@ -2,15 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::fuzzy::folded;
+use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::names::heading_key;
 use unicode_normalization::char::is_combining_mark;
 
-use crate::reply::blank::is_copied_form;
+use crate::markdown::{Document, Format, Heading, PieceKind, Prepare, Section, item_text, label_line};
+use crate::reading::{Diagnostics, ReadContext};
 use crate::reply::list::TASK_LABELS;
-use crate::reply::markdown::{Document, Format, Heading, PieceKind, Prepare, Section, item_text, label_line};
-use crate::reply::{DetailFile, Execution, Notes, ReadContext};
+use crate::reply::placeholder::is_copied_form;
+use crate::reply::{DetailFile, Execution};
 
 use super::formats::{self, Blocks, DETAIL_LABELS, MORE_WORK};
 use super::links;
@@ -32,7 +33,7 @@ pub(super) struct Parts {
 }
 
 /// Prepares a reply with the headings it really uses.
-pub(super) fn prepare<'a>(text: &'a str, parts: Parts, context: &ReadContext, notes: &mut Notes) -> Document<'a> {
+pub(super) fn prepare<'a>(text: &'a str, parts: Parts, context: &ReadContext, notes: &mut Diagnostics) -> Document<'a> {
     let prepare = Prepare { copies: &[], length_stop: context.length_stop, ..Prepare::default() };
     let mut scratch = notes.fork();
     let loosest = if parts.changes { Blocks::Synonym } else { Blocks::None };
@@ -58,7 +59,7 @@ pub(super) fn prepare<'a>(text: &'a str, parts: Parts, context: &ReadContext, no
 
 /// Without a last line that repeats the last line of the prompt below a whole result. Below an invented task it stays, and
 /// the result is refused for it.
-fn without_prompt_end<'a>(mut document: Document<'a>, notes: &mut Notes) -> Document<'a> {
+fn without_prompt_end<'a>(mut document: Document<'a>, notes: &mut Diagnostics) -> Document<'a> {
     let Some(at) = ends_in_prompt(&document) else { return document };
     let first = (0..at).find(|line| !document.line(*line).trim().is_empty());
     let begins = document.all(Heading::ResultSummary).next().is_some_and(|section| Some(section.line) == first);
@@ -74,7 +75,7 @@ fn without_prompt_end<'a>(mut document: Document<'a>, notes: &mut Notes) -> Docu
 }
 
 /// Whether a narrower format finds the same: no heading of a block, no tie and nothing taken away that a heading bounds.
-fn has_plain_form(document: &Document<'_>, notes: &Notes) -> bool {
+fn has_plain_form(document: &Document<'_>, notes: &Diagnostics) -> bool {
     let blocks = [Heading::Details, Heading::ChangeDetails];
     document.fences.is_empty()
         && notes.issues().is_empty()
@@ -83,12 +84,7 @@ fn has_plain_form(document: &Document<'_>, notes: &Notes) -> bool {
         && document.sections.iter().all(|section| section.heading.is_none_or(|heading| !blocks.contains(&heading)))
 }
 
-fn has_label(
-    document: &Document,
-    section: &Section,
-    rules: &'static [crate::reply::markdown::LabelRule],
-    name: &str,
-) -> bool {
+fn has_label(document: &Document, section: &Section, rules: &'static [crate::markdown::LabelRule], name: &str) -> bool {
     document.pieces(section.body.clone(), rules).iter().any(|piece| match &piece.kind {
         PieceKind::Label(labelled) => labelled.known() == Some(name),
         _ => false,
@@ -101,21 +97,21 @@ pub(super) fn is_change(document: &Document, section: &Section) -> bool {
         return true;
     }
     document.pieces(section.body.clone(), formats::CHANGE_LABELS).iter().any(|piece| match &piece.kind {
-        PieceKind::Label(labelled) => crate::reply::change::is_path_key(labelled.label.as_str()),
+        PieceKind::Label(labelled) => crate::edit::is_path_key(labelled.label.as_str()),
         _ => false,
     })
 }
 
-/// Notes what concerns the reply as a whole; false if there is nothing to read.
-pub(super) fn has_reply(document: &Document, context: &ReadContext, notes: &mut Notes) -> bool {
+/// Diagnostics what concerns the reply as a whole; false if there is nothing to read.
+pub(super) fn has_reply(document: &Document, context: &ReadContext, notes: &mut Diagnostics) -> bool {
     if !document.ended {
         length_stop(Span::line(document.span(0..document.len().max(1)).last), false, context, notes);
     }
     has_text(document, notes)
 }
 
-/// Notes `empty-reply`; false if there is nothing to read.
-pub(super) fn has_text(document: &Document, notes: &mut Notes) -> bool {
+/// Diagnostics `empty-reply`; false if there is nothing to read.
+pub(super) fn has_text(document: &Document, notes: &mut Diagnostics) -> bool {
     if document.is_empty() {
         let whole = document.span(0..document.len().max(1));
         notes.push(notes.issue(IssueCode::EmptyReply, "", whole, &[]));
@@ -123,8 +119,8 @@ pub(super) fn has_text(document: &Document, notes: &mut Notes) -> bool {
     !document.is_empty()
 }
 
-/// Notes a stop at the length limit: `content-truncated` where it cut change content, else `reply-truncated`.
-pub(super) fn length_stop(last: Span, in_change: bool, context: &ReadContext, notes: &mut Notes) {
+/// Diagnostics a stop at the length limit: `content-truncated` where it cut change content, else `reply-truncated`.
+pub(super) fn length_stop(last: Span, in_change: bool, context: &ReadContext, notes: &mut Diagnostics) {
     let code = if in_change { IssueCode::ContentTruncated } else { IssueCode::ReplyTruncated };
     let known = notes.issues().iter().any(|issue| issue.code == IssueCode::ContentTruncated);
     if context.length_stop && !(in_change && known) {
@@ -140,7 +136,7 @@ pub(super) fn ends_in_change(document: &Document) -> bool {
 }
 
 /// Summary, markers and details files of a prepared reply.
-pub(super) fn read(document: &Document, parts: Parts, context: &ReadContext, notes: &mut Notes) -> Execution {
+pub(super) fn read(document: &Document, parts: Parts, context: &ReadContext, notes: &mut Diagnostics) -> Execution {
     let mut execution = Execution { document: document.whole(), ..Execution::default() };
     execution.more_work = document.take_marker(MORE_WORK, 0..document.len(), notes);
     execution.summary = summary(document, context, notes);
@@ -150,7 +146,7 @@ pub(super) fn read(document: &Document, parts: Parts, context: &ReadContext, not
     execution
 }
 
-fn summary(document: &Document, context: &ReadContext, notes: &mut Notes) -> String {
+fn summary(document: &Document, context: &ReadContext, notes: &mut Diagnostics) -> String {
     let found: Vec<&Section> = document.all(Heading::ResultSummary).collect();
     notes.set_section(Some("Result summary"));
     let text = match found.as_slice() {
@@ -186,8 +182,8 @@ fn repeats_task(text: &str, document: &Document, context: &ReadContext) -> bool 
     let brings_more = || document.sections.iter().filter(other).any(|section| document.has_text(section.body.clone()));
     let repeats = |asked: &String| {
         // Beyond this many bytes more the two cannot be the same.
-        let asked = if text.len() > 2 * asked.len() + 64 { String::new() } else { folded(asked) };
-        !asked.is_empty() && folded(text) == asked
+        let asked = if text.len() > 2 * asked.len() + 64 { String::new() } else { normalize(asked) };
+        !asked.is_empty() && normalize(text) == asked
     };
     let mut asked = context.current.iter().flat_map(|task| [&task.need, &task.expected]);
     document.fences.is_empty() && asked.any(repeats) && !brings_more()
@@ -219,7 +215,7 @@ fn body_end(document: &Document, section: &Section) -> usize {
     end
 }
 
-fn bare_summary(document: &Document, context: &ReadContext, notes: &mut Notes) -> String {
+fn bare_summary(document: &Document, context: &ReadContext, notes: &mut Diagnostics) -> String {
     let only_details = document.sections.iter().all(|section| section.heading == Some(Heading::Details));
     let end = document.sections.first().map_or(document.len(), |section| section.line);
     let all = 0..end;
@@ -249,7 +245,7 @@ fn is_answer(text: &str) -> bool {
         return false;
     }
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    let sentences = prose.iter().flat_map(|line| line.split_inclusive(". ")).map(folded);
+    let sentences = prose.iter().flat_map(|line| line.split_inclusive(". ")).map(normalize);
     // A short one, such as `yes` in a list, may come again.
     sentences.filter(|sentence| sentence.split(' ').count() > 2).all(|sentence| {
         let count = seen.entry(sentence).or_default();
@@ -280,7 +276,7 @@ fn begins_with_fenced_headings(document: &Document) -> bool {
     !document.has_text(0..before) && fence.content.lines().any(heading)
 }
 
-fn details(document: &Document, summary: &str, context: &ReadContext, notes: &mut Notes) -> Vec<DetailFile> {
+fn details(document: &Document, summary: &str, context: &ReadContext, notes: &mut Diagnostics) -> Vec<DetailFile> {
     let mut files: Vec<DetailFile> = Vec::new();
     let mut names = BTreeSet::new();
     // Put together once: a reply may name many files.
@@ -297,7 +293,7 @@ fn details(document: &Document, summary: &str, context: &ReadContext, notes: &mu
         });
         let block = Block { brings_none, named: &named };
         for piece in pieces {
-            let mut take = |name: Option<(String, Span)>, index: usize, notes: &mut Notes| {
+            let mut take = |name: Option<(String, Span)>, index: usize, notes: &mut Diagnostics| {
                 if let (Some((name, span)), Some(fence)) = (name, document.fences.get(index))
                     && let Some(filename) = filename(&name, span, notes)
                 {
@@ -350,7 +346,7 @@ struct Block<'a> {
 /// A file without content. One that the project has is the source of what is said, not a file to hand over: its block is
 /// ordinary content, and the issue a warning. So is one of a block without any content, unless the task asks for that file or
 /// the summary speaks of it.
-fn incomplete(open: Option<(String, Span)>, block: &Block<'_>, context: &ReadContext, notes: &mut Notes) {
+fn incomplete(open: Option<(String, Span)>, block: &Block<'_>, context: &ReadContext, notes: &mut Diagnostics) {
     let Some((name, span)) = open else { return };
     let path = name.trim().trim_matches(['`', '*', '"']).trim();
     let is_source = !path.is_empty() && links::is_known(path, span, context, notes);
@@ -377,7 +373,7 @@ fn bare(written: &str) -> &str {
 }
 
 /// A file name of one component (repair `filename-flattened`), or the issue `filename-invalid`.
-fn filename(written: &str, span: Span, notes: &mut Notes) -> Option<String> {
+fn filename(written: &str, span: Span, notes: &mut Diagnostics) -> Option<String> {
     let bare = bare(written);
     let parts: Vec<&str> = bare.split(['/', '\\']).collect();
     let drive = bare.chars().nth(1) == Some(':') && bare.starts_with(|c: char| c.is_ascii_alphabetic());

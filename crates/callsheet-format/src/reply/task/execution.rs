@@ -3,11 +3,13 @@
 use callsheet_core::issue::Span;
 use callsheet_core::spec::Phase;
 
-use crate::reply::change::FileEdit;
-use crate::reply::{Execution, Notes, ReadContext, Reading};
+use crate::edit::FileEdit;
+use crate::reading::{Diagnostics, ReadContext, Reading};
+use crate::reply::Execution;
+use crate::reply::task::next_section;
 
 use super::body::{self, Parts};
-use super::{links, tail, write};
+use super::{links, write};
 
 /// A writer reply with what it does to files.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,17 +41,17 @@ pub fn read_write_execution(text: &str, context: &ReadContext) -> Reading<Writte
     notes.finish(written)
 }
 
-pub(super) fn result(text: &str, context: &ReadContext, notes: &mut Notes) -> Execution {
+pub(super) fn result(text: &str, context: &ReadContext, notes: &mut Diagnostics) -> Execution {
     plain(text, Parts { details: true, changes: false }, context, notes)
 }
 
-pub(super) fn merge(text: &str, context: &ReadContext, notes: &mut Notes) -> Execution {
+pub(super) fn merge(text: &str, context: &ReadContext, notes: &mut Diagnostics) -> Execution {
     plain(text, Parts { details: false, changes: false }, context, notes)
 }
 
-pub(super) fn writer(text: &str, context: &ReadContext, notes: &mut Notes) -> Written {
+pub(super) fn writer(text: &str, context: &ReadContext, notes: &mut Diagnostics) -> Written {
     let parts = Parts { details: true, changes: true };
-    let split = tail::split(text);
+    let split = next_section::split(text);
     let head = split.as_ref().map_or(text, |(head, _)| head);
     let document = body::prepare(head, parts, context, notes);
     let tail = split.as_ref().map(|(_, tail)| tail).filter(|_| !document.ended);
@@ -75,13 +77,13 @@ pub(super) fn writer(text: &str, context: &ReadContext, notes: &mut Notes) -> Wr
     written
 }
 
-pub(super) fn notes(phase: Phase, context: &ReadContext) -> Notes {
-    let mut notes = Notes::new(phase, context.strict);
+pub(super) fn notes(phase: Phase, context: &ReadContext) -> Diagnostics {
+    let mut notes = Diagnostics::new(phase, context.strict);
     notes.set_task(context.current.as_ref().map(|task| task.name.as_str()));
     notes
 }
 
-fn plain(text: &str, parts: Parts, context: &ReadContext, notes: &mut Notes) -> Execution {
+fn plain(text: &str, parts: Parts, context: &ReadContext, notes: &mut Diagnostics) -> Execution {
     let document = body::prepare(text, parts, context, notes);
     if !body::has_reply(&document, context, notes) {
         return Execution::default();

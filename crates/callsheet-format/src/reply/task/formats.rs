@@ -1,6 +1,6 @@
 //! Headings, labels and markers of the task replies (spec 3.3, 3.7-3.11).
 
-use crate::reply::markdown::{Format, Heading, LabelRule, Rule};
+use crate::markdown::{Format, Heading, LabelRule, Rule};
 
 /// Line by which a result asks for another round (spec 2.13).
 pub(super) const MORE_WORK: &str = "more work needed";

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use callsheet_core::fuzzy::folded;
+use callsheet_core::fuzzy::normalize;
 use serde_json::Value;
 
 /// Lines that may be altered.
@@ -118,7 +118,7 @@ fn holds_both(first: &str, second: &str, new: &str) -> bool {
     if new.len() * SHORTER < first.len() + second.len() {
         return false;
     }
-    let (first, second, new) = (folded(first), folded(second), folded(new));
+    let (first, second, new) = (normalize(first), normalize(second), normalize(new));
     let mut there = counted(&new);
     let (of_first, all_first) = kept(&first, &mut there);
     let (of_second, all_second) = kept(&second, &mut there);
@@ -159,7 +159,7 @@ fn is_like(old: &str, new: &str) -> bool {
     if new.len() * SHORTER < old.len() {
         return false;
     }
-    let (old, new) = (folded(old), folded(new));
+    let (old, new) = (normalize(old), normalize(new));
     let (kept, all) = kept(&old, &mut counted(&new));
     2 * kept > all
 }
@@ -168,7 +168,7 @@ fn is_like(old: &str, new: &str) -> bool {
 fn is_left_out(line: &str) -> bool {
     const WORDS: &[&str] =
         &["as before", "existing code", "no change", "other lines", "remains", "rest of", "same as", "unchanged"];
-    let said = folded(line);
+    let said = normalize(line);
     line.contains("...") || line.contains('…') || WORDS.iter().any(|words| said.contains(words))
 }
 

@@ -6,11 +6,11 @@ use callsheet_core::issue::{IssueCode, Severity, Span};
 use callsheet_core::links::{link_target, parse_name};
 use callsheet_core::spec::{Phase, Slug, Target};
 
-use crate::reply::change::headings;
-use crate::reply::markdown::Document;
+use crate::edit::{ChangeWay, headings};
+use crate::markdown::Document;
+use crate::reading::{Diagnostics, ReadContext, clause};
+use crate::reply::Execution;
 use crate::reply::references::{Scope, check_target};
-use crate::reply::words::clause;
-use crate::reply::{ChangeWay, Execution, Notes, ReadContext};
 
 /// Links looked at in one document.
 const MOST: usize = 200;
@@ -49,7 +49,7 @@ pub fn summary_files(execution: &Execution, context: &ReadContext) -> Vec<String
     let mut files: Vec<String> = Vec::new();
     let lines = outside_fences(&execution.summary);
     for link in links_in(lines.iter().map(|(line, text)| (*line, text.as_str()))) {
-        let mut scratch = Notes::new(Phase::Execute, false);
+        let mut scratch = Diagnostics::new(Phase::Execute, false);
         let target = match parse_name(&link.target) {
             Ok(target @ Target::File { .. }) if is_changed(&target, execution) => Some(target),
             Ok(Target::File { path, .. }) if execution.changes.iter().any(|change| change.path == path) => None,
@@ -103,8 +103,8 @@ pub fn relinked(text: &str, place: &dyn Fn(&str) -> Option<String>) -> String {
     (1..).zip(text.lines()).map(relinked).collect::<Vec<_>>().join("\n")
 }
 
-/// Notes a warning for each link that leads nowhere. In-document anchors are looked for in the whole document.
-pub(super) fn check(document: &Document, execution: &Execution, context: &ReadContext, notes: &mut Notes) {
+/// Diagnostics a warning for each link that leads nowhere. In-document anchors are looked for in the whole document.
+pub(super) fn check(document: &Document, execution: &Execution, context: &ReadContext, notes: &mut Diagnostics) {
     let scope = Scope::of_current(context);
     let mut anchors: Option<BTreeSet<String>> = None;
     let own = context.current.as_ref().map(|task| &task.slug);
@@ -141,15 +141,15 @@ pub(super) fn check(document: &Document, execution: &Execution, context: &ReadCo
     }
 }
 
-fn against_world(link: &FoundLink, span: Span, scope: &Scope, context: &ReadContext, notes: &mut Notes) {
+fn against_world(link: &FoundLink, span: Span, scope: &Scope, context: &ReadContext, notes: &mut Diagnostics) {
     if let Some(why) = fault(&link.target, span, scope, context, notes) {
         broken(link, &why, span, notes);
     }
 }
 
 /// Why a target leads nowhere; asks what must be known of it.
-fn fault(target: &str, span: Span, scope: &Scope, context: &ReadContext, notes: &mut Notes) -> Option<String> {
-    let mut scratch = Notes::new(notes.phase(), false);
+fn fault(target: &str, span: Span, scope: &Scope, context: &ReadContext, notes: &mut Diagnostics) -> Option<String> {
+    let mut scratch = Diagnostics::new(notes.phase(), false);
     check_target(target, span, scope, context, &mut scratch);
     let error = scratch.issues().iter().find(|issue| issue.severity == Severity::Error).map(|issue| issue.what.clone());
     for lookup in scratch.wanted() {
@@ -159,12 +159,12 @@ fn fault(target: &str, span: Span, scope: &Scope, context: &ReadContext, notes: 
 }
 
 /// Whether a path names a file of the project.
-pub(super) fn is_known(path: &str, span: Span, context: &ReadContext, notes: &mut Notes) -> bool {
+pub(super) fn is_known(path: &str, span: Span, context: &ReadContext, notes: &mut Diagnostics) -> bool {
     let is_file = matches!(parse_name(path), Ok(Target::File { .. }));
     is_file && fault(path, span, &Scope::of_current(context), context, notes).is_none()
 }
 
-fn broken(link: &FoundLink, why: &str, span: Span, notes: &mut Notes) {
+fn broken(link: &FoundLink, why: &str, span: Span, notes: &mut Diagnostics) {
     let issue = notes.issue(IssueCode::LinkBroken, "", span, &[("link", &link.raw), ("why", why)]);
     notes.push(issue.item(&link.raw).warning());
 }

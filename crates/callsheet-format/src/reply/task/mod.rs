@@ -10,11 +10,11 @@ mod execution;
 mod formats;
 mod kept;
 mod links;
+mod next_section;
 mod refinement;
-mod tail;
 mod turn;
 mod unchanged;
-mod whole;
+mod whole_file;
 mod write;
 
 pub use execution::{Written, read_execution, read_merge, read_write_execution};
@@ -26,9 +26,11 @@ use std::ops::Range;
 
 use callsheet_core::spec::{Phase, SkillPolicy};
 
+use crate::markdown::{Document, Format, is_blank};
+use crate::reading::{Lookup, ReadContext};
+
+use super::ReplyKind;
 use super::calls::{BlockForm, CallBlock};
-use super::markdown::{Document, Format, is_blank};
-use super::{Lookup, ReadContext, ReplyKind};
 
 /// What must be known to read a reply about a task and is not among `context.answers` yet. It is the reading itself, run for its
 /// questions alone.

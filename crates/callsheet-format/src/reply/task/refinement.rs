@@ -3,17 +3,17 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use callsheet_core::fuzzy::folded;
+use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::spec::{Phase, Reference, Refinement, SkillMode, ToolEffect};
 use serde_json::Value;
 
-use crate::reply::blank::is_copied_form;
+use crate::markdown::{Document, Heading, Labelled, Piece, PieceKind, Prepare, Section};
+use crate::reading::{Answer, Diagnostics, Lookup, ReadContext, Reading};
 use crate::reply::calls::{BlockForm, CallBlock, CallRules, read_calls};
 use crate::reply::list::TASK_LABELS;
-use crate::reply::markdown::{Document, Heading, Labelled, Piece, PieceKind, Prepare, Section};
+use crate::reply::placeholder::is_copied_form;
 use crate::reply::references::{Scope, check_value, is_none};
-use crate::reply::{Answer, Lookup, Notes, ReadContext, Reading};
 
 use super::formats::REFINEMENT;
 use super::{body, call_blocks, execution, skill_policy};
@@ -25,7 +25,7 @@ pub fn read_refinement(text: &str, context: &ReadContext) -> Reading<Refinement>
     notes.finish(value)
 }
 
-pub(super) fn read(text: &str, context: &ReadContext, notes: &mut Notes) -> Refinement {
+pub(super) fn read(text: &str, context: &ReadContext, notes: &mut Diagnostics) -> Refinement {
     let prepare = Prepare { copies: &[], length_stop: context.length_stop, ..Prepare::default() };
     let document = Document::read(text, &REFINEMENT, prepare, notes);
     let mut reader = Reader {
@@ -60,7 +60,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn trim_prose(&self, notes: &mut Notes) {
+    fn trim_prose(&self, notes: &mut Diagnostics) {
         if self.document.all(Heading::Task).next().is_none() {
             return;
         }
@@ -71,7 +71,7 @@ impl Reader<'_> {
     }
 
     /// The lines of the task's list: its section, or the one labelled list of the reply (repair `heading-missing`).
-    fn task_range(&self, notes: &mut Notes) -> Option<Range<usize>> {
+    fn task_range(&self, notes: &mut Diagnostics) -> Option<Range<usize>> {
         let sections: Vec<&Section> = self.document.all(Heading::Task).collect();
         match sections.as_slice() {
             [one] => return Some(one.body.clone()),
@@ -118,7 +118,7 @@ impl Reader<'_> {
         count("What is needed") <= 1 && count("Skill") <= 1 && count("Expected output") <= 1
     }
 
-    fn task(&mut self, range: Range<usize>, notes: &mut Notes) {
+    fn task(&mut self, range: Range<usize>, notes: &mut Diagnostics) {
         for piece in self.document.pieces(range, TASK_LABELS) {
             match piece.kind {
                 PieceKind::Label(labelled) => self.label(&labelled, notes),
@@ -142,7 +142,7 @@ impl Reader<'_> {
         }
     }
 
-    fn label(&mut self, labelled: &Labelled<'_>, notes: &mut Notes) {
+    fn label(&mut self, labelled: &Labelled<'_>, notes: &mut Diagnostics) {
         let Some(name) = labelled.known() else {
             let label = labelled.label.as_str();
             if labelled.value.is_empty() {
@@ -184,16 +184,16 @@ impl Reader<'_> {
         self.document.fences.get(index).is_some_and(|fence| fence.lang == "json")
     }
 
-    fn skill(&mut self, value: &str, span: Span, notes: &mut Notes) {
+    fn skill(&mut self, value: &str, span: Span, notes: &mut Diagnostics) {
         let own = self.context.current.as_ref().and_then(|task| task.skill.as_deref()).unwrap_or("");
-        if !value.is_empty() && folded(value) != folded(own) {
+        if !value.is_empty() && normalize(value) != normalize(own) {
             let facts = [("skill", value), ("own", own)];
             notes.push(notes.issue(IssueCode::SkillChange, "", span, &facts).key("Skill").warning());
         }
     }
 
     /// A call in the value of `Skill call`, or in the fence behind it; other text is ignored.
-    fn skill_call(&mut self, labelled: &Labelled<'_>, notes: &mut Notes) {
+    fn skill_call(&mut self, labelled: &Labelled<'_>, notes: &mut Diagnostics) {
         if labelled.fences.is_empty() && !labelled.value.contains('{') {
             notes.repair(RepairCode::KeyDropped, labelled.span, labelled.written, "");
             return;
@@ -209,7 +209,7 @@ impl Reader<'_> {
     }
 
     /// Links of all `References` lines; empty keeps the old ones, `none` clears them.
-    fn references(&mut self, notes: &mut Notes) {
+    fn references(&mut self, notes: &mut Diagnostics) {
         let mut values = std::mem::take(&mut self.values);
         values.retain(|(value, _)| !value.trim().is_empty());
         if values.is_empty() {
@@ -230,7 +230,7 @@ impl Reader<'_> {
         self.value.references = Some(found);
     }
 
-    fn calls(&mut self, notes: &mut Notes) {
+    fn calls(&mut self, notes: &mut Diagnostics) {
         let mut blocks = std::mem::take(&mut self.blocks);
         let sections: Vec<&Section> = self.document.all(Heading::ToolCalls).collect();
         for section in &sections {
@@ -255,7 +255,7 @@ impl Reader<'_> {
 
     /// A call that looks in an invented folder finds nothing, and nobody asks again before the task is done (spec 3.7). What
     /// a task or the request names may come yet.
-    fn paths(&mut self, span: Span, notes: &mut Notes) {
+    fn paths(&mut self, span: Span, notes: &mut Diagnostics) {
         let context = self.context;
         let reads = |name: &str| context.tools.iter().any(|tool| tool.name == name && tool.effect == ToolEffect::Read);
         let mut invented = Vec::new();
@@ -279,7 +279,7 @@ impl Reader<'_> {
 
     /// A skill whose tools need arguments must get a call, or at least something to read; a template has its arguments from
     /// nowhere else.
-    fn input(&self, notes: &mut Notes) {
+    fn input(&self, notes: &mut Diagnostics) {
         let current = self.context.current.as_ref();
         let calls = !self.value.calls.is_empty() || current.is_some_and(|task| !task.calls.is_empty());
         let references = match &self.value.references {
@@ -298,7 +298,7 @@ impl Reader<'_> {
 }
 
 /// The folder of a pattern for everything in it, such as `src/*`, if it is there and the pattern is no path.
-fn all_of_a_folder(path: &str, context: &ReadContext, notes: &mut Notes) -> Option<String> {
+fn all_of_a_folder(path: &str, context: &ReadContext, notes: &mut Diagnostics) -> Option<String> {
     let folder = path.strip_suffix("/*").or_else(|| path.strip_suffix("/**"))?;
     let mut answer = |path: &str| notes.answer(context, Lookup::Path { path: path.to_owned(), fragment: None });
     let is_path = !matches!(answer(path), Some(Answer::Missing(_)));
@@ -323,5 +323,5 @@ fn before_fence(value: &str) -> String {
 
 /// Bare or yes is true (spec 3.3); anything else never lowers or raises by accident.
 fn is_yes(value: &str) -> bool {
-    matches!(folded(value).as_str(), "" | "yes" | "true" | "y" | "1" | "required")
+    matches!(normalize(value).as_str(), "" | "yes" | "true" | "y" | "1" | "required")
 }

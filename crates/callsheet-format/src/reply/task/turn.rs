@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use callsheet_core::issue::RepairCode;
 use callsheet_core::spec::{Phase, ToolCall};
 
+use crate::markdown::{Document, Heading, Prepare, Section};
+use crate::reading::{Diagnostics, ReadContext, Reading};
+use crate::reply::LoopTurn;
 use crate::reply::calls::{BlockForm, CallBlock, CallRules, check_native, read_calls};
-use crate::reply::markdown::{Document, Heading, Prepare, Section};
-use crate::reply::{LoopTurn, Notes, ReadContext, Reading};
 
 use super::{call_blocks, execution, formats, skill_policy};
 
@@ -37,7 +38,7 @@ pub fn read_loop_turn(text: &str, input: TurnInput<'_>, context: &ReadContext) -
     notes.finish(LoopTurn::Final(Box::new(execution)))
 }
 
-fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut Notes) -> Vec<ToolCall> {
+fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut Diagnostics) -> Vec<ToolCall> {
     let policy = skill_policy(context);
     let allowed = policy.map(|policy| policy.tools.as_slice()).unwrap_or_default();
     let rules = CallRules { allowed, context, taken_ids: input.taken_ids };
@@ -46,7 +47,7 @@ fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut No
         return check_native(input.native, &rules, notes);
     }
     let prepare = Prepare { copies: &[], length_stop: context.length_stop, ..Prepare::default() };
-    let mut scratch = Notes::new(Phase::Execute, false);
+    let mut scratch = Diagnostics::new(Phase::Execute, false);
     let document = Document::read(text, &formats::LOOP, prepare, &mut scratch);
     let sections: Vec<&Section> = document.all(Heading::ToolCalls).collect();
     if sections.is_empty() {
@@ -80,7 +81,7 @@ fn loose_calls(
     document: &Document<'_>,
     rules: &CallRules<'_>,
     context: &ReadContext,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Vec<ToolCall> {
     let whole = 0..document.len();
     let has_result = document.all(Heading::ResultSummary).next().is_some();
@@ -98,7 +99,7 @@ fn loose_calls(
         if let BlockForm::Fence { tag } = &mut block.form
             && tag == "json"
         {
-            let mut scratch = Notes::new(Phase::Execute, false);
+            let mut scratch = Diagnostics::new(Phase::Execute, false);
             let trial = [CallBlock { lenient: false, ..block.clone() }];
             let named = ["\"name\"", "\"arguments\"", "tool_calls"].iter().any(|key| block.text.contains(key));
             if read_calls(&trial, rules, &mut scratch).is_empty() && !(named && block.text.contains("\"arguments\"")) {

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::reply::markdown::Document;
+use crate::markdown::Document;
+use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 use crate::reply::references::files_of;
-use crate::reply::{Answer, Lookup, Notes, ReadContext};
 
 /// Files that are looked at.
 const FILES: usize = 5;
@@ -16,7 +16,7 @@ const QUOTES: usize = 40;
 const SHORTEST: usize = 6;
 
 /// Whether the reply names an existing file and quotes something of it, in a fence, behind `>` or in quotation marks.
-pub(super) fn is_shown(document: &Document<'_>, context: &ReadContext, notes: &mut Notes) -> bool {
+pub(super) fn is_shown(document: &Document<'_>, context: &ReadContext, notes: &mut Diagnostics) -> bool {
     let text = document.whole();
     let quotes = quotes(document, &text);
     let named: BTreeSet<String> = files_of(&text).filter(|word| word.contains(['.', '/'])).collect();

@@ -2,25 +2,26 @@
 
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 
-use crate::reply::change::{self, ChangeBlock, ChangeFence, ChangeKey, FileEdit, Files, Outlines, Shown};
-use crate::reply::markdown::{Document, Heading, Label, PieceKind, Section};
+use crate::edit;
+use crate::edit::{Change, ChangeBlock, ChangeFence, ChangeKey, ChangeWay, FileEdit, Files, Outlines, Shown};
+use crate::markdown::{Document, Heading, Label, PieceKind, Section};
+use crate::reading::{Answer, Candidates, Diagnostics, Lookup, ReadContext, clause};
+use crate::reply::Execution;
 use crate::reply::references::is_near;
-use crate::reply::words::clause;
-use crate::reply::{Answer, Candidates, Change, ChangeWay, Execution, Lookup, Notes, ReadContext};
+use crate::reply::task::next_section::Tail;
+use crate::reply::task::whole_file;
 
 use super::body::is_change;
 use super::captions;
 use super::formats::{CHANGE_LABELS, NO_CHANGES};
-use super::tail::Tail;
 use super::unchanged;
-use super::whole;
 
 /// The changes of a prepared reply, as written.
 pub(super) fn changes(
     document: &Document,
     tail: Option<&Tail>,
     context: &ReadContext,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> (Vec<Change>, usize) {
     let sections: Vec<&Section> =
         document.all(Heading::ChangeDetails).filter(|section| is_change(document, section)).collect();
@@ -30,8 +31,8 @@ pub(super) fn changes(
         let last = index + 1 == sections.len();
         let mut block = block(document, section, index + 1, tail.filter(|_| last), notes);
         captions::remove(&mut block, context, notes);
-        whole::imply(&mut block, context, notes);
-        changes.extend(change::read_change(&block, notes));
+        whole_file::imply(&mut block, context, notes);
+        changes.extend(edit::read_change(&block, notes));
     }
     notes.set_section(None);
     (changes, sections.len())
@@ -44,7 +45,7 @@ pub(super) fn check_presence(
     blocks: usize,
     cut_off: bool,
     context: &ReadContext,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) {
     execution.no_changes = document.take_marker(NO_CHANGES, 0..document.len(), notes);
     let whole = document.span(0..document.len().max(1));
@@ -57,7 +58,13 @@ pub(super) fn check_presence(
     }
 }
 
-fn block(document: &Document, section: &Section, number: usize, tail: Option<&Tail>, notes: &mut Notes) -> ChangeBlock {
+fn block(
+    document: &Document,
+    section: &Section,
+    number: usize,
+    tail: Option<&Tail>,
+    notes: &mut Diagnostics,
+) -> ChangeBlock {
     let mut block = ChangeBlock { number, span: section.span(), ..ChangeBlock::default() };
     if let Some(tail) = tail {
         block.tail = Some(tail.content.clone());
@@ -137,7 +144,7 @@ fn only(written: &str, other: &Candidates, near: bool) -> Option<(RepairCode, St
 
 /// Brings paths into canonical form, fetches texts from the answers, and composes the set. Nothing is composed if an
 /// error was noted before: a set is applied whole or not at all (spec 3.10).
-pub(super) fn resolve(changes: &mut [Change], context: &ReadContext, notes: &mut Notes) -> Vec<FileEdit> {
+pub(super) fn resolve(changes: &mut [Change], context: &ReadContext, notes: &mut Diagnostics) -> Vec<FileEdit> {
     notes.set_section(Some("Change details"));
     let mut files = Files::new();
     let mut outlines = Outlines::new();
@@ -147,15 +154,15 @@ pub(super) fn resolve(changes: &mut [Change], context: &ReadContext, notes: &mut
     }
     let refused = notes.errors() > 0;
     let shown = Shown { in_full: &context.shown_in_full, in_part: &context.shown_in_part };
-    let edits = if clean { change::compose(changes, &files, &outlines, shown, notes) } else { Vec::new() };
+    let edits = if clean { edit::compose(changes, &files, &outlines, shown, notes) } else { Vec::new() };
     notes.set_section(None);
     if refused { Vec::new() } else { edits }
 }
 
-fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadContext, notes: &mut Notes) -> bool {
+fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadContext, notes: &mut Diagnostics) -> bool {
     let written = change.path.clone();
     let span = change.span;
-    let refuse = |code: IssueCode, variant: &str, why: &str, other: &Candidates, notes: &mut Notes| {
+    let refuse = |code: IssueCode, variant: &str, why: &str, other: &Candidates, notes: &mut Diagnostics| {
         let facts = [("path", written.as_str()), ("why", why)];
         let item = format!("change {}", index + 1);
         let mut issue = notes.issue(code, variant, span, &facts).item(&item).key("file_path");
@@ -215,8 +222,8 @@ fn place(change: &mut Change, index: usize, files: &mut Files, context: &ReadCon
 }
 
 /// The symbols of the file, if the change names one.
-fn outline(change: &Change, outlines: &mut Outlines, context: &ReadContext, notes: &mut Notes) -> bool {
-    if !change::names_symbol(change) || outlines.contains_key(&change.path) {
+fn outline(change: &Change, outlines: &mut Outlines, context: &ReadContext, notes: &mut Diagnostics) -> bool {
+    if !edit::names_symbol(change) || outlines.contains_key(&change.path) {
         return true;
     }
     match notes.answer(context, Lookup::Symbols(change.path.clone())) {
@@ -231,7 +238,7 @@ fn outline(change: &Change, outlines: &mut Outlines, context: &ReadContext, note
 }
 
 /// Where in the project a new file goes that is written from the root, if its folder is there.
-fn new_in_project(change: &Change, context: &ReadContext, notes: &mut Notes) -> Option<String> {
+fn new_in_project(change: &Change, context: &ReadContext, notes: &mut Diagnostics) -> Option<String> {
     if !matches!(change.way, ChangeWay::Whole { .. }) || !change.path.starts_with('/') {
         return None;
     }
@@ -241,7 +248,7 @@ fn new_in_project(change: &Change, context: &ReadContext, notes: &mut Notes) -> 
     }
 }
 
-fn moved(change: &mut Change, code: RepairCode, path: String, notes: &mut Notes) {
+fn moved(change: &mut Change, code: RepairCode, path: String, notes: &mut Diagnostics) {
     let span: Span = change.span;
     notes.repair(code, span, &change.path, &path);
     change.path = path;

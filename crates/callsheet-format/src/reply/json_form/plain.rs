@@ -1,9 +1,9 @@
-//! Free text of a twin as Markdown that is content and nothing else.
+//! Free text of a JSON form as Markdown that is content and nothing else.
 
-use callsheet_core::fuzzy::folded;
+use callsheet_core::fuzzy::normalize;
 
+use crate::markdown::{Format, Label, Part, Tracker, label_line, marker_of, plain_start};
 use crate::reply::list::TASK_LABELS;
-use crate::reply::markdown::{Format, Label, Part, Tracker, label_line, marker_of, plain_start};
 
 /// Tags and marks that readers look for anywhere outside fences (spec 4.4 `thinking-removed`, `json-shape`, `example-dropped`).
 const TAGS: &[&str] = &[
@@ -88,7 +88,7 @@ fn content(line: &str, formats: &[Format], headings: bool) -> String {
     {
         return format!("###{}", body.get(signs..).unwrap_or_default());
     }
-    if folded(&line) == "output mode next section" {
+    if normalize(&line) == "output mode next section" {
         return format!("{line} (as text)");
     }
     line

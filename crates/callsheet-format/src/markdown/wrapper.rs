@@ -2,7 +2,7 @@
 
 use callsheet_core::issue::{RepairCode, Span};
 
-use crate::reply::Notes;
+use crate::reading::Diagnostics;
 
 use super::fence::{Mark, Part, Tracker, mark};
 use super::heading::Format;
@@ -26,7 +26,7 @@ impl Wrapper {
 
 /// Takes the wrapper's marks away if recognised headings stand inside one wrapper and none outside it, and one stands
 /// outside all fences then.
-pub fn remove(lines: &mut [Line<'_>], format: &Format, notes: &mut Notes) -> bool {
+pub fn remove(lines: &mut [Line<'_>], format: &Format, notes: &mut Diagnostics) -> bool {
     let mut found: Vec<Wrapper> = Vec::new();
     while !has_title_outside(lines, &found, format) {
         let Some(next) = next(lines, &found, format).filter(|_| found.len() < MOST) else { return false };

@@ -3,7 +3,7 @@
 
 use callsheet_core::issue::{RepairCode, Span};
 
-use crate::reply::Notes;
+use crate::reading::Diagnostics;
 
 use super::fence::{Part, Tracker};
 use super::text::{Line, is_blank};
@@ -39,7 +39,7 @@ const ROLES: [&str; 4] = ["assistant", "model", "user", "system"];
 
 /// Takes away marks in front of the reply, and everything from the first mark on that stands behind some text, outside code, at
 /// the beginning or the end of a line. Says whether the reply ended at one.
-pub fn cut(lines: &mut [Line<'_>], notes: &mut Notes) -> bool {
+pub fn cut(lines: &mut [Line<'_>], notes: &mut Diagnostics) -> bool {
     let Some((at, kept)) = begin(lines, notes).map(|at| (at, String::new())).or_else(|| find(lines)) else {
         return false;
     };
@@ -57,7 +57,7 @@ pub fn cut(lines: &mut [Line<'_>], notes: &mut Notes) -> bool {
 }
 
 /// Takes marks in front of the reply away. Gives the line where, with nothing said yet, the turn of somebody else begins.
-fn begin(lines: &mut [Line<'_>], notes: &mut Notes) -> Option<usize> {
+fn begin(lines: &mut [Line<'_>], notes: &mut Diagnostics) -> Option<usize> {
     for (at, line) in lines.iter_mut().enumerate() {
         if is_blank(&line.text) {
             continue;
@@ -171,7 +171,7 @@ mod tests {
     /// What stands before the mark of a reply; `None` if it does not end at one.
     fn kept(text: &str) -> Option<String> {
         let mut lines: Vec<Line<'_>> = text.lines().map(Line::of).collect();
-        let cut = cut(&mut lines, &mut Notes::new(callsheet_core::spec::Phase::Execute, false));
+        let cut = cut(&mut lines, &mut Diagnostics::new(callsheet_core::spec::Phase::Execute, false));
         let left = lines.iter().filter(|line| !line.removed).map(|line| &*line.text);
         cut.then(|| left.collect::<Vec<_>>().join("\n"))
     }

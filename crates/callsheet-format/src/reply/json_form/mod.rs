@@ -1,4 +1,4 @@
-//! JSON twins of replies: what a provider wrote under the schema of a [`Form`] becomes the canonical Markdown of the same
+//! JSON forms of replies: what a provider wrote under the schema of a [`Form`] becomes the canonical Markdown of the same
 //! reply, which the ordinary reader then reads. So every check is made once, and a person sees one format.
 //!
 //! Free texts inside stay free but cannot become structure: what would be a heading, a marker or a tag is escaped. Issues
@@ -13,13 +13,13 @@ use callsheet_core::spec::Phase;
 use serde_json::Value as Json;
 
 use crate::grammar::Form;
+use crate::reading::Diagnostics;
 
-use super::Notes;
 use super::json::{self, Fault, Scanner};
 
-/// A twin as Markdown.
+/// A JSON form as Markdown.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Twin {
+pub struct JsonForm {
     /// Canonical Markdown; empty after an issue.
     pub text: String,
     /// Liberties taken with the JSON.
@@ -28,11 +28,11 @@ pub struct Twin {
     pub issues: Vec<Issue>,
 }
 
-/// Reads a reply that may be the JSON twin of `form`; `None` if it is not JSON with a member of the form, and so to be read
+/// Reads a reply that may be the JSON form of `form`; `None` if it is not JSON with a member of the form, and so to be read
 /// as Markdown.
-pub fn read_twin(text: &str, form: &Form, phase: Phase) -> Option<Twin> {
+pub fn read_json_form(text: &str, form: &Form, phase: Phase) -> Option<JsonForm> {
     let start = start_of(text)?;
-    let mut notes = Notes::new(phase, false);
+    let mut notes = Diagnostics::new(phase, false);
     let body = text.get(start..)?;
     let document = match json::read_document(body) {
         Ok(document) => document,
@@ -61,7 +61,7 @@ pub fn read_twin(text: &str, form: &Form, phase: Phase) -> Option<Twin> {
     }
     let text = write::markdown(form, value, phase, &mut notes);
     let done = notes.finish(text);
-    Some(Twin { text: done.value, repairs: done.repairs, issues: done.issues })
+    Some(JsonForm { text: done.value, repairs: done.repairs, issues: done.issues })
 }
 
 /// Byte at which the object begins: behind blanks, a block of reasoning and the opening mark of a fence.
@@ -78,13 +78,13 @@ fn start_of(text: &str) -> Option<usize> {
     rest.starts_with('{').then(|| text.len() - rest.len())
 }
 
-fn refused(text: &str, start: usize, fault: &Fault, mut notes: Notes) -> Twin {
+fn refused(text: &str, start: usize, fault: &Fault, mut notes: Diagnostics) -> JsonForm {
     let code = if fault.truncated { IssueCode::JsonTruncated } else { IssueCode::JsonInvalid };
     let line = line_at(text, start.saturating_add(fault.at));
     let facts = [("line", &*line.to_string()), ("why", fault.what.as_str())];
     notes.push(notes.issue(code, "reply", Span::line(line), &facts));
     let done = notes.finish(());
-    Twin { text: String::new(), repairs: done.repairs, issues: done.issues }
+    JsonForm { text: String::new(), repairs: done.repairs, issues: done.issues }
 }
 
 /// 1-based line of a byte.

@@ -12,6 +12,7 @@ mod place;
 mod rebase;
 mod rest;
 pub(crate) mod text;
+mod value;
 
 pub use compose::{compose, names_symbol, validate};
 pub use edited::EditFault;
@@ -21,6 +22,7 @@ pub use hunks::{
 };
 pub use parse::{ChangeBlock, ChangeFence, ChangeKey, is_path_key, read_change};
 pub use rebase::rebase;
+pub use value::{Change, ChangeWay, Location};
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,10 @@
 //! One `Change details` block: its keys and fences become one of the four ways to address a change (spec 3.9).
 
-use callsheet_core::fuzzy::folded;
+use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::{Issue, IssueCode, RepairCode, Span};
 
-use crate::reply::{Change, ChangeWay, Location, Notes};
+use crate::edit::{Change, ChangeWay, Location};
+use crate::reading::Diagnostics;
 
 /// A labelled line of the block.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ pub struct ChangeBlock {
 
 /// Whether a label names the file of a change; only then a synonym of the heading counts (spec 3.3).
 pub fn is_path_key(label: &str) -> bool {
-    matches!(folded(label).as_str(), "file path" | "path" | "file")
+    matches!(normalize(label).as_str(), "file path" | "path" | "file")
 }
 
 #[derive(Default)]
@@ -64,7 +65,7 @@ struct Keys {
 }
 
 /// Reads one block; `None` after an error, which is noted.
-pub fn read_change(block: &ChangeBlock, notes: &mut Notes) -> Option<Change> {
+pub fn read_change(block: &ChangeBlock, notes: &mut Diagnostics) -> Option<Change> {
     let mut reader = BlockReader { block, notes };
     match reader.read() {
         Ok(change) => Some(change),
@@ -79,7 +80,7 @@ type Refused = Box<Issue>;
 
 struct BlockReader<'a> {
     block: &'a ChangeBlock,
-    notes: &'a mut Notes,
+    notes: &'a mut Diagnostics,
 }
 
 impl BlockReader<'_> {
@@ -111,7 +112,7 @@ impl BlockReader<'_> {
     }
 
     fn key(&mut self, keys: &mut Keys, key: &ChangeKey) -> Result<(), Refused> {
-        let label = folded(&key.label);
+        let label = normalize(&key.label);
         let value = self.value(key);
         match label.as_str() {
             "file path" | "path" | "file" => {
@@ -122,7 +123,7 @@ impl BlockReader<'_> {
                 self.canonical(key, "file_path");
                 keys.path = Some(path);
             }
-            "output mode" => match folded(&value).as_str() {
+            "output mode" => match normalize(&value).as_str() {
                 "next section" => keys.next_section = true,
                 "fenced" | "replace" | "" => {}
                 _ => return Err(self.conflict("value", key.span, &[("key", "output_mode"), ("value", &value)])),
@@ -148,9 +149,9 @@ impl BlockReader<'_> {
         Ok(())
     }
 
-    /// Notes an alias of a key.
+    /// Diagnostics an alias of a key.
     fn canonical(&mut self, key: &ChangeKey, name: &str) {
-        if folded(&key.label) != folded(name) {
+        if normalize(&key.label) != normalize(name) {
             self.notes.repair(RepairCode::ChangeKey, key.span, &key.label, name);
         }
     }
@@ -204,7 +205,7 @@ impl BlockReader<'_> {
     }
 
     fn location(&mut self, key: &ChangeKey, value: &str) -> Result<Option<Location>, Refused> {
-        Ok(match folded(value).as_str() {
+        Ok(match normalize(value).as_str() {
             "" => None,
             "replace" => Some(Location::Replace),
             "replace with comment" | "with comment" => Some(Location::ReplaceWithComment),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use callsheet_core::issue::Span;
 
-use crate::reply::Notes;
+use crate::reading::Diagnostics;
 
 use super::document::{Document, Kind, number};
 use super::label::{Label, LabelLine, LabelRule, Liberties, label_line, marker};
@@ -42,8 +42,8 @@ impl<'a> Labelled<'a> {
         Self { label: Label::Known(name), value, fences: Vec::new(), repairs: Liberties::default(), ..self.clone() }
     }
 
-    /// Notes the liberties taken with this label.
-    pub fn note(&self, notes: &mut Notes) {
+    /// Diagnostics the liberties taken with this label.
+    pub fn note(&self, notes: &mut Diagnostics) {
         for code in self.repairs.into_iter().flatten() {
             let name = self.label.as_str();
             notes.repair(code, Span::line(self.span.first), self.written, format_args!("- **{name}**"));
@@ -88,7 +88,7 @@ pub struct Piece<'a> {
 }
 
 impl Document<'_> {
-    /// The pieces of some lines. Notes nothing: call [`Labelled::note`] for the labels that are used.
+    /// The pieces of some lines. Diagnostics nothing: call [`Labelled::note`] for the labels that are used.
     pub fn pieces(&self, range: Range<usize>, rules: &'static [LabelRule]) -> Vec<Piece<'_>> {
         let mut builder = Builder { document: self, rules, pieces: Vec::new(), open: None, blank: false, outer: None };
         for at in range {

@@ -1,4 +1,4 @@
-//! Writing the Markdown of a twin, part by part.
+//! Writing the Markdown of a JSON form, part by part.
 
 use callsheet_core::fence::fence;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
@@ -6,15 +6,16 @@ use callsheet_core::spec::Phase;
 use serde_json::{Map, Value as Json};
 
 use crate::grammar::{Form, Member, Part, Sections, Value, coarse_name, new_name};
-use crate::reply::markdown::Format;
-use crate::reply::{Notes, list, task};
+use crate::markdown::Format;
+use crate::reading::Diagnostics;
+use crate::reply::{list, task};
 
 use super::plain::{block, one_line, sentence};
 
 type Object = Map<String, Json>;
 
-/// The Markdown of a twin.
-pub(super) fn markdown(form: &Form, value: &Object, phase: Phase, notes: &mut Notes) -> String {
+/// The Markdown of a JSON form.
+pub(super) fn markdown(form: &Form, value: &Object, phase: Phase, notes: &mut Diagnostics) -> String {
     let results = matches!(phase, Phase::Execute | Phase::Merge | Phase::Refine);
     let formats = if results { task::formats().to_vec() } else { vec![list::PLAN, list::ITERATION] };
     let mut writer = Writer { out: String::new(), formats, headings: results, notes };
@@ -27,7 +28,7 @@ struct Writer<'a> {
     formats: Vec<Format>,
     /// Texts may hold headings.
     headings: bool,
-    notes: &'a mut Notes,
+    notes: &'a mut Diagnostics,
 }
 
 impl Writer<'_> {

@@ -3,7 +3,7 @@
 
 use callsheet_core::issue::{RepairCode, Span};
 
-use crate::reply::Notes;
+use crate::reading::Diagnostics;
 
 use super::text::{Line, dedent, indent, is_blank};
 
@@ -116,7 +116,7 @@ impl Tracker {
 
 /// Takes away a mark at the very end, right behind a fence, behind which nothing stands: it opens nothing. The mark of a form
 /// is left over so.
-pub fn drop_stray(lines: &mut [Line<'_>], notes: &mut Notes) {
+pub fn drop_stray(lines: &mut [Line<'_>], notes: &mut Diagnostics) {
     let mut filled = lines.iter().enumerate().rev().filter(|(_, line)| !is_blank(&line.text)).map(|(at, _)| at);
     let (Some(last), Some(before)) = (filled.next(), filled.next()) else { return };
     let is_mark = |at: usize| lines.get(at).and_then(|line| mark(&line.text)).is_some_and(|mark| mark.info.is_empty());

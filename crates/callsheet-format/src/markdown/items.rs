@@ -3,7 +3,7 @@
 
 use callsheet_core::issue::{RepairCode, Span};
 
-use crate::reply::Notes;
+use crate::reading::Diagnostics;
 
 use super::fence::{Part, Tracker};
 use super::heading::{Format, Heading, Rule, clean};
@@ -21,7 +21,7 @@ pub(super) fn is_essential(heading: Heading) -> bool {
 
 /// Writes items that are titles as headings, and what is nested below them without its indentation; false if none of them
 /// is a heading the format cannot do without.
-pub(super) fn promote(lines: &mut [Line<'_>], format: &Format, notes: &mut Notes) -> bool {
+pub(super) fn promote(lines: &mut [Line<'_>], format: &Format, notes: &mut Diagnostics) -> bool {
     let mut tracker = Tracker::default();
     let mut titles: Vec<(usize, usize, &'static Rule, Option<u32>)> = Vec::new();
     for (at, line) in lines.iter().enumerate() {

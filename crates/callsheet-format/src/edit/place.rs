@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use callsheet_core::symbols::Symbol;
 
-use crate::reply::Location;
+use crate::edit::Location;
 
 use super::heading::{Heading, with_comment};
 use super::text::{Lines, ending, with_ending, with_final, without_final};

@@ -1,7 +1,7 @@
 //! `output_mode next_section` (spec 3.9): everything behind the keys of the last change block, to the end of the reply,
 //! is the content of the file. It is cut off before anything else is read, since it may hold headings and fences.
 
-use callsheet_core::fuzzy::folded;
+use callsheet_core::fuzzy::normalize;
 use callsheet_core::names::heading_key;
 
 /// Content cut off the end of a reply.
@@ -34,7 +34,7 @@ pub(super) fn split(text: &str) -> Option<(&str, Tail)> {
             (None, None, None) => {
                 if start.starts_with(['#', '*', '_']) && heading_key(line).starts_with("change") {
                     in_block = true;
-                } else if in_block && folded(line) == "output mode next section" {
+                } else if in_block && normalize(line) == "output mode next section" {
                     keys_end = Some(offset + line.len());
                 }
             }

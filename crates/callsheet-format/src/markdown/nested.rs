@@ -3,7 +3,7 @@
 
 use callsheet_core::issue::{RepairCode, Span};
 
-use crate::reply::Notes;
+use crate::reading::Diagnostics;
 
 use super::fence::{Mark, Part, Tracker, mark};
 use super::heading::{Format, Heading, clean};
@@ -20,7 +20,7 @@ struct Outer {
 }
 
 /// Lengthens the marks of fences that hold others, if every mark has its pair that way and no title is lost.
-pub fn lengthen(lines: &mut [Line<'_>], format: &Format, notes: &mut Notes) {
+pub fn lengthen(lines: &mut [Line<'_>], format: &Format, notes: &mut Diagnostics) {
     let Some(outer) = pairs(lines) else { return };
     if outer.is_empty() || hides_title(lines, &outer, format) {
         return;

@@ -1,4 +1,4 @@
-//! Printing a form as the JSON schema of its twin, and an outline of it for prompts.
+//! Printing a form as the JSON schema of its JSON form, and an outline of it for prompts.
 //!
 //! The schema keeps to what providers share: every member is required, one that may be left out may be null, no member
 //! beyond them, bounds only where engines can count that far.
@@ -14,24 +14,24 @@ const MAX_COUNTED: u32 = 2_000;
 const MAX_CALLS: u32 = 3;
 
 impl Form {
-    /// The JSON schema of its twin.
+    /// The JSON schema of its JSON form.
     pub fn schema(&self) -> Json {
         object(&self.parts)
     }
 
-    /// The twin with words in place of its values, for a prompt.
+    /// The JSON form with words in place of its values, for a prompt.
     pub fn outline(&self) -> Json {
         outline(&self.schema())
     }
 
-    /// Names of the members of its twin.
+    /// Names of the members of its JSON form.
     pub fn names(&self) -> Vec<&str> {
         self.parts.iter().filter_map(Part::name).collect()
     }
 }
 
 impl Part {
-    /// The name of its member in the twin.
+    /// The name of its member in the JSON form.
     pub fn name(&self) -> Option<&str> {
         match self {
             Self::Text(_) => None,
@@ -129,7 +129,7 @@ fn text(min: u32, max: u32) -> Json {
     text
 }
 
-/// New tasks have no names in the twin: they are numbered through, as in the grammar. A schema cannot see which output is of
+/// New tasks have no names in the JSON form: they are numbered through, as in the grammar. A schema cannot see which output is of
 /// an earlier section; the reader can.
 fn of_sections(sections: &Sections) -> Json {
     let (most, tasks) = (sections_of(sections), tasks_of(sections));

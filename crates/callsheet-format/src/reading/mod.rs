@@ -1,8 +1,14 @@
-//! What a reader gives.
+//! What every reader shares: the lookups that it asks of the world, the diagnostics that it collects, and their words.
+
+mod diagnostics;
+mod lookup;
+mod words;
+
+pub use diagnostics::{Diagnostics, excerpt};
+pub use lookup::{Answer, Answers, Candidates, FileFacts, KnownTask, Lookup, Past, ReadContext};
+pub(crate) use words::clause;
 
 use callsheet_core::issue::{Issue, Repair, Severity};
-
-use super::Lookup;
 
 /// The result of every reading: the best partial value, and all that was done and found.
 #[derive(Clone, Debug, PartialEq)]

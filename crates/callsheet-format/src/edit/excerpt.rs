@@ -4,7 +4,7 @@ use std::cell::{OnceCell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use crate::reply::words::clause;
+use crate::reading::clause;
 
 use super::form::Written;
 use super::text::{Lines, ending, is_uniform};

@@ -9,8 +9,8 @@ use callsheet_core::issue::{Issue, IssueCode, RepairCode};
 use callsheet_core::spec::{BlobId, Phase};
 use callsheet_core::symbols::{Symbol, SymbolMatch, find_symbol};
 
-use crate::reply::words::clause;
-use crate::reply::{Change, ChangeWay, Location, Notes, Reading};
+use crate::edit::{Change, ChangeWay, Location};
+use crate::reading::{Diagnostics, Reading, clause};
 
 use super::excerpt::{self, Found, Views};
 use super::form::{self, Form, Written};
@@ -22,7 +22,7 @@ use super::{FileEdit, Files, Outlines, Shown};
 
 /// Checks and composes changes that did not come from a reply, such as those of a tool (spec 10.7).
 pub fn validate(changes: &[Change], files: &Files, outlines: &Outlines, shown: Shown<'_>) -> Reading<Vec<FileEdit>> {
-    let mut notes = Notes::new(Phase::Execute, false);
+    let mut notes = Diagnostics::new(Phase::Execute, false);
     let edits = compose(changes, files, outlines, shown, &mut notes);
     notes.finish(edits)
 }
@@ -34,7 +34,7 @@ pub fn compose(
     files: &Files,
     outlines: &Outlines,
     shown: Shown<'_>,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> Vec<FileEdit> {
     let errors_before = notes.errors();
     let mut by_path: BTreeMap<&str, Vec<(usize, &Change)>> = BTreeMap::new();
@@ -81,7 +81,7 @@ struct FileChanges<'a> {
     shown: Shown<'a>,
     /// Headings of the file, once they are asked for.
     headings: OnceCell<Vec<Heading>>,
-    notes: &'a mut Notes,
+    notes: &'a mut Diagnostics,
 }
 
 impl FileChanges<'_> {

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::fuzzy::folded;
+use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::RepairCode;
 
-use crate::reply::change::{self, ChangeBlock, ChangeKey};
-use crate::reply::{Answer, Lookup, Notes, ReadContext};
+use crate::edit;
+use crate::edit::{ChangeBlock, ChangeKey};
+use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 use crate::sheet::split_mark;
 
 use super::kept::{alters_like, keeps_items};
@@ -17,15 +18,15 @@ const OVERWRITE: &[&str] = &["complete_file", "overwrite"];
 
 /// One text and no address is the whole of a file, if the task asks for a new file of that name, or if every line of a file
 /// that was shown stands in it, or all but a few lines at their places; so is the second of two texts that both span the file from its first line to its last.
-pub(super) fn imply(block: &mut ChangeBlock, context: &ReadContext, notes: &mut Notes) {
-    let key = |key: &ChangeKey| folded(&key.label);
-    let is_path = |key: &&ChangeKey| change::is_path_key(&key.label);
+pub(super) fn imply(block: &mut ChangeBlock, context: &ReadContext, notes: &mut Diagnostics) {
+    let key = |key: &ChangeKey| normalize(&key.label);
+    let is_path = |key: &&ChangeKey| edit::is_path_key(&key.label);
     let says_whole = block.keys.iter().any(|one| key(one) == "complete file");
     // `location replace` and `overwrite` say nothing of which part.
     let no_address = block.keys.iter().all(|one| match key(one).as_str() {
-        "location" => folded(&one.value) == "replace",
-        "complete file" => !matches!(folded(&one.value).as_str(), "false" | "no" | "0"),
-        label => label == "overwrite" && one.value.trim() != "false" || change::is_path_key(label),
+        "location" => normalize(&one.value) == "replace",
+        "complete file" => !matches!(normalize(&one.value).as_str(), "false" | "no" | "0"),
+        label => label == "overwrite" && one.value.trim() != "false" || edit::is_path_key(label),
     });
     let paths: Vec<&ChangeKey> = block.keys.iter().filter(is_path).collect();
     let ([one], None, true) = (paths.as_slice(), &block.tail, no_address) else { return };
@@ -55,17 +56,17 @@ pub(super) fn imply(block: &mut ChangeBlock, context: &ReadContext, notes: &mut 
     };
     if let [_, _] = block.fences.as_slice() {
         block.fences.remove(0);
-    } else if implied.iter().all(|name| block.keys.iter().any(|one| key(one) == folded(name))) {
+    } else if implied.iter().all(|name| block.keys.iter().any(|one| key(one) == normalize(name))) {
         return;
     }
     notes.repair(RepairCode::WholeFileImplied, block.span, "", format!("- **{}** true", implied.join("**, **")));
-    block.keys.retain(|key| change::is_path_key(&key.label));
+    block.keys.retain(|key| edit::is_path_key(&key.label));
     let keys = implied.iter().map(|name| ChangeKey { label: (*name).into(), value: "true".into(), span });
     block.keys.extend(keys);
 }
 
 /// The text of a file that was shown in full.
-fn shown<'c>(path: &str, context: &'c ReadContext, notes: &mut Notes) -> Option<&'c str> {
+fn shown<'c>(path: &str, context: &'c ReadContext, notes: &mut Diagnostics) -> Option<&'c str> {
     if !context.shown_in_full.contains_key(path) {
         return None;
     }
@@ -85,7 +86,7 @@ fn has_shown_heading(path: &str, written: &str) -> bool {
 
 /// Whether a text has every line of a file that was shown in full at its place, but for three at most, each between lines that
 /// are the same: nothing of it is lost. The file itself is no change.
-fn alters_few(path: &str, written: &str, context: &ReadContext, notes: &mut Notes) -> bool {
+fn alters_few(path: &str, written: &str, context: &ReadContext, notes: &mut Diagnostics) -> bool {
     const MOST: usize = 3;
     let Some(old) = shown(path, context, notes).map(trimmed) else { return false };
     let new = trimmed(written);
@@ -97,14 +98,14 @@ fn alters_few(path: &str, written: &str, context: &ReadContext, notes: &mut Note
 }
 
 /// Whether a text is a file that was shown in full with a few of its lines made other ones like them, or with more items.
-fn mends(path: &str, written: &str, context: &ReadContext, notes: &mut Notes) -> bool {
+fn mends(path: &str, written: &str, context: &ReadContext, notes: &mut Diagnostics) -> bool {
     let Some(old) = shown(path, context, notes).filter(|_| !has_shown_heading(path, written)) else { return false };
     alters_like(old, written) || path.ends_with(".json") && keeps_items(old, written)
 }
 
 /// Whether a text holds every line of a file that was shown in full, in order, and more: nothing of it is lost. The file itself
 /// is no change.
-fn keeps_all(path: &str, written: &str, context: &ReadContext, notes: &mut Notes) -> bool {
+fn keeps_all(path: &str, written: &str, context: &ReadContext, notes: &mut Diagnostics) -> bool {
     let Some(old) = shown(path, context, notes).filter(|_| !has_shown_heading(path, written)) else { return false };
     let mut new = written.lines().map(str::trim_end);
     let adds = written.lines().count() > old.lines().count();
@@ -113,7 +114,7 @@ fn keeps_all(path: &str, written: &str, context: &ReadContext, notes: &mut Notes
 
 /// Whether two texts, the old and the new, are both the whole of a file that was shown in full: they begin with its first line
 /// and end with its last one, and lack a few of its lines at most. An old text that stands in the file is an excerpt.
-fn spans_twice(path: &str, texts: [&str; 2], context: &ReadContext, notes: &mut Notes) -> bool {
+fn spans_twice(path: &str, texts: [&str; 2], context: &ReadContext, notes: &mut Diagnostics) -> bool {
     let Some(file) = shown(path, context, notes).map(trimmed) else { return false };
     let [old, new] = texts.map(trimmed);
     let spans = |text: &[&str]| text.first() == file.first() && text.last() == file.last() && lacks_few(&file, text);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use callsheet_core::issue::{RepairCode, Span};
 
-use crate::reply::Notes;
+use crate::reading::Diagnostics;
 
 use super::fence::{Part, Tracker};
 use super::heading::Format;
@@ -19,7 +19,7 @@ const TAGS: [(&str, &str); 4] = [
 ];
 
 /// Takes reasoning out of the lines and returns it. Lines that become empty are marked removed.
-pub fn remove<'a>(lines: &mut [Line<'a>], format: &Format, notes: &mut Notes) -> String {
+pub fn remove<'a>(lines: &mut [Line<'a>], format: &Format, notes: &mut Diagnostics) -> String {
     let mut thinking = String::new();
     if !lines.iter().any(|line| line.text.contains('<')) {
         return thinking;
@@ -79,7 +79,7 @@ fn take(
     at: usize,
     open: &mut Option<(&'static str, usize)>,
     thinking: &mut String,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) -> String {
     let mut kept = String::new();
     let mut rest = line;
@@ -121,7 +121,7 @@ fn drop_unopened<'a>(
     original: &[Cow<'a, str>],
     format: &Format,
     thinking: &mut String,
-    notes: &mut Notes,
+    notes: &mut Diagnostics,
 ) {
     let Some((at, after)) = last_unopened(original, format) else { return };
     for (line, text) in lines.iter_mut().zip(original).take(at + 1) {

@@ -6,7 +6,7 @@ use std::ops::Range;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::names::heading_key;
 
-use crate::reply::Notes;
+use crate::reading::Diagnostics;
 
 use super::fence::{self, Fence};
 use super::heading::{Fit, Format, Heading, Match, Matched, Rule, bold_only, clean};
@@ -101,14 +101,14 @@ pub struct Document<'a> {
 
 impl<'a> Document<'a> {
     /// Prepares a text and finds the sections of `format`, noting repairs on the way.
-    pub fn read(source: &'a str, format: &Format, prepare: Prepare<'_>, notes: &mut Notes) -> Self {
+    pub fn read(source: &'a str, format: &Format, prepare: Prepare<'_>, notes: &mut Diagnostics) -> Self {
         let (mut lines, cut) = text::lines(source);
         if cut {
             let span = Span { first: 1, last: number(lines.len().saturating_sub(1)) };
             notes.push(notes.issue(IssueCode::ReplyTooLarge, "", span, &[]));
         }
         // A person who writes of such tags means them.
-        let reason = |lines: &mut Vec<Line<'a>>, notes: &mut Notes| match prepare.by_hand {
+        let reason = |lines: &mut Vec<Line<'a>>, notes: &mut Diagnostics| match prepare.by_hand {
             true => String::new(),
             false => thinking::remove(lines, format, notes),
         };
@@ -189,7 +189,7 @@ impl<'a> Document<'a> {
     }
 
     /// Takes a line away that is no part of what the reply says, and notes it.
-    pub fn take_away(&mut self, at: usize, code: RepairCode, notes: &mut Notes) {
+    pub fn take_away(&mut self, at: usize, code: RepairCode, notes: &mut Diagnostics) {
         let span = self.span(at..at + 1);
         if let (Some(line), Some(kind)) = (self.lines.get_mut(at), self.kinds.get_mut(at)) {
             notes.repair(code, span, line.text.trim(), "");
@@ -206,7 +206,7 @@ impl<'a> Document<'a> {
     }
 
     /// The same, noting `label-form` if the marker is not written in bold and lower case.
-    pub fn take_marker(&self, marker: &str, range: Range<usize>, notes: &mut Notes) -> bool {
+    pub fn take_marker(&self, marker: &str, range: Range<usize>, notes: &mut Diagnostics) -> bool {
         let found = self.markers(marker, range);
         for at in &found {
             let written = self.lines.get(*at).map_or("", |line| line.text.trim());
@@ -238,8 +238,8 @@ impl<'a> Document<'a> {
         matches!(kind, Kind::Blank | Kind::Marker(_) | Kind::Rule) || (!matches!(kind, Kind::Fence(_)) && blank())
     }
 
-    /// Notes `prose-trimmed` for a range that holds text.
-    pub fn trim_prose(&self, range: Range<usize>, notes: &mut Notes) {
+    /// Diagnostics `prose-trimmed` for a range that holds text.
+    pub fn trim_prose(&self, range: Range<usize>, notes: &mut Diagnostics) {
         if self.has_text(range.clone()) {
             let text = if notes.is_full(RepairCode::ProseTrimmed) { String::new() } else { self.text(range.clone()) };
             let first = range.clone().find(|at| self.lines.get(*at).is_some_and(|line| !text::is_blank(&line.text)));
@@ -266,7 +266,7 @@ struct Found {
 }
 
 impl Found {
-    fn of(lines: &[Line<'_>], format: &Format, prepare: Prepare<'_>, ended: bool, notes: &mut Notes) -> Self {
+    fn of(lines: &[Line<'_>], format: &Format, prepare: Prepare<'_>, ended: bool, notes: &mut Diagnostics) -> Self {
         let mut hidden = copies(lines, format, prepare.copies);
         let fences = fence::find(lines, &hidden);
         close_last(&fences, prepare.length_stop && !ended, notes);
@@ -297,7 +297,7 @@ fn set(kinds: &mut [Kind], at: usize, kind: Kind) {
 }
 
 /// Odd characters before heading, list and emphasis marks would hide the mark.
-fn plain_starts(lines: &mut [Line<'_>], notes: &mut Notes) {
+fn plain_starts(lines: &mut [Line<'_>], notes: &mut Diagnostics) {
     let mut tracker = fence::Tracker::default();
     for (at, line) in lines.iter_mut().enumerate() {
         if tracker.next(&line.text) == fence::Part::Outside
@@ -309,7 +309,7 @@ fn plain_starts(lines: &mut [Line<'_>], notes: &mut Notes) {
     }
 }
 
-fn close_last(fences: &[Fence], length_stop: bool, notes: &mut Notes) {
+fn close_last(fences: &[Fence], length_stop: bool, notes: &mut Diagnostics) {
     if let Some(fence) = fences.last().filter(|fence| !fence.closed && !length_stop) {
         notes.repair(RepairCode::FenceClosed, fence.span, &fence.lang, "");
     }
@@ -472,7 +472,7 @@ fn is_plain_title(line: &str, matched: &Match) -> bool {
     title.to_lowercase() == wanted && (several || line.ends_with(':'))
 }
 
-fn sections(raw: &[Raw<'_>], kinds: &mut [Kind], format: &Format, notes: &mut Notes) -> Vec<Section> {
+fn sections(raw: &[Raw<'_>], kinds: &mut [Kind], format: &Format, notes: &mut Diagnostics) -> Vec<Section> {
     // A model in a loop writes one heading again and again.
     let mut last: Option<(&str, Matched)> = None;
     let mut matches: Vec<Matched> = Vec::with_capacity(raw.len());
@@ -574,7 +574,7 @@ fn is_first_line(heading: &Raw<'_>, sections: &[Section], kinds: &[Kind]) -> boo
     between.is_some_and(|between| between.iter().all(|kind| *kind == Kind::Blank))
 }
 
-fn note_heading(heading: &Raw<'_>, found: &Match, span: Span, notes: &mut Notes) {
+fn note_heading(heading: &Raw<'_>, found: &Match, span: Span, notes: &mut Diagnostics) {
     let rule: &Rule = found.rule;
     let straight = straighten(heading.text);
     if straight != heading.text {

@@ -3,7 +3,7 @@
 
 use std::borrow::Cow;
 
-use callsheet_core::fuzzy::folded;
+use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::RepairCode;
 
 use super::text::{dedent, indent, straighten};
@@ -262,8 +262,8 @@ fn known(written: &str, rules: &'static [LabelRule]) -> Option<&'static str> {
     if !rules.iter().any(|rule| begins(rule.name) || rule.synonyms.iter().any(|synonym| begins(synonym))) {
         return None;
     }
-    let wanted = folded(&straight);
-    let is = |name: &str| begins(name) && folded(name) == wanted;
+    let wanted = normalize(&straight);
+    let is = |name: &str| begins(name) && normalize(name) == wanted;
     let canonical = rules.iter().find(|rule| is(rule.name));
     if let Some(rule) = canonical {
         return Some(rule.name);

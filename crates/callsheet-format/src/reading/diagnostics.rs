@@ -23,7 +23,7 @@ const FULL: u16 = 1_000;
 
 /// Collects repairs and issues of one reading and remembers where the reader is.
 #[derive(Clone, Debug)]
-pub struct Notes {
+pub struct Diagnostics {
     phase: Phase,
     strict: bool,
     section: Named,
@@ -40,7 +40,7 @@ pub struct Notes {
     comparisons: Cell<usize>,
 }
 
-impl Notes {
+impl Diagnostics {
     /// Nothing noted yet. `strict` turns warnings into errors at the end.
     pub fn new(phase: Phase, strict: bool) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Notes {
         }
     }
 
-    /// Empty notes at the same place, for a part of the text that may turn out not to count; see [`Notes::absorb`].
+    /// Empty notes at the same place, for a part of the text that may turn out not to count; see [`Diagnostics::absorb`].
     pub fn fork(&self) -> Self {
         Self {
             section: self.section.clone(),
@@ -145,7 +145,7 @@ impl Notes {
     }
 
     /// An issue at `span` in the current section and task, with the words of `code`. `variant` chooses among several
-    /// wordings of one code, empty for the usual one; `facts` fill the placeholders. Give it to [`Notes::push`].
+    /// wordings of one code, empty for the usual one; `facts` fill the placeholders. Give it to [`Diagnostics::push`].
     pub fn issue(&self, code: IssueCode, variant: &str, span: Span, facts: &[(&str, &str)]) -> Issue {
         let full = self.is_counted(code);
         let words = || super::words::of(code, variant, facts);
@@ -174,7 +174,7 @@ impl Notes {
         self.found.get(code as usize).is_some_and(|count| *count >= FULL)
     }
 
-    /// The answer to a lookup; an unanswered one is remembered for [`Notes::wanted`].
+    /// The answer to a lookup; an unanswered one is remembered for [`Diagnostics::wanted`].
     pub fn answer<'a>(&mut self, context: &'a ReadContext, lookup: Lookup) -> Option<&'a Answer> {
         let answer = context.answers.get(&lookup);
         if answer.is_none() {
@@ -334,7 +334,7 @@ mod tests {
     /// covers: 4.3, 4.8
     #[test]
     fn very_many_of_one_code_are_counted_and_none_is_lost() {
-        let mut notes = Notes::new(Phase::Plan, false);
+        let mut notes = Diagnostics::new(Phase::Plan, false);
         for line in 1..=1_003 {
             notes.repair(RepairCode::ListMarker, Span::line(line), "a", "b");
             let issue = notes.issue(IssueCode::SkillMissing, "", Span::line(line), &[]).key("Skill");

@@ -149,7 +149,7 @@ impl BlockReader<'_> {
         Ok(())
     }
 
-    /// Diagnostics an alias of a key.
+    /// Notes an alias of a key.
     fn canonical(&mut self, key: &ChangeKey, name: &str) {
         if normalize(&key.label) != normalize(name) {
             self.notes.repair(RepairCode::ChangeKey, key.span, &key.label, name);

@@ -238,7 +238,7 @@ impl<'a> Document<'a> {
         matches!(kind, Kind::Blank | Kind::Marker(_) | Kind::Rule) || (!matches!(kind, Kind::Fence(_)) && blank())
     }
 
-    /// Diagnostics `prose-trimmed` for a range that holds text.
+    /// Notes `prose-trimmed` for a range that holds text.
     pub fn trim_prose(&self, range: Range<usize>, notes: &mut Diagnostics) {
         if self.has_text(range.clone()) {
             let text = if notes.is_full(RepairCode::ProseTrimmed) { String::new() } else { self.text(range.clone()) };

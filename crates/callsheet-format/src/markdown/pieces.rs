@@ -42,7 +42,7 @@ impl<'a> Labelled<'a> {
         Self { label: Label::Known(name), value, fences: Vec::new(), repairs: Liberties::default(), ..self.clone() }
     }
 
-    /// Diagnostics the liberties taken with this label.
+    /// Notes the liberties taken with this label.
     pub fn note(&self, notes: &mut Diagnostics) {
         for code in self.repairs.into_iter().flatten() {
             let name = self.label.as_str();

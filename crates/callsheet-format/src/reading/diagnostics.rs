@@ -225,7 +225,8 @@ impl Diagnostics {
         };
         self.repairs.retain(|repair| !inside(repair.span));
         self.more.retain(|(_, span)| !inside(*span));
-        self.issues.retain(|issue| !inside(issue.place.span));
+        // A reply that was cut off stays one, wherever it ends.
+        self.issues.retain(|issue| issue.code == IssueCode::ReplyTruncated || !inside(issue.place.span));
         self.counted.retain(|(_, _, span)| !inside(*span));
     }
 

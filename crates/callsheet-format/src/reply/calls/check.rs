@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use callsheet_core::fuzzy::{normalize, within};
+use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::{Issue, IssueCode, RepairCode, Span};
 use callsheet_core::spec::{ToolCall, ToolSpec, canonical_tools};
 use serde_json::{Map, Value};
@@ -110,29 +110,17 @@ pub fn resolve_tool<'a>(written: &str, rules: &'a CallRules<'_>) -> Result<&'a T
         }
     }
     let wanted = normalize(written);
-    let letters = wanted.chars().count();
-    let names: Vec<(&String, String)> = rules.allowed.iter().map(|name| (name, normalize(name))).collect();
-    let same = |name: &str| name == wanted;
-    let near = |name: &str| {
-        // Two edits make any two-letter name out of any other: more than half of the name must stay.
-        let letters = name.chars().count().max(letters);
-        within(name, &wanted, 2.min(letters.saturating_sub(1) / 2))
-    };
     let exists = || {
         let others = rules.context.tools.iter().filter(|tool| !rules.is_allowed(&tool.name));
         others.into_iter().any(|tool| normalize(&tool.name) == wanted)
     };
-    for rule in [&same as &dyn Fn(&str) -> bool, &near] {
-        let fits: Vec<&String> = names.iter().filter(|(_, normalize)| rule(normalize)).map(|(name, _)| *name).collect();
-        match fits.as_slice() {
-            [name] if rules.context.disabled_tools.contains(*name) => return Err(IssueCode::ToolDisabled),
-            [name] => return rules.spec(name).ok_or(IssueCode::ToolUnknown),
-            [] if exists() => return Err(IssueCode::ToolNotAllowed),
-            [] => {}
-            _ => break,
-        }
+    let fits: Vec<&String> = rules.allowed.iter().filter(|name| normalize(name) == wanted).collect();
+    match fits.as_slice() {
+        [name] if rules.context.disabled_tools.contains(*name) => Err(IssueCode::ToolDisabled),
+        [name] => rules.spec(name).ok_or(IssueCode::ToolUnknown),
+        [] if exists() => Err(IssueCode::ToolNotAllowed),
+        _ => Err(IssueCode::ToolUnknown),
     }
-    Err(IssueCode::ToolUnknown)
 }
 
 /// A call that holds, before ids are settled.
@@ -280,7 +268,7 @@ fn item(call: &Shaped) -> &str {
     call.id.as_ref().and_then(Value::as_str).filter(|id| well_formed(id)).unwrap_or(&call.name)
 }
 
-/// Diagnostics the liberties of a reading that is taken.
+/// Notes the liberties of a reading that is taken.
 fn accept(fit: Fit, written: &str, span: Span, notes: &mut Diagnostics) -> Checked {
     if fit.tool != written {
         notes.repair(RepairCode::ToolNear, span, written, &fit.tool);

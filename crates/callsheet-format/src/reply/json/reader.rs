@@ -105,7 +105,7 @@ impl<'a> Reader<'a> {
         Fault { truncated: false, at, reached: self.pos, what: what.into() }
     }
 
-    /// Diagnostics a liberty once for each kind: the same mistake on every line is one habit, not news.
+    /// Notes a liberty once for each kind: the same mistake on every line is one habit, not news.
     fn mend(&mut self, kind: &'static str, at: usize, before: &str, after: &str) {
         if !self.kinds.contains(&kind) {
             self.kinds.push(kind);

@@ -9,11 +9,12 @@ use callsheet_core::names::heading_key;
 
 use crate::markdown::{Document, Heading, Section};
 use crate::reading::{Diagnostics, ReadContext};
+use crate::reply::references::is_none;
 
 use super::format::{TASK_LABELS, label};
 use super::group::{RawTask, hint, holds_keys, tasks};
 use super::unread::{self, unread};
-use super::{Kind, joined, one_line, words};
+use super::{Kind, joined, one_line};
 
 /// A step before its tasks are read.
 #[derive(Clone, Debug)]
@@ -139,10 +140,7 @@ impl<'a> Collector<'a, '_> {
             self.cut(run.sections.end, notes);
         }
         self.out.has_tasks = true;
-        self.out.says_done = words::says_done(&run.text);
-        if run.steps.is_empty() && self.kind.may_be_empty() && self.out.says_done && !run.text.is_empty() {
-            notes.repair(RepairCode::EmptyDone, self.span_of(run.sections.start), &run.text, "");
-        }
+        self.out.says_done = is_none(&run.text);
         self.out.steps = run.steps;
         run.sections
     }
@@ -210,7 +208,7 @@ impl<'a> Collector<'a, '_> {
     /// Tasks right below `## Tasks`: each is its own step.
     fn implied(&self, section: &Section, before: usize, run: &mut Run<'a>, notes: &mut Diagnostics) {
         let pieces = self.document.pieces(section.body.clone(), TASK_LABELS);
-        if !holds_keys(&pieces) && words::says_done(&self.document.text(section.body.clone())) {
+        if !holds_keys(&pieces) && is_none(&self.document.text(section.body.clone())) {
             run.text = self.document.text(section.body.clone());
             return;
         }
@@ -234,7 +232,7 @@ impl<'a> Collector<'a, '_> {
         let tasks = tasks(pieces, self.kind, notes);
         if tasks.is_empty() {
             let text = self.document.text(section.body.clone());
-            if !words::says_done(&text) {
+            if !is_none(&text) {
                 // Words that are no task say nothing certain about what is left.
                 run.text.push_str(&text);
                 if self.kind == Kind::Sheet {
@@ -263,7 +261,7 @@ impl<'a> Collector<'a, '_> {
                     tasks(pieces, self.kind, notes);
                     return false;
                 }
-                _ if inside && !words::says_done(&text) => run.text.push_str(&text),
+                _ if inside && !is_none(&text) => run.text.push_str(&text),
                 _ => {}
             }
             self.document.trim_prose(section.line..section.body.end, notes);

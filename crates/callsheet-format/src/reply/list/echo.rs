@@ -1,13 +1,13 @@
 //! Finished tasks that a reply repeats (spec 4.4 `echo-dropped`, 3.5 `done-changed`).
 
-use callsheet_core::issue::{Issue, IssueCode, RepairCode, Span};
+use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::names::{folded, slug_of};
 
 use crate::reading::{Diagnostics, KnownTask, Past, ReadContext};
 
 use super::format::label;
 use super::steps::Steps;
-use super::task::{Draft, EXPECTED};
+use super::task::Draft;
 
 /// Takes echoes of finished tasks out; steps that become empty go too.
 pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> Steps {
@@ -15,22 +15,14 @@ pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Diagnostics)
     if done.is_empty() {
         return steps;
     }
-    let mut echoes: Vec<(Span, String, bool)> = Vec::new();
-    let end = notes.issues().iter().find(|issue| issue.code == IssueCode::ReplyTruncated).cloned();
-    let mut cut: Option<Issue> = None;
+    let mut echoes: Vec<(Span, String)> = Vec::new();
     let mut kept: Steps = Vec::new();
     for step in steps {
         let mut tasks: Vec<Draft> = Vec::new();
         for draft in step {
             match finished(&draft, &done, &context.past) {
                 Some(known) if draft.output || is_same(&draft, known) || was_same(&draft, known, &context.past) => {
-                    let more = hands_over_more(&draft, known);
-                    if let Some(end) = end.as_ref().filter(|end| is_cut(&draft, known, end)) {
-                        let mut issue = end.clone();
-                        issue.place.task = Some(draft.task.name.clone());
-                        cut = Some(issue);
-                    }
-                    echoes.push((draft.span, draft.task.name, more));
+                    echoes.push((draft.span, draft.task.name));
                 }
                 Some(_) => {
                     changed(&draft, notes);
@@ -44,18 +36,11 @@ pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Diagnostics)
         }
     }
     echoes.sort();
-    let spans: Vec<Span> = echoes.iter().map(|(span, ..)| *span).collect();
+    let spans: Vec<Span> = echoes.iter().map(|(span, _)| *span).collect();
     notes.retract(&spans);
-    if let Some(cut) = cut {
-        notes.push(cut);
-    }
-    for (span, name, more) in &echoes {
+    for (span, name) in &echoes {
         notes.set_task(Some(name));
         notes.repair(RepairCode::EchoDropped, *span, name, "");
-        if *more && kept.is_empty() {
-            let issue = notes.issue(IssueCode::DoneChanged, "output", *span, &[("name", name)]);
-            notes.push(issue.key(label::EXPECTED).warning());
-        }
     }
     notes.set_task(None);
     kept
@@ -80,22 +65,6 @@ fn was_same(draft: &Draft, known: &KnownTask, past: &Past) -> bool {
 
 fn is_same(draft: &Draft, known: &KnownTask) -> bool {
     known.task.skill == draft.task.skill && folded(&known.task.need) == folded(&draft.task.need)
-}
-
-/// Whether the reply was cut off in what has the name of a finished task and does not say the same: what it was to be nobody
-/// can tell.
-fn is_cut(draft: &Draft, known: &KnownTask, end: &Issue) -> bool {
-    let at = end.place.span;
-    let inside = draft.span.first <= at.first && at.last <= draft.span.last;
-    let goes_on = || !folded(&known.task.expected).starts_with(&folded(&draft.task.expected));
-    inside && (!is_same(draft, known) || hands_over_more(draft, known) && goes_on())
-}
-
-/// What is otherwise an echo names another output: if nothing else is listed, that is told.
-fn hands_over_more(draft: &Draft, known: &KnownTask) -> bool {
-    let expected = folded(&draft.task.expected);
-    let former = folded(&known.task.expected);
-    !former.is_empty() && expected != former && expected != folded(EXPECTED)
 }
 
 /// The name of a finished task with another text: a new task.

@@ -13,7 +13,6 @@ mod skill;
 mod steps;
 mod task;
 mod unread;
-mod words;
 
 use callsheet_core::issue::{IssueCode, Span};
 use callsheet_core::spec::{Goals, Phase, TaskList};
@@ -33,11 +32,6 @@ enum Kind {
 }
 
 impl Kind {
-    /// An empty list means that nothing is left to do.
-    fn may_be_empty(self) -> bool {
-        matches!(self, Self::Iteration | Self::Continuation)
-    }
-
     fn phase(self) -> Phase {
         match self {
             Self::Plan | Self::Sheet => Phase::Plan,

@@ -1,16 +1,15 @@
-//! Names, order and references of a whole list (spec 4.4 `step-split`, 5.5, 6).
+//! Names, order and references of a whole list (spec 5.5, 6).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
-use callsheet_core::links::parse_target;
 use callsheet_core::names::{NameChange, fill_names, folded, slug_of};
 use callsheet_core::spec::{Slug, Step, Target, Task, TaskList};
 
 use crate::reading::{Diagnostics, KnownTask, ReadContext};
-use crate::reply::references::{Producer, Scope, check_value, named_files, named_links, one_run};
+use crate::reply::references::{Producer, Scope, check_value, named_files, one_run};
 
 use super::format::label;
 use super::task::Draft;
@@ -18,14 +17,10 @@ use super::task::Draft;
 /// Drafts by step.
 pub type Steps = Vec<Vec<Draft>>;
 
-/// Fills names for the whole list, then splits steps, then checks references.
+/// Fills names for the whole list, then checks references.
 pub fn settle(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> (Vec<Step>, Vec<Span>) {
     let mut steps = steps;
     names(&mut steps, context, notes);
-    // Most lists need no scope to split steps, and some none at all.
-    if steps.iter().any(|step| step.len() > 1 && step.iter().any(|draft| !draft.references.is_empty())) {
-        steps = split(steps, context, notes);
-    }
     references(steps, context, notes)
 }
 
@@ -146,87 +141,6 @@ fn kept(draft: &Draft, context: &ReadContext) -> Vec<Target> {
     };
     let known = context.tasks.iter().find(same);
     known.into_iter().flat_map(|known| &known.task.references).map(|reference| reference.target.clone()).collect()
-}
-
-/// A task that refers to one of its own step moves behind it: the step is split by dependency depth.
-fn split(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> Steps {
-    let mut scope = Scope::of_sheet(producers(&steps, context), 0);
-    scope.dropped = dropped(context);
-    let mut out: Steps = Vec::new();
-    let mut first = 0;
-    for step in steps {
-        let range = first..first + step.len();
-        first = range.end;
-        if step.len() == 1 {
-            out.push(step);
-            continue;
-        }
-        let depths = depths(&step, range, &scope, notes);
-        let deepest = depths.iter().flatten().copied().max().unwrap_or(0);
-        // A cycle is left as it stands; checking the references reports it.
-        if deepest == 0 || depths.iter().any(Option::is_none) {
-            out.push(step);
-            continue;
-        }
-        let span = step.iter().map(|draft| draft.span).reduce(Span::to).unwrap_or_default();
-        let before = step.first().map(|draft| Rc::clone(&draft.section)).unwrap_or_default();
-        notes.repair(RepairCode::StepSplit, span, &before, format_args!("{} steps", deepest + 1));
-        let mut parts: Vec<Vec<Draft>> = (0..=deepest).map(|_| Vec::new()).collect();
-        for (draft, depth) in step.into_iter().zip(depths) {
-            if let Some(part) = parts.get_mut(depth.unwrap_or(0)) {
-                part.push(draft);
-            }
-        }
-        out.extend(parts);
-    }
-    out
-}
-
-/// Depth of each task among the references inside its step; `None` on a cycle.
-fn depths(step: &[Draft], range: std::ops::Range<usize>, scope: &Scope, notes: &Diagnostics) -> Vec<Option<usize>> {
-    let needs: Vec<Vec<usize>> = step
-        .iter()
-        .zip(range.clone())
-        .map(|(draft, own)| {
-            let links = draft.references.iter().flat_map(|(value, _)| named_links(value, scope));
-            let targets = links.filter_map(|link| parse_target(&link.target).ok());
-            let named = targets.filter_map(|target| scope.producer_of(&target, notes));
-            named.filter(|at| range.contains(at) && *at != own).map(|at| at - range.start).collect()
-        })
-        .collect();
-    by_depth(&needs)
-}
-
-/// Depths of a graph given by what each node needs; nodes on or behind a cycle have none.
-fn by_depth(needs: &[Vec<usize>]) -> Vec<Option<usize>> {
-    let mut needed_by: Vec<Vec<usize>> = vec![Vec::new(); needs.len()];
-    for (at, needed) in needs.iter().enumerate() {
-        for on in needed {
-            if let Some(users) = needed_by.get_mut(*on) {
-                users.push(at);
-            }
-        }
-    }
-    let mut open: Vec<usize> = needs.iter().map(Vec::len).collect();
-    let mut deepest = vec![0_usize; needs.len()];
-    let mut depths: Vec<Option<usize>> = vec![None; needs.len()];
-    let mut ready: Vec<usize> = (0..needs.len()).filter(|at| open.get(*at) == Some(&0)).collect();
-    while let Some(at) = ready.pop() {
-        let depth = deepest.get(at).copied().unwrap_or(0);
-        if let Some(slot) = depths.get_mut(at) {
-            *slot = Some(depth);
-        }
-        for user in needed_by.get(at).into_iter().flatten() {
-            if let (Some(left), Some(deep)) = (open.get_mut(*user), deepest.get_mut(*user)) {
-                *left = left.saturating_sub(1);
-                *deep = (*deep).max(depth + 1);
-                if *left == 0 {
-                    ready.push(*user);
-                }
-            }
-        }
-    }
-    depths
 }
 
 fn references(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> (Vec<Step>, Vec<Span>) {

@@ -6,10 +6,11 @@ use callsheet_core::names::{folded, slug_of};
 
 use crate::markdown::{Document, Heading, Label, PieceKind, Section, label_line};
 use crate::reading::{Diagnostics, ReadContext};
+use crate::reply::references::is_none;
 
 use super::format::{SHEET, TASK_LABELS, label};
 use super::group::{RawTask, hint, tasks};
-use super::{Kind, relevant, words};
+use super::{Kind, relevant};
 
 /// Characters of what is quoted.
 const QUOTED: usize = 60;
@@ -25,7 +26,7 @@ pub(super) fn unread(kind: Kind, span: Span, text: &str, notes: &mut Diagnostics
 
 /// "Task 1" only counts the tasks, and "none" says that there are none.
 fn says_something(text: &str) -> bool {
-    let counts = || hint(text.into()).is_none() || words::says_done(text);
+    let counts = || hint(text.into()).is_none() || is_none(text);
     text.starts_with("```") || text.chars().any(char::is_alphanumeric) && !counts()
 }
 

@@ -11,7 +11,7 @@ use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 use super::links::{WrittenLink, remark_of_none};
 use super::named::sources;
 use super::scope::Scope;
-use super::{paths, tasks, titled};
+use super::{paths, tasks};
 
 const KEY: &str = "References";
 
@@ -103,13 +103,7 @@ pub fn check_links(
     let mut references: Vec<Reference> = Vec::new();
     let mut sizes: Vec<u32> = Vec::new();
     let mut span: Option<Span> = None;
-    let mut links = links.iter().peekable();
-    while let Some(link) = links.next() {
-        let joined = links.peek().and_then(|next| titled::joined([link, next], first, scope, context, notes));
-        if joined.is_some() {
-            links.next();
-        }
-        let link = joined.as_ref().unwrap_or(link);
+    for link in links {
         let at = line_of(link.line, first);
         span = Some(span.map_or(at, |span| span.to(at)));
         for code in link.repairs.iter().flatten() {
@@ -158,10 +152,7 @@ fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Op
             return None;
         }
     };
-    let target = match anchor_of_file(written, target, checking) {
-        Ok(target) => target,
-        Err(()) => return None,
-    };
+    let target = anchor_of_file(written, target, checking);
     let (checked, tokens) = check_kind(target, checking)?;
     let same = || link_target(&checked) == written || same_address(&checked, written);
     if !checking.mended && !is_plain_file(&checked, written) && !same() {
@@ -170,27 +161,18 @@ fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Op
     Some((checked, tokens))
 }
 
-/// `#plan.md` for the file `plan.md`, if it exists and neither a task nor a heading of the prompt is called that; where one
-/// nearly is, nobody can say which is meant.
-fn anchor_of_file(written: &str, target: Target, checking: &mut Checking<'_>) -> Result<Target, ()> {
-    let Some(rest) = written.strip_prefix('#').filter(|rest| rest.contains(['.', '/'])) else { return Ok(target) };
+/// `#plan.md` for the file `plan.md`, if it exists and neither a task nor a heading of the prompt is called that.
+fn anchor_of_file(written: &str, target: Target, checking: &mut Checking<'_>) -> Target {
+    let Some(rest) = written.strip_prefix('#').filter(|rest| rest.contains(['.', '/'])) else { return target };
     let anchor = matches!(target, Target::PromptHeading(_) | Target::TaskOutput { heading: None, .. });
-    let (true, Ok(file)) = (anchor, parse_target(rest)) else { return Ok(target) };
-    let fit = tasks::fit(&target, checking);
+    let (true, Ok(file)) = (anchor, parse_target(rest)) else { return target };
     let lookup = match &file {
         Target::File { path, fragment } => Lookup::Path { path: path.clone(), fragment: fragment.clone() },
         Target::Directory(path) => Lookup::Path { path: path.clone(), fragment: None },
-        _ => return Ok(target),
+        _ => return target,
     };
-    if fit == Some(true) || !matches!(checking.notes.answer(checking.context, lookup), Some(Answer::File(_))) {
-        return Ok(target);
-    }
-    if fit == Some(false) {
-        let both = [link_target(&file), link_target(&target)];
-        checking.refuse(IssueCode::AnchorAmbiguous, "file", rest, both.iter().map(String::as_str));
-        return Err(());
-    }
-    Ok(file)
+    let there = || matches!(checking.notes.answer(checking.context, lookup), Some(Answer::File(_)));
+    if tasks::is_named(&target, checking) || !there() { target } else { file }
 }
 
 /// Differences of encoding alone are no alias.

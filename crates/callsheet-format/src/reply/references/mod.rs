@@ -8,11 +8,9 @@ mod named;
 mod paths;
 mod scope;
 mod tasks;
-mod titled;
 
 pub use check::{check_links, check_target, check_value};
 pub use links::{WrittenLink, is_none, says_none, written_links};
 pub use making::files_of;
-pub use named::named_links;
 pub use paths::is_near;
 pub use scope::{Producer, Scope, named_files, one_run};

@@ -47,11 +47,6 @@ pub(super) fn sources<'a>(
     (all, words)
 }
 
-/// The links of a value, with the tasks that are written by their names.
-pub fn named_links<'a>(value: &'a str, scope: &Scope) -> Vec<WrittenLink<'a>> {
-    sources(value, scope, &mut |_| false).0
-}
-
 /// The task that has just this name. What is said beside a link in one word is no name, nor is the name of the task itself.
 fn task_of(aside: &Aside, scope: &Scope) -> Option<Slug> {
     let text = aside.text();

@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
-use callsheet_core::fuzzy::within;
 use callsheet_core::issue::{IssueCode, RepairCode};
 use callsheet_core::links::path_link;
 use callsheet_core::spec::{Fragment, Target};
@@ -104,21 +103,6 @@ fn anchor(text: String, facts: &FileFacts, checking: &mut Checking<'_>) -> Optio
     if suffixes > 1 || facts.fragment_ambiguous {
         checking.refuse(IssueCode::SymbolAmbiguous, "", &text, anchors.iter().map(String::as_str));
         return None;
-    }
-    let lower = text.to_lowercase();
-    // Of short names two letters are most of it, and a writer may make a part with a similar name.
-    let edits = match lower.chars().count() {
-        _ if checking.scope.may_come(&facts.path, false) => 0,
-        0..=3 => 0,
-        4 => 1,
-        _ => 2,
-    };
-    let near: Vec<&String> = anchors.iter().filter(|known| within(&known.to_lowercase(), &lower, edits)).collect();
-    if let [only] = near.as_slice() {
-        let part = Fragment::Anchor((*only).clone());
-        let target = Target::File { path: facts.path.clone(), fragment: Some(part.clone()) };
-        checking.repaired(RepairCode::SlugNear, &target);
-        return Some(part);
     }
     if not_yet(&facts.path, false, checking) {
         return Some(Fragment::Anchor(text));

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::names::heading_key;
 use callsheet_core::spec::{Slug, Target, Task};
 
-use crate::reading::{Diagnostics, ReadContext};
+use crate::reading::ReadContext;
 
 use super::making::{Making, files_of};
 
@@ -53,8 +53,6 @@ pub struct Scope {
     pub step: u32,
     /// Task sections of the sheet.
     pub sections: u32,
-    /// A task of the same step may be named: the caller splits the step (repair `step-split`).
-    pub same_step: bool,
     /// All references go into one execution run, so that their sizes add up (spec 10.2).
     pub one_run: bool,
 }
@@ -66,8 +64,6 @@ struct Index {
     by_alias: BTreeMap<Slug, usize>,
     /// Written names that several tasks have.
     repeated: BTreeSet<Slug>,
-    /// Tasks of the list, in sheet order.
-    listed: Vec<usize>,
     /// What writers that are not done may make.
     making: Making,
 }
@@ -88,11 +84,8 @@ impl Index {
             {
                 index.repeated.insert(slug.clone());
             }
-            if let Some(step) = task.step {
-                index.listed.push(at);
-                if task.writer && !task.done {
-                    index.making.add(step, &task.files);
-                }
+            if let Some(step) = task.step.filter(|_| task.writer && !task.done) {
+                index.making.add(step, &task.files);
             }
         }
         index
@@ -166,19 +159,9 @@ impl Scope {
         self.index.repeated.contains(slug)
     }
 
-    /// The task that is number `at` of the list, from 0.
-    pub(super) fn listed(&self, at: usize) -> Option<usize> {
-        self.index.listed.get(at).copied()
-    }
-
     /// Whether a writer of an earlier step may make a path, so that what is missing may come to be (`not-yet`).
     pub(super) fn may_come(&self, path: &str, directory: bool) -> bool {
         self.index.making.may(path, directory, self.step)
-    }
-
-    /// The task whose output a target reads, however its slug is written; `None` if that is unclear.
-    pub fn producer_of(&self, target: &Target, notes: &Diagnostics) -> Option<usize> {
-        super::tasks::producer_of(target, self, notes)
     }
 
     /// Slugs that the task may refer to, for issues.

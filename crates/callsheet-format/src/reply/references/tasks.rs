@@ -1,11 +1,8 @@
 //! References to outputs of tasks and to headings of the prompt (spec 5.1, 5.5).
 
-use callsheet_core::fuzzy::within;
-use callsheet_core::issue::{IssueCode, RepairCode};
+use callsheet_core::issue::IssueCode;
 use callsheet_core::names::heading_key;
 use callsheet_core::spec::{Slug, Target};
-
-use crate::reading::Diagnostics;
 
 use super::check::Checking;
 use super::scope::{Producer, Scope};
@@ -13,15 +10,11 @@ use super::scope::{Producer, Scope};
 /// A producer found for a slug.
 enum Found {
     /// By its slug or a former one.
-    Exact(usize),
-    /// By the one slug near it.
-    Near(usize),
+    Task(usize),
     /// Several tasks were given the name that is meant.
     Repeated,
     /// It was dropped.
     Dropped,
-    /// Several are equally near.
-    Tie,
     /// None.
     None,
 }
@@ -29,9 +22,8 @@ enum Found {
 /// Checks a reference to the output or a details file of a task.
 pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
     let slug = target.producer()?.clone();
-    let (at, near) = match find(&slug, checking.scope, checking.notes) {
-        Found::Exact(at) => (at, false),
-        Found::Near(at) => (at, true),
+    let at = match find(&slug, checking.scope) {
+        Found::Task(at) => at,
         Found::Repeated => {
             let usable = checking.usable();
             checking.refuse(IssueCode::ReferenceAmbiguous, "", slug.as_str(), usable.iter().map(String::as_str));
@@ -39,7 +31,7 @@ pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Targ
         }
         // A task that stands there unchanged stays as it is, blocked or not (spec 2.18).
         Found::Dropped if checking.scope.kept.contains(&target) => return Some((target, 0)),
-        Found::Tie | Found::Dropped | Found::None => {
+        Found::Dropped | Found::None => {
             // A heading of the request may end like the name of an output.
             if let Some(key) = heading_meant(&target, &slug, checking) {
                 return Some((Target::PromptHeading(key), 0));
@@ -63,9 +55,6 @@ pub(super) fn check(target: Target, checking: &mut Checking<'_>) -> Option<(Targ
         }
         _ => Target::TaskOutput { slug, heading: None },
     };
-    if near {
-        checking.repaired(RepairCode::SlugNear, &target);
-    }
     Some((target, tokens))
 }
 
@@ -79,63 +68,32 @@ fn heading_meant(target: &Target, slug: &Slug, checking: &Checking<'_>) -> Optio
     [Some(format!("{slug}-results")), bare].into_iter().flatten().find(|key| headings.contains(key))
 }
 
-/// The producer of a target, if one is clear. A bare `#x` may name a task.
-pub(super) fn producer_of(target: &Target, scope: &Scope, notes: &Diagnostics) -> Option<usize> {
-    let slug = match target {
-        Target::PromptHeading(key) => Slug::new(key),
-        other => other.producer()?.clone(),
-    };
-    match find(&slug, scope, notes) {
-        Found::Exact(at) | Found::Near(at) => Some(at),
-        _ => None,
-    }
-}
-
-/// The task that words name as they stand, or whose output they speak of: `Find Code 1`, `the results of Find Code 1`. Its slug,
-/// or that of the name which several tasks have, and where it stands.
+/// The task that has this name, or this name before `results`: its slug, or that of the name which several tasks have, and where
+/// it stands.
 pub(super) fn named(slug: &Slug, scope: &Scope) -> Option<(Slug, usize)> {
-    const BEFORE: &[&str] =
-        &["output-of-", "output-from-", "outputs-of-", "result-of-", "results-of-", "results-from-"];
-    const BEHIND: &[&str] = &["-results", "-result", "-output", "-outputs", "-s-output", "-s-results"];
-    let text = slug.as_str();
-    let text = text.strip_prefix("the-").unwrap_or(text);
-    let of = BEFORE.iter().find_map(|words| text.strip_prefix(words)).unwrap_or(text);
-    let bare = of.strip_prefix("the-").unwrap_or(of);
-    let bare =
-        bare.strip_prefix("task-").filter(|rest| rest.contains(|c: char| c.is_ascii_alphabetic())).unwrap_or(bare);
-    let ends = |text: &str| BEHIND.iter().find_map(|words| text.strip_suffix(words)).map(str::to_owned);
-    let mut slugs =
-        [slug.as_str(), text, of, bare].into_iter().flat_map(|text| [Some(text.to_owned()), ends(text)]).flatten();
-    slugs.find_map(|text| {
-        let slug = Slug::new(&text);
-        if let Some(at) = scope.at(&slug) {
-            let own = scope.producers().get(at)?.slug.clone()?;
-            return Some((if scope.is_repeated(&slug) { slug } else { own }, at));
-        }
-        let numbered = text.strip_prefix("task-").and_then(|_| by_list_number(&slug, scope))?;
-        Some((scope.producers().get(numbered)?.slug.clone()?, numbered))
+    let bare = slug.as_str().strip_suffix("-results").map(Slug::new);
+    [Some(slug.clone()), bare].into_iter().flatten().find_map(|slug| {
+        let at = scope.at(&slug)?;
+        let own = scope.producers().get(at)?.slug.clone()?;
+        Some((if scope.is_repeated(&slug) { slug } else { own }, at))
     })
 }
 
-/// Whether a bare `#x` is the name of a task or heading (true) or may be one (false); `None` if nothing is called like it.
-pub(super) fn fit(target: &Target, checking: &Checking<'_>) -> Option<bool> {
+/// Whether a bare `#x` is the name of a task or heading.
+pub(super) fn is_named(target: &Target, checking: &Checking<'_>) -> bool {
     let heading = match target {
         Target::PromptHeading(key) => key.clone(),
-        other => format!("{}-results", other.producer()?),
+        other => other.producer().map(|slug| format!("{slug}-results")).unwrap_or_default(),
     };
     let headings = checking.scope.prompt_headings(checking.context);
     if headings.contains(&heading) {
-        return Some(true);
+        return true;
     }
     let slug = match target {
         Target::PromptHeading(key) => Slug::new(key),
-        other => other.producer()?.clone(),
+        other => other.producer().cloned().unwrap_or_else(|| Slug::new("")),
     };
-    match find(&slug, checking.scope, checking.notes) {
-        Found::Exact(_) | Found::Repeated => Some(true),
-        Found::Near(_) | Found::Tie => Some(false),
-        Found::Dropped | Found::None => None,
-    }
+    matches!(find(&slug, checking.scope), Found::Task(_) | Found::Repeated)
 }
 
 /// Checks a bare `#x`: a heading of the prompt, or a task named without `-results`.
@@ -144,43 +102,25 @@ pub(super) fn check_heading(key: &str, checking: &mut Checking<'_>) -> Option<(T
     let headings = scope.prompt_headings(checking.context);
     let is_heading = headings.iter().any(|heading| heading == key);
     let slug = Slug::new(key);
-    let task = find(&slug, scope, checking.notes);
-    match (is_heading, &task) {
-        (true, Found::Exact(_)) => {
+    match (is_heading, find(&slug, scope)) {
+        (true, Found::Task(_)) => {
             let both = [format!("#{key}-results"), format!("#{key}")];
             checking.refuse(IssueCode::AnchorAmbiguous, "", key, both.iter().map(String::as_str));
             return None;
         }
         (true, _) => return Some((Target::PromptHeading(key.to_owned()), 0)),
-        (false, Found::Exact(_)) => {
-            let target = Target::TaskOutput { slug: slug.clone(), heading: None };
-            let (target, tokens) = check(target, checking)?;
-            checking.repaired(RepairCode::SlugNear, &target);
-            return Some((target, tokens));
-        }
+        (false, Found::Task(_)) => return check(Target::TaskOutput { slug, heading: None }, checking),
         (false, _) => {}
     }
-    let searched = if checking.notes.may_compare(headings.len()) { headings } else { &[] };
-    let near: Vec<&String> = searched.iter().filter(|heading| within(heading, key, 2)).collect();
-    match (near.as_slice(), task) {
-        ([heading], Found::None) => {
-            let target = Target::PromptHeading((*heading).clone());
-            checking.repaired(RepairCode::SlugNear, &target);
-            Some((target, 0))
-        }
-        ([], Found::Near(_)) => check(Target::TaskOutput { slug, heading: None }, checking),
-        _ => {
-            let mut usable = checking.usable();
-            let mut issue = checking.issue(IssueCode::AnchorMissing, "", &[]);
-            // Put together only where they are compared and shown.
-            if checking.notes.may_compare(usable.len() + headings.len()) {
-                usable.extend(headings.iter().map(|heading| format!("#{heading}")));
-                issue = issue.allowed(&format!("#{key}"), usable.iter().map(String::as_str));
-            }
-            checking.notes.push(issue);
-            None
-        }
+    let mut usable = checking.usable();
+    let mut issue = checking.issue(IssueCode::AnchorMissing, "", &[]);
+    // Put together only where they are compared and shown.
+    if checking.notes.may_compare(usable.len() + headings.len()) {
+        usable.extend(headings.iter().map(|heading| format!("#{heading}")));
+        issue = issue.allowed(&format!("#{key}"), usable.iter().map(String::as_str));
     }
+    checking.notes.push(issue);
+    None
 }
 
 fn missing(slug: &Slug, checking: &mut Checking<'_>) {
@@ -189,69 +129,18 @@ fn missing(slug: &Slug, checking: &mut Checking<'_>) {
     checking.refuse(IssueCode::AnchorMissing, "task", &wanted, usable.iter().map(String::as_str));
 }
 
-fn find(slug: &Slug, scope: &Scope, notes: &Diagnostics) -> Found {
+fn find(slug: &Slug, scope: &Scope) -> Found {
     if scope.is_repeated(slug) {
         return Found::Repeated;
     }
-    if let Some(at) = scope.at(slug) {
-        return Found::Exact(at);
-    }
-    if scope.dropped.contains(slug) {
-        return Found::Dropped;
-    }
-    if let Some(at) = by_list_number(slug, scope) {
-        return Found::Near(at);
-    }
-    let text = slug.as_str();
-    let trimmed = text.strip_suffix("-results").or_else(|| text.strip_suffix("-md")).unwrap_or(text);
-    if let Some(at) = scope.at(&Slug::new(trimmed)) {
-        return Found::Near(at);
-    }
-    if !notes.may_compare(scope.producers().len()) {
-        return Found::None;
-    }
-    let fits = |other: &Slug| {
-        let other = other.as_str();
-        other.len().abs_diff(trimmed.len()) <= 6 && near_slug(other, trimmed)
-    };
-    let tasks = scope.producers().iter().enumerate();
-    let mut fitting = tasks.filter(|(_, task)| task.slug.as_ref().is_some_and(fits)).map(|(at, _)| at);
-    match (fitting.next(), fitting.next()) {
-        (Some(at), None) => Found::Near(at),
-        (Some(_), Some(_)) => Found::Tie,
-        _ => Found::None,
+    match scope.at(slug) {
+        Some(at) => Found::Task(at),
+        None if scope.dropped.contains(slug) => Found::Dropped,
+        None => Found::None,
     }
 }
 
-/// Within two edits, but never from one number to another: `read-docs-2` is not `read-docs-1` written wrong.
-fn near_slug(a: &str, b: &str) -> bool {
-    let split = |text: &str| -> (usize, usize) {
-        let stem = text.trim_end_matches(|c: char| c.is_ascii_digit());
-        (stem.trim_end_matches('-').len(), stem.len())
-    };
-    let ((stem_a, digits_a), (stem_b, digits_b)) = (split(a), split(b));
-    let (number_a, number_b) = (a.get(digits_a..).unwrap_or_default(), b.get(digits_b..).unwrap_or_default());
-    let numbers = number_a == number_b || number_a.is_empty() || number_b.is_empty();
-    let (stem_a, stem_b) = (a.get(..stem_a).unwrap_or_default(), b.get(..stem_b).unwrap_or_default());
-    numbers && stem_a.len() >= 4 && within(stem_a, stem_b, 2)
-}
-
-/// The list's number of a task where the per-skill number belongs: `#write-docs-3` for the third task of the list, if
-/// that is `write-docs-1`; also `#task-3`.
-fn by_list_number(slug: &Slug, scope: &Scope) -> Option<usize> {
-    let (stem, number) = slug.as_str().rsplit_once('-')?;
-    let number: usize = number.parse().ok()?;
-    let at = number.checked_sub(1)?;
-    let index = scope.listed(at)?;
-    let other = scope.producers().get(index)?.slug.as_ref()?;
-    let same_stem = other
-        .as_str()
-        .rsplit_once('-')
-        .is_some_and(|(head, tail)| head == stem && tail.bytes().all(|byte| byte.is_ascii_digit()));
-    (same_stem || stem == "task").then_some(index)
-}
-
-/// Not itself, not a later step, and of the same step only if the caller splits it.
+/// Not itself, and of an earlier step.
 fn in_order(at: usize, producer: &Producer, checking: &mut Checking<'_>) -> Option<()> {
     let scope = checking.scope;
     if scope.own == Some(at) {
@@ -259,9 +148,7 @@ fn in_order(at: usize, producer: &Producer, checking: &mut Checking<'_>) -> Opti
         checking.refuse(IssueCode::SelfReference, "", "", usable.iter().map(String::as_str));
         return None;
     }
-    let fits =
-        producer.done || producer.step.is_some_and(|step| step < scope.step || scope.same_step && step == scope.step);
-    if !fits {
+    if !(producer.done || producer.step.is_some_and(|step| step < scope.step)) {
         let usable = checking.usable();
         checking.refuse(IssueCode::ReferenceOrder, "", "", usable.iter().map(String::as_str));
         return None;
@@ -281,17 +168,11 @@ fn detail(file: &str, producer: &Producer, checking: &mut Checking<'_>) -> Optio
     Some(())
 }
 
-/// The heading as its key, mended if exactly one is near; unchecked while the output does not exist.
+/// The heading as its key; unchecked while the output does not exist.
 fn section(heading: &str, producer: &Producer, checking: &mut Checking<'_>) -> Option<String> {
     let key = heading_key(heading);
     if !producer.done || producer.headings.contains(&key) {
         return Some(key);
-    }
-    let near: Vec<&String> = producer.headings.iter().filter(|known| within(known, &key, 2)).collect();
-    if let [only] = near.as_slice() {
-        let target = Target::TaskOutput { slug: producer.slug.clone()?, heading: Some((*only).clone()) };
-        checking.repaired(RepairCode::SlugNear, &target);
-        return Some((*only).clone());
     }
     checking.refuse(IssueCode::AnchorMissing, "heading", &key, producer.headings.iter().map(String::as_str));
     None

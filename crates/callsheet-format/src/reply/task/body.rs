@@ -102,7 +102,7 @@ pub(super) fn is_change(document: &Document, section: &Section) -> bool {
     })
 }
 
-/// Diagnostics what concerns the reply as a whole; false if there is nothing to read.
+/// Notes what concerns the reply as a whole; false if there is nothing to read.
 pub(super) fn has_reply(document: &Document, context: &ReadContext, notes: &mut Diagnostics) -> bool {
     if !document.ended {
         length_stop(Span::line(document.span(0..document.len().max(1)).last), false, context, notes);
@@ -110,7 +110,7 @@ pub(super) fn has_reply(document: &Document, context: &ReadContext, notes: &mut 
     has_text(document, notes)
 }
 
-/// Diagnostics `empty-reply`; false if there is nothing to read.
+/// Notes `empty-reply`; false if there is nothing to read.
 pub(super) fn has_text(document: &Document, notes: &mut Diagnostics) -> bool {
     if document.is_empty() {
         let whole = document.span(0..document.len().max(1));
@@ -119,7 +119,7 @@ pub(super) fn has_text(document: &Document, notes: &mut Diagnostics) -> bool {
     !document.is_empty()
 }
 
-/// Diagnostics a stop at the length limit: `content-truncated` where it cut change content, else `reply-truncated`.
+/// Notes a stop at the length limit: `content-truncated` where it cut change content, else `reply-truncated`.
 pub(super) fn length_stop(last: Span, in_change: bool, context: &ReadContext, notes: &mut Diagnostics) {
     let code = if in_change { IssueCode::ContentTruncated } else { IssueCode::ReplyTruncated };
     let known = notes.issues().iter().any(|issue| issue.code == IssueCode::ContentTruncated);

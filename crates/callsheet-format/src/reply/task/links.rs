@@ -103,7 +103,7 @@ pub fn relinked(text: &str, place: &dyn Fn(&str) -> Option<String>) -> String {
     (1..).zip(text.lines()).map(relinked).collect::<Vec<_>>().join("\n")
 }
 
-/// Diagnostics a warning for each link that leads nowhere. In-document anchors are looked for in the whole document.
+/// Notes a warning for each link that leads nowhere. In-document anchors are looked for in the whole document.
 pub(super) fn check(document: &Document, execution: &Execution, context: &ReadContext, notes: &mut Diagnostics) {
     let scope = Scope::of_current(context);
     let mut anchors: Option<BTreeSet<String>> = None;

@@ -5,10 +5,8 @@
 //! until nothing more is asked; three rounds are enough.
 
 mod body;
-mod captions;
 mod execution;
 mod formats;
-mod kept;
 mod links;
 mod next_section;
 mod refinement;

@@ -12,7 +12,6 @@ use crate::reply::task::next_section::Tail;
 use crate::reply::task::whole_file;
 
 use super::body::is_change;
-use super::captions;
 use super::formats::{CHANGE_LABELS, NO_CHANGES};
 use super::unchanged;
 
@@ -30,7 +29,6 @@ pub(super) fn changes(
         notes.set_section(Some("Change details"));
         let last = index + 1 == sections.len();
         let mut block = block(document, section, index + 1, tail.filter(|_| last), notes);
-        captions::remove(&mut block, context, notes);
         whole_file::imply(&mut block, context, notes);
         changes.extend(edit::read_change(&block, notes));
     }

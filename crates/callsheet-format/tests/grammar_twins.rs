@@ -6,7 +6,7 @@ use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::spec::Phase;
 use callsheet_format::grammar::{EditableFile, Form, write_execution};
 use callsheet_format::reading::ReadContext;
-use callsheet_format::reply::json_form::{Twin, read_json_form};
+use callsheet_format::reply::json_form::{JsonForm, read_json_form};
 use callsheet_format::reply::task::read_write_execution;
 use formats::{CONTENT, KINDS, World, full_world, worlds};
 use proptest::prelude::*;
@@ -125,7 +125,7 @@ fn check(world: &World, kind: &str, twin: &Value) -> Result<(), TestCaseError> {
     let form = world.form(kind);
     let valid = jsonschema::validator_for(&form.schema()).map_err(|fault| TestCaseError::fail(fault.to_string()))?;
     prop_assert!(valid.is_valid(twin), "{kind}: {twin}");
-    let Some(Twin { text, repairs, issues }) = read_json_form(&twin.to_string(), &form, phase(kind)) else {
+    let Some(JsonForm { text, repairs, issues }) = read_json_form(&twin.to_string(), &form, phase(kind)) else {
         return Err(TestCaseError::fail(format!("{kind}: not read as a JSON form: {twin}")));
     };
     prop_assert!(repairs.is_empty() && issues.is_empty(), "{kind}: {repairs:?} {issues:?}\n{twin}");
@@ -172,7 +172,7 @@ proptest! {
     }
 }
 
-fn plan(text: &str) -> Option<Twin> {
+fn plan(text: &str) -> Option<JsonForm> {
     read_json_form(text, &full_world().form("plan"), Phase::Plan)
 }
 

@@ -376,7 +376,7 @@ fn kinds(lines: &[Line<'_>], hidden: &[bool], fences: &[Fence], format: &Format)
 }
 
 /// The marker a line consists of, in any case, with or without bold, list mark and final period.
-pub(in crate::reply) fn marker_of(line: &str, format: &Format) -> Option<usize> {
+pub(crate) fn marker_of(line: &str, format: &Format) -> Option<usize> {
     if format.markers.is_empty() || line.len() > 80 {
         return None;
     }

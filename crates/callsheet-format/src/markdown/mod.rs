@@ -17,13 +17,13 @@ mod thinking;
 mod turn_end;
 mod wrapper;
 
-pub(in crate::reply) use document::marker_of;
+pub(crate) use document::marker_of;
 pub use document::{Document, Prepare, Section};
 pub use fence::Fence;
-pub(in crate::reply) use fence::{Part, Tracker};
+pub(crate) use fence::{Part, Tracker};
 pub use heading::{Format, Heading, Rule};
-pub(in crate::reply) use label::label_line;
+pub(crate) use label::label_line;
 pub use label::{Label, LabelRule, item_text};
 pub use pieces::{Labelled, Piece, PieceKind};
 pub use text::{MAX_REPLY_BYTES, from_bytes, odd_places, straighten};
-pub(in crate::reply) use text::{is_blank, plain_start};
+pub(crate) use text::{is_blank, plain_start};

@@ -171,8 +171,11 @@ fn anchor_of_file(written: &str, target: Target, checking: &mut Checking<'_>) ->
         Target::Directory(path) => Lookup::Path { path: path.clone(), fragment: None },
         _ => return target,
     };
-    let there = || matches!(checking.notes.answer(checking.context, lookup), Some(Answer::File(_)));
-    if tasks::is_named(&target, checking) || !there() { target } else { file }
+    if tasks::is_named(&target, checking) {
+        return target;
+    }
+    let is_there = matches!(checking.notes.answer(checking.context, lookup), Some(Answer::File(_)));
+    if is_there { file } else { target }
 }
 
 /// Differences of encoding alone are no alias.

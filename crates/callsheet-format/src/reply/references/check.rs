@@ -11,7 +11,7 @@ use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
 use super::links::{WrittenLink, remark_of_none};
 use super::named::sources;
 use super::scope::Scope;
-use super::{paths, tasks};
+use super::{paths, tasks, titled};
 
 const KEY: &str = "References";
 
@@ -103,7 +103,13 @@ pub fn check_links(
     let mut references: Vec<Reference> = Vec::new();
     let mut sizes: Vec<u32> = Vec::new();
     let mut span: Option<Span> = None;
-    for link in links {
+    let mut links = links.iter().peekable();
+    while let Some(link) = links.next() {
+        let joined = links.peek().and_then(|next| titled::joined([link, next], first, scope, context, notes));
+        if joined.is_some() {
+            links.next();
+        }
+        let link = joined.as_ref().unwrap_or(link);
         let at = line_of(link.line, first);
         span = Some(span.map_or(at, |span| span.to(at)));
         for code in link.repairs.iter().flatten() {

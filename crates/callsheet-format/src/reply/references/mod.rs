@@ -8,6 +8,7 @@ mod named;
 mod paths;
 mod scope;
 mod tasks;
+mod titled;
 
 pub use check::{check_links, check_target, check_value};
 pub use links::{WrittenLink, is_none, says_none, written_links};

@@ -5,6 +5,7 @@
 //! until nothing more is asked; three rounds are enough.
 
 mod body;
+mod captions;
 mod execution;
 mod formats;
 mod links;

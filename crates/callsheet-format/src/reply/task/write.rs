@@ -9,11 +9,10 @@ use crate::reading::{Answer, Candidates, Diagnostics, Lookup, ReadContext, claus
 use crate::reply::Execution;
 use crate::reply::references::is_near;
 use crate::reply::task::next_section::Tail;
-use crate::reply::task::whole_file;
 
 use super::body::is_change;
 use super::formats::{CHANGE_LABELS, NO_CHANGES};
-use super::unchanged;
+use super::{captions, unchanged, whole_file};
 
 /// The changes of a prepared reply, as written.
 pub(super) fn changes(
@@ -29,6 +28,7 @@ pub(super) fn changes(
         notes.set_section(Some("Change details"));
         let last = index + 1 == sections.len();
         let mut block = block(document, section, index + 1, tail.filter(|_| last), notes);
+        captions::remove(&mut block, context, notes);
         whole_file::imply(&mut block, context, notes);
         changes.extend(edit::read_change(&block, notes));
     }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use callsheet_core::spec::RunId;
 use callsheet_runtime::driver::{DriveFault, Session, is_inner};
-use callsheet_runtime::edge::withhold;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
+use callsheet_runtime::transport_policy::withhold;
 use callsheet_runtime::trust::Trusted;
 use callsheet_store::SqliteStore;
 use serde_json::json;

@@ -8,7 +8,6 @@ use callsheet_core::prompt::{Environment, Templates};
 use callsheet_core::record::SubtaskTool;
 use callsheet_core::spec::{RunId, Settings, ToolSpec};
 use callsheet_runtime::driver::{ModelSet, ModelSource, PinnedSkills, Snapshots, Turns, World};
-use callsheet_runtime::edge::Slots;
 use callsheet_runtime::memory::IndexedMemory;
 use callsheet_runtime::paths::{Workspace, read_regular};
 use callsheet_runtime::ports::{Clock, Fetch, Index, Observer, Outline, Person, Signal, Store, SystemClock, Tool};
@@ -17,6 +16,7 @@ use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
 use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::skills::SkillDirs;
 use callsheet_runtime::templates::TemplateDirs;
+use callsheet_runtime::transport_policy::Slots;
 
 use callsheet_store::SqliteIndex;
 use callsheet_tools::{HttpFetch, HttpSettings};

@@ -10,13 +10,13 @@ use crate::runfiles::{RunFileFault, RunFiles};
 use super::{DriveFault, World};
 
 /// Writes the report and says how the run ended.
-pub(super) fn conclude(world: &World, run: &Run, outcome: Outcome) -> Result<Event, DriveFault> {
+pub(crate) fn conclude(world: &World, run: &Run, outcome: Outcome) -> Result<Event, DriveFault> {
     let text = write_results(&*world.store, &world.files, run, outcome)?;
     Ok(Event::RunConcluded { outcome, report: world.store.put_blob(text.as_bytes())? })
 }
 
 /// Writes what a run gave into its folder. Returns the report.
-pub(super) fn write_results(
+pub(crate) fn write_results(
     store: &dyn Store,
     files: &RunFiles,
     run: &Run,
@@ -33,7 +33,7 @@ pub(super) fn write_results(
     Ok(text)
 }
 
-pub(super) fn told(written: Result<(), RunFileFault>) {
+pub(crate) fn told(written: Result<(), RunFileFault>) {
     if let Err(fault) = written {
         tracing::warn!(%fault, "could not write a run file; the record has its content");
     }

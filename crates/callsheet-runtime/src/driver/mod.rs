@@ -4,48 +4,30 @@
 //! loop; everything that waits is a task of its own that sends its facts back. A fact is tried on the machine first,
 //! so that a late or repeated one is dropped instead of recorded, and is on disk before anything acts on it.
 
-mod ask;
-mod assemble;
-mod changes;
-mod conclude;
-mod constraint;
-mod conversation;
-mod edit;
-mod fault;
-mod gates;
-mod handler;
-mod known;
-mod models;
-mod parts;
-mod read;
-mod retrieve;
-mod retry;
+mod begin;
+pub(crate) mod conclude;
+pub(crate) mod retry;
 mod session;
-mod start;
-mod template;
+pub(crate) mod template;
 mod told;
-mod tools;
-mod turns;
+pub(crate) mod turns;
 mod undo;
 mod views;
-mod watch;
 mod withdraw;
-mod work;
-mod world;
 
-pub use assemble::PromptRecord;
-pub use edit::is_edited;
-pub use fault::DriveFault;
-pub use gates::{OpenQuestion, open_gates, open_questions, part_fault, view as gate_view};
-pub use known::{SheetReading, Snapshots, sheet_text};
-pub use models::ModelSource;
+pub use crate::effects::gate::{OpenQuestion, open_gates, open_questions, part_fault, view as gate_view};
+pub use crate::fault::DriveFault;
+pub use crate::ports::ModelSource;
+pub use crate::prompting::PromptRecord;
+pub use crate::prompting::known::{SheetReading, Snapshots, sheet_text};
+pub use crate::services::{CurrentFile, ModelSet, PinnedSkills, World};
+pub use crate::sheetfile::edit::is_edited;
+pub use begin::{EntrySpec, TakeUp, begin, begin_in, check_sheet, reopen, take_in};
 pub use session::Session;
-pub use start::{EntrySpec, TakeUp, begin, begin_in, check_sheet, reopen, take_in};
 pub use template::{caller_of, is_awaited, is_inner, outer_of, runs_inside};
 pub use turns::Turns;
 pub use undo::{Undone, changed_inside, undo};
 pub use withdraw::withdraw;
-pub use world::{CurrentFile, ModelSet, PinnedSkills, World};
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,9 +39,9 @@ use callsheet_core::run::{Effect, Run};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use edit::Look;
+use crate::effects::{self as work, Done, Landed, Work, gate as gates, read};
+use crate::sheetfile::edit::Look;
 use turns::Turn;
-use work::{Done, Landed, Work};
 
 /// How often letters of other processes are looked for and the files that people read are brought up to date.
 const TICK: Duration = Duration::from_millis(200);

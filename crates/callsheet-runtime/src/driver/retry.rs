@@ -14,7 +14,7 @@ use super::{DriveFault, World};
 /// Skills of tasks that ended without output that are another text now than they were pinned as, pinned anew: what is done
 /// again is done with these. Told for every task that comes back, as is a skill that cannot be had any more: it stays as
 /// it was.
-pub(super) fn changed_skills(
+pub(crate) fn changed_skills(
     world: &World,
     run: &Run,
     asked: &[Slug],

@@ -11,9 +11,10 @@ use crate::ports::{Lock, Signal, Store};
 use crate::runfiles::{SheetFile, SheetMark};
 
 use super::conclude::told;
-use super::known::sheet_text;
 use super::views::{StaleViews, TaskView, ViewWriter};
-use super::{DriveFault, World, edit};
+use super::{DriveFault, World};
+use crate::prompting::known::sheet_text;
+use crate::sheetfile::edit;
 
 /// The only writer of one run.
 pub struct Session {
@@ -101,7 +102,7 @@ impl Session {
     }
 
     /// The machine of a session that is over.
-    pub(super) fn into_run(mut self) -> Run {
+    pub(crate) fn into_run(mut self) -> Run {
         std::mem::take(&mut self.run)
     }
 
@@ -128,7 +129,7 @@ impl Session {
 
     /// Folds events for the next [`Session::flush`]; nothing outside this process may happen because of them before
     /// that. Returns how many were taken, as [`Session::record`] does.
-    pub(super) fn note(&mut self, world: &World, events: Vec<Event>) -> usize {
+    pub(crate) fn note(&mut self, world: &World, events: Vec<Event>) -> usize {
         let before = self.noted.len();
         for event in events {
             let at = world.clock.now_ms().max(self.last_at);
@@ -148,7 +149,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Session::record`].
-    pub(super) fn flush(&mut self, world: &World) -> Result<(), DriveFault> {
+    pub(crate) fn flush(&mut self, world: &World) -> Result<(), DriveFault> {
         if self.noted.is_empty() {
             return Ok(());
         }
@@ -177,7 +178,7 @@ impl Session {
 
     /// Brings the files that people read up to date with the run. What a sheet will be is recorded before it is written,
     /// and a sheet that holds words of a person is left alone (spec 2.18).
-    pub(super) fn write_views(&mut self, world: &World) -> Result<(), DriveFault> {
+    pub(crate) fn write_views(&mut self, world: &World) -> Result<(), DriveFault> {
         self.flush(world)?;
         if let Some(writer) = &self.view_writer {
             writer.wait();
@@ -187,7 +188,7 @@ impl Session {
     }
 
     /// As [`Session::write_views`], but task files are written beside the run, which does not wait for them.
-    pub(super) fn write_views_beside(&mut self, world: &Arc<World>) -> Result<(), DriveFault> {
+    pub(crate) fn write_views_beside(&mut self, world: &Arc<World>) -> Result<(), DriveFault> {
         self.flush(world)?;
         let views = self.stale_views.take_tasks(&self.run);
         if !views.is_empty() {
@@ -232,57 +233,57 @@ impl Session {
     }
 
     /// All files that people read, on resume.
-    pub(super) fn rewrite_views(&mut self, world: &World) -> Result<(), DriveFault> {
+    pub(crate) fn rewrite_views(&mut self, world: &World) -> Result<(), DriveFault> {
         self.run.tasks().map(TaskView::of).for_each(|view| view.write(world));
         self.stale_views.note_sheet();
         self.write_views(world)
     }
 
     /// Whether a `sheet.md` holds no words of a person that nobody read yet.
-    pub(super) fn is_stale(&self, found: &SheetFile) -> bool {
+    pub(crate) fn is_stale(&self, found: &SheetFile) -> bool {
         edit::is_of_host(&self.run, found, self.sheet_written) || self.read_sheets.contains(&found.hash)
     }
 
     /// Notes that a `sheet.md` of this content was read and says nothing new.
-    pub(super) fn note_read(&mut self, hash: BlobId) {
+    pub(crate) fn note_read(&mut self, hash: BlobId) {
         self.read_sheets.insert(hash);
         self.stale_views.note_sheet();
     }
 
     /// Notes a `sheet.md` that was refused. True if it was not refused before.
-    pub(super) fn note_refused(&mut self, hash: BlobId) -> bool {
+    pub(crate) fn note_refused(&mut self, hash: BlobId) -> bool {
         self.refused_sheet.replace(hash.clone()) != Some(hash)
     }
 
     /// Whether a `sheet.md` of this content was refused last.
-    pub(super) fn is_refused(&self, hash: &BlobId) -> bool {
+    pub(crate) fn is_refused(&self, hash: &BlobId) -> bool {
         self.refused_sheet.as_ref() == Some(hash)
     }
 
     /// Notes an edit that does not fit the run as it is now. True if it was not noted before.
-    pub(super) fn note_unfit(&mut self, hash: BlobId) -> bool {
+    pub(crate) fn note_unfit(&mut self, hash: BlobId) -> bool {
         self.unfit_sheet.replace(hash.clone()) != Some(hash)
     }
 
     /// Notes a `sheet.md` that was read and holds nothing to take before it changes.
-    pub(super) fn note_looked_at(&mut self, mark: SheetMark) {
+    pub(crate) fn note_looked_at(&mut self, mark: SheetMark) {
         self.looked_at = Some(mark);
     }
 
     /// Whether `sheet.md` is as it was when it held nothing to take.
-    pub(super) fn is_looked_at(&self, mark: SheetMark) -> bool {
+    pub(crate) fn is_looked_at(&self, mark: SheetMark) -> bool {
         self.looked_at == Some(mark)
     }
 
     /// Notes the edit that this tick sees, if there is one.
-    pub(super) fn note_seen(&mut self, hash: Option<BlobId>) {
+    pub(crate) fn note_seen(&mut self, hash: Option<BlobId>) {
         let (seen, settled) = &mut self.seen_edit;
         *settled = hash.is_some() && *seen == hash;
         *seen = hash;
     }
 
     /// Whether an edit was the same at the last two ticks.
-    pub(super) fn is_settled(&self, hash: &BlobId) -> bool {
+    pub(crate) fn is_settled(&self, hash: &BlobId) -> bool {
         let (seen, settled) = &self.seen_edit;
         *settled && seen.as_ref() == Some(hash)
     }

@@ -83,7 +83,7 @@ impl Observer for Words {
 }
 
 /// Runs the template that a call names; `None`: it names none that is offered.
-pub(super) fn run(work: &Work, run: &Run, owner: &TaskRun, exec: &ExecRunId, call: &ToolCall) -> Option<Outcome> {
+pub(crate) fn run(work: &Work, run: &Run, owner: &TaskRun, exec: &ExecRunId, call: &ToolCall) -> Option<Outcome> {
     let offer = work.world.offer.as_ref().filter(|offer| offer.spec(&call.name).is_some())?;
     let task = owner.task.slug.clone();
     let landed = |record: ToolRecord, ms: u64| {
@@ -123,7 +123,7 @@ pub(super) fn run(work: &Work, run: &Run, owner: &TaskRun, exec: &ExecRunId, cal
 }
 
 /// What the runs inside calls used whose process did not come to say so.
-pub(super) fn accounts(world: &World, run: &Run) -> Result<Vec<Event>, DriveFault> {
+pub(crate) fn accounts(world: &World, run: &Run) -> Result<Vec<Event>, DriveFault> {
     let mut events = Vec::new();
     for (task, exec, call) in run.calls_to_account() {
         let inner = inner_of(world, run, task, exec, call)?;

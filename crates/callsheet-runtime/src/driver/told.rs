@@ -32,7 +32,7 @@ fn file(world: &World, key: PromptKey) -> Option<PromptFile> {
 }
 
 /// Templates that these effects use and that the log does not hold as they are now.
-pub(super) fn prompts_used(world: &World, run: &Run, effects: &[Effect]) -> Option<Event> {
+pub(crate) fn prompts_used(world: &World, run: &Run, effects: &[Effect]) -> Option<Event> {
     let mut prompts = BTreeMap::new();
     for effect in effects {
         let Effect::AskModel(asked) = effect else { continue };
@@ -46,7 +46,7 @@ pub(super) fn prompts_used(world: &World, run: &Run, effects: &[Effect]) -> Opti
 
 /// Templates whose text is another one than the run used before. Each is told, since a prompt that was judged with one
 /// text goes on with another.
-pub(super) fn prompts_changed(world: &World, run: &Run) -> Option<Event> {
+pub(crate) fn prompts_changed(world: &World, run: &Run) -> Option<Event> {
     let mut prompts = BTreeMap::new();
     for (name, former) in run.prompts_used() {
         let now = name.parse().ok().and_then(|key| file(world, key));
@@ -61,7 +61,7 @@ pub(super) fn prompts_changed(world: &World, run: &Run) -> Option<Event> {
 }
 
 /// Limits to tell of.
-pub(super) fn limits_near(run: &Run) -> Vec<Event> {
+pub(crate) fn limits_near(run: &Run) -> Vec<Event> {
     let near = run.limits_near().into_iter();
     let event = |one: LimitUse| {
         let limit = one.limit.name().to_owned();

@@ -21,7 +21,7 @@ pub struct Turns {
 }
 
 /// A command that runs.
-pub(super) struct Command(Arc<AtomicUsize>);
+pub(crate) struct Command(Arc<AtomicUsize>);
 
 impl Drop for Command {
     fn drop(&mut self) {
@@ -30,10 +30,10 @@ impl Drop for Command {
 }
 
 /// The right to write, until it is dropped.
-pub(super) type Turn = OwnedMutexGuard<()>;
+pub(crate) type Turn = OwnedMutexGuard<()>;
 
 /// Whether an effect may change something by itself, so that no other such one may go on beside it.
-pub(super) fn needs_turn(run: &Run, effect: &Effect) -> bool {
+pub(crate) fn needs_turn(run: &Run, effect: &Effect) -> bool {
     match effect {
         Effect::RunTool { call, .. } => run.policy(&call.name).exclusive,
         Effect::ApplyChanges { .. } => true,
@@ -43,24 +43,24 @@ pub(super) fn needs_turn(run: &Run, effect: &Effect) -> bool {
 
 impl Turns {
     /// The turn, if nobody has it.
-    pub(super) fn free(&self) -> Option<Turn> {
+    pub(crate) fn free(&self) -> Option<Turn> {
         Arc::clone(&self.turn).try_lock_owned().ok()
     }
 
     /// Notes that a command runs, until this is dropped.
-    pub(super) fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         self.commands.fetch_add(1, Ordering::SeqCst);
         Command(Arc::clone(&self.commands))
     }
 
     /// Whether a command runs.
-    pub(super) fn has_command(&self) -> bool {
+    pub(crate) fn has_command(&self) -> bool {
         self.commands.load(Ordering::SeqCst) > 0
     }
 
     /// Waits for the turn of an effect, in the order of asking, until it is cancelled.
     /// No longer than the time of the run that is left.
-    pub(super) async fn wait(self, key: EffectKey, cancel: CancellationToken, left_ms: Option<u64>) -> Done {
+    pub(crate) async fn wait(self, key: EffectKey, cancel: CancellationToken, left_ms: Option<u64>) -> Done {
         let begun = Instant::now();
         let time_is_over = async {
             match left_ms {

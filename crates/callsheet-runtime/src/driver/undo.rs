@@ -13,9 +13,9 @@ use crate::paths::Workspace;
 use crate::ports::{Clock, Store, SystemClock};
 use crate::runfiles::RunFiles;
 
-use super::changes::defect;
 use super::conclude::write_results;
 use super::{DriveFault, Session, runs_inside};
+use crate::effects::apply::defect;
 
 /// What an undo did.
 #[derive(Clone, Debug, Default, PartialEq)]

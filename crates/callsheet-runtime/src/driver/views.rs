@@ -11,11 +11,11 @@ use callsheet_core::spec::{BlobId, Slug};
 
 use super::World;
 use super::conclude::told;
-use super::known::told_of;
+use crate::prompting::known::told_of;
 
 /// Views that facts have changed since they were written. Writing them at every fact would take longer than the facts.
 #[derive(Default)]
-pub(super) struct StaleViews {
+pub(crate) struct StaleViews {
     sheet: bool,
     tasks: BTreeSet<Slug>,
 }
@@ -66,7 +66,7 @@ impl StaleViews {
 }
 
 /// The files of one task, by the blobs they show.
-pub(super) struct TaskView {
+pub(crate) struct TaskView {
     slug: Slug,
     /// Documents of several runs.
     runs: Vec<(Slug, BlobId)>,
@@ -120,7 +120,7 @@ enum Order {
 }
 
 /// Writes task files in the order they are given, on a thread of its own that ends with it.
-pub(super) struct ViewWriter(Sender<Order>);
+pub(crate) struct ViewWriter(Sender<Order>);
 
 impl ViewWriter {
     /// `None` if the system gives no thread; the caller then writes itself.

@@ -11,17 +11,19 @@ use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason, T
 use callsheet_core::run::{Asked, Run};
 use callsheet_core::spec::SkillMode;
 
-use crate::edge::{RetryPolicy, jitter, send};
 use crate::ports::{Clock, Model, ModelFault, ModelReply, Observer, Signal};
+use crate::transport_policy::{RetryPolicy, jitter, send};
 
-use super::assemble::{self, Parts, PromptRecord, Unprepared};
-use super::work::{Landed, Outcome, Work, ready};
-use super::{DriveFault, World, constraint};
+use super::{Landed, Outcome, Work, ready};
+use crate::fault::DriveFault;
+use crate::prompting::assemble::{self, Parts, Unprepared};
+use crate::prompting::{PromptRecord, constraint};
+use crate::services::World;
 
 /// Silence after which a person is told.
 const SILENCE: Duration = Duration::from_secs(30);
 
-pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
+pub(crate) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
     let wish = asked.key.task.as_ref().and_then(|slug| run.task(slug)).and_then(|task| task.skill.as_ref());
     let wishes: Vec<&str> =
         wish.iter().flat_map(|skill| skill.model.iter().chain(&skill.fallbacks)).map(String::as_str).collect();

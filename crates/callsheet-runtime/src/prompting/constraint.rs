@@ -14,12 +14,12 @@ use crate::ports::{Constraint, ModelFault, ModelInfo};
 use crate::references::Resolved;
 use crate::skills::LoadedSkills;
 
-use super::world::ModelSet;
-use super::{World, known};
+use super::known;
+use crate::services::{ModelSet, World};
 
 /// How the form of a reply is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Notation {
+pub(crate) enum Notation {
     /// A grammar of the Markdown.
     Grammar,
     /// The JSON schema of its twin, and a word on it in the prompt.
@@ -53,7 +53,7 @@ impl Notation {
 
 /// The constraint of a reply whose JSON an author declared (spec "Templates" 7.5). Who takes grammars takes every schema;
 /// of the others most take objects only.
-pub(super) fn declared(model: &ModelInfo, schema: Value) -> Option<Constraint> {
+pub(crate) fn declared(model: &ModelInfo, schema: Value) -> Option<Constraint> {
     let can = model.capabilities;
     let object = schema.get("type").and_then(Value::as_str) == Some("object");
     let taken = can.json_schema && (can.grammar || object);
@@ -61,13 +61,13 @@ pub(super) fn declared(model: &ModelInfo, schema: Value) -> Option<Constraint> {
 }
 
 /// What a prompt says of a twin that it asks for.
-pub(super) fn twin_note(form: &Form) -> String {
+pub(crate) fn twin_note(form: &Form) -> String {
     let outline = serde_json::to_string_pretty(&form.outline()).unwrap_or_default();
     format!("\n\n{}", Note::JsonTwin.fill(&[("outline", &fence("json", &outline))]))
 }
 
 /// Whether a fault may be the constraint's: the provider refused the request, or failed over its schema or grammar.
-pub(super) fn may_blame(fault: &ModelFault) -> bool {
+pub(crate) fn may_blame(fault: &ModelFault) -> bool {
     match fault {
         ModelFault::Configuration { .. } => true,
         ModelFault::Communication { message, .. } => {
@@ -87,7 +87,7 @@ const MAX_SEEN: usize = 2_000;
 const SHAPES: [(u32, u32); 5] = [(4, 2), (3, 2), (2, 2), (2, 1), (1, 1)];
 
 /// What a list may be made of.
-pub(super) struct ListOffer {
+pub(crate) struct ListOffer {
     skills: Vec<String>,
     links: Vec<String>,
     outstanding: Vec<Vec<String>>,
@@ -187,7 +187,7 @@ fn project_links(world: &World, prompt: &str) -> Vec<String> {
 }
 
 /// Links a refinement may keep or choose: the task's own, and the project's files.
-pub(super) fn task_links(world: &World, run: &Run, task: &TaskRun) -> Vec<String> {
+pub(crate) fn task_links(world: &World, run: &Run, task: &TaskRun) -> Vec<String> {
     let mut links: Vec<String> = task.task.references.iter().map(sheet::link).collect();
     for more in project_links(world, run.prompt()) {
         if !links.contains(&more) {
@@ -197,23 +197,23 @@ pub(super) fn task_links(world: &World, run: &Run, task: &TaskRun) -> Vec<String
     links
 }
 
-pub(super) fn refinement(links: &[String], tools: &[ToolSpec], needs_call: bool) -> Form {
+pub(crate) fn refinement(links: &[String], tools: &[ToolSpec], needs_call: bool) -> Form {
     grammar::refinement(links, tools, needs_call)
 }
 
-pub(super) fn loop_turn(tools: &[ToolSpec]) -> Form {
+pub(crate) fn loop_turn(tools: &[ToolSpec]) -> Form {
     grammar::loop_turn(tools)
 }
 
-pub(super) fn execution() -> Form {
+pub(crate) fn execution() -> Form {
     grammar::execution()
 }
 
-pub(super) fn merge() -> Form {
+pub(crate) fn merge() -> Form {
     grammar::merge()
 }
 
-pub(super) fn write_execution(resolved: &Resolved) -> Form {
+pub(crate) fn write_execution(resolved: &Resolved) -> Form {
     let whole = resolved.shown_in_full.keys().map(|path| EditableFile { path: path.clone(), shown_in_full: true });
     let part = resolved
         .shown_in_part

@@ -40,7 +40,7 @@ pub enum DriveFault {
 }
 
 impl DriveFault {
-    pub(super) fn defect(what: impl std::fmt::Display) -> Self {
+    pub(crate) fn defect(what: impl std::fmt::Display) -> Self {
         Self::Defect(what.to_string())
     }
 }

@@ -23,14 +23,16 @@ use crate::changes::{Edit, StageFault, stage as stage_edits};
 use crate::ports::ModelReply;
 use crate::references::{self, Checked, Level, Request, check};
 
-use super::{DriveFault, World, handler, known};
+use crate::fault::DriveFault;
+use crate::prompting::{handler, known};
+use crate::services::World;
 
-pub(super) use super::known::issues_text;
+pub(crate) use crate::prompting::known::issues_text;
 
-/// Files shown to a model, with the hashes they had: the part of a [`PromptRecord`](super::PromptRecord) that reading a
+/// Files shown to a model, with the hashes they had: the part of a [`PromptRecord`](crate::prompting::PromptRecord) that reading a
 /// reply needs.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct ShownFiles {
+pub(crate) struct ShownFiles {
     #[serde(default, rename = "shown_in_full")]
     in_full: BTreeMap<String, BlobId>,
     #[serde(default, rename = "shown_in_part")]
@@ -41,7 +43,7 @@ pub(super) struct ShownFiles {
 }
 
 /// Reads a recorded reply.
-pub(super) fn read_reply(world: &World, run: &Run, asked: &Asked) -> Result<Vec<Event>, DriveFault> {
+pub(crate) fn read_reply(world: &World, run: &Run, asked: &Asked) -> Result<Vec<Event>, DriveFault> {
     let record = run.call_record(&asked.key).ok_or_else(|| DriveFault::defect("a reply to read is not recorded"))?;
     let mut reply = known::reply(world, &record.reply)?;
     let prompt = world.store.blob(&record.prompt)?;
@@ -235,7 +237,7 @@ impl Input<'_> {
 }
 
 /// What a reply about `task` is compared with.
-pub(super) fn task_context(
+pub(crate) fn task_context(
     world: &World,
     run: &Run,
     task: &TaskRun,
@@ -271,7 +273,7 @@ fn valid_parts(mut value: Refinement, issues: &[Issue]) -> Refinement {
 }
 
 /// Keeps composed edits as a change set, checked against the project as it is.
-pub(super) fn keep(world: &World, edits: &[FileEdit]) -> Result<Result<ChangeSet, Vec<Issue>>, DriveFault> {
+pub(crate) fn keep(world: &World, edits: &[FileEdit]) -> Result<Result<ChangeSet, Vec<Issue>>, DriveFault> {
     let diff = change::diff_of(edits);
     let edits: Vec<Edit> = edits
         .iter()
@@ -285,7 +287,7 @@ pub(super) fn keep(world: &World, edits: &[FileEdit]) -> Result<Result<ChangeSet
 }
 
 /// What an execution run was shown in its latest prompt, for the changes of a tool.
-pub(super) fn shown(world: &World, run: &Run, task: &Slug, exec: &ExecRunId) -> ShownFiles {
+pub(crate) fn shown(world: &World, run: &Run, task: &Slug, exec: &ExecRunId) -> ShownFiles {
     let latest = run
         .calls()
         .iter()
@@ -304,7 +306,7 @@ pub(super) fn shown(world: &World, run: &Run, task: &Slug, exec: &ExecRunId) -> 
 }
 
 /// Validates and composes the changes of a write call; issues go back to the model as its output.
-pub(super) fn stage(
+pub(crate) fn stage(
     world: &World,
     changes: &[Change],
     shown: &ShownFiles,
@@ -337,7 +339,7 @@ pub(super) fn stage(
 }
 
 /// Whether the references of a task hold now (spec 2.8, 2.12).
-pub(super) fn check_references(
+pub(crate) fn check_references(
     world: &World,
     run: &Run,
     task: &Slug,
@@ -365,7 +367,7 @@ pub(super) fn check_references(
 }
 
 /// Merges the finished runs of a task by code (spec 3.12).
-pub(super) fn merge_by_code(world: &World, run: &Run, task: &Slug, n: u32) -> Result<Event, DriveFault> {
+pub(crate) fn merge_by_code(world: &World, run: &Run, task: &Slug, n: u32) -> Result<Event, DriveFault> {
     let owner = run.task(task).ok_or_else(|| DriveFault::defect("a merge of an unknown task"))?;
     if owner.merge.as_ref().is_some_and(|merge| merge.by_model) {
         world.notice(&format!("note: {task}: the model gave no valid merge, so code merged its runs"));

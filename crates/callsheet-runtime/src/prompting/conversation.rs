@@ -9,7 +9,9 @@ use callsheet_core::spec::BlobId;
 use crate::ports::Message;
 use crate::references::{self, Excerpt};
 
-use super::{DriveFault, World, known};
+use super::known;
+use crate::fault::DriveFault;
+use crate::services::World;
 
 /// Tokens of one tool output shown to the model (spec 10.4).
 const TOOL_OUTPUT_TOKENS: u32 = 6_000;
@@ -21,7 +23,7 @@ struct Shown {
 }
 
 /// `## Tool Calls`, then one `### Tool output <id>` per call, each in a typed fence.
-pub(super) fn fixed_outputs(
+pub(crate) fn fixed_outputs(
     world: &World,
     run: &Run,
     task: &TaskRun,
@@ -45,7 +47,7 @@ pub(super) fn fixed_outputs(
 
 /// Messages after the first: each turn with its outputs, the refused final reply with its issues, and the word that
 /// tools are over.
-pub(super) fn later(
+pub(crate) fn later(
     world: &World,
     run: &Run,
     task: &TaskRun,
@@ -151,7 +153,7 @@ fn applied(world: &World, task: &TaskRun, set: u32) -> Result<String, DriveFault
         return Ok(refused.map_or(told.clone(), |part| format!("{}\n\n{}", told.trim_end(), part.told)));
     }
     match found.and_then(|applied| applied.refused.as_ref()) {
-        Some(refused) => super::parts::output(world, &made, refused),
+        Some(refused) => crate::effects::hunks::output(world, &made, refused),
         None => Ok(Note::ChangesApplied.fill(&[("diff", &fence("diff", &made))])),
     }
 }

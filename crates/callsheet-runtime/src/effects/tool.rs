@@ -11,17 +11,19 @@ use callsheet_core::spec::{ExecRunId, SkillMode, Slug, ToolCall, ToolEffect};
 
 use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 
-use super::watch::SheetWatch;
-use super::work::{Landed, Outcome, Work, ready};
-use super::{DriveFault, World, read};
+use super::{Landed, Outcome, Work, read, ready};
+use crate::driver::template;
+use crate::fault::DriveFault;
+use crate::services::World;
+use crate::sheetfile::watch::SheetWatch;
 
 /// Runs one call whose start is on disk.
-pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: ToolCall, deadline_ms: u64) -> Outcome {
+pub(crate) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: ToolCall, deadline_ms: u64) -> Outcome {
     let Some(owner) = run.task(task) else {
         return ready(Err(DriveFault::defect("a tool call of an unknown task")));
     };
     if owner.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Template)
-        && let Some(outcome) = super::template::run(&work, run, owner, exec, &call)
+        && let Some(outcome) = template::run(&work, run, owner, exec, &call)
     {
         return outcome;
     }

@@ -8,15 +8,24 @@ use callsheet_core::record::{EffectKey, Event};
 use callsheet_core::run::{Effect, Run};
 use tokio_util::sync::CancellationToken;
 
-use super::{DriveFault, World, ask, changes, gates, retrieve, tools};
+pub(crate) mod apply;
+pub(crate) mod gate;
+pub(crate) mod hunks;
+mod lookup;
+mod model;
+pub(crate) mod read;
+mod tool;
 
-pub(super) struct Done {
-    pub key: EffectKey,
-    pub result: Result<Landed, DriveFault>,
+use crate::fault::DriveFault;
+use crate::services::World;
+
+pub(crate) struct Done {
+    pub(crate) key: EffectKey,
+    pub(crate) result: Result<Landed, DriveFault>,
 }
 
 /// What a piece of work came to.
-pub(super) enum Landed {
+pub(crate) enum Landed {
     /// Facts to record.
     Facts(Vec<Event>),
     /// A person edited the sheet at this gate.
@@ -24,20 +33,20 @@ pub(super) enum Landed {
     /// A person stopped a run inside a call, and so all of it.
     Stopped,
     /// A writer may be started now, of which nothing is done, or the time of the run is over before its turn came.
-    Turn { turn: Option<super::turns::Turn>, waited_ms: u64 },
+    Turn { turn: Option<crate::driver::turns::Turn>, waited_ms: u64 },
     /// Nobody can be asked; the outcome this leads to once nothing else can be done.
     Nobody(callsheet_core::record::Outcome),
 }
 
-pub(super) struct Work {
+pub(crate) struct Work {
     pub world: Arc<World>,
     pub cancel: CancellationToken,
 }
 
-pub(super) type Outcome = Pin<Box<dyn Future<Output = Result<Landed, DriveFault>> + Send>>;
+pub(crate) type Outcome = Pin<Box<dyn Future<Output = Result<Landed, DriveFault>> + Send>>;
 
 /// Effects that the loop performs by itself, without a recorded start: pure, or harmless to repeat.
-pub(super) fn is_quick(effect: &Effect) -> bool {
+pub(crate) fn is_quick(effect: &Effect) -> bool {
     matches!(
         effect,
         Effect::ReadReply(_)
@@ -52,17 +61,17 @@ impl Work {
     /// Takes what it needs from the run now, and does the waiting later.
     pub fn perform(self, effect: Effect, run: &Run) -> Outcome {
         match effect {
-            Effect::AskModel(asked) => ask::ask(self, run, asked),
+            Effect::AskModel(asked) => model::ask(self, run, asked),
             Effect::RunTool { task, run: exec, call, deadline_ms } => {
-                tools::run(self, run, &task, &exec, call, deadline_ms)
+                tool::run(self, run, &task, &exec, call, deadline_ms)
             }
-            Effect::Retrieve { task, n, request } => retrieve::retrieve(self, task, n, &request),
-            Effect::AskApproval(gate) => gates::approve(self, run, gate),
+            Effect::Retrieve { task, n, request } => lookup::retrieve(self, task, n, &request),
+            Effect::AskApproval(gate) => gate::approve(self, run, gate),
             Effect::AskPerson { task, run: exec, call, question } => {
-                gates::question(self, run, (task, exec, call), question)
+                gate::question(self, run, (task, exec, call), question)
             }
-            Effect::ApplyChanges { task, run: exec, set, changes } => changes::apply(self, task, exec, set, changes),
-            Effect::RollBack { task, run: exec, set, changes } => changes::roll_back(self, task, exec, set, changes),
+            Effect::ApplyChanges { task, run: exec, set, changes } => apply::apply(self, task, exec, set, changes),
+            Effect::RollBack { task, run: exec, set, changes } => apply::roll_back(self, task, exec, set, changes),
             Effect::ReadReply(_)
             | Effect::CheckReferences { .. }
             | Effect::MergeByCode { .. }
@@ -73,6 +82,6 @@ impl Work {
 }
 
 /// A future that is already over.
-pub(super) fn ready(result: Result<Vec<Event>, DriveFault>) -> Outcome {
+pub(crate) fn ready(result: Result<Vec<Event>, DriveFault>) -> Outcome {
     Box::pin(async { result.map(Landed::Facts) })
 }

@@ -12,14 +12,17 @@ use callsheet_core::spec::{BlobId, Slug};
 use crate::issues::Finding;
 use crate::runfiles::{RunFiles, SheetFile};
 
-use super::{DriveFault, Session, World, known};
+use crate::driver::Session;
+use crate::fault::DriveFault;
+use crate::prompting::known;
+use crate::services::World;
 
 /// Milliseconds after which a file that changes again is sure to have another mark.
 const MARKED_MS: u64 = 100;
 
 /// What a look at the sheet came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Look {
+pub(crate) enum Look {
     /// There is nothing to take.
     Nothing,
     /// There is an edit that somebody may still be writing to the disk: nothing starts before it is read.
@@ -29,7 +32,7 @@ pub(super) enum Look {
 }
 
 /// A valid edit of the sheet.
-pub(super) struct Edit {
+pub(crate) struct Edit {
     event: Event,
     /// In lines for a person.
     warnings: Vec<String>,
@@ -56,14 +59,14 @@ pub fn is_edited(files: &RunFiles, run: &Run) -> bool {
 /// since the host was killed in between or could not write. A text of before that came into the file later is of a person,
 /// who took an edit back or put a task back. `written`: the last one is known to have been on disk. Of a log without
 /// renderings nobody can tell.
-pub(super) fn is_of_host(run: &Run, found: &SheetFile, written: bool) -> bool {
+pub(crate) fn is_of_host(run: &Run, found: &SheetFile, written: bool) -> bool {
     let Some((last, at)) = run.last_sheet() else { return true };
     let left_over = || !written && run.has_rendered(&found.hash) && found.changed_ms <= at;
     found.hash == *last || left_over()
 }
 
 /// `sheet.md`, if it can be read.
-pub(super) fn on_disk(world: &World) -> Option<SheetFile> {
+pub(crate) fn on_disk(world: &World) -> Option<SheetFile> {
     match world.files.sheet() {
         Ok(found) => found,
         Err(fault) => {
@@ -75,13 +78,13 @@ pub(super) fn on_disk(world: &World) -> Option<SheetFile> {
 
 impl Session {
     /// Looks at the sheet once a tick: editors write in pieces, so an edit counts once it was the same at two ticks.
-    pub(super) fn settle_edit(&mut self, world: &World) {
+    pub(crate) fn settle_edit(&mut self, world: &World) {
         let hash = self.unread(world).map(|found| found.hash);
         self.note_seen(hash);
     }
 
     /// Takes an edit of the sheet that is settled, if there is one.
-    pub(super) fn take_settled_edit(&mut self, world: &World) -> Result<Look, DriveFault> {
+    pub(crate) fn take_settled_edit(&mut self, world: &World) -> Result<Look, DriveFault> {
         let Some(found) = self.unread(world) else { return Ok(Look::Nothing) };
         if !self.is_settled(&found.hash) {
             return Ok(Look::Unsettled);
@@ -90,7 +93,7 @@ impl Session {
     }
 
     /// Takes an edit of the sheet, if there is one, from a person who says that it is whole.
-    pub(super) fn take_edit(&mut self, world: &World) -> Result<(), DriveFault> {
+    pub(crate) fn take_edit(&mut self, world: &World) -> Result<(), DriveFault> {
         if let Some(found) = self.unread(world) {
             self.take(world, found)?;
         }
@@ -151,7 +154,7 @@ impl Session {
     ///
     /// # Errors
     /// The edited sheet has errors, or `event` does not fit.
-    pub(super) fn edit_after(&mut self, world: &World, event: Option<&Event>) -> Result<Option<Edit>, DriveFault> {
+    pub(crate) fn edit_after(&mut self, world: &World, event: Option<&Event>) -> Result<Option<Edit>, DriveFault> {
         let mut run = self.run().clone();
         if let Some(event) = event {
             let fact = LogEntry { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event: event.clone() };
@@ -165,7 +168,7 @@ impl Session {
     }
 
     /// Records an edit, after `first` if there is one, and says what it did. True if it was taken.
-    pub(super) fn record_edit(&mut self, world: &World, first: Option<Event>, edit: Edit) -> Result<bool, DriveFault> {
+    pub(crate) fn record_edit(&mut self, world: &World, first: Option<Event>, edit: Edit) -> Result<bool, DriveFault> {
         let Edit { event, warnings, hash, text } = edit;
         let before = self.run().clone();
         let events: Vec<Event> = first.into_iter().chain([event]).collect();

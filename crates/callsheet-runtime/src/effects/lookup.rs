@@ -16,8 +16,9 @@ use crate::memory::is_current;
 use crate::paths::EntryKind;
 use crate::ports::{IndexFault, MemoryFault, ToolContext, ToolOutcome};
 
-use super::work::{Landed, Outcome, Work, ready};
-use super::{DriveFault, World};
+use super::{Landed, Outcome, Work, ready};
+use crate::fault::DriveFault;
+use crate::services::World;
 
 /// Time and output of a command that names files (spec 14).
 const COMMAND_TIME: Duration = Duration::from_secs(5);
@@ -27,7 +28,7 @@ const COMMAND_BYTES: usize = 10_240;
 const LOOKUP_TIME: Duration = Duration::from_secs(60);
 
 /// Looks for what a task of the tree wants before it is opened.
-pub(super) fn retrieve(work: Work, task: Slug, n: u32, request: &BlobId) -> Outcome {
+pub(crate) fn retrieve(work: Work, task: Slug, n: u32, request: &BlobId) -> Outcome {
     let bytes = work.world.store.blob(request).map_err(DriveFault::from);
     let request = bytes.and_then(|bytes| serde_json::from_slice::<SeekRequest>(&bytes).map_err(DriveFault::defect));
     let request = match request {

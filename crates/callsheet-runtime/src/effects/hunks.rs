@@ -11,10 +11,12 @@ use callsheet_core::spec::BlobId;
 use crate::ports::{PartAnswer, Store, StoreFault};
 use crate::references;
 
-use super::{DriveFault, World, read};
+use super::read;
+use crate::fault::DriveFault;
+use crate::services::World;
 
 /// What an answer hunk by hunk comes to.
-pub(super) enum Part {
+pub(crate) enum Part {
     /// An answer to record.
     Answer(Answer),
     /// It cannot be taken, in lines for a person.
@@ -22,7 +24,7 @@ pub(super) enum Part {
 }
 
 /// The hunks of a set; none if one of its files is no text.
-pub(super) fn hunks(store: &dyn Store, changes: &ChangeSet) -> Result<Vec<Hunk>, StoreFault> {
+pub(crate) fn hunks(store: &dyn Store, changes: &ChangeSet) -> Result<Vec<Hunk>, StoreFault> {
     Ok(edits(store, changes)?.map(|edits| change::hunks(&edits)).unwrap_or_default())
 }
 
@@ -41,13 +43,13 @@ fn edits(store: &dyn Store, changes: &ChangeSet) -> Result<Option<Vec<FileEdit>>
 }
 
 /// Why verdicts do not fit the hunks of a set.
-pub(super) fn fault(store: &dyn Store, changes: &ChangeSet, part: &PartAnswer) -> Result<Option<String>, StoreFault> {
+pub(crate) fn fault(store: &dyn Store, changes: &ChangeSet, part: &PartAnswer) -> Result<Option<String>, StoreFault> {
     let edits = edits(store, changes)?;
     Ok(edits.and_then(|edits| change::pick(&edits, &part.hunks).err()).map(|fault| fault.to_string()))
 }
 
 /// Makes an answer of verdicts on the hunks of a set that waits.
-pub(super) fn answer(world: &World, changes: &ChangeSet, part: &PartAnswer) -> Result<Part, DriveFault> {
+pub(crate) fn answer(world: &World, changes: &ChangeSet, part: &PartAnswer) -> Result<Part, DriveFault> {
     let Some(edits) = edits(&*world.store, changes)? else {
         return Ok(Part::Invalid(vec!["the change is not text, so you can only approve it whole".to_owned()]));
     };
@@ -85,7 +87,7 @@ fn part_of(world: &World, changes: &ChangeSet, edits: &[FileEdit]) -> Result<Cha
 
 /// A set as it is to be made of the files as they are now, and whether a person sees the same lines in it as in the set;
 /// or why there is none. Issues are empty where the files themselves leave no room for it.
-pub(super) fn rebased(world: &World, changes: &ChangeSet) -> Result<Result<(ChangeSet, bool), Vec<Issue>>, DriveFault> {
+pub(crate) fn rebased(world: &World, changes: &ChangeSet) -> Result<Result<(ChangeSet, bool), Vec<Issue>>, DriveFault> {
     let Some(shown) = edits(&*world.store, changes)? else { return Ok(Err(Vec::new())) };
     let Some(now) = on_disk_now(world, &shown) else { return Ok(Err(Vec::new())) };
     // A path that became a link leads to another file than the one that was shown.
@@ -141,7 +143,7 @@ fn place(hunk: &Hunk) -> String {
 }
 
 /// What a model reads of a call whose changes were made in part; both diffs and the words of the person are fenced.
-pub(super) fn output(world: &World, made: &str, refused: &RefusedPart) -> Result<String, DriveFault> {
+pub(crate) fn output(world: &World, made: &str, refused: &RefusedPart) -> Result<String, DriveFault> {
     let diff = world.text(&refused.diff)?;
     let text = Note::ChangesAppliedInPart.fill(&[
         ("diff", &fence("diff", made)),

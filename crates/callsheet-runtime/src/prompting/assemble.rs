@@ -20,8 +20,10 @@ use crate::references::{Allowance, Level, Request, Resolved, Wanted, resolve};
 use super::constraint::Notation;
 use super::handler::Sources;
 use super::known::{self, Texts};
-use super::work::Work;
-use super::{DriveFault, World, constraint, conversation, handler};
+use super::{constraint, conversation, handler};
+use crate::effects::Work;
+use crate::fault::DriveFault;
+use crate::services::World;
 
 /// From here on a window is long enough for replies with reasoning.
 const LONG_WINDOW: u32 = 65_536;
@@ -56,7 +58,7 @@ pub struct PromptRecord {
 
 impl PromptRecord {
     /// The same prompt without its constraint; `None` if it has none.
-    pub(super) fn freed(&self) -> Option<Self> {
+    pub(crate) fn freed(&self) -> Option<Self> {
         let constraint = self.request.constraint.as_ref()?;
         let mut freed = self.clone();
         freed.request.constraint = None;
@@ -71,7 +73,7 @@ impl PromptRecord {
 }
 
 /// What a call is about, owned, so that the run may go on.
-pub(super) struct Parts {
+pub(crate) struct Parts {
     job: Job,
     label: String,
     wanted: Vec<Wanted>,
@@ -158,7 +160,7 @@ enum Job {
 }
 
 /// Takes from the run what the call needs.
-pub(super) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model) -> Result<Parts, DriveFault> {
+pub(crate) fn gather(world: &World, run: &Run, asked: &Asked, model: &dyn Model) -> Result<Parts, DriveFault> {
     let window = model.info().window;
     let capabilities = model.info().capabilities;
     let notation = Notation::of(model.info(), &world.refused_constraints);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callsheet_core::reply::Phase;
 
-use crate::ports::{Model, ModelFault};
+use super::{Model, ModelFault};
 
 /// Finds models by phase and wish.
 pub trait ModelSource: Send + Sync {

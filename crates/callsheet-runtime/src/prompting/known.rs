@@ -20,13 +20,14 @@ use crate::ports::{ModelReply, Store};
 use crate::references::{self, Allowance, Output, RunTexts, Sources, TaskOutput, Wanted};
 use crate::skills::LoadedSkills;
 
-use super::{DriveFault, World};
+use crate::fault::DriveFault;
+use crate::services::World;
 
 /// Tokens of the project's description in a prompt.
 const DESCRIPTION_TOKENS: u32 = 1_500;
 
 /// The project's description (AGENTS.md, else README, else what its files tell); empty if there is none.
-pub(super) fn project_description(world: &World) -> String {
+pub(crate) fn project_description(world: &World) -> String {
     let Some(excerpt) = references::project_description(&world.workspace) else {
         let told = || references::overview(&world.workspace).unwrap_or_default();
         return world.snapshots.overview.get_or_init(told).clone();
@@ -36,7 +37,7 @@ pub(super) fn project_description(world: &World) -> String {
 }
 
 /// The file a person has open, with its beginning.
-pub(super) fn current_file(world: &World) -> Option<CurrentFile> {
+pub(crate) fn current_file(world: &World) -> Option<CurrentFile> {
     let path = world.current_file.clone()?;
     let located = world.workspace.locate(&path).ok()?;
     let bytes = world.workspace.read(&located, 256 * 1024).ok()?;
@@ -45,12 +46,12 @@ pub(super) fn current_file(world: &World) -> Option<CurrentFile> {
 }
 
 /// A recorded reply.
-pub(super) fn reply(world: &World, blob: &BlobId) -> Result<ModelReply, DriveFault> {
+pub(crate) fn reply(world: &World, blob: &BlobId) -> Result<ModelReply, DriveFault> {
     serde_json::from_slice(&world.store.blob(blob)?).map_err(DriveFault::defect)
 }
 
 /// A refused reply as the next prompt shows it: Markdown, also where it came as its JSON twin.
-pub(super) fn proposal(world: &World, run: &Run, refused: &BlobId) -> Result<String, DriveFault> {
+pub(crate) fn proposal(world: &World, run: &Run, refused: &BlobId) -> Result<String, DriveFault> {
     let text = reply(world, refused)?.text;
     let Some(call) = run.calls().iter().rev().find(|call| call.reply == *refused) else { return Ok(text) };
     let asked: AskedForm = serde_json::from_slice(&world.store.blob(&call.prompt)?).map_err(DriveFault::defect)?;
@@ -60,7 +61,7 @@ pub(super) fn proposal(world: &World, run: &Run, refused: &BlobId) -> Result<Str
 
 /// The part of a recorded prompt that says whether a JSON twin was asked for.
 #[derive(Clone, Debug, Default, Deserialize)]
-pub(super) struct AskedForm {
+pub(crate) struct AskedForm {
     #[serde(default)]
     request: AskedRequest,
 }
@@ -85,24 +86,24 @@ impl AskedForm {
 }
 
 /// The text form of issues, one a line, raw blocks below them (spec 4.8).
-pub(super) fn issues_text(issues: &[Issue]) -> String {
+pub(crate) fn issues_text(issues: &[Issue]) -> String {
     issues.iter().map(Issue::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// A task in one of the serialisations of spec 9.
-pub(super) fn task_text(task: &Task, form: TaskForm) -> String {
+pub(crate) fn task_text(task: &Task, form: TaskForm) -> String {
     sheet::render_task(task, form, None)
 }
 
 /// An earlier step has a writer that has not ended.
-pub(super) fn writer_before(run: &Run, slug: &Slug) -> bool {
+pub(crate) fn writer_before(run: &Run, slug: &Slug) -> bool {
     let step = run.step_of(slug).unwrap_or(0);
     let earlier = run.steps().iter().take(step).flatten();
     earlier.filter_map(|slug| run.task(slug)).any(|task| task.writer.is_some() && !task.state.is_ended())
 }
 
 /// File links of the summaries of producers, each once, without those the task names itself (spec 2.12).
-pub(super) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
+pub(crate) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
     let mut carried: Vec<Wanted> = Vec::new();
     let producers = own.iter().filter_map(|reference| run.task(reference.target.producer()?));
     for link in producers.filter_map(|task| task.result.as_ref()).flat_map(|result| &result.links) {
@@ -117,7 +118,7 @@ pub(super) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
 }
 
 /// Done tasks for the iteration prompt, each under its heading (spec 9.2).
-pub(super) fn completed_outputs(run: &Run) -> String {
+pub(crate) fn completed_outputs(run: &Run) -> String {
     let blocks = run.done().enumerate().map(|(index, task)| {
         let target = Target::TaskOutput { slug: task.task.slug.clone(), heading: None }.to_string();
         let left_out = run.no_longer_relevant().contains(&target);
@@ -130,7 +131,7 @@ pub(super) fn completed_outputs(run: &Run) -> String {
 }
 
 /// Outstanding tasks in LIST form (spec 9.2).
-pub(super) fn outstanding_list(run: &Run) -> String {
+pub(crate) fn outstanding_list(run: &Run) -> String {
     sheet::render_list(&outstanding(run))
 }
 
@@ -164,7 +165,7 @@ pub fn sheet_text(run: &Run) -> String {
 }
 
 /// Failures with their issues, denials with the person's words, blocks with their cause (spec 2.9).
-pub(super) fn problems_text<'a>(run: &Run, problems: impl Iterator<Item = Problem<'a>>) -> String {
+pub(crate) fn problems_text<'a>(run: &Run, problems: impl Iterator<Item = Problem<'a>>) -> String {
     let blocks = problems.map(|problem| {
         let name = problem.task.task.name.as_str();
         let said = match problem.kind {
@@ -276,13 +277,13 @@ fn is_still(known: &KnownTask, task: &TaskRun, step: Option<u32>) -> bool {
 }
 
 /// What readers may compare with, without answers to lookups.
-pub(super) fn context(world: &World, run: &Run, settings: &Settings, catalog: Vec<Skill>) -> ReadContext {
+pub(crate) fn context(world: &World, run: &Run, settings: &Settings, catalog: Vec<Skill>) -> ReadContext {
     let (tasks, taken) = (world.snapshots.tasks(run), run.taken().cloned().collect());
     ReadContext { tasks, taken, ..context_without_tasks(world, run, settings, catalog) }
 }
 
 /// The same for a reply that names no task of its run.
-pub(super) fn context_without_tasks(world: &World, run: &Run, settings: &Settings, catalog: Vec<Skill>) -> ReadContext {
+pub(crate) fn context_without_tasks(world: &World, run: &Run, settings: &Settings, catalog: Vec<Skill>) -> ReadContext {
     ReadContext {
         catalog,
         broken: world.offer.as_ref().map(|offer| offer.broken.clone()).unwrap_or_default(),
@@ -308,7 +309,7 @@ fn prompt_budget(world: &World, settings: &Settings) -> u32 {
 
 /// Reads a text with all its lookups answered: read again as long as that raises new ones (spec 4.1). Most replies ask
 /// nothing and are read once.
-pub(super) fn read_with<T>(
+pub(crate) fn read_with<T>(
     world: &World,
     text: &str,
     context: &mut ReadContext,
@@ -337,7 +338,7 @@ pub struct SheetReading {
 }
 
 /// Reads a sheet file, with the request that is given with it.
-pub(super) fn read_sheet(world: &World, text: &str, prompt: Option<&str>, settings: &Settings) -> SheetReading {
+pub(crate) fn read_sheet(world: &World, text: &str, prompt: Option<&str>, settings: &Settings) -> SheetReading {
     let loaded = world.skills(settings);
     let mut context = context(world, &Run::new(), settings, loaded.catalog.skills().cloned().collect());
     // Headings of the request may be referred to (spec 5.1): of the one that is given, else of the sheet's own.
@@ -353,7 +354,7 @@ pub(super) fn read_sheet(world: &World, text: &str, prompt: Option<&str>, settin
 }
 
 /// The fact of a list that the host read or made.
-pub(super) fn adopt_host_list(
+pub(crate) fn adopt_host_list(
     world: &World,
     run: &Run,
     settings: &Settings,
@@ -370,7 +371,7 @@ pub(super) fn adopt_host_list(
 }
 
 /// Pins the skills a list names and matches it with the outstanding tasks (spec 2.11, 6.4); `edit`: with all open ones.
-pub(super) fn adopt(
+pub(crate) fn adopt(
     world: &World,
     run: &Run,
     reply: ListReply,
@@ -400,7 +401,7 @@ pub(super) fn adopt(
 
 /// What a person refused of the changes of a task, and took back of them, as its document ends with it (spec 11.4, 3.10);
 /// empty if nothing was.
-pub(super) fn told_of(task: &TaskRun) -> String {
+pub(crate) fn told_of(task: &TaskRun) -> String {
     let refused: String = task.refused().map(|part| format!("\n\n{}\n", part.told)).collect();
     let undone = undone(task);
     if undone.is_empty() { refused } else { format!("{refused}\n\n{undone}\n") }
@@ -423,7 +424,7 @@ fn summary_now(task: &TaskRun) -> Option<String> {
 }
 
 /// The run's own texts for references, owned: only those that a request asks for.
-pub(super) struct Texts {
+pub(crate) struct Texts {
     prompts: Vec<String>,
     goals: String,
     sections: Vec<String>,
@@ -518,14 +519,14 @@ impl RunTexts for Texts {
 }
 
 /// The references a task's execution would read, carried ones included.
-pub(super) fn execution_references(run: &Run, task: &TaskRun) -> Vec<Wanted> {
+pub(crate) fn execution_references(run: &Run, task: &TaskRun) -> Vec<Wanted> {
     let own: Vec<Reference> = task.task.references.clone();
     let carried = carried(run, &own);
     own.into_iter().map(|reference| Wanted { reference, carried: false }).chain(carried).collect()
 }
 
 /// Tokens that a prompt of a task's execution has for references (spec 5.8).
-pub(super) fn execution_allowance(world: &World, run: &Run, task: &TaskRun) -> Allowance {
+pub(crate) fn execution_allowance(world: &World, run: &Run, task: &TaskRun) -> Allowance {
     let skill = task.skill.as_ref();
     let wish = skill.and_then(|skill| skill.model.as_deref());
     let window = world.models.model(Phase::Execute, wish).ok().and_then(|model| model.info().window);

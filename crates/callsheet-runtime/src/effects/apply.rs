@@ -7,12 +7,13 @@ use callsheet_core::spec::{ExecRunId, Slug};
 use crate::changes::{self as disk, ApplyFault, Journal};
 use crate::ports::StoreFault;
 
-use super::work::{Landed, Outcome, Work};
-use super::{DriveFault, World, parts};
+use super::{Landed, Outcome, Work, hunks as parts};
+use crate::fault::DriveFault;
+use crate::services::World;
 
 /// Applies a set whose start is on disk. Where a file moved since it was made, nothing is applied: the set is laid over
 /// the file as it is now, and what a person did not see so goes back to the gate.
-pub(super) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: ChangeSet) -> Outcome {
+pub(crate) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: ChangeSet) -> Outcome {
     Box::pin(async move {
         let Work { world, cancel } = work;
         blocking(move || {
@@ -52,7 +53,7 @@ fn rejected(world: &World, task: Slug, run: ExecRunId, set: u32, issues: Vec<Iss
 }
 
 /// Puts the originals of an interrupted apply back.
-pub(super) fn roll_back(work: Work, task: Slug, run: ExecRunId, set: u32, _changes: ChangeSet) -> Outcome {
+pub(crate) fn roll_back(work: Work, task: Slug, run: ExecRunId, set: u32, _changes: ChangeSet) -> Outcome {
     Box::pin(async move {
         let Work { world, cancel } = work;
         blocking(move || {
@@ -76,7 +77,7 @@ async fn blocking(
     tokio::task::spawn_blocking(work).await.map_err(DriveFault::defect)?.map(Landed::Facts)
 }
 
-pub(super) fn defect(fault: ApplyFault) -> DriveFault {
+pub(crate) fn defect(fault: ApplyFault) -> DriveFault {
     match fault {
         ApplyFault::Store(fault) => DriveFault::Store(fault),
         fault => DriveFault::Store(StoreFault::Broken(fault.to_string())),

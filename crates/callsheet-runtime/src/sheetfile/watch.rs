@@ -8,15 +8,16 @@ use callsheet_core::spec::RunId;
 
 use crate::runfiles::{RunFiles, SheetFile};
 
-use super::known::sheet_text;
-use super::turns::Command;
-use super::{Session, World};
+use crate::driver::Session;
+use crate::driver::turns::Command;
+use crate::prompting::known::sheet_text;
+use crate::services::World;
 
 /// Where the words of an ignored edit are kept.
 const IGNORED: &str = "sheet-ignored.md";
 
 /// The sheets of all runs of the project as they were when a command began.
-pub(super) struct SheetWatch {
+pub(crate) struct SheetWatch {
     before: BTreeMap<RunId, Option<SheetFile>>,
     _command: Command,
 }
@@ -50,7 +51,7 @@ impl SheetWatch {
                 Some(sheet) => files.write("sheet.md", &sheet.bytes, false).map(drop),
                 None => files.remove("sheet.md"),
             };
-            super::conclude::told(done);
+            crate::driver::conclude::told(done);
             // One that is gone says nothing.
             if let Some(path) = words {
                 world.notice(&format!(

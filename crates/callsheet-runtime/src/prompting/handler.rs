@@ -21,17 +21,19 @@ use crate::ports::ModelReply;
 use crate::references::{Allowance, Resolved, Wanted, answer};
 use crate::skills::reader_skill;
 
-use super::{DriveFault, World, known};
+use super::known;
+use crate::fault::DriveFault;
+use crate::services::World;
 
 /// Window of a model that does not tell (spec 9).
-pub(super) const UNKNOWN_WINDOW: u32 = 8_192;
+pub(crate) const UNKNOWN_WINDOW: u32 = 8_192;
 /// Where files come from, the strongest first (spec 5).
 const STRENGTH: [&str; 4] = ["explicit_request", "template_literal", "template_command", "automatic_lookup"];
 /// Characters that make a path a pattern.
-pub(super) const PATTERN: [char; 2] = ['*', '?'];
+pub(crate) const PATTERN: [char; 2] = ['*', '?'];
 
 /// A handler's call, as far as it is known before its files are read.
-pub(super) struct Told {
+pub(crate) struct Told {
     pub prompt: HandlerPrompt,
     pub wanted: Vec<Wanted>,
     pub fraction: Option<f64>,
@@ -42,7 +44,7 @@ pub(super) struct Told {
 
 /// Where the files of a prompt come from, for the notes of the result.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Sources {
+pub(crate) struct Sources {
     /// Words of spec 5 with the paths that stand for each, the strongest first.
     given: Vec<(&'static str, BTreeSet<String>)>,
     /// The command that names files failed.
@@ -66,7 +68,7 @@ fn handler_task(world: &World, run: &Run, task: &TaskRun) -> Result<HandlerTask,
     serde_json::from_slice(&world.store.blob(&plan.task)?).map_err(DriveFault::defect)
 }
 
-pub(super) fn told(world: &World, run: &Run, task: &TaskRun, text_tools: &[ToolSpec]) -> Result<Told, DriveFault> {
+pub(crate) fn told(world: &World, run: &Run, task: &TaskRun, text_tools: &[ToolSpec]) -> Result<Told, DriveFault> {
     let op = op_of(run, task)?;
     let told = handler_task(world, run, task)?;
     let issues = match &op.issues {
@@ -93,7 +95,7 @@ const LINE: usize = 200;
 
 /// The tools that a handler is offered. The one that asks for subtasks lists the templates that may be named (spec
 /// "Templates" 12).
-pub(super) fn offered(world: &World, run: &Run, tools: &[String]) -> Vec<ToolSpec> {
+pub(crate) fn offered(world: &World, run: &Run, tools: &[String]) -> Vec<ToolSpec> {
     let mut offered = world.offered_tools(tools);
     let Some(spec) = offered.iter_mut().find(|tool| tool.name == SPAWN_SUBTASK) else { return offered };
     let named = |template: &&Template| {
@@ -259,13 +261,13 @@ fn expanded(world: &World, wished: &[String], warnings: &mut Vec<String>) -> Vec
 }
 
 /// The budget of a handler's files.
-pub(super) fn allowance(window: u32, scale: f64) -> Allowance {
+pub(crate) fn allowance(window: u32, scale: f64) -> Allowance {
     let budget = callsheet_core::spec::Budget { reference: FILE_TOKENS, prompt: FILES_TOKENS, preview: 0 };
     Allowance::new(&budget, None, Some(window), scale)
 }
 
 /// What the files of a prompt were, and what is to be told of those that are not there.
-pub(super) fn shown(resolved: &Resolved, sources: &mut Sources) -> Vec<DataSource> {
+pub(crate) fn shown(resolved: &Resolved, sources: &mut Sources) -> Vec<DataSource> {
     for issue in &resolved.issues {
         sources.warnings.push(issue.what.clone());
     }
@@ -305,7 +307,7 @@ struct Offered {
 }
 
 /// Reads a turn: calls, or the final reply, which is kept as it came.
-pub(super) fn read(
+pub(crate) fn read(
     world: &World,
     run: &Run,
     asked: &Asked,

@@ -13,22 +13,22 @@ use crate::ports::{
     StoreFault, WriterView,
 };
 
-use super::parts::{self, Part};
-use super::template::caller_of;
-use super::work::{Landed, Outcome, Work};
-use super::world::Pinned;
-use super::{DriveFault, Session, World, retry};
+use super::hunks::{self as parts, Part};
+use super::{Landed, Outcome, Work};
+use crate::driver::{Session, caller_of, retry};
+use crate::fault::DriveFault;
+use crate::services::{Pinned, World};
 
 /// Words of a denial when nobody is there (spec 11.8).
 const NOBODY: &str = "no approver present";
 
 /// Asks at a gate.
-pub(super) fn approve(work: Work, run: &Run, gate: Gate) -> Outcome {
+pub(crate) fn approve(work: Work, run: &Run, gate: Gate) -> Outcome {
     let said = said_before(run, &gate);
     let when_absent = (run.settings().headless == Headless::Deny).then(|| Answer::Deny { words: NOBODY.to_owned() });
     let mut view = match view(&*work.world.store, work.world.workspace.root(), run, &gate) {
         Ok(view) => with_models(view, &work.world, run),
-        Err(fault) => return super::work::ready(Err(fault.into())),
+        Err(fault) => return super::ready(Err(fault.into())),
     };
     let sheet = work.world.workspace.root().join(work.world.files.directory()).join("sheet.md");
     view.sheet = Some(sheet.display().to_string());
@@ -136,7 +136,7 @@ pub fn view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> Result
     };
     match &gate.kind {
         GateKind::BeforeRun(tasks) => {
-            view.plan = super::known::sheet_text(run);
+            view.plan = crate::prompting::known::sheet_text(run);
             for task in tasks.iter().filter_map(|slug| run.task(slug)) {
                 view.writers.push(writer(store, run, task)?);
             }
@@ -214,7 +214,7 @@ fn skill_words(store: &dyn Store, task: &TaskRun) -> Result<String, StoreFault> 
 }
 
 /// Puts a tool's question to a person.
-pub(super) fn question(work: Work, asking: &Run, at: (Slug, ExecRunId, String), question: String) -> Outcome {
+pub(crate) fn question(work: Work, asking: &Run, at: (Slug, ExecRunId, String), question: String) -> Outcome {
     let inside = asking.id().and_then(caller_of);
     let (task, run, call) = at;
     Box::pin(async move {
@@ -230,7 +230,7 @@ pub(super) fn question(work: Work, asking: &Run, at: (Slug, ExecRunId, String), 
 }
 
 /// Turns the letters of other processes into facts.
-pub(super) fn read_letters(session: &mut Session, world: &World) -> Result<(), DriveFault> {
+pub(crate) fn read_letters(session: &mut Session, world: &World) -> Result<(), DriveFault> {
     let letters = world.store.letters(session.lock())?;
     let Some(last) = letters.last().map(|(number, _)| *number) else { return Ok(()) };
     take_letters(session, world, letters.into_iter().map(|(_, letter)| letter).collect())?;
@@ -239,12 +239,12 @@ pub(super) fn read_letters(session: &mut Session, world: &World) -> Result<(), D
 }
 
 /// Whether a letter changes the list instead of answering something.
-pub(super) fn steers(letter: &InboxMessage) -> bool {
+pub(crate) fn steers(letter: &InboxMessage) -> bool {
     matches!(letter, InboxMessage::Retry { .. } | InboxMessage::Drop { .. })
 }
 
 /// Records what letters say. Those that fit nothing are dropped with a notice.
-pub(super) fn take_letters(session: &mut Session, world: &World, letters: Vec<InboxMessage>) -> Result<(), DriveFault> {
+pub(crate) fn take_letters(session: &mut Session, world: &World, letters: Vec<InboxMessage>) -> Result<(), DriveFault> {
     // Gates that one letter answered in part, with what is asked since: the next one was left for the whole.
     let mut rests: Vec<(Gate, Gate)> = Vec::new();
     // Of equal calls the answer to one closes the others.

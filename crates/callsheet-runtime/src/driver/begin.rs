@@ -14,9 +14,10 @@ use crate::paths::read_regular;
 use crate::ports::{InboxMessage, StoreFault};
 use crate::references::near_paths;
 
-use super::handler::PATTERN;
-use super::known::SheetReading;
-use super::{DriveFault, Session, World, known, read};
+use super::{DriveFault, Session, World};
+use crate::effects::{gate as gates, read};
+use crate::prompting::handler::PATTERN;
+use crate::prompting::known::{self, SheetReading};
 
 /// Longest text that is looked at as a path, bytes.
 const LONGEST_PATH: usize = 1_024;
@@ -177,7 +178,7 @@ pub fn reopen(
     take_limits(&mut session, world, ended)?;
     let accounts = super::template::accounts(world, session.run())?;
     session.record(world, accounts)?;
-    super::gates::take_letters(&mut session, world, steering)?;
+    gates::take_letters(&mut session, world, steering)?;
     if let Some(last) = last {
         world.store.discard(session.lock(), last)?;
     }
@@ -194,8 +195,8 @@ fn take_answers(session: &mut Session, world: &World) -> Result<(Vec<InboxMessag
     let letters = world.store.letters(session.lock())?;
     let last = letters.last().map(|(number, _)| *number);
     let (steering, answers): (Vec<InboxMessage>, Vec<InboxMessage>) =
-        letters.into_iter().map(|(_, letter)| letter).partition(super::gates::steers);
-    super::gates::take_letters(session, world, answers)?;
+        letters.into_iter().map(|(_, letter)| letter).partition(gates::steers);
+    gates::take_letters(session, world, answers)?;
     if let (Some(last), true) = (last, steering.is_empty()) {
         // Recorded answers are not asked for again if the edited sheet stops what follows.
         world.store.discard(session.lock(), last)?;
@@ -223,7 +224,7 @@ pub fn take_in(world: &World, id: &RunId) -> Result<bool, DriveFault> {
     if let Some(edit) = session.edit_after(world, None)? {
         session.record_edit(world, None, edit)?;
     }
-    super::gates::take_letters(&mut session, world, steering)?;
+    gates::take_letters(&mut session, world, steering)?;
     if let Some(last) = last {
         world.store.discard(session.lock(), last)?;
     }

@@ -12,7 +12,6 @@ use callsheet_core::spec::{BlobId, Settings, Skill, SkillForm, SkillPolicy, Tool
 
 use serde::{Deserialize, Serialize};
 
-use crate::edge::Slots;
 use crate::paths::Workspace;
 use crate::ports::{
     Clock, Fetch, Index, Memory, ModelInfo, Observer, Outline, Person, Signal, Store, StoreFault, Tool,
@@ -21,9 +20,13 @@ use crate::references::{Disk, LargeFiles, Pages};
 use crate::runfiles::RunFiles;
 use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
 use crate::templates::TemplateCatalog;
+use crate::transport_policy::Slots;
 
-use super::handler::UNKNOWN_WINDOW;
-use super::{DriveFault, ModelSource, Snapshots, Turns};
+use crate::driver::Turns;
+use crate::fault::DriveFault;
+use crate::ports::ModelSource;
+use crate::prompting::handler::UNKNOWN_WINDOW;
+use crate::prompting::known::Snapshots;
 
 /// The file a person has open, relative to the project root.
 pub type CurrentFile = String;
@@ -50,7 +53,7 @@ impl ModelSet {
 
 /// A skill as a run keeps it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Pinned {
+pub(crate) struct Pinned {
     #[serde(flatten)]
     pub skill: Skill,
     /// Paths of the skills it replaces (spec 7.5).

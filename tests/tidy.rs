@@ -228,13 +228,18 @@ const UNPLAIN: [&str; 18] = [
 const UNPLAIN_HELP: [&str; 2] = ["at most", "of a run"];
 
 /// Folders whose texts are messages for people.
-const MESSAGES: [&str; 9] = [
+const MESSAGES: [&str; 14] = [
     "src",
     "crates/callsheet-core/src/evaluate",
     "crates/callsheet-core/src/skill",
     "crates/callsheet-core/src/template",
     "crates/callsheet-core/src/view",
     "crates/callsheet-runtime/src/driver",
+    "crates/callsheet-runtime/src/effects",
+    "crates/callsheet-runtime/src/fault",
+    "crates/callsheet-runtime/src/prompting",
+    "crates/callsheet-runtime/src/services",
+    "crates/callsheet-runtime/src/sheetfile",
     "crates/callsheet-models/src",
     "crates/callsheet-local/src",
     "crates/callsheet-store/src",

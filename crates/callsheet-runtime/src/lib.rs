@@ -1,22 +1,24 @@
 //! The shell around the pure core: ports to the world, resolution of references, staged changes, and the driver that
-//! performs what a run owes. No concrete adapter is named here.
+//! performs the effects a run has pending. No concrete adapter is named here.
 
 pub mod changes;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod driver;
-mod effects;
-mod fault;
+pub mod effects;
+pub mod fault;
 mod issues;
 pub mod memory;
 pub mod paths;
 pub mod ports;
-mod prompting;
+pub mod prompting;
 pub mod prompts;
+mod reading;
 pub mod references;
+mod replay;
 pub mod runfiles;
-mod services;
-mod sheetfile;
+pub mod services;
+pub mod sheetfile;
 pub mod skills;
 pub mod templates;
 #[cfg(test)]

@@ -7,36 +7,37 @@ use callsheet_core::spec::{ExecRunId, Slug};
 use crate::changes::{self as disk, ApplyFault, Journal};
 use crate::ports::StoreFault;
 
-use super::{Landed, Outcome, Work, hunks as parts};
+use super::hunks;
+use super::work::{EffectFuture, EffectResult, Work};
 use crate::fault::DriveFault;
-use crate::services::World;
+use crate::services::Services;
 
 /// Applies a set whose start is on disk. Where a file moved since it was made, nothing is applied: the set is laid over
 /// the file as it is now, and what a person did not see so goes back to the gate.
-pub(crate) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: ChangeSet) -> Outcome {
+pub(crate) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: ChangeSet) -> EffectFuture {
     Box::pin(async move {
-        let Work { world, cancel } = work;
+        let Work { services, cancel } = work;
         blocking(move || {
-            let journal = Journal::new(&world.files, &task, &run, set);
-            match disk::apply(&changes, &world.workspace, &*world.store, &journal, &cancel) {
+            let journal = Journal::new(&services.files, &task, &run, set);
+            match disk::apply(&changes, &services.workspace, &*services.store, &journal, &cancel) {
                 Ok(()) => Ok(vec![Event::ChangesApplied { task, run, set, changes }]),
-                Err(ApplyFault::Moved(issues)) => match parts::rebased(&world, &changes)? {
+                Err(ApplyFault::Moved(issues)) => match hunks::rebased(&services, &changes)? {
                     Ok((changes, as_shown)) => {
                         if !as_shown {
                             let paths: Vec<&str> =
                                 issues.iter().filter_map(|issue| issue.place.item.as_deref()).collect();
                             let paths = paths.join(", ");
-                            world.notice(&format!(
+                            services.notice(&format!(
                                 "note: {task}: {paths} changed in the meantime; here is the change adapted to it"
                             ));
                         }
                         Ok(vec![Event::ChangesRebased { task, run, set, changes, as_shown }])
                     }
                     Err(none) => {
-                        Ok(vec![rejected(&world, task, run, set, if none.is_empty() { issues } else { none })])
+                        Ok(vec![rejected(&services, task, run, set, if none.is_empty() { issues } else { none })])
                     }
                 },
-                Err(ApplyFault::Refused(issues)) => Ok(vec![rejected(&world, task, run, set, issues)]),
+                Err(ApplyFault::Refused(issues)) => Ok(vec![rejected(&services, task, run, set, issues)]),
                 Err(ApplyFault::Cancelled) => Ok(Vec::new()),
                 Err(fault) => Err(defect(fault)),
             }
@@ -46,21 +47,21 @@ pub(crate) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: C
 }
 
 /// A person may have approved them, and is asked again for others.
-fn rejected(world: &World, task: Slug, run: ExecRunId, set: u32, issues: Vec<Issue>) -> Event {
-    world.notice(&format!("note: {task}: can't apply its changes; none was applied:"));
-    issues.iter().for_each(|issue| world.notice(&format!("{}: {issue}", issue.code)));
+fn rejected(services: &Services, task: Slug, run: ExecRunId, set: u32, issues: Vec<Issue>) -> Event {
+    services.notice(&format!("note: {task}: can't apply its changes; none was applied:"));
+    issues.iter().for_each(|issue| services.notice(&format!("{}: {issue}", issue.code)));
     Event::ChangesRejected { task, run, set, issues }
 }
 
 /// Puts the originals of an interrupted apply back.
-pub(crate) fn roll_back(work: Work, task: Slug, run: ExecRunId, set: u32, _changes: ChangeSet) -> Outcome {
+pub(crate) fn roll_back(work: Work, task: Slug, run: ExecRunId, set: u32, _changes: ChangeSet) -> EffectFuture {
     Box::pin(async move {
-        let Work { world, cancel } = work;
+        let Work { services, cancel } = work;
         blocking(move || {
-            let journal = Journal::new(&world.files, &task, &run, set);
-            match disk::roll_back(&world.workspace, &*world.store, &journal, &cancel) {
+            let journal = Journal::new(&services.files, &task, &run, set);
+            match disk::roll_back(&services.workspace, &*services.store, &journal, &cancel) {
                 Ok(issues) => {
-                    issues.iter().for_each(|issue| world.notice(&issue.to_string()));
+                    issues.iter().for_each(|issue| services.notice(&issue.to_string()));
                     Ok(vec![Event::ChangesRolledBack { task, run, set }])
                 }
                 Err(ApplyFault::Cancelled) => Ok(Vec::new()),
@@ -73,8 +74,8 @@ pub(crate) fn roll_back(work: Work, task: Slug, run: ExecRunId, set: u32, _chang
 
 async fn blocking(
     work: impl FnOnce() -> Result<Vec<Event>, DriveFault> + Send + 'static,
-) -> Result<Landed, DriveFault> {
-    tokio::task::spawn_blocking(work).await.map_err(DriveFault::defect)?.map(Landed::Facts)
+) -> Result<EffectResult, DriveFault> {
+    tokio::task::spawn_blocking(work).await.map_err(DriveFault::defect)?.map(EffectResult::Events)
 }
 
 pub(crate) fn defect(fault: ApplyFault) -> DriveFault {

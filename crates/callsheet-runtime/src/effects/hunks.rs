@@ -1,22 +1,21 @@
 //! A part of a change set that a person keeps (spec 11.4): the hunks they answer by number become a new set, validated
-//! whole, with what was refused told to the model and to the result of the task.
+//! whole, with what was rejected recorded for the model and for the result of the task.
 
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Answer, ChangeSet, FileChange, RefusedPart};
-use callsheet_core::reply::change::{self, FileEdit, Hunk, HunkKind, Picked};
-use callsheet_core::reply::{Answer as LookupAnswer, Issue, Lookup};
-use callsheet_core::sheet::fence;
+use callsheet_core::reply::change::{FileEdit, Hunk, HunkKind, Picked};
+use callsheet_core::reply::{Answer as LookupAnswer, Issue, Lookup, change};
 use callsheet_core::spec::BlobId;
 
-use crate::ports::{PartAnswer, Store, StoreFault};
-use crate::references;
-
-use super::read;
+use crate::effects::stage;
 use crate::fault::DriveFault;
-use crate::services::World;
+use crate::ports::{PartAnswer, Store, StoreFault};
+use crate::prompting::conversation::fenced;
+use crate::references;
+use crate::services::Services;
 
 /// What an answer hunk by hunk comes to.
-pub(crate) enum Part {
+pub(crate) enum HunkAnswer {
     /// An answer to record.
     Answer(Answer),
     /// It cannot be taken, in lines for a person.
@@ -49,59 +48,62 @@ pub(crate) fn fault(store: &dyn Store, changes: &ChangeSet, part: &PartAnswer) -
 }
 
 /// Makes an answer of verdicts on the hunks of a set that waits.
-pub(crate) fn answer(world: &World, changes: &ChangeSet, part: &PartAnswer) -> Result<Part, DriveFault> {
-    let Some(edits) = edits(&*world.store, changes)? else {
-        return Ok(Part::Invalid(vec!["the change is not text, so you can only approve it whole".to_owned()]));
+pub(crate) fn answer(services: &Services, changes: &ChangeSet, part: &PartAnswer) -> Result<HunkAnswer, DriveFault> {
+    let Some(edits) = edits(&*services.store, changes)? else {
+        return Ok(HunkAnswer::Invalid(vec!["the change is not text, so you can only approve it whole".to_owned()]));
     };
     let picked = match change::pick(&edits, &part.hunks) {
         Ok(picked) => picked,
-        Err(fault) => return Ok(Part::Invalid(vec![fault.to_string()])),
+        Err(fault) => return Ok(HunkAnswer::Invalid(vec![fault.to_string()])),
     };
     if picked.edits == edits {
-        return Ok(Part::Answer(Answer::Listed));
+        return Ok(HunkAnswer::Answer(Answer::Listed));
     }
     if picked.edits.is_empty() {
-        return Ok(Part::Answer(Answer::Deny { words: part.words.clone() }));
+        return Ok(HunkAnswer::Answer(Answer::Deny { words: part.words.clone() }));
     }
-    // Told now, while the person is there; whether a file moves after this is seen when the set is applied.
-    if let Err(issues) = read::keep(world, &on_disk_now(world, &picked.edits).unwrap_or(picked.edits.clone()))? {
-        return Ok(Part::Invalid(issues.iter().map(ToString::to_string).collect()));
+    // Checked now, while the person is there; whether a file moves after this is seen when the set is applied.
+    if let Err(issues) = stage::keep(services, &on_disk_now(services, &picked.edits).unwrap_or(picked.edits.clone()))? {
+        return Ok(HunkAnswer::Invalid(issues.iter().map(ToString::to_string).collect()));
     }
-    let kept = part_of(world, changes, &picked.edits)?;
-    let diff = world.store.put_blob(change::diff_of(&picked.refused).as_bytes())?;
-    let refused = RefusedPart { diff, told: told(&edits, &picked, &part.words), words: part.words.clone() };
-    Ok(Part::Answer(Answer::Part { kept, refused }))
+    let kept = part_of(services, changes, &picked.edits)?;
+    let diff = services.store.put_blob(change::diff_of(&picked.refused).as_bytes())?;
+    let refused = RefusedPart { diff, told: rejection_note(&edits, &picked, &part.words), words: part.words.clone() };
+    Ok(HunkAnswer::Answer(Answer::Part { kept, refused }))
 }
 
 /// These edits of a set as a set of their own, made of the files as they were shown.
-fn part_of(world: &World, changes: &ChangeSet, edits: &[FileEdit]) -> Result<ChangeSet, StoreFault> {
-    let keep = |text: &Option<String>| text.as_ref().map(|text| world.store.put_blob(text.as_bytes())).transpose();
+fn part_of(services: &Services, changes: &ChangeSet, edits: &[FileEdit]) -> Result<ChangeSet, StoreFault> {
+    let keep = |text: &Option<String>| text.as_ref().map(|text| services.store.put_blob(text.as_bytes())).transpose();
     let mut files = Vec::with_capacity(edits.len());
     for edit in edits {
         let mode = changes.files.iter().find(|file| file.path == edit.path).and_then(|file| file.mode);
         let (before, after) = (keep(&edit.before)?, keep(&edit.after)?);
         files.push(FileChange { path: edit.path.clone(), before, after, mode });
     }
-    Ok(ChangeSet { files, diff: Some(world.store.put_blob(change::diff_of(edits).as_bytes())?) })
+    Ok(ChangeSet { files, diff: Some(services.store.put_blob(change::diff_of(edits).as_bytes())?) })
 }
 
-/// A set as it is to be made of the files as they are now, and whether a person sees the same lines in it as in the set;
-/// or why there is none. Issues are empty where the files themselves leave no room for it.
-pub(crate) fn rebased(world: &World, changes: &ChangeSet) -> Result<Result<(ChangeSet, bool), Vec<Issue>>, DriveFault> {
-    let Some(shown) = edits(&*world.store, changes)? else { return Ok(Err(Vec::new())) };
-    let Some(now) = on_disk_now(world, &shown) else { return Ok(Err(Vec::new())) };
+/// A set as it is to be made of the files as they are now, and whether a person sees the same lines in it as in the
+/// set; or why there is none. Issues are empty where the files themselves leave no room for it.
+pub(crate) fn rebased(
+    services: &Services,
+    changes: &ChangeSet,
+) -> Result<Result<(ChangeSet, bool), Vec<Issue>>, DriveFault> {
+    let Some(shown) = edits(&*services.store, changes)? else { return Ok(Err(Vec::new())) };
+    let Some(now) = on_disk_now(services, &shown) else { return Ok(Err(Vec::new())) };
     // A path that became a link leads to another file than the one that was shown.
     let leads =
         |set: &ChangeSet| set.files.iter().map(|file| &file.path).eq(changes.files.iter().map(|file| &file.path));
-    let set = read::keep(world, &now)?;
+    let set = stage::keep(services, &now)?;
     Ok(set.and_then(|set| if leads(&set) { Ok((set, change::has_same_lines(&shown, &now))) } else { Err(Vec::new()) }))
 }
 
 /// The edits as they are to be made of the files as they are now, where somebody has written other lines of them since
 /// the change was made; `None` if one does not fit beside what is there.
-fn on_disk_now(world: &World, edits: &[FileEdit]) -> Option<Vec<FileEdit>> {
+fn on_disk_now(services: &Services, edits: &[FileEdit]) -> Option<Vec<FileEdit>> {
     let lookups: Vec<Lookup> = edits.iter().map(|edit| Lookup::Content(edit.path.clone())).collect();
-    let answers = references::answer(&lookups, world.disk());
+    let answers = references::answer(&lookups, services.disk());
     let made = edits.iter().map(|edit| {
         let Some(LookupAnswer::Content(now)) = answers.get(&Lookup::Content(edit.path.clone())) else {
             return edit.before.is_none().then(|| edit.clone());
@@ -119,7 +121,7 @@ fn on_disk_now(world: &World, edits: &[FileEdit]) -> Option<Vec<FileEdit>> {
 }
 
 /// What was refused, for the result of the task: places only, since a result is read in many prompts.
-fn told(edits: &[FileEdit], picked: &Picked, words: &str) -> String {
+fn rejection_note(edits: &[FileEdit], picked: &Picked, words: &str) -> String {
     let refused = change::hunks(edits).into_iter().filter_map(|hunk| {
         let edited = picked.edited_hunks.contains(&hunk.number);
         (edited || picked.refused_hunks.contains(&hunk.number)).then(|| {
@@ -140,19 +142,4 @@ fn place(hunk: &Hunk) -> String {
         HunkKind::Lines if hunk.last < hunk.first => Note::RefusedInsertion.fill(&[("line", &last), ("path", path)]),
         HunkKind::Lines => Note::RefusedLines.fill(&[("first", &first), ("last", &last), ("path", path)]),
     }
-}
-
-/// What a model reads of a call whose changes were made in part; both diffs and the words of the person are fenced.
-pub(crate) fn output(world: &World, made: &str, refused: &RefusedPart) -> Result<String, DriveFault> {
-    let diff = world.text(&refused.diff)?;
-    let text = Note::ChangesAppliedInPart.fill(&[
-        ("diff", &fence("diff", made)),
-        ("refused", &fence("diff", &diff)),
-        ("words", &fenced(&refused.words)),
-    ]);
-    Ok(text.trim_end().to_owned())
-}
-
-fn fenced(words: &str) -> String {
-    if words.trim().is_empty() { String::new() } else { fence("text", words) }
 }

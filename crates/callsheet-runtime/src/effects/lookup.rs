@@ -16,9 +16,9 @@ use crate::memory::is_current;
 use crate::paths::EntryKind;
 use crate::ports::{IndexFault, MemoryFault, ToolContext, ToolOutcome};
 
-use super::{Landed, Outcome, Work, ready};
+use super::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
-use crate::services::World;
+use crate::services::Services;
 
 /// Time and output of a command that names files (spec 14).
 const COMMAND_TIME: Duration = Duration::from_secs(5);
@@ -28,8 +28,8 @@ const COMMAND_BYTES: usize = 10_240;
 const LOOKUP_TIME: Duration = Duration::from_secs(60);
 
 /// Looks for what a task of the tree wants before it is opened.
-pub(crate) fn retrieve(work: Work, task: Slug, n: u32, request: &BlobId) -> Outcome {
-    let bytes = work.world.store.blob(request).map_err(DriveFault::from);
+pub(crate) fn retrieve(work: Work, task: Slug, n: u32, request: &BlobId) -> EffectFuture {
+    let bytes = work.services.store.blob(request).map_err(DriveFault::from);
     let request = bytes.and_then(|bytes| serde_json::from_slice::<SeekRequest>(&bytes).map_err(DriveFault::defect));
     let request = match request {
         Ok(request) => request,
@@ -38,73 +38,73 @@ pub(crate) fn retrieve(work: Work, task: Slug, n: u32, request: &BlobId) -> Outc
     Box::pin(async move {
         let cancel = work.cancel.clone();
         let seeking = seek(&work, request);
-        let sought = tokio::select! {
-            sought = seeking => sought?,
-            () = cancel.cancelled() => return Ok(Landed::Facts(Vec::new())),
+        let result = tokio::select! {
+            result = seeking => result?,
+            () = cancel.cancelled() => return Ok(EffectResult::Events(Vec::new())),
         };
         let stage = |found: &Found| -> Result<BlobId, DriveFault> {
-            Ok(work.world.store.stage_blob(serde_json::to_vec(found).map_err(DriveFault::defect)?))
+            Ok(work.services.store.stage_blob(serde_json::to_vec(found).map_err(DriveFault::defect)?))
         };
-        let found = stage(&sought.found)?;
-        let retrieval = match sought.fault {
+        let found = stage(&result.found)?;
+        let retrieval = match result.fault {
             None => Retrieval::Found(found),
             Some(MemoryFault(message)) => Retrieval::Failed { message, partial: found },
         };
-        let empty_index = sought.empty_index;
-        Ok(Landed::Facts(vec![Event::ContextRetrieved { task, n, retrieval, empty_index }]))
+        let empty_index = result.empty_index;
+        Ok(EffectResult::Events(vec![Event::ContextRetrieved { task, n, retrieval, empty_index }]))
     })
 }
 
 #[derive(Default)]
-struct Sought {
+struct LookupResult {
     found: Found,
     fault: Option<MemoryFault>,
     empty_index: bool,
 }
 
-async fn seek(work: &Work, request: SeekRequest) -> Result<Sought, DriveFault> {
-    let mut sought = Sought::default();
+async fn seek(work: &Work, request: SeekRequest) -> Result<LookupResult, DriveFault> {
+    let mut result = LookupResult::default();
     let mut about: BTreeMap<String, String> = BTreeMap::new();
     if !request.command.is_empty() {
         match printed(work, &request.command).await? {
             Ok((paths, warnings)) => {
-                sought.found.command = paths;
-                sought.found.warnings.extend(warnings);
+                result.found.command = paths;
+                result.found.warnings.extend(warnings);
             }
-            Err(why) => sought.found.command_error = Some(why),
+            Err(why) => result.found.command_error = Some(why),
         }
     }
     if let Some(query) = request.described {
         match look_up(work, query).await {
             Ok(answer) => {
-                sought.empty_index |= answer.empty_index;
-                let files = known_files(work, answer, &mut sought.found.warnings).await?;
-                sought.found.described = files.kept;
+                result.empty_index |= answer.empty_index;
+                let files = known_files(work, answer, &mut result.found.warnings).await?;
+                result.found.described = files.kept;
                 about.extend(files.about);
             }
-            Err(fault) => sought.fault = Some(fault),
+            Err(fault) => result.fault = Some(fault),
         }
     }
-    if let Some(query) = request.related.filter(|_| sought.fault.is_none()) {
+    if let Some(query) = request.related.filter(|_| result.fault.is_none()) {
         match look_up(work, query).await {
             Ok(answer) => {
-                sought.empty_index |= answer.empty_index;
-                sought.found.items = answer.items.clone();
-                let files = known_files(work, answer, &mut sought.found.warnings).await?;
-                (sought.found.related, sought.found.context) = (files.kept, files.context);
+                result.empty_index |= answer.empty_index;
+                result.found.items = answer.items.clone();
+                let files = known_files(work, answer, &mut result.found.warnings).await?;
+                (result.found.related, result.found.context) = (files.kept, files.context);
                 about.extend(files.about);
             }
-            Err(fault) => sought.fault = Some(fault),
+            Err(fault) => result.fault = Some(fault),
         }
     }
     if request.about {
-        sought.found.about = about.into_iter().collect();
+        result.found.about = about.into_iter().collect();
     }
-    Ok(sought)
+    Ok(result)
 }
 
 async fn look_up(work: &Work, query: ContextQuery) -> Result<RelevantContext, MemoryFault> {
-    let lookup = work.world.memory.get_relevant_context_for(query);
+    let lookup = work.services.memory.get_relevant_context_for(query);
     match tokio::time::timeout(LOOKUP_TIME, lookup).await {
         Ok(answer) => answer,
         Err(_) => Err(MemoryFault(format!("the lookup took more than {} s", LOOKUP_TIME.as_secs()))),
@@ -121,40 +121,40 @@ struct Files {
 }
 
 /// The matches as the project names them. One that is not in the index is dropped: a base name never stands for
-/// another file. One whose file is gone or lies outside is dropped, one whose file changed is kept; each is told.
+/// another file. One whose file is gone or lies outside is dropped, one whose file changed is kept; each is reported.
 async fn known_files(work: &Work, answer: RelevantContext, warnings: &mut Vec<String>) -> Result<Files, DriveFault> {
-    let world = Arc::clone(&work.world);
+    let services = Arc::clone(&work.services);
     let looked = tokio::task::spawn_blocking(move || {
-        let mut told = answer.warnings;
+        let mut found = answer.warnings;
         let mut files = Files { context: answer.context, ..Files::default() };
         for FileMatch(path, why) in answer.matches {
-            match look_at(&world, &path) {
+            match look_at(&services, &path) {
                 Ok((shown, about, warning)) => {
-                    told.extend(warning);
+                    found.extend(warning);
                     files.about.push((shown.clone(), about));
                     files.kept.push(FileMatch(shown, why));
                 }
-                Err(warning) => told.push(warning),
+                Err(warning) => found.push(warning),
             }
         }
-        (files, told)
+        (files, found)
     });
-    let (files, told) = looked.await.map_err(DriveFault::defect)?;
-    warnings.extend(told);
+    let (files, found) = looked.await.map_err(DriveFault::defect)?;
+    warnings.extend(found);
     Ok(files)
 }
 
-/// The path of an indexed file in the project, its metadata, and what is to be told of it; or why it is dropped.
-fn look_at(world: &World, path: &str) -> Result<(String, String, Option<String>), String> {
-    let entry = match world.index.entry(path) {
+/// The path of an indexed file in the project, its metadata, and a warning about it; or why it is dropped.
+fn look_at(services: &Services, path: &str) -> Result<(String, String, Option<String>), String> {
+    let entry = match services.index.entry(path) {
         Ok(Some(entry)) => entry,
         Ok(None) => return Err(format!("skipped {path}, because it is not in the index")),
         Err(fault @ IndexFault::Store(_)) => return Err(format!("skipped {path}: {fault}")),
         Err(fault) => return Err(fault.to_string()),
     };
-    let located = world.workspace.locate(path).map_err(|fault| format!("the index is out of date: {fault}"))?;
+    let located = services.workspace.locate(path).map_err(|fault| format!("the index is out of date: {fault}"))?;
     let shown = located.path().to_owned();
-    match is_current(&world.workspace, &entry) {
+    match is_current(&services.workspace, &entry) {
         Some(true) => Ok((shown, entry.text, None)),
         Some(false) => {
             let warning = format!("{shown} changed since it was indexed; `callsheet index` updates the index");
@@ -166,13 +166,13 @@ fn look_at(world: &World, path: &str) -> Result<(String, String, Option<String>)
 
 type Paths = (Vec<String>, Vec<String>);
 
-/// The existing files that a command printed, one a line, with what is to be told; or why there are none.
+/// The existing files that a command printed, one a line, with warnings; or why there are none.
 async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, DriveFault> {
-    let Some(tool) = &work.world.path_command else {
+    let Some(tool) = &work.services.path_command else {
         return Ok(Err("commands that list files are disabled".to_owned()));
     };
     let context = ToolContext {
-        workspace: Arc::clone(&work.world.workspace),
+        workspace: Arc::clone(&work.services.workspace),
         skill_dir: None,
         fetch: None,
         // A stream keeps half of it from the end, and only its beginning is wanted.
@@ -192,7 +192,7 @@ async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, 
     if report.timed_out {
         return Ok(Err(format!("the command took more than {} s", COMMAND_TIME.as_secs())));
     }
-    let (mut paths, mut warnings) = lines(&work.world, &report);
+    let (mut paths, mut warnings) = lines(&work.services, &report);
     match report.exit_code {
         Some(0) => {}
         // `rg` and `git grep` say 1 when nothing matches; what was printed is used all the same.
@@ -212,7 +212,7 @@ async fn printed(work: &Work, argv: &[String]) -> Result<Result<Paths, String>, 
     Ok(Ok((paths, warnings)))
 }
 
-fn lines(world: &World, report: &ProcessReport) -> Paths {
+fn lines(services: &Services, report: &ProcessReport) -> Paths {
     let mut warnings = Vec::new();
     let mut text = report.stdout.as_str();
     if text.len() > COMMAND_BYTES {
@@ -222,8 +222,8 @@ fn lines(world: &World, report: &ProcessReport) -> Paths {
         text = text.get(..end).and_then(|kept| kept.rsplit_once('\n')).map_or("", |(whole, _)| whole);
     }
     let existing = |line: &str| {
-        let located = world.workspace.locate(line).ok()?;
-        let file = matches!(world.workspace.kind(&located), Ok(EntryKind::File(_)));
+        let located = services.workspace.locate(line).ok()?;
+        let file = matches!(services.workspace.kind(&located), Ok(EntryKind::File(_)));
         file.then(|| located.path().to_owned())
     };
     let paths = text.lines().map(str::trim_end).filter(|line| !line.is_empty()).filter_map(existing);

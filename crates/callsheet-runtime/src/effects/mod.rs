@@ -1,49 +1,32 @@
-//! Effects that wait: each becomes one future that owns what it needs and ends in facts.
-
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
-
-use callsheet_core::record::{EffectKey, Event};
-use callsheet_core::run::{Effect, Run};
-use tokio_util::sync::CancellationToken;
+//! Effects: what a run asks to be done. Each takes what it needs from the run and ends in events; none knows the loop.
 
 pub(crate) mod apply;
-pub(crate) mod gate;
+pub(crate) mod check_references;
+pub(crate) mod conclude;
+mod evaluate;
+mod gate;
+mod gate_view;
 pub(crate) mod hunks;
 mod lookup;
+mod merge;
 mod model;
-pub(crate) mod read;
+mod read_reply;
+mod read_turn;
+mod stage;
 mod tool;
+mod work;
+
+use callsheet_core::evaluate::Memory;
+use callsheet_core::record::Event;
+use callsheet_core::run::{Effect, Run};
 
 use crate::fault::DriveFault;
-use crate::services::World;
+use crate::services::Services;
 
-pub(crate) struct Done {
-    pub(crate) key: EffectKey,
-    pub(crate) result: Result<Landed, DriveFault>,
-}
-
-/// What a piece of work came to.
-pub(crate) enum Landed {
-    /// Facts to record.
-    Facts(Vec<Event>),
-    /// A person edited the sheet at this gate.
-    Edited,
-    /// A person stopped a run inside a call, and so all of it.
-    Stopped,
-    /// A writer may be started now, of which nothing is done, or the time of the run is over before its turn came.
-    Turn { turn: Option<crate::driver::turns::Turn>, waited_ms: u64 },
-    /// Nobody can be asked; the outcome this leads to once nothing else can be done.
-    Nobody(callsheet_core::record::Outcome),
-}
-
-pub(crate) struct Work {
-    pub world: Arc<World>,
-    pub cancel: CancellationToken,
-}
-
-pub(crate) type Outcome = Pin<Box<dyn Future<Output = Result<Landed, DriveFault>> + Send>>;
+pub(crate) use gate::report_invalid;
+pub(crate) use gate_view::pending;
+pub use gate_view::{OpenQuestion, gate_view, open_gates, open_questions, part_fault};
+pub(crate) use work::{Completion, EffectFuture, EffectResult, Work, ready};
 
 /// Effects that the loop performs by itself, without a recorded start: pure, or harmless to repeat.
 pub(crate) fn is_quick(effect: &Effect) -> bool {
@@ -57,31 +40,41 @@ pub(crate) fn is_quick(effect: &Effect) -> bool {
     )
 }
 
-impl Work {
-    /// Takes what it needs from the run now, and does the waiting later.
-    pub fn perform(self, effect: Effect, run: &Run) -> Outcome {
-        match effect {
-            Effect::AskModel(asked) => model::ask(self, run, asked),
-            Effect::RunTool { task, run: exec, call, deadline_ms } => {
-                tool::run(self, run, &task, &exec, call, deadline_ms)
-            }
-            Effect::Retrieve { task, n, request } => lookup::retrieve(self, task, n, &request),
-            Effect::AskApproval(gate) => gate::approve(self, run, gate),
-            Effect::AskPerson { task, run: exec, call, question } => {
-                gate::question(self, run, (task, exec, call), question)
-            }
-            Effect::ApplyChanges { task, run: exec, set, changes } => apply::apply(self, task, exec, set, changes),
-            Effect::RollBack { task, run: exec, set, changes } => apply::roll_back(self, task, exec, set, changes),
-            Effect::ReadReply(_)
-            | Effect::CheckReferences { .. }
-            | Effect::MergeByCode { .. }
-            | Effect::Evaluate { .. }
-            | Effect::Conclude(_) => Box::pin(async { Err(DriveFault::defect("a quick effect was started as work")) }),
+/// Performs an effect at once; `None` if it is one that waits.
+pub(crate) fn perform_quick(
+    services: &Services,
+    run: &Run,
+    effect: &Effect,
+    memory: &mut Memory,
+) -> Result<Option<Vec<Event>>, DriveFault> {
+    Ok(Some(match effect {
+        Effect::ReadReply(asked) => read_reply::read_reply(services, run, asked)?,
+        Effect::CheckReferences { task, n, stage } => {
+            vec![check_references::check_references(services, run, task, *n, *stage)?]
         }
-    }
+        Effect::Evaluate { task, n, moment } => vec![evaluate::evaluate(services, run, task, *n, *moment, memory)?],
+        Effect::MergeByCode { task, n } => vec![merge::merge_by_code(services, run, task, *n)?],
+        Effect::Conclude(outcome) => vec![conclude::conclude(services, run, *outcome)?],
+        _ => return Ok(None),
+    }))
 }
 
-/// A future that is already over.
-pub(crate) fn ready(result: Result<Vec<Event>, DriveFault>) -> Outcome {
-    Box::pin(async { result.map(Landed::Facts) })
+/// Takes what an effect needs from the run now, and does the waiting later.
+pub(crate) fn perform(work: Work, effect: Effect, run: &Run) -> EffectFuture {
+    match effect {
+        Effect::AskModel(asked) => model::ask(work, run, asked),
+        Effect::RunTool { task, run: exec, call, deadline_ms } => tool::run(work, run, &task, &exec, call, deadline_ms),
+        Effect::Retrieve { task, n, request } => lookup::retrieve(work, task, n, &request),
+        Effect::AskApproval(gate) => gate::approve(work, run, gate),
+        Effect::AskPerson { task, run: exec, call, question } => {
+            gate::question(work, run, (task, exec, call), question)
+        }
+        Effect::ApplyChanges { task, run: exec, set, changes } => apply::apply(work, task, exec, set, changes),
+        Effect::RollBack { task, run: exec, set, changes } => apply::roll_back(work, task, exec, set, changes),
+        Effect::ReadReply(_)
+        | Effect::CheckReferences { .. }
+        | Effect::MergeByCode { .. }
+        | Effect::Evaluate { .. }
+        | Effect::Conclude(_) => Box::pin(async { Err(DriveFault::defect("a quick effect was started as work")) }),
+    }
 }

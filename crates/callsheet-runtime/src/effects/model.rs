@@ -14,44 +14,45 @@ use callsheet_core::spec::SkillMode;
 use crate::ports::{Clock, Model, ModelFault, ModelReply, Observer, Signal};
 use crate::transport_policy::{RetryPolicy, jitter, send};
 
-use super::{Landed, Outcome, Work, ready};
+use super::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
-use crate::prompting::assemble::{self, Parts, Unprepared};
+use crate::prompting::assemble::{self, PromptDraft};
+use crate::prompting::render::PromptFault;
 use crate::prompting::{PromptRecord, constraint};
-use crate::services::World;
+use crate::services::Services;
 
-/// Silence after which a person is told.
+/// Silence that is reported.
 const SILENCE: Duration = Duration::from_secs(30);
 
-pub(crate) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
+pub(crate) fn ask(work: Work, run: &Run, asked: Asked) -> EffectFuture {
     let wish = asked.key.task.as_ref().and_then(|slug| run.task(slug)).and_then(|task| task.skill.as_ref());
     let wishes: Vec<&str> =
         wish.iter().flat_map(|skill| skill.model.iter().chain(&skill.fallbacks)).map(String::as_str).collect();
-    let models = match work.world.models.models(asked.key.phase, &wishes) {
+    let models = match work.services.models.models(asked.key.phase, &wishes) {
         Ok(models) => models,
         Err(fault) => return ready(Ok(vec![failed(asked.key, &fault, 0)])),
     };
     let is_handler = wish.is_some_and(|skill| skill.mode == SkillMode::Handler);
     if is_handler {
-        models.iter().for_each(|model| work.world.tell_unknown_window(model.info()));
+        models.iter().for_each(|model| work.services.warn_unknown_window(model.info()));
     }
     // What a prompt holds depends on the window and the abilities of the model that reads it.
-    let prepared = models.into_iter().map(|model| Ok((assemble::gather(&work.world, run, &asked, &*model)?, model)));
-    let prepared: VecDeque<(Parts, Arc<dyn Model>)> = match prepared.collect::<Result<_, DriveFault>>() {
+    let prepared = models.into_iter().map(|model| Ok((assemble::gather(&work.services, run, &asked, &*model)?, model)));
+    let prepared: VecDeque<(PromptDraft, Arc<dyn Model>)> = match prepared.collect::<Result<_, DriveFault>>() {
         Ok(prepared) => prepared,
         Err(fault) => return ready(Err(fault)),
     };
-    let patience = RetryPolicy { sends: run.settings().comm_tries.max(1), ..RetryPolicy::default() };
+    let policy = RetryPolicy { sends: run.settings().comm_tries.max(1), ..RetryPolicy::default() };
     let own_bytes = wish.and_then(|skill| skill.limits.max_output_bytes);
     let max_bytes = own_bytes.unwrap_or(run.settings().limits.max_output_bytes);
     let accepts = Accepts { bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX), empty: is_handler };
     let pays = has_price_limit(run);
     Box::pin(async move {
-        let event = first_that_answers(&work, &asked, prepared, &patience, accepts).await?;
+        let event = first_that_answers(&work, &asked, prepared, &policy, accepts).await?;
         if pays {
-            tell_unpriced(&work.world, &event);
+            warn_unpriced(&work.services, &event);
         }
-        Ok(Landed::Facts(vec![event]))
+        Ok(EffectResult::Events(vec![event]))
     })
 }
 
@@ -65,12 +66,12 @@ fn has_price_limit(run: &Run) -> bool {
 }
 
 /// A limit of cost cannot hold a model whose price nobody knows, which must not go unsaid.
-fn tell_unpriced(world: &World, event: &Event) {
+fn warn_unpriced(services: &Services, event: &Event) {
     let Event::ReplyReceived { model, usage, .. } = event else { return };
     let is_free = model.starts_with("embedded:");
-    if usage.cost_usd.is_none() && !is_free && world.unpriced.add(model) {
+    if usage.cost_usd.is_none() && !is_free && services.unpriced.add(model) {
         let name = model.split(['/', ':']).next().unwrap_or(model);
-        world.notice(&format!(
+        services.notice(&format!(
             "Can't enforce --max-cost: no price set for {model} (set providers.{name}.price_input and price_output, 0 if it \
              is free)"
         ));
@@ -86,37 +87,38 @@ struct Accepts {
     empty: bool,
 }
 
-/// Asks the models in their order until one of them can be used and reached; the last one's failure is that of the call.
+/// Asks the models in their order until one of them can be used and reached; the last one's failure is that of the
+/// call.
 async fn first_that_answers(
     work: &Work,
     asked: &Asked,
-    mut prepared: VecDeque<(Parts, Arc<dyn Model>)>,
-    patience: &RetryPolicy,
+    mut prepared: VecDeque<(PromptDraft, Arc<dyn Model>)>,
+    policy: &RetryPolicy,
     accepts: Accepts,
 ) -> Result<Event, DriveFault> {
     let mut asked = asked.clone();
-    let (mut sends_before, deadline_ms, begun) = (0_u32, asked.deadline_ms, work.world.clock.now_ms());
+    let (mut sends_before, deadline_ms, begun) = (0_u32, asked.deadline_ms, work.services.clock.now_ms());
     let mut event = failed(asked.key.clone(), &ModelFault::Cancelled, 0);
     while let Some((parts, model)) = prepared.pop_front() {
-        asked.deadline_ms = deadline_ms.saturating_sub(work.world.clock.now_ms().saturating_sub(begun));
-        event = match parts.render(work).await {
-            Ok(prompt) => match work.world.slots.acquire(&model.info().provider, &work.cancel).await {
-                Some(_slot) => call(work, &asked, &prompt, &model, patience, accepts).await?,
+        asked.deadline_ms = deadline_ms.saturating_sub(work.services.clock.now_ms().saturating_sub(begun));
+        event = match parts.render(&work.services, &work.cancel).await {
+            Ok(prompt) => match work.services.slots.acquire(&model.info().provider, &work.cancel).await {
+                Some(_slot) => call(work, &asked, &prompt, &model, policy, accepts).await?,
                 None => failed(asked.key.clone(), &ModelFault::Cancelled, 0),
             },
-            Err(Unprepared::Model(fault)) => failed(asked.key.clone(), &fault, 0),
-            Err(Unprepared::TooLarge(used, max)) => {
+            Err(PromptFault::Model(fault)) => failed(asked.key.clone(), &fault, 0),
+            Err(PromptFault::TooLarge(used, max)) => {
                 let message = format!("about {used} tokens; the limit is {max}");
                 let fault = ModelFault::ContextOverflow { message };
                 measured(failed(asked.key.clone(), &fault, 0), sizes(Some((used, max)), None, accepts))
             }
-            Err(Unprepared::NoRoom(used, left)) => {
+            Err(PromptFault::OverBudget(used, left)) => {
                 let message = format!("the prompt has about {used} tokens, but its token budget has only {left} left");
                 let key = asked.key.clone();
                 let sizes = CallSizes { prompt: used, ..CallSizes::default() };
                 Event::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: Some(sizes) }
             }
-            Err(Unprepared::Reference(reason)) => match asked.key.task.clone() {
+            Err(PromptFault::Reference(reason)) => match asked.key.task.clone() {
                 Some(task) => return Ok(Event::TaskFailed { task, reason }),
                 None => return Err(DriveFault::defect("a reference of no task")),
             },
@@ -127,7 +129,7 @@ async fn first_that_answers(
         }
         match (&event, prepared.front()) {
             (Event::CallFailed { fault, message, .. }, Some((_, next))) if is_of_the_model(fault) => {
-                work.world.notice(&format!("{}: {message}; asking {}", model.info().id, next.info().id));
+                work.services.notice(&format!("{}: {message}; asking {}", model.info().id, next.info().id));
             }
             _ => break,
         }
@@ -140,46 +142,46 @@ fn is_of_the_model(fault: &CallFault) -> bool {
     matches!(fault, CallFault::Communication | CallFault::Configuration)
 }
 
-/// Sends with patience. The time of the call covers all sends.
+/// Sends, with retries. The time of the call covers all sends.
 async fn call(
     work: &Work,
     asked: &Asked,
     prompt: &PromptRecord,
     model: &Arc<dyn Model>,
-    patience: &RetryPolicy,
+    policy: &RetryPolicy,
     accepts: Accepts,
 ) -> Result<Event, DriveFault> {
-    let world = &work.world;
-    let begun = world.clock.now_ms();
-    let mut told = |number: u32, wait: Duration, message: &str| {
+    let services = &work.services;
+    let begun = services.clock.now_ms();
+    let mut on_retry = |number: u32, wait: Duration, message: &str| {
         let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
-        world.observer.see(&Signal::Retry { key: &asked.key, send: number, wait_ms, message });
+        services.observer.see(&Signal::Retry { key: &asked.key, send: number, wait_ms, message });
     };
-    let sent = send(patience, &*world.clock, &mut jitter, &work.cancel, &mut told, |_| {
-        let spent = world.clock.now_ms().saturating_sub(begun);
+    let sent = send(policy, &*services.clock, &mut jitter, &work.cancel, &mut on_retry, |_| {
+        let spent = services.clock.now_ms().saturating_sub(begun);
         once(work, &asked.key, prompt, model, asked.deadline_ms.saturating_sub(spent), accepts)
     })
     .await;
     let fault = match sent.result {
         Ok(reply) => {
             let sizes = sizes(prompt.size, Some(&reply), accepts);
-            return Ok(measured(received(world, asked, prompt, &reply, begun, sent.sends)?, sizes));
+            return Ok(measured(received(services, asked, prompt, &reply, begun, sent.sends)?, sizes));
         }
         Err(fault) => fault,
     };
     // A provider that refuses a constraint it was said to take gets the request once more without it.
     if let Some(freed) = prompt.freed().filter(|_| constraint::may_blame(&fault)) {
-        let left = asked.deadline_ms.saturating_sub(world.clock.now_ms().saturating_sub(begun));
+        let left = asked.deadline_ms.saturating_sub(services.clock.now_ms().saturating_sub(begun));
         if let Ok(reply) = once(work, &asked.key, &freed, model, left, accepts).await {
             // A schema that an author declared says nothing of our own forms.
             let own = prompt.request.constraint.as_ref().is_some_and(|one| one.grammar.is_some() || one.form.is_some());
             if !own {
-                world.notice(&format!("{} does not accept the declared schema: {fault}", model.info().id));
-            } else if world.refused_constraints.add(&model.info().id) {
-                world.notice(&format!("{} accepts no constraint on replies: {fault}", model.info().id));
+                services.notice(&format!("{} does not accept the declared schema: {fault}", model.info().id));
+            } else if services.refused_constraints.add(&model.info().id) {
+                services.notice(&format!("{} accepts no constraint on replies: {fault}", model.info().id));
             }
             let sizes = sizes(prompt.size, Some(&reply), accepts);
-            let event = received(world, asked, &freed, &reply, begun, sent.sends.saturating_add(1))?;
+            let event = received(services, asked, &freed, &reply, begun, sent.sends.saturating_add(1))?;
             return Ok(measured(event, sizes));
         }
     }
@@ -209,8 +211,8 @@ fn measured(mut event: Event, of_call: CallSizes) -> Event {
     event
 }
 
-/// Tells once that a call is silent: since it was sent, or since it was last heard of.
-async fn tell_silence(clock: &dyn Clock, observer: &dyn Observer, key: &CallKey, heard: &AtomicBool) -> Infallible {
+/// Reports once that a call is silent: since it was sent, or since it was last heard of.
+async fn report_silence(clock: &dyn Clock, observer: &dyn Observer, key: &CallKey, heard: &AtomicBool) -> Infallible {
     loop {
         clock.sleep(SILENCE).await;
         if !heard.swap(false, Ordering::Relaxed) {
@@ -229,7 +231,7 @@ async fn once(
     left_ms: u64,
     accepts: Accepts,
 ) -> Result<ModelReply, ModelFault> {
-    let observer = &work.world.observer;
+    let observer = &work.services.observer;
     let heard = AtomicBool::new(false);
     let deltas = |text: &str| {
         heard.store(true, Ordering::Relaxed);
@@ -240,7 +242,7 @@ async fn once(
     let mut reply = tokio::select! {
         biased;
         reply = model.ask(&request, &deltas, &work.cancel) => reply?,
-        never = tell_silence(&*work.world.clock, &**observer, key, &heard) => match never {},
+        never = report_silence(&*work.services.clock, &**observer, key, &heard) => match never {},
     };
     if prompt.shortened && reply.stop == StopReason::Length {
         reply.stop = StopReason::Budget;
@@ -258,7 +260,7 @@ async fn once(
 }
 
 fn received(
-    world: &World,
+    services: &Services,
     asked: &Asked,
     prompt: &PromptRecord,
     reply: &ModelReply,
@@ -267,14 +269,14 @@ fn received(
 ) -> Result<Event, DriveFault> {
     let prompt = serde_json::to_vec(prompt).map_err(DriveFault::defect)?;
     let text = serde_json::to_vec(reply).map_err(DriveFault::defect)?;
-    let store = &world.store;
+    let store = &services.store;
     Ok(Event::ReplyReceived {
         key: asked.key.clone(),
         prompt: store.stage_blob(prompt),
         reply: store.stage_blob(text),
         model: reply.model.clone(),
         usage: reply.usage,
-        ms: world.clock.now_ms().saturating_sub(begun),
+        ms: services.clock.now_ms().saturating_sub(begun),
         sends,
         stop: reply.stop,
         sizes: None,
@@ -330,8 +332,8 @@ mod tests {
     async fn silence_is_told_once_a_send() {
         let (clock, seen, heard) = (Waits::default(), Seen::default(), AtomicBool::new(true));
         let key = CallKey { phase: Phase::Plan, task: None, run: None, n: 1 };
-        let told = tell_silence(&clock, &seen, &key, &heard);
-        assert!(tokio::time::timeout(Duration::from_millis(20), told).await.is_err(), "it never ends the call");
+        let reporting = report_silence(&clock, &seen, &key, &heard);
+        assert!(tokio::time::timeout(Duration::from_millis(20), reporting).await.is_err(), "it never ends the call");
         assert_eq!(*clock.0.lock().unwrap(), [30, 30], "what was heard begins the time anew");
         let seen = seen.0.into_inner().unwrap();
         assert!(matches!(seen.as_slice(), [one] if one.contains("Silent") && one.contains("seconds: 30")), "{seen:?}");

@@ -14,8 +14,8 @@ use crate::ports::{Constraint, ModelFault, ModelInfo};
 use crate::references::Resolved;
 use crate::skills::LoadedSkills;
 
-use super::known;
-use crate::services::{ModelSet, World};
+use super::{project, texts};
+use crate::services::{ModelSet, Services};
 
 /// How the form of a reply is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +51,8 @@ impl Notation {
     }
 }
 
-/// The constraint of a reply whose JSON an author declared (spec "Templates" 7.5). Who takes grammars takes every schema;
-/// of the others most take objects only.
+/// The constraint of a reply whose JSON an author declared (spec "Templates" 7.5). Who takes grammars takes every
+/// schema; of the others most take objects only.
 pub(crate) fn declared(model: &ModelInfo, schema: Value) -> Option<Constraint> {
     let can = model.capabilities;
     let object = schema.get("type").and_then(Value::as_str) == Some("object");
@@ -97,8 +97,8 @@ pub(crate) struct ListOffer {
 }
 
 impl ListOffer {
-    pub fn new(world: &World, run: &Run, loaded: &LoadedSkills, window: Option<u32>) -> Self {
-        let mut links = project_links(world, &run.prompts().join("\n"));
+    pub fn new(services: &Services, run: &Run, loaded: &LoadedSkills, window: Option<u32>) -> Self {
+        let mut links = project_links(services, &run.prompts().join("\n"));
         links.extend(
             run.done()
                 .map(|task| link(&task.task.name, Target::TaskOutput { slug: task.task.slug.clone(), heading: None })),
@@ -108,7 +108,7 @@ impl ListOffer {
             .iter()
             .map(|step| {
                 let open = step.iter().filter_map(|slug| run.task(slug)).filter(|task| !task.state.is_ended());
-                open.map(|task| known::task_text(&task.task, sheet::TaskForm::Coarse)).collect::<Vec<_>>()
+                open.map(|task| texts::task_text(&task.task, sheet::TaskForm::Coarse)).collect::<Vec<_>>()
             })
             .filter(|step: &Vec<String>| !step.is_empty())
             .collect();
@@ -163,12 +163,12 @@ fn link(title: &str, target: Target) -> String {
 }
 
 /// Links to the project's description and files, ignored ones left out, those the request names first.
-fn project_links(world: &World, prompt: &str) -> Vec<String> {
+fn project_links(services: &Services, prompt: &str) -> Vec<String> {
     let mut links = Vec::new();
-    if !known::project_description(world).is_empty() {
+    if !project::project_description(services).is_empty() {
         links.push(link("Project description", Target::ProjectDescription));
     }
-    let root = world.workspace.root();
+    let root = services.workspace.root();
     let mut files: Vec<String> = WalkBuilder::new(root)
         .sort_by_file_path(Path::cmp)
         .build()
@@ -187,9 +187,9 @@ fn project_links(world: &World, prompt: &str) -> Vec<String> {
 }
 
 /// Links a refinement may keep or choose: the task's own, and the project's files.
-pub(crate) fn task_links(world: &World, run: &Run, task: &TaskRun) -> Vec<String> {
+pub(crate) fn task_links(services: &Services, run: &Run, task: &TaskRun) -> Vec<String> {
     let mut links: Vec<String> = task.task.references.iter().map(sheet::link).collect();
-    for more in project_links(world, run.prompt()) {
+    for more in project_links(services, run.prompt()) {
         if !links.contains(&more) {
             links.push(more);
         }

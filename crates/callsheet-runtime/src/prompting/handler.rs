@@ -1,39 +1,32 @@
-//! Handlers of templates (spec "Templates" 1): what one is told becomes a prompt, its files are read when the call is
-//! made, and a turn is read as calls or as its result.
+//! Handlers of templates (spec "Templates" 1): the input of one becomes a prompt, whose files are read when the call is
+//! made.
 
 use std::collections::BTreeSet;
 
-use callsheet_core::evaluate::{Entry, FILE_TOKENS, FILES_TOKENS, HandlerTask, Item, Said, read_turn};
+use callsheet_core::evaluate::{Entry, FILE_TOKENS, FILES_TOKENS, HandlerTask, Item};
 use callsheet_core::memory::FileMatch;
 use callsheet_core::prompt::{HandlerPrompt, Note};
-use callsheet_core::record::{Again, Event, Plan, ResultParts};
-use callsheet_core::reply::task::{TurnInput, read_loop_turn};
-use callsheet_core::reply::{Answer, Lookup, LoopTurn, ReadContext, Severity};
-use callsheet_core::run::{Asked, Run, SPAWN_SUBTASK, TaskOp, TaskRun};
+use callsheet_core::record::Plan;
+use callsheet_core::reply::{Answer, Lookup};
+use callsheet_core::run::{Run, SPAWN_SUBTASK, TaskOp, TaskRun};
 use callsheet_core::sheet::fence;
 use callsheet_core::spec::{Reference, Target, ToolSpec};
 use callsheet_core::template::{DataSource, DataSourceKind, OutputType, SchemaChoice, Template};
-use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::paths::printable;
-use crate::ports::ModelReply;
-use crate::references::{Allowance, Resolved, Wanted, answer};
-use crate::skills::reader_skill;
-
-use super::known;
 use crate::fault::DriveFault;
-use crate::services::World;
+use crate::paths::printable;
+use crate::references::{Allowance, Resolved, Wanted, answer};
+use crate::services::Services;
 
-/// Window of a model that does not tell (spec 9).
-pub(crate) const UNKNOWN_WINDOW: u32 = 8_192;
 /// Where files come from, the strongest first (spec 5).
 const STRENGTH: [&str; 4] = ["explicit_request", "template_literal", "template_command", "automatic_lookup"];
+
 /// Characters that make a path a pattern.
 pub(crate) const PATTERN: [char; 2] = ['*', '?'];
 
 /// A handler's call, as far as it is known before its files are read.
-pub(crate) struct Told {
+pub(crate) struct HandlerInput {
     pub prompt: HandlerPrompt,
     pub wanted: Vec<Wanted>,
     pub fraction: Option<f64>,
@@ -54,49 +47,55 @@ pub(crate) struct Sources {
     pub warnings: Vec<String>,
 }
 
-/// The task of the tree that a leaf belongs to, with what its handler is told.
+/// The task of the tree that a leaf belongs to, with the plan of its handler.
 fn op_of<'a>(run: &'a Run, task: &TaskRun) -> Result<&'a TaskOp, DriveFault> {
     let op = run.operators().of_leaf(&task.task.slug);
     op.ok_or_else(|| DriveFault::defect("a handler without a task of the tree"))
 }
 
-/// What a handler is told, as recorded.
-fn handler_task(world: &World, run: &Run, task: &TaskRun) -> Result<HandlerTask, DriveFault> {
+/// The task of a handler, as recorded.
+pub(crate) fn handler_task(services: &Services, run: &Run, task: &TaskRun) -> Result<HandlerTask, DriveFault> {
     let Some(Plan::Handler(plan)) = op_of(run, task)?.opened.as_ref().map(|opened| &opened.plan) else {
         return Err(DriveFault::defect("a handler that was never opened"));
     };
-    serde_json::from_slice(&world.store.blob(&plan.task)?).map_err(DriveFault::defect)
+    serde_json::from_slice(&services.store.blob(&plan.task)?).map_err(DriveFault::defect)
 }
 
-pub(crate) fn told(world: &World, run: &Run, task: &TaskRun, text_tools: &[ToolSpec]) -> Result<Told, DriveFault> {
+pub(crate) fn input(
+    services: &Services,
+    run: &Run,
+    task: &TaskRun,
+    text_tools: &[ToolSpec],
+) -> Result<HandlerInput, DriveFault> {
     let op = op_of(run, task)?;
-    let told = handler_task(world, run, task)?;
+    let plan = handler_task(services, run, task)?;
     let issues = match &op.issues {
-        Some(blob) => world.text(blob)?,
+        Some(blob) => services.text(blob)?,
         None => String::new(),
     };
-    let (wanted, sources) = files(world, &told);
+    let (wanted, sources) = files(services, &plan);
     let tools = if text_tools.is_empty() {
         String::new()
     } else {
         let instructions = callsheet_core::prompt::tool_instructions(text_tools);
         Note::LoopTextTools.fill(&[("tools", &instructions)])
     };
-    let declared = declared(&told);
-    // Not recorded with what it is told: it may have been changed since.
+    let declared = declared(&plan);
+    // Not recorded with the task: it may have been changed since.
     let node = run.operators().tree().and_then(|tree| run.operators().node(tree, op));
     let fraction = node.and_then(|node| node.limits.max_context_fraction);
-    Ok(Told { prompt: prompt(&told, tools, issues), wanted, fraction, sources, declared })
+    Ok(HandlerInput { prompt: prompt(&plan, tools, issues), wanted, fraction, sources, declared })
 }
 
-/// Templates that a request for a subtask is told of, and characters of the description of each.
+/// Templates that a request for a subtask may name, and characters of the description of each.
 const LISTED: usize = 40;
+
 const LINE: usize = 200;
 
 /// The tools that a handler is offered. The one that asks for subtasks lists the templates that may be named (spec
 /// "Templates" 12).
-pub(crate) fn offered(world: &World, run: &Run, tools: &[String]) -> Vec<ToolSpec> {
-    let mut offered = world.offered_tools(tools);
+pub(crate) fn offered(services: &Services, run: &Run, tools: &[String]) -> Vec<ToolSpec> {
+    let mut offered = services.offered_tools(tools);
     let Some(spec) = offered.iter_mut().find(|tool| tool.name == SPAWN_SUBTASK) else { return offered };
     let named = |template: &&Template| {
         let of_others = matches!(template.body.subtype.as_str(), "director" | "evaluator" | "associative_matching");
@@ -121,32 +120,32 @@ fn template_line(template: &Template) -> String {
     format!("- {}({takes}): {}", template.name, words.chars().take(LINE).collect::<String>())
 }
 
-fn prompt(told: &HandlerTask, tools: String, issues: String) -> HandlerPrompt {
-    let inherited = told.inherited.iter().filter_map(|item| match item {
+fn prompt(plan: &HandlerTask, tools: String, issues: String) -> HandlerPrompt {
+    let inherited = plan.inherited.iter().filter_map(|item| match item {
         Item::Text { title, text } => Some((title.clone(), text.clone())),
         Item::File(_) | Item::Looked { .. } => None,
     });
-    let earlier = told.earlier.iter().flat_map(Entry::parts).map(|(label, text)| part(&label, &text));
-    let mut expected = told.expected_output.clone();
-    if !told.criteria.is_empty() {
-        expected = [expected.trim(), told.criteria.trim()].join("\n\n").trim().to_owned();
+    let earlier = plan.earlier.iter().flat_map(Entry::parts).map(|(label, text)| part(&label, &text));
+    let mut expected = plan.expected_output.clone();
+    if !plan.criteria.is_empty() {
+        expected = [expected.trim(), plan.criteria.trim()].join("\n\n").trim().to_owned();
     }
-    let task = if told.instructions == told.description {
-        told.description.clone()
+    let task = if plan.instructions == plan.description {
+        plan.description.clone()
     } else {
-        format!("{}\n\n{}", told.description.trim(), told.instructions.trim())
+        format!("{}\n\n{}", plan.description.trim(), plan.instructions.trim())
     };
     HandlerPrompt {
-        system: told.system.clone(),
+        system: plan.system.clone(),
         tools,
         files: String::new(),
         inherited: inherited.collect(),
         earlier: earlier.collect::<String>().trim().to_owned(),
-        related: related(told),
-        inputs: told.inputs.clone(),
+        related: related(plan),
+        inputs: plan.inputs.clone(),
         task,
         expected,
-        output_format: output_format(told),
+        output_format: output_format(plan),
         issues,
     }
 }
@@ -161,36 +160,36 @@ fn part(label: &str, text: &str) -> String {
 }
 
 /// What was looked up: the fresh files with the reason of each, and what memory had to say. All of it is material.
-fn related(told: &HandlerTask) -> String {
+fn related(plan: &HandlerTask) -> String {
     let mut lines: Vec<String> = Vec::new();
-    for FileMatch(path, why) in told.files.related.iter().chain(&told.files.described) {
+    for FileMatch(path, why) in plan.files.related.iter().chain(&plan.files.described) {
         let path = printable(path);
         lines.push(match why {
             Some(why) => format!("{path}: {}", printable(why)),
             None => path,
         });
     }
-    let said = [lines.join("\n"), told.related.trim().to_owned()];
+    let said = [lines.join("\n"), plan.related.trim().to_owned()];
     said.into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n\n")
 }
 
 /// The declared contract (spec 7.5), or the form of changes.
-fn output_format(told: &HandlerTask) -> String {
-    if told.writes {
+fn output_format(plan: &HandlerTask) -> String {
+    if plan.writes {
         return Note::OutputChanges.text().to_owned();
     }
-    if told.output.as_ref().is_none_or(|output| output.form != OutputType::Json) {
+    if plan.output.as_ref().is_none_or(|output| output.form != OutputType::Json) {
         return String::new();
     }
-    let schema = declared(told).map(|schema| fence("json", &schema.to_string())).unwrap_or_default();
+    let schema = declared(plan).map(|schema| fence("json", &schema.to_string())).unwrap_or_default();
     Note::OutputJson.fill(&[("schema", schema.trim_end())]).trim_end().to_owned()
 }
 
-/// The declared contract as a JSON Schema, for providers that hold a reply to one (spec 7.5). `None`: any text or any JSON
-/// will do.
-fn declared(told: &HandlerTask) -> Option<Value> {
-    let output = told.output.as_ref().filter(|output| output.form == OutputType::Json)?;
-    match (&told.schema, &output.schema) {
+/// The declared contract as a JSON Schema, for providers that hold a reply to one (spec 7.5). `None`: any text or any
+/// JSON will do.
+fn declared(plan: &HandlerTask) -> Option<Value> {
+    let output = plan.output.as_ref().filter(|output| output.form == OutputType::Json)?;
+    match (&plan.schema, &output.schema) {
         (Some(schema), _) => Some(schema.clone()),
         (None, Some(SchemaChoice::Type(kind))) => match kind.as_str() {
             "object" => Some(json!({ "type": "object" })),
@@ -206,26 +205,27 @@ fn declared(told: &HandlerTask) -> Option<Value> {
 }
 
 /// References of the files a handler wants, patterns expanded. What is not there is a warning (spec 5).
-fn files(world: &World, told: &HandlerTask) -> (Vec<Wanted>, Sources) {
-    let wish = &told.files;
-    let mut sources = Sources { command_failed: wish.command_error.is_some(), ..Sources::default() };
+fn files(services: &Services, plan: &HandlerTask) -> (Vec<Wanted>, Sources) {
+    let wanted_files = &plan.files;
+    let mut sources = Sources { command_failed: wanted_files.command_error.is_some(), ..Sources::default() };
     let found = |matches: &[FileMatch]| matches.iter().map(|found| found.0.clone()).collect::<Vec<String>>();
-    let own = expanded(world, &wish.paths, &mut sources.warnings);
-    let asked = if wish.explicit { "explicit_request" } else { "template_literal" };
+    let own = expanded(services, &wanted_files.paths, &mut sources.warnings);
+    let asked = if wanted_files.explicit { "explicit_request" } else { "template_literal" };
     let given = [
         (asked, own),
-        ("template_command", wish.printed.clone()),
-        ("explicit_request", wish.inherited.clone()),
-        ("automatic_lookup", found(&wish.related)),
-        ("deferred_lookup", found(&wish.described)),
+        ("template_command", wanted_files.printed.clone()),
+        ("explicit_request", wanted_files.inherited.clone()),
+        ("automatic_lookup", found(&wanted_files.related)),
+        ("deferred_lookup", found(&wanted_files.described)),
     ];
-    sources.warnings.extend(wish.command_error.clone());
+    sources.warnings.extend(wanted_files.command_error.clone());
     let mut seen = BTreeSet::new();
     let mut wanted = Vec::new();
     for (word, paths) in given {
         let mut targets = BTreeSet::new();
         for path in paths {
-            let real = world.workspace.locate(&path).map_or_else(|_| path.clone(), |located| located.path().to_owned());
+            let real =
+                services.workspace.locate(&path).map_or_else(|_| path.clone(), |located| located.path().to_owned());
             let target = Target::File { path: path.clone(), fragment: None };
             targets.extend([target.to_string(), Target::File { path: real.clone(), fragment: None }.to_string()]);
             if seen.insert(real) {
@@ -239,14 +239,14 @@ fn files(world: &World, told: &HandlerTask) -> (Vec<Wanted>, Sources) {
     (wanted, sources)
 }
 
-fn expanded(world: &World, wished: &[String], warnings: &mut Vec<String>) -> Vec<String> {
+fn expanded(services: &Services, wished: &[String], warnings: &mut Vec<String>) -> Vec<String> {
     let mut paths = Vec::new();
     for path in wished {
         if !path.contains(PATTERN) {
             paths.push(path.clone());
             continue;
         }
-        let found = answer(&[Lookup::Glob(path.clone())], world.disk());
+        let found = answer(&[Lookup::Glob(path.clone())], services.disk());
         let before = paths.len();
         for (_, answer) in found {
             if let Answer::Matches(matched) = answer {
@@ -266,7 +266,7 @@ pub(crate) fn allowance(window: u32, scale: f64) -> Allowance {
     Allowance::new(&budget, None, Some(window), scale)
 }
 
-/// What the files of a prompt were, and what is to be told of those that are not there.
+/// What the files of a prompt were, with warnings about those that are not there.
 pub(crate) fn shown(resolved: &Resolved, sources: &mut Sources) -> Vec<DataSource> {
     for issue in &resolved.issues {
         sources.warnings.push(issue.what.clone());
@@ -291,79 +291,4 @@ pub(crate) fn shown(resolved: &Resolved, sources: &mut Sources) -> Vec<DataSourc
         truncated: !block.whole,
     };
     resolved.blocks.iter().map(source).collect()
-}
-
-/// What of the recorded prompt tells whether tools were offered by the provider's own way.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct AskedWith {
-    request: Offered,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Offered {
-    tools: Vec<serde_json::Value>,
-}
-
-/// Reads a turn: calls, or the final reply, which is kept as it came.
-pub(crate) fn read(
-    world: &World,
-    run: &Run,
-    asked: &Asked,
-    task: &TaskRun,
-    reply: &ModelReply,
-    prompt: &[u8],
-    mut context: ReadContext,
-) -> Result<Event, DriveFault> {
-    let key = asked.key.clone();
-    let policy = task.skill.clone().unwrap_or_default();
-    let mut skill = reader_skill();
-    skill.policy = policy;
-    let has_tools = !skill.policy.tools.is_empty();
-    // A request for a subtask is checked as a whole when it is opened, where its faults cost no call.
-    for tool in &mut context.tools {
-        if run.operators().is_subtask_tool(&tool.name) {
-            let parameters = serde_json::json!({ "type": "object" });
-            *tool = std::sync::Arc::new(ToolSpec { parameters, ..(**tool).clone() });
-        }
-    }
-    context.catalog = vec![skill.clone()];
-    if let Some(current) = &mut context.current {
-        current.skill = Some(skill.name.clone());
-    }
-    let taken: BTreeSet<String> =
-        task.runs.iter().flat_map(|exec| &exec.calls).map(|call| call.call.id.clone()).collect();
-    let native_tools = serde_json::from_slice::<AskedWith>(prompt).unwrap_or_default().request.tools;
-    // Of a reply that was cut nobody knows what its calls would have been: it is the end, and none.
-    let cut = run.call_record(&key).is_some_and(|call| call.stop.is_cut());
-    let reads_calls = !cut && (!reply.calls.is_empty() || (has_tools && native_tools.is_empty()));
-    // What nobody offered is not dropped unseen if there is nothing else.
-    let calls_only = !reply.calls.is_empty() && reply.text.trim().is_empty();
-    let mut calls = Vec::new();
-    let (mut repairs, mut issues) = (Vec::new(), Vec::new());
-    if reads_calls {
-        let input = TurnInput { native: &reply.calls, taken_ids: &taken, tools_offered: has_tools || calls_only };
-        let reading =
-            known::read_with(world, &reply.text, &mut context, |text, context| read_loop_turn(text, input, context));
-        if let LoopTurn::Calls(found) = reading.value {
-            if reading.issues.iter().any(|issue| issue.severity == Severity::Error) {
-                let (issues, repairs) = (reading.issues, reading.repairs);
-                return Ok(Event::ReplyRefused { key, issues, repairs, valid: None });
-            }
-            calls = found;
-            (repairs, issues) = (reading.repairs, reading.issues);
-        }
-    }
-    let manual = cut || handler_task(world, run, task)?.manual_xml;
-    Ok(match read_turn(&reply.text, &calls, &taken, manual) {
-        Said::Calls(calls, said) => {
-            Event::CallsAsked { key, calls, said: Some(said), again: Again::No, repairs, issues }
-        }
-        Said::Final => {
-            let document = world.store.stage_blob(reply.text.clone().into_bytes());
-            let result = ResultParts { document: Some(document), ..ResultParts::default() };
-            Event::RunFinished { key, result, repairs, issues }
-        }
-    })
 }

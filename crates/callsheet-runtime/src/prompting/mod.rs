@@ -2,8 +2,14 @@
 
 pub(crate) mod assemble;
 pub(crate) mod constraint;
-mod conversation;
+pub(crate) mod conversation;
 pub(crate) mod handler;
-pub(crate) mod known;
+mod project;
+pub(crate) mod recorded;
+pub(crate) mod render;
+pub(crate) mod reverted;
+pub(crate) mod run_texts;
+pub(crate) mod task_references;
+pub(crate) mod texts;
 
-pub use assemble::PromptRecord;
+pub use render::PromptRecord;

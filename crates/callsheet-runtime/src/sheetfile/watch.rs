@@ -1,17 +1,17 @@
-//! Sheets while a command runs (spec 11.11): what is written to one then is not a person's. It is put back when the command
-//! has ended, what it said is kept beside it, and people are told. While a command runs no edit is taken.
+//! Sheets while a command runs (spec 11.11): what is written to one then is not a person's. It is put back when the
+//! command has ended, what it said is kept beside it, and people hear of it. While a command runs no edit is applied.
 
 use std::collections::BTreeMap;
 
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
 
-use crate::runfiles::{RunFiles, SheetFile};
+use crate::runfiles::{RunFiles, SheetFile, trace_fault};
 
-use crate::driver::Session;
+use super::text::sheet_text;
 use crate::driver::turns::Command;
-use crate::prompting::known::sheet_text;
-use crate::services::World;
+use crate::replay::replay;
+use crate::services::Services;
 
 /// Where the words of an ignored edit are kept.
 const IGNORED: &str = "sheet-ignored.md";
@@ -23,22 +23,22 @@ pub(crate) struct SheetWatch {
 }
 
 impl SheetWatch {
-    pub fn begin(world: &World) -> Self {
-        let command = world.turns.command();
-        let before = runs(world).into_iter().map(|(run, files)| (run, files.sheet().ok().flatten())).collect();
+    pub fn begin(services: &Services) -> Self {
+        let command = services.turns.command();
+        let before = runs(services).into_iter().map(|(run, files)| (run, files.sheet().ok().flatten())).collect();
         Self { before, _command: command }
     }
 
     /// Puts back what was written meanwhile by anybody but the drivers of the runs.
-    pub fn settle(&self, world: &World) {
-        for (id, files) in runs(world) {
+    pub fn settle(&self, services: &Services) {
+        for (id, files) in runs(services) {
             let before = self.before.get(&id).and_then(Option::as_ref);
             let now = files.sheet().ok().flatten();
             if now.as_ref().map(|sheet| &sheet.hash) == before.map(|sheet| &sheet.hash) {
                 continue;
             }
             // A folder that is no run's has no sheet that anybody reads.
-            let Ok((run, _)) = Session::view(&world.store, &id) else { continue };
+            let Ok((run, _)) = replay(&services.store, &id) else { continue };
             if now.as_ref().is_some_and(|now| is_last(&run, now)) {
                 continue;
             }
@@ -51,10 +51,10 @@ impl SheetWatch {
                 Some(sheet) => files.write("sheet.md", &sheet.bytes, false).map(drop),
                 None => files.remove("sheet.md"),
             };
-            crate::driver::conclude::told(done);
+            trace_fault(done);
             // One that is gone says nothing.
             if let Some(path) = words {
-                world.notice(&format!(
+                services.notice(&format!(
                     "ignored a change of {id}'s sheet.md, because a command was running; the changed text is in {path}"
                 ));
             }
@@ -67,9 +67,9 @@ fn is_last(run: &Run, sheet: &SheetFile) -> bool {
     run.last_sheet().is_some_and(|(last, _)| *last == sheet.hash)
 }
 
-fn runs(world: &World) -> Vec<(RunId, RunFiles)> {
-    let folder = world.workspace.root().join(".callsheet/runs");
+fn runs(services: &Services) -> Vec<(RunId, RunFiles)> {
+    let folder = services.workspace.root().join(".callsheet/runs");
     let names = std::fs::read_dir(folder).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
     let ids = names.filter_map(|entry| Some(RunId::new(entry.file_name().to_str()?)));
-    ids.filter_map(|id| RunFiles::new(&world.workspace, &id).ok().map(|files| (id, files))).collect()
+    ids.filter_map(|id| RunFiles::new(&services.workspace, &id).ok().map(|files| (id, files))).collect()
 }

@@ -49,14 +49,14 @@ impl RetryPolicy {
     }
 }
 
-/// Sends until it succeeds, fails other than by communication, or the sends are used up. `told` hears of each failed
+/// Sends until it succeeds, fails other than by communication, or the sends are used up. `on_retry` hears of each failed
 /// send that is tried again: its number, the wait and the message. A cancelled wait ends with `Cancelled`.
 pub async fn send<T, F, R>(
-    patience: &RetryPolicy,
+    policy: &RetryPolicy,
     clock: &dyn Clock,
     draw: &mut (dyn FnMut() -> f64 + Send),
     cancel: &CancellationToken,
-    told: &mut (dyn FnMut(u32, Duration, &str) + Send),
+    on_retry: &mut (dyn FnMut(u32, Duration, &str) + Send),
     mut once: F,
 ) -> Sent<T>
 where
@@ -67,13 +67,11 @@ where
     loop {
         let result = once(sends).await;
         let (message, retry_after) = match &result {
-            Err(ModelFault::Communication { message, retry_after }) if sends < patience.sends => {
-                (message, *retry_after)
-            }
+            Err(ModelFault::Communication { message, retry_after }) if sends < policy.sends => (message, *retry_after),
             _ => return Sent { result, sends },
         };
-        let wait = patience.wait(sends, retry_after, draw());
-        told(sends, wait, message);
+        let wait = policy.wait(sends, retry_after, draw());
+        on_retry(sends, wait, message);
         tokio::select! {
             biased;
             () = cancel.cancelled() => return Sent { result: Err(ModelFault::Cancelled), sends },
@@ -126,18 +124,18 @@ mod tests {
         cancel: &CancellationToken,
     ) -> (Sent<u32>, Vec<Duration>) {
         let clock = Waits::default();
-        let mut told = Vec::new();
+        let mut heard = Vec::new();
         let result = send(
             &RetryPolicy::default(),
             &clock,
             &mut || draw,
             cancel,
-            &mut |number, wait, message| told.push((number, wait, message.to_owned())),
+            &mut |number, wait, message| heard.push((number, wait, message.to_owned())),
             |number| std::future::ready(replies[number as usize - 1].clone()),
         )
         .await;
         let waits = clock.0.into_inner().unwrap();
-        for ((number, wait, message), (at, waited)) in told.iter().zip((1..).zip(&waits)) {
+        for ((number, wait, message), (at, waited)) in heard.iter().zip((1..).zip(&waits)) {
             assert_eq!((*number, wait, message.as_str()), (at, waited, "lost"));
         }
         (result, waits)
@@ -154,12 +152,12 @@ mod tests {
 
     #[tokio::test]
     async fn waits_vary_by_a_fifth_and_follow_the_provider_up_to_a_minute() {
-        let patience = RetryPolicy::default();
-        assert_eq!(patience.wait(1, None, 0.0), Duration::from_millis(800));
-        assert_eq!(patience.wait(2, None, 1.0), Duration::from_millis(4_800));
-        assert_eq!(patience.wait(1, Some(Duration::from_secs(30)), 1.0), Duration::from_secs(30));
-        assert_eq!(patience.wait(1, Some(Duration::from_secs(3_600)), 0.0), Duration::from_secs(60));
-        assert_eq!(patience.wait(u32::MAX, None, 0.5), Duration::from_secs(60));
+        let policy = RetryPolicy::default();
+        assert_eq!(policy.wait(1, None, 0.0), Duration::from_millis(800));
+        assert_eq!(policy.wait(2, None, 1.0), Duration::from_millis(4_800));
+        assert_eq!(policy.wait(1, Some(Duration::from_secs(30)), 1.0), Duration::from_secs(30));
+        assert_eq!(policy.wait(1, Some(Duration::from_secs(3_600)), 0.0), Duration::from_secs(60));
+        assert_eq!(policy.wait(u32::MAX, None, 0.5), Duration::from_secs(60));
         let draws = [jitter(), jitter()];
         assert!(draws.iter().all(|draw| (0.0..=1.0).contains(draw)));
     }

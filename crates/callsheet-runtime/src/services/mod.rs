@@ -1,4 +1,4 @@
-//! Everything a drive needs of the world, behind ports.
+//! Everything a run needs of the world, behind ports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -22,11 +22,15 @@ use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
 use crate::templates::TemplateCatalog;
 use crate::transport_policy::Slots;
 
-use crate::driver::Turns;
+use crate::driver::turns::Turns;
 use crate::fault::DriveFault;
 use crate::ports::ModelSource;
-use crate::prompting::handler::UNKNOWN_WINDOW;
-use crate::prompting::known::Snapshots;
+
+mod snapshots;
+pub use snapshots::Snapshots;
+
+/// Window of a model that does not tell (spec 9).
+pub(crate) const UNKNOWN_WINDOW: u32 = 8_192;
 
 /// The file a person has open, relative to the project root.
 pub type CurrentFile = String;
@@ -61,8 +65,8 @@ pub(crate) struct Pinned {
     pub replaces: Vec<String>,
 }
 
-/// The world of one run.
-pub struct World {
+/// What one run needs of the world.
+pub struct Services {
     /// Facts, blobs, letters.
     pub store: Arc<dyn Store>,
     /// Time.
@@ -127,19 +131,19 @@ pub struct World {
     pub offer: Option<Arc<TemplateCatalog>>,
 }
 
-impl World {
+impl Services {
     /// The project on disk, as references see it.
     pub fn disk(&self) -> Disk<'_> {
         Disk { workspace: &self.workspace, outline: &*self.outline, large: &self.large }
     }
 
-    /// Tells a person something in one line.
+    /// Shows a person one line.
     pub fn notice(&self, text: &str) {
         self.observer.see(&Signal::Notice(text));
     }
 
-    /// Tells once a run that the window of a model is guessed, with the setting that says what it is.
-    pub fn tell_unknown_window(&self, model: &ModelInfo) {
+    /// Warns once a run that the window of a model is guessed, with the setting that says what it is.
+    pub fn warn_unknown_window(&self, model: &ModelInfo) {
         if model.window.is_none() && self.unknown_windows.add(&model.id) {
             let (id, provider) = (&model.id, &model.provider);
             self.notice(&format!(
@@ -222,7 +226,7 @@ impl World {
         templates.chain(self.tool_policies()).collect()
     }
 
-    /// The skills on disk now, restricted to those the run offers. Issues of skill files are told.
+    /// The skills on disk now, restricted to those the run offers. Issues of skill files are reported.
     pub fn skills(&self, settings: &Settings) -> LoadedSkills {
         let specs = self.tool_specs();
         let context = SkillContext { tools: &specs, read_only_sandbox: self.read_only_sandbox };
@@ -241,7 +245,7 @@ impl World {
     }
 
     /// Writes a skill down as it is now, so that the run keeps this version (spec 7.5). Returns its policy with the
-    /// hash under which [`World::pinned`] finds it.
+    /// hash under which [`Services::pinned`] finds it.
     pub fn pin(&self, skill: &Skill, loaded: &LoadedSkills) -> Result<SkillPolicy, DriveFault> {
         let replaces = loaded.catalog.replaced(&skill.name).iter().map(|source| source.path.clone()).collect();
         let text = serde_json::to_vec(&Pinned { skill: skill.clone(), replaces }).map_err(DriveFault::defect)?;

@@ -8,7 +8,7 @@ use callsheet_core::record::{Event, PromptFile};
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Asked, Effect, LimitUse, Run};
 
-use super::World;
+use crate::services::Services;
 
 /// The template a call is made of.
 fn prompt_key(run: &Run, asked: &Asked) -> PromptKey {
@@ -26,32 +26,32 @@ fn prompt_key(run: &Run, asked: &Asked) -> PromptKey {
     }
 }
 
-fn file(world: &World, key: PromptKey) -> Option<PromptFile> {
-    let source = world.templates.source(key)?.path.clone();
-    Some(PromptFile { source, hash: world.templates.hash(key)? })
+fn file(services: &Services, key: PromptKey) -> Option<PromptFile> {
+    let source = services.templates.source(key)?.path.clone();
+    Some(PromptFile { source, hash: services.templates.hash(key)? })
 }
 
 /// Templates that these effects use and that the log does not hold as they are now.
-pub(crate) fn prompts_used(world: &World, run: &Run, effects: &[Effect]) -> Option<Event> {
+pub(crate) fn prompts_used(services: &Services, run: &Run, effects: &[Effect]) -> Option<Event> {
     let mut prompts = BTreeMap::new();
     for effect in effects {
         let Effect::AskModel(asked) = effect else { continue };
         let key = prompt_key(run, asked);
-        if let Some(file) = file(world, key).filter(|file| run.prompts_used().get(key.as_str()) != Some(file)) {
+        if let Some(file) = file(services, key).filter(|file| run.prompts_used().get(key.as_str()) != Some(file)) {
             prompts.insert(key.as_str().to_owned(), file);
         }
     }
     (!prompts.is_empty()).then_some(Event::PromptsUsed { prompts })
 }
 
-/// Templates whose text is another one than the run used before. Each is told, since a prompt that was judged with one
-/// text goes on with another.
-pub(crate) fn prompts_changed(world: &World, run: &Run) -> Option<Event> {
+/// Templates whose text is another one than the run used before. Each is reported, since a prompt that was judged
+/// with one text continues with another.
+pub(crate) fn prompts_changed(services: &Services, run: &Run) -> Option<Event> {
     let mut prompts = BTreeMap::new();
     for (name, former) in run.prompts_used() {
-        let now = name.parse().ok().and_then(|key| file(world, key));
+        let now = name.parse().ok().and_then(|key| file(services, key));
         let Some(now) = now.filter(|now| now.hash != former.hash) else { continue };
-        world.notice(&format!(
+        services.notice(&format!(
             "note: the prompt {name} changed since this run used it: it was {} and is now {}",
             former.source, now.source
         ));

@@ -50,7 +50,7 @@ fn goes_on(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<
 
 /// Whether a person left something for a run that has ended: a follow-up without a list, an edit, an answer.
 fn has_more(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result<bool, Failure> {
-    let left = run.pending_follow_up().is_some() || store.has_letters(id).map_err(store_failure)?;
+    let left = run.pending_follow_up().is_some() || store.has_messages(id).map_err(store_failure)?;
     Ok(left || sheet_is_edited(setup, id, run)?)
 }
 

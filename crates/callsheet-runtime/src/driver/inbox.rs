@@ -16,7 +16,7 @@ use crate::services::Services;
 
 /// Turns the messages of other processes into facts.
 pub(crate) fn read_inbox(session: &mut Session, services: &Services) -> Result<(), DriveFault> {
-    let messages = services.store.letters(session.lock())?;
+    let messages = services.store.messages(session.lock())?;
     let Some(last) = messages.last().map(|(number, _)| *number) else { return Ok(()) };
     process_messages(session, services, messages.into_iter().map(|(_, message)| message).collect())?;
     services.store.discard(session.lock(), last)?;

@@ -37,7 +37,7 @@ use callsheet_core::run::{Effect, Run};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use crate::effects::{Completion, EffectResult, Work, is_quick, perform, perform_quick};
+use crate::effects::{Completion, EffectResult, Work, perform, perform_quick};
 use crate::fault::DriveFault;
 use crate::services::Services;
 use crate::sheetfile::sheet_text;
@@ -186,35 +186,41 @@ impl Driver {
                     return Ok(EditCheck::Unsettled);
                 }
             }
-            let mut quick = false;
-            for effect in &pending {
-                if let Some(events) = self.perform_quick(effect)? {
-                    quick |= self.session.note(&self.services, events) > 0;
+            let (mut progressed, mut waiting) = (false, Vec::new());
+            for effect in pending {
+                match self.perform_quick(&effect)? {
+                    Some(events) => progressed |= self.session.note(&self.services, events) > 0,
+                    None => waiting.push(effect),
                 }
             }
-            if quick {
+            if progressed {
                 continue;
             }
             let begun = |key: &EffectKey| self.in_flight.contains_key(key) || self.unanswered.contains_key(key);
-            let fresh: Vec<Effect> =
-                pending.into_iter().filter(|effect| !is_quick(effect) && !begun(&effect.key())).collect();
+            let fresh: Vec<Effect> = waiting.into_iter().filter(|effect| !begun(&effect.key())).collect();
             let fresh: Vec<Effect> = fresh.into_iter().filter(|effect| self.has_turn(effect)).collect();
             if fresh.is_empty() {
                 self.session.flush(&self.services)?;
                 return Ok(EditCheck::Nothing);
             }
-            let prompts = notified::prompts_used(&self.services, self.session.run(), &fresh);
-            let started = fresh.iter().map(|effect| Event::Started { effect: effect.key() });
-            let started = prompts.into_iter().chain(started).collect();
-            self.session.record(&self.services, started)?;
-            if fresh.iter().any(|effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. })) {
-                // Whoever is asked may look at the files first.
-                self.session.write_views(&self.services)?;
-            }
-            for effect in fresh {
-                self.start(effect);
-            }
+            self.start_all(fresh)?;
         }
+    }
+
+    /// Starts effects once their starts are on disk.
+    fn start_all(&mut self, fresh: Vec<Effect>) -> Result<(), DriveFault> {
+        let prompts = notified::prompts_used(&self.services, self.session.run(), &fresh);
+        let started = fresh.iter().map(|effect| Event::Started { effect: effect.key() });
+        let started = prompts.into_iter().chain(started).collect();
+        self.session.record(&self.services, started)?;
+        if fresh.iter().any(|effect| matches!(effect, Effect::AskApproval(_) | Effect::AskPerson { .. })) {
+            // Whoever is asked may look at the files first.
+            self.session.write_views(&self.services)?;
+        }
+        for effect in fresh {
+            self.start(effect);
+        }
+        Ok(())
     }
 
     /// Whether an effect may be started now. A writer beside which another one goes on, of this run or of one inside or
@@ -274,7 +280,7 @@ impl Driver {
     fn take_up_answered_calls(&mut self) -> Result<bool, DriveFault> {
         let mut answered = Vec::new();
         for paused in self.session.run().paused_calls() {
-            if self.services.store.has_letters(paused.run)? {
+            if self.services.store.has_messages(paused.run)? {
                 answered.push(Event::CallTakenUp { task: paused.task.clone() });
             }
         }

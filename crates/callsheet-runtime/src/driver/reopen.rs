@@ -76,7 +76,7 @@ pub fn reopen(
 /// Records what other processes answered. Gives what they want changed of the list, and the last number of all
 /// messages.
 fn record_answers(session: &mut Session, services: &Services) -> Result<(Vec<InboxMessage>, Option<u64>), DriveFault> {
-    let messages = services.store.letters(session.lock())?;
+    let messages = services.store.messages(session.lock())?;
     let last = messages.last().map(|(number, _)| *number);
     let (list_changes, answers): (Vec<InboxMessage>, Vec<InboxMessage>) =
         messages.into_iter().map(|(_, message)| message).partition(inbox::changes_list);

@@ -54,7 +54,7 @@ fn rejected(services: &Services, task: Slug, run: ExecRunId, set: u32, issues: V
 }
 
 /// Puts the originals of an interrupted apply back.
-pub(crate) fn roll_back(work: Work, task: Slug, run: ExecRunId, set: u32, _changes: ChangeSet) -> EffectFuture {
+pub(crate) fn roll_back(work: Work, task: Slug, run: ExecRunId, set: u32) -> EffectFuture {
     Box::pin(async move {
         let Work { services, cancel } = work;
         blocking(move || {

@@ -28,19 +28,8 @@ pub(crate) use gate_view::pending;
 pub use gate_view::{OpenQuestion, gate_view, open_gates, open_questions, part_fault};
 pub(crate) use work::{Completion, EffectFuture, EffectResult, Work, ready};
 
-/// Effects that the loop performs by itself, without a recorded start: pure, or harmless to repeat.
-pub(crate) fn is_quick(effect: &Effect) -> bool {
-    matches!(
-        effect,
-        Effect::ReadReply(_)
-            | Effect::CheckReferences { .. }
-            | Effect::MergeByCode { .. }
-            | Effect::Evaluate { .. }
-            | Effect::Conclude(_)
-    )
-}
-
-/// Performs an effect at once; `None` if it is one that waits.
+/// Performs an effect at once, without a recorded start, if it is pure or harmless to repeat; `None` if it is one that
+/// waits.
 pub(crate) fn perform_quick(
     services: &Services,
     run: &Run,
@@ -70,7 +59,7 @@ pub(crate) fn perform(work: Work, effect: Effect, run: &Run) -> EffectFuture {
             gate::question(work, run, (task, exec, call), question)
         }
         Effect::ApplyChanges { task, run: exec, set, changes } => apply::apply(work, task, exec, set, changes),
-        Effect::RollBack { task, run: exec, set, changes } => apply::roll_back(work, task, exec, set, changes),
+        Effect::RollBack { task, run: exec, set, .. } => apply::roll_back(work, task, exec, set),
         Effect::ReadReply(_)
         | Effect::CheckReferences { .. }
         | Effect::MergeByCode { .. }

@@ -67,7 +67,7 @@ pub(crate) struct Pinned {
 
 /// What one run needs of the world.
 pub struct Services {
-    /// Facts, blobs, letters.
+    /// Log entries, blobs, inboxes.
     pub store: Arc<dyn Store>,
     /// Time.
     pub clock: Arc<dyn Clock>,

@@ -34,7 +34,8 @@ pub(crate) struct Edit {
 pub(super) enum EditReading {
     /// It says the same in other words; with what of it was done already.
     Unchanged(Vec<String>),
-    Valid(Edit),
+    /// A valid edit.
+    Valid(Box<Edit>),
     /// It has errors, here in lines for a person.
     Rejected(Vec<String>),
 }
@@ -103,7 +104,7 @@ pub(super) fn read_edit(services: &Services, run: &Run, found: SheetFile) -> Res
         return Ok(EditReading::Unchanged(lines));
     }
     let event = adopted(services, &bytes, (list, repairs, issues))?;
-    Ok(EditReading::Valid(Edit { event, warnings: lines, hash, text: bytes }))
+    Ok(EditReading::Valid(Box::new(Edit { event, warnings: lines, hash, text: bytes })))
 }
 
 fn adopted(

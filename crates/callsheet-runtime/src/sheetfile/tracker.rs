@@ -129,7 +129,7 @@ impl SheetTracker {
                 self.content = Content::Unchanged(hash);
                 Ok(None)
             }
-            EditReading::Valid(edit) => Ok(Some(edit)),
+            EditReading::Valid(edit) => Ok(Some(*edit)),
             EditReading::Rejected(lines) => Err(InputFault::EditedSheet(lines).into()),
         }
     }

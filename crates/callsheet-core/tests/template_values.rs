@@ -5,14 +5,13 @@
 #[allow(dead_code, reason = "each test uses its part")]
 mod sections;
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
 use callsheet_core::template::{
-    Bound, Datum, Environment, InputFaultDetails, Kind, Location, Reason, SubtaskRequest, TaskError, TaskResult,
-    Template, Trust, Verdict, argument_value, bind_call, bind_inputs, faults_before_run, judged, read_output,
-    read_reply, read_text, resolve_command, resolve_task, snake_keys,
+    Bound, Datum, Environment, InputFaultDetails, Kind, Reason, SubtaskRequest, TaskError, TaskResult, Template, Trust,
+    Verdict, argument_value, bind_call, bind_inputs, judged, missing_before_run, read_output, read_reply, read_text,
+    resolve_command, resolve_task, snake_keys,
 };
 use proptest::prelude::*;
 use sections::check_all;
@@ -44,11 +43,8 @@ fn names_bind_as_expected() {
                 }
                 "before" => {
                     let find = |name: &str| templates.iter().find(|template| template.name == name);
-                    let absent = BTreeMap::from([("gone.md".to_owned(), vec!["gown.md".to_owned()])]);
-                    tell(
-                        &mut out,
-                        faults_before_run(template(), &Environment::root(names.clone()), &find, 1_000, &absent),
-                    );
+                    let missing = missing_before_run(template(), &Environment::root(names.clone()), &find);
+                    tell(&mut out, InputFaultDetails { missing, invalid: Vec::new() });
                 }
                 "resolve" => resolve(&mut out, template(), &Environment::root(names.clone())),
                 "call" => call(&mut out, template(), &templates, Environment::root(names.clone())),
@@ -67,19 +63,11 @@ fn tell(out: &mut String, fault: InputFaultDetails) {
     for missing in fault.missing {
         let at = format!("{}:{}:{}", missing.file, missing.line, missing.column);
         writeln!(out, "  {at} {} in {} of {}", missing.name, missing.field, missing.task).unwrap();
-        called(out, &missing.calls);
     }
     for invalid in fault.invalid {
         write!(out, "  {}: expected {}, found {}", invalid.name, invalid.expected, invalid.actual).unwrap();
         let at = invalid.location.map(|at| format!(" at {}:{}:{} in {}", at.file, at.line, at.column, at.task));
         writeln!(out, "{}", at.unwrap_or_default()).unwrap();
-        called(out, &invalid.calls);
-    }
-}
-
-fn called(out: &mut String, calls: &[Location]) {
-    for call in calls {
-        writeln!(out, "    called at {}:{}:{} in {}", call.file, call.line, call.column, call.task).unwrap();
     }
 }
 

@@ -2,8 +2,6 @@
 //! gave nothing. Its answer is checked like a template file, may do no more than the failed task could, and runs in its
 //! place.
 
-use std::collections::BTreeMap;
-
 use globset::GlobBuilder;
 use serde_json::Value;
 
@@ -19,7 +17,6 @@ use crate::template::{
 
 use super::entries::cut;
 use super::graft::DEFAULT_TEMPLATE;
-use super::request;
 use super::{Evaluator, HandlerTask, failure};
 
 /// The template that asks for a split.
@@ -262,11 +259,10 @@ impl Evaluator<'_> {
             self.check_narrow(&called.body, &tools, writes, false, &mut refused);
         }
         let scope = self.own_scope(op);
-        let fault = self.faults_before_run(&template, &scope, &BTreeMap::new());
+        let missing = self.missing_before_run(&template, &scope);
         // Parameters without an argument are told already (T031).
-        let missing = fault.missing.iter().filter(|missing| is_read || missing.field != "params");
+        let missing = missing.iter().filter(|missing| is_read || missing.field != "params");
         refused.extend(missing.map(|missing| Note::ReparseUnknown.fill(&[("name", &missing.name)])));
-        refused.extend(fault.invalid.iter().map(|one| request::wrong(&one.name, &one.actual, &one.expected)));
         if refused.is_empty() { Ok(template) } else { Err(refused) }
     }
 

@@ -11,9 +11,9 @@ use crate::record::{Opened, Plan, Step};
 use crate::run::{Place, SPAWN_SUBTASK, SUBTASK_REQUEST, TaskOp};
 use crate::spec::{BlobId, ToolCall};
 use crate::template::{
-    Bound, Choice, Details, Environment, ErrorKind, Evaluated, Halt, Match, Origin, PartialContext, Reason,
-    ReturnStatus, SubtaskRequest, TaskError, TaskResult, Template, Trust, Yielded, bind_call, choose_for_subtask,
-    tokens,
+    Bound, Choice, Details, Environment, ErrorKind, Evaluated, Halt, InputFaultDetails, Match, Origin, PartialContext,
+    Reason, ReturnStatus, SubtaskRequest, TaskError, TaskResult, Template, Trust, Yielded, bind_call,
+    choose_for_subtask, tokens,
 };
 
 use super::entries::cut;
@@ -295,8 +295,9 @@ impl Evaluator<'_> {
         let environment = bind_call(template, given.collect(), &root, &origin, op.id.as_str());
         let environment = environment.map_err(|fault| Box::new(fault.into_error()))?;
         let root = self.ambient(op).inner(environment.own().clone());
-        let fault = self.faults_before_run(template, &root, &BTreeMap::new());
-        if !fault.is_empty() {
+        let missing = self.missing_before_run(template, &root);
+        if !missing.is_empty() {
+            let fault = InputFaultDetails { missing, invalid: Vec::new() };
             return Err(Box::new(fault.into_error()));
         }
         Ok(environment.own().clone())

@@ -77,7 +77,7 @@ pub fn begin_in(
     let (entry, list) = match entry {
         EntrySpec::Template { mut tree, prompt } => {
             let name = tree.entry.clone();
-            tree.absent = absent(services, &tree, &prompt, &settings);
+            tree.absent = absent(services, &tree);
             tree_adopted = Some(Event::TreeAdopted { tree });
             (Entry::Template { name, prompt }, None)
         }
@@ -125,8 +125,8 @@ pub fn begin_in(
 
 /// Paths that are known before the run, and lead to nothing that may be read, with those that may be meant (spec
 /// "Templates" 5).
-fn absent(services: &Services, tree: &Tree, prompt: &str, settings: &Settings) -> BTreeMap<String, Vec<String>> {
-    let known = known_paths(tree, prompt, settings.limits.max_items);
+fn absent(services: &Services, tree: &Tree) -> BTreeMap<String, Vec<String>> {
+    let known = known_paths(tree);
     let is_path = |text: &&String| text.len() <= LONGEST_PATH && !text.trim().is_empty() && !text.contains('\n');
     let one = |path: &&String| is_path(path) && !path.contains(PATTERN);
     let lost = |path: &&String| services.workspace.locate(path).is_err();

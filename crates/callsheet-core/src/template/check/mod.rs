@@ -2,9 +2,7 @@
 
 mod broken;
 mod calls;
-mod forms;
 pub(in crate::template) mod names;
-mod values;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -197,8 +195,6 @@ impl<'a> Loading<'a> {
                 }
             }
             limits(template, &mut |draft| self.add(file, draft, &template.name, None));
-            let find = |name: &str| callable.templates.get(name.strip_prefix("template:").unwrap_or(name)).copied();
-            forms::check(template, &find, &mut |draft| self.add(file, draft, &template.name, None));
             let in_force =
                 callable.templates.get(template.name.as_str()).is_some_and(|own| std::ptr::eq(*own, template));
             for call in calls::calls_of(template) {
@@ -214,11 +210,6 @@ impl<'a> Loading<'a> {
         for (name, draft) in calls::cycles(&in_force.collect::<Vec<_>>()) {
             if let Some((file, _)) = chosen.get(name) {
                 self.add(*file, draft, name, None);
-            }
-        }
-        for found in values::faults(&callable.templates) {
-            if let Some((file, _)) = chosen.get(found.template) {
-                self.add(*file, found.draft, found.template, found.related);
             }
         }
         broken::tell(self, chosen, &all, strict)

@@ -17,7 +17,7 @@ use crate::template::{
 };
 
 use super::entries::cut;
-use super::evaluation::{default_evaluator, fit, into_evaluation, read_evaluation};
+use super::evaluation::{fit, into_evaluation, read_evaluation};
 use super::graft::{self, DEFAULT_TEMPLATE};
 use super::request::{ReadRequest, read_request, type_name, wanted_tools};
 use super::{Evaluator, Names, failure};
@@ -124,7 +124,7 @@ impl Evaluator<'_> {
 
     fn asks_for_evaluation(&self, op: &TaskOp) -> bool {
         self.call_of(op).is_some_and(|call| {
-            call.name == SUBTASK_REQUEST && call.arguments.get(super::reply::EVALUATION_REQUEST).is_some()
+            call.name == SUBTASK_REQUEST && call.arguments.get(super::request::EVALUATION_REQUEST).is_some()
         })
     }
 
@@ -188,7 +188,7 @@ impl Evaluator<'_> {
         })?;
         if evaluates {
             if template.name == DEFAULT_TEMPLATE {
-                template = default_evaluator().unwrap_or(template);
+                template = self.formats.evaluator().unwrap_or(template);
             }
             fit(&mut request.inputs, &template);
         }
@@ -344,7 +344,7 @@ impl Evaluator<'_> {
         request.context_management.filter(|settings| *settings != PartialContext::default())?;
         let called = op.opened.as_ref()?.called.as_ref()?;
         let known = self.tree.templates.get(&called.name).cloned();
-        let template = known.or_else(|| default_evaluator().filter(|own| own.name == called.name));
+        let template = known.or_else(|| self.formats.evaluator().filter(|own| own.name == called.name));
         let template = template.unwrap_or_else(graft::default_atomic);
         graft::graft(&template, request, false, &[]).ok()?.1
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callsheet_core::grammar::Grammar;
+use callsheet_format::grammar::Grammar;
 use callsheet_runtime::ports::{Capabilities, Model, ModelInfo, WindowFrom};
 use secrecy::SecretString;
 

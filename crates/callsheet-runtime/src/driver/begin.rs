@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::evaluate::known_paths;
+use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::record::{Entry, Event, Tree};
-use callsheet_core::reply::{Issue, Reading, Severity};
 use callsheet_core::spec::{Goals, RunId, Settings, Slug, Step, Task, TaskList};
+use callsheet_format::reading::Reading;
 
 use crate::driver::session::Session;
 use crate::fault::{DriveFault, InputFault};
@@ -164,8 +165,7 @@ fn errors(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
 fn one_task(services: &Services, name: &str, prompt: &str, settings: &Settings) -> Result<TaskList, DriveFault> {
     let loaded = services.skills(settings);
     if loaded.catalog.get(name).is_none() {
-        let near =
-            callsheet_core::reply::near::did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
+        let near = callsheet_core::fuzzy::did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
         let advice = if near.is_empty() { "`callsheet skill list` lists all skills".to_owned() } else { near };
         return Err(InputFault::UnknownSkill { name: name.to_owned(), advice }.into());
     }

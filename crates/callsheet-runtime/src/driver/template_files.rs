@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use callsheet_core::record::{Event, Outcome, Tree};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{BlobId, TaskLimits};
-use callsheet_core::template::{Known, Template, read_file_with};
+use callsheet_core::template::Template;
+use callsheet_format::template::{Known, read_file_with};
 
 use crate::driver::session::Session;
 use crate::fault::DriveFault;

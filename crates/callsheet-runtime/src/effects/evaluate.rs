@@ -4,6 +4,7 @@ use callsheet_core::evaluate::{Memory, evaluate_with};
 use callsheet_core::record::Event;
 use callsheet_core::run::{EvalPhase, Run};
 use callsheet_core::spec::{BlobId, Slug};
+use callsheet_format::template::TextFormats;
 
 use crate::fault::DriveFault;
 use crate::services::Services;
@@ -17,7 +18,7 @@ pub(super) fn evaluate(
     memory: &mut Memory,
 ) -> Result<Event, DriveFault> {
     let values = |id: &BlobId| services.store.blob(id).ok();
-    let evaluation = evaluate_with(run, task, phase, &values, memory).map_err(DriveFault::Defect)?;
+    let evaluation = evaluate_with(run, task, phase, &values, &TextFormats, memory).map_err(DriveFault::Defect)?;
     for bytes in evaluation.blobs {
         services.store.stage_blob(bytes);
     }

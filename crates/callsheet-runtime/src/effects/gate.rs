@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::record::{Answer, ChangeSet, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
-use callsheet_core::reply::Phase;
 use callsheet_core::run::Run;
-use callsheet_core::spec::{ExecRunId, Headless, Slug};
+use callsheet_core::spec::{ExecRunId, Headless, Phase, Slug};
 
 use crate::driver::template::caller_of;
 use crate::effects::gate_view::{gate_view, pending};

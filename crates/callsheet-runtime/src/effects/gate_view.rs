@@ -4,9 +4,8 @@
 use std::path::Path;
 
 use callsheet_core::record::{ChangeSet, Gate, GateKind};
-use callsheet_core::reply::Phase;
 use callsheet_core::run::{CallRecord, Effect, Run, TaskRun};
-use callsheet_core::spec::Slug;
+use callsheet_core::spec::{Phase, Slug};
 
 use crate::driver::template::caller_of;
 use crate::effects::hunks;

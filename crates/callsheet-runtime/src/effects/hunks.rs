@@ -1,11 +1,13 @@
 //! A part of a change set that a person keeps (spec 11.4): the hunks they answer by number become a new set, validated
 //! whole, with what was rejected recorded for the model and for the result of the task.
 
+use callsheet_core::issue::Issue;
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Answer, ChangeSet, FileChange, RefusedPart};
-use callsheet_core::reply::change::{FileEdit, Hunk, HunkKind, Picked};
-use callsheet_core::reply::{Answer as LookupAnswer, Issue, Lookup, change};
 use callsheet_core::spec::BlobId;
+use callsheet_format::edit;
+use callsheet_format::edit::{FileEdit, Hunk, HunkKind, Picked};
+use callsheet_format::reading::{Answer as LookupAnswer, Lookup};
 
 use crate::effects::stage;
 use crate::fault::DriveFault;
@@ -24,7 +26,7 @@ pub(crate) enum HunkAnswer {
 
 /// The hunks of a set; none if one of its files is no text.
 pub(crate) fn hunks(store: &dyn Store, changes: &ChangeSet) -> Result<Vec<Hunk>, StoreFault> {
-    Ok(edits(store, changes)?.map(|edits| change::hunks(&edits)).unwrap_or_default())
+    Ok(edits(store, changes)?.map(|edits| edit::hunks(&edits)).unwrap_or_default())
 }
 
 /// The texts of a set.
@@ -44,7 +46,7 @@ fn edits(store: &dyn Store, changes: &ChangeSet) -> Result<Option<Vec<FileEdit>>
 /// Why verdicts do not fit the hunks of a set.
 pub(crate) fn fault(store: &dyn Store, changes: &ChangeSet, part: &PartAnswer) -> Result<Option<String>, StoreFault> {
     let edits = edits(store, changes)?;
-    Ok(edits.and_then(|edits| change::pick(&edits, &part.hunks).err()).map(|fault| fault.to_string()))
+    Ok(edits.and_then(|edits| edit::pick(&edits, &part.hunks).err()).map(|fault| fault.to_string()))
 }
 
 /// Makes an answer of verdicts on the hunks of a set that waits.
@@ -52,7 +54,7 @@ pub(crate) fn answer(services: &Services, changes: &ChangeSet, part: &PartAnswer
     let Some(edits) = edits(&*services.store, changes)? else {
         return Ok(HunkAnswer::Invalid(vec!["the change is not text, so you can only approve it whole".to_owned()]));
     };
-    let picked = match change::pick(&edits, &part.hunks) {
+    let picked = match edit::pick(&edits, &part.hunks) {
         Ok(picked) => picked,
         Err(fault) => return Ok(HunkAnswer::Invalid(vec![fault.to_string()])),
     };
@@ -67,7 +69,7 @@ pub(crate) fn answer(services: &Services, changes: &ChangeSet, part: &PartAnswer
         return Ok(HunkAnswer::Invalid(issues.iter().map(ToString::to_string).collect()));
     }
     let kept = part_of(services, changes, &picked.edits)?;
-    let diff = services.store.put_blob(change::diff_of(&picked.refused).as_bytes())?;
+    let diff = services.store.put_blob(edit::diff_of(&picked.refused).as_bytes())?;
     let refused = RefusedPart { diff, told: rejection_note(&edits, &picked, &part.words), words: part.words.clone() };
     Ok(HunkAnswer::Answer(Answer::Part { kept, refused }))
 }
@@ -81,7 +83,7 @@ fn part_of(services: &Services, changes: &ChangeSet, edits: &[FileEdit]) -> Resu
         let (before, after) = (keep(&edit.before)?, keep(&edit.after)?);
         files.push(FileChange { path: edit.path.clone(), before, after, mode });
     }
-    Ok(ChangeSet { files, diff: Some(services.store.put_blob(change::diff_of(edits).as_bytes())?) })
+    Ok(ChangeSet { files, diff: Some(services.store.put_blob(edit::diff_of(edits).as_bytes())?) })
 }
 
 /// A set as it is to be made of the files as they are now, and whether a person sees the same lines in it as in the
@@ -96,7 +98,7 @@ pub(crate) fn rebased(
     let leads =
         |set: &ChangeSet| set.files.iter().map(|file| &file.path).eq(changes.files.iter().map(|file| &file.path));
     let set = stage::keep(services, &now)?;
-    Ok(set.and_then(|set| if leads(&set) { Ok((set, change::has_same_lines(&shown, &now))) } else { Err(Vec::new()) }))
+    Ok(set.and_then(|set| if leads(&set) { Ok((set, edit::has_same_lines(&shown, &now))) } else { Err(Vec::new()) }))
 }
 
 /// The edits as they are to be made of the files as they are now, where somebody has written other lines of them since
@@ -111,7 +113,7 @@ fn on_disk_now(services: &Services, edits: &[FileEdit]) -> Option<Vec<FileEdit>>
         match (&edit.before, &edit.after) {
             (Some(before), _) if before == now => Some(edit.clone()),
             (Some(before), Some(after)) => {
-                let after = Some(change::rebase(before, after, now)?);
+                let after = Some(edit::rebase(before, after, now)?);
                 Some(FileEdit { path: edit.path.clone(), before: Some(now.clone()), after })
             }
             _ => None,
@@ -122,7 +124,7 @@ fn on_disk_now(services: &Services, edits: &[FileEdit]) -> Option<Vec<FileEdit>>
 
 /// What was refused, for the result of the task: places only, since a result is read in many prompts.
 fn rejection_note(edits: &[FileEdit], picked: &Picked, words: &str) -> String {
-    let refused = change::hunks(edits).into_iter().filter_map(|hunk| {
+    let refused = edit::hunks(edits).into_iter().filter_map(|hunk| {
         let edited = picked.edited_hunks.contains(&hunk.number);
         (edited || picked.refused_hunks.contains(&hunk.number)).then(|| {
             let place = place(&hunk);

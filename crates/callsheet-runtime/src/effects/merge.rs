@@ -1,10 +1,10 @@
 //! Merging the finished runs of a task by code (spec 3.12).
 
 use callsheet_core::record::{Event, ResultParts};
-use callsheet_core::reply::task::document_headings;
 use callsheet_core::run::Run;
-use callsheet_core::sheet;
 use callsheet_core::spec::{Slug, tokens};
+use callsheet_format::reply::task::document_headings;
+use callsheet_format::sheet;
 
 use crate::fault::DriveFault;
 use crate::services::Services;

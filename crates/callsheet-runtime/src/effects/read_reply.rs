@@ -3,18 +3,18 @@
 
 use std::collections::BTreeSet;
 
+use callsheet_core::issue::{Issue, IssueCode, Repair, Severity};
 use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ResultParts};
-use callsheet_core::reply;
-use callsheet_core::reply::task::{
+use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
+use callsheet_core::spec::{Phase, Refinement, tokens};
+use callsheet_format::reading::{ReadContext, Reading};
+use callsheet_format::reply;
+use callsheet_format::reply::json_form::read_json_form;
+use callsheet_format::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
     summary_files, summary_with_details,
 };
-use callsheet_core::reply::twin::read_twin;
-use callsheet_core::reply::{
-    Execution, Issue, IssueCode, ListReply, LoopTurn, Phase, ReadContext, Reading, Refinement, Repair, Severity,
-};
-use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
-use callsheet_core::spec::tokens;
+use callsheet_format::reply::{Execution, ListReply, LoopTurn};
 
 use crate::effects::stage::ShownFiles;
 use crate::effects::{read_turn, stage};
@@ -33,7 +33,7 @@ pub(crate) fn read_reply(services: &Services, run: &Run, asked: &Asked) -> Resul
     let shown: ShownFiles = serde_json::from_slice(&prompt).map_err(DriveFault::defect)?;
     let asked_for: recorded::AskedForm = serde_json::from_slice(&prompt).map_err(DriveFault::defect)?;
     let mut repaired = Vec::new();
-    if let Some(twin) = asked_for.form().and_then(|form| read_twin(&reply.text, form, asked.key.phase)) {
+    if let Some(twin) = asked_for.form().and_then(|form| read_json_form(&reply.text, form, asked.key.phase)) {
         if !twin.issues.is_empty() {
             let key = asked.key.clone();
             let (issues, repairs) = (twin.issues, twin.repairs);

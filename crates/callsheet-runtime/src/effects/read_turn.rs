@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::evaluate::{Said, read_turn};
+use callsheet_core::issue::Severity;
 use callsheet_core::record::{Again, Event, ResultParts};
-use callsheet_core::reply::task::{TurnInput, read_loop_turn};
-use callsheet_core::reply::{LoopTurn, ReadContext, Severity};
 use callsheet_core::run::{Asked, Run, TaskRun};
 use callsheet_core::spec::ToolSpec;
+use callsheet_format::reading::ReadContext;
+use callsheet_format::reply::LoopTurn;
+use callsheet_format::reply::task::{TurnInput, read_loop_turn};
+use callsheet_format::template::{Said, read_turn};
 use serde::Deserialize;
 
 use crate::fault::DriveFault;

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use callsheet_core::issue::Issue;
 use callsheet_core::record::ChangeSet;
-use callsheet_core::reply::change::FileEdit;
-use callsheet_core::reply::{Answer, Change, Issue, Lookup, change};
 use callsheet_core::run::{Run, ToolOutput};
 use callsheet_core::spec::{BlobId, ExecRunId, Slug};
+use callsheet_format::edit;
+use callsheet_format::edit::{Change, FileEdit};
+use callsheet_format::reading::{Answer, Lookup};
 use serde::Deserialize;
 
 use crate::changes::{Edit, StageFault, stage as stage_edits};
@@ -53,11 +55,11 @@ pub(crate) fn stage(
     shown: &ShownFiles,
 ) -> Result<Result<ChangeSet, Vec<Issue>>, DriveFault> {
     let mut lookups: Vec<Lookup> = changes.iter().map(|change| Lookup::Content(change.path.clone())).collect();
-    let named = changes.iter().filter(|change| change::names_symbol(change));
+    let named = changes.iter().filter(|change| edit::names_symbol(change));
     lookups.extend(named.map(|change| Lookup::Symbols(change.path.clone())));
     let answers = references::answer(&lookups, services.disk());
-    let mut files = change::Files::new();
-    let mut outlines = change::Outlines::new();
+    let mut files = edit::Files::new();
+    let mut outlines = edit::Outlines::new();
     let mut in_full = shown.in_full.clone();
     for (lookup, answer) in &answers {
         if let (Lookup::Symbols(path), Answer::Symbols(symbols)) = (lookup, answer) {
@@ -71,8 +73,8 @@ pub(crate) fn stage(
             files.insert(path.clone(), text.clone());
         }
     }
-    let shown = change::Shown { in_full: &in_full, in_part: &shown.in_part };
-    let reading = change::validate(changes, &files, &outlines, shown);
+    let shown = edit::Shown { in_full: &in_full, in_part: &shown.in_part };
+    let reading = edit::validate(changes, &files, &outlines, shown);
     if !reading.is_accepted() {
         return Ok(Err(reading.issues));
     }
@@ -81,7 +83,7 @@ pub(crate) fn stage(
 
 /// Keeps composed edits as a change set, checked against the project as it is.
 pub(crate) fn keep(services: &Services, edits: &[FileEdit]) -> Result<Result<ChangeSet, Vec<Issue>>, DriveFault> {
-    let diff = change::diff_of(edits);
+    let diff = edit::diff_of(edits);
     let edits: Vec<Edit> = edits
         .iter()
         .map(|edit| Edit { path: edit.path.clone(), before: edit.before.clone(), after: edit.after.clone() })

@@ -3,13 +3,12 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::prompt::{
-    ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, MergePrompt, Note, PlanPrompt, RefinementPrompt,
-    Retry,
-};
-use callsheet_core::reply::Phase;
+use callsheet_core::prompt::Note;
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
-use callsheet_core::spec::{Skill, SkillMode, ToolSpec};
+use callsheet_core::spec::{Phase, Skill, SkillMode, ToolSpec};
+use callsheet_format::prompt::{
+    ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, MergePrompt, PlanPrompt, RefinementPrompt, Retry,
+};
 
 use crate::fault::DriveFault;
 use crate::ports::{Capabilities, Constraint, Message, Model, ModelInfo, NativeTool};
@@ -299,7 +298,7 @@ fn refine(services: &Services, run: &Run, asked: &Asked, held: bool) -> Result<J
         project_description: String::new(),
         original_prompt: run.prompt().to_owned(),
         reference_contents: String::new(),
-        task_data: texts::task_text(&task.task, callsheet_core::sheet::TaskForm::Refinement),
+        task_data: texts::task_text(&task.task, callsheet_format::sheet::TaskForm::Refinement),
         checked: texts::issues_text(&task.check_issues),
         issues: texts::issues_text(issues),
         skill,

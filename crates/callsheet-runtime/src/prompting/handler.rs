@@ -4,14 +4,15 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::evaluate::{Entry, FILE_TOKENS, FILES_TOKENS, HandlerTask, Item};
+use callsheet_core::fence::fence;
 use callsheet_core::memory::FileMatch;
-use callsheet_core::prompt::{HandlerPrompt, Note};
+use callsheet_core::prompt::Note;
 use callsheet_core::record::Plan;
-use callsheet_core::reply::{Answer, Lookup};
 use callsheet_core::run::{Run, SPAWN_SUBTASK, TaskOp, TaskRun};
-use callsheet_core::sheet::fence;
 use callsheet_core::spec::{Reference, Target, ToolSpec};
 use callsheet_core::template::{DataSource, DataSourceKind, OutputType, SchemaChoice, Template};
+use callsheet_format::prompt::HandlerPrompt;
+use callsheet_format::reading::{Answer, Lookup};
 use serde_json::{Value, json};
 
 use crate::fault::DriveFault;
@@ -77,7 +78,7 @@ pub(crate) fn input(
     let tools = if text_tools.is_empty() {
         String::new()
     } else {
-        let instructions = callsheet_core::prompt::tool_instructions(text_tools);
+        let instructions = callsheet_format::prompt::tool_instructions(text_tools);
         Note::LoopTextTools.fill(&[("tools", &instructions)])
     };
     let declared = declared(&plan);

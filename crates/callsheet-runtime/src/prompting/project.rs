@@ -1,7 +1,7 @@
 //! What prompts tell of the project: its description, and the file a person has open.
 
-use callsheet_core::prompt::CurrentFile;
-use callsheet_core::sheet::split_mark;
+use callsheet_format::prompt::CurrentFile;
+use callsheet_format::sheet::split_mark;
 
 use crate::references;
 use crate::services::Services;

@@ -1,9 +1,9 @@
 //! Recorded replies, and what of a recorded prompt says how its reply is to be read.
 
-use callsheet_core::grammar::Form;
-use callsheet_core::reply::twin::read_twin;
 use callsheet_core::run::Run;
 use callsheet_core::spec::BlobId;
+use callsheet_format::grammar::Form;
+use callsheet_format::reply::json_form::read_json_form;
 use serde::Deserialize;
 
 use crate::fault::DriveFault;
@@ -20,7 +20,7 @@ pub(crate) fn proposal(services: &Services, run: &Run, refused: &BlobId) -> Resu
     let text = reply(services, refused)?.text;
     let Some(call) = run.calls().iter().rev().find(|call| call.reply == *refused) else { return Ok(text) };
     let asked: AskedForm = serde_json::from_slice(&services.store.blob(&call.prompt)?).map_err(DriveFault::defect)?;
-    let twin = asked.form().and_then(|form| read_twin(&text, form, call.key.phase));
+    let twin = asked.form().and_then(|form| read_json_form(&text, form, call.key.phase));
     Ok(twin.map(|twin| twin.text).filter(|text| !text.is_empty()).unwrap_or(text))
 }
 

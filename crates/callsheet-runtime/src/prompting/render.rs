@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::grammar::Form;
-use callsheet_core::prompt::{ContinuationPrompt, ExecutionKind, Rendered};
-use callsheet_core::reply::{Issue, Severity};
+use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::spec::{BlobId, TokenCount};
 use callsheet_core::template::DataSource;
+use callsheet_format::grammar::Form;
+use callsheet_format::prompt::{ContinuationPrompt, ExecutionKind, Rendered};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use callsheet_core::run::{Run, State};
-use callsheet_core::sheet;
-use callsheet_core::sheet::TaskForm;
 use callsheet_core::spec::{PlanPart, Slug, Target};
+use callsheet_format::sheet;
+use callsheet_format::sheet::TaskForm;
 
 use crate::ports::Store;
 use crate::prompting::reverted;

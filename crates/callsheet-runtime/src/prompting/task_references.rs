@@ -1,9 +1,9 @@
 //! The references of a task: its own and those carried along from the summaries of producers (spec 2.12).
 
-use callsheet_core::reply::Phase;
+use callsheet_core::links::parse_target;
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::sheet;
-use callsheet_core::spec::{Reference, Slug};
+use callsheet_core::spec::{Phase, Reference, Slug};
+use callsheet_format::sheet;
 
 use crate::references::{Allowance, Wanted};
 use crate::services::Services;
@@ -20,7 +20,7 @@ pub(crate) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
     let mut carried: Vec<Wanted> = Vec::new();
     let producers = own.iter().filter_map(|reference| run.task(reference.target.producer()?));
     for link in producers.filter_map(|task| task.result.as_ref()).flat_map(|result| &result.links) {
-        let Ok(target) = sheet::parse_target(link) else { continue };
+        let Ok(target) = parse_target(link) else { continue };
         let known =
             own.iter().map(|reference| &reference.target).chain(carried.iter().map(|wanted| &wanted.reference.target));
         if known.into_iter().all(|known| *known != target) {

@@ -1,11 +1,12 @@
 //! The state of a run in the words of prompts: tasks, outputs, problems and issues.
 
+use callsheet_core::fence::fence;
+use callsheet_core::issue::Issue;
 use callsheet_core::prompt::Note;
-use callsheet_core::reply::Issue;
 use callsheet_core::run::{Problem, ProblemKind, Run, RunPart, TaskRun};
-use callsheet_core::sheet;
-use callsheet_core::sheet::{TaskForm, fence};
 use callsheet_core::spec::{Target, Task, TaskList};
+use callsheet_format::sheet;
+use callsheet_format::sheet::TaskForm;
 
 use crate::prompting::reverted;
 

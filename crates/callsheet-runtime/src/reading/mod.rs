@@ -4,9 +4,9 @@ pub(crate) mod list;
 
 use std::sync::Arc;
 
-use callsheet_core::reply::{Phase, ReadContext, Reading};
 use callsheet_core::run::Run;
-use callsheet_core::spec::{Settings, Skill};
+use callsheet_core::spec::{Phase, Settings, Skill};
+use callsheet_format::reading::{ReadContext, Reading};
 
 use crate::references;
 use crate::services::Services;

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use callsheet_core::reply::KnownTask;
 use callsheet_core::run::{Run, State, TaskRun};
 use callsheet_core::spec::ToolSpec;
+use callsheet_format::reading::KnownTask;
 
 /// What readers compare replies with, made once and made again only where it changed: a run has many tasks, and a
 /// reply changes one.

@@ -1,10 +1,12 @@
 //! A sheet file that a run begins with (spec 2.2).
 
+use callsheet_core::issue::{IssueCode, Severity};
 use callsheet_core::record::{Event, ListOrigin};
-use callsheet_core::reply;
-use callsheet_core::reply::{IssueCode, ListReply, Reading, Severity};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Settings, TaskList};
+use callsheet_format::reading::Reading;
+use callsheet_format::reply;
+use callsheet_format::reply::ListReply;
 
 use crate::fault::DriveFault;
 use crate::reading;

@@ -1,6 +1,6 @@
 //! What people read of an edit: where an issue is in the file, and what the edit changed.
 
-use callsheet_core::reply::{Issue, Severity};
+use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::run::{Run, State};
 
 /// `FILE:LINE:COLUMN: error CODE: words`. The column is that of the item the issue is about, else of the first word.
@@ -42,7 +42,8 @@ pub(super) fn difference(before: &Run, after: &Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use callsheet_core::reply::{IssueCode, Phase, Place, Span};
+    use callsheet_core::issue::{IssueCode, Place, Span};
+    use callsheet_core::spec::Phase;
 
     /// covers: 2.18 edit, 4.8
     #[test]

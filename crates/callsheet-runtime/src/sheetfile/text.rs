@@ -1,8 +1,8 @@
 //! The saved sheet (spec 3.4).
 
 use callsheet_core::run::{Run, State, TaskRun};
-use callsheet_core::sheet;
 use callsheet_core::spec::{Task, TaskList};
+use callsheet_format::sheet;
 
 /// The saved sheet (spec 3.4): prompt, goals, outstanding and problem tasks, finished tasks.
 pub fn sheet_text(run: &Run) -> String {

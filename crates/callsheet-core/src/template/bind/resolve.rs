@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::template::check::names::{Found, Use, bound_inside, walk};
+use crate::template::names::{Found, Use, bound_inside, walk};
 use crate::template::result::{InputFaultDetails, Missing};
 use crate::template::tree::{Command, Kind, Node, Origin, Template};
 use crate::template::value::{Filled, Path, Piece};

@@ -71,7 +71,7 @@ impl Expression {
     }
 
     /// As [`Self::parse`], and whether a name was written another way (spec 2.6).
-    pub(in crate::template) fn read(text: &str) -> Result<(Self, bool), (usize, String)> {
+    pub fn read(text: &str) -> Result<(Self, bool), (usize, String)> {
         let (root, canonical) = parse::parse(text)?;
         let alias = canonical != text.trim();
         Ok((Self { text: canonical, root }, alias))

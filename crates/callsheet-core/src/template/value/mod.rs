@@ -7,7 +7,7 @@ mod text;
 
 pub use expression::{Comparison, Expression, Outcome, Term};
 pub use path::{Path, Step, is_ident, is_template_name};
-pub use text::{Filled, Piece};
+pub use text::{Filled, Piece, Written};
 
 use serde_json::{Number, Value};
 

@@ -3,7 +3,6 @@
 use callsheet_core::links::parse_target;
 use callsheet_core::run::{Run, TaskRun};
 use callsheet_core::spec::{Phase, Reference, Slug};
-use callsheet_format::sheet;
 
 use crate::references::{Allowance, Wanted};
 use crate::services::Services;

@@ -13,6 +13,7 @@ pub mod markdown;
 pub mod near;
 mod notes;
 pub mod references;
+mod review;
 pub mod task;
 pub mod twin;
 mod value;
@@ -23,6 +24,7 @@ pub use issue::{Issue, Phase, Place, Reading, Repair, Severity, Span};
 pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_sheet};
 pub use lookup::{Answer, Answers, Candidates, FileFacts, KnownTask, Lookup, Past, ReadContext, Wording};
 pub use notes::{Notes, excerpt};
+pub use review::read_review;
 pub use value::{Change, ChangeWay, DetailFile, Execution, Location, LoopTurn, Refinement};
 
 /// The kinds of text that are read (spec 4.1).

@@ -66,8 +66,8 @@ impl Run {
 
     /// Ends runs and tasks that can go no further. True if something changed.
     pub(super) fn end_executions(&mut self) -> Result<bool, Reject> {
-        let mut moved = false;
         self.refresh();
+        let mut moved = false;
         let executing: Vec<Slug> =
             self.tasks.unsettled().filter(|task| task.is_executing()).map(TaskRun::slug).collect();
         for slug in executing {
@@ -351,6 +351,7 @@ fn new_run(name: RunName, input: RunInput, is_loop: bool) -> ExecRun {
         repeats: 0,
         attempts: Attempts::default(),
         result: None,
+        review: None,
         finished: false,
         finished_world: 0,
         seen: None,

@@ -195,6 +195,7 @@ impl Player {
             references: Vec::new(),
             expected: "a summary".to_owned(),
             approval: false,
+            review: None,
             calls: Vec::new(),
             extra: String::new(),
         };

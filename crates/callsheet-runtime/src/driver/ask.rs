@@ -14,7 +14,8 @@ use callsheet_core::spec::SkillMode;
 use crate::edge::{RetryPolicy, jitter, send};
 use crate::ports::{Clock, Model, ModelFault, ModelReply, Observer, Signal};
 
-use super::assemble::{self, Parts, PromptRecord, Unprepared};
+use super::assemble::{PromptRecord, Unprepared};
+use super::review::Prepared;
 use super::work::{Landed, Outcome, Work, ready};
 use super::{DriveFault, World, constraint};
 
@@ -34,8 +35,8 @@ pub(super) fn ask(work: Work, run: &Run, asked: Asked) -> Outcome {
         models.iter().for_each(|model| work.world.tell_unknown_window(model.info()));
     }
     // What a prompt holds depends on the window and the abilities of the model that reads it.
-    let prepared = models.into_iter().map(|model| Ok((assemble::gather(&work.world, run, &asked, &*model)?, model)));
-    let prepared: VecDeque<(Parts, Arc<dyn Model>)> = match prepared.collect::<Result<_, DriveFault>>() {
+    let prepared = models.into_iter().map(|model| Ok((Prepared::of(&work.world, run, &asked, &*model)?, model)));
+    let prepared: VecDeque<(Prepared, Arc<dyn Model>)> = match prepared.collect::<Result<_, DriveFault>>() {
         Ok(prepared) => prepared,
         Err(fault) => return ready(Err(fault)),
     };
@@ -88,7 +89,7 @@ struct Accepts {
 async fn first_that_answers(
     work: &Work,
     asked: &Asked,
-    mut prepared: VecDeque<(Parts, Arc<dyn Model>)>,
+    mut prepared: VecDeque<(Prepared, Arc<dyn Model>)>,
     patience: &RetryPolicy,
     accepts: Accepts,
 ) -> Result<Event, DriveFault> {

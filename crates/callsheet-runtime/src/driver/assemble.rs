@@ -10,7 +10,7 @@ use callsheet_core::prompt::{
 };
 use callsheet_core::reply::{Issue, Phase, Severity};
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
-use callsheet_core::spec::{BlobId, Skill, SkillMode, TokenCount, ToolSpec};
+use callsheet_core::spec::{BlobId, Skill, SkillMode, ToolSpec};
 use callsheet_core::template::DataSource;
 use serde::{Deserialize, Serialize};
 
@@ -20,11 +20,9 @@ use crate::references::{Allowance, Level, Request, Resolved, Wanted, resolve};
 use super::constraint::Notation;
 use super::handler::Sources;
 use super::known::{self, Texts};
+use super::size::{check_window, hold_to_budget, output_tokens, share};
 use super::work::Work;
 use super::{DriveFault, World, constraint, conversation, handler};
-
-/// From here on a window is long enough for replies with reasoning.
-const LONG_WINDOW: u32 = 65_536;
 
 /// A prompt as recorded: the request exactly as sent, and what of the project it showed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,11 +58,12 @@ impl PromptRecord {
         let constraint = self.request.constraint.as_ref()?;
         let mut freed = self.clone();
         freed.request.constraint = None;
-        if let Some(form) = &constraint.form
-            && let Some(Message::User { text }) = freed.request.messages.first_mut()
-        {
-            let kept = text.strip_suffix(&constraint::twin_note(form)).map(str::len);
-            text.truncate(kept.unwrap_or(text.len()));
+        if let Some(form) = &constraint.form {
+            let note = constraint::twin_note(form);
+            for message in &mut freed.request.messages {
+                let Message::User { text } = message else { continue };
+                text.truncate(text.strip_suffix(&note).map_or(text.len(), str::len));
+            }
         }
         Some(freed)
     }
@@ -243,26 +242,6 @@ fn native_tools(model: &dyn Model, offered: &[ToolSpec]) -> Vec<NativeTool> {
     model.native_tools().iter().filter(|tool| tool.executes.iter().all(is_offered)).cloned().collect()
 }
 
-/// Hard cap of a reply. A quarter of a small window is left to it; a long or unknown window takes thinking models.
-fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option<u32>) -> u32 {
-    let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
-    let plain = match phase {
-        Phase::Plan | Phase::Iterate | Phase::Continue => 3_072,
-        Phase::Refine => 2_048,
-        Phase::Execute if writes => 8_192,
-        Phase::Execute | Phase::Merge => 4_096,
-    };
-    match window {
-        Some(window) if window < LONG_WINDOW => plain.min((window / 4).max(256)),
-        _ => plain * 2,
-    }
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is wanted")]
-fn share(window: u32, fraction: f64) -> u32 {
-    (f64::from(window) * fraction).floor() as u32
-}
-
 /// References of the unit with those carried along from the summaries of producers (spec 2.12).
 fn wanted(run: &Run, task: &TaskRun, asked: &Asked) -> Vec<Wanted> {
     let own = match (&asked.key.phase, &asked.key.run) {
@@ -283,6 +262,7 @@ fn job(world: &World, run: &Run, asked: &Asked, model: &ModelInfo, notation: Not
         Phase::Refine => refine(world, run, asked, held),
         Phase::Execute => execute(world, run, asked, model.capabilities),
         Phase::Merge => merge(world, run, asked),
+        Phase::Review => Err(DriveFault::defect("a review has the prompt of what it reviews")),
     }
 }
 
@@ -461,8 +441,8 @@ impl Parts {
         }
         let filled = self.fill(world, &resolved)?;
         let mut request = self.request(filled, &resolved);
-        let size = self.check_window(&request)?;
-        let shortened = self.hold_to_budget(&mut request)?;
+        let size = check_window(&request, self.max_prompt)?;
+        let shortened = hold_to_budget(&mut request, self.max_tokens, self.may_wait)?;
         let (mut shown, mut word, mut warnings) = (Vec::new(), "", Vec::new());
         if let Job::Handler { sources, .. } = &mut self.job {
             shown = handler::shown(&resolved, sources);
@@ -478,31 +458,6 @@ impl Parts {
             size,
             shortened,
         })
-    }
-
-    /// `max_context_fraction`, before anything is sent: tokens of the prompt, and how many it may have.
-    fn check_window(&self, request: &ModelRequest) -> Result<Option<(u32, u32)>, Unprepared> {
-        let Some(max) = self.max_prompt else { return Ok(None) };
-        let mut count = TokenCount::default();
-        count.add(&request.system);
-        request.messages.iter().for_each(|message| count.add(message.text()));
-        let used = count.tokens();
-        if used <= max { Ok(Some((used, max))) } else { Err(Unprepared::TooLarge(used, max)) }
-    }
-
-    /// Holds the reply to what the token budgets leave beside the prompt; true if that is less than it might have had
-    /// (spec "Templates" 9).
-    fn hold_to_budget(&self, request: &mut ModelRequest) -> Result<bool, Unprepared> {
-        let Some(left) = self.max_tokens else { return Ok(false) };
-        let used = request.estimated_tokens();
-        let room = left.saturating_sub(used);
-        let shortened = room < u64::from(request.max_output_tokens);
-        if room == 0 || (shortened && self.may_wait) {
-            return Err(Unprepared::NoRoom(used, left));
-        }
-        let room = u32::try_from(room).unwrap_or(u32::MAX);
-        request.max_output_tokens = request.max_output_tokens.min(room);
-        Ok(shortened)
     }
 
     fn fill(&mut self, world: &World, resolved: &Resolved) -> Result<Rendered, ModelFault> {

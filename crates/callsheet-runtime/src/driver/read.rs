@@ -48,7 +48,8 @@ pub(super) fn read_reply(world: &World, run: &Run, asked: &Asked) -> Result<Vec<
     let shown: ShownFiles = serde_json::from_slice(&prompt).map_err(DriveFault::defect)?;
     let asked_for: known::AskedForm = serde_json::from_slice(&prompt).map_err(DriveFault::defect)?;
     let mut mended = Vec::new();
-    if let Some(twin) = asked_for.form().and_then(|form| read_twin(&reply.text, form, asked.key.phase)) {
+    let form = asked_for.form().filter(|_| asked.key.phase != Phase::Review);
+    if let Some(twin) = form.and_then(|form| read_twin(&reply.text, form, asked.key.phase)) {
         if !twin.issues.is_empty() {
             let key = asked.key.clone();
             let (issues, repairs) = (twin.issues, twin.repairs);
@@ -63,6 +64,7 @@ pub(super) fn read_reply(world: &World, run: &Run, asked: &Asked) -> Result<Vec<
         Phase::Continue => input.list(reply::read_continuation)?,
         Phase::Refine => input.refinement()?,
         Phase::Merge => input.merge()?,
+        Phase::Review => super::review::read(asked, &input.reply.text, asked_for.form()),
         Phase::Execute => input.execution()?,
     };
     if let Event::ListAdopted { repairs, .. }

@@ -159,6 +159,7 @@ impl Session {
             world.observer.see(&Signal::LogEntry { fact, run: &self.run });
             self.stale_views.note(&fact.event);
         }
+        self.stale_views.note_reviews(&self.run);
         Ok(())
     }
 

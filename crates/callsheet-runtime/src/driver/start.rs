@@ -406,6 +406,7 @@ fn one_task(world: &World, name: &str, prompt: &str, settings: &Settings) -> Res
         references: Vec::new(),
         expected: "A summary that answers the need.".to_owned(),
         approval: false,
+        review: None,
         calls: Vec::new(),
         extra: String::new(),
     };

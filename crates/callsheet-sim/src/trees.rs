@@ -7,6 +7,7 @@ use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ, Said, evaluate, read_turn, r
 use callsheet_core::record::{
     Again, Answer, CallFault, Entry, Event, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
 };
+use callsheet_core::reply::Phase;
 use callsheet_core::run::{Asked, EvalPhase, Run, SPAWN_SUBTASK};
 use callsheet_core::spec::{BlobId, RunId, Settings, Slug, ToolCall};
 use callsheet_core::template::{Severity, TaskResult, read_text};

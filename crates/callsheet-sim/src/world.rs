@@ -12,8 +12,8 @@ use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity
 use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State};
 use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{
-    BlobId, Execution, MergePolicy, Policy, Reference, RepeatClass, RunId, Settings, SkillMode,
-    SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
+    BlobId, Execution, MergePolicy, Policy, Reference, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug,
+    Target, Task, ToolCall, ToolEffect,
 };
 
 use crate::changes::{changes, moved};

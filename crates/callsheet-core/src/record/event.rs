@@ -167,7 +167,7 @@ pub enum Event {
         /// Warnings.
         issues: Vec<Issue>,
     },
-    /// The reply of a review was read (spec 10.8). One that gives no verdict counts as complete; a warning says so.
+    /// The reply of a review was read (spec 10.9). One that gives no verdict counts as complete; a warning says so.
     Reviewed {
         /// Which call.
         key: CallKey,

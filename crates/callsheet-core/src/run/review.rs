@@ -1,4 +1,4 @@
-//! Reviews (spec 10.8): a model is asked whether a result is complete. A `no` has the task done once more; whatever keeps a
+//! Reviews (spec 10.9): a model is asked whether a result is complete. A `no` has the task done once more; whatever keeps a
 //! review or the second result from coming, the result that is there counts.
 
 use crate::record::{CallFault, CallKey, CallSizes, ResultParts};

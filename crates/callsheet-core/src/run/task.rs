@@ -350,7 +350,8 @@ impl ExecRun {
     /// Nothing of it was done, nor is asked of a person.
     pub(super) fn is_untouched(&self) -> bool {
         let called = self.calls.iter().any(|call| call.state != ToolState::Queued);
-        let replied = !self.turns.is_empty() || self.result.is_some() || self.review.is_some() || self.attempts.reading.is_some();
+        let replied =
+            !self.turns.is_empty() || self.result.is_some() || self.review.is_some() || self.attempts.reading.is_some();
         !called && !replied && !self.is_ended() && self.attempts.issues.is_empty()
     }
 

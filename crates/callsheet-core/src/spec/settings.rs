@@ -186,7 +186,7 @@ pub struct Settings {
     pub iterate: Policy = Policy::Auto,
     /// Merge policy (spec 3.12).
     pub merge: MergePolicy = MergePolicy::Code,
-    /// Whether a model is asked if a result is complete (spec 10.8). `auto` asks never.
+    /// Whether a model is asked if a result is complete (spec 10.9). `auto` asks never.
     pub review: Policy = Policy::Auto,
     /// Which gates ask.
     pub approval: ApprovalMode = ApprovalMode::Both,

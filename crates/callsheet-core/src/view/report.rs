@@ -141,7 +141,9 @@ pub fn review_words(review: &Review) -> String {
         (Some(missing), None) if review.over => format!("Reviewed, and done once more, because of: {missing}"),
         (Some(missing), None) => format!("Reviewed, and being done once more, because of: {missing}"),
         (Some(missing), Some(why)) => {
-            format!("Warning: the first result counts, since the second attempt failed ({why}). The review said: {missing}")
+            format!(
+                "Warning: the first result counts, since the second attempt failed ({why}). The review said: {missing}"
+            )
         }
     }
 }

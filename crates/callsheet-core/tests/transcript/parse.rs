@@ -5,7 +5,7 @@ use callsheet_core::record::{
     Outcome, PlannedTask, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord,
     Usage, Verdict,
 };
-use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
+use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Reading, Refinement, Severity, Span, read_review};
 use callsheet_core::run::Effect;
 use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{
@@ -149,6 +149,7 @@ impl Player {
                 ("together", _) => skill.execution = Execution::Together,
                 ("per-reference", _) => skill.execution = Execution::PerReference,
                 ("refine", policy) => skill.refine = serde_json::from_value(policy.into()).unwrap(),
+                ("review", policy) => skill.review = serde_json::from_value(policy.into()).unwrap(),
                 ("merge", policy) => skill.merge = serde_json::from_value(policy.into()).unwrap(),
                 (limit, number) => {
                     let mut limits = serde_json::to_value(&skill.limits).unwrap();
@@ -203,12 +204,13 @@ impl Player {
         let mut mode = "";
         for word in words {
             match (mode, word) {
-                (_, "by" | "reads" | "calls" | "needs" | "wants") => mode = word,
+                (_, "by" | "reads" | "calls" | "needs" | "wants" | "review") => mode = word,
                 (_, "unchanged") => unchanged = true,
                 ("by", skill) => task.skill = Some(skill.to_owned()),
                 ("reads", target) => task.references.push(reference(target)),
                 ("calls", call) => task.calls.push(tool_call(call, task.calls.len())),
                 ("needs", "approval") => task.approval = true,
+                ("review", policy) => task.review = serde_json::from_value(policy.into()).unwrap(),
                 ("wants", need) => task.need = need.to_owned(),
                 _ => panic!("not understood: {word} in {line}"),
             }
@@ -269,6 +271,10 @@ impl Player {
                 }
             }
             "replied" => self.accepted(key, tail, block),
+            "says" => {
+                let Reading { value: missing, repairs, issues, .. } = read_review(tail);
+                Event::Reviewed { key, missing, repairs, issues }
+            }
             _ => panic!("no verb {verb}"),
         };
         self.fact(event)
@@ -293,7 +299,7 @@ impl Player {
                 }
                 Event::TaskRefined { key, refinement, repairs, issues }
             }
-            Phase::Execute | Phase::Merge => {
+            Phase::Execute | Phase::Review | Phase::Merge => {
                 let file = tail.strip_prefix("changes ");
                 let result = ResultParts {
                     summary: "a summary".to_owned(),

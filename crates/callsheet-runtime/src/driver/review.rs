@@ -1,4 +1,4 @@
-//! Reviews (spec 10.8): the prompt of an execution as it was sent, its reply, and the question whether that is complete.
+//! Reviews (spec 10.9): the prompt of an execution as it was sent, its reply, and the question whether that is complete.
 //! What was sent before is what the model has in its cache, so nothing of it is put together anew.
 
 use callsheet_core::grammar::{self, Form};

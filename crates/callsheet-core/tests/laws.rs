@@ -7,7 +7,7 @@ mod support;
 
 use callsheet_core::reply::{IssueCode, ReplyKind, read_continuation, read_iteration, read_plan, read_sheet};
 use callsheet_core::sheet::{render_plan, render_sheet, slug_of};
-use callsheet_core::spec::{Goals, Reference, Slug, Step, Target, Task, TaskList};
+use callsheet_core::spec::{Goals, Policy, Reference, Slug, Step, Target, Task, TaskList};
 use proptest::prelude::*;
 use support::{REPLIES, World};
 
@@ -132,8 +132,10 @@ fn reference() -> impl Strategy<Value = Reference> {
 fn task() -> impl Strategy<Value = Task> {
     let skill = prop_oneof![Just(None), Just(Some("find_code".to_owned())), Just(Some("write_docs".to_owned()))];
     let extra = prop_oneof![Just(""), Just("Note: keep it short"), Just("Note: a\nHint: b: c")];
-    (words(), words(), skill, any::<bool>(), extra, proptest::collection::vec(reference(), 0..3)).prop_map(
-        |(need, expected, skill, approval, extra, references)| Task {
+    let review =
+        prop_oneof![Just(None), Just(Some(Policy::Auto)), Just(Some(Policy::Always)), Just(Some(Policy::Never))];
+    (words(), words(), skill, any::<bool>(), review, extra, proptest::collection::vec(reference(), 0..3)).prop_map(
+        |(need, expected, skill, approval, review, extra, references)| Task {
             name: String::new(),
             slug: Slug::new(""),
             aliases: Vec::new(),
@@ -142,6 +144,7 @@ fn task() -> impl Strategy<Value = Task> {
             references,
             expected,
             approval,
+            review,
             calls: Vec::new(),
             extra: extra.to_owned(),
         },
@@ -181,7 +184,12 @@ proptest! {
     #[test]
     fn any_list_reads_back_from_its_rendering(list in list(), prompt in words()) {
         let mut world = world();
-        for sheet in [false, true] {
+        let mut list = list;
+        for sheet in [true, false] {
+            if !sheet {
+                // A plan has no say in whether results are reviewed.
+                list.steps.iter_mut().flat_map(|step| &mut step.tasks).for_each(|task| task.review = None);
+            }
             world.kind = if sheet { ReplyKind::Sheet } else { ReplyKind::Plan };
             let text = if sheet { render_sheet(&prompt, &list, &[], &[]) } else { render_plan(&list) };
             world.answer(&text);

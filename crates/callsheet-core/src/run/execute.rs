@@ -171,7 +171,8 @@ impl Run {
         let Some(task) = self.tasks.get(slug) else { return false };
         let Some((limit, cause)) = limits::ends_task(self, task) else { return false };
         let mut ended = Vec::new();
-        for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| !run.is_ended()) {
+        let open = |run: &ExecRun| !run.is_ended() && !run.has_open_review();
+        for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| open(run)) {
             let work = self.execution_owing(task, run).work;
             if work.iter().any(|(effect, in_flight)| matches!(effect, super::Effect::AskModel(_)) && !in_flight) {
                 ended.push(index);

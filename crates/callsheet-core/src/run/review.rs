@@ -197,7 +197,11 @@ impl Run {
         if !work.iter().any(asks) {
             return None;
         }
-        let of_task = limits::ends_task(self, task).map(|(limit, _)| limit);
+        // A review is no turn of a conversation.
+        let of_task = match run.is_under_review() {
+            true => limits::forbids_task_call(task, 0).or_else(|| limits::spent_above(self, task, 0)),
+            false => limits::ends_task(self, task).map(|(limit, _)| limit),
+        };
         of_task.or_else(|| limits::forbids_call(self, 0))
     }
 }

@@ -48,7 +48,7 @@ fn verdict<'a>(mut lines: impl Iterator<Item = &'a str>) -> Option<Verdict> {
             let marked = rest.trim_start().starts_with(|c: char| !c.is_alphanumeric()) || rest.trim().is_empty();
             let sentence = if behind.is_empty() { lines.next()? } else { behind };
             let sentence = sentence.split_whitespace().collect::<Vec<_>>().join(" ");
-            let sentence: String = sentence.chars().take(SENTENCE).collect();
+            let sentence: String = sentence.trim_end_matches('.').chars().take(SENTENCE).collect();
             (marked && !sentence.is_empty()).then_some(Verdict::No(sentence))
         }
         _ => None,

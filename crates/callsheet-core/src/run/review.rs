@@ -166,9 +166,10 @@ impl Run {
         open && self.count_result(slug, id, Some(reason.to_owned())).is_ok()
     }
 
-    /// Whether a result of the task waits for a review or a second one while something of it is in flight.
+    /// Whether a result of the task waits for a review, or for a second one, that is in flight, or counts after it.
     pub(super) fn has_reviewed_result(&self, task: &TaskRun) -> bool {
-        task.runs.iter().any(ExecRun::has_open_review) && self.works_by_itself(&task.task.slug)
+        let waits = |run: &ExecRun| run.has_open_review() && self.works_by_itself(&task.task.slug);
+        task.runs.iter().any(|run| run.review.is_some() && run.finished || waits(run))
     }
 
     /// Results whose review, or second attempt, a limit forbids count as they are. True if there is one.

@@ -129,22 +129,23 @@ fn reference() -> impl Strategy<Value = Reference> {
     })
 }
 
+/// By the number of references.
+const REVIEWS: [Option<Policy>; 3] = [None, Some(Policy::Always), Some(Policy::Never)];
+
 fn task() -> impl Strategy<Value = Task> {
     let skill = prop_oneof![Just(None), Just(Some("find_code".to_owned())), Just(Some("write_docs".to_owned()))];
     let extra = prop_oneof![Just(""), Just("Note: keep it short"), Just("Note: a\nHint: b: c")];
-    let review =
-        prop_oneof![Just(None), Just(Some(Policy::Auto)), Just(Some(Policy::Always)), Just(Some(Policy::Never))];
-    (words(), words(), skill, any::<bool>(), review, extra, proptest::collection::vec(reference(), 0..3)).prop_map(
-        |(need, expected, skill, approval, review, extra, references)| Task {
+    (words(), words(), skill, any::<bool>(), extra, proptest::collection::vec(reference(), 0..3)).prop_map(
+        |(need, expected, skill, approval, extra, references)| Task {
             name: String::new(),
             slug: Slug::new(""),
             aliases: Vec::new(),
             need,
             skill,
+            review: REVIEWS.get(references.len()).copied().flatten(),
             references,
             expected,
             approval,
-            review,
             calls: Vec::new(),
             extra: extra.to_owned(),
         },

@@ -22,8 +22,8 @@ from pathlib import Path
 
 from harness import ROOT, binary
 
-BOOK = ROOT / "crates/callsheet-core/fixtures/book"
-FORM = ROOT / "crates/callsheet-core/fixtures/grammar/review_of_result.expect"
+BOOK = ROOT / "crates/callsheet-format/fixtures/book"
+FORM = ROOT / "crates/callsheet-format/fixtures/grammar/review_of_result.expect"
 SCRIPT = """[[rule]]
 phase = "execute"
 text_file = "reply.md"

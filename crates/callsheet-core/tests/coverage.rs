@@ -11,9 +11,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use callsheet_core::prompt::PromptKey;
-use callsheet_core::reply::{IssueCode, RepairCode};
+use callsheet_core::issue::{IssueCode, RepairCode};
 use callsheet_core::spec::Settings;
+use callsheet_format::prompt::PromptKey;
 
 /// Rows of the table of 10.1, in its order.
 const STARTS: &[&str] = &["loop", "together", "calls", "per-reference", "references", "neither"];

@@ -5,6 +5,7 @@
 mod sections;
 
 use callsheet_core::memory::{ContextItem, ContextQuery, Document, Facts, FileMatch, metadata, rank, relevant_context};
+use callsheet_format::sheet::titles_of;
 use proptest::prelude::*;
 use sections::check_all;
 use serde_json::json;
@@ -32,6 +33,7 @@ fn memory_answers_as_expected() {
                         kind,
                         size,
                         text: body,
+                        headings: &titles_of(kind, body),
                         identifiers: &identifiers,
                         last_commit,
                     }));

@@ -118,7 +118,7 @@ fn c25_an_exit_code_fails_or_goes_on_and_words_of_models_stay_out_of_commands() 
     let (_, result) = play(&[("template", &on), ("run top", ""), ("process top", bad)]);
     assert_eq!((&result["result"]["status"], &result["result"]["exit_code"]), (&json!("COMPLETE"), &json!(1)));
 
-    let piped = callsheet_core::template::read_text("t.xml", &script("", "<command>make | tee log</command>"));
+    let piped = callsheet_format::template::read_text("t.xml", &script("", "<command>make | tee log</command>"));
     assert!(piped.issues.iter().any(|(_, issue)| issue.code.as_str() == "T055"), "a pipe needs a shell");
 
     let say = "<task id=\"say\"><description>Say</description></task>";

@@ -12,8 +12,8 @@ mod transcript;
 use std::path::{Path, PathBuf};
 
 use callsheet_core::record::{Event, LogEntry, Outcome};
-use callsheet_core::reply::Phase;
 use callsheet_core::run::{Limit, Run};
+use callsheet_core::spec::Phase;
 use transcript::Player;
 
 fn runs() -> Vec<PathBuf> {

@@ -7,9 +7,10 @@ use callsheet_core::record::{
     Answer, CallKey, ChangeSet, EffectKey, Event, Gate, GateKind, ListAdopted, ListOrigin, LogEntry, Outcome,
     ResultParts, Spending, ToolRecord, Verdict,
 };
-use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run, Stage, State};
-use callsheet_core::spec::{ApprovalMode, BlobId, ExecRunId, RepeatClass, RunId, Settings, Slug, Task, ToolEffect};
+use callsheet_core::spec::{
+    ApprovalMode, BlobId, ExecRunId, Phase, RepeatClass, RunId, Settings, Slug, Task, ToolEffect,
+};
 
 use crate::inner::COST;
 use crate::reviews::{Execution, Verdicts};

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::record::{CallKey, Event};
-use callsheet_core::reply::read_review;
 use callsheet_core::spec::{ExecRunId, Slug};
+use callsheet_format::reply::read_review;
 
 use crate::checkers::Kept;
 use crate::random::Random;

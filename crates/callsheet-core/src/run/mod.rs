@@ -86,14 +86,13 @@ pub use totals::{CallRecord, Totals};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{CallKey, EffectKey, Entry, Gate, LogEntry, Outcome, Spending, ToolPolicy};
-use crate::reply::Phase;
-use crate::spec::{BlobId, ExecRunId, Goals, RunId, Settings, Slug};
-
 use steps::Pass;
 use task::{PendingSet, SetKey};
 use tasks::Tasks;
 use told::Told;
+
+use crate::record::{CallKey, EffectKey, Entry, Gate, LogEntry, Outcome, Spending, ToolPolicy};
+use crate::spec::{BlobId, ExecRunId, Goals, Phase, RunId, Settings, Slug};
 
 /// A run: everything that its facts say, and what follows from them.
 #[derive(Clone, Debug, Default, PartialEq)]

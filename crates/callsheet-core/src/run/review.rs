@@ -1,9 +1,9 @@
 //! Reviews (spec 10.9): a model is asked whether a result is complete. A `no` has the task done once more; whatever keeps a
 //! review or the second result from coming, the result that is there counts.
 
+use crate::issue::{Issue, IssueCode, Repair};
 use crate::record::{CallFault, CallKey, CallSizes, ResultParts};
-use crate::reply::{Issue, IssueCode, Phase, Repair};
-use crate::spec::{ExecRunId, Policy, Slug};
+use crate::spec::{ExecRunId, Phase, Policy, Slug};
 
 use super::{Effect, ExecRun, Reject, Run, TaskRun, limits};
 

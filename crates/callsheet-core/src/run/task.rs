@@ -3,9 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::issue::Issue;
 use crate::record::{Apart, CallKey, CallSizes, ChangeSet, Outcome, ReferenceStage, RefusedPart, ResultParts};
-use crate::reply::{Issue, Refinement, Wording};
-use crate::spec::{BlobId, ExecRunId, Reference, RunId, SkillMode, SkillPolicy, Slug, Task, ToolCall};
+use crate::spec::{
+    BlobId, ExecRunId, Reference, Refinement, RunId, SkillMode, SkillPolicy, Slug, Task, ToolCall, Wording,
+};
 
 use super::{Attempts, Limit, Review, State, Stopwatch};
 

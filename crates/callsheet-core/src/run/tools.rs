@@ -1,8 +1,8 @@
 //! Facts about tool calls, questions and change sets (spec 3.10, 10.4).
 
+use crate::issue::{Issue, IssueCode};
 use crate::record::{ChangeSet, EffectKey, ResultParts, ToolRecord};
-use crate::reply::{Issue, IssueCode, Phase};
-use crate::spec::{BlobId, ExecRunId, Slug, ToolEffect};
+use crate::spec::{BlobId, ExecRunId, Phase, Slug, ToolEffect};
 
 use super::inner::Stop;
 use super::task::{PendingSet, SetKey, SetSource, SetStage};

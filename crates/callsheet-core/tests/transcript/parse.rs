@@ -1,16 +1,19 @@
 //! Words to facts.
 
+use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
+use callsheet_core::links::link_target;
 use callsheet_core::record::{
     Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin,
     Outcome, PlannedTask, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord,
     Usage, Verdict,
 };
-use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Reading, Refinement, Severity, Span, read_review};
 use callsheet_core::run::Effect;
-use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{
-    Execution, Goals, Reference, RepeatClass, RunId, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
+    Execution, Goals, Phase, Reference, Refinement, RepeatClass, RunId, SkillMode, SkillPolicy, Slug, Target, Task,
+    ToolCall, ToolEffect,
 };
+use callsheet_format::reading::Reading;
+use callsheet_format::reply::read_review;
 use serde_json::Value;
 
 use super::{Player, blob};

@@ -1,13 +1,14 @@
 //! Reviews (spec 10.9): the prompt of an execution as it was sent, its reply, and the question whether that is complete.
 //! What was sent before is what the model has in its cache, so nothing of it is put together anew.
 
-use callsheet_core::grammar::{self, Form};
 use callsheet_core::prompt::Note;
 use callsheet_core::record::Event;
-use callsheet_core::reply::twin::read_twin;
-use callsheet_core::reply::{Phase, read_review};
 use callsheet_core::run::{Asked, Run};
+use callsheet_core::spec::Phase;
 use callsheet_core::view::call_words;
+use callsheet_format::grammar::{self, Form};
+use callsheet_format::reply::json_form::read_json_form;
+use callsheet_format::reply::read_review;
 
 use crate::ports::{Message, Model};
 
@@ -89,7 +90,7 @@ fn question(world: &World, run: &Run, asked: &Asked, model: &dyn Model) -> Resul
 
 /// Reads the reply of a review, which may be the twin of `form`.
 pub(super) fn read(asked: &Asked, text: &str, form: Option<&Form>) -> Event {
-    let twin = form.and_then(|form| read_twin(text, form, Phase::Review)).filter(|twin| twin.issues.is_empty());
+    let twin = form.and_then(|form| read_json_form(text, form, Phase::Review)).filter(|twin| twin.issues.is_empty());
     let (text, mut repairs) = match twin {
         Some(twin) => (twin.text, twin.repairs),
         None => (text.to_owned(), Vec::new()),

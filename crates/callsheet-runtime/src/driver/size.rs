@@ -1,8 +1,7 @@
 //! How large a prompt and its reply may be.
 
-use callsheet_core::reply::Phase;
 use callsheet_core::run::TaskRun;
-use callsheet_core::spec::TokenCount;
+use callsheet_core::spec::{Phase, TokenCount};
 
 use crate::ports::ModelRequest;
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use callsheet_core::evaluate::result_of_run;
 use callsheet_core::record::{Entry, Event, Outcome as RunOutcome, ResultParts, Spending, ToolRecord, Tree};
-use callsheet_core::reply::task::document_headings;
 use callsheet_core::run::{Limit, Run, State, TaskRun};
 use callsheet_core::spec::{BlobId, ExecRunId, RunId, Settings, Slug, Target, ToolCall, tokens};
 use callsheet_core::template::{
     Bound, Environment, Evaluated, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
 };
+use callsheet_format::reply::task::document_headings;
 use tokio_util::sync::CancellationToken;
 
 use crate::ports::{Observer, Signal, Store};

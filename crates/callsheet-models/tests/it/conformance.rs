@@ -3,17 +3,15 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::support::{Server, check_file, dead_address, fixtures};
 use callsheet_models::config::{ModelRef, Provider, ProviderSettings, build, build_ref};
 use callsheet_models::replay::{Cassettes, Recording};
 use callsheet_runtime::conformance::{CheckOutcome, Finding, Scene, Subject, check_model};
 use callsheet_runtime::ports::{Capabilities, DeltaSink, Model, ModelFault, ModelInfo, ModelReply, ModelRequest};
-use support::{Server, check_file, dead_address, fixtures};
 use tokio_util::sync::CancellationToken;
 
 const SECRET: &str = "sk-secret-of-the-test";

@@ -2,18 +2,15 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
-#[path = "../../callsheet-core/tests/sections/mod.rs"]
-mod sections;
-
 use std::fmt::Write;
 use std::path::Path;
 
+use crate::sections::{Fixture, check_all, tools};
 use callsheet_core::spec::{RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, ToolEffect, ToolSpec};
 use callsheet_format::skill::{
     Catalog, CatalogLine, SkillContext, SkillFile, read_skill, skill_input_requirements, suggest, writer_reason,
 };
 use proptest::prelude::*;
-use sections::{Fixture, check_all, tools};
 use serde_json::{Value, json};
 
 #[test]

@@ -11,12 +11,6 @@ use std::sync::LazyLock;
 
 use proptest::prelude::*;
 
-#[path = "../../../fuzz/src/checks.rs"]
-mod checks;
-#[path = "../benches/hostile/world.rs"]
-#[allow(dead_code, reason = "the benchmark uses the rest")]
-mod world;
-
 fn files(folder: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.expect("entry").path()).collect();
@@ -28,10 +22,10 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn the_corpus_is_read_as_the_laws_say() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fuzz/corpus");
-    for target in checks::TARGETS {
+    for target in crate::checks::TARGETS {
         for path in files(&corpus.join(target)) {
             let bytes = std::fs::read(&path).expect("input");
-            checks::check(target, &bytes);
+            crate::checks::check(target, &bytes);
         }
     }
 }
@@ -46,7 +40,7 @@ static TEXTS: LazyLock<Vec<(&'static str, String)>> = LazyLock::new(|| {
         let text = source.split_once("---- text\n").map_or("", |(_, rest)| rest);
         let text = text.split_once("---- expect\n").map_or(text, |(text, _)| text).to_owned();
         let kind = source.lines().find_map(|line| line.strip_prefix("kind: ")).unwrap_or("plan");
-        let target = checks::TARGETS.iter().find(|target| **target == kind).expect("a kind");
+        let target = crate::checks::TARGETS.iter().find(|target| **target == kind).expect("a kind");
         texts.push((*target, text));
     }
     let kinds = [
@@ -159,6 +153,6 @@ proptest! {
         at in 0usize..10_000, changes in prop::collection::vec((mutation(), 0usize..10_000), 0..5)
     ) {
         let (target, text) = &TEXTS[at % TEXTS.len()];
-        checks::check(target, mutate(text, &changes).as_bytes());
+        crate::checks::check(target, mutate(text, &changes).as_bytes());
     }
 }

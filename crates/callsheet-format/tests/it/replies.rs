@@ -2,11 +2,9 @@
 //! is accepted that a person would refuse for its form.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 
-mod book;
-
 use std::collections::BTreeSet;
 
-use book::{PHASES, case::cases, entries};
+use crate::book::{PHASES, case::cases, entries};
 
 /// covers: 4.1, 4.3
 #[test]

@@ -2,13 +2,10 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
-#[allow(dead_code, reason = "each test uses its part")]
-#[path = "../../callsheet-core/tests/sections/mod.rs"]
-mod sections;
-
 use std::fmt::Write;
 use std::sync::Arc;
 
+use crate::sections::check_all;
 use callsheet_core::template::{
     Bound, Datum, Environment, InputFaultDetails, Kind, Reason, SubtaskRequest, TaskError, TaskResult, Template, Trust,
     Verdict, argument_value, bind_call, bind_inputs, judged, missing_before_run, read_output, resolve_command,
@@ -16,7 +13,6 @@ use callsheet_core::template::{
 };
 use callsheet_format::template::{read_reply, read_text};
 use proptest::prelude::*;
-use sections::check_all;
 use serde_json::{Map, Value, json};
 
 /// Sections `file NAME`; `values TRUST` and `result NAME` bind; `before NAME`, `resolve NAME` and `call NAME` act.

@@ -3,16 +3,14 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 #![cfg(feature = "hosted")]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::support::{Server, check_file, fixtures};
 use callsheet_core::spec::ToolSpec;
 use callsheet_models::config::{Provider, ProviderSettings, build};
 use callsheet_runtime::ports::{Message, Model, ModelRequest};
 use serde_json::json;
-use support::{Server, check_file, fixtures};
 use tokio_util::sync::CancellationToken;
 
 /// Gemini refuses a tool round trip without the signature that came with the call.

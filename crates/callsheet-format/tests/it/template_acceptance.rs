@@ -3,10 +3,7 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
-#[allow(dead_code, reason = "each test uses its part")]
-#[path = "../../callsheet-core/tests/sections/mod.rs"]
-mod sections;
-
+use crate::sections::fixtures;
 use callsheet_core::template::{
     Choice, Code, Environment, Issue, Query, Severity, SubtaskRequest, Template, choose_automatically,
     choose_for_subtask, match_templates,
@@ -14,7 +11,6 @@ use callsheet_core::template::{
 use callsheet_format::template::{
     Known, Layer, Library, TemplateFile, json_schema, print_templates, read_file, read_text,
 };
-use sections::fixtures;
 use serde_json::{Value, json};
 
 fn issues(text: &str) -> Vec<Issue> {

@@ -3,12 +3,9 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
-#[allow(dead_code, reason = "each test uses its part")]
-#[path = "../../callsheet-core/tests/sections/mod.rs"]
-mod sections;
-
 use std::sync::Arc;
 
+use crate::sections::fixtures;
 use callsheet_core::template::{
     Bound, Details, Environment, ErrorKind, Expression, Halt, InputFaultDetails, Kind, Reason, Resource, ReturnStatus,
     SubtaskRequest, TaskError, TaskResult, Template, Trust, ValueType, Verdict, argument_value, bind_call,
@@ -16,7 +13,6 @@ use callsheet_core::template::{
 };
 use callsheet_format::template::{read_reply, read_text};
 use proptest::prelude::*;
-use sections::fixtures;
 use serde_json::{Map, Value, json};
 
 fn templates(text: &str) -> Vec<Template> {

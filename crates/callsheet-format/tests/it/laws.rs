@@ -3,15 +3,13 @@
 // A fixture that cannot be read fails its test at once.
 #![allow(clippy::expect_used)]
 
-mod support;
-
+use crate::support::{REPLIES, World};
 use callsheet_core::issue::IssueCode;
 use callsheet_core::names::slug_of;
 use callsheet_core::spec::{Goals, Policy, Reference, Slug, Step, Target, Task, TaskList};
 use callsheet_format::reply::{ReplyKind, read_continuation, read_iteration, read_plan, read_sheet};
 use callsheet_format::sheet::{render_plan, render_sheet};
 use proptest::prelude::*;
-use support::{REPLIES, World};
 
 /// Every fixture text of this area, with its header.
 fn texts() -> Vec<(String, String)> {

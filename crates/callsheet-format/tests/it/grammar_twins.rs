@@ -1,14 +1,12 @@
 //! JSON forms: whatever a schema lets a provider write becomes Markdown that the reader takes as the reply it is.
 
-mod formats;
-
+use crate::formats::{CONTENT, KINDS, World, full_world, worlds};
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::spec::Phase;
 use callsheet_format::grammar::{EditableFile, Form, write_execution};
 use callsheet_format::reading::ReadContext;
 use callsheet_format::reply::json_form::{JsonForm, read_json_form};
 use callsheet_format::reply::task::read_write_execution;
-use formats::{CONTENT, KINDS, World, full_world, worlds};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 

@@ -2,14 +2,12 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod support;
-
 use std::collections::BTreeMap;
 
+use crate::support::{Server, dead_address, fixtures};
 use callsheet_models::config::{Dialect, Provider, ProviderSettings, connect};
 use callsheet_models::probe::{PROBE_TIME, RunningModel, running_at, slots_of};
 use callsheet_runtime::ports::WindowFrom;
-use support::{Server, dead_address, fixtures};
 
 #[tokio::test]
 async fn servers_tell_their_models_windows_and_slots() {

@@ -2,10 +2,8 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
-mod player;
-
+use crate::player::{Player, Script};
 use callsheet_core::record::Event;
-use player::{Player, Script};
 use serde_json::{Value, json};
 
 /// Plays a script: what was asked, and how it came back.

@@ -7,13 +7,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-#[path = "../benches/hostile/families.rs"]
-mod families;
-#[path = "../benches/hostile/world.rs"]
-mod world;
-
-use families::families;
-use world::{read, settle, world};
+use crate::families::families;
+use crate::world::{read, settle, world};
 
 thread_local! {
     static BYTES: Cell<usize> = const { Cell::new(0) };
@@ -40,7 +35,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 /// Bytes that reading a family of this size allocates.
-fn work(family: &families::Family, size: usize) -> usize {
+fn work(family: &crate::families::Family, size: usize) -> usize {
     let text = family.text(size);
     let mut context = world();
     settle(family.kind, &text, &mut context);

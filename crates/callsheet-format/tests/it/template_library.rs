@@ -2,18 +2,14 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
-#[allow(dead_code, reason = "each test uses its part")]
-#[path = "../../callsheet-core/tests/sections/mod.rs"]
-mod sections;
-
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use crate::sections::{Fixture, check_all, fixtures, tools};
 use callsheet_core::template::{Code, Query, SubtaskRequest, match_templates};
 use callsheet_format::template::{
     Known, Layer, Library, TemplateFile, issue_schema, json_schema, read_text, xml_schema,
 };
-use sections::{Fixture, check_all, fixtures, tools};
 
 /// Sections `file LAYER NAME`, `known` (lines `model: …`, `provider: NAME open|closed`, `tool: …`, `skill: …`,
 /// `schema NAME: …`, `path: …`), `strict`.

@@ -2,12 +2,8 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
-mod player;
-#[allow(dead_code, reason = "each test file uses its part")]
-mod sections;
-
-use player::{Player, Script};
-use sections::fixtures;
+use crate::player::{Player, Script};
+use crate::sections::fixtures;
 
 /// Plays one fixture.
 fn played(name: &str) -> (Player, String) {

@@ -2,13 +2,11 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod support;
-
 use std::sync::Mutex;
 
+use crate::support::{check_file, fixtures};
 use callsheet_models::scripted::{ScriptError, Scripted};
 use callsheet_runtime::ports::{Message, Model, ModelRequest};
-use support::{check_file, fixtures};
 use tokio_util::sync::CancellationToken;
 
 fn request(label: &str, prompt: &str) -> ModelRequest {

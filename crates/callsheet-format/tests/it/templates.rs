@@ -2,17 +2,14 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
-#[path = "../../callsheet-core/tests/sections/mod.rs"]
-mod sections;
-
 use std::fmt::Write;
 
+use crate::sections::{check_all, tools};
 use callsheet_core::template::{
     Code, Expression, InheritContext, Issue, PartialContext, Path, Role, Settings, Template, defaults, resolve,
 };
 use callsheet_format::template::{Known, print_templates, read_file, read_file_with, read_text};
 use proptest::prelude::*;
-use sections::{check_all, tools};
 use serde_json::Value;
 
 /// Sections `file NAME`, or `bytes NAME` with `\xHH` escapes: what reading gives, as issues and canonical XML.
@@ -120,7 +117,7 @@ fn find(values: &Value, path: &Path) -> Option<Value> {
 /// covers: C1. Every template of every reading fixture prints and reads back to an equal tree.
 #[test]
 fn printing_and_reading_give_an_equal_tree() {
-    for fixture in sections::fixtures("templates/read") {
+    for fixture in crate::sections::fixtures("templates/read") {
         for (title, body) in fixture.inputs().filter(|(title, _)| title.starts_with("file ")) {
             let templates = read_text(title, body).templates;
             round_trip(&templates, fixture.name());
@@ -224,7 +221,7 @@ fn warnings_do_not_count_for_the_cap_of_errors() {
 /// covers: C6. Two runs give the same bytes; every position is 1-based.
 #[test]
 fn issues_are_the_same_bytes_twice() {
-    for fixture in sections::fixtures("templates/read") {
+    for fixture in crate::sections::fixtures("templates/read") {
         for (title, body) in fixture.inputs() {
             let json = |issues: Vec<(_, Issue)>| {
                 issues.into_iter().map(|(_, issue)| serde_json::to_string(&issue).unwrap()).collect::<Vec<_>>()

@@ -2,11 +2,9 @@
 //! without an issue about its form.
 //! covers: 4.9
 
-mod formats;
-
 use std::collections::BTreeSet;
 
-use formats::{CONTENT, KINDS, World, full_world, worlds};
+use crate::formats::{CONTENT, KINDS, World, full_world, worlds};
 use proptest::prelude::*;
 
 fn check(world: &World, kind: &str, text: &str) -> Result<(), TestCaseError> {

@@ -5,11 +5,9 @@
 // A fixture that cannot be read fails its test at once.
 #![allow(clippy::expect_used)]
 
-mod support;
-
 use std::path::{Path, PathBuf};
 
-use support::{World, describe};
+use crate::support::{World, describe};
 
 fn fixtures() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/lists");

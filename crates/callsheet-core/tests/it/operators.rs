@@ -3,13 +3,10 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
-mod player;
-mod sections;
-
+use crate::player::{Player, Script};
+use crate::sections::{check_all, fixtures};
 use callsheet_core::run::{Limit, Why};
 use callsheet_core::spec::Slug;
-use player::{Player, Script};
-use sections::{check_all, fixtures};
 
 /// Sections: `template` (a library), `run NAME` with lines `k = json`, `reply SLUG` once for each call of that task,
 /// `process SLUG` with a report as JSON, `answer` with the answers to gates in order, `index PATH` with metadata,

@@ -7,14 +7,12 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod transcript;
-
 use std::path::{Path, PathBuf};
 
+use crate::transcript::Player;
 use callsheet_core::record::{Event, LogEntry, Outcome};
 use callsheet_core::run::{Limit, Run};
 use callsheet_core::spec::Phase;
-use transcript::Player;
 
 fn runs() -> Vec<PathBuf> {
     files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/runs"), "txt")
@@ -122,7 +120,7 @@ fn every_outcome_ends_a_run() {
         Outcome::LimitReached,
         Outcome::Cancelled,
     ] {
-        let word = transcript::outcome(outcome);
+        let word = crate::transcript::outcome(outcome);
         let ended = |player: &Player| {
             player.log.iter().any(|fact| match &fact.event {
                 Event::RunConcluded { outcome: found, .. } | Event::RunWaiting { outcome: found } => *found == outcome,

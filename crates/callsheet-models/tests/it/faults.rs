@@ -2,14 +2,12 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod support;
-
 use std::time::{Duration, SystemTime};
 
+use crate::support::fixtures;
 use callsheet_models::fault::{Blame, from_status, from_stream, retry_after};
 use callsheet_runtime::ports::ModelFault;
 use serde::Deserialize;
-use support::fixtures;
 
 #[derive(Deserialize)]
 struct Cases {

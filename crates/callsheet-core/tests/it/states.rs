@@ -8,7 +8,7 @@ use callsheet_core::run::State;
 
 #[test]
 fn the_table_of_states_and_nothing_else() {
-    let table = include_str!("../fixtures/states.txt");
+    let table = include_str!("../../fixtures/states.txt");
     let mut allowed = BTreeSet::new();
     for line in table.lines().skip(1) {
         let (from, to) = line.split_once(':').unwrap();

@@ -2,11 +2,9 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail by panicking")]
 
-#[path = "../../callsheet-core/tests/sections/mod.rs"]
-mod sections;
-
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::sections::{Fixture, check_all, fixtures};
 use callsheet_core::fence::fence;
 use callsheet_core::prompt::{Note, PromptError, Value, Values};
 use callsheet_core::spec::{
@@ -19,7 +17,6 @@ use callsheet_format::prompt::{
 };
 use callsheet_format::skill::{SkillContext, SkillFile, read_skill};
 use proptest::prelude::*;
-use sections::{Fixture, check_all, fixtures};
 
 #[test]
 fn templates_parse_and_fill_as_expected() {
@@ -197,7 +194,9 @@ fn skill(text: &str) -> Skill {
         source: SkillSource { layer: SkillLayer::Bundled, path: "find_code.md".to_owned() },
         text: text.to_owned(),
     };
-    read_skill(&file, SkillContext { tools: &sections::tools(), read_only_sandbox: false }).0.expect("a sound skill")
+    read_skill(&file, SkillContext { tools: &crate::sections::tools(), read_only_sandbox: false })
+        .0
+        .expect("a sound skill")
 }
 
 fn finder() -> Skill {
@@ -466,7 +465,7 @@ proptest! {
 /// covers: 8.2, 8.3
 #[test]
 fn the_example_of_the_guide_is_a_template() {
-    let guide = include_str!("../../../docs/guide/prompts.md");
+    let guide = include_str!("../../../../docs/guide/prompts.md");
     let mut examples = 0;
     for example in guide.split("<!-- prompt: ").skip(1) {
         let (name, rest) = example.split_once(".md -->").expect("a file name");

@@ -2,12 +2,10 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "helpers of tests fail by panicking")]
 
-mod sections;
-
+use crate::sections::check_all;
 use callsheet_core::memory::{ContextItem, ContextQuery, Document, Facts, FileMatch, metadata, rank, relevant_context};
 use callsheet_format::sheet::titles_of;
 use proptest::prelude::*;
-use sections::check_all;
 use serde_json::json;
 
 /// Sections: `index PATH` (a metadata text), `item NAME` (something inherited), `ask` (a question) with lines, `file

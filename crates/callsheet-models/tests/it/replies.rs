@@ -3,15 +3,13 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
-mod support;
-
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use crate::support::{Server, check_file, files, fixtures};
 use callsheet_models::config::{Provider, ProviderSettings, build};
 use callsheet_runtime::ports::{ModelFault, ModelRequest};
 use serde_json::{Value, json};
-use support::{Server, check_file, files, fixtures};
 use tokio_util::sync::CancellationToken;
 
 fn provider(dialect: &str, address: &str) -> Provider {

@@ -7,7 +7,8 @@ use callsheet_core::fuzzy;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_runtime::driver::{Session, caller_of, is_awaited, open_gates, open_questions, runs_inside};
+use callsheet_runtime::driver::{Session, caller_of, is_awaited, runs_inside};
+use callsheet_runtime::effects::{open_gates, open_questions};
 use callsheet_runtime::ports::{AskingCall, InboxMessage, Store, address};
 
 use crate::cli::Failure;

@@ -38,6 +38,9 @@ impl Run {
                 self.task_refined(key, refinement, repairs, issues)
             }
             Event::RunFinished { key, result, repairs, issues } => self.run_finished(key, result, repairs, issues),
+            Event::Reviewed { key, missing, repairs, issues } => {
+                self.review_read(key, missing.as_deref(), repairs, issues)
+            }
             Event::CallsAsked { key, calls, said, again, repairs, issues } => {
                 self.calls_asked(key, calls, (said.as_ref(), *again), repairs, issues)
             }

@@ -53,6 +53,7 @@ mod operators;
 mod parts;
 mod reject;
 mod resume;
+mod review;
 mod rounds;
 mod scheduler;
 mod state;
@@ -76,6 +77,7 @@ pub use operators::{
 };
 pub use parts::RunPart;
 pub use reject::Reject;
+pub use review::Review;
 pub use state::{Stage, State, Stopwatch};
 pub use task::{
     AppliedSet, Cause, Check, ExecRun, Failure, Merge, RunInput, TaskRun, ToolOutput, ToolRun, ToolState, Turn,

@@ -58,10 +58,11 @@ class Meter:
         self.reset()
 
     def reset(self):
-        """Begins to count anew."""
+        """Restarts the count."""
         with self._lock:
             self.calls = self.prompt = self.cached = self.written = 0
             self.log = []
+            self.lost = ""
         self._cpu = self.cpu_now()
         self._begun = time.monotonic()
 
@@ -137,13 +138,14 @@ class Exchange(BaseHTTPRequestHandler):
     def exchange(self, body):
         meter = self.meter
         meter.enter(1)
-        answer = b""
+        answer, asking = b"", True
         server = http.client.HTTPConnection(meter.server.hostname, meter.server.port or 80, timeout=SECONDS)
         try:
             body = meter.prepared(self.path, body)
             headers = {name: value for name, value in self.headers.items() if name.lower() not in DROPPED}
             server.request(self.command, meter.server.path + self.path, body or None, headers)
             reply = server.getresponse()
+            asking = False
             self.send_response(reply.status)
             for name, value in reply.getheaders():
                 if name.lower() not in DROPPED:
@@ -154,9 +156,11 @@ class Exchange(BaseHTTPRequestHandler):
                 answer += data
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(data), data))
             self.wfile.write(b"0\r\n\r\n")
-        except (OSError, http.client.HTTPException):
-            # The side hung up, or the server did: either shows in what the side makes of it.
+        except (OSError, http.client.HTTPException) as problem:
+            # The side hung up, which is its own affair; or the server is gone, which says nothing about the side.
             self.close_connection = True
+            if asking:
+                meter.lost = f"the server does not answer: {problem}"
         finally:
             server.close()
             meter.note(self.path, body, answer)

@@ -1,8 +1,11 @@
 """Checks the jobs and the bench itself, offline: every grader against its good and bad samples, the readers, the table."""
 
+import json
 import shutil
 import tempfile
+import threading
 from collections import Counter
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import graders
@@ -20,7 +23,7 @@ def check(jobs):
         wrong += [f"{job.id}: no {name} sample" for name in ("good", "bad") if not getattr(job, name)]
         wrong += [f"{job.id}: its good sample is refused: {faults}" for faults in refused(job, job.good) if faults]
         wrong += [f"{job.id}: bad sample {n} is accepted" for n, faults in enumerate(refused(job, job.bad)) if not faults]
-    return wrong + readers() + counting() + aims()
+    return wrong + readers() + counting() + rivals(jobs) + aims()
 
 
 def balance(jobs):
@@ -64,6 +67,9 @@ def readers():
         "FILE: a.md\n```\none\n```\nDone.": {"a.md": "one\n"},
         "**FILE: `docs/a.md`**\n\n````markdown\n```\nx\n```\n````": {"docs/a.md": "```\nx\n```\n"},
         "### FILE: a.py\n```python\nx = 1\n```\nand FILE: b.py\n```\ny\n": {"a.py": "x = 1\n", "b.py": "y\n"},
+        "```md\nFILE: a.md\n# A\n```": {"a.md": "# A\n"},
+        "FILE: a.md\n```md\n# A\n```sh\nls\n```\nB\n```": {"a.md": "# A\n```sh\nls\n```\nB\n"},
+        "I keep FILE: a.md.\nFor example:\n```\nx\n```": {},
         "The FILE: is missing": {},
     }
     wrong += [f"plain reads {text!r} as {sides.written_files(text)}" for text, files in written.items()
@@ -91,6 +97,65 @@ def counting():
     whole = b'{"usage": {"prompt_tokens": 90, "completion_tokens": 7}, "timings": {"prompt_n": 30, "predicted_n": 7}}'
     found = [meter.tokens(stream), meter.tokens(whole)]
     return [f"tokens are read as {tokens}" for tokens in found if tokens != (90, 60, 7)]
+
+
+class Scripted(BaseHTTPRequestHandler):
+    """A server that does the job `boat-status`, in the form of the side that asks."""
+
+    text = "Kestrel is out of use. Ahlers repairs it for 480 euros."
+    requests = []
+
+    def log_message(self, *_):
+        pass
+
+    def do_POST(self):
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.requests.append(request)
+        messages = request["messages"]
+        reply = f"FILE: status.md\n```\n{self.text}\n```"
+        if "Action:" in messages[0]["content"]:
+            given = json.dumps({"path": "status.md", "content": self.text})
+            reply = "Final: Done." if len(messages) > 2 else f"Action: write_file\nInput: {given}"
+        choice = {"message": {"role": "assistant", "content": reply}, "finish_reason": "stop"}
+        answer = {"choices": [choice], "usage": {"prompt_tokens": 50, "completion_tokens": 5}, "timings": {"prompt_n": 20}}
+        data = json.dumps(answer).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+
+class Forever:
+    seconds = 60
+
+    def left(self):
+        return self.seconds
+
+
+def rivals(jobs):
+    """Both rivals through the proxy, against a scripted server."""
+    http = HTTPServer(("127.0.0.1", 0), Scripted)
+    threading.Thread(target=http.serve_forever, daemon=True).start()
+    gate = meter.Meter(f"http://127.0.0.1:{http.server_address[1]}/v1", seed=7, mark="<!-- m -->")
+    server = sides.Server(gate.base_url, "any", "openai", 8192)
+    job = next(job for job in jobs if job.id == "boat-status")
+    wrong = []
+    for name, calls in (("plain", 1), ("react", 2)):
+        with tempfile.TemporaryDirectory(prefix="callsheet-jobs-") as folder:
+            project = Path(folder) / "project"
+            shutil.copytree(job.folder, project)
+            gate.reset()
+            ended = getattr(sides, name)(job, project, Path(folder), server, Forever(), None)
+            used, faults = gate.counted(), graders.grade(job, project, ended.answer)
+        numbers = [used[key] for key in ("calls", "prompt", "cached", "new", "written")]
+        if faults or not ended.claims or numbers != [calls, 50 * calls, 30 * calls, 20 * calls, 5 * calls]:
+            wrong.append(f"{name}: {ended}, {numbers}, {faults}")
+    marked = [request["messages"][0]["content"].startswith("<!-- m -->\n") for request in Scripted.requests]
+    if not all(marked) or {request["seed"] for request in Scripted.requests} != {7}:
+        wrong.append("a request without its mark or seed")
+    gate.close()
+    http.shutdown()
+    return wrong
 
 
 def aims():

@@ -64,17 +64,17 @@ def callsheet(job, project, home, server, clock, binary):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     environment["CALLSHEET_HOME"] = str(home)
     command = [binary, "run", job.request, "--approval", "never", "--plain", "--timeout", str(clock.seconds)]
+    said, noted = home / "stdout.txt", home / "stderr.txt"
     try:
-        # A little more than its own limit, so that it can end by itself.
-        ended = subprocess.run(
-            command, cwd=project, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-            errors="replace", timeout=clock.seconds + 30,
-        )
+        with said.open("wb") as stdout, noted.open("wb") as stderr:
+            # A little more than its own limit, so that it can end by itself.
+            code = subprocess.run(
+                command, cwd=project, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr,
+                timeout=clock.seconds + 30,
+            ).returncode
     except subprocess.TimeoutExpired:
-        return Ended("", False, -1, "killed at the time limit")
-    (home / "stdout.txt").write_text(ended.stdout)
-    (home / "stderr.txt").write_text(ended.stderr)
-    return Ended(ended.stdout, ended.returncode == 0, ended.returncode, skills_of(project))
+        return Ended(said.read_text(errors="replace"), False, -1, "killed at the time limit")
+    return Ended(said.read_text(errors="replace"), code == 0, code, skills_of(project))
 
 
 def skills_of(project):
@@ -134,11 +134,28 @@ def terms(text):
 
 
 def written_files(answer):
-    """`FILE: path`, then the content in a fence; a fence that never closes ends with the text."""
-    found = {}
-    pattern = r"^[^\n]*?\bFILE:[ *`]*([^\s*`]+)[*`: ]*\n\s*(`{3,})[^\n]*\n(.*?)(?:^\2\s*$|\Z)"
-    for match in re.finditer(pattern, answer, re.M | re.S):
-        found[match.group(1)] = match.group(3).rstrip("\n") + "\n"
+    """`FILE: path`, then the content in a fence. The path may also be the first line in the fence, fences may stand in
+    fences, and one that never closes ends with the text."""
+    found, path, ticks, depth, lines = {}, None, "", 0, []
+    for line in answer.splitlines():
+        fence = re.match(r"\s*(`{3,})\s*(\S*)", line)
+        named = re.search(r"\bFILE:[ *`]*([^\s*`]+)", line)
+        if depth == 0:
+            if fence:
+                ticks, depth, lines = fence[1], 1, []
+            elif line.strip():
+                path = named and named[1]
+        elif named and not path and not lines:
+            path = named[1]
+        else:
+            ours = fence and fence[1] == ticks
+            depth += (1 if fence[2] else -1) if ours else 0
+            if depth:
+                lines.append(line)
+            elif path:
+                found[path], path = "\n".join(lines) + "\n", None
+    if depth and path:
+        found[path] = "\n".join(lines) + "\n"
     return found
 
 

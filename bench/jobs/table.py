@@ -67,6 +67,8 @@ def text(jobs, rows):
             shown.append(line([kind, *(f"{right(cell):g} of {count(cell)}" if cell else "-" for cell in cells)]))
     judged = aims(jobs, rows)
     shown += ["", *(f"- {'pass' if passed else 'FAIL'}: {words}" for passed, words in judged)]
+    if not judged:
+        shown.append("The aims need the whole held-out half, done by callsheet and by plain.")
     return "\n".join(shown)
 
 

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callsheet_core::spec::RunId;
-use callsheet_runtime::driver::{DriveFault, Session, is_inner};
-use callsheet_runtime::edge::withhold;
+use callsheet_runtime::driver::{Session, is_inner};
+use callsheet_runtime::fault::DriveFault;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
+use callsheet_runtime::transport_policy::withhold;
 use callsheet_runtime::trust::Trusted;
 use callsheet_store::SqliteStore;
 use serde_json::json;
@@ -206,7 +207,7 @@ pub fn new_run(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<(Ru
             continue;
         }
         match Session::open(Arc::clone(store), &id) {
-            Ok(session) if session.facts() == 0 => return Ok((id, session)),
+            Ok(session) if session.entries() == 0 => return Ok((id, session)),
             Ok(_) | Err(DriveFault::Store(StoreFault::Locked { .. })) => {}
             Err(DriveFault::Store(fault)) => return Err(store_failure(fault)),
             Err(fault) => return Err(Failure::internal(format!("can't start a new run: {fault}"), "")),
@@ -252,6 +253,7 @@ pub fn work_flags(work: &WorkArgs) -> Vec<(String, serde_json::Value, String)> {
     set("limits.run_timeout_seconds", work.timeout.map(|seconds| json!(seconds)), "--timeout");
     set("refine", work.refine.map(policy), "--refine");
     set("iterate", work.iterate.map(policy), "--iterate");
+    set("review", work.review.map(policy), "--review");
     set("allow_http", work.allow_http.then(|| json!(true)), "--allow-http");
     set("strict", work.strict.then(|| json!(true)), "--strict");
     let mode = work.approval.map(|mode| match mode {

@@ -1,22 +1,25 @@
-//! The world of a run, from the configuration: the only place that names concrete adapters.
+//! The services of a run, from the configuration: the only place that names concrete adapters.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callsheet_core::prompt::{Environment, Templates};
 use callsheet_core::record::SubtaskTool;
 use callsheet_core::spec::{RunId, Settings, ToolSpec};
-use callsheet_runtime::driver::{ModelSet, ModelSource, PinnedSkills, Snapshots, Turns, World};
-use callsheet_runtime::edge::Slots;
+use callsheet_format::prompt::{Environment, Templates};
+use callsheet_runtime::driver::Turns;
 use callsheet_runtime::memory::IndexedMemory;
 use callsheet_runtime::paths::{Workspace, read_regular};
-use callsheet_runtime::ports::{Clock, Fetch, Index, Observer, Outline, Person, Signal, Store, SystemClock, Tool};
+use callsheet_runtime::ports::{
+    Clock, Fetch, Index, ModelSource, Observer, Outline, Person, Signal, Store, SystemClock, Tool,
+};
 use callsheet_runtime::prompts::{LoadedPrompts, PromptDirs, load_prompts};
 use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
 use callsheet_runtime::runfiles::RunFiles;
+use callsheet_runtime::services::{ModelSet, PinnedSkills, Services, Snapshots};
 use callsheet_runtime::skills::SkillDirs;
 use callsheet_runtime::templates::TemplateDirs;
+use callsheet_runtime::transport_policy::Slots;
 
 use callsheet_store::SqliteIndex;
 use callsheet_tools::{HttpFetch, HttpSettings};
@@ -47,7 +50,7 @@ pub struct Parts {
 ///
 /// # Errors
 /// A path that cannot be used.
-pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> Result<World, Failure> {
+pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> Result<Services, Failure> {
     let path_failure = |fault: &dyn std::fmt::Display| Failure::usage(fault.to_string(), "");
     let roots: Vec<PathBuf> = settings.read_roots.iter().map(PathBuf::from).collect();
     let workspace = Workspace::new(&setup.project, &roots).map_err(|fault| path_failure(&fault))?;
@@ -64,7 +67,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
     tell_of_prompts(&prompts, &*parts.observer);
     let index: Arc<dyn Index> = Arc::new(SqliteIndex::new(&setup.store_folder()));
     let fetch: Arc<dyn Fetch> = Arc::new(HttpFetch::new(HttpSettings::default()));
-    Ok(World {
+    Ok(Services {
         store: parts.store,
         clock: Arc::new(SystemClock),
         person: parts.person,
@@ -107,7 +110,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
 
 /// Which prompts are not the shipped ones, and which files could not be taken for one.
 fn tell_of_prompts(prompts: &LoadedPrompts, observer: &dyn Observer) {
-    for key in callsheet_core::prompt::PromptKey::ALL {
+    for key in callsheet_format::prompt::PromptKey::ALL {
         // A copy that nobody has changed says nothing else than the shipped text.
         let bundled = Templates::bundled_text(*key).as_bytes();
         let source = prompts.templates.source(*key);

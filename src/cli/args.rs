@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use callsheet_core::reply::near::within;
+use callsheet_core::fuzzy::within;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{ApproveArgs, DenyArgs, OpenArgs, TemplateCommand};
@@ -108,6 +108,10 @@ pub struct WorkArgs {
     /// When to review the task list after a round.
     #[arg(long, value_enum, value_name = "POLICY")]
     pub iterate: Option<RefinePolicyArg>,
+
+    /// Whether a model reviews each result; auto: it does not.
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub review: Option<RefinePolicyArg>,
 
     /// Limit on rounds.
     #[arg(long, value_name = "N")]

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use callsheet_core::fuzzy;
 use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
-use callsheet_core::reply::change::{HunkPick, HunkVerdict};
-use callsheet_core::reply::near;
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_runtime::driver::{Session, TakeUp, caller_of, gate_view, open_gates, outer_of, part_fault};
+use callsheet_format::edit::{HunkPick, HunkVerdict};
+use callsheet_runtime::driver::{ResumeKind, Session, caller_of, outer_of};
+use callsheet_runtime::effects::{gate_view, open_gates, part_fault};
 use callsheet_runtime::ports::{InboxMessage, PartAnswer, RunSummary, Store, address};
 
 use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, RunNameArgs, WorkArgs};
@@ -17,7 +18,7 @@ use crate::term::hunk_of;
 
 use super::drive::drive_failure;
 use super::inside::asking_runs;
-use super::resume::take_up;
+use super::resume::resume_run;
 use super::take_in::{recorded, take_in};
 
 fn waits(run: &RunSummary) -> bool {
@@ -101,7 +102,7 @@ impl Asked {
         let waits = |name: &String| self.open.iter().any(|open| !named(open, std::slice::from_ref(name)).is_empty());
         if let Some(slug) = slugs.iter().find(|name| !waits(name)) {
             let offered: Vec<String> = self.open.iter().flat_map(Open::addresses).collect();
-            let near = near::did_you_mean(slug, offered.iter().map(String::as_str));
+            let near = fuzzy::did_you_mean(slug, offered.iter().map(String::as_str));
             let advice = format!("{near} pending: {}", offered.join(", "));
             return Err(Failure::usage(format!("{slug} is not waiting for approval"), advice.trim_start().to_owned()));
         }
@@ -148,7 +149,7 @@ fn leave(
     let outer = outer_of(&run.run);
     if resume && run.owner.is_none() {
         let (folded, _) = Session::view(store, &outer).map_err(|fault| drive_failure(&fault, &outer))?;
-        return take_up(setup, &WorkArgs::default(), Arc::clone(store), &outer, folded, TakeUp::Resume);
+        return resume_run(setup, &WorkArgs::default(), Arc::clone(store), &outer, folded, ResumeKind::Resume);
     }
     let words = match &run.owner {
         Some(owner) => format!("sent {what} to {told} ({owner})"),

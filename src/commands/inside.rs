@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use callsheet_core::fuzzy;
 use callsheet_core::record::Outcome;
-use callsheet_core::reply::near;
 use callsheet_core::run::Run;
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_runtime::driver::{Session, caller_of, is_awaited, open_gates, open_questions, runs_inside};
+use callsheet_runtime::driver::{Session, caller_of, is_awaited, runs_inside};
+use callsheet_runtime::effects::{open_gates, open_questions};
 use callsheet_runtime::ports::{AskingCall, InboxMessage, Store, address};
 
 use crate::cli::Failure;
@@ -99,7 +100,7 @@ fn is_name(word: &str) -> bool {
 
 fn no_question(asked: &[Question], name: &str) -> Failure {
     let names: Vec<&str> = asked.iter().map(|question| question.task.as_str()).collect();
-    let near = near::did_you_mean(name, names.iter().copied());
+    let near = fuzzy::did_you_mean(name, names.iter().copied());
     let open = if names.is_empty() { "no question is open".to_owned() } else { format!("open: {}", names.join(", ")) };
     let literal = "if it is part of your answer: --answer \"=TEXT\"";
     Failure::usage(

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callsheet_core::reply::Phase;
+use callsheet_core::spec::Phase;
 use callsheet_local::weights;
 use callsheet_models::config::{ProcessEnvironment, vendors};
 use callsheet_models::{measure, probe};
-use callsheet_runtime::driver::ModelSource;
+use callsheet_runtime::ports::ModelSource;
 use callsheet_runtime::ports::WindowFrom;
 use tokio_util::sync::CancellationToken;
 

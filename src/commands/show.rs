@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use callsheet_core::record::LogEntry;
 use callsheet_core::run::{CallRecord, Run, TaskRun};
-use callsheet_core::sheet;
-use callsheet_core::spec::{BlobId, RunId};
+use callsheet_core::spec::{BlobId, Phase, RunId};
 use callsheet_core::template::TaskResult;
-use callsheet_core::view::{Summary, call_words, problem_line, timeline};
+use callsheet_core::view::{Summary, call_words, problem_line, review_words, timeline};
 use callsheet_core::visible::visible;
-use callsheet_runtime::driver::{PromptRecord, sheet_text};
+use callsheet_format::sheet;
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};
+use callsheet_runtime::prompting::PromptRecord;
+use callsheet_runtime::sheetfile::sheet_text;
 
 use crate::cli::{Exit, Failure, ShowArgs};
 use crate::setup::{Setup, find_run, store_failure};
@@ -204,6 +205,10 @@ fn task_line(run: &Run, task: &TaskRun) -> String {
 
 fn call_line(call: &CallRecord) -> String {
     let how = match call.accepted {
+        Some(_) if call.key.phase == Phase::Review => match call.issues.first() {
+            Some(issue) => one_line(&issue.what, 200),
+            None => "complete".to_owned(),
+        },
         Some(true) if !call.rejected.is_empty() => {
             let codes: Vec<&str> = call.rejected.iter().map(|issue| issue.code.as_str()).collect();
             format!("accepted, but its changes could not be applied ({})", codes.join(", "))
@@ -227,7 +232,7 @@ fn call_line(call: &CallRecord) -> String {
 fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Failure> {
     let task = run.tasks().find(|task| task.task.slug.as_str() == slug).ok_or_else(|| {
         let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
-        let near = callsheet_core::reply::near::did_you_mean(slug, names.iter().copied());
+        let near = callsheet_core::fuzzy::did_you_mean(slug, names.iter().copied());
         let all = || format!("there are: {}", one_line(&names.join(", "), 600));
         Failure::usage(format!("there is no task {slug}"), if near.is_empty() { all() } else { near })
     })?;
@@ -251,6 +256,9 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
     for call in run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug)) {
         text.push_str(&call_line(call));
         call.rejected.iter().for_each(|issue| text.push_str(&format!("      {issue}\n")));
+    }
+    for review in task.reviews() {
+        text.push_str(&format!("{}\n", one_line(&review_words(review), 600)));
     }
     if let Some(failure) = &task.failure {
         text.push_str(&format!("Failed: {}\n", failure.reason));

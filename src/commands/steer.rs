@@ -4,11 +4,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use callsheet_core::fuzzy;
 use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
-use callsheet_core::reply::near;
 use callsheet_core::run::{Run, Stage, State, TaskRun};
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_runtime::driver::{Session, TakeUp};
+use callsheet_runtime::driver::{ResumeKind, Session};
 use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
 
 use crate::cli::{DropArgs, Exit, Failure, RetryArgs};
@@ -16,7 +16,7 @@ use crate::setup::{Setup, find_run, store_failure};
 use crate::term::one_line;
 
 use super::drive::drive_failure;
-use super::resume::take_up;
+use super::resume::resume_run;
 
 /// What is to become of tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
     }
     match &summary.owner {
         Some(owner) => super::say(setup, &format!("sent to {} ({owner})", summary.run)).map(|()| Exit::Complete),
-        None => take_up(setup, &arguments.work, store, &summary.run, run, TakeUp::Resume),
+        None => resume_run(setup, &arguments.work, store, &summary.run, run, ResumeKind::Resume),
     }
 }
 
@@ -152,7 +152,7 @@ fn nothing_failed(id: &RunId) -> Failure {
 }
 
 fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Failure {
-    let near = near::did_you_mean(slug, names.iter().copied());
+    let near = fuzzy::did_you_mean(slug, names.iter().copied());
     let has = || format!("it has: {}", one_line(&names.join(", "), 600));
     Failure::usage(format!("run {id} has no task {slug}"), if near.is_empty() { has() } else { near })
 }

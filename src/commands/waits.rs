@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use callsheet_core::record::{Gate, GateKind, Outcome};
-use callsheet_core::reply::Phase;
 use callsheet_core::run::Run;
-use callsheet_core::spec::RunId;
-use callsheet_runtime::driver::{gate_view, open_gates};
+use callsheet_core::spec::{Phase, RunId};
+use callsheet_runtime::effects::{gate_view, open_gates};
 use callsheet_runtime::ports::{GateView, Store};
 
 use crate::cli::Failure;

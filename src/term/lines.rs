@@ -1,7 +1,7 @@
 //! What happened, in one line: the same words in plain lines and in the live view.
 
+use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::record::{Answer, CallKey, Event, GateKind};
-use callsheet_core::reply::{Issue, Severity};
 use callsheet_core::run::{Run, State};
 use callsheet_core::view::{call_words, limit_words, own_failure};
 
@@ -29,6 +29,10 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
         Event::CallFailed { key, message, sends, .. } => {
             let words = call_words(key, run.part(key));
             Some(format!("{words}: no reply after {sends} sends: {}", one_line(message, 200)))
+        }
+        Event::Reviewed { key, issues, .. } => {
+            let words = call_words(key, run.part(key));
+            issues.first().map(|issue| format!("{words}: {}", one_line(&issue.what, 200)))
         }
         Event::GateAnswered { gate, answer } => Some(match (&gate.kind, answer) {
             (GateKind::BeforeRun(tasks), Answer::Each { verdicts, .. }) if verdicts.len() < tasks.len() => {

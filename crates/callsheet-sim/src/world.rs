@@ -3,22 +3,24 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
+use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
+use callsheet_core::links::link_target;
 use callsheet_core::record::{
     Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted,
     ListOrigin, Outcome, PlannedTask, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord, Usage,
     Verdict,
 };
-use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State};
-use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{
-    ApprovalMode, BlobId, Execution, MergePolicy, Policy, Reference, RepeatClass, RunId, Settings, SkillMode,
+    BlobId, Execution, MergePolicy, Phase, Policy, Reference, Refinement, RepeatClass, RunId, Settings, SkillMode,
     SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
 };
 
 use crate::changes::{changes, moved};
 use crate::inner::{InnerRuns, TEMPLATE};
 use crate::random::Random;
+use crate::reviews::verdict;
+use crate::settings::{REVIEWS, settings};
 use crate::trees::Trees;
 
 const TOOLS: [(&str, ToolEffect, RepeatClass, bool); 7] = [
@@ -237,6 +239,7 @@ impl World {
             references: self.references(known),
             expected: "a summary".to_owned(),
             approval: self.random.chance(10),
+            review: if self.random.chance(10) { self.random.pick(&REVIEWS).copied() } else { None },
             calls: if policy.is_some() { calls } else { Vec::new() },
             extra: String::new(),
         };
@@ -418,6 +421,9 @@ impl World {
 
     fn read(&mut self, run: &Run, asked: &Asked) -> Event {
         let (key, repairs, issues) = (asked.key.clone(), Vec::new(), Vec::new());
+        if key.phase == Phase::Review {
+            return verdict(&mut self.random, key);
+        }
         if self.misbehaves(20) {
             return Event::ReplyRefused { key, issues: vec![issue()], repairs, valid: None };
         }
@@ -437,7 +443,7 @@ impl World {
                 let refinement = Refinement { need: None, references, expected: None, approval, calls };
                 Event::TaskRefined { key, refinement, repairs, issues }
             }
-            Phase::Execute | Phase::Merge => self.executed(run, asked, key),
+            Phase::Execute | Phase::Merge | Phase::Review => self.executed(run, asked, key),
         }
     }
 
@@ -508,37 +514,6 @@ impl World {
     pub fn absence(effect: &Effect) -> Outcome {
         if matches!(effect, Effect::AskApproval(_)) { Outcome::ApprovalRequired } else { Outcome::InputRequired }
     }
-}
-
-fn settings(random: &mut Random) -> Settings {
-    let mut settings = Settings::default();
-    let policies = [Policy::Auto, Policy::Auto, Policy::Always, Policy::Never];
-    let modes = [ApprovalMode::Both, ApprovalMode::BeforeRun, ApprovalMode::BeforeApply, ApprovalMode::Never];
-    settings.jobs = u32::try_from(random.below(5)).unwrap_or(1);
-    settings.attempts = u32::try_from(1 + random.below(4)).unwrap_or(1);
-    settings.max_rounds = u32::try_from(1 + random.below(4)).unwrap_or(1);
-    settings.refine = random.pick(&policies).copied().unwrap_or_default();
-    settings.iterate = random.pick(&policies).copied().unwrap_or_default();
-    settings.approval = random.pick(&modes).copied().unwrap_or_default();
-    if random.chance(30) {
-        settings.merge = MergePolicy::Model;
-    }
-    let limits = &mut settings.limits;
-    limits.max_turns = u32::try_from(1 + random.below(4)).unwrap_or(1);
-    limits.timeout_seconds = u32::try_from(5 + random.below(60)).unwrap_or(5);
-    if random.chance(15) {
-        limits.max_calls = u32::try_from(random.below(30)).unwrap_or(0);
-    }
-    if random.chance(10) {
-        limits.max_tokens = Some(u64::try_from(random.below(3_000)).unwrap_or(0));
-    }
-    if random.chance(10) {
-        limits.max_cost_usd = Some(0.1);
-    }
-    if random.chance(10) {
-        limits.run_timeout_seconds = Some(20);
-    }
-    settings
 }
 
 fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {

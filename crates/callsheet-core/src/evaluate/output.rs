@@ -6,7 +6,7 @@ use crate::record::StopReason;
 use crate::run::{State, TaskOp, TaskRun};
 use crate::template::{
     DataSource, DataSourceKind, Details, Kind, Node, OutputReading, OutputType, Reason, Resource, ReturnStatus,
-    TaskError, TaskResult, data_usage, hold_value, read_output, read_reply,
+    TaskError, TaskResult, hold_value, read_output,
 };
 
 use super::{Evaluator, failure};
@@ -28,7 +28,7 @@ impl Evaluator<'_> {
         let Some(task) = self.leaf(op) else {
             return failed(failure::failure(Reason::UnexpectedError, "the handler is not known", Details::default()));
         };
-        let last = self.run.calls_of(&task.task.slug).next_back();
+        let last = self.run.turns_of(&task.task.slug).next_back();
         let mut result = if task.state == State::Done {
             let text = task.result.as_ref().and_then(|result| result.document.as_ref()).map(|blob| self.text(blob));
             let text = text.unwrap_or_default();
@@ -69,7 +69,7 @@ impl Evaluator<'_> {
         struct Reply {
             text: String,
         }
-        let last = self.run.calls_of(&task.task.slug).next_back();
+        let last = self.run.turns_of(&task.task.slug).next_back();
         let reply = last.and_then(|call| self.value::<Reply>(&call.reply));
         reply.unwrap_or_default().text
     }
@@ -78,16 +78,10 @@ impl Evaluator<'_> {
         if text.trim().is_empty() {
             return failed(failure::invalid_output("the reply has neither text nor a tool call"));
         }
-        let reading = read_reply(text, node.manual_xml);
+        let reading = self.formats.reply(text, node.manual_xml);
         let mut result = TaskResult { content: reading.content, ..TaskResult::default() };
         result.notes.xml = reading.xml;
         result.notes.data_usage = reading.data_usage;
-        if !node.manual_xml
-            && let Some((content, usage)) = data_usage(&result.content)
-        {
-            result.notes.data_usage = usage.to_owned();
-            result.content = content.to_owned();
-        }
         result.notes.take(reading.notes);
         for name in &reading.conflicts {
             let words =
@@ -144,7 +138,7 @@ impl Evaluator<'_> {
 
     /// Names of the files that the handler of a task was shown.
     pub(super) fn shown_files(&self, op: &TaskOp) -> Vec<String> {
-        let first = self.leaf(op).and_then(|task| self.run.calls_of(&task.task.slug).next());
+        let first = self.leaf(op).and_then(|task| self.run.turns_of(&task.task.slug).next());
         let shown = first.and_then(|call| self.value::<Shown>(&call.prompt)).unwrap_or_default();
         let is_file = |source: &DataSource| matches!(source.kind, DataSourceKind::File | DataSourceKind::Fresh);
         shown.sources.into_iter().filter(is_file).map(|source| source.name).collect()
@@ -152,7 +146,7 @@ impl Evaluator<'_> {
 
     /// `data_sources` lists every file and input; without words of the model, `data_usage` says the same (spec 6).
     fn note_sources(&self, op: &TaskOp, task: &TaskRun, result: &mut TaskResult) {
-        let first = self.run.calls_of(&task.task.slug).next();
+        let first = self.run.turns_of(&task.task.slug).next();
         let shown = first.and_then(|call| self.value::<Shown>(&call.prompt)).unwrap_or_default();
         let told = self.told(op).unwrap_or_default();
         let size = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX);

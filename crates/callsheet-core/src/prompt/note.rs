@@ -1,6 +1,6 @@
 //! Small texts of the host that a model reads. Each is a file; none stands in code.
 
-use super::engine::{Piece, Value, Values, parse_part, render_pieces};
+use crate::prompt::{Piece, Value, Values, parse_part, render_pieces};
 
 macro_rules! notes {
     ($($(#[$doc:meta])* $variant:ident = $file:literal [$($slot:literal),*]),+ $(,)?) => {
@@ -48,6 +48,8 @@ notes! {
     HandlerIssues = "handler_issues" ["issues"],
     /// The last turn of a loop task: no tools are offered (spec 10.7).
     LoopLastTurn = "loop_last_turn" [],
+    /// The user message behind the result of an execution that is reviewed (spec 10.9).
+    Review = "review" [],
     /// The reply is asked for as its JSON twin; `outline` is one with its members.
     JsonTwin = "json_twin" ["outline"],
     /// How tools are called where the provider has no tool calling (spec 10.7); `tools` are their instructions.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::reply::{Issue, Refinement, Repair};
-use crate::spec::{BlobId, ExecRunId, RunId, Settings, SkillPolicy, Slug, TaskLimits, ToolCall};
+use crate::issue::{Issue, Repair};
+use crate::spec::{BlobId, ExecRunId, Refinement, RunId, Settings, SkillPolicy, Slug, TaskLimits, ToolCall};
 
 use super::{
     Again, Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome,
@@ -165,6 +165,18 @@ pub enum Event {
         /// Repairs made.
         repairs: Vec<Repair>,
         /// Warnings.
+        issues: Vec<Issue>,
+    },
+    /// The reply of a review was read (spec 10.9). One that gives no verdict counts as complete; a warning says so.
+    Reviewed {
+        /// Which call.
+        key: CallKey,
+        /// What is missing in the result; `None`: nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        missing: Option<String>,
+        /// Repairs made.
+        repairs: Vec<Repair>,
+        /// What the next attempt is told, or why there is no verdict.
         issues: Vec<Issue>,
     },
     /// A turn of a loop task asks for tool calls. The machine answers calls equal to earlier ones itself (spec 10.7).

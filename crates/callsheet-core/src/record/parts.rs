@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::reply::Phase;
 use crate::spec::{
-    BlobId, ExecRunId, Goals, RepeatClass, RunId, SkillPolicy, Slug, Task, TaskList, ToolEffect, ToolSpec,
+    BlobId, ExecRunId, Goals, Phase, RepeatClass, RunId, SkillPolicy, Slug, Task, TaskList, ToolEffect, ToolSpec,
 };
 
 /// Number of a model call in its run, from 1, in the order replies were recorded.

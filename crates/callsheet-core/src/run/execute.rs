@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::links::link_target;
+use crate::names::{call_title, distinct_title, reference_title};
 use crate::record::{CallKey, EffectKey, ResultParts};
-use crate::sheet::{call_title, distinct_title, link_target, reference_title};
 use crate::spec::{BlobId, ExecRunId, Execution, MergePolicy, Reference, SkillMode, Slug, ToolCall};
 
 use super::{Attempts, ExecRun, Failure, Merge, Reject, Run, RunInput, State, TaskRun, ToolRun, limits};
@@ -66,8 +67,8 @@ impl Run {
 
     /// Ends runs and tasks that can go no further. True if something changed.
     pub(super) fn end_executions(&mut self) -> Result<bool, Reject> {
-        let mut moved = false;
         self.refresh();
+        let mut moved = false;
         let executing: Vec<Slug> =
             self.tasks.unsettled().filter(|task| task.is_executing()).map(TaskRun::slug).collect();
         for slug in executing {
@@ -171,13 +172,14 @@ impl Run {
         let Some(task) = self.tasks.get(slug) else { return false };
         let Some((limit, cause)) = limits::ends_task(self, task) else { return false };
         let mut ended = Vec::new();
-        for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| !run.is_ended()) {
+        let open = |run: &ExecRun| !run.is_ended() && !run.has_open_review();
+        for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| open(run)) {
             let work = self.execution_owing(task, run).work;
             if work.iter().any(|(effect, in_flight)| matches!(effect, super::Effect::AskModel(_)) && !in_flight) {
                 ended.push(index);
             }
         }
-        let key = CallKey { phase: crate::reply::Phase::Merge, task: Some(slug.clone()), run: None, n: 0 };
+        let key = CallKey { phase: crate::spec::Phase::Merge, task: Some(slug.clone()), run: None, n: 0 };
         let merge_in_flight = self.asks_in_flight(&key);
         let Some(task) = self.tasks.get_mut(slug) else { return false };
         let mut moved = !ended.is_empty();
@@ -205,7 +207,7 @@ impl Run {
     }
 
     fn end_limited_refinement(&mut self, slug: &Slug) -> Result<bool, Reject> {
-        let key = CallKey { phase: crate::reply::Phase::Refine, task: Some(slug.clone()), run: None, n: 0 };
+        let key = CallKey { phase: crate::spec::Phase::Refine, task: Some(slug.clone()), run: None, n: 0 };
         let Some(task) = self.tasks.get(slug) else { return Ok(false) };
         let Some((limit, cause)) = limits::ends_task(self, task) else { return Ok(false) };
         if task.refine.reading.is_some() || self.asks_in_flight(&key) {
@@ -351,6 +353,7 @@ fn new_run(name: RunName, input: RunInput, is_loop: bool) -> ExecRun {
         repeats: 0,
         attempts: Attempts::default(),
         result: None,
+        review: None,
         finished: false,
         finished_world: 0,
         seen: None,

@@ -38,6 +38,9 @@ impl Run {
                 self.task_refined(key, refinement, repairs, issues)
             }
             Event::RunFinished { key, result, repairs, issues } => self.run_finished(key, result, repairs, issues),
+            Event::Reviewed { key, missing, repairs, issues } => {
+                self.review_read(key, missing.as_deref(), repairs, issues)
+            }
             Event::CallsAsked { key, calls, said, again, repairs, issues } => {
                 self.calls_asked(key, calls, (said.as_ref(), *again), repairs, issues)
             }
@@ -154,7 +157,7 @@ impl Run {
                 let task = call.task.as_ref().and_then(|slug| self.tasks.get(slug));
                 self.reserved.insert(call.clone(), super::limits::reserve(self, task));
                 if let Some(task) = &call.task {
-                    if call.phase != crate::reply::Phase::Refine {
+                    if call.phase != crate::spec::Phase::Refine {
                         self.enter_running(task)?;
                     }
                     let prompt = self.tasks.get(task).map_or(0, |task| task.sizes.prompt);
@@ -165,7 +168,7 @@ impl Run {
                 }
                 self.totals.calls = self.totals.calls.saturating_add(1);
                 self.call_numbers.insert((call.phase, call.task.clone(), call.run.clone()), call.n);
-                if matches!(call.phase, crate::reply::Phase::Iterate | crate::reply::Phase::Continue) {
+                if matches!(call.phase, crate::spec::Phase::Iterate | crate::spec::Phase::Continue) {
                     for task in self.tasks.values_mut() {
                         task.problem_shown = task.state.is_problem();
                     }

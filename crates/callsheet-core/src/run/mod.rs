@@ -53,6 +53,7 @@ mod operators;
 mod parts;
 mod reject;
 mod resume;
+mod review;
 mod rounds;
 mod scheduler;
 mod state;
@@ -76,6 +77,7 @@ pub use operators::{
 };
 pub use parts::RunPart;
 pub use reject::Reject;
+pub use review::Review;
 pub use state::{Stage, State, Stopwatch};
 pub use task::{
     AppliedSet, Cause, Check, ExecRun, Failure, Merge, RunInput, TaskRun, ToolOutput, ToolRun, ToolState, Turn,
@@ -84,14 +86,13 @@ pub use totals::{CallRecord, Totals};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{CallKey, EffectKey, Entry, Gate, LogEntry, Outcome, Spending, ToolPolicy};
-use crate::reply::Phase;
-use crate::spec::{BlobId, ExecRunId, Goals, RunId, Settings, Slug};
-
 use steps::Pass;
 use task::{PendingSet, SetKey};
 use tasks::Tasks;
 use told::Told;
+
+use crate::record::{CallKey, EffectKey, Entry, Gate, LogEntry, Outcome, Spending, ToolPolicy};
+use crate::spec::{BlobId, ExecRunId, Goals, Phase, RunId, Settings, Slug};
 
 /// A run: everything that its facts say, and what follows from them.
 #[derive(Clone, Debug, Default, PartialEq)]

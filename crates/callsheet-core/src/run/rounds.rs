@@ -45,7 +45,8 @@ impl Run {
     }
 
     fn settle_pass(&mut self) -> Result<bool, Reject> {
-        let mut moved = self.end_overdue_tasks()?;
+        let mut moved = self.end_reviews()?;
+        moved |= self.end_overdue_tasks()?;
         moved |= self.end_executions()?;
         moved |= self.promote()?;
         self.refresh();
@@ -150,6 +151,8 @@ impl Run {
             .chain(self.tasks.unsettled())
             .filter(|task| matches!(task.state, State::Refining | State::Ready | State::Running))
             .filter(|task| task.state == State::Refining || !self.has_time_inside(&task.task.slug))
+            // Its call ends by itself at that time; then what was reviewed counts.
+            .filter(|task| !self.has_reviewed_result(task))
             .filter(|task| limits::task_time_is_over(self, task))
             .map(TaskRun::slug)
             .collect();

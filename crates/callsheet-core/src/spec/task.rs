@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Reference, Slug, ToolCall};
+use super::{Policy, Reference, Slug, ToolCall};
 
 /// One unit of work, with the keys of spec 3.3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ pub struct Task {
     /// `Requires user approval`: raises the task to a writer, never lowers it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approval: bool,
+    /// `Review`: overrides the review policy of its skill and its run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Policy>,
     /// Tool calls the plan or the refinement gave it, all valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,
@@ -79,4 +82,13 @@ impl TaskList {
     pub fn tasks_mut(&mut self) -> impl Iterator<Item = &mut Task> {
         self.steps.iter_mut().flat_map(|step| &mut step.tasks)
     }
+}
+
+/// What a task says, as far as it tells one task from another of its name (spec 4.4 `echo-dropped`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wording {
+    /// Its skill.
+    pub skill: Option<String>,
+    /// What is needed.
+    pub need: String,
 }

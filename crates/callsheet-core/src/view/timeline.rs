@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::record::{CallKey, EffectKey, Event, LogEntry, Step};
-use crate::reply::Phase;
 use crate::run::Run;
-use crate::spec::Slug;
+use crate::spec::{Phase, Slug};
 use crate::template::ReturnStatus;
 
 /// One piece of work: from its start to its result, milliseconds from the first fact.
@@ -115,6 +114,7 @@ pub fn call_words(key: &CallKey, part: &str) -> String {
         Phase::Plan => "plan",
         Phase::Refine => "refine",
         Phase::Execute => "execute",
+        Phase::Review => "review",
         Phase::Merge => "merge",
         Phase::Iterate => "iterate",
         Phase::Continue => "continue",

@@ -6,19 +6,21 @@ use std::time::Duration;
 
 use callsheet_core::evaluate::result_of_run;
 use callsheet_core::record::{Entry, Event, Outcome as RunOutcome, ResultParts, Spending, ToolRecord, Tree};
-use callsheet_core::reply::task::document_headings;
 use callsheet_core::run::{Limit, Run, State, TaskRun};
 use callsheet_core::spec::{BlobId, ExecRunId, RunId, Settings, Slug, Target, ToolCall, tokens};
 use callsheet_core::template::{
     Bound, Environment, Evaluated, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
 };
+use callsheet_format::reply::task::document_headings;
 use tokio_util::sync::CancellationToken;
 
 use crate::ports::{Observer, Signal, Store};
 use crate::runfiles::RunFiles;
 
-use super::work::{Landed, Outcome, Work, ready};
-use super::{DriveFault, EntrySpec, Session, TakeUp, World, begin, drive_and_look, reopen};
+use super::{EntrySpec, ResumeKind, Session, begin, drive, reopen};
+use crate::effects::{EffectFuture, EffectResult, Work, ready};
+use crate::fault::DriveFault;
+use crate::services::Services;
 
 /// Longest summary that is taken of a result, characters (spec 16).
 const SUMMARY: usize = 600;
@@ -83,52 +85,54 @@ impl Observer for Words {
 }
 
 /// Runs the template that a call names; `None`: it names none that is offered.
-pub(super) fn run(work: &Work, run: &Run, owner: &TaskRun, exec: &ExecRunId, call: &ToolCall) -> Option<Outcome> {
-    let offer = work.world.offer.as_ref().filter(|offer| offer.spec(&call.name).is_some())?;
+pub(crate) fn run(work: &Work, run: &Run, owner: &TaskRun, exec: &ExecRunId, call: &ToolCall) -> Option<EffectFuture> {
+    let offer = work.services.offer.as_ref().filter(|offer| offer.spec(&call.name).is_some())?;
     let task = owner.task.slug.clone();
     let landed = |record: ToolRecord, ms: u64| {
         let (task, run, call) = (task.clone(), exec.clone(), call.id.clone());
-        Landed::Facts(vec![Event::ToolFinished { task, run, call, record, ms }])
+        EffectResult::Events(vec![Event::ToolFinished { task, run, call, record, ms }])
     };
     let tree = match bound(&offer.tree, owner, call) {
         Ok(tree) => tree,
         Err(reason) => {
-            let Landed::Facts(events) = landed(failed(reason, None, Spending::default()), 0) else { return None };
+            let EffectResult::Events(events) = landed(failed(reason, None, Spending::default()), 0) else {
+                return None;
+            };
             return Some(ready(Ok(events)));
         }
     };
     let inner = named(run, &task, exec, call);
-    let world = match nested(&work.world, &inner) {
-        Ok(world) => Arc::new(world),
+    let services = match nested(&work.services, &inner) {
+        Ok(services) => Arc::new(services),
         Err(fault) => return Some(ready(Err(fault))),
     };
     let settings = run.settings_inside(&task, exec, &call.id, &inner);
     let prompt = owner.task.need.clone();
-    let (cancel, clock) = (work.cancel.clone(), Arc::clone(&work.world.clock));
+    let (cancel, clock) = (work.cancel.clone(), Arc::clone(&work.services.clock));
     let (task, exec, call) = (task, exec.clone(), call.id.clone());
     Some(Box::pin(async move {
         let begun = clock.now_ms();
-        until_free(&world, &inner, &cancel).await?;
+        until_free(&services, &inner, &cancel).await?;
         if cancel.is_cancelled() {
-            return Ok(Landed::Facts(Vec::new()));
+            return Ok(EffectResult::Events(Vec::new()));
         }
-        let record = inside(world, inner, tree, prompt, settings, cancel.clone()).await?;
+        let record = inside(services, inner, tree, prompt, settings, cancel.clone()).await?;
         if cancel.is_cancelled() {
-            return Ok(Landed::Facts(Vec::new()));
+            return Ok(EffectResult::Events(Vec::new()));
         }
-        let Some(record) = record else { return Ok(Landed::Stopped) };
+        let Some(record) = record else { return Ok(EffectResult::StopRequested) };
         let ms = clock.now_ms().saturating_sub(begun);
-        Ok(Landed::Facts(vec![Event::ToolFinished { task, run: exec, call, record, ms }]))
+        Ok(EffectResult::Events(vec![Event::ToolFinished { task, run: exec, call, record, ms }]))
     }))
 }
 
 /// What the runs inside calls used whose process did not come to say so.
-pub(super) fn accounts(world: &World, run: &Run) -> Result<Vec<Event>, DriveFault> {
+pub(crate) fn accounts(services: &Services, run: &Run) -> Result<Vec<Event>, DriveFault> {
     let mut events = Vec::new();
     for (task, exec, call) in run.calls_to_account() {
-        let inner = inner_of(world, run, task, exec, call)?;
+        let inner = inner_of(services, run, task, exec, call)?;
         let spent = match &inner {
-            Some(inner) => Session::view(&world.store, inner)?.0.totals().spending(),
+            Some(inner) => Session::view(&services.store, inner)?.0.totals().spending(),
             None => Spending::default(),
         };
         let (task, run, call) = (task.clone(), exec.clone(), call.to_owned());
@@ -138,12 +142,18 @@ pub(super) fn accounts(world: &World, run: &Run) -> Result<Vec<Event>, DriveFaul
 }
 
 /// The run inside a call, if it had begun. That of a call which is gone is told by the task.
-fn inner_of(world: &World, run: &Run, task: &Slug, exec: &ExecRunId, call: &str) -> Result<Option<RunId>, DriveFault> {
+fn inner_of(
+    services: &Services,
+    run: &Run,
+    task: &Slug,
+    exec: &ExecRunId,
+    call: &str,
+) -> Result<Option<RunId>, DriveFault> {
     let exec_run = run.task(task).and_then(|owner| owner.run(exec));
     let call = exec_run.and_then(|exec| exec.calls.iter().find(|known| known.call.id == call));
     let wanted = call.map(|call| named(run, task, exec, &call.call));
     let of_exec = format!("{}{INNER}{task}-{exec}-", run.id().map(RunId::as_str).unwrap_or_default());
-    let mut begun = world.store.runs()?.into_iter().map(|summary| summary.run);
+    let mut begun = services.store.runs()?.into_iter().map(|summary| summary.run);
     Ok(begun.find(|inner| match &wanted {
         Some(wanted) => inner == wanted,
         None => inner.as_str().starts_with(&of_exec) && !run.has_failed_inside(inner),
@@ -193,21 +203,21 @@ fn bound(whole: &Tree, owner: &TaskRun, call: &ToolCall) -> Result<Box<Tree>, St
 }
 
 /// The same world for another run: its own files, nothing kept of the outer run's replies.
-fn nested(world: &World, inner: &RunId) -> Result<World, DriveFault> {
-    let files = RunFiles::new(&world.workspace, inner).map_err(DriveFault::defect)?;
-    Ok(world.of_run(files, Arc::new(Words(Arc::clone(&world.observer)))))
+fn nested(services: &Services, inner: &RunId) -> Result<Services, DriveFault> {
+    let files = RunFiles::new(&services.workspace, inner).map_err(DriveFault::defect)?;
+    Ok(services.of_run(files, Arc::new(Words(Arc::clone(&services.observer)))))
 }
 
 /// Waits while another process drives the inner run, which a person may have taken up by itself. What it comes to there
 /// counts here.
-async fn until_free(world: &World, inner: &RunId, stop: &CancellationToken) -> Result<(), DriveFault> {
+async fn until_free(services: &Services, inner: &RunId, stop: &CancellationToken) -> Result<(), DriveFault> {
     let mut told = false;
     let owner = || -> Result<Option<String>, DriveFault> {
-        Ok(world.store.runs()?.into_iter().find(|run| run.run == *inner).and_then(|run| run.owner))
+        Ok(services.store.runs()?.into_iter().find(|run| run.run == *inner).and_then(|run| run.owner))
     };
     while let Some(owner) = owner()? {
         if !told {
-            world.notice(&format!("waiting for {owner}, which drives the run {inner} inside a call"));
+            services.notice(&format!("waiting for {owner}, which drives the run {inner} inside a call"));
             told = true;
         }
         tokio::select! {
@@ -220,14 +230,14 @@ async fn until_free(world: &World, inner: &RunId, stop: &CancellationToken) -> R
 
 /// What the inner run came to; `None`: it was stopped.
 async fn inside(
-    world: Arc<World>,
+    services: Arc<Services>,
     inner: RunId,
     tree: Box<Tree>,
     prompt: String,
     settings: Settings,
     stop: CancellationToken,
 ) -> Result<Option<ToolRecord>, DriveFault> {
-    let store = Arc::clone(&world.store);
+    let store = Arc::clone(&services.store);
     let values = |id: &BlobId| store.blob(id).ok();
     let known = match Session::view(&store, &inner) {
         Ok((run, _)) => Some(run),
@@ -245,11 +255,11 @@ async fn inside(
     let spent = Duration::from_millis(busy_before).as_secs();
     settings.limits.run_timeout_seconds = settings.limits.run_timeout_seconds.map(|left| left.saturating_add(spent));
     let session = match known.filter(|run| run.id().is_some()) {
-        Some(_) => reopen(&world, &inner, TakeUp::Resume, |_| settings)?,
-        None => begin(&world, &inner, EntrySpec::Template { tree, prompt }, settings)?,
+        Some(_) => reopen(&services, &inner, ResumeKind::Resume, |_| settings)?,
+        None => begin(&services, &inner, EntrySpec::Template { tree, prompt }, settings)?,
     };
-    let (clock, begun) = (Arc::clone(&world.clock), world.clock.now_ms());
-    let (outcome, run) = drive_and_look(world, session, stop).await?;
+    let (clock, begun) = (Arc::clone(&services.clock), services.clock.now_ms());
+    let (outcome, run) = drive(services, session, stop).await?;
     if outcome == RunOutcome::Cancelled {
         return Ok(None);
     }

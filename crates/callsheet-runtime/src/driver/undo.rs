@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use callsheet_core::issue::Issue;
 use callsheet_core::record::{ChangeSet, Event, FileChange, LogEntry, VERSION};
-use callsheet_core::reply::Issue;
 use callsheet_core::spec::{ExecRunId, RunId, Slug};
 use tokio_util::sync::CancellationToken;
 
@@ -13,9 +13,11 @@ use crate::paths::Workspace;
 use crate::ports::{Clock, Store, SystemClock};
 use crate::runfiles::RunFiles;
 
-use super::changes::defect;
-use super::conclude::write_results;
-use super::{DriveFault, Session, runs_inside};
+use super::session::Session;
+use super::template::runs_inside;
+use crate::effects::apply::defect;
+use crate::effects::conclude::write_results;
+use crate::fault::{DriveFault, InputFault};
 
 /// What an undo did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,8 +42,8 @@ impl Undone {
         paths.push(file.path.clone());
     }
 
-    /// Notes a set that was left alone. What newer sets did to its files may be taken back, and yet they are not what they
-    /// were.
+    /// Notes a set that was left alone. What newer sets did to its files may be taken back, and yet they are not what
+    /// they were.
     fn left(&mut self, holding: Vec<String>, task: &Slug) {
         for path in holding {
             self.restored.retain(|known| *known != path);
@@ -69,7 +71,7 @@ struct Applied {
 /// # Errors
 /// If another process writes one of the runs, or the disk fails.
 pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone, DriveFault> {
-    let workspace = Workspace::new(project, &[]).map_err(|fault| DriveFault::Invalid(fault.to_string()))?;
+    let workspace = Workspace::new(project, &[]).map_err(|fault| InputFault::Folder(fault.to_string()))?;
     let inner = runs_inside(store, id)?;
     let mut runs = Vec::new();
     let mut sets = Vec::new();
@@ -86,7 +88,7 @@ pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone
         match disk::revert(&changes, &workspace, &**store, &journal, &CancellationToken::new()) {
             Ok(()) => {
                 changes.files.iter().for_each(|file| undone.took_back(file));
-                let n = session.facts() + 1;
+                let n = session.entries() + 1;
                 let event = Event::ChangesReverted { task, run, set };
                 session.record_quietly(LogEntry { v: VERSION, n, at: SystemClock.now_ms(), event })?;
             }

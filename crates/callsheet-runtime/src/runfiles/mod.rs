@@ -132,8 +132,8 @@ impl RunFiles {
         Some(SheetMark::of(&metadata))
     }
 
-    /// `sheet.edited-N.md`: a person's text, beside the sheet that is written over it. A text that is kept already is not
-    /// kept twice.
+    /// `sheet.edited-N.md`: a person's text, beside the sheet that is written over it. A text that is kept already is
+    /// not kept twice.
     ///
     /// # Errors
     /// The system's reason.
@@ -157,8 +157,8 @@ impl RunFiles {
         self.write(&format!("tasks/{}.md", one_component(slug.as_str())?), document.as_bytes(), false)
     }
 
-    /// `tasks/<slug>--<slug of the run's title>.md`: the document of one of several runs. No slug has two hyphens side by
-    /// side, so this is the file of no task.
+    /// `tasks/<slug>--<slug of the run's title>.md`: the document of one of several runs. No slug has two hyphens side
+    /// by side, so this is the file of no task.
     ///
     /// # Errors
     /// The system's reason.
@@ -277,6 +277,13 @@ impl RunFiles {
 
     fn path_fault(&self, below: &Path, fault: &PathFault) -> RunFileFault {
         RunFileFault { path: self.directory.join(below).display().to_string(), reason: fault.to_string() }
+    }
+}
+
+/// Files of a run are views of its log: one that cannot be written harms nothing.
+pub(crate) fn trace_fault(written: Result<(), RunFileFault>) {
+    if let Err(fault) = written {
+        tracing::warn!(%fault, "could not write a run file; the record has its content");
     }
 }
 

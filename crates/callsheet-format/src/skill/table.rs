@@ -1,0 +1,152 @@
+//! Every key of the front matter of skills: how it is spelled, its type, and what it means (spec 7.1, 7.3). The reader
+//! knows a key by this table, and the JSON Schemas for editors are made from it.
+
+use super::keys::normal;
+
+/// Type of a value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum KeyKind {
+    /// A text.
+    Text,
+    /// The name of a skill.
+    Name,
+    /// When to use a skill.
+    Description,
+    /// `true` or `false`.
+    Flag,
+    /// One of these words.
+    Word(&'static [&'static str]),
+    /// Names of tools, as a list or in one text.
+    Tools,
+    /// `PROVIDER/MODEL`.
+    Model,
+    /// A map of limits.
+    Limits,
+    /// A map of anything; Callsheet's keys in it begin with `callsheet-`.
+    Metadata,
+}
+
+/// One key.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SkillKey {
+    /// What the reader calls it.
+    pub(super) id: &'static str,
+    /// Spellings, the canonical one first; case, `_` and `-` do not matter.
+    pub(super) names: &'static [&'static str],
+    /// Type.
+    pub(super) kind: KeyKind,
+    /// What it means.
+    pub(super) about: &'static str,
+}
+
+/// One limit of the tasks of a skill.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SkillLimit {
+    /// The field of `SkillLimits`.
+    pub(super) id: &'static str,
+    /// Spellings, the canonical one first.
+    pub(super) names: &'static [&'static str],
+    /// The largest value.
+    pub(super) most: u64,
+    /// What it means, with its unit.
+    pub(super) about: &'static str,
+}
+
+const fn key(id: &'static str, names: &'static [&'static str], kind: KeyKind, about: &'static str) -> SkillKey {
+    SkillKey { id, names, kind, about }
+}
+
+const fn limit(id: &'static str, names: &'static [&'static str], most: u64, about: &'static str) -> SkillLimit {
+    SkillLimit { id, names, most, about }
+}
+
+const NAME: SkillKey =
+    key("name", &["name"], KeyKind::Name, "name in the catalog; default: the name of the file or folder");
+const DESCRIPTION: SkillKey = key(
+    "description",
+    &["description"],
+    KeyKind::Description,
+    "when to use the skill; a planner sees nothing else of it",
+);
+
+/// Keys of the single-file form; in the folder form those but `name` and `description` stand in `metadata`.
+pub(super) const KEYS: &[SkillKey] = &[
+    NAME,
+    DESCRIPTION,
+    key("tools", &["tools"], KeyKind::Tools, "tools that the skill may use; it gets no others"),
+    key(
+        "mode",
+        &["mode"],
+        KeyKind::Word(&["interpret", "loop"]),
+        "interpret: calls are fixed before the run; loop: a tool conversation",
+    ),
+    key(
+        "execution",
+        &["execution"],
+        KeyKind::Word(&["per-call", "together", "per-reference"]),
+        "per-call: one evaluation for each tool call, without calls one for all references; together: one for everything; \
+         per-reference: without calls one for each reference",
+    ),
+    key("writes", &["writes", "requires-approval"], KeyKind::Flag, "its tasks need approval"),
+    key(
+        "refine",
+        &["refine"],
+        KeyKind::Word(&["auto", "always", "never"]),
+        "when to refine its tasks before they run; overrides the run's setting",
+    ),
+    key("merge", &["merge"], KeyKind::Word(&["code", "model"]), "how to merge several results of a task"),
+    key(
+        "review",
+        &["review"],
+        KeyKind::Word(&["auto", "always", "never"]),
+        "whether a model reviews each result; overrides the run's setting",
+    ),
+    key("model", &["model"], KeyKind::Model, "model for its tasks: PROVIDER/MODEL, embedded:PATH or scripted:FILE"),
+    key("limits", &["limits"], KeyKind::Limits, "limits for each of its tasks"),
+];
+
+/// Keys of the folder form.
+pub(super) const FOLDER_KEYS: &[SkillKey] = &[
+    NAME,
+    DESCRIPTION,
+    key("license", &["license"], KeyKind::Text, "its license"),
+    key("compatibility", &["compatibility"], KeyKind::Text, "system requirements"),
+    key(
+        "tools",
+        &["allowed-tools"],
+        KeyKind::Tools,
+        "tools that the skill may use, separated by spaces; with tools it works as a conversation",
+    ),
+    key("metadata", &["metadata"], KeyKind::Metadata, "other programs' keys, and Callsheet's as `callsheet-KEY`"),
+];
+
+const SMALL: u64 = u32::MAX as u64;
+
+/// Limits.
+pub(super) const LIMITS: &[SkillLimit] = &[
+    limit("max_turns", &["turns", "max_turns"], SMALL, "limit on turns of a tool conversation"),
+    limit("timeout_seconds", &["timeout-s", "timeout_seconds"], SMALL, "time limit per task, in seconds"),
+    limit("max_output_bytes", &["max-output-bytes"], u64::MAX, "limit on bytes of one reply"),
+    limit("max_calls", &["max-calls"], SMALL, "limit on model calls per task"),
+    limit("max_tokens", &["max-tokens"], u64::MAX, "limit on tokens per task, input plus output"),
+    limit("parallel", &["parallel"], SMALL, "parallel execution runs of one task"),
+    limit(
+        "tool_output_tokens",
+        &["tool-output-tokens"],
+        SMALL,
+        "limit on tokens of one tool output shown to the model",
+    ),
+    limit("reference_tokens", &["reference-tokens"], SMALL, "limit on tokens of one reference"),
+];
+
+/// Normal form of each spelling, behind a prefix in normal form, with what the reader calls the key.
+pub(super) fn aliases(keys: &[SkillKey], prefix: &str) -> Vec<(String, &'static str)> {
+    let spelled = keys.iter().flat_map(|key| key.names.iter().map(|name| (*name, key.id)));
+    spelled.map(|(name, id)| (format!("{prefix}{}", normal(name)), id)).collect()
+}
+
+/// The same for limits.
+pub(super) fn limit_aliases() -> Vec<(String, &'static str)> {
+    let spelled = LIMITS.iter().flat_map(|limit| limit.names.iter().map(|name| (*name, limit.id)));
+    spelled.map(|(name, id)| (normal(name), id)).collect()
+}

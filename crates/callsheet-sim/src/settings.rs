@@ -1,0 +1,41 @@
+//! Settings of a made-up world.
+
+use callsheet_core::spec::{ApprovalMode, MergePolicy, Policy, Settings};
+
+use crate::random::Random;
+
+/// How often results are reviewed.
+pub(crate) const REVIEWS: [Policy; 4] = [Policy::Auto, Policy::Never, Policy::Never, Policy::Always];
+
+/// Settings of a run.
+pub(crate) fn settings(random: &mut Random) -> Settings {
+    let mut settings = Settings::default();
+    let policies = [Policy::Auto, Policy::Auto, Policy::Always, Policy::Never];
+    let modes = [ApprovalMode::Both, ApprovalMode::BeforeRun, ApprovalMode::BeforeApply, ApprovalMode::Never];
+    settings.jobs = u32::try_from(random.below(5)).unwrap_or(1);
+    settings.attempts = u32::try_from(1 + random.below(4)).unwrap_or(1);
+    settings.max_rounds = u32::try_from(1 + random.below(4)).unwrap_or(1);
+    settings.refine = random.pick(&policies).copied().unwrap_or_default();
+    settings.iterate = random.pick(&policies).copied().unwrap_or_default();
+    settings.approval = random.pick(&modes).copied().unwrap_or_default();
+    if random.chance(30) {
+        settings.merge = MergePolicy::Model;
+    }
+    settings.review = random.pick(&REVIEWS).copied().unwrap_or_default();
+    let limits = &mut settings.limits;
+    limits.max_turns = u32::try_from(1 + random.below(4)).unwrap_or(1);
+    limits.timeout_seconds = u32::try_from(5 + random.below(60)).unwrap_or(5);
+    if random.chance(15) {
+        limits.max_calls = u32::try_from(random.below(30)).unwrap_or(0);
+    }
+    if random.chance(10) {
+        limits.max_tokens = Some(u64::try_from(random.below(3_000)).unwrap_or(0));
+    }
+    if random.chance(10) {
+        limits.max_cost_usd = Some(0.1);
+    }
+    if random.chance(10) {
+        limits.run_timeout_seconds = Some(20);
+    }
+    settings
+}

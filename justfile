@@ -36,6 +36,10 @@ bench-read *words:
 bench *arguments:
     bench/run {{arguments}}
 
+# Does Callsheet help a small model: jobs against one plain call and a ReAct loop, on a server such as http://127.0.0.1:8080.
+jobs server *arguments:
+    bench/jobs/run {{server}} {{arguments}}
+
 # Fuzz one reader: `just fuzz plan 60`; `ls fuzz/fuzz_targets` names them.
 fuzz target seconds="60":
     scripts/fuzz {{target}} {{seconds}}

@@ -1,0 +1,3 @@
+"""A small till for a village shop."""
+
+__version__ = "0.4.2"

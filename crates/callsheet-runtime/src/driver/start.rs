@@ -382,7 +382,7 @@ pub fn check_sheet(world: &World, text: &str, prompt: Option<&str>, settings: &S
     sheet
 }
 
-/// The list of spec 2.2 (c): one task, plan complete.
+/// The list of one skill and a text (spec 2.2): one task, plan complete.
 fn one_task(world: &World, name: &str, prompt: &str, settings: &Settings) -> Result<TaskList, DriveFault> {
     let loaded = world.skills(settings);
     if loaded.catalog.get(name).is_none() {

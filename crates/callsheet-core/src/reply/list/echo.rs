@@ -1,4 +1,4 @@
-//! Finished tasks that a reply repeats (spec 4.4 `echo-dropped`, 3.5 `done-changed`).
+//! Finished tasks that a reply repeats (spec 4.4 `echo-dropped`, 4.8 `done-changed`).
 
 use crate::reply::{Issue, IssueCode, KnownTask, Notes, Past, ReadContext, RepairCode, Span};
 use crate::sheet::fill::folded;

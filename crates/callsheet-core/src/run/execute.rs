@@ -10,7 +10,7 @@ use crate::spec::{BlobId, ExecRunId, Execution, MergePolicy, Reference, SkillMod
 use super::{Attempts, ExecRun, Failure, Merge, Reject, Run, RunInput, State, TaskRun, ToolRun, limits};
 
 impl Run {
-    /// `build_exec_runs()` of spec 10.1. Runs that finished with the same inputs are kept (spec 10.5).
+    /// The execution runs of a task (spec 10.1). Finished ones with the same inputs are kept (spec 10.5).
     pub(super) fn build_runs(&mut self, slug: &Slug) {
         let world = self.world;
         let Some(task) = self.tasks.get_mut(slug) else { return };

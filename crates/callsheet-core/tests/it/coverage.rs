@@ -66,9 +66,10 @@ fn wanted() -> BTreeSet<String> {
     wanted.extend(RepairCode::ALL.iter().map(ToString::to_string));
     wanted.extend(IssueCode::ALL.iter().map(ToString::to_string));
     wanted.extend(PromptKey::ALL.iter().map(|key| format!("8.7 {key}")));
-    let outcomes = paragraph(&spec, "2.15").split_once("`cancelled`").map(|(before, _)| before).expect("outcomes");
-    let outcomes = in_code(outcomes).filter(|word| !word.contains(' ')).chain(["cancelled"]);
-    wanted.extend(outcomes.map(|outcome| format!("2.15 {outcome}")));
+    let outcomes = rows(&spec, "- **2.15 ");
+    let outcomes = outcomes.iter().filter_map(|row| row.split('|').nth(1)).flat_map(in_code).collect::<Vec<_>>();
+    assert_eq!(outcomes.len(), 11, "outcomes of 2.15: {outcomes:?}");
+    wanted.extend(outcomes.iter().map(|outcome| format!("2.15 {outcome}")));
     wanted.extend((1..=rows(&spec, "- **2.14 ").len()).map(|row| format!("2.14 row {row}")));
     assert_eq!(rows(&spec, "- **10.1 ").len(), STARTS.len(), "name the rows of 10.1");
     wanted.extend(STARTS.iter().map(|row| format!("10.1 {row}")));

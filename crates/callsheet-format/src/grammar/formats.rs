@@ -84,7 +84,7 @@ fn links(name: &str, before: &str, links: &[String], between: &str) -> Option<Pa
 }
 
 /// A refinement. `references` are complete Markdown links that are valid for the task; `needs_call` when the skill cannot
-/// run without one (spec 3.7 `no-input`).
+/// run without one (spec 4.8 `no-input`).
 pub fn refinement(references: &[String], tools: &[ToolSpec], needs_call: bool) -> Form {
     let need = Value::Line { min: 8, max: 400 };
     let mut parts = vec![Member::needed("need", "## Task\n- **What is needed** ", need)];

@@ -161,7 +161,7 @@ fn errors(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
     issues.iter().filter(|issue| issue.severity == Severity::Error)
 }
 
-/// The list of spec 2.2 (c): one task, plan complete.
+/// The list of one skill and a text (spec 2.2): one task, plan complete.
 fn one_task(services: &Services, name: &str, prompt: &str, settings: &Settings) -> Result<TaskList, DriveFault> {
     let loaded = services.skills(settings);
     if loaded.catalog.get(name).is_none() {

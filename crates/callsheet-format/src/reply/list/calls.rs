@@ -1,4 +1,4 @@
-//! Tool calls that a plan carries (spec 3.4 `call-dropped`): the fences behind a task's list.
+//! Tool calls that a plan carries (spec 3.4, 4.8 `call-dropped`): the fences behind a task's list.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Finished tasks that a reply repeats (spec 4.4 `echo-dropped`, 3.5 `done-changed`).
+//! Finished tasks that a reply repeats (spec 4.4 `echo-dropped`, 4.8 `done-changed`).
 
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::names::{folded, slug_of};

@@ -204,7 +204,7 @@ impl Handed {
     }
 }
 
-/// Warns of steps of readers whose output no task of the list reads, the last step aside (spec 3.4 `output-unread`).
+/// Warns of steps of readers whose output no task of the list reads, the last step aside (spec 4.8 `output-unread`).
 fn unread(steps: &[Step], handed: &[Handed], notes: &mut Diagnostics) {
     let references = steps.iter().flat_map(|step| &step.tasks).flat_map(|task| &task.references);
     let read: BTreeSet<&Slug> = references.filter_map(|reference| reference.target.producer()).collect();

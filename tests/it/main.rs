@@ -36,5 +36,6 @@ mod e2e_template_writers;
 mod e2e_templates;
 mod e2e_told;
 mod e2e_twins;
+mod jobs;
 mod schema;
 mod tidy;

@@ -3,8 +3,7 @@
 
 use std::process::Command;
 
-mod support;
-use support::root;
+use crate::support::root;
 
 #[test]
 fn graders_know_good_from_bad() {

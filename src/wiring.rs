@@ -7,7 +7,7 @@ use std::sync::Arc;
 use callsheet_core::prompt::{Environment, Templates};
 use callsheet_core::record::SubtaskTool;
 use callsheet_core::spec::{RunId, Settings, ToolSpec};
-use callsheet_runtime::driver::{ModelSet, ModelSource, PinnedSkills, Snapshots, Turns, World};
+use callsheet_runtime::driver::{Commands, ModelSet, ModelSource, PinnedSkills, Snapshots, World};
 use callsheet_runtime::edge::Slots;
 use callsheet_runtime::memory::IndexedMemory;
 use callsheet_runtime::paths::{Workspace, read_regular};
@@ -85,7 +85,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         refused_constraints: ModelSet::default(),
         unpriced: Arc::default(),
         unknown_windows: Arc::default(),
-        turns: Turns::default(),
+        commands: Commands::default(),
         large: LargeFiles::default(),
         pages: Pages::new(Some(Arc::clone(&fetch)), Some(files.clone())),
         fetch: Some(fetch),

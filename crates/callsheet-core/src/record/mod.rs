@@ -12,7 +12,7 @@ pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, 
 
 pub use parts::{
     Answer, Apart, CallFault, CallKey, CallNo, CallSizes, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate,
-    GateKind, ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart, ResultParts, Spending,
+    GateKind, ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart, ResultParts,
     StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 

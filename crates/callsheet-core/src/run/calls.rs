@@ -30,9 +30,9 @@ impl Run {
             task.tokens = task.tokens.saturating_add(tokens);
             task.measure(*sizes, Some(self.now));
         }
-        self.totals.add(usage, 1);
+        self.totals.add(usage);
         if short {
-            self.no_room = limits::found_no_room(self);
+            self.no_room = limits::tokens_left(self);
         }
         let number = u32::try_from(self.calls.len()).unwrap_or(u32::MAX).saturating_add(1);
         let part = self.part(key).to_owned();
@@ -117,9 +117,8 @@ impl Run {
         self.accept(key, repairs, issues)?;
         let Some(slug) = key.task.clone() else { return Err(Reject::NotAwaited(key.clone())) };
         self.note_ideal_refined(&slug);
-        let once = self.settings.rules > 0;
         if let Some(task) = self.tasks.get_mut(&slug) {
-            task.must_refine &= !once;
+            task.must_refine = false;
             task.refine.close();
             task.refined = true;
             task.checked = None;
@@ -195,7 +194,7 @@ impl Run {
         }
         let max = limits::attempts(self);
         let handler = key.task.as_ref().and_then(|slug| self.tasks.get(slug)).is_some_and(TaskRun::is_handler);
-        let run_is_over = limits::was_cut_by_run(self, key.task.as_ref().and_then(|slug| self.tasks.get(slug)), at);
+        let run_is_over = limits::time_is_over(self, at);
         let Some(attempts) = self.attempts_mut(key) else { return Ok(()) };
         match fault {
             CallFault::Cancelled => Ok(()),
@@ -242,7 +241,7 @@ impl Run {
             // It is known now how large it is, and waits until there is as much.
             limits::Short::Now => return Ok(()),
             limits::Short::Run => {
-                self.no_room = limits::found_no_room(self);
+                self.no_room = limits::tokens_left(self);
                 return Ok(());
             }
             limits::Short::Task => Cause::Limit(Limit::TaskTokens),

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::record::{EffectKey, Gate, GateKind, Outcome};
 use crate::reply::Phase;
-use crate::spec::{ExecRunId, RunId, Slug};
+use crate::spec::{ExecRunId, Slug};
 
 use super::scheduler::{Refused, Scheduler};
 use super::{Effect, Limit, LimitUse, OpState, Run, Stage, State, TaskOp, TaskRun, ToolState, limits};
@@ -46,13 +46,6 @@ pub enum Why {
         call: String,
         /// The question.
         question: String,
-    },
-    /// The run inside one of its calls waits for a person.
-    Inside {
-        /// That run.
-        run: RunId,
-        /// For what.
-        outcome: Outcome,
     },
     /// It reads what others are still to give, or is made of them.
     WaitsForTask {
@@ -173,9 +166,17 @@ impl Run {
             let open = self.operators.iter().filter(|op| op.state != OpState::Closed || op.failed());
             return open.map(|op| &op.id).collect();
         }
+        let of_list = |task: &&TaskRun| task.below.is_none() && !matches!(task.state, State::Done | State::Dropped);
         let earlier = self.tasks().filter(|task| self.step_of(&task.task.slug).is_none());
-        let all = self.listed().chain(earlier);
-        all.filter(|task| !matches!(task.state, State::Done | State::Dropped)).map(|task| &task.task.slug).collect()
+        let open = self.listed().chain(earlier).filter(of_list).map(|task| &task.task.slug);
+        open.flat_map(|slug| std::iter::once(slug).chain(self.open_below(slug))).collect()
+    }
+
+    /// What was opened for calls of a task and has not come back.
+    fn open_below(&self, task: &Slug) -> impl Iterator<Item = &Slug> {
+        let of_task = |op: &&TaskOp| self.operators.caller(op.mount).is_some_and(|caller| caller.task == *task);
+        let open = self.operators.iter().filter(|op| op.state != OpState::Closed);
+        open.filter(of_task).map(|op| &op.id)
     }
 }
 
@@ -291,7 +292,7 @@ impl Explainer<'_> {
 
     fn budget(&self, limit: Limit) -> Option<Why> {
         let run = self.run;
-        let holds = |key: &EffectKey| matches!(key, EffectKey::Ask(_)) || run.loans.contains_key(key);
+        let holds = |key: &EffectKey| matches!(key, EffectKey::Ask(_));
         let work: Vec<EffectKey> = run.owed.iter().map(Effect::key).filter(holds).collect();
         (!work.is_empty()).then_some(Why::Budget { limit, work })
     }
@@ -325,7 +326,7 @@ impl Explainer<'_> {
         Why::Limit { limit, used: most.as_ref().map(|found| found.used), max: most.map(|found| found.max) }
     }
 
-    /// A gate, a question, or the run inside a call.
+    /// A gate, a question, or the template of a call.
     fn person(&self, task: &TaskRun) -> Option<Why> {
         let (run, slug) = (self.run, &task.task.slug);
         if !run.stage.is_working() {
@@ -344,16 +345,22 @@ impl Explainer<'_> {
                 let (run, call) = (exec.clone(), call.call.id.clone());
                 Some(Why::Question { run, call, question: question.clone() })
             }
-            ToolState::Paused { run, outcome } => Some(Why::Inside { run: run.clone(), outcome: *outcome }),
             _ => None,
         });
-        asking.next()
+        asking.next().or_else(|| {
+            let calls = task.runs.iter().flat_map(|run| &run.calls);
+            let tops = calls.filter_map(|call| match call.state {
+                ToolState::Mounted(number) => run.operators.top_of(number),
+                _ => None,
+            });
+            waits_for(tops.filter(|top| top.closed.is_none()).map(|top| &top.id))
+        })
     }
 
     /// Problems hold the section that comes next.
     fn held(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
-        let current = run.current_step().filter(|_| run.operators.tree().is_none() && !task.executing)?;
+        let current = run.current_step().filter(|_| run.operators.tree().is_none() && task.below.is_none() && !task.executing)?;
         let tasks: Vec<Slug> = run.held_by(current).map(TaskRun::slug).collect();
         let is_next = run.step_of(&task.task.slug) == Some(current);
         (is_next && !tasks.is_empty()).then_some(Why::Held { tasks })

@@ -23,9 +23,10 @@ impl Run {
             | Event::FollowUpWithdrawn { .. }
             | Event::ChangesReverted { .. } => Ok(()),
             Event::TaskRetried { task, .. } if self.operators.tree().is_some() => self.retried_in_tree(task),
+            Event::TaskRetried { task, skills } if self.operators.named(task).is_some() => self.retried_in_call(task, skills),
             Event::TaskRetried { task, skills } => self.retried(task, skills),
             Event::TaskDropped { task } => self.dropped(task),
-            Event::Started { effect } => self.started(effect, at),
+            Event::Started { effect } => self.started(effect),
             Event::ReplyReceived { .. } => self.reply_received(event),
             Event::CallFailed { .. } => self.unanswered(event, at),
             Event::ReplyRefused { key, issues, repairs, valid } => {
@@ -42,10 +43,11 @@ impl Run {
                 self.calls_asked(key, calls, (said.as_ref(), *again), repairs, issues)
             }
             Event::ReferencesChecked { .. } => self.references_seen(event),
-            Event::ToolFinished { .. }
-            | Event::CallTakenUp { .. }
-            | Event::TurnAwaited { .. }
-            | Event::CallAccounted { .. } => self.fold_of_call(event, at),
+            Event::ToolFinished { task, run, call, record, ms } => self.tool_finished(task, run, call, record, *ms),
+            Event::CallMounted { task, run, call, tree } => self.call_mounted(task, run, call, tree),
+            Event::CallReturned { task, run, call, result, failed } => {
+                self.call_returned(task, run, call, result, failed.as_deref())
+            }
             Event::QuestionAnswered { task, run, call, output } => self.question_answered(task, run, call, output),
             Event::RunsMerged { task, n, result } => self.runs_merged(task, *n, result),
             Event::GateAnswered { gate, answer } => self.gate_answered(gate, answer),
@@ -92,23 +94,6 @@ impl Run {
         }
     }
 
-    /// Facts of calls of tools and of the runs inside them; others change nothing.
-    fn fold_of_call(&mut self, event: &Event, at: u64) -> Result<(), Reject> {
-        match event {
-            Event::ToolFinished { task, run, call, record, ms } => {
-                self.tool_finished(task, run, call, record, *ms)?;
-                self.give_back(record, at);
-            }
-            Event::CallTakenUp { task } => self.call_taken_up(task)?,
-            Event::TurnAwaited { ms } => self.clock.add_standing(*ms, at),
-            Event::CallAccounted { task, run, call, inner, spent } => {
-                self.accounted(task, run, call, inner.as_ref(), spent)?;
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
     /// Facts that do not ask what the run is doing; `None`: another one, that a run which has not concluded may take.
     fn fold_at_any_stage(&mut self, event: &Event, at: u64) -> Option<Result<(), Reject>> {
         Some(match event {
@@ -138,10 +123,15 @@ impl Run {
         })
     }
 
-    fn started(&mut self, key: &EffectKey, at: u64) -> Result<(), Reject> {
+    fn started(&mut self, key: &EffectKey) -> Result<(), Reject> {
         let startable = !matches!(
             key,
-            EffectKey::Read(_) | EffectKey::Check { .. } | EffectKey::Merge { .. } | EffectKey::Evaluate { .. }
+            EffectKey::Read(_)
+                | EffectKey::Check { .. }
+                | EffectKey::Mount { .. }
+                | EffectKey::Return { .. }
+                | EffectKey::Merge { .. }
+                | EffectKey::Evaluate { .. }
         );
         if !startable || self.in_flight.contains(key) {
             return Err(Reject::NotStartable(key.clone()));
@@ -179,9 +169,6 @@ impl Run {
             }
             EffectKey::Tool { task, run, .. } | EffectKey::Apply { task, run, .. } => {
                 self.enter_running(task)?;
-                if matches!(key, EffectKey::Tool { .. }) {
-                    self.lend(key, task, at);
-                }
                 if let Some(run) = self.tasks.get_mut(task).and_then(|task| task.run_mut(run)) {
                     run.attempts.admitted = true;
                 }
@@ -235,10 +222,11 @@ impl Run {
 
     /// An ended task owes nothing. A cancelled one may be taken up again, so what was in flight stays known until
     /// the resume settles it.
-    fn let_go(&mut self, slug: &Slug) {
+    pub(super) fn let_go(&mut self, slug: &Slug) {
         let cancelled = self.tasks.get(slug).is_some_and(|task| task.state == State::Cancelled);
         if !cancelled {
             self.forget_work(slug);
+            self.abandon_calls(slug);
         }
         if let Some(task) = self.tasks.get_mut(slug) {
             task.check = None;
@@ -270,7 +258,6 @@ impl Run {
     pub(super) fn forget_work(&mut self, slug: &Slug) {
         self.in_flight.retain(|key| !works_for(key, slug));
         self.return_reserves();
-        // Its loans stay until their accounts come: what a run inside of it used is not known here.
         let in_flight = &self.in_flight;
         self.sets.retain(|key, set| {
             key.task != *slug || set.stage == super::task::SetStage::RollBack || in_flight.contains(&key.apply())

@@ -62,7 +62,10 @@ impl Run {
     /// Opens the before-call gates of calls whose turn it is (spec 11.4). True if one was opened.
     pub(super) fn open_call_gates(&mut self) -> bool {
         let mut closed = Vec::new();
-        let asks = |task: &TaskRun| self.acts_behind_gates(task) || self.would_run_again(&task.task.slug);
+        // What a template changes waits at gates of its own.
+        let asks = |task: &TaskRun| {
+            !task.calls_template() && (self.acts_behind_gates(task) || self.would_run_again(&task.task.slug))
+        };
         for task in self.tasks.unsettled().filter(|task| task.is_executing() && asks(task)) {
             for run in task.runs.iter().filter(|run| !run.is_ended() && run.result.is_none()) {
                 let calls = self.callable(run).into_iter();
@@ -110,7 +113,7 @@ impl Run {
         let GateKind::BeforeCall { task, run, call } = &gate.kind else { return None };
         let call = self.tasks.get(task)?.run(run)?.call(call).filter(|call| !call.again)?;
         let op = self.operators.of_leaf(task)?;
-        Some((call.call.name.as_str(), self.operators.work(self.operators.tree()?, op)?))
+        Some((call.call.name.as_str(), self.operators.work(op)?))
     }
 
     /// The words of a process of a template, with the files that are written for it: an approval holds for the same ones in
@@ -306,7 +309,6 @@ impl Run {
                 Outcome::InputRequired => self.has_question(),
                 _ => false,
             };
-        let waits = waits || self.paused_calls().any(|paused| paused.outcome == outcome);
         if !waits {
             return Err(Reject::NotWaiting(outcome));
         }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::record::StopReason;
 use crate::spec::{ExecRunId, Slug};
 
-use super::{Cause, ExecRun, LimitUse, Loan, Run, TaskRun};
+use super::{Cause, ExecRun, LimitUse, Run, TaskRun};
 
 /// The limits of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -112,135 +112,38 @@ pub(super) fn rounds_are_over(run: &Run) -> bool {
 
 /// The run limit that allows no further model call. `starting` calls are listed and not started yet.
 pub(super) fn forbids_call(run: &Run, starting: u32) -> Option<Limit> {
-    left(run, starting).lacks().or_else(|| no_room(run)).or_else(|| forbids_work(run))
+    let calls = run.totals.calls.saturating_add(starting);
+    let used = || {
+        let of_tokens = (tokens_left(run) == Some(0)).then_some(Limit::MaxTokens);
+        of_tokens.or((cost_left(run) == Some(0.0)).then_some(Limit::MaxCost))
+    };
+    (calls >= run.settings.limits.max_calls)
+        .then_some(Limit::MaxCalls)
+        .or_else(used)
+        .or_else(|| no_room(run))
+        .or_else(|| forbids_work(run))
 }
 
 /// Tokens that are left of the run's own limit.
 pub(super) fn tokens_left(run: &Run) -> Option<u64> {
-    left(run, 0).tokens
+    run.settings.limits.max_tokens.map(|max| max.saturating_sub(run.totals.tokens()))
 }
 
-/// Tokens of the run's limit in which a call had no room.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct NoRoom {
-    /// Tokens that were left.
-    left: u64,
-    /// Others had a share, so that calls took only what they have room in for certain.
-    shared: bool,
+/// US dollars that are left of the run's own limit.
+fn cost_left(run: &Run) -> Option<f64> {
+    run.settings.limits.max_cost_usd.map(|max| (max - run.totals.cost_usd).max(0.0))
 }
 
-/// What is left now, where a call has no room in it; `None`: there is no limit.
-pub(super) fn found_no_room(run: &Run) -> Option<NoRoom> {
-    tokens_left(run).map(|left| NoRoom { left, shared: is_shared(run) })
-}
-
-fn is_shared(run: &Run) -> bool {
-    run.settings.limits_shared || !run.loans.is_empty()
-}
-
-/// A call found no room in what is left of the run's tokens, and there is no more since, nor a share become the whole.
+/// A call found no room in what is left of the run's tokens, and there is no more since.
 fn no_room(run: &Run) -> Option<Limit> {
-    let (found, now) = run.no_room.zip(found_no_room(run))?;
-    let forgotten = found.shared && !now.shared && run.settings.whole_shares;
-    (now.left <= found.left && !forgotten).then_some(Limit::MaxTokens)
-}
-
-/// What nobody has used, and nobody may use already.
-fn left(run: &Run, starting: u32) -> Loan {
-    let (limits, totals, lent) = (&run.settings.limits, &run.totals, run.lent());
-    let (lent_tokens, lent_cost) = (lent.tokens.unwrap_or(0), lent.cost_usd.unwrap_or(0.0));
-    Loan {
-        calls: limits.max_calls.saturating_sub(totals.calls).saturating_sub(starting).saturating_sub(lent.calls),
-        tokens: limits.max_tokens.map(|max| max.saturating_sub(totals.tokens()).saturating_sub(lent_tokens)),
-        cost_usd: limits.max_cost_usd.map(|max| (max - totals.cost_usd - lent_cost).max(0.0)),
-        shared: false,
-    }
-}
-
-/// Tasks of the step that may run at once.
-fn at_work(run: &Run) -> usize {
-    let step = run.current_step().and_then(|step| run.steps().get(step));
-    let open = step.into_iter().flatten().filter_map(|slug| run.tasks.get(slug)).filter(|task| !task.state.is_ended());
-    open.count().min(jobs(run))
-}
-
-/// Work units that a run inside a call may have in flight beside the others: all together are `jobs` (spec 2.6).
-pub(super) fn jobs_inside(run: &Run) -> u32 {
-    u32::try_from(jobs(run) / at_work(run).max(1)).unwrap_or(u32::MAX).max(1)
-}
-
-/// What a run inside a call is lent: an equal share of what is left, beside the other tasks of its step that may run
-/// meanwhile. `starting` calls are listed and not started yet; `short`: a share was too little for it before.
-pub(super) fn loan(run: &Run, starting: u32, short: bool) -> Loan {
-    // Who has a loan has its share.
-    let sharers = at_work(run).saturating_sub(run.loans.len()).max(1);
-    // One whose share was too little has all, if nobody else works meanwhile.
-    let alone = short && run.loans.is_empty() && run.reserved.is_empty() && starting == 0;
-    let sharers = if alone { 1 } else { sharers };
-    let left = left(run, starting);
-    // No share is smaller than what a call may cost.
-    let fits = |cost: f64| (1..=sharers).rev().find(|sharers| cost / count(*sharers) >= run.totals.dearest_usd);
-    let payers = if run.settings.whole_shares { left.cost_usd.and_then(fits).unwrap_or(1) } else { sharers };
-    Loan {
-        calls: left.calls.checked_div(u32::try_from(sharers).unwrap_or(u32::MAX)).unwrap_or(0),
-        tokens: left.tokens.and_then(|tokens| tokens.checked_div(u64::try_from(sharers).unwrap_or(u64::MAX))),
-        cost_usd: left.cost_usd.map(|cost| cost / count(payers)),
-        shared: sharers > 1 || !run.loans.is_empty() || !run.reserved.is_empty() || starting > 0,
-    }
-}
-
-/// The run limit that leaves nothing to lend to a call whose inner run used up what it had. One that was ended by a crash
-/// still has its loan.
-pub(super) fn forbids_loan(run: &Run, task: &Slug, exec: &ExecRunId, call: &str, starting: u32) -> Option<Limit> {
-    if run.has_loan(task, exec, call) {
-        return None;
-    }
-    let call = run.tasks.get(task)?.run(exec)?.call(call)?;
-    let now = Some(loan(run, starting, call.short_of.is_some())).filter(|_| call.short)?;
-    let too_little = call.short_of.is_some_and(|had| !now.is_more_than(&had));
-    now.lacks().or(too_little.then_some(Limit::MaxTokens))
+    let (found, now) = run.no_room.zip(tokens_left(run))?;
+    (now <= found).then_some(Limit::MaxTokens)
 }
 
 /// A call that the end of the run's time cut is not made again before a resume.
 pub(super) fn forbids_again(run: &Run, task: &Slug, exec: &ExecRunId, call: &str) -> Option<Limit> {
     let call = run.tasks.get(task)?.run(exec)?.call(call)?;
     call.cut.then_some(Limit::RunTimeout)
-}
-
-/// The limit for which the run inside a call has to wait until others are over: what a call costs is known only when one
-/// is, and each of those in flight is taken to cost as much as the dearest. One whose share was too little has a larger one
-/// or, when it is alone, all. `starting` calls are listed and not started yet.
-pub(super) fn loan_waits(run: &Run, task: &Slug, exec: &ExecRunId, call: &str, starting: u32) -> Option<Limit> {
-    run.settings.limits.max_cost_usd?;
-    if run.has_loan(task, exec, call) {
-        return None;
-    }
-    let short_of = run.tasks.get(task).and_then(|task| task.run(exec)?.call(call)?.short_of);
-    let now = loan(run, starting, short_of.is_some());
-    let gives_back = run.settings.accounts_inside;
-    let no_more = gives_back && short_of.is_some_and(|had| now.shared && now.cost_usd <= had.cost_usd);
-    let others = !run.loans.is_empty() || !run.reserved.is_empty() || starting > 0;
-    let nothing_known = run.totals.input == 0 && run.totals.output == 0;
-    let asked = number(u64::try_from(run.reserved.len()).unwrap_or(u64::MAX)) + f64::from(starting);
-    let wanted = (asked + 1.0) * run.totals.dearest_usd;
-    let too_little = left(run, starting).cost_usd.is_some_and(|left| left < wanted);
-    (others && (nothing_known || too_little || no_more)).then_some(Limit::MaxCost)
-}
-
-/// Of a run inside a call: what is left of its share of the cost is less than what its dearest call cost. Only one that has
-/// all that is left, while nobody else works, may pass the limit by its last call.
-pub(super) fn share_of_cost_is_short(run: &Run) -> bool {
-    let is_less = |left: f64| left * (1.0 + ROUNDING) < run.totals.dearest_usd;
-    let gives_back = run.settings.limits_shared && run.settings.accounts_inside;
-    gives_back && left(run, 0).cost_usd.is_some_and(is_less)
-}
-
-/// Sums of costs are as exact as this.
-const ROUNDING: f64 = 1e-9;
-
-/// Whether the call, for which a share was too little, gets all that is left. `starting` calls are listed and not started yet.
-pub(super) fn is_lent_all(run: &Run, task: &Slug, exec: &ExecRunId, call: &str, starting: u32) -> bool {
-    run.has_short_call(task, exec, call) && !loan(run, starting, true).shared
 }
 
 /// The run limit that allows no further work at all.
@@ -250,20 +153,6 @@ pub(super) fn forbids_work(run: &Run) -> Option<Limit> {
 
 pub(super) fn time_is_over(run: &Run, at: u64) -> bool {
     run_timeout_ms(run).is_some_and(|max| run.clock.spent_ms(at) >= max)
-}
-
-/// Whether it was the run's time that ended a call of the task: that is over, or it was to be when the call began, and
-/// waiting for a person inside another call gave some of it back since.
-pub(super) fn was_cut_by_run(run: &Run, task: Option<&TaskRun>, at: u64) -> bool {
-    let is_limited = run.settings.rules > 0 && run_timeout_ms(run).is_some();
-    let has_time =
-        |task: &TaskRun| task.clock.spent_ms(at) < task_timeout_ms(run, task) && left_above_ms(run, task, at) > 0;
-    time_is_over(run, at) || is_limited && task.is_some_and(has_time)
-}
-
-/// Whole seconds that are left of the run's time, at least one; `None`: there is no limit.
-pub(super) fn seconds_left(run: &Run) -> Option<u64> {
-    time_left_ms(run).map(|left| left.div_ceil(1_000).max(1))
 }
 
 /// Milliseconds that are left of the run's time; `None`: there is no limit.
@@ -315,14 +204,13 @@ fn replies(run: &Run, task: &TaskRun) -> u32 {
 /// The spent budget of a task of the tree that the task belongs to, itself or above: calls, tokens, cost, time.
 /// `starting` calls below the same tasks are listed and not started yet.
 pub(super) fn spent_above(run: &Run, task: &TaskRun, starting: u32) -> Option<Limit> {
-    let tree = run.operators.tree()?;
     let op = run.operators.of_leaf(&task.task.slug)?;
-    run.operators.ancestry(op).find_map(|op| spent_of(run, tree, op, starting))
+    run.operators.ancestry(op).find_map(|op| spent_of(run, op, starting))
 }
 
 /// The spent budget of one task of the tree.
-pub(super) fn spent_of(run: &Run, tree: &crate::record::Tree, op: &super::TaskOp, starting: u32) -> Option<Limit> {
-    let limits = &run.operators.node(tree, op)?.limits;
+pub(super) fn spent_of(run: &Run, op: &super::TaskOp, starting: u32) -> Option<Limit> {
+    let limits = &run.operators.node(op)?.limits;
     let spent = &op.spent;
     if limits.max_calls.is_some_and(|max| spent.calls.saturating_add(starting) >= max) {
         return Some(Limit::TaskCalls);
@@ -354,26 +242,24 @@ pub(super) fn reserve(run: &Run, task: Option<&TaskRun>) -> u64 {
 pub(super) fn waits_in_run(run: &Run, task: Option<&TaskRun>, starting: (u32, u64)) -> Option<Limit> {
     let others = u32::try_from(run.reserved.len()).unwrap_or(u32::MAX).saturating_add(starting.0);
     if others == 0 {
-        return share_of_cost_is_short(run).then_some(Limit::MaxCost);
+        return None;
     }
-    let left = left(run, 0);
     let reserved = run.reserved.values().sum::<u64>().saturating_add(starting.1).saturating_add(reserve(run, task));
-    if left.tokens.is_some_and(|left| reserved > left) {
+    if tokens_left(run).is_some_and(|left| reserved > left) {
         return Some(Limit::MaxTokens);
     }
     let nothing_known = run.calls.is_empty();
     let cost = f64::from(others.saturating_add(1)) * run.totals.dearest_usd;
-    left.cost_usd.is_some_and(|left| nothing_known || cost > left).then_some(Limit::MaxCost)
+    cost_left(run).is_some_and(|left| nothing_known || cost > left).then_some(Limit::MaxCost)
 }
 
 /// The limit for which a call has to wait until others of the same budgets return what they reserved (spec "Templates" 9):
 /// nothing above it may overspend.
 pub(super) fn waits_for_reserve(run: &Run, task: &TaskRun, reserved: u64) -> Option<Limit> {
-    let tree = run.operators.tree()?;
     let op = run.operators.of_leaf(&task.task.slug)?;
     let own = op.reserve(task.sizes.prompt);
     let waits = run.operators.ancestry(op).any(|op| {
-        let Some(max) = run.operators.node(tree, op).and_then(|node| node.limits.max_tokens) else { return false };
+        let Some(max) = run.operators.node(op).and_then(|node| node.limits.max_tokens) else { return false };
         let others = op.spent.reserved.saturating_add(reserved);
         // One alone has all that is left, and is held to it.
         others > 0 && op.spent.tokens().saturating_add(others).saturating_add(own) > max
@@ -384,7 +270,7 @@ pub(super) fn waits_for_reserve(run: &Run, task: &TaskRun, reserved: u64) -> Opt
 /// The same for cost, which is known only when a call is over: each of those in flight is taken to cost as much as the
 /// dearest so far, and the first one is made alone. `starting` calls below the same task are listed and not started yet.
 pub(super) fn waits_for_cost(run: &Run, op: &super::TaskOp, starting: u32) -> Option<Limit> {
-    let max = run.operators.node(run.operators.tree()?, op)?.limits.max_cost_usd?;
+    let max = run.operators.node(op)?.limits.max_cost_usd?;
     let spent = &op.spent;
     let others = spent.in_flight.saturating_add(starting);
     let nothing_known = spent.input == 0 && spent.output == 0;
@@ -419,13 +305,8 @@ pub(super) fn waits_in_task(run: &Run, task: &TaskRun, starting: u64) -> Option<
     (others > 0 && others.saturating_add(reserve(run, Some(task))) > left).then_some(Limit::TaskTokens)
 }
 
-/// Whether what does not fit may wait: others in flight hold a part of one of these budgets, or the run has only its share
-/// of one.
+/// Whether what does not fit may wait: others in flight hold a part of one of these budgets.
 pub(super) fn may_wait(run: &Run, task: Option<&TaskRun>) -> bool {
-    run.settings.limits_shared || others_hold(run, task)
-}
-
-fn others_hold(run: &Run, task: Option<&TaskRun>) -> bool {
     budgets(run, task).iter().any(|budget| budget.held > 0)
 }
 
@@ -446,9 +327,9 @@ fn budgets(run: &Run, task: Option<&TaskRun>) -> Vec<Budget> {
     // What others of the task hold is told where a call is asked for: facts of before there were such reservations are
     // judged without it.
     found.extend(left_of_task(task).map(|left| Budget { whose: Short::Task, left, held: 0 }));
-    let Some((tree, op)) = run.operators.tree().zip(run.operators.of_leaf(&task.task.slug)) else { return found };
+    let Some(op) = run.operators.of_leaf(&task.task.slug) else { return found };
     found.extend(run.operators.ancestry(op).filter_map(|above| {
-        let left = run.operators.node(tree, above)?.limits.max_tokens?.saturating_sub(above.spent.tokens());
+        let left = run.operators.node(above)?.limits.max_tokens?.saturating_sub(above.spent.tokens());
         let whose = if above.id == op.id { Short::Task } else { Short::Above };
         Some(Budget { whose, left, held: above.spent.reserved.saturating_sub(op.held) })
     }));
@@ -459,7 +340,7 @@ fn budgets(run: &Run, task: Option<&TaskRun>) -> Vec<Budget> {
 /// hold came back.
 pub(super) fn short_of_tokens(run: &Run, task: Option<&TaskRun>, needed: u64) -> Short {
     let budgets = budgets(run, task);
-    if task.is_some() && others_hold(run, task) && budgets.iter().all(|budget| budget.left > needed) {
+    if task.is_some() && may_wait(run, task) && budgets.iter().all(|budget| budget.left > needed) {
         return Short::Now;
     }
     let least = budgets.into_iter().min_by_key(|budget| budget.left.saturating_sub(budget.held));
@@ -482,7 +363,7 @@ pub(super) enum Short {
 /// Equal turns in a row after which a handler ends.
 pub(super) fn no_progress_repeats(run: &Run, task: &Slug) -> usize {
     let op = run.operators.of_leaf(task);
-    let node = run.operators.tree().zip(op).and_then(|(tree, op)| run.operators.node(tree, op));
+    let node = op.and_then(|op| run.operators.node(op));
     let own = node.and_then(|node| node.limits.no_progress_repeats);
     usize::try_from(own.unwrap_or(run.settings.limits.no_progress_repeats)).unwrap_or(usize::MAX).max(1)
 }
@@ -513,9 +394,9 @@ pub(super) fn deadline_ms(run: &Run, task: Option<&TaskRun>) -> u64 {
 
 /// Milliseconds that the task of the tree and those above it have left (spec "Templates" 9).
 fn left_above_ms(run: &Run, task: &TaskRun, at: u64) -> u64 {
-    let Some((tree, op)) = run.operators.tree().zip(run.operators.of_leaf(&task.task.slug)) else { return u64::MAX };
+    let Some(op) = run.operators.of_leaf(&task.task.slug) else { return u64::MAX };
     let left = run.operators.ancestry(op).filter_map(|op| {
-        let seconds = run.operators.node(tree, op)?.limits.timeout_seconds?;
+        let seconds = run.operators.node(op)?.limits.timeout_seconds?;
         Some(u64::from(seconds).saturating_mul(1_000).saturating_sub(op.clock.spent_ms(at)))
     });
     left.min().unwrap_or(u64::MAX)
@@ -558,7 +439,7 @@ pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
 
 /// How far the limits of one task of the tree are used: those it sets itself, and the turns of a handler.
 pub(super) fn uses_of(run: &Run, op: &super::TaskOp) -> Vec<LimitUse> {
-    let Some(node) = run.operators.tree().and_then(|tree| run.operators.node(tree, op)) else { return Vec::new() };
+    let Some(node) = run.operators.node(op) else { return Vec::new() };
     let limits = &node.limits;
     let threshold = limits.warning_threshold.unwrap_or(run.settings.limits.warning_threshold);
     let mut uses = Vec::new();

@@ -39,15 +39,11 @@ pub(super) struct Scheduler<'a> {
     starting: u32,
     /// Tokens that they reserve of the run's limit.
     starting_tokens: u64,
-    /// Listed calls that begin a run of their own.
-    lending: u32,
     /// Listed calls of a task, and the tokens that they reserve.
     task_starting: BTreeMap<&'a Slug, (u32, u64)>,
     /// Calls and reserved tokens of listed calls, by the task of the tree they count for.
     op_starting: BTreeMap<&'a Slug, (u32, u64)>,
     exclusive: BTreeSet<String>,
-    /// A call that is lent all that is left is listed: nothing that costs tokens begins beside it.
-    has_all: bool,
     pub(super) blocked: Option<Limit>,
     pub(super) reached: BTreeSet<Limit>,
     /// Calls that wait for what others reserved.
@@ -65,11 +61,9 @@ impl<'a> Scheduler<'a> {
             effects: Vec::new(),
             starting: 0,
             starting_tokens: 0,
-            lending: 0,
             task_starting: BTreeMap::new(),
             op_starting: BTreeMap::new(),
             exclusive,
-            has_all: false,
             blocked: None,
             reached: BTreeSet::new(),
             waiting: Vec::new(),
@@ -100,14 +94,9 @@ impl<'a> Scheduler<'a> {
                 .or_else(|| self.waits(task, effect)),
             Effect::RunTool { call, .. } if self.exclusive.contains(&call.name) => Some(Limit::Exclusive),
             Effect::RunTool { task, run, call, .. } => {
-                let taken = self.has_all && self.run.has_short_call(task, run, &call.id);
-                limits::forbids_again(self.run, task, run, &call.id)
-                    .or_else(|| limits::forbids_loan(self.run, task, run, &call.id, self.starting))
-                    .or(taken.then_some(Limit::MaxTokens))
-                    .or(limits::forbids_work(self.run))
-                    .or_else(|| self.loan_waits(task, effect))
+                limits::forbids_again(self.run, task, run, &call.id).or(limits::forbids_work(self.run))
             }
-            Effect::ApplyChanges { .. } => limits::forbids_work(self.run),
+            Effect::MountTemplate { .. } | Effect::ApplyChanges { .. } => limits::forbids_work(self.run),
             _ => None,
         };
         if let Some(limit) = forbidden {
@@ -129,9 +118,7 @@ impl<'a> Scheduler<'a> {
                     self.task_starting.insert(&task.task.slug, now);
                 }
             }
-            Effect::RunTool { task, run, call, .. } => {
-                self.has_all |= limits::is_lent_all(self.run, task, run, &call.id, self.starting);
-                self.lending = self.lending.saturating_add(u32::from(self.run.calls_template(task)));
+            Effect::RunTool { call, .. } => {
                 if self.run.policy(&call.name).exclusive {
                     self.exclusive.insert(call.name.clone());
                 }
@@ -166,21 +153,8 @@ impl<'a> Scheduler<'a> {
             })
         });
         let starting = (self.starting, self.starting_tokens);
-        let taken = (self.has_all && self.run.settings.whole_shares).then_some(Limit::MaxTokens);
         let of_task = task.and_then(|task| limits::waits_in_task(self.run, task, self.starting_of(task).1));
-        let limit = above.or(taken).or(of_task).or_else(|| limits::waits_in_run(self.run, task, starting))?;
-        self.waiting.push(effect.key());
-        Some(limit)
-    }
-
-    /// The same for the run inside a call. Those that are listed beside it are taken to cost as much as it does.
-    fn loan_waits(&mut self, task: &Slug, effect: &Effect) -> Option<Limit> {
-        if !self.run.calls_template(task) {
-            return None;
-        }
-        let Effect::RunTool { run: exec, call, .. } = effect else { return None };
-        let listed = self.starting.saturating_add(self.lending);
-        let limit = limits::loan_waits(self.run, task, exec, &call.id, listed)?;
+        let limit = above.or(of_task).or_else(|| limits::waits_in_run(self.run, task, starting))?;
         self.waiting.push(effect.key());
         Some(limit)
     }

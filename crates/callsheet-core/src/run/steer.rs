@@ -81,7 +81,25 @@ impl Run {
             return Err(transition(slug, task.state, State::Planned));
         }
         self.check_applies(slug)?;
+        if self.retry_calls(slug, skills)? {
+            return self.come_back(slug, skills);
+        }
         self.revive(slug, skills)?;
+        self.bring_back(slug, skills)
+    }
+
+    /// A task whose calls of templates begin again goes on with them.
+    pub(super) fn come_back(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Result<(), Reject> {
+        self.set_state(slug, State::Planned)?;
+        let round = self.rounds;
+        if let Some(task) = self.tasks.get_mut(slug) {
+            task.round = round;
+        }
+        self.bring_back(slug, skills)
+    }
+
+    /// What a task that comes back had blocked comes back, too.
+    fn bring_back(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Result<(), Reject> {
         let mut back = BTreeSet::from([slug.clone()]);
         while let Some(blocked) = self.freed_by(&back) {
             self.revive(&blocked, skills)?;
@@ -102,6 +120,9 @@ impl Run {
     /// A person takes a task off the list that has not begun to run.
     pub(super) fn dropped(&mut self, slug: &Slug) -> Result<(), Reject> {
         let Some(task) = self.tasks.get(slug) else { return Err(Reject::UnknownTask(slug.clone())) };
+        if task.below.is_some() {
+            return Err(Reject::RunsTemplate);
+        }
         if task.state.is_ended() {
             return Err(transition(slug, task.state, State::Dropped));
         }
@@ -160,7 +181,7 @@ impl Run {
 
     /// A later list may have left the task out: it gets a step of its own, behind what it reads.
     pub(super) fn place(&mut self, slug: &Slug) {
-        if self.step_of(slug).is_some() {
+        if self.step_of(slug).is_some() || self.tasks.get(slug).is_some_and(|task| task.below.is_some()) {
             return;
         }
         let Some(task) = self.tasks.get(slug) else { return };

@@ -228,7 +228,7 @@ impl Run {
         let asked = self.pass.asked == Some(step) || self.pass.open == Some(step);
         let may_hold = !asked && self.pending_of(step).any(|task| task.writer.is_some());
         let tasks = may_hold.then(|| self.tasks.values()).into_iter().flatten();
-        tasks.filter(|task| task.state.is_problem() && !task.problem_seen)
+        tasks.filter(|task| task.below.is_none() && task.state.is_problem() && !task.problem_seen)
     }
 
     pub(super) fn pending_of(&self, step: usize) -> impl Iterator<Item = &TaskRun> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{CallKey, CallNo, Spending, StopReason, Usage};
+use crate::record::{CallKey, CallNo, StopReason, Usage};
 use crate::reply::{Issue, Repair};
 use crate::spec::{BlobId, Slug, ToolEffect};
 
@@ -72,22 +72,14 @@ impl Totals {
         self.input.saturating_add(self.output)
     }
 
-    /// The whole of a run, as what a call of another run cost.
-    pub fn spending(&self) -> Spending {
-        let (calls, failed_calls) = (self.calls, self.failed_calls);
-        let cost_usd = (self.cost_usd > 0.0).then_some(self.cost_usd);
-        let usage = Usage { input: self.input, output: self.output, cached: self.cached, cost_usd };
-        Spending { calls, failed_calls, usage, waited_ms: 0 }
-    }
-
-    /// Adds what `calls` model calls used together.
-    pub(super) fn add(&mut self, usage: &Usage, calls: u32) {
+    /// Adds what a model call used.
+    pub(super) fn add(&mut self, usage: &Usage) {
         self.input = self.input.saturating_add(usage.input);
         self.output = self.output.saturating_add(usage.output);
         self.cached = self.cached.saturating_add(usage.cached);
         let cost = usage.cost_usd.unwrap_or(0.0);
         self.cost_usd += cost;
-        self.dearest_usd = self.dearest_usd.max(cost / f64::from(calls.max(1)));
+        self.dearest_usd = self.dearest_usd.max(cost);
     }
 }
 

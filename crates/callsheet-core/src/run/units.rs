@@ -45,7 +45,7 @@ impl<'a> Unit<'a> {
 pub(super) struct Owing {
     /// Work, and whether it is in flight.
     pub work: Vec<(Effect, bool)>,
-    /// A gate or a question waits, or a subtask runs.
+    /// A gate or a question waits, or a subtask or a template runs.
     pub person: bool,
 }
 
@@ -251,8 +251,15 @@ impl Run {
         // Subtasks are tasks of their own; the conversation waits for them without a slot.
         owing.person |= self.is_waiting_for_subtasks(run);
         for call in self.callable(run) {
+            if task.calls_template() && call.output().is_none() {
+                match self.template_owing(slug, &run.id, call) {
+                    Some(effect) => owing.work.push((effect, false)),
+                    None => owing.person = true,
+                }
+                continue;
+            }
             match call.state {
-                ToolState::Gated(_) | ToolState::Asking(_) | ToolState::Paused { .. } => owing.person = true,
+                ToolState::Gated(_) | ToolState::Asking(_) => owing.person = true,
                 ToolState::Queued | ToolState::Approved if !self.has_the_turn(task) => {}
                 ToolState::Queued | ToolState::Approved => {
                     let effect = Effect::RunTool {
@@ -264,7 +271,7 @@ impl Run {
                     let in_flight = self.in_flight.contains(&effect.key());
                     owing.work.push((effect, in_flight));
                 }
-                ToolState::Staged(_) | ToolState::Done(_) => {}
+                ToolState::Mounted(_) | ToolState::Staged(_) | ToolState::Done(_) => {}
             }
         }
         owing
@@ -295,6 +302,11 @@ impl Run {
     /// What is known of a tool (spec 11.1).
     pub fn policy(&self, tool: &str) -> ToolPolicy {
         self.tool_policies.get(tool).copied().unwrap_or_default()
+    }
+
+    /// Whether an effect may change something by itself: one such goes on at a time.
+    pub fn writes(&self, key: &EffectKey) -> bool {
+        matches!(key, EffectKey::Apply { .. }) || self.exclusive_in_flight(key).is_some()
     }
 
     pub(super) fn exclusive_in_flight(&self, key: &EffectKey) -> Option<String> {

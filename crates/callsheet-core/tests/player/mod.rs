@@ -9,7 +9,7 @@ use callsheet_core::evaluate::{Memory, Said, evaluate_with, read_turn, result_of
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
     Again, Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, LogEntry, Plan, ResultParts,
-    Retrieval, Spending, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
+    Retrieval, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
 use callsheet_core::reply::Phase;
 use callsheet_core::run::{Asked, Effect, Run, State, ToolOutput, Why};
@@ -343,7 +343,7 @@ impl Player {
                 let cut = text == "cut";
                 let blob = self.keep(text.trim_start_matches("error:").trim().as_bytes().to_vec());
                 let record = match question {
-                    _ if cut => ToolRecord::Cut { run: None, spent: Spending::default() },
+                    _ if cut => ToolRecord::Cut,
                     Some(question) => ToolRecord::Question(question.trim().to_owned()),
                     None => ToolRecord::Output { blob, error },
                 };

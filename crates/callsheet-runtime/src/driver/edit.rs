@@ -100,7 +100,7 @@ impl Session {
     /// The sheet, if it holds what a person wrote and the run has not read. A file that was looked at is not read again
     /// before it changes. What is written while a command runs is not a person's (spec 11.11).
     fn unread(&mut self, world: &World) -> Option<SheetFile> {
-        if !self.run().may_edit() || world.turns.has_command() || self.is_looked_at(world.files.sheet_mark()?) {
+        if !self.run().may_edit() || world.commands.any() || self.is_looked_at(world.files.sheet_mark()?) {
             return None;
         }
         let found = on_disk(world)?;

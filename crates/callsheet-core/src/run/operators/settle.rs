@@ -1,9 +1,6 @@
 //! What follows in the tree without anybody doing anything: children open, evaluations become due, the run ends with
 //! its top task.
 
-use std::sync::Arc;
-
-use crate::record::Tree;
 use crate::spec::{Slug, ToolEffect};
 
 use super::{EvalPhase, Move, OpState, Operators, Place, TaskOp, View};
@@ -30,18 +27,17 @@ impl Run {
         Ok(moved)
     }
 
-    /// Moves every task of the tree that can be moved.
-    fn step_tree(&mut self) -> bool {
-        let Some(tree) = self.operators.tree.clone() else { return false };
+    /// Moves every task of a tree that can be moved.
+    pub(in crate::run) fn step_tree(&mut self) -> bool {
         let mut moved = false;
         // Children are behind their parents, so a parent hears of a child in the same turn from the back.
         for number in (0..self.operators.list.len()).rev() {
-            let what = self.operators.at(number).map_or(Move::Wait, |op| self.next_of(&tree, op));
+            let Some((what, mount)) = self.operators.at(number).map(|op| (self.next_of(op), op.mount)) else { continue };
             match what {
                 Move::Wait => continue,
                 Move::Open(places) => {
                     for place in places {
-                        self.open_op(Some(number), place);
+                        self.open_op(mount, Some(number), place);
                     }
                 }
                 Move::Owe(moment) => self.change_op(number, |op| {
@@ -57,9 +53,10 @@ impl Run {
         moved
     }
 
-    fn next_of(&self, tree: &Arc<Tree>, op: &TaskOp) -> Move {
-        let node = self.operators.node(tree, op);
+    fn next_of(&self, op: &TaskOp) -> Move {
+        let node = self.operators.node(op);
         match op.state {
+            _ if op.former => Move::Wait,
             OpState::Due(_) | OpState::Seeking | OpState::Closed => Move::Wait,
             OpState::Matching => match self.operators.child(op, &Place::Match) {
                 None => Move::Open(vec![Place::Match]),
@@ -114,11 +111,15 @@ impl Run {
 
     /// Evaluations that are owed, in the order their tasks were opened.
     pub(in crate::run) fn evaluations(&self) -> impl Iterator<Item = Effect> {
-        let due = self.operators.iter().filter(|_| self.stage == Stage::Operate);
+        let due = self.operators.iter().filter(|_| self.stage.is_working());
         due.filter_map(|op| match op.state {
             OpState::Due(moment) => Some(Effect::Evaluate { task: op.id.clone(), n: op.evaluations, moment }),
             _ => None,
         })
+    }
+
+    fn is_leaf(&self, task: &TaskRun) -> bool {
+        self.operators.of_leaf(&task.task.slug).is_some()
     }
 
     /// A writer, or a process whose tool does not only read.
@@ -135,11 +136,11 @@ impl Run {
 
     /// The writer at work for which a task of the tree that can write waits.
     pub(in crate::run) fn writes_meanwhile(&self, task: &TaskRun) -> Option<&TaskRun> {
-        if self.stage != Stage::Operate || task.is_process() || !self.can_write(task) {
+        if !self.is_leaf(task) || task.is_process() || !self.can_write(task) {
             return None;
         }
         self.tasks.listed().find(|other| {
-            other.task.slug != task.task.slug && self.can_write(other) && other.executing && !other.state.is_ended()
+            other.task.slug != task.task.slug && self.is_leaf(other) && self.can_write(other) && other.executing && !other.state.is_ended()
         })
     }
 
@@ -150,7 +151,7 @@ impl Run {
 
     /// The writer that has its turn before a process of a tree.
     pub(in crate::run) fn has_turn_before(&self, task: &TaskRun) -> Option<&TaskRun> {
-        if self.stage != Stage::Operate || !task.is_process() || task.state == State::Running || !self.can_write(task) {
+        if !self.is_leaf(task) || !task.is_process() || task.state == State::Running || !self.can_write(task) {
             return None;
         }
         let mut is_earlier = true;
@@ -160,7 +161,7 @@ impl Run {
                 return false;
             }
             let works = !other.is_process() || other.state == State::Running || is_earlier && may_begin(other);
-            works && other.is_executing() && self.can_write(other)
+            works && other.is_executing() && self.is_leaf(other) && self.can_write(other)
         })
     }
 }

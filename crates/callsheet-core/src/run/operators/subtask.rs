@@ -16,8 +16,8 @@ pub const SUBTASK_REQUEST: &str = "subtask_request";
 impl Operators {
     /// Whether calls of a tool become subtasks.
     pub fn is_subtask_tool(&self, tool: &str) -> bool {
-        let Some(tree) = &self.tree else { return false };
-        matches!(tool, SPAWN_SUBTASK | SUBTASK_REQUEST) || tree.subtask_tools.contains_key(tool)
+        let mut trees = self.trees();
+        trees.any(|tree| matches!(tool, SPAWN_SUBTASK | SUBTASK_REQUEST) || tree.subtask_tools.contains_key(tool))
     }
 }
 

@@ -39,7 +39,6 @@ fn garden(script: &str, template: &str, sections: &[&[&str]]) -> Garden {
     garden
 }
 
-
 const ONE_CALL: &str = r#"<template name="tell" params="q"><task type="atomic"><description>{{q}}</description><allowed_tools/></task></template>"#;
 
 /// The template of the first section and the refinement of the next one want the same tokens: both get them in turn.

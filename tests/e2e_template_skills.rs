@@ -85,10 +85,7 @@ fn c49_a_template_is_a_skill_of_a_sheet() {
     assert!(ended.out.contains("Ana waters them."), "the summary is the first paragraph: {}", ended.out);
     // The plan, the refinement and the call of the template.
     assert!(ended.err.contains("- model calls: 3,"), "{}", ended.err);
-    let finished = garden
-        .facts()
-        .into_iter()
-        .find(|fact| fact["event"] == "call_returned");
+    let finished = garden.facts().into_iter().find(|fact| fact["event"] == "call_returned");
     let finished = finished.expect("the call").to_string();
     assert!(finished.contains("\"summary\":\"Ana waters them.\""), "{finished}");
     // The arguments are bound before any call: a bad one is told to the refinement, which may mend it.

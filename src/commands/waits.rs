@@ -1,6 +1,5 @@
 //! The gates that are open, what they ask, and the commands that answer them.
 
-
 use callsheet_core::record::{Gate, GateKind};
 use callsheet_core::reply::Phase;
 use callsheet_core::run::Run;

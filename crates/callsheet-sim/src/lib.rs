@@ -6,6 +6,7 @@ mod changes;
 pub mod checkers;
 mod library;
 pub mod random;
+mod settings;
 mod shell;
 pub mod tree_checkers;
 mod trees;

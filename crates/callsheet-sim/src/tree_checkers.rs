@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::record::{EffectKey, Event, LogEntry, Outcome};
-use callsheet_core::run::{Effect, OpState, Run, Stage, State};
+use callsheet_core::run::{Effect, OpState, Run, Stage, TaskRun};
 use callsheet_core::spec::Slug;
 use callsheet_core::template::{ReturnStatus, TaskResult};
 
@@ -90,13 +90,14 @@ impl TreeWitness {
     }
 }
 
-/// Of tasks that can change something at most one works (spec 8).
+/// Of tasks of trees that can change something at most one works; who waits for a person does not (spec 8).
 ///
 /// # Errors
 /// Two do.
 pub fn writers_never_overlap(run: &Run) -> Kept {
     let leaves = run.all_tasks().filter(|task| run.operators().of_leaf(&task.task.slug).is_some());
-    let working = leaves.filter(|task| task.state == State::Running && run.can_write(task));
+    let works = |task: &&TaskRun| task.runs.iter().any(|exec| exec.attempts.admitted) && run.can_write(task);
+    let working = leaves.filter(works);
     let working: Vec<&str> = working.map(|task| task.task.slug.as_str()).collect();
     if working.len() > 1 { Err(format!("writers never overlap: {}", working.join(", "))) } else { Ok(()) }
 }

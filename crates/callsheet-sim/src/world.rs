@@ -1,23 +1,22 @@
 //! A made-up world: settings, skills, tools, lists, and what models, tools and people answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
 use callsheet_core::record::{
     Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted,
-    ListOrigin, Outcome, PlannedTask, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage,
-    Verdict,
+    ListOrigin, Outcome, PlannedTask, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State, ToolState};
 use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{
-    ApprovalMode, BlobId, Execution, MergePolicy, Policy, Reference, RepeatClass, RunId, Settings, SkillMode,
-    SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
+    BlobId, Reference, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
 };
 
 use crate::changes::{changes, moved};
 use crate::random::Random;
+use crate::settings::{settings, skills};
 use crate::trees::Trees;
 
 const TOOLS: [(&str, ToolEffect, RepeatClass, bool); 7] = [
@@ -32,7 +31,7 @@ const TOOLS: [(&str, ToolEffect, RepeatClass, bool); 7] = [
 ];
 
 /// The tool of the skill that is a template.
-const TEMPLATE: &str = "water_report";
+pub(crate) const TEMPLATE: &str = "water_report";
 
 /// US dollars that every call costs.
 pub const COST: f64 = 0.01;
@@ -366,7 +365,7 @@ impl World {
                 let tree = trees.as_ref().map(Trees::tree);
                 self.called = trees;
                 Some(match tree.filter(|_| !self.misbehaves(5)) {
-                    Some(tree) => Event::CallMounted { task, run: exec, call, tree },
+                    Some(tree) => Event::CallMounted { task, run: exec, call, tree, shared: BTreeSet::new() },
                     None => {
                         let (result, failed) = (Box::default(), Some("its arguments do not fit".to_owned()));
                         Event::CallReturned { task, run: exec, call, result, failed }
@@ -547,76 +546,7 @@ impl World {
     }
 }
 
-fn settings(random: &mut Random) -> Settings {
-    let mut settings = Settings::default();
-    let policies = [Policy::Auto, Policy::Auto, Policy::Always, Policy::Never];
-    let modes = [ApprovalMode::Both, ApprovalMode::BeforeRun, ApprovalMode::BeforeApply, ApprovalMode::Never];
-    settings.jobs = u32::try_from(random.below(5)).unwrap_or(1);
-    settings.attempts = u32::try_from(1 + random.below(4)).unwrap_or(1);
-    settings.max_rounds = u32::try_from(1 + random.below(4)).unwrap_or(1);
-    settings.refine = random.pick(&policies).copied().unwrap_or_default();
-    settings.iterate = random.pick(&policies).copied().unwrap_or_default();
-    settings.approval = random.pick(&modes).copied().unwrap_or_default();
-    if random.chance(30) {
-        settings.merge = MergePolicy::Model;
-    }
-    let limits = &mut settings.limits;
-    limits.max_turns = u32::try_from(1 + random.below(4)).unwrap_or(1);
-    limits.timeout_seconds = u32::try_from(5 + random.below(60)).unwrap_or(5);
-    if random.chance(15) {
-        limits.max_calls = u32::try_from(random.below(30)).unwrap_or(0);
-    }
-    if random.chance(10) {
-        limits.max_tokens = Some(u64::try_from(random.below(3_000)).unwrap_or(0));
-    }
-    if random.chance(10) {
-        limits.max_cost_usd = Some(0.1);
-    }
-    if random.chance(10) {
-        limits.run_timeout_seconds = Some(20);
-    }
-    settings
-}
-
-fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {
-    let mut skills = BTreeMap::new();
-    for name in ["one", "two", "three", "four", "five"] {
-        let mut skill = SkillPolicy { hash: Some(blob(name)), ..SkillPolicy::default() };
-        skill.needs_arguments = random.chance(40);
-        let executions = [Execution::PerCall, Execution::Together, Execution::PerReference];
-        skill.execution = random.pick(&executions).copied().unwrap_or_default();
-        if random.chance(40) {
-            skill.writer = Some("it writes".to_owned());
-        }
-        if random.chance(30) {
-            skill.mode = SkillMode::Loop;
-            skill.needs_arguments = false;
-        }
-        if name == "five" && random.chance(60) {
-            skill.mode = SkillMode::Template;
-            skill.tools = vec![TEMPLATE.to_owned()];
-        }
-        if random.chance(20) {
-            skill.merge = Some(MergePolicy::Model);
-        }
-        if random.chance(15) {
-            skill.refine = Some(Policy::Always);
-        }
-        if random.chance(15) {
-            skill.limits.max_calls = Some(u32::try_from(random.below(4)).unwrap_or(1));
-        }
-        if random.chance(10) {
-            skill.limits.max_tokens = Some(200);
-        }
-        if random.chance(20) {
-            skill.limits.parallel = Some(1);
-        }
-        skills.insert(name.to_owned(), skill);
-    }
-    skills
-}
-
-fn blob(text: &str) -> BlobId {
+pub(crate) fn blob(text: &str) -> BlobId {
     BlobId::new(text)
 }
 

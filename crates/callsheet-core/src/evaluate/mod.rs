@@ -198,7 +198,7 @@ impl<'a> Evaluator<'a> {
 
     /// Model calls of the tree so far.
     fn calls_of_tree(&self, op: &TaskOp) -> u32 {
-        self.run.operators().top_of(op.mount).map_or(0, |top| top.spent.calls)
+        self.run.operators().top_of(op.mount).map_or(0, |top| self.run.spent(top).calls)
     }
 
     fn template(&self, name: &str) -> Option<&'a Template> {

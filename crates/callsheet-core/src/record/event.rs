@@ -1,6 +1,6 @@
 //! The facts of a run, version 1.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -368,6 +368,9 @@ pub enum Event {
         call: String,
         /// What is executed, with the arguments bound.
         tree: Box<Tree>,
+        /// Templates of it that stand in the record already, as they were in the last tree that holds them.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        shared: BTreeSet<String>,
     },
     /// The template of a call came back, or could not begin: what it gave is the result of the execution run.
     CallReturned {

@@ -5,7 +5,7 @@ use crate::reply::Issue;
 use crate::spec::{ExecRunId, Goals, RunId, Settings, Slug};
 
 use super::task::SetKey;
-use super::{Attempts, CallRecord, Limit, Run, Stage, State, TaskRun, Totals};
+use super::{Attempts, CallRecord, Limit, Run, Stage, State, TaskRun};
 use crate::reply::Phase;
 
 /// A task that ended without output, for `task_problems` (spec 2.9) and the report.
@@ -108,7 +108,7 @@ impl Run {
 
     /// Whether a task of the tree, or one above it, has spent a budget of its own (spec "Templates" 9).
     pub fn is_spent(&self, op: &super::TaskOp) -> bool {
-        self.operators.ancestry(op).any(|op| super::limits::spent_of(self, op, 0).is_some())
+        super::limits::is_spent(self, op)
     }
 
     /// Names of the registered tools with what they do, in the order of names.
@@ -321,11 +321,6 @@ impl Run {
     /// The record of one call.
     pub fn call_record(&self, key: &CallKey) -> Option<&CallRecord> {
         self.calls.get(*self.call_index.get(key)?)
-    }
-
-    /// Calls, tokens, cost, repairs by code.
-    pub fn totals(&self) -> &Totals {
-        &self.totals
     }
 
     /// The least number of model calls that what happened so far needs without retries (spec 2.14).

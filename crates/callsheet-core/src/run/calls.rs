@@ -22,15 +22,10 @@ impl Run {
             attempts.communication = false;
             attempts.busy_ms = attempts.busy_ms.saturating_add(*ms);
         }
-        let tokens = usage.tokens();
-        if let Some(slug) = &key.task {
-            self.operators.call_ended(slug, Some(usage));
-        }
         if let Some(task) = key.task.as_ref().and_then(|slug| self.tasks.get_mut(slug)) {
-            task.tokens = task.tokens.saturating_add(tokens);
             task.measure(*sizes, Some(self.now));
         }
-        self.totals.add(usage);
+        self.ledger.charged(key.task.as_ref(), usage);
         if short {
             self.no_room = limits::tokens_left(self);
         }
@@ -69,7 +64,7 @@ impl Run {
     /// Notes the reading in the record of the call. Returns the reply.
     fn read(&mut self, key: &CallKey, accepted: bool, repairs: &[Repair], issues: &[Issue]) -> Option<BlobId> {
         for repair in repairs {
-            *self.totals.repairs.entry(repair.code.as_str().to_owned()).or_insert(0) += 1;
+            *self.repairs.entry(repair.code.as_str().to_owned()).or_insert(0) += 1;
         }
         let record = self.call_index.get(key).and_then(|index| self.calls.get_mut(*index))?;
         record.accepted = Some(accepted);
@@ -161,17 +156,9 @@ impl Run {
     /// A call of a handler that was refused before it was sent is no model call: what it took is free again, for others
     /// as well (spec "Templates" 9).
     fn take_back(&mut self, key: &CallKey, sends: u32) {
-        let Some(task) = key.task.as_ref().filter(|_| sends == 0).and_then(|slug| self.tasks.get_mut(slug)) else {
-            return;
-        };
-        if !task.is_handler() {
-            return;
-        }
-        task.calls_started = task.calls_started.saturating_sub(1);
-        let slug = task.task.slug.clone();
-        self.operators.call_taken_back(&slug);
-        self.totals.calls = self.totals.calls.saturating_sub(1);
-        self.totals.failed_calls = self.totals.failed_calls.saturating_sub(1);
+        let task = key.task.as_ref().filter(|_| sends == 0).and_then(|slug| self.tasks.get(slug));
+        let Some(task) = task.filter(|task| task.is_handler()) else { return };
+        self.ledger.taken_back(&task.task.slug);
         let counted = self.attempts_mut(key).is_some_and(|attempts| std::mem::take(&mut attempts.counted));
         self.minimum_calls = self.minimum_calls.saturating_sub(u32::from(counted));
     }
@@ -185,10 +172,7 @@ impl Run {
         at: u64,
     ) -> Result<(), Reject> {
         self.landed(EffectKey::Ask(key.clone()))?;
-        self.totals.failed_calls = self.totals.failed_calls.saturating_add(1);
-        if let Some(slug) = &key.task {
-            self.operators.call_ended(slug, None);
-        }
+        self.ledger.failed(key.task.as_ref());
         if let Some(task) = key.task.as_ref().and_then(|slug| self.tasks.get_mut(slug)) {
             task.measure(sizes, None);
         }

@@ -315,7 +315,7 @@ impl Explainer<'_> {
         let run = self.run;
         let mut uses = limits::uses(run);
         if let Some(task) = task {
-            uses.extend(own_uses(task));
+            uses.extend(own_uses(run, task));
             let op = run.operators.of_leaf(&task.task.slug);
             let above = op.into_iter().flat_map(|op| run.operators.ancestry(op));
             uses.extend(above.flat_map(|op| limits::uses_of(run, op)));
@@ -360,7 +360,8 @@ impl Explainer<'_> {
     /// Problems hold the section that comes next.
     fn held(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
-        let current = run.current_step().filter(|_| run.operators.tree().is_none() && task.below.is_none() && !task.executing)?;
+        let current =
+            run.current_step().filter(|_| run.operators.tree().is_none() && task.below.is_none() && !task.executing)?;
         let tasks: Vec<Slug> = run.held_by(current).map(TaskRun::slug).collect();
         let is_next = run.step_of(&task.task.slug) == Some(current);
         (is_next && !tasks.is_empty()).then_some(Why::Held { tasks })
@@ -424,13 +425,14 @@ fn waits_for<'a>(tasks: impl Iterator<Item = &'a Slug>) -> Option<Why> {
 }
 
 /// How far the limits are used that a task has from its skill.
-fn own_uses(task: &TaskRun) -> Vec<LimitUse> {
+fn own_uses(run: &Run, task: &TaskRun) -> Vec<LimitUse> {
     let Some(skill) = &task.skill else { return Vec::new() };
+    let spent = run.ledger.of_task(&task.task.slug);
     let admitted = task.runs.iter().filter(|run| run.attempts.admitted).count();
     let one = |limit, used, max: Option<f64>| max.map(|max| LimitUse { task: None, limit, used, max, threshold: 1.0 });
     let uses = [
-        one(Limit::TaskCalls, f64::from(task.calls_started), skill.limits.max_calls.map(f64::from)),
-        one(Limit::TaskTokens, limits::number(task.tokens), skill.limits.max_tokens.map(limits::number)),
+        one(Limit::TaskCalls, f64::from(spent.calls), skill.limits.max_calls.map(f64::from)),
+        one(Limit::TaskTokens, limits::number(spent.tokens()), skill.limits.max_tokens.map(limits::number)),
         one(Limit::Parallel, limits::count(admitted), skill.limits.parallel.map(f64::from)),
     ];
     uses.into_iter().flatten().collect()

@@ -23,7 +23,9 @@ impl Run {
             | Event::FollowUpWithdrawn { .. }
             | Event::ChangesReverted { .. } => Ok(()),
             Event::TaskRetried { task, .. } if self.operators.tree().is_some() => self.retried_in_tree(task),
-            Event::TaskRetried { task, skills } if self.operators.named(task).is_some() => self.retried_in_call(task, skills),
+            Event::TaskRetried { task, skills } if self.operators.named(task).is_some() => {
+                self.retried_in_call(task, skills)
+            }
             Event::TaskRetried { task, skills } => self.retried(task, skills),
             Event::TaskDropped { task } => self.dropped(task),
             Event::Started { effect } => self.started(effect),
@@ -43,10 +45,8 @@ impl Run {
                 self.calls_asked(key, calls, (said.as_ref(), *again), repairs, issues)
             }
             Event::ReferencesChecked { .. } => self.references_seen(event),
-            Event::ToolFinished { task, run, call, record, ms } => self.tool_finished(task, run, call, record, *ms),
-            Event::CallMounted { task, run, call, tree } => self.call_mounted(task, run, call, tree),
-            Event::CallReturned { task, run, call, result, failed } => {
-                self.call_returned(task, run, call, result, failed.as_deref())
+            Event::ToolFinished { .. } | Event::CallMounted { .. } | Event::CallReturned { .. } => {
+                self.fold_of_call(event)
             }
             Event::QuestionAnswered { task, run, call, output } => self.question_answered(task, run, call, output),
             Event::RunsMerged { task, n, result } => self.runs_merged(task, *n, result),
@@ -90,6 +90,21 @@ impl Run {
             }
             Event::ChangesRejected { task, run, set, issues } => self.changes_rejected(task, run, *set, issues),
             Event::ChangesRolledBack { task, run, set } => self.changes_rolled_back(task, run, *set),
+            _ => Ok(()),
+        }
+    }
+
+    /// Facts of calls of tools and templates; others change nothing.
+    fn fold_of_call(&mut self, event: &Event) -> Result<(), Reject> {
+        match event {
+            Event::ToolFinished { task, run, call, record, ms } => self.tool_finished(task, run, call, record, *ms),
+            Event::CallMounted { task, run, call, tree, shared } => {
+                let tree = self.operators.completed(tree, shared);
+                self.call_mounted(task, run, call, tree)
+            }
+            Event::CallReturned { task, run, call, result, failed } => {
+                self.call_returned(task, run, call, result, failed.as_deref())
+            }
             _ => Ok(()),
         }
     }
@@ -142,18 +157,13 @@ impl Run {
         match key {
             EffectKey::Ask(call) => {
                 let task = call.task.as_ref().and_then(|slug| self.tasks.get(slug));
-                self.reserved.insert(call.clone(), super::limits::reserve(self, task));
+                let tokens = super::limits::reserve(self, task);
+                self.ledger.started(call, tokens);
                 if let Some(task) = &call.task {
                     if call.phase != crate::reply::Phase::Refine {
                         self.enter_running(task)?;
                     }
-                    let prompt = self.tasks.get(task).map_or(0, |task| task.sizes.prompt);
-                    self.operators.call_started(task, prompt);
-                    if let Some(task) = self.tasks.get_mut(task) {
-                        task.calls_started = task.calls_started.saturating_add(1);
-                    }
                 }
-                self.totals.calls = self.totals.calls.saturating_add(1);
                 self.call_numbers.insert((call.phase, call.task.clone(), call.run.clone()), call.n);
                 if matches!(call.phase, crate::reply::Phase::Iterate | crate::reply::Phase::Continue) {
                     for task in self.tasks.values_mut() {
@@ -185,7 +195,7 @@ impl Run {
             return Err(Reject::NotInFlight(key));
         }
         if let EffectKey::Ask(call) = &key {
-            self.reserved.remove(call);
+            self.ledger.released(call);
         }
         Ok(())
     }
@@ -267,7 +277,7 @@ impl Run {
     /// A call that was given up does not come back: what it reserved is free for others.
     pub(super) fn return_reserves(&mut self) {
         let in_flight = &self.in_flight;
-        self.reserved.retain(|call, _| in_flight.contains(&EffectKey::Ask(call.clone())));
+        self.ledger.released_but(|call| in_flight.contains(&EffectKey::Ask(call.clone())));
     }
 
     pub(super) fn fail_task(&mut self, slug: &Slug, failure: Failure) -> Result<(), Reject> {

@@ -4,8 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::record::StopReason;
-use crate::spec::{ExecRunId, Slug};
+use crate::spec::{ExecRunId, SkillLimits, Slug, TaskLimits};
 
+use super::ledger::{Account, Holder, Listed};
 use super::{Cause, ExecRun, LimitUse, Run, TaskRun};
 
 /// The limits of a run.
@@ -110,28 +111,104 @@ pub(super) fn rounds_are_over(run: &Run) -> bool {
     run.round > run.settings.max_rounds
 }
 
-/// The run limit that allows no further model call. `starting` calls are listed and not started yet.
-pub(super) fn forbids_call(run: &Run, starting: u32) -> Option<Limit> {
-    let calls = run.totals.calls.saturating_add(starting);
-    let used = || {
-        let of_tokens = (tokens_left(run) == Some(0)).then_some(Limit::MaxTokens);
-        of_tokens.or((cost_left(run) == Some(0.0)).then_some(Limit::MaxCost))
-    };
-    (calls >= run.settings.limits.max_calls)
-        .then_some(Limit::MaxCalls)
-        .or_else(used)
-        .or_else(|| no_room(run))
-        .or_else(|| forbids_work(run))
+/// What may be spent of an account.
+#[derive(Clone, Copy, Debug, Default)]
+struct Bounds {
+    calls: Option<u32>,
+    tokens: Option<u64>,
+    cost_usd: Option<f64>,
+}
+
+fn bounds(run: &Run, holder: &Holder) -> Bounds {
+    match holder {
+        Holder::Run => {
+            let limits = &run.settings.limits;
+            Bounds { calls: Some(limits.max_calls), tokens: limits.max_tokens, cost_usd: limits.max_cost_usd }
+        }
+        Holder::Task(slug) => {
+            let limits = run.tasks.get(slug).and_then(|task| task.skill.as_ref()).map(|skill| &skill.limits);
+            let of =
+                |limits: &SkillLimits| Bounds { calls: limits.max_calls, tokens: limits.max_tokens, cost_usd: None };
+            limits.map(of).unwrap_or_default()
+        }
+        Holder::Op(number) => {
+            let node = run.operators.at(*number).and_then(|op| run.operators.node(op));
+            let of = |limits: &TaskLimits| Bounds {
+                calls: limits.max_calls,
+                tokens: limits.max_tokens,
+                cost_usd: limits.max_cost_usd,
+            };
+            node.map(|node| of(&node.limits)).unwrap_or_default()
+        }
+    }
+}
+
+/// The limit of an account that leaves nothing for one more call. `starting` calls are listed and not started yet.
+fn spent_of(run: &Run, account: &Account, starting: u32) -> Option<Limit> {
+    let (bounds, spent) = (bounds(run, &account.holder), &account.spent);
+    let is_run = account.holder == Holder::Run;
+    if bounds.calls.is_some_and(|max| spent.calls.saturating_add(starting) >= max) {
+        return Some(if is_run { Limit::MaxCalls } else { Limit::TaskCalls });
+    }
+    if bounds.tokens.is_some_and(|max| spent.tokens() >= max) {
+        return Some(of_tokens(&account.holder));
+    }
+    if bounds.cost_usd.is_some_and(|max| spent.cost_usd >= max) {
+        return Some(Limit::MaxCost);
+    }
+    match &account.holder {
+        Holder::Run => no_room(run).or_else(|| forbids_work(run)),
+        Holder::Task(_) => None,
+        Holder::Op(number) => {
+            let op = run.operators.at(*number)?;
+            let seconds = run.operators.node(op)?.limits.timeout_seconds?;
+            let max = u64::from(seconds).saturating_mul(1_000);
+            (op.clock.spent_ms(run.now) >= max).then_some(Limit::TaskTimeout)
+        }
+    }
+}
+
+fn of_tokens(holder: &Holder) -> Limit {
+    if *holder == Holder::Run { Limit::MaxTokens } else { Limit::TaskTokens }
+}
+
+/// The limit that allows no further model call of a task, or of none: that of the run, its own, or one of those above it.
+pub(super) fn forbids_call(run: &Run, task: Option<&TaskRun>, listed: &Listed) -> Option<Limit> {
+    let chain: Vec<(usize, &Account)> = run.ledger.chain(task.map(|task| &task.task.slug)).collect();
+    chain.into_iter().rev().find_map(|(number, account)| spent_of(run, account, listed.of(number).0))
+}
+
+/// The limit for which a call has to wait until others return what they reserved of it (spec "Templates" 9): nothing above
+/// it may overspend. What a call costs is known only when it is over: each of those in flight is taken to cost as much as
+/// the dearest so far, and the first one is made alone. One alone has all that is left, and is held to it.
+pub(super) fn call_waits(run: &Run, task: Option<&TaskRun>, listed: &Listed) -> Option<Limit> {
+    let own = reserve(run, task);
+    run.ledger.chain(task.map(|task| &task.task.slug)).find_map(|(number, account)| {
+        let (bounds, spent) = (bounds(run, &account.holder), &account.spent);
+        let (calls, tokens) = listed.of(number);
+        let others = spent.in_flight.saturating_add(calls);
+        if others == 0 {
+            return None;
+        }
+        let wanted = spent.tokens().saturating_add(spent.reserved).saturating_add(tokens).saturating_add(own);
+        if bounds.tokens.is_some_and(|max| wanted > max) {
+            return Some(of_tokens(&account.holder));
+        }
+        let nothing_known = spent.tokens() == 0;
+        let cost = spent.cost_usd + f64::from(others.saturating_add(1)) * spent.dearest_usd;
+        bounds.cost_usd.is_some_and(|max| nothing_known || cost > max).then_some(Limit::MaxCost)
+    })
+}
+
+/// Whether a task of a tree, or what is above it short of the run, has spent what it may.
+pub(super) fn is_spent(run: &Run, op: &super::TaskOp) -> bool {
+    let mut chain = run.ledger.chain_of_op(op.number).filter(|(_, account)| account.holder != Holder::Run);
+    chain.any(|(_, account)| spent_of(run, account, 0).is_some())
 }
 
 /// Tokens that are left of the run's own limit.
 pub(super) fn tokens_left(run: &Run) -> Option<u64> {
-    run.settings.limits.max_tokens.map(|max| max.saturating_sub(run.totals.tokens()))
-}
-
-/// US dollars that are left of the run's own limit.
-fn cost_left(run: &Run) -> Option<f64> {
-    run.settings.limits.max_cost_usd.map(|max| (max - run.totals.cost_usd).max(0.0))
+    run.settings.limits.max_tokens.map(|max| max.saturating_sub(run.ledger.of_run().tokens()))
 }
 
 /// A call found no room in what is left of the run's tokens, and there is no more since.
@@ -164,25 +241,16 @@ fn run_timeout_ms(run: &Run) -> Option<u64> {
     run.settings.limits.run_timeout_seconds.map(|seconds| seconds.saturating_mul(1_000))
 }
 
-/// The limit of the task that allows it no further model call. `starting` calls are listed and not started yet.
-pub(super) fn forbids_task_call(task: &TaskRun, starting: u32) -> Option<Limit> {
-    let limits = &task.skill.as_ref()?.limits;
-    if limits.max_calls.is_some_and(|max| task.calls_started.saturating_add(starting) >= max) {
-        return Some(Limit::TaskCalls);
-    }
-    if limits.max_tokens.is_some_and(|max| task.tokens >= max) {
-        return Some(Limit::TaskTokens);
-    }
-    None
-}
-
-/// The limit that ends a unit of the task whose next thing is a model call: one of its own, or one of a task of the
-/// tree above it.
+/// The limit that ends a unit of the task whose next thing is a model call: one of its own, or one of what is above it short
+/// of the run.
 pub(super) fn ends_task(run: &Run, task: &TaskRun) -> Option<(Limit, Cause)> {
-    if let Some(limit) = forbids_task_call(task, 0).or_else(|| forbids_turn(run, task)) {
+    let mut chain = run.ledger.chain(Some(&task.task.slug)).filter(|(_, account)| account.holder != Holder::Run);
+    let own = chain.next().and_then(|(_, account)| spent_of(run, account, 0));
+    if let Some(limit) = own.or_else(|| forbids_turn(run, task)) {
         return Some((limit, Cause::Limit(limit)));
     }
-    spent_above(run, task, 0).map(|limit| (limit, Cause::AboveLimit(limit)))
+    let above = chain.find_map(|(_, account)| spent_of(run, account, 0));
+    above.map(|limit| (limit, Cause::AboveLimit(limit)))
 }
 
 /// A handler may have as many assistant messages as its limit says; the next one is not asked for (spec "Templates" 9).
@@ -201,30 +269,6 @@ fn replies(run: &Run, task: &TaskRun) -> u32 {
     u32::try_from(read.count()).unwrap_or(u32::MAX)
 }
 
-/// The spent budget of a task of the tree that the task belongs to, itself or above: calls, tokens, cost, time.
-/// `starting` calls below the same tasks are listed and not started yet.
-pub(super) fn spent_above(run: &Run, task: &TaskRun, starting: u32) -> Option<Limit> {
-    let op = run.operators.of_leaf(&task.task.slug)?;
-    run.operators.ancestry(op).find_map(|op| spent_of(run, op, starting))
-}
-
-/// The spent budget of one task of the tree.
-pub(super) fn spent_of(run: &Run, op: &super::TaskOp, starting: u32) -> Option<Limit> {
-    let limits = &run.operators.node(op)?.limits;
-    let spent = &op.spent;
-    if limits.max_calls.is_some_and(|max| spent.calls.saturating_add(starting) >= max) {
-        return Some(Limit::TaskCalls);
-    }
-    if limits.max_tokens.is_some_and(|max| spent.tokens() >= max) {
-        return Some(Limit::TaskTokens);
-    }
-    if limits.max_cost_usd.is_some_and(|max| spent.cost_usd >= max) {
-        return Some(Limit::MaxCost);
-    }
-    let time = limits.timeout_seconds.map(|seconds| u64::from(seconds).saturating_mul(1_000));
-    time.is_some_and(|max| op.clock.spent_ms(run.now) >= max).then_some(Limit::TaskTimeout)
-}
-
 /// Tokens that a reply is taken to have for what a call reserves of the run's limit.
 const REPLY: u64 = 16_384;
 
@@ -237,72 +281,10 @@ pub(super) fn reserve(run: &Run, task: Option<&TaskRun>) -> u64 {
     known.unwrap_or_else(|| prompt.saturating_add(REPLY))
 }
 
-/// The limit of the run for which a call has to wait until others return what they reserved of it. `starting` calls are
-/// listed and not started yet, and reserve so many tokens.
-pub(super) fn waits_in_run(run: &Run, task: Option<&TaskRun>, starting: (u32, u64)) -> Option<Limit> {
-    let others = u32::try_from(run.reserved.len()).unwrap_or(u32::MAX).saturating_add(starting.0);
-    if others == 0 {
-        return None;
-    }
-    let reserved = run.reserved.values().sum::<u64>().saturating_add(starting.1).saturating_add(reserve(run, task));
-    if tokens_left(run).is_some_and(|left| reserved > left) {
-        return Some(Limit::MaxTokens);
-    }
-    let nothing_known = run.calls.is_empty();
-    let cost = f64::from(others.saturating_add(1)) * run.totals.dearest_usd;
-    cost_left(run).is_some_and(|left| nothing_known || cost > left).then_some(Limit::MaxCost)
-}
-
-/// The limit for which a call has to wait until others of the same budgets return what they reserved (spec "Templates" 9):
-/// nothing above it may overspend.
-pub(super) fn waits_for_reserve(run: &Run, task: &TaskRun, reserved: u64) -> Option<Limit> {
-    let op = run.operators.of_leaf(&task.task.slug)?;
-    let own = op.reserve(task.sizes.prompt);
-    let waits = run.operators.ancestry(op).any(|op| {
-        let Some(max) = run.operators.node(op).and_then(|node| node.limits.max_tokens) else { return false };
-        let others = op.spent.reserved.saturating_add(reserved);
-        // One alone has all that is left, and is held to it.
-        others > 0 && op.spent.tokens().saturating_add(others).saturating_add(own) > max
-    });
-    waits.then_some(Limit::TaskTokens)
-}
-
-/// The same for cost, which is known only when a call is over: each of those in flight is taken to cost as much as the
-/// dearest so far, and the first one is made alone. `starting` calls below the same task are listed and not started yet.
-pub(super) fn waits_for_cost(run: &Run, op: &super::TaskOp, starting: u32) -> Option<Limit> {
-    let max = run.operators.node(op)?.limits.max_cost_usd?;
-    let spent = &op.spent;
-    let others = spent.in_flight.saturating_add(starting);
-    let nothing_known = spent.input == 0 && spent.output == 0;
-    let reserved = f64::from(others.saturating_add(1)) * spent.dearest_usd;
-    (others > 0 && (nothing_known || spent.cost_usd + reserved > max)).then_some(Limit::MaxCost)
-}
-
-/// Tokens of prompt and reply that are left for one call, by the budgets of the run, of its task and of the tree above it,
+/// Tokens of prompt and reply that are left for one call, by the budgets of the run, of its task and of what is above it,
 /// without what others in flight have reserved; `None`: there is no budget.
 pub(super) fn tokens_for_call(run: &Run, task: Option<&TaskRun>) -> Option<u64> {
-    let budgets = budgets(run, task).into_iter().map(|budget| budget.left.saturating_sub(budget.held));
-    let of_task = task.and_then(|task| Some(left_of_task(task)?.saturating_sub(reserved_by(run, task))));
-    budgets.chain(of_task).min()
-}
-
-/// Tokens that are left of the limit of a task's skill.
-fn left_of_task(task: &TaskRun) -> Option<u64> {
-    task.skill.as_ref()?.limits.max_tokens.map(|max| max.saturating_sub(task.tokens))
-}
-
-/// Tokens that calls of a task in flight have reserved.
-fn reserved_by(run: &Run, task: &TaskRun) -> u64 {
-    let own = run.reserved.iter().filter(|(key, _)| key.task.as_ref() == Some(&task.task.slug));
-    own.map(|(_, tokens)| *tokens).fold(0, u64::saturating_add)
-}
-
-/// The limit of the task's skill for which a call has to wait until others of the task return what they reserved of it.
-/// `starting` calls of it that are listed and not started yet reserve so many tokens. One alone has all that is left.
-pub(super) fn waits_in_task(run: &Run, task: &TaskRun, starting: u64) -> Option<Limit> {
-    let left = left_of_task(task)?;
-    let others = reserved_by(run, task).saturating_add(starting);
-    (others > 0 && others.saturating_add(reserve(run, Some(task))) > left).then_some(Limit::TaskTokens)
+    budgets(run, task).into_iter().map(|budget| budget.left.saturating_sub(budget.held)).min()
 }
 
 /// Whether what does not fit may wait: others in flight hold a part of one of these budgets.
@@ -320,20 +302,18 @@ struct Budget {
 }
 
 fn budgets(run: &Run, task: Option<&TaskRun>) -> Vec<Budget> {
-    let mut found = Vec::new();
-    let held = run.reserved.values().sum();
-    found.extend(tokens_left(run).map(|left| Budget { whose: Short::Run, left, held }));
-    let Some(task) = task else { return found };
-    // What others of the task hold is told where a call is asked for: facts of before there were such reservations are
-    // judged without it.
-    found.extend(left_of_task(task).map(|left| Budget { whose: Short::Task, left, held: 0 }));
-    let Some(op) = run.operators.of_leaf(&task.task.slug) else { return found };
-    found.extend(run.operators.ancestry(op).filter_map(|above| {
-        let left = run.operators.node(above)?.limits.max_tokens?.saturating_sub(above.spent.tokens());
-        let whose = if above.id == op.id { Short::Task } else { Short::Above };
-        Some(Budget { whose, left, held: above.spent.reserved.saturating_sub(op.held) })
-    }));
-    found
+    let own_op = task.and_then(|task| run.operators.of_leaf(&task.task.slug)).map(|op| op.number);
+    let of = |account: &Account| {
+        let max = bounds(run, &account.holder).tokens?;
+        let whose = match &account.holder {
+            Holder::Run => Short::Run,
+            Holder::Task(slug) if task.is_some_and(|task| task.task.slug == *slug) => Short::Task,
+            Holder::Op(number) if own_op == Some(*number) => Short::Task,
+            Holder::Task(_) | Holder::Op(_) => Short::Above,
+        };
+        Some(Budget { whose, left: max.saturating_sub(account.spent.tokens()), held: account.spent.reserved })
+    };
+    run.ledger.chain(task.map(|task| &task.task.slug)).filter_map(|(_, account)| of(account)).collect()
 }
 
 /// The token budget that left a call too little. `needed`: tokens that it takes at least, and would have if all that others
@@ -422,14 +402,14 @@ pub(super) fn turn(exec: &ExecRun) -> u32 {
 
 /// How far the limits of the run are used.
 pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
-    let limits = &run.settings.limits;
+    let (limits, spent) = (&run.settings.limits, run.ledger.of_run());
     let one = |limit, used, max| LimitUse { task: None, limit, used, max, threshold: limits.warning_threshold };
-    let mut uses = vec![one(Limit::MaxCalls, f64::from(run.totals.calls), f64::from(limits.max_calls))];
+    let mut uses = vec![one(Limit::MaxCalls, f64::from(spent.calls), f64::from(limits.max_calls))];
     if let Some(max) = limits.max_tokens {
-        uses.push(one(Limit::MaxTokens, number(run.totals.tokens()), number(max)));
+        uses.push(one(Limit::MaxTokens, number(spent.tokens()), number(max)));
     }
     if let Some(max) = limits.max_cost_usd {
-        uses.push(one(Limit::MaxCost, run.totals.cost_usd, max));
+        uses.push(one(Limit::MaxCost, spent.cost_usd, max));
     }
     if let Some(max) = limits.run_timeout_seconds {
         uses.push(one(Limit::RunTimeout, number(run.busy_ms()) / 1_000.0, number(max)));
@@ -440,15 +420,15 @@ pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
 /// How far the limits of one task of the tree are used: those it sets itself, and the turns of a handler.
 pub(super) fn uses_of(run: &Run, op: &super::TaskOp) -> Vec<LimitUse> {
     let Some(node) = run.operators.node(op) else { return Vec::new() };
-    let limits = &node.limits;
+    let (limits, spent) = (&node.limits, run.spent(op));
     let threshold = limits.warning_threshold.unwrap_or(run.settings.limits.warning_threshold);
     let mut uses = Vec::new();
     let mut put = |limit, used, max: Option<f64>| {
         uses.extend(max.map(|max| LimitUse { task: Some(op.id.clone()), limit, used, max, threshold }));
     };
-    put(Limit::TaskCalls, f64::from(op.spent.calls), limits.max_calls.map(f64::from));
-    put(Limit::TaskTokens, number(op.spent.tokens()), limits.max_tokens.map(number));
-    put(Limit::MaxCost, op.spent.cost_usd, limits.max_cost_usd);
+    put(Limit::TaskCalls, f64::from(spent.calls), limits.max_calls.map(f64::from));
+    put(Limit::TaskTokens, number(spent.tokens()), limits.max_tokens.map(number));
+    put(Limit::MaxCost, spent.cost_usd, limits.max_cost_usd);
     let seconds = number(op.clock.spent_ms(run.now)) / 1_000.0;
     put(Limit::TaskTimeout, seconds, limits.timeout_seconds.map(f64::from));
     let leaf = op.leaf().and_then(|slug| run.task(&slug)).filter(|task| task.is_handler());

@@ -225,6 +225,7 @@ impl Run {
         }
         let world = self.world;
         let Some(task) = self.tasks.get_mut(&slug) else { return Ok(()) };
+        self.ledger.open_task(&slug, None);
         task.restart(world);
         task.note_former();
         task.task = planned.task.clone();

@@ -46,6 +46,7 @@ mod explain;
 mod fold;
 mod follow;
 mod gates;
+mod ledger;
 pub mod limits;
 mod lists;
 mod loops;
@@ -70,9 +71,10 @@ pub use access::{LimitUse, Problem, ProblemKind};
 pub use attempts::Attempts;
 pub use effect::{Asked, Effect};
 pub use explain::{Explainer, Why};
+pub use ledger::Spent;
 pub use limits::Limit;
 pub use operators::{
-    Caller, EvalPhase, OpState, Operators, Place, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, Spent, TaskOp, Work,
+    Caller, EvalPhase, OpState, Operators, Place, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, TaskOp, Work,
 };
 pub use parts::RunPart;
 pub use reject::Reject;
@@ -88,6 +90,7 @@ use crate::record::{CallKey, EffectKey, Entry, Gate, LogEntry, Outcome, ToolPoli
 use crate::reply::Phase;
 use crate::spec::{BlobId, ExecRunId, Goals, RunId, Settings, Slug};
 
+use ledger::Ledger;
 use steps::Pass;
 use task::{PendingSet, SetKey};
 use tasks::Tasks;
@@ -146,14 +149,17 @@ pub struct Run {
     /// The run was taken up and had nothing to do.
     idle: bool,
     in_flight: BTreeSet<EffectKey>,
-    /// Tokens that calls in flight have reserved of the run's limit.
-    reserved: BTreeMap<CallKey, u64>,
     call_numbers: BTreeMap<(Phase, Option<Slug>, Option<ExecRunId>), u32>,
     calls: Vec<CallRecord>,
     call_index: BTreeMap<CallKey, usize>,
     /// Places in `calls` of those of each task.
     task_calls: BTreeMap<Slug, Vec<usize>>,
-    totals: Totals,
+    /// What model calls cost.
+    ledger: Ledger,
+    /// Tool calls finished.
+    finished_tools: u32,
+    /// Repairs by code (spec 4.3).
+    repairs: BTreeMap<String, u32>,
     minimum_calls: u32,
     /// Counts what may have changed files: applied sets, calls of tools that do not only read, resumes.
     world: u32,

@@ -31,13 +31,7 @@ impl Run {
     }
 
     /// The call of a template begins.
-    pub(super) fn call_mounted(
-        &mut self,
-        task: &Slug,
-        run: &ExecRunId,
-        call: &str,
-        tree: &Tree,
-    ) -> Result<(), Reject> {
+    pub(super) fn call_mounted(&mut self, task: &Slug, run: &ExecRunId, call: &str, tree: Tree) -> Result<(), Reject> {
         let (task, run, call) = (task.clone(), run.clone(), call.to_owned());
         let key = EffectKey::Mount { task: task.clone(), run: run.clone(), call: call.clone() };
         if !self.may_mount(&task, &run, &call) || !tree.templates.contains_key(&tree.entry) {
@@ -45,7 +39,7 @@ impl Run {
         }
         self.enter_running(&task)?;
         let caller = Caller { task: task.clone(), run: run.clone(), call: call.clone() };
-        let number = self.mount(tree.clone(), Some(caller));
+        let number = self.mount(tree, Some(caller));
         if let Some(tool) = self.tool_mut(&task, &run, &call) {
             tool.state = ToolState::Mounted(number);
         }
@@ -86,7 +80,7 @@ impl Run {
             return Err(Reject::NotOutstanding(key));
         }
         self.enter_running(&task)?;
-        self.totals.tools = self.totals.tools.saturating_add(1);
+        self.finished_tools = self.finished_tools.saturating_add(1);
         let (world, now) = (self.world, self.now);
         let Some(tool) = self.tool_mut(&task, run, call) else { return Ok(()) };
         let mount = if let ToolState::Mounted(number) = tool.state { Some(number) } else { None };

@@ -49,7 +49,7 @@ impl Run {
     }
 
     fn settle_in_flight(&mut self) {
-        self.reserved.clear();
+        self.ledger.released_but(|_| false);
         for key in std::mem::take(&mut self.in_flight) {
             match key {
                 EffectKey::Apply { .. } => {
@@ -184,7 +184,6 @@ impl Run {
             _ => None,
         };
         self.follow_up_failed |= ended.is_some_and(failed) && self.follow_up.is_some();
-        self.operators.forget_flights();
         if self.operators.tree().is_some() {
             let over = self.operators.top().and_then(|top| top.closed.as_ref()).map(|closed| closed.outcome);
             self.stage = over.map_or(Stage::Operate, Stage::Conclude);

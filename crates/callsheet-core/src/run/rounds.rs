@@ -104,7 +104,8 @@ impl Run {
 
     /// Without an iteration nobody will release them.
     fn block_held_tasks(&mut self) -> Result<(), Reject> {
-        let problem = self.tasks.values().find(|task| task.below.is_none() && task.state.is_problem() && !task.problem_seen);
+        let problem =
+            self.tasks.values().find(|task| task.below.is_none() && task.state.is_problem() && !task.problem_seen);
         let cause = problem.map(TaskRun::slug);
         let held: Vec<Slug> = self.listed().filter(|task| !task.state.is_ended()).map(TaskRun::slug).collect();
         for slug in held {

@@ -142,6 +142,7 @@ impl Run {
         let Some(task) = self.tasks.get_mut(slug) else { return Ok(()) };
         let (writer, skill, lost) = (task.writer.take(), task.skill.take(), task.skill_lost);
         let must_refine = task.must_refine;
+        self.ledger.open_task(slug, None);
         task.restart(world);
         task.writer = writer;
         task.skill = skill;

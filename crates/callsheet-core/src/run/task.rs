@@ -120,10 +120,6 @@ pub struct TaskRun {
     pub round: u32,
     /// Time in which at least one of its units was in flight.
     pub clock: Stopwatch,
-    /// Model calls started for it since it was listed.
-    pub calls_started: u32,
-    /// Tokens of its model calls since it was listed.
-    pub tokens: u64,
     /// Its largest reply so far, and its last prompt, with what they may be.
     pub sizes: CallSizes,
     /// When the last of its replies came, in milliseconds since the Unix epoch.
@@ -219,8 +215,6 @@ impl TaskRun {
             below: None,
             round: 0,
             clock: Stopwatch::default(),
-            calls_started: 0,
-            tokens: 0,
             sizes: CallSizes::default(),
             last_turn_at: None,
             ideal_refined_ms: 0,

@@ -29,7 +29,7 @@ impl Run {
             self.cut(task, run, call);
             return Ok(());
         }
-        self.totals.tools = self.totals.tools.saturating_add(1);
+        self.finished_tools = self.finished_tools.saturating_add(1);
         let name = self.tool_mut(task, run, call).map(|tool| tool.call.name.clone()).unwrap_or_default();
         let policy = self.policy(&name);
         if policy.effect != ToolEffect::Read && !policy.stages_changes() {

@@ -227,9 +227,11 @@ impl Run {
             return owing;
         }
         let slug = &task.task.slug;
+        let has_the_turn = self.has_the_turn(task);
         for (key, set) in self.sets.iter().filter(|(key, _)| key.task == *slug && key.run == run.id) {
             match set.stage {
                 SetStage::Gated(_) => owing.person = true,
+                SetStage::Approved if !has_the_turn => {}
                 SetStage::Approved => {
                     let effect = key.apply_effect(&set.changes);
                     let in_flight = self.in_flight.contains(&key.apply());
@@ -242,7 +244,7 @@ impl Run {
             return owing;
         }
         if run.calls.iter().all(|call| call.output().is_some()) {
-            if task.is_process() {
+            if task.is_process() || !has_the_turn {
                 return owing;
             }
             owing.work.push(self.ask_or_read(Phase::Execute, Some(task), Some(run), &run.attempts));
@@ -260,7 +262,7 @@ impl Run {
             }
             match call.state {
                 ToolState::Gated(_) | ToolState::Asking(_) => owing.person = true,
-                ToolState::Queued | ToolState::Approved if !self.has_the_turn(task) => {}
+                ToolState::Queued | ToolState::Approved if !has_the_turn => {}
                 ToolState::Queued | ToolState::Approved => {
                     let effect = Effect::RunTool {
                         task: slug.clone(),
@@ -355,6 +357,12 @@ impl Run {
         let mut people: Vec<Effect> = gates.into_iter().map(Effect::AskApproval).collect();
         people.extend(self.questions());
         people
+    }
+
+    /// Whether changes of an execution run wait for a person.
+    pub(super) fn has_gated_set(&self, task: &TaskRun, run: &ExecRun) -> bool {
+        let mut own = self.sets.iter().filter(|(key, _)| key.task == task.task.slug && key.run == run.id);
+        own.any(|(_, set)| matches!(set.stage, SetStage::Gated(_)))
     }
 
     /// Open gates, in no particular order.

@@ -12,7 +12,7 @@ use callsheet_core::record::{
     Retrieval, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
 use callsheet_core::reply::Phase;
-use callsheet_core::run::{Asked, Effect, Run, State, ToolOutput, Why};
+use callsheet_core::run::{Asked, Effect, Run, State, TaskRun, ToolOutput, Why};
 use callsheet_core::spec::{BlobId, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
 use callsheet_core::template::{Severity, TaskResult, read_text};
 use serde_json::{Value, json};
@@ -286,7 +286,8 @@ impl Player {
         let silent = self.run.not_done().into_iter().find(|task| explainer.why(task) == Why::Unknown);
         assert_eq!(silent, None, "it says why it is not done, after {text}");
         self.log.push(fact);
-        let writers = self.run.tasks().filter(|task| task.state == State::Running && self.run.can_write(task));
+        let works = |task: &&TaskRun| task.runs.iter().any(|run| run.attempts.admitted) && self.run.can_write(task);
+        let writers = self.run.tasks().filter(works);
         self.most_writers = self.most_writers.max(writers.count());
     }
 

@@ -5,8 +5,8 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::record::ToolPolicy;
 use callsheet_core::evaluate::evaluate;
+use callsheet_core::record::ToolPolicy;
 use callsheet_core::record::{CallKey, EffectKey, Entry, Event, Gate, GateKind, LogEntry, Outcome, Tree, VERSION};
 use callsheet_core::run::{Effect, Run, Stage, State, ToolState};
 use callsheet_core::spec::{BlobId, RunId, Settings, SkillPolicy, Slug};
@@ -96,10 +96,7 @@ impl Player {
     fn evaluate(&mut self) {
         loop {
             let pure = |effect: &Effect| {
-                matches!(
-                    effect,
-                    Effect::Evaluate { .. } | Effect::MountTemplate { .. } | Effect::ReturnTemplate { .. }
-                )
+                matches!(effect, Effect::Evaluate { .. } | Effect::MountTemplate { .. } | Effect::ReturnTemplate { .. })
             };
             let Some(effect) = self.run.outstanding().into_iter().find(pure) else { return };
             let event = match effect {
@@ -111,7 +108,7 @@ impl Player {
                 }
                 Effect::MountTemplate { task, run, call } => {
                     let tree = Box::new(Tree { entry: call.name, ..self.tree.clone() });
-                    Event::CallMounted { task, run, call: call.id, tree }
+                    Event::CallMounted { task, run, call: call.id, tree, shared: BTreeSet::new() }
                 }
                 Effect::ReturnTemplate { task, run, call } => {
                     let tool = self.run.task(&task).and_then(|task| task.run(&run)?.call(&call));

@@ -202,7 +202,6 @@ fn handler_parts(
     model: &dyn Model,
 ) -> Result<Parts, DriveFault> {
     let capabilities = model.info().capabilities;
-    let policy = task.skill.clone().unwrap_or_default();
     let offered = handler::offered(world, run, task);
     let text_tools = if capabilities.tools { Vec::new() } else { offered.clone() };
     let exec = asked.key.run.as_ref().and_then(|id| task.run(id));

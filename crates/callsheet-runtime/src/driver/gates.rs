@@ -100,8 +100,11 @@ fn said_before(run: &Run, gate: &Gate) -> Option<Answer> {
         Headless::Stop | Headless::Deny => None,
         Headless::Approve => Some(Answer::Listed),
         Headless::Slugs(slugs) => {
-            let named: BTreeMap<Slug, Verdict> =
-                tasks.iter().filter(|task| covers(run, slugs, task)).map(|task| (task.clone(), Verdict::Approve)).collect();
+            let named: BTreeMap<Slug, Verdict> = tasks
+                .iter()
+                .filter(|task| covers(run, slugs, task))
+                .map(|task| (task.clone(), Verdict::Approve))
+                .collect();
             match &gate.kind {
                 _ if named.len() == tasks.len() => Some(Answer::Listed),
                 // The others stay pending: the gate asks again for them alone.

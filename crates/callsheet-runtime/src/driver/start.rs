@@ -74,6 +74,7 @@ pub fn begin_in(
     let (entry, list) = match entry {
         EntrySpec::Template { mut tree, prompt } => {
             let name = tree.entry.clone();
+            super::template::keep_reachable(&mut tree);
             tree.absent = absent(world, &tree, &prompt, &settings);
             tree_adopted = Some(Event::TreeAdopted { tree });
             (Entry::Template { name, prompt }, None)
@@ -312,7 +313,8 @@ fn tell_of_edited_templates(world: &World, run: &Run) {
             let same = now.as_ref().is_ok_and(|bytes| says_the_same(world, tree, file, bytes));
             let changed = now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same;
             if changed && told.insert(file) {
-                world.notice(&format!("note: {file} changed after this run started; the run uses the previous version"));
+                world
+                    .notice(&format!("note: {file} changed after this run started; the run uses the previous version"));
             }
         }
     }

@@ -1,15 +1,16 @@
 //! A task of a sheet whose skill is a template (spec "Templates" 16): its call becomes a tree below the task, and what the
 //! tree gave becomes the result of the task. Both are pure; the tree itself runs as any other.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use callsheet_core::evaluate::result_of;
 use callsheet_core::record::{Event, ResultParts, Tree};
 use callsheet_core::reply::task::document_headings;
-use callsheet_core::run::{Run, TaskRun, ToolState};
+use callsheet_core::run::{Run, SPAWN_SUBTASK, TaskRun, ToolState};
 use callsheet_core::spec::{ExecRunId, Slug, Target, ToolCall, tokens};
 use callsheet_core::template::{
-    Bound, Environment, Evaluated, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
+    Bound, Environment, Evaluated, Kind, Node, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
 };
 
 use crate::ports::Store;
@@ -31,16 +32,14 @@ pub(super) fn mount(
     let (task, exec) = (task.clone(), exec.clone());
     Ok(match bound(world, owner, call) {
         Ok(mut tree) => {
+            keep_reachable(&mut tree);
             tree.absent = start::absent(world, &tree, &owner.task.need, run.settings());
-            Event::CallMounted { task, run: exec, call: call.id.clone(), tree }
+            let shared = share(&mut tree, run);
+            Event::CallMounted { task, run: exec, call: call.id.clone(), tree, shared }
         }
-        Err(reason) => Event::CallReturned {
-            task,
-            run: exec,
-            call: call.id.clone(),
-            result: Box::default(),
-            failed: Some(reason),
-        },
+        Err(reason) => {
+            Event::CallReturned { task, run: exec, call: call.id.clone(), result: Box::default(), failed: Some(reason) }
+        }
     })
 }
 
@@ -87,6 +86,39 @@ fn bound(world: &World, owner: &TaskRun, call: &ToolCall) -> Result<Box<Tree>, S
         })
         .collect();
     Ok(tree)
+}
+
+/// Leaves out the templates that nothing in a tree can reach: by calls, or since a model may ask for any of them as a
+/// subtask or in a split.
+pub(super) fn keep_reachable(tree: &mut Tree) {
+    let mut reached: BTreeSet<String> = BTreeSet::new();
+    let mut open: Vec<String> = std::iter::once(&tree.entry).chain(&tree.matcher).cloned().collect();
+    while let Some(name) = open.pop() {
+        let Some(template) = tree.templates.get(&name).filter(|_| reached.insert(name)) else { continue };
+        let nodes = template.body.walk();
+        if nodes.iter().any(|node| may_ask_for_any(node, tree)) {
+            return;
+        }
+        open.extend(nodes.into_iter().filter_map(|node| node.template.clone()));
+    }
+    tree.templates.retain(|name, _| reached.contains(name));
+}
+
+fn may_ask_for_any(node: &Node, tree: &Tree) -> bool {
+    let asks = |tool: &String| tool == SPAWN_SUBTASK || tree.subtask_tools.contains_key(tool);
+    let matches = node.subtype == "associative_matching";
+    let may_ask = node.tools.as_ref().map_or(!matches, |tools| tools.iter().any(asks));
+    matches!(node.kind, Kind::Atomic) && (may_ask || node.recovery.reparse && !matches)
+}
+
+/// Takes the templates out of a tree that the run's record holds already. Gives their names.
+fn share(tree: &mut Tree, run: &Run) -> BTreeSet<String> {
+    let trees: Vec<&Arc<Tree>> = run.operators().trees().collect();
+    let last = |name: &String| trees.iter().rev().find_map(|tree| tree.templates.get(name));
+    let known = tree.templates.iter().filter(|(name, template)| last(name) == Some(template));
+    let shared: BTreeSet<String> = known.map(|(name, _)| name.clone()).collect();
+    tree.templates.retain(|name, _| !shared.contains(name));
+    shared
 }
 
 /// Document and summary of a result (spec 16).

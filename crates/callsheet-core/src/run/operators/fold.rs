@@ -1,5 +1,6 @@
 //! Facts of the tree: it was adopted, a task of it was evaluated.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::record::{EffectKey, Opened, Step, Tree};
@@ -64,6 +65,7 @@ impl Run {
             };
             self.operators.free(base)
         };
+        self.ledger.open_op(number, parent, caller.as_ref().map(|caller| &caller.task));
         self.operators.numbers.insert(id.clone(), number);
         self.operators.list.push(TaskOp {
             id,
@@ -89,8 +91,6 @@ impl Run {
             attempts: Vec::new(),
             issues: None,
             reparse: None,
-            spent: super::Spent::default(),
-            held: 0,
             clock: Stopwatch::default(),
         });
         if let Some(above) = parent.and_then(|number| self.operators.list.get_mut(number)) {
@@ -105,7 +105,9 @@ impl Run {
             return Err(Reject::UnknownTask(task.clone()));
         };
         let due = match self.operators.at(number) {
-            Some(TaskOp { state: OpState::Due(moment), evaluations, former: false, .. }) if *evaluations == n => *moment,
+            Some(TaskOp { state: OpState::Due(moment), evaluations, former: false, .. }) if *evaluations == n => {
+                *moment
+            }
             _ => return Err(Reject::NotInFlight(key)),
         };
         if !self.stage.is_working() {
@@ -185,6 +187,7 @@ impl Run {
             super::leaf::limit(&mut task, &node.limits);
         }
         let slug = task.task.slug.clone();
+        self.ledger.open_task(&slug, Some(number));
         self.operators.leaves.insert(slug.clone(), number);
         task.below.clone_from(&caller);
         self.tasks.insert(slug.clone(), task);
@@ -206,12 +209,26 @@ impl super::Operators {
         numbered.into_iter().find(|slug| is_free(slug)).unwrap_or(base)
     }
 
+    /// A tree with the templates that it shares with those before it.
+    pub(in crate::run) fn completed(&self, tree: &Tree, shared: &BTreeSet<String>) -> Tree {
+        let mut tree = tree.clone();
+        for name in shared {
+            let known = self.mounts.iter().rev().find_map(|mount| mount.tree.templates.get(name));
+            tree.templates.extend(known.map(|known| (name.clone(), known.clone())));
+        }
+        tree
+    }
+
     /// What was opened for open calls of a task, or of one execution run of it, counts no more. Returns its leaves.
     pub(in crate::run) fn abandon(&mut self, task: &Slug, run: Option<&ExecRunId>) -> Vec<Slug> {
         let is_of = |caller: &Caller| caller.task == *task && run.is_none_or(|run| caller.run == *run);
         let of_caller = |mount: &Mount| mount.caller.as_ref().is_some_and(is_of);
         let is_open = |top: usize| self.list.get(top).is_some_and(|top| top.closed.is_none() && !top.former);
-        let gone: Vec<usize> = (0..).zip(&self.mounts).filter(|(_, mount)| of_caller(mount) && is_open(mount.top)).map(|(number, _)| number).collect();
+        let gone: Vec<usize> = (0..)
+            .zip(&self.mounts)
+            .filter(|(_, mount)| of_caller(mount) && is_open(mount.top))
+            .map(|(number, _)| number)
+            .collect();
         if gone.is_empty() {
             return Vec::new();
         }

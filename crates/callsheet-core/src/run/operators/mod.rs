@@ -15,8 +15,8 @@
 //! A new operator: a variant of `template::Kind` with its row of facts, a file here with its rules, a line in `rules`, its
 //! names and its result in `evaluate`.
 
-mod budget;
 mod call;
+mod clocks;
 mod cond;
 mod fold;
 mod iterate;
@@ -45,7 +45,6 @@ use crate::template::{Node, Script, Template};
 use super::Stopwatch;
 use rules::Rules;
 
-pub use budget::Spent;
 pub use place::Place;
 pub use subtask::{SPAWN_SUBTASK, SUBTASK_REQUEST};
 
@@ -137,10 +136,6 @@ pub struct TaskOp {
     pub issues: Option<BlobId>,
     /// Its failed task is split by a model (spec 11).
     pub reparse: Option<Reparse>,
-    /// What it and all below it spent.
-    pub spent: Spent,
-    /// Tokens that its own call in flight has reserved.
-    pub held: u64,
     /// Time in which something of it held a slot.
     pub clock: Stopwatch,
 }

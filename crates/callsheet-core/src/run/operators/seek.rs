@@ -42,7 +42,8 @@ impl Run {
         if !self.stage.is_working() {
             return Err(Reject::Concluding);
         }
-        let expected = self.operators.at(number).is_some_and(|op| op.state == OpState::Seeking && op.lookups == n && !op.former);
+        let expected =
+            self.operators.at(number).is_some_and(|op| op.state == OpState::Seeking && op.lookups == n && !op.former);
         if !expected {
             return Err(Reject::NotInFlight(key));
         }

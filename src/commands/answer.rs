@@ -27,7 +27,7 @@ fn waits(run: &RunSummary) -> bool {
 struct Asked {
     store: Arc<dyn Store>,
     run: RunSummary,
-    /// In the order of the tasks that they ask about. Never empty.
+    /// In the order they were opened. Never empty.
     open: Vec<Gate>,
 }
 

@@ -90,6 +90,11 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found,
         let named = Slug::new(slug.clone());
         let operators = run.operators();
         if let Some(op) = operators.get(&named).or_else(|| operators.of_leaf(&named)).filter(|_| wish == Wish::Retry) {
+            let is_back = preview.operators().get(&op.id).is_some_and(|now| op.failed() && !now.failed());
+            if is_back {
+                // The resume, or one that is named before, brings it back.
+                continue;
+            }
             let retried = Event::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() };
             preview = with(&preview, retried).ok_or_else(|| cannot_retry_alone(&named, op.failed(), id))?;
             tasks.push(op.id.clone());

@@ -232,7 +232,12 @@ impl Shell {
         }
         let settles = matches!(
             fact.event,
-            Event::TaskFailed { .. } | Event::RunWaiting { .. } | Event::Started { .. } | Event::RunConcluded { .. }
+            Event::TaskFailed { .. }
+                | Event::RunWaiting { .. }
+                | Event::CallMounted { .. }
+                | Event::CallReturned { .. }
+                | Event::Started { .. }
+                | Event::RunConcluded { .. }
         );
         let taken = self.append(fact.event.clone())?;
         if taken.is_ok() && !settles {

@@ -85,8 +85,8 @@ impl World {
         world.trees = Some(Trees::new(seed, order.is_none())?);
         let spawns = ToolPolicy { effect: ToolEffect::Read, repeat: RepeatClass::Read, exclusive: false };
         world.tools.insert(SPAWN_SUBTASK.to_owned(), spawns);
-        if world.random.chance(70) {
-            world.tools.insert(SCRIPT_READ.to_owned(), spawns);
+        if !world.random.chance(70) {
+            world.tools.remove(SCRIPT_READ);
         }
         if let Some(order) = order {
             world.calm = true;

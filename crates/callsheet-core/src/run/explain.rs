@@ -348,7 +348,7 @@ impl Explainer<'_> {
             _ => None,
         });
         asking.next().or_else(|| {
-            let calls = task.runs.iter().flat_map(|run| &run.calls);
+            let calls = task.runs.iter().filter(|_| task.is_executing()).flat_map(|run| &run.calls);
             let tops = calls.filter_map(|call| match call.state {
                 ToolState::Mounted(number) => run.operators.top_of(number),
                 _ => None,
@@ -388,6 +388,9 @@ impl Explainer<'_> {
         }
         if let Some(why) = waits_for(run.awaited_by(task).map(|producer| &producer.task.slug)) {
             return Some(why);
+        }
+        if let Some(caller) = task.below.clone().filter(|_| !run.is_called(task)) {
+            return Some(Why::WaitsForTask { tasks: vec![caller] });
         }
         let (current, own) = (run.current_step()?, run.step_of(&task.task.slug)?);
         if current < own {

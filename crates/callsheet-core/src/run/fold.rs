@@ -159,10 +159,8 @@ impl Run {
                 let task = call.task.as_ref().and_then(|slug| self.tasks.get(slug));
                 let tokens = super::limits::reserve(self, task);
                 self.ledger.started(call, tokens);
-                if let Some(task) = &call.task {
-                    if call.phase != crate::reply::Phase::Refine {
-                        self.enter_running(task)?;
-                    }
+                if let Some(task) = call.task.as_ref().filter(|_| call.phase != crate::reply::Phase::Refine) {
+                    self.enter_running(task)?;
                 }
                 self.call_numbers.insert((call.phase, call.task.clone(), call.run.clone()), call.n);
                 if matches!(call.phase, crate::reply::Phase::Iterate | crate::reply::Phase::Continue) {

@@ -21,13 +21,20 @@ impl Run {
     }
 
     /// Opens the before-run gate of a step that has an unapproved writer, once all writers that can be refined are.
-    /// The gate lists all pending writers (spec 2.7).
-    pub(super) fn ask_before_run(&mut self, step: usize) -> Advance {
-        if self.unapproved_writers(step).next().is_none() {
+    /// The gate lists all pending writers (spec 2.7); without a step only those of templates that tasks at work call.
+    pub(super) fn ask_before_run(&mut self, step: Option<usize>) -> Advance {
+        let asks = match step {
+            Some(step) => self.unapproved_writers(step).next().is_some(),
+            None => true,
+        };
+        let listed: Vec<&TaskRun> = match step {
+            Some(step) => self.writers_from(step).collect(),
+            None => self.writers_from(0).filter(|task| self.is_called(task)).collect(),
+        };
+        if !asks || listed.is_empty() {
             self.before_run = None;
             return Advance::Waiting;
         }
-        let listed: Vec<&TaskRun> = self.writers_from(step).collect();
         if let Some(Gate { kind: GateKind::BeforeRun(asked), .. }) = &self.before_run {
             let holds = asked.iter().all(|slug| listed.iter().any(|task| task.task.slug == *slug));
             if holds {

@@ -107,7 +107,8 @@ impl Run {
         let problem =
             self.tasks.values().find(|task| task.below.is_none() && task.state.is_problem() && !task.problem_seen);
         let cause = problem.map(TaskRun::slug);
-        let held: Vec<Slug> = self.listed().filter(|task| !task.state.is_ended()).map(TaskRun::slug).collect();
+        let held = self.listed().filter(|task| task.below.is_none() && !task.state.is_ended());
+        let held: Vec<Slug> = held.map(TaskRun::slug).collect();
         for slug in held {
             let cause = cause.clone().unwrap_or_else(|| slug.clone());
             self.block(&slug, cause)?;

@@ -81,8 +81,11 @@ impl Run {
             return Err(transition(slug, task.state, State::Planned));
         }
         self.check_applies(slug)?;
-        if self.retry_calls(slug, skills)? {
-            return self.come_back(slug, skills);
+        let mut after = self.clone();
+        if after.retry_calls(slug, skills)? {
+            after.come_back(slug, skills)?;
+            *self = after;
+            return Ok(());
         }
         self.revive(slug, skills)?;
         self.bring_back(slug, skills)

@@ -271,6 +271,11 @@ impl Tasks {
         self.chosen(&self.sets.startable, self.places(step))
     }
 
+    /// Listed tasks that may be ready and not started.
+    pub fn all_startable(&self) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.startable, 0..self.ranked.len())
+    }
+
     /// Tasks of a step that may be writers that have not ended.
     pub fn writers(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.writers, self.places(step))

@@ -8,7 +8,7 @@ use callsheet_core::evaluate::result_of;
 use callsheet_core::record::{Event, ResultParts, Tree};
 use callsheet_core::reply::task::document_headings;
 use callsheet_core::run::{Run, SPAWN_SUBTASK, TaskRun, ToolState};
-use callsheet_core::spec::{ExecRunId, Slug, Target, ToolCall, tokens};
+use callsheet_core::spec::{BlobId, ExecRunId, Slug, Target, ToolCall, tokens};
 use callsheet_core::template::{
     Bound, Environment, Evaluated, Kind, Node, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
 };
@@ -53,7 +53,7 @@ pub(super) fn returned(
 ) -> Result<Event, DriveFault> {
     let state = run.task(task).and_then(|task| Some(&task.run(exec)?.call(call)?.state));
     let Some(ToolState::Mounted(number)) = state else { return Err(DriveFault::defect("a call without a tree")) };
-    let values = |id: &_| world.store.blob(id).ok();
+    let values = |id: &BlobId| world.store.blob(id).ok();
     let result = run.operators().top_of(*number).and_then(|top| result_of(top, &values)).unwrap_or_default();
     let is_complete = result.status == ReturnStatus::Complete;
     let failed = (!is_complete).then(|| result.error.as_deref().map(placed).unwrap_or_default());
@@ -115,7 +115,7 @@ fn may_ask_for_any(node: &Node, tree: &Tree) -> bool {
 fn share(tree: &mut Tree, run: &Run) -> BTreeSet<String> {
     let trees: Vec<&Arc<Tree>> = run.operators().trees().collect();
     let last = |name: &String| trees.iter().rev().find_map(|tree| tree.templates.get(name));
-    let known = tree.templates.iter().filter(|(name, template)| last(name) == Some(template));
+    let known = tree.templates.iter().filter(|&(name, template)| last(name) == Some(template));
     let shared: BTreeSet<String> = known.map(|(name, _)| name.clone()).collect();
     tree.templates.retain(|name, _| !shared.contains(name));
     shared

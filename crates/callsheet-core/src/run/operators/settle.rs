@@ -20,7 +20,7 @@ impl Run {
             return Ok(true);
         }
         self.refresh();
-        self.ask_before_run(0);
+        self.ask_before_run(Some(0));
         moved |= self.start_tasks(0)?;
         self.refresh();
         moved |= self.open_call_gates();

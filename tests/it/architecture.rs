@@ -1,0 +1,203 @@
+//! The architecture, held by tests: who may depend on whom, what core must never touch, and the order of its modules.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{root, rust_files};
+
+/// Crate, and the workspace crates it may use. A crate missing here fails the test: say where it belongs.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("callsheet-core", &[]),
+    ("callsheet-runtime", &["callsheet-core"]),
+    ("callsheet-models", &["callsheet-core", "callsheet-runtime"]),
+    ("callsheet-local", &["callsheet-core", "callsheet-runtime"]),
+    ("callsheet-tools", &["callsheet-core", "callsheet-runtime"]),
+    ("callsheet-store", &["callsheet-core", "callsheet-runtime"]),
+    ("callsheet-symbols", &["callsheet-core", "callsheet-runtime"]),
+    ("callsheet-sim", &["callsheet-core", "callsheet-runtime"]),
+    (
+        "callsheet",
+        &[
+            "callsheet-core",
+            "callsheet-runtime",
+            "callsheet-models",
+            "callsheet-local",
+            "callsheet-tools",
+            "callsheet-store",
+            "callsheet-symbols",
+        ],
+    ),
+];
+
+/// Libraries that must not be reachable from a crate, with the crate that owns them.
+const BANNED: &[(&str, &[&str])] = &[
+    ("callsheet-core", &["tokio", "reqwest", "rusqlite", "rand", "genai", "tempfile", "ignore", "tree-sitter"]),
+    ("callsheet-runtime", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap", "tree-sitter"]),
+    ("callsheet-store", &["reqwest", "genai", "llama-cpp-2", "clap"]),
+    ("callsheet-tools", &["rusqlite", "genai", "llama-cpp-2", "clap"]),
+    ("callsheet-models", &["rusqlite", "llama-cpp-2", "clap"]),
+    ("callsheet-local", &["rusqlite", "genai", "clap"]),
+    ("callsheet-symbols", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
+];
+
+/// Normal (not dev, not build) dependencies of a package with every feature on, transitively.
+fn tree(package: &str) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--offline",
+            "--all-features",
+            "-e",
+            "normal",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+            "-p",
+            package,
+        ])
+        .current_dir(root())
+        .output()
+        .expect("cargo tree starts");
+    assert!(output.status.success(), "cargo tree -p {package}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn crates_use_only_what_the_table_allows() {
+    let listed: BTreeSet<&str> = MAY_USE.iter().map(|(name, _)| *name).collect();
+    let mut present: BTreeSet<String> = std::fs::read_dir(root().join("crates"))
+        .expect("crates/")
+        .map(|entry| entry.expect("entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    present.insert("callsheet".into());
+    for package in &present {
+        assert!(listed.contains(package.as_str()), "{package} is not in MAY_USE: say what it may use");
+    }
+    for (package, allowed) in MAY_USE {
+        for used in tree(package).iter().filter(|name| name.starts_with("callsheet") && name != package) {
+            assert!(allowed.contains(&used.as_str()), "{package} must not use {used}");
+        }
+    }
+}
+
+#[test]
+fn heavy_libraries_stay_with_their_owner() {
+    for (package, banned) in BANNED {
+        let tree = tree(package);
+        for name in *banned {
+            assert!(!tree.contains(*name), "{package} must not reach {name}");
+        }
+    }
+}
+
+#[test]
+fn core_touches_no_world() {
+    const WORLD: &[&str] = &[
+        "std::fs",
+        "std::env",
+        "std::net",
+        "std::time",
+        "std::process",
+        "std::thread",
+        "std::io",
+        "tokio::",
+        "async fn",
+        "HashMap",
+        "HashSet",
+        "rand::",
+        "thread_local!",
+        "static mut",
+    ];
+    for file in rust_files(&root().join("crates/callsheet-core/src")) {
+        let text = std::fs::read_to_string(&file).expect("readable");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (number, line) in code.lines().enumerate() {
+            let line = line.split("//").next().unwrap_or_default();
+            for word in WORLD {
+                assert!(!line.contains(word), "{}:{}: core must not use {word}", file.display(), number + 1);
+            }
+        }
+    }
+}
+
+/// Modules of core in the order of `lib.rs`, lowest first.
+fn core_modules(lib: &str) -> Vec<String> {
+    lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';').map(str::to_owned)).collect()
+}
+
+#[test]
+fn core_modules_use_only_modules_above_them() {
+    let source = root().join("crates/callsheet-core/src");
+    let order = core_modules(&std::fs::read_to_string(source.join("lib.rs")).expect("lib.rs"));
+    for (rank, module) in order.iter().enumerate() {
+        for file in rust_files(&source.join(module)) {
+            let text = std::fs::read_to_string(&file).expect("readable");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for used in crate_paths(code) {
+                let Some(used_rank) = order.iter().position(|name| *name == used) else { continue };
+                assert!(
+                    used_rank <= rank,
+                    "{}: `{module}` must not use `{used}`, which stands below it in lib.rs",
+                    relative(&file).display()
+                );
+            }
+        }
+    }
+}
+
+fn crate_paths(code: &str) -> Vec<String> {
+    code.match_indices("crate::")
+        .map(|(at, found)| {
+            code[at + found.len()..].chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect::<String>()
+        })
+        .collect()
+}
+
+fn relative(file: &Path) -> PathBuf {
+    file.strip_prefix(root()).unwrap_or(file).to_path_buf()
+}
+
+/// A tool is named in its folder, or by a constant of core that its folder uses where the machine must know it.
+#[test]
+fn a_tool_is_named_in_one_place() {
+    let mut folders = vec![root().join("src")];
+    let crates = std::fs::read_dir(root().join("crates")).expect("crates/").flatten().map(|entry| entry.path());
+    // What the simulation makes up is no tool of ours.
+    folders.extend(crates.filter(|path| !path.ends_with("callsheet-sim")).map(|path| path.join("src")));
+    let files: Vec<PathBuf> = folders.iter().flat_map(|folder| rust_files(folder)).collect();
+    for tool in callsheet_tools::registry() {
+        let name = format!("\"{}\"", tool.spec().name);
+        let names = |file: &&PathBuf| {
+            let text = std::fs::read_to_string(file).expect("readable");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            code.lines().any(|line| line.split("//").next().unwrap_or_default().contains(&name))
+        };
+        let places: Vec<PathBuf> = files.iter().filter(names).map(|file| relative(file)).collect();
+        assert_eq!(places.len(), 1, "{name} stands in {places:?}");
+    }
+}
+
+/// Memory ranks and stores without opening a file: neither its port, nor the lookup, nor the index sees the project. What
+/// it finds is looked at by the driver, on the handler's side. Core touches no world at all, which is a test above.
+/// covers: C50, C44
+#[test]
+fn c50_only_the_handler_opens_task_files() {
+    let memory = [
+        "crates/callsheet-runtime/src/ports/memory.rs",
+        "crates/callsheet-runtime/src/memory/indexed.rs",
+        "crates/callsheet-store/src/index.rs",
+    ];
+    for file in memory {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        for word in ["Workspace", "std::fs", "fs::read", "File::", "tokio::fs", "outline"] {
+            assert!(!text.contains(word), "{file} names {word}");
+        }
+    }
+}

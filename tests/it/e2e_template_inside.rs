@@ -152,7 +152,7 @@ fn c49_a_question_is_answered_by_its_name() {
     assert!(ended.err.contains("Did you mean alpha/tell?"), "{}", ended.err);
     let ended = garden.expect(0, &["resume", "--answer", "=yard=the apples yard"]);
     assert!(ended.out.contains("It is apples.") && ended.out.contains("It is beans."), "{}", ended.out);
-    let shown = support::garden::json_lines(&garden.expect(0, &["show", "--json"]).out).remove(0);
+    let shown = crate::support::garden::json_lines(&garden.expect(0, &["show", "--json"]).out).remove(0);
     let last_prompt = |task: &str| {
         let calls = shown["calls"].as_array().unwrap().iter().filter(|call| call["task"] == task);
         let number = calls.last().unwrap()["call"].to_string();

@@ -236,7 +236,7 @@ impl Run {
     }
 
     pub(super) fn pending_of(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
-        self.tasks.of_step(step).filter(|task| !task.state.is_ended())
+        self.tasks.of_step(step).filter(|task| task.below.is_none() && !task.state.is_ended())
     }
 
     pub(super) fn start_tasks(&mut self, step: usize) -> Result<bool, Reject> {

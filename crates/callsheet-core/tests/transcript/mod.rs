@@ -14,6 +14,9 @@ use callsheet_core::view::why_line;
 
 pub use words::{describe, outcome};
 
+/// What every reply and process gives.
+const SAID: &[u8] = br#"{"exit_code": 0, "stdout": "done", "stderr": "", "timed_out": false, "truncated": false}"#;
+
 /// Plays one transcript.
 pub struct Player {
     name: String,
@@ -101,7 +104,8 @@ impl Player {
             let Some(effect) = self.run.outstanding().into_iter().find(pure) else { return };
             let event = match effect {
                 Effect::Evaluate { task, n, moment } => {
-                    let values = |id: &BlobId| self.blobs.get(id).cloned();
+                    // What a model or a process said is not kept: it stands for a process that ended well, or its words.
+                    let values = |id: &BlobId| Some(self.blobs.get(id).cloned().unwrap_or_else(|| SAID.into()));
                     let evaluation = evaluate(&self.run, &task, moment, &values).unwrap();
                     self.blobs.extend(evaluation.blobs.into_iter().map(|bytes| (BlobId::of(&bytes), bytes)));
                     Event::Evaluated { task, n, step: evaluation.step }

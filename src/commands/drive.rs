@@ -283,10 +283,10 @@ fn tell_next(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(
     match outcome {
         Outcome::ApprovalRequired => {
             tell_gates(setup, run, id)?;
-            tell_questions(setup, run, id, "also asks")?;
+            tell_questions(setup, run, id, "also asks");
         }
         Outcome::InputRequired => {
-            tell_questions(setup, run, id, "asks")?;
+            tell_questions(setup, run, id, "asks");
             tell_gates(setup, run, id)?;
         }
         Outcome::LimitReached => match run.ended_by().and_then(flag_of) {
@@ -354,18 +354,17 @@ fn is_lost(run: &Run, task: &TaskRun) -> bool {
 }
 
 /// The questions that wait, and how they are answered.
-fn tell_questions(setup: &Setup, run: &Run, id: &RunId, verb: &str) -> Result<(), Failure> {
+fn tell_questions(setup: &Setup, run: &Run, id: &RunId, verb: &str) {
     let asked = questions(run);
     for question in &asked {
         tell!("{} {verb}: {}", question.task, term::one_line(&visible(&question.text), 600));
     }
     tell_part!("{}", how_to_answer(setup, &asked, id));
-    Ok(())
 }
 
 /// The gates that wait, and how they are answered. Beside questions, which of them ended the run is chance.
 fn tell_gates(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
-    let gates = waits(setup, &setup.store()?, id, run)?;
+    let gates = waits(setup, &*setup.store()?, run)?;
     tell_part!("{}", term::harmless(&waits_text(setup, &gates, id)));
     Ok(())
 }

@@ -293,8 +293,7 @@ impl Player {
     }
 
     pub fn waiting_outcome(&self) -> Outcome {
-        let inside = self.run.paused_calls().any(|paused| paused.outcome == Outcome::ApprovalRequired);
-        let asks = inside || self.listed.iter().any(|effect| matches!(effect, Effect::AskApproval(_)));
+        let asks = self.listed.iter().any(|effect| matches!(effect, Effect::AskApproval(_)));
         if asks { Outcome::ApprovalRequired } else { Outcome::InputRequired }
     }
 

@@ -8,7 +8,7 @@ use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity
 use callsheet_core::run::Effect;
 use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{
-    Execution, Goals, Reference, RepeatClass, RunId, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
+    Execution, Goals, Reference, RepeatClass, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
 };
 use serde_json::Value;
 

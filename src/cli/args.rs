@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use callsheet_core::reply::near::within;
+use callsheet_core::fuzzy::within;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::{ApproveArgs, DenyArgs, OpenArgs, TemplateCommand};

@@ -4,10 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use callsheet_core::fuzzy;
 use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
-use callsheet_core::reply::change::{HunkPick, HunkVerdict};
-use callsheet_core::reply::near;
 use callsheet_core::spec::{RunId, Slug};
+use callsheet_format::edit::{HunkPick, HunkVerdict};
 use callsheet_runtime::driver::{Session, TakeUp, gate_view, open_gates, part_fault};
 use callsheet_runtime::ports::{InboxMessage, PartAnswer, RunSummary, Store};
 
@@ -82,7 +82,7 @@ impl Asked {
         let waits = |name: &String| self.open.iter().any(|gate| !named(gate, std::slice::from_ref(name)).is_empty());
         if let Some(slug) = slugs.iter().find(|name| !waits(name)) {
             let offered: Vec<&str> = self.open.iter().flat_map(asked_about).map(Slug::as_str).collect();
-            let near = near::did_you_mean(slug, offered.iter().copied());
+            let near = fuzzy::did_you_mean(slug, offered.iter().copied());
             let advice = format!("{near} pending: {}", offered.join(", "));
             return Err(Failure::usage(format!("{slug} is not waiting for approval"), advice.trim_start().to_owned()));
         }

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use callsheet_core::prompt::PromptKey;
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Limit, Run, State, TaskOp, TaskRun};
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_core::template::{ErrorKind, Kind, TaskError, TaskResult};
 use callsheet_core::view::{Summary, problem_line};
 use callsheet_core::visible::visible;
+use callsheet_format::prompt::PromptKey;
 use callsheet_models::config::ProcessEnvironment;
 use callsheet_runtime::driver::{DriveFault, Session, World, drive_and_look};
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};

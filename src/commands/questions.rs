@@ -1,6 +1,6 @@
 //! Questions that wait, and the answers to them by name (spec "Templates" 14).
 
-use callsheet_core::reply::near;
+use callsheet_core::fuzzy;
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
 use callsheet_runtime::driver::open_questions;
@@ -49,7 +49,7 @@ fn is_name(word: &str) -> bool {
 
 fn no_question(asked: &[Question], name: &str) -> Failure {
     let names: Vec<&str> = asked.iter().map(|question| question.task.as_str()).collect();
-    let near = near::did_you_mean(name, names.iter().copied());
+    let near = fuzzy::did_you_mean(name, names.iter().copied());
     let open = if names.is_empty() { "no question is open".to_owned() } else { format!("open: {}", names.join(", ")) };
     let literal = "if it is part of your answer: --answer \"=TEXT\"";
     Failure::usage(

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use callsheet_core::record::LogEntry;
 use callsheet_core::run::{CallRecord, Run, State, TaskRun};
-use callsheet_core::sheet;
 use callsheet_core::spec::{BlobId, RunId};
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{Summary, call_words, problem_line, timeline};
 use callsheet_core::visible::visible;
+use callsheet_format::sheet;
 use callsheet_runtime::driver::{PromptRecord, sheet_text};
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};
 
@@ -225,7 +225,7 @@ fn call_line(call: &CallRecord) -> String {
 fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Failure> {
     let task = run.all_tasks().find(|task| task.task.slug.as_str() == slug).ok_or_else(|| {
         let names: Vec<&str> = run.all_tasks().map(|task| task.task.slug.as_str()).collect();
-        let near = callsheet_core::reply::near::did_you_mean(slug, names.iter().copied());
+        let near = callsheet_core::fuzzy::did_you_mean(slug, names.iter().copied());
         let all = || format!("there are: {}", one_line(&names.join(", "), 600));
         Failure::usage(format!("there is no task {slug}"), if near.is_empty() { all() } else { near })
     })?;

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use callsheet_core::fuzzy;
 use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
-use callsheet_core::reply::near;
 use callsheet_core::run::{Run, Stage, State, TaskRun};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{Session, TakeUp};
@@ -170,7 +170,7 @@ fn nothing_failed(id: &RunId) -> Failure {
 }
 
 fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Failure {
-    let near = near::did_you_mean(slug, names.iter().copied());
+    let near = fuzzy::did_you_mean(slug, names.iter().copied());
     let has = || format!("it has: {}", one_line(&names.join(", "), 600));
     Failure::usage(format!("run {id} has no task {slug}"), if near.is_empty() { has() } else { near })
 }

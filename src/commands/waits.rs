@@ -1,9 +1,8 @@
 //! The gates that are open, what they ask, and the commands that answer them.
 
 use callsheet_core::record::{Gate, GateKind};
-use callsheet_core::reply::Phase;
 use callsheet_core::run::Run;
-use callsheet_core::spec::RunId;
+use callsheet_core::spec::{Phase, RunId};
 use callsheet_runtime::driver::{gate_view, open_gates};
 use callsheet_runtime::ports::{GateView, Store};
 

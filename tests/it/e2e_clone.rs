@@ -16,7 +16,7 @@ const READS: &str = "[[rule]]\nphase = \"execute\"\ntext = '''\n## Result summar
 /// Everything that a hostile project can bring, as if it had just been cloned.
 fn clone() -> Garden {
     let garden = Garden::scripted(READS);
-    let prompt = include_str!("../../crates/callsheet-core/prompts/task_execution.md");
+    let prompt = include_str!("../../crates/callsheet-format/prompts/task_execution.md");
     garden.plant(".callsheet/templates/steal.xml", STEAL);
     garden.plant(".callsheet/skills/helper.md", HELPER);
     garden.plant(".callsheet/skills/keep-notes.md", NOTES);

@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 use crate::support::garden::Garden;
-use callsheet_core::prompt::{PromptKey, Templates};
+use callsheet_format::prompt::{PromptKey, Templates};
 
 fn state(garden: &Garden, name: &str) -> (String, String) {
     let out = garden.expect(0, &["--json", "prompts", "list"]).out;

@@ -150,7 +150,7 @@ fn a_loop_replaces_a_file_only_when_it_has_read_it() {
 fn prompts_of_a_project_or_a_user_are_told() {
     let garden = Garden::with("answer");
     let bundled = |name: &str| {
-        std::fs::read_to_string(crate::support::root().join(format!("crates/callsheet-core/prompts/{name}.md")))
+        std::fs::read_to_string(crate::support::root().join(format!("crates/callsheet-format/prompts/{name}.md")))
             .unwrap()
     };
     let quiet = garden.expect(0, &["run", "who waters?"]);

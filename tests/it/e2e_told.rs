@@ -28,7 +28,7 @@ fn a_resumed_run_says_that_its_prompts_changed() {
     garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
     let resumed = garden.expect(3, &["resume"]);
     assert!(!resumed.err.contains("has changed since"), "nothing changed: {}", resumed.err);
-    let bundled = crate::support::root().join("crates/callsheet-core/prompts/task_execution_write.md");
+    let bundled = crate::support::root().join("crates/callsheet-format/prompts/task_execution_write.md");
     let own = std::fs::read_to_string(bundled).unwrap().replacen(
         "<!-- callsheet:user -->",
         "Be kind.\n<!-- callsheet:user -->",

@@ -227,12 +227,13 @@ const UNPLAIN: [&str; 18] = [
 const UNPLAIN_HELP: [&str; 2] = ["at most", "of a run"];
 
 /// Folders whose texts are messages for people.
-const MESSAGES: [&str; 9] = [
+const MESSAGES: [&str; 10] = [
     "src",
     "crates/callsheet-core/src/evaluate",
-    "crates/callsheet-core/src/skill",
     "crates/callsheet-core/src/template",
     "crates/callsheet-core/src/view",
+    "crates/callsheet-format/src/skill",
+    "crates/callsheet-format/src/template",
     "crates/callsheet-runtime/src/driver",
     "crates/callsheet-models/src",
     "crates/callsheet-local/src",
@@ -241,8 +242,8 @@ const MESSAGES: [&str; 9] = [
 
 /// Files of words, each line `key: words` or `key = words`.
 const WORD_FILES: [&str; 3] = [
-    "crates/callsheet-core/src/reply/prompts/issues.txt",
-    "crates/callsheet-core/src/reply/prompts/task_issues.txt",
+    "crates/callsheet-format/src/reading/prompts/issues.txt",
+    "crates/callsheet-format/src/reading/prompts/task_issues.txt",
     "crates/callsheet-runtime/src/prompts/issues.txt",
 ];
 

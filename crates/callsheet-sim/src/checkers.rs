@@ -7,9 +7,8 @@ use callsheet_core::record::{
     Answer, CallKey, ChangeSet, EffectKey, Event, Gate, GateKind, ListAdopted, ListOrigin, LogEntry, Outcome,
     ResultParts, ToolRecord, Verdict,
 };
-use callsheet_core::reply::Phase;
 use callsheet_core::run::{Effect, Run, Stage, State};
-use callsheet_core::spec::{ApprovalMode, BlobId, ExecRunId, RepeatClass, Settings, Slug, Task, ToolEffect};
+use callsheet_core::spec::{ApprovalMode, BlobId, ExecRunId, Phase, RepeatClass, Settings, Slug, Task, ToolEffect};
 
 use crate::world::COST;
 

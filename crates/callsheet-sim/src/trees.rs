@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ, Said, evaluate, read_turn, result_of_run};
+use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ, evaluate, result_of_run};
 use callsheet_core::record::{
     Again, Answer, CallFault, Entry, Event, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
 };
 use callsheet_core::run::{Asked, EvalPhase, Run, SPAWN_SUBTASK};
 use callsheet_core::spec::{BlobId, RunId, Settings, Slug, ToolCall};
-use callsheet_core::template::{Severity, TaskResult, read_text};
+use callsheet_core::template::{Severity, TaskResult};
+use callsheet_format::template::{Said, TextFormats, read_text, read_turn};
 use serde_json::{Value, json};
 
 use crate::library::Library;
@@ -114,7 +115,7 @@ impl Trees {
     /// # Errors
     /// It cannot do it, which is a defect.
     pub fn evaluate(&mut self, run: &Run, task: &Slug, n: u32, moment: EvalPhase) -> Result<Event, String> {
-        let evaluation = evaluate(run, task, moment, &|id| self.blobs.get(id).cloned())?;
+        let evaluation = evaluate(run, task, moment, &|id| self.blobs.get(id).cloned(), &TextFormats)?;
         for bytes in evaluation.blobs {
             self.keep(bytes);
         }

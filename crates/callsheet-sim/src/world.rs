@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
+use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
+use callsheet_core::links::link_target;
 use callsheet_core::record::{
     Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted,
     ListOrigin, Outcome, PlannedTask, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
-use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State, ToolState};
-use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{
-    BlobId, Reference, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
+    BlobId, Phase, Reference, Refinement, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug, Target, Task,
+    ToolCall, ToolEffect,
 };
 
 use crate::changes::{changes, moved};

@@ -12,6 +12,7 @@ mod details;
 mod entries;
 mod evaluation;
 mod failure;
+mod formats;
 mod graft;
 mod iterations;
 mod names;
@@ -21,7 +22,6 @@ mod pool;
 mod process;
 mod reduce;
 mod reparse;
-mod reply;
 mod request;
 mod seek;
 mod subtask;
@@ -41,10 +41,11 @@ use crate::template::{Node, ReturnStatus, TaskError, TaskResult, Template};
 
 pub use context::{HandlerTask, Item};
 pub use entries::Entry;
+pub use formats::{Formats, SplitReading};
 pub use names::{Memory, Names, known_paths};
 pub use process::{ProcessFile, ProcessReport, ProcessRequest, SCRIPT, SCRIPT_READ};
 pub use reparse::READ_FILE;
-pub use reply::{ASK_USER, Said, read_turn};
+pub use request::{ASK_USER, EVALUATION_REQUEST};
 pub use wish::{FILE_TOKENS, FILES_TOKENS, FileRequest};
 
 /// Gives a blob by its hash.
@@ -63,8 +64,14 @@ pub struct Evaluation {
 ///
 /// # Errors
 /// A run without that task, or a record that lost a value: a defect, in words for the log.
-pub fn evaluate(run: &Run, task: &Slug, moment: EvalPhase, values: Values<'_>) -> Result<Evaluation, String> {
-    evaluate_with(run, task, moment, values, &mut Memory::default())
+pub fn evaluate(
+    run: &Run,
+    task: &Slug,
+    moment: EvalPhase,
+    values: Values<'_>,
+    formats: &dyn Formats,
+) -> Result<Evaluation, String> {
+    evaluate_with(run, task, moment, values, formats, &mut Memory::default())
 }
 
 /// The same with what was read for other tasks of this run: names of an operator are read once, not for each child.
@@ -76,6 +83,7 @@ pub fn evaluate_with(
     task: &Slug,
     moment: EvalPhase,
     values: Values<'_>,
+    formats: &dyn Formats,
     memory: &mut Memory,
 ) -> Result<Evaluation, String> {
     let op = run.operators().get(task).ok_or_else(|| format!("there is no task {task}"))?;
@@ -84,6 +92,7 @@ pub fn evaluate_with(
         run,
         tree,
         values,
+        formats,
         memory: RefCell::new(memory),
         kept: RefCell::default(),
         known: RefCell::default(),
@@ -115,6 +124,7 @@ struct Evaluator<'a> {
     run: &'a Run,
     tree: &'a Arc<Tree>,
     values: Values<'a>,
+    formats: &'a dyn Formats,
     memory: RefCell<&'a mut Memory>,
     /// Contents of new blobs.
     kept: RefCell<Vec<Vec<u8>>>,

@@ -10,7 +10,7 @@ use crate::record::{Plan, Tree};
 use crate::run::{Place, TaskOp};
 use crate::spec::BlobId;
 use crate::template::{
-    Bound, Datum, Environment, Evaluated, InputFault, Kind, TaskResult, Trust, bind_call, paths_before_run,
+    Bound, Datum, Environment, Evaluated, InputFault, Kind, Node, TaskResult, Template, Trust, bind_call,
 };
 
 use super::Evaluator;
@@ -64,12 +64,18 @@ fn root(tree: &Tree, prompt: &str) -> BTreeMap<String, Bound> {
     [request].into_iter().chain(variables).collect()
 }
 
-/// Paths of `file_paths` that are known before anything of a run is done: written out, or filled with what an author wrote
-/// or the caller gave (spec 5). `most` is the longest list that is gone through.
-pub fn known_paths(tree: &Tree, prompt: &str, most: u32) -> BTreeSet<String> {
-    let Some(template) = tree.templates.get(&tree.entry) else { return BTreeSet::new() };
-    let names = Environment::root(root(tree, prompt));
-    paths_before_run(template, &names, &|name| tree.templates.get(name), most)
+/// Paths of `file_paths` that authors wrote out, in any template of the tree (spec 5).
+pub fn known_paths(tree: &Tree) -> BTreeSet<String> {
+    let written = tree.templates.values().flat_map(written_paths);
+    written.map(|(path, _)| path.to_owned()).collect()
+}
+
+/// Paths of `file_paths` without a placeholder, and the tasks that name them.
+pub(super) fn written_paths(template: &Template) -> impl Iterator<Item = (&str, &Node)> {
+    let nodes = template.body.walk().into_iter();
+    nodes.flat_map(|node| {
+        node.refs.iter().flat_map(|refs| &refs.paths).filter_map(move |path| Some((path.as_literal()?, node)))
+    })
 }
 
 /// Operators whose names are kept: more than stand around one task.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::reply::{Issue, Refinement, Repair};
-use crate::spec::{BlobId, ExecRunId, RunId, Settings, SkillPolicy, Slug, TaskLimits, ToolCall};
+use crate::issue::{Issue, Repair};
+use crate::spec::{BlobId, ExecRunId, Refinement, RunId, Settings, SkillPolicy, Slug, TaskLimits, ToolCall};
 
 use super::{
     Again, Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome,

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::reply::Phase;
-use crate::spec::{BlobId, ExecRunId, Goals, RepeatClass, SkillPolicy, Slug, Task, TaskList, ToolEffect, ToolSpec};
+use crate::spec::{
+    BlobId, ExecRunId, Goals, Phase, RepeatClass, SkillPolicy, Slug, Task, TaskList, ToolEffect, ToolSpec,
+};
 
 /// Number of a model call in its run, from 1, in the order replies were recorded.
 pub type CallNo = u32;

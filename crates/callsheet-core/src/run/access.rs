@@ -1,12 +1,11 @@
 //! What the driver, prompts and views read off a run.
 
+use crate::issue::Issue;
 use crate::record::{CallKey, ChangeSet, Entry, Outcome, ToolPolicy};
-use crate::reply::Issue;
-use crate::spec::{ExecRunId, Goals, RunId, Settings, Slug};
+use crate::spec::{ExecRunId, Goals, Phase, RunId, Settings, Slug};
 
 use super::task::SetKey;
 use super::{Attempts, CallRecord, Limit, Run, Stage, State, TaskRun};
-use crate::reply::Phase;
 
 /// A task that ended without output, for `task_problems` (spec 2.9) and the report.
 #[derive(Clone, Debug, PartialEq)]

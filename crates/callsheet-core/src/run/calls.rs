@@ -1,8 +1,8 @@
 //! Facts about model calls: replies, faults, refusals, and what accepted replies gave.
 
+use crate::issue::{Issue, Repair};
 use crate::record::{CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts, StopReason};
-use crate::reply::{Issue, Phase, Refinement, Repair};
-use crate::spec::BlobId;
+use crate::spec::{BlobId, Phase, Refinement};
 
 use super::{CallRecord, Cause, Effect, Failure, Limit, Reject, Run, Stage, State, TaskRun, limits};
 

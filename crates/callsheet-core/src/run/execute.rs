@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::links::link_target;
+use crate::names::{call_title, distinct_title, reference_title};
 use crate::record::{CallKey, EffectKey, ResultParts};
-use crate::sheet::{call_title, distinct_title, link_target, reference_title};
 use crate::spec::{BlobId, ExecRunId, Execution, MergePolicy, Reference, SkillMode, Slug, ToolCall};
 
 use super::{Attempts, ExecRun, Failure, Merge, Reject, Run, RunInput, State, TaskRun, ToolRun, limits};
@@ -177,7 +178,7 @@ impl Run {
                 ended.push(index);
             }
         }
-        let key = CallKey { phase: crate::reply::Phase::Merge, task: Some(slug.clone()), run: None, n: 0 };
+        let key = CallKey { phase: crate::spec::Phase::Merge, task: Some(slug.clone()), run: None, n: 0 };
         let merge_in_flight = self.asks_in_flight(&key);
         let Some(task) = self.tasks.get_mut(slug) else { return false };
         let mut moved = !ended.is_empty();
@@ -205,7 +206,7 @@ impl Run {
     }
 
     fn end_limited_refinement(&mut self, slug: &Slug) -> Result<bool, Reject> {
-        let key = CallKey { phase: crate::reply::Phase::Refine, task: Some(slug.clone()), run: None, n: 0 };
+        let key = CallKey { phase: crate::spec::Phase::Refine, task: Some(slug.clone()), run: None, n: 0 };
         let Some(task) = self.tasks.get(slug) else { return Ok(false) };
         let Some((limit, cause)) = limits::ends_task(self, task) else { return Ok(false) };
         if task.refine.reading.is_some() || self.asks_in_flight(&key) {

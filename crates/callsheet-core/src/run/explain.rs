@@ -4,8 +4,7 @@
 use serde::Serialize;
 
 use crate::record::{EffectKey, Gate, GateKind, Outcome};
-use crate::reply::Phase;
-use crate::spec::{ExecRunId, Slug};
+use crate::spec::{ExecRunId, Phase, Slug};
 
 use super::scheduler::{Refused, Scheduler};
 use super::{Effect, Limit, LimitUse, OpState, Run, Stage, State, TaskOp, TaskRun, ToolState, limits};

@@ -159,11 +159,11 @@ impl Run {
                 let task = call.task.as_ref().and_then(|slug| self.tasks.get(slug));
                 let tokens = super::limits::reserve(self, task);
                 self.ledger.started(call, tokens);
-                if let Some(task) = call.task.as_ref().filter(|_| call.phase != crate::reply::Phase::Refine) {
+                if let Some(task) = call.task.as_ref().filter(|_| call.phase != crate::spec::Phase::Refine) {
                     self.enter_running(task)?;
                 }
                 self.call_numbers.insert((call.phase, call.task.clone(), call.run.clone()), call.n);
-                if matches!(call.phase, crate::reply::Phase::Iterate | crate::reply::Phase::Continue) {
+                if matches!(call.phase, crate::spec::Phase::Iterate | crate::spec::Phase::Continue) {
                     for task in self.tasks.values_mut() {
                         task.problem_shown = task.state.is_problem();
                     }

@@ -1,8 +1,7 @@
 //! Follow-ups on ended runs (spec 2.17).
 
 use crate::record::{EffectKey, Entry, Outcome};
-use crate::reply::Phase;
-use crate::spec::Settings;
+use crate::spec::{Phase, Settings};
 
 use super::{Attempts, Reject, Run, Stage};
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::issue::{Issue, IssueCode, Repair};
 use crate::record::{EffectKey, Gate, GateKind, ListAdopted, ListOrigin, Outcome, PlannedTask};
-use crate::reply::{Issue, IssueCode, Phase, Repair};
-use crate::spec::{Goals, SkillPolicy, Slug, Task};
+use crate::spec::{Goals, Phase, SkillPolicy, Slug, Task};
 
 use super::steps::Pass;
 use super::{Attempts, ExecRun, Reject, Run, Stage, State, Stopwatch, TaskRun};

@@ -1,8 +1,8 @@
 //! Tool conversations (spec 10.7): turns that ask for calls, and equal calls that are not made again.
 
+use crate::issue::{Issue, Repair};
 use crate::record::{Again, CallKey};
-use crate::reply::{Issue, Phase, Repair};
-use crate::spec::{BlobId, ExecRunId, Slug, ToolCall, ToolEffect};
+use crate::spec::{BlobId, ExecRunId, Phase, Slug, ToolCall, ToolEffect};
 
 use super::{Cause, ExecRun, Failure, Limit, Reject, Run, TaskRun, ToolOutput, ToolRun, ToolState, Turn, limits};
 

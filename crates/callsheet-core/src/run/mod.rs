@@ -86,15 +86,14 @@ pub use totals::{CallRecord, Totals};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{CallKey, EffectKey, Entry, Gate, LogEntry, Outcome, ToolPolicy};
-use crate::reply::Phase;
-use crate::spec::{BlobId, ExecRunId, Goals, RunId, Settings, Slug};
-
 use ledger::Ledger;
 use steps::Pass;
 use task::{PendingSet, SetKey};
 use tasks::Tasks;
 use told::Told;
+
+use crate::record::{CallKey, EffectKey, Entry, Gate, LogEntry, Outcome, ToolPolicy};
+use crate::spec::{BlobId, ExecRunId, Goals, Phase, RunId, Settings, Slug};
 
 /// A run: everything that its facts say, and what follows from them.
 #[derive(Clone, Debug, Default, PartialEq)]

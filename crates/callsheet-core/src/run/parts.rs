@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::links::{link_target, parse_target};
 use crate::record::{DetailBlob, ResultParts};
-use crate::sheet::{link_target, parse_target};
 use crate::spec::{BlobId, Slug, Target};
 
 use super::{ExecRun, Run, State, TaskRun};

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::adopt;
 use crate::record::{EffectKey, ListAdopted, Outcome};
-use crate::reply::Phase;
-use crate::spec::{BlobId, SkillPolicy, Slug};
+use crate::spec::{BlobId, Phase, SkillPolicy, Slug};
 
 use super::steps::Pass;
 use super::{Attempts, Reject, Run, Stage, State, TaskRun};

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::issue::{Issue, Severity};
 use crate::record::{Apart, Event, ReferenceStage};
-use crate::reply::{Issue, Severity};
 use crate::spec::{BlobId, Policy, Slug};
 
 use super::{Attempts, Check, Failure, Reject, Run, State, TaskRun};

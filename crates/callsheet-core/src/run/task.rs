@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::issue::Issue;
 use crate::record::{Apart, CallKey, CallSizes, ChangeSet, ReferenceStage, RefusedPart, ResultParts};
-use crate::reply::{Issue, Refinement, Wording};
-use crate::spec::{BlobId, ExecRunId, Reference, SkillMode, SkillPolicy, Slug, Task, ToolCall};
+use crate::spec::{BlobId, ExecRunId, Reference, Refinement, SkillMode, SkillPolicy, Slug, Task, ToolCall, Wording};
 
 use super::{Attempts, Limit, State, Stopwatch};
 

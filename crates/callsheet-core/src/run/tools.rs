@@ -1,7 +1,7 @@
 //! Facts about tool calls, questions and change sets (spec 3.10, 10.4).
 
+use crate::issue::{Issue, IssueCode};
 use crate::record::{ChangeSet, EffectKey, ToolRecord};
-use crate::reply::{Issue, IssueCode};
 use crate::spec::{BlobId, ExecRunId, Slug, ToolEffect};
 
 use super::task::{PendingSet, SetKey, SetSource, SetStage};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::issue::{Issue, Repair};
 use crate::record::{CallKey, CallNo, StopReason, Usage};
-use crate::reply::{Issue, Repair};
 use crate::spec::{BlobId, Slug, ToolEffect};
 
 use super::{ExecRun, Run};

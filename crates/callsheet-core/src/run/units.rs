@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::record::{CallKey, EffectKey, Gate, GateKind, Outcome, ToolPolicy};
-use crate::reply::Phase;
-use crate::spec::{ExecRunId, Slug, ToolCall, ToolEffect};
+use crate::spec::{ExecRunId, Phase, Slug, ToolCall, ToolEffect};
 
 use super::scheduler::{Scheduler, Work};
 use super::task::{SetKey, SetSource, SetStage};

@@ -1,9 +1,9 @@
 //! The report of a run (spec 2.15): goals, summaries of done tasks, problems, cost. Made by code, without a call.
 
+use crate::fence::fence;
+use crate::issue::{Issue, Severity};
 use crate::record::Outcome;
-use crate::reply::{Issue, Severity};
 use crate::run::{Problem, ProblemKind, Run, State, TaskRun};
-use crate::sheet::fence;
 use crate::template::TaskResult;
 use crate::visible::readable;
 

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::record::{CallKey, EffectKey, Event, LogEntry, Step};
-use crate::reply::Phase;
 use crate::run::Run;
-use crate::spec::Slug;
+use crate::spec::{Phase, Slug};
 use crate::template::ReturnStatus;
 
 /// One piece of work: from its start to its result, milliseconds from the first fact.

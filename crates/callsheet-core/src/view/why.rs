@@ -1,9 +1,8 @@
 //! Why a task is not done, in the words people read. What to type is said by who knows the command line.
 
 use crate::record::{EffectKey, Gate, Outcome};
-use crate::reply::Phase;
 use crate::run::{Limit, Run, State, Why};
-use crate::spec::Slug;
+use crate::spec::{Phase, Slug};
 
 use super::report::outcome_word;
 use super::timeline::{amount, work_words};

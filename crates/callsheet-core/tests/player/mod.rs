@@ -5,16 +5,16 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
-use callsheet_core::evaluate::{Memory, Said, evaluate_with, read_turn, result_of_run};
+use callsheet_core::evaluate::{Memory, evaluate_with, result_of_run};
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
     Again, Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, LogEntry, Plan, ResultParts,
     Retrieval, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
-use callsheet_core::reply::Phase;
 use callsheet_core::run::{Asked, Effect, Run, State, TaskRun, ToolOutput, Why};
-use callsheet_core::spec::{BlobId, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
-use callsheet_core::template::{Severity, TaskResult, read_text};
+use callsheet_core::spec::{BlobId, Phase, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
+use callsheet_core::template::{Severity, TaskResult};
+use callsheet_format::template::{Said, TextFormats, read_text, read_turn};
 use serde_json::{Value, json};
 
 mod words;
@@ -318,7 +318,8 @@ impl Player {
                     *self.reads.borrow_mut().entry(id.clone()).or_insert(0) += 1;
                     self.blobs.get(id).cloned()
                 };
-                let evaluation = evaluate_with(&self.run, task, *moment, &values, &mut self.memory).unwrap();
+                let evaluation =
+                    evaluate_with(&self.run, task, *moment, &values, &TextFormats, &mut self.memory).unwrap();
                 for bytes in evaluation.blobs {
                     self.keep(bytes);
                 }

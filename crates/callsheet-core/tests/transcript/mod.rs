@@ -11,6 +11,7 @@ use callsheet_core::record::{CallKey, EffectKey, Entry, Event, Gate, GateKind, L
 use callsheet_core::run::{Effect, Run, Stage, State, ToolState};
 use callsheet_core::spec::{BlobId, RunId, Settings, SkillPolicy, Slug};
 use callsheet_core::view::why_line;
+use callsheet_format::template::TextFormats;
 
 pub use words::{describe, outcome};
 
@@ -106,7 +107,7 @@ impl Player {
                 Effect::Evaluate { task, n, moment } => {
                     // What a model or a process said is not kept: it stands for a process that ended well, or its words.
                     let values = |id: &BlobId| Some(self.blobs.get(id).cloned().unwrap_or_else(|| SAID.into()));
-                    let evaluation = evaluate(&self.run, &task, moment, &values).unwrap();
+                    let evaluation = evaluate(&self.run, &task, moment, &values, &TextFormats).unwrap();
                     self.blobs.extend(evaluation.blobs.into_iter().map(|bytes| (BlobId::of(&bytes), bytes)));
                     Event::Evaluated { task, n, step: evaluation.step }
                 }

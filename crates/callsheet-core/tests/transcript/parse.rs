@@ -1,14 +1,15 @@
 //! Words to facts.
 
+use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
+use callsheet_core::links::link_target;
 use callsheet_core::record::{
     Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin,
     Outcome, PlannedTask, ReferenceStage, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
-use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Refinement, Severity, Span};
 use callsheet_core::run::Effect;
-use callsheet_core::sheet::link_target;
 use callsheet_core::spec::{
-    Execution, Goals, Reference, RepeatClass, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
+    Execution, Goals, Phase, Reference, Refinement, RepeatClass, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall,
+    ToolEffect,
 };
 use serde_json::Value;
 
@@ -102,7 +103,7 @@ impl Player {
 
     /// Templates that tasks may call.
     fn templates(&mut self, text: &str) -> Happened {
-        let reading = callsheet_core::template::read_text("t.xml", text);
+        let reading = callsheet_format::template::read_text("t.xml", text);
         let named = reading.templates.into_iter().map(|template| (template.name.clone(), template));
         self.tree.templates.extend(named);
         Ok(())

@@ -1,8 +1,8 @@
 //! Values to words.
 
 use callsheet_core::record::{CallKey, Gate, GateKind, Outcome, ReferenceStage};
-use callsheet_core::reply::Phase;
 use callsheet_core::run::{Asked, Effect};
+use callsheet_core::spec::Phase;
 
 pub fn outcome(outcome: Outcome) -> String {
     serde_json::to_value(outcome).unwrap().as_str().unwrap().to_owned()

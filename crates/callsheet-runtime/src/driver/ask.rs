@@ -295,7 +295,7 @@ mod tests {
     use std::sync::Mutex;
 
     use async_trait::async_trait;
-    use callsheet_core::reply::Phase;
+    use callsheet_core::spec::Phase;
 
     use super::*;
 

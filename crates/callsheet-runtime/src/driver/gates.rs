@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use callsheet_core::record::{Answer, ChangeSet, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
-use callsheet_core::reply::Phase;
 use callsheet_core::run::{CallRecord, Effect, Run, TaskRun};
-use callsheet_core::spec::{ExecRunId, Headless, Slug};
+use callsheet_core::spec::{ExecRunId, Headless, Phase, Slug};
 
 use crate::ports::{
     AskingCall, EqualCall, GateAnswer, GateView, InboxMessage, PartAnswer, QuestionAnswer, QuestionView, Store,

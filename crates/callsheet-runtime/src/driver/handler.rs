@@ -3,16 +3,20 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::evaluate::{Entry, FILE_TOKENS, FILES_TOKENS, HandlerTask, Item, Said, read_turn};
+use callsheet_core::evaluate::{Entry, FILE_TOKENS, FILES_TOKENS, HandlerTask, Item};
+use callsheet_core::fence::fence;
+use callsheet_core::issue::Severity;
 use callsheet_core::memory::FileMatch;
-use callsheet_core::prompt::{HandlerPrompt, Note};
+use callsheet_core::prompt::Note;
 use callsheet_core::record::{Again, Event, Plan, ResultParts};
-use callsheet_core::reply::task::{TurnInput, read_loop_turn};
-use callsheet_core::reply::{Answer, Lookup, LoopTurn, ReadContext, Severity};
 use callsheet_core::run::{Asked, Run, SPAWN_SUBTASK, TaskOp, TaskRun};
-use callsheet_core::sheet::fence;
 use callsheet_core::spec::{Reference, Target, ToolSpec};
 use callsheet_core::template::{DataSource, DataSourceKind, OutputType, SchemaChoice, Template};
+use callsheet_format::prompt::HandlerPrompt;
+use callsheet_format::reading::{Answer, Lookup, ReadContext};
+use callsheet_format::reply::LoopTurn;
+use callsheet_format::reply::task::{TurnInput, read_loop_turn};
+use callsheet_format::template::{Said, read_turn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -77,7 +81,7 @@ pub(super) fn told(world: &World, run: &Run, task: &TaskRun, text_tools: &[ToolS
     let tools = if text_tools.is_empty() {
         String::new()
     } else {
-        let instructions = callsheet_core::prompt::tool_instructions(text_tools);
+        let instructions = callsheet_format::prompt::tool_instructions(text_tools);
         Note::LoopTextTools.fill(&[("tools", &instructions)])
     };
     let declared = declared(&told);

@@ -52,6 +52,8 @@ use std::time::Duration;
 use callsheet_core::evaluate::{Memory, evaluate_with};
 use callsheet_core::record::{EffectKey, Event, Outcome};
 use callsheet_core::run::{Effect, Run};
+use callsheet_format::template::TextFormats;
+use edit::Look;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -286,7 +288,7 @@ impl Driver {
             }
             Effect::Evaluate { task, n, moment } => {
                 let values = |id: &callsheet_core::spec::BlobId| self.world.store.blob(id).ok();
-                let evaluated = evaluate_with(run, task, *moment, &values, &mut self.memory);
+                let evaluated = evaluate_with(run, task, *moment, &values, &TextFormats, &mut self.memory);
                 let evaluation = evaluated.map_err(DriveFault::Defect)?;
                 for bytes in evaluation.blobs {
                     self.world.store.stage_blob(bytes);

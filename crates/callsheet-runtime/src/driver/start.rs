@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use callsheet_core::evaluate::known_paths;
+use callsheet_core::issue::{Issue, IssueCode, Severity};
 use callsheet_core::record::{Entry, Event, Outcome, Tree};
-use callsheet_core::reply::{Issue, IssueCode, Reading, Severity};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskLimits, TaskList};
-use callsheet_core::template::{Known, Template, read_file_with};
+use callsheet_core::template::Template;
+use callsheet_format::reading::Reading;
+use callsheet_format::template::{Known, read_file_with};
 
 use crate::paths::read_regular;
 use crate::ports::{InboxMessage, StoreFault};
@@ -75,7 +77,7 @@ pub fn begin_in(
         EntrySpec::Template { mut tree, prompt } => {
             let name = tree.entry.clone();
             super::template::keep_reachable(&mut tree);
-            tree.absent = absent(world, &tree, &prompt, &settings);
+            tree.absent = absent(world, &tree);
             tree_adopted = Some(Event::TreeAdopted { tree });
             (Entry::Template { name, prompt }, None)
         }
@@ -123,8 +125,8 @@ pub fn begin_in(
 
 /// Paths that are known before the run, and lead to nothing that may be read, with those that may be meant (spec
 /// "Templates" 5).
-pub(super) fn absent(world: &World, tree: &Tree, prompt: &str, settings: &Settings) -> BTreeMap<String, Vec<String>> {
-    let known = known_paths(tree, prompt, settings.limits.max_items);
+pub(super) fn absent(world: &World, tree: &Tree) -> BTreeMap<String, Vec<String>> {
+    let known = known_paths(tree);
     let is_path = |text: &&String| text.len() <= LONGEST_PATH && !text.trim().is_empty() && !text.contains('\n');
     let one = |path: &&String| is_path(path) && !path.contains(PATTERN);
     let lost = |path: &&String| world.workspace.locate(path).is_err();
@@ -388,8 +390,7 @@ pub fn check_sheet(world: &World, text: &str, prompt: Option<&str>, settings: &S
 fn one_task(world: &World, name: &str, prompt: &str, settings: &Settings) -> Result<TaskList, DriveFault> {
     let loaded = world.skills(settings);
     if loaded.catalog.get(name).is_none() {
-        let near =
-            callsheet_core::reply::near::did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
+        let near = callsheet_core::fuzzy::did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
         let near = if near.is_empty() { "`callsheet skill list` lists all skills".to_owned() } else { near };
         return Err(DriveFault::Invalid(format!("there is no skill \"{name}\". {near}")));
     }

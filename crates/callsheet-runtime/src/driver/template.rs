@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use callsheet_core::evaluate::result_of;
 use callsheet_core::record::{Event, ResultParts, Tree};
-use callsheet_core::reply::task::document_headings;
 use callsheet_core::run::{Run, SPAWN_SUBTASK, TaskRun, ToolState};
 use callsheet_core::spec::{BlobId, ExecRunId, Slug, Target, ToolCall, tokens};
 use callsheet_core::template::{
     Bound, Environment, Evaluated, Kind, Node, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
 };
+use callsheet_format::reply::task::document_headings;
 
 use crate::ports::Store;
 
@@ -33,7 +33,7 @@ pub(super) fn mount(
     Ok(match bound(world, owner, call) {
         Ok(mut tree) => {
             keep_reachable(&mut tree);
-            tree.absent = start::absent(world, &tree, &owner.task.need, run.settings());
+            tree.absent = start::absent(world, &tree);
             let shared = share(&mut tree, run);
             Event::CallMounted { task, run: exec, call: call.id.clone(), tree, shared }
         }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use callsheet_core::issue::Issue;
 use callsheet_core::record::{ChangeSet, Event, FileChange, LogEntry, VERSION};
-use callsheet_core::reply::Issue;
 use callsheet_core::spec::{ExecRunId, RunId, Slug};
 use tokio_util::sync::CancellationToken;
 

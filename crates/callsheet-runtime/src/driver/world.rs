@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callsheet_core::prompt::{Environment, Templates};
 use callsheet_core::record::ToolPolicy;
 use callsheet_core::run::TaskRun;
-use callsheet_core::skill::SkillContext;
 use callsheet_core::spec::{BlobId, Settings, Skill, SkillForm, SkillPolicy, ToolSpec};
-
+use callsheet_format::prompt::{Environment, Templates};
+use callsheet_format::skill::SkillContext;
 use serde::{Deserialize, Serialize};
 
 use crate::edge::Slots;

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use callsheet_core::record::{Answer, Gate};
-use callsheet_core::reply::change::{Hunk, HunkPick};
 use callsheet_core::spec::{Slug, Task, ToolCall};
+use callsheet_format::edit::{Hunk, HunkPick};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 

@@ -347,7 +347,8 @@ impl Explainer<'_> {
             _ => None,
         });
         asking.next().or_else(|| {
-            let calls = task.runs.iter().filter(|_| task.is_executing()).flat_map(|run| &run.calls);
+            let calls =
+                task.runs.iter().filter(|_| task.is_executing() && run.is_approved(task)).flat_map(|run| &run.calls);
             let tops = calls.filter_map(|call| match call.state {
                 ToolState::Mounted(number) => run.operators.top_of(number),
                 _ => None,
@@ -359,8 +360,9 @@ impl Explainer<'_> {
     /// Problems hold the section that comes next.
     fn held(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
+        let goes_on = task.executing && run.is_approved(task);
         let current =
-            run.current_step().filter(|_| run.operators.tree().is_none() && task.below.is_none() && !task.executing)?;
+            run.current_step().filter(|_| run.operators.tree().is_none() && task.below.is_none() && !goes_on)?;
         let tasks: Vec<Slug> = run.held_by(current).map(TaskRun::slug).collect();
         let is_next = run.step_of(&task.task.slug) == Some(current);
         (is_next && !tasks.is_empty()).then_some(Why::Held { tasks })
@@ -381,15 +383,15 @@ impl Explainer<'_> {
     /// What goes before it in the list or in the tree.
     fn order(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
+        if let Some(caller) = task.below.clone().filter(|_| !run.is_called(task)) {
+            return Some(Why::WaitsForTask { tasks: vec![caller] });
+        }
         if task.executing {
             let turn = run.has_turn_before(task).map(|other| Why::Writer { by: other.slug() });
             return turn.or_else(|| self.parts(run.operators.of_leaf(&task.task.slug)?)).or_else(|| self.gate(task));
         }
         if let Some(why) = waits_for(run.awaited_by(task).map(|producer| &producer.task.slug)) {
             return Some(why);
-        }
-        if let Some(caller) = task.below.clone().filter(|_| !run.is_called(task)) {
-            return Some(Why::WaitsForTask { tasks: vec![caller] });
         }
         let (current, own) = (run.current_step()?, run.step_of(&task.task.slug)?);
         if current < own {

@@ -11,9 +11,12 @@ use super::{Reject, Run, State, TaskRun, ToolRun, ToolState, Work};
 
 impl Run {
     /// Whether the task may run as far as spec 2.7 is concerned.
+    /// What a task calls may run as long as that may.
     pub(super) fn is_approved(&self, task: &TaskRun) -> bool {
         let asks = matches!(self.settings.approval, ApprovalMode::Both | ApprovalMode::BeforeRun);
-        task.writer.is_none() || !asks || task.approved || self.writer_approval
+        let own = |task: &TaskRun| task.writer.is_none() || !asks || task.approved || self.writer_approval;
+        let caller = task.below.as_ref().and_then(|caller| self.tasks.get(caller));
+        own(task) && caller.is_none_or(own)
     }
 
     pub(super) fn unapproved_writers(&self, step: usize) -> impl Iterator<Item = &TaskRun> {

@@ -262,7 +262,7 @@ impl Run {
     /// Whether it is part of a template that a task at work calls.
     pub(super) fn is_called(&self, task: &TaskRun) -> bool {
         let caller = task.below.as_ref().and_then(|caller| self.tasks.get(caller));
-        caller.is_some_and(TaskRun::is_executing)
+        caller.is_some_and(|caller| caller.is_executing() && self.is_approved(caller))
     }
 
     fn start(&mut self, ready: Vec<Slug>) -> Result<bool, Reject> {

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callsheet_core::spec::RunId;
-use callsheet_runtime::driver::{DriveFault, Session};
-use callsheet_runtime::edge::withhold;
+use callsheet_runtime::driver::Session;
+use callsheet_runtime::fault::DriveFault;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
+use callsheet_runtime::transport_policy::withhold;
 use callsheet_runtime::trust::Trusted;
 use callsheet_store::SqliteStore;
 use serde_json::json;
@@ -199,7 +200,7 @@ pub fn new_run(store: &Arc<dyn Store>, request: &str, now_ms: u64) -> Result<(Ru
             continue;
         }
         match Session::open(Arc::clone(store), &id) {
-            Ok(session) if session.facts() == 0 => return Ok((id, session)),
+            Ok(session) if session.entries() == 0 => return Ok((id, session)),
             Ok(_) | Err(DriveFault::Store(StoreFault::Locked { .. })) => {}
             Err(DriveFault::Store(fault)) => return Err(store_failure(fault)),
             Err(fault) => return Err(Failure::internal(format!("can't start a new run: {fault}"), "")),

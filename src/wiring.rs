@@ -1,4 +1,4 @@
-//! The world of a run, from the configuration: the only place that names concrete adapters.
+//! The services of a run, from the configuration: the only place that names concrete adapters.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,16 +7,19 @@ use std::sync::Arc;
 use callsheet_core::record::SubtaskTool;
 use callsheet_core::spec::{RunId, Settings, ToolSpec};
 use callsheet_format::prompt::{Environment, Templates};
-use callsheet_runtime::driver::{Commands, ModelSet, ModelSource, PinnedSkills, Snapshots, World};
-use callsheet_runtime::edge::Slots;
 use callsheet_runtime::memory::IndexedMemory;
 use callsheet_runtime::paths::{Workspace, read_regular};
-use callsheet_runtime::ports::{Clock, Fetch, Index, Observer, Outline, Person, Signal, Store, SystemClock, Tool};
+use callsheet_runtime::ports::{
+    Clock, Fetch, Index, ModelSource, Observer, Outline, Person, Signal, Store, SystemClock, Tool,
+};
 use callsheet_runtime::prompts::{LoadedPrompts, PromptDirs, load_prompts};
 use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
 use callsheet_runtime::runfiles::RunFiles;
+use callsheet_runtime::services::{Commands, ModelSet, PinnedSkills, Services, Snapshots};
 use callsheet_runtime::skills::SkillDirs;
 use callsheet_runtime::templates::TemplateDirs;
+use callsheet_runtime::transport_policy::Slots;
+
 use callsheet_store::SqliteIndex;
 use callsheet_tools::{HttpFetch, HttpSettings};
 
@@ -46,7 +49,7 @@ pub struct Parts {
 ///
 /// # Errors
 /// A path that cannot be used.
-pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> Result<World, Failure> {
+pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> Result<Services, Failure> {
     let path_failure = |fault: &dyn std::fmt::Display| Failure::usage(fault.to_string(), "");
     let roots: Vec<PathBuf> = settings.read_roots.iter().map(PathBuf::from).collect();
     let workspace = Workspace::new(&setup.project, &roots).map_err(|fault| path_failure(&fault))?;
@@ -63,7 +66,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
     tell_of_prompts(&prompts, &*parts.observer);
     let index: Arc<dyn Index> = Arc::new(SqliteIndex::new(&setup.store_folder()));
     let fetch: Arc<dyn Fetch> = Arc::new(HttpFetch::new(HttpSettings::default()));
-    Ok(World {
+    Ok(Services {
         store: parts.store,
         clock: Arc::new(SystemClock),
         person: parts.person,

@@ -8,7 +8,8 @@ use callsheet_core::fuzzy;
 use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_format::edit::{HunkPick, HunkVerdict};
-use callsheet_runtime::driver::{Session, TakeUp, gate_view, open_gates, part_fault};
+use callsheet_runtime::driver::{ResumeKind, Session};
+use callsheet_runtime::effects::{gate_view, open_gates, part_fault};
 use callsheet_runtime::ports::{InboxMessage, PartAnswer, RunSummary, Store};
 
 use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, RunNameArgs, WorkArgs};
@@ -16,7 +17,7 @@ use crate::setup::{Setup, find_run, store_failure};
 use crate::term::hunk_of;
 
 use super::drive::drive_failure;
-use super::resume::take_up;
+use super::resume::resume_run;
 use super::take_in::{recorded, take_in};
 
 fn waits(run: &RunSummary) -> bool {
@@ -125,7 +126,7 @@ fn leave(
     };
     if resume && run.owner.is_none() {
         let (folded, _) = Session::view(store, id).map_err(|fault| drive_failure(&fault, id))?;
-        return take_up(setup, &WorkArgs::default(), Arc::clone(store), id, folded, TakeUp::Resume);
+        return resume_run(setup, &WorkArgs::default(), Arc::clone(store), id, folded, ResumeKind::Resume);
     }
     let words = match &run.owner {
         Some(owner) => format!("sent {what} to {id} ({owner})"),

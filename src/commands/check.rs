@@ -6,8 +6,8 @@ use std::sync::Arc;
 use callsheet_core::issue::{Issue, IssueCode, Severity};
 use callsheet_core::spec::{RunId, Settings};
 use callsheet_format::skill::{SkillContext, SkillSeverity};
-use callsheet_runtime::driver::check_sheet;
 use callsheet_runtime::ports::Store;
+use callsheet_runtime::sheetfile::check_sheet;
 use callsheet_runtime::skills::load_skills;
 use callsheet_store::MemoryStore;
 
@@ -29,8 +29,8 @@ pub(super) fn sheet(
     open: &OpenArgs,
 ) -> Result<Exit, Failure> {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::new());
-    let world = without_model(setup, front, store, &RunId::new("check"), settings, open)?;
-    let issues = check_sheet(&world, text, prompt, settings).list.issues;
+    let services = without_model(setup, front, store, &RunId::new("check"), settings, open)?;
+    let issues = check_sheet(&services, text, prompt, settings).list.issues;
     let file = file.display().to_string();
     for issue in &issues {
         let column = column(text, issue);

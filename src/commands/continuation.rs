@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Stage;
-use callsheet_runtime::driver::{Session, TakeUp, withdraw};
+use callsheet_runtime::driver::{ResumeKind, Session, withdraw};
 use callsheet_runtime::ports::{RunSummary, Store};
 
 use crate::cli::{ContinueArgs, Exit, Failure};
@@ -12,7 +12,7 @@ use crate::setup::{Setup, find_run};
 use crate::term::{one_line, outcome_words};
 
 use super::drive::drive_failure;
-use super::resume::take_up;
+use super::resume::resume_run;
 use super::run::request_text;
 
 pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Exit, Failure> {
@@ -40,7 +40,7 @@ pub(super) fn continuation(setup: &Setup, arguments: &ContinueArgs) -> Result<Ex
     if let Some(former) = run.pending_follow_up().filter(|former| *former != text) {
         tell!("note: this follow-up replaces an earlier one that was never planned: {}", one_line(former, 300));
     }
-    take_up(setup, &arguments.work, store, id, run, TakeUp::Continue(text))
+    resume_run(setup, &arguments.work, store, id, run, ResumeKind::Continue(text))
 }
 
 /// Takes a follow-up back that has no list yet.

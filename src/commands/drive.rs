@@ -10,8 +10,10 @@ use callsheet_core::view::{Summary, problem_line};
 use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
 use callsheet_models::config::ProcessEnvironment;
-use callsheet_runtime::driver::{DriveFault, Session, World, drive_and_look};
+use callsheet_runtime::driver::{Session, drive};
+use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};
+use callsheet_runtime::services::Services;
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::{Exit, Failure, OpenArgs, WorkArgs};
@@ -19,7 +21,7 @@ use crate::config::Origin;
 use crate::models::{Choice, Models, NoModels, choose, choose_recorded};
 use crate::setup::{Setup, store_failure};
 use crate::term::{self, JsonLines, LiveView, NobodyThere, Notices, PlainLines, TerminalPerson};
-use crate::wiring::{Parts, world};
+use crate::wiring::{Parts, services};
 
 use super::answered::answer_text;
 use super::questions::{how_to_answer, questions};
@@ -101,7 +103,7 @@ pub(super) async fn prepare(
     run: &RunId,
     settings: &mut Settings,
     tree: Option<&Tree>,
-) -> Result<Arc<World>, Failure> {
+) -> Result<Arc<Services>, Failure> {
     let named = setup.config.values.get("model").is_some_and(|value| matches!(value.origin, Origin::Flag(_)));
     let mut by_template = false;
     match tree.map(model_wish) {
@@ -144,19 +146,19 @@ pub(super) async fn prepare(
         models,
         open: work.opened.clone(),
     };
-    let world = world(setup, run, settings, parts)?;
-    known.iter().for_each(|model| world.tell_unknown_window(model));
+    let services = services(setup, run, settings, parts)?;
+    known.iter().for_each(|model| services.warn_unknown_window(model));
     // Found now, and not when a task is half done.
     for key in PromptKey::ALL {
-        if let Err(fault) = world.templates.get(*key) {
-            let source = world.templates.source(*key).map(|source| source.path.as_str()).unwrap_or_default();
+        if let Err(fault) = services.templates.get(*key) {
+            let source = services.templates.source(*key).map(|source| source.path.as_str()).unwrap_or_default();
             return Err(Failure::internal(
                 format!("prompt {} ({source}): {fault}", key.as_str()),
                 "fix or delete the file; `callsheet prompts list` lists all prompts",
             ));
         }
     }
-    Ok(Arc::new(world))
+    Ok(Arc::new(services))
 }
 
 /// The world for looking at a sheet: nothing is asked, so no model is needed.
@@ -167,7 +169,7 @@ pub(super) fn without_model(
     run: &RunId,
     settings: &Settings,
     open: &OpenArgs,
-) -> Result<World, Failure> {
+) -> Result<Services, Failure> {
     let parts = Parts {
         store,
         person: Arc::clone(&front.person),
@@ -176,20 +178,20 @@ pub(super) fn without_model(
         models: Arc::new(NoModels),
         open: open.clone(),
     };
-    world(setup, run, settings, parts)
+    services(setup, run, settings, parts)
 }
 
 /// Drives to the end, with Ctrl-C stopping cleanly the first time and at once the second.
 pub(super) async fn to_the_end(
     setup: &Setup,
     front: &Front,
-    world: Arc<World>,
+    services: Arc<Services>,
     session: Session,
     id: &RunId,
 ) -> Result<Exit, Failure> {
     let stop = CancellationToken::new();
     listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
-    let ended = drive_and_look(world, session, stop).await;
+    let ended = drive(services, session, stop).await;
     front.close();
     let (outcome, run) = ended.map_err(|fault| drive_failure(&fault, id))?;
     last_words(setup, &run, id, outcome)?;
@@ -507,9 +509,10 @@ pub(super) fn sheet_failure(lines: &[String], id: &RunId, again: &str) -> Failur
 /// A drive fault as a failure with advice.
 pub(super) fn drive_failure(fault: &DriveFault, id: &RunId) -> Failure {
     match fault {
-        DriveFault::Invalid(what) => Failure::usage(what.clone(), ""),
-        DriveFault::GivenSheet(_) => Failure::usage(fault.to_string(), ""),
-        DriveFault::Sheet(lines) => sheet_failure(lines, id, &format!("callsheet resume {id}")),
+        DriveFault::Input(InputFault::EditedSheet(lines)) => {
+            sheet_failure(lines, id, &format!("callsheet resume {id}"))
+        }
+        DriveFault::Input(fault) => Failure::usage(fault.to_string(), ""),
         DriveFault::Store(fault) => {
             let text = fault.to_string();
             let mut failure = store_failure(callsheet_runtime::ports::StoreFault::Broken(String::new()));

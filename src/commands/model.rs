@@ -7,7 +7,7 @@ use callsheet_core::spec::Phase;
 use callsheet_local::weights;
 use callsheet_models::config::{ProcessEnvironment, vendors};
 use callsheet_models::{measure, probe};
-use callsheet_runtime::driver::ModelSource;
+use callsheet_runtime::ports::ModelSource;
 use callsheet_runtime::ports::WindowFrom;
 use tokio_util::sync::CancellationToken;
 

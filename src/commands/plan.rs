@@ -41,13 +41,13 @@ pub(super) fn plan(setup: &Setup, arguments: &PlanArgs) -> Result<Exit, Failure>
     let runtime = super::runtime()?;
     let (id, planned) = runtime.block_on(async {
         let (id, session) = new_run(&store, &prompt, SystemClock.now_ms())?;
-        let world = prepare(setup, &arguments.work, &front, Arc::clone(&store), &id, &mut settings, None).await?;
+        let services = prepare(setup, &arguments.work, &front, Arc::clone(&store), &id, &mut settings, None).await?;
         settings.plan_only = true;
-        let session = begin_in(&world, session, EntrySpec::Prompt(prompt.clone()), settings)
+        let session = begin_in(&services, session, EntrySpec::Prompt(prompt.clone()), settings)
             .map_err(|fault| drive_failure(&fault, &id))?;
         let stop = CancellationToken::new();
         listen_for_interrupt(stop.clone(), format!("{} resume {id}", setup.command));
-        let planned = plan_only(world, session, stop).await;
+        let planned = plan_only(services, session, stop).await;
         front.close();
         let planned = planned.map_err(|fault| drive_failure(&fault, &id))?;
         Ok((id, planned))

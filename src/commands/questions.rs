@@ -3,7 +3,7 @@
 use callsheet_core::fuzzy;
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::driver::open_questions;
+use callsheet_runtime::effects::open_questions;
 use callsheet_runtime::ports::{AskingCall, InboxMessage};
 
 use crate::cli::Failure;

@@ -5,10 +5,12 @@ use std::sync::Arc;
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
-use callsheet_runtime::driver::{DriveFault, Session, TakeUp, is_edited, reopen};
+use callsheet_runtime::driver::{ResumeKind, Session, reopen};
+use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{RunSummary, Store};
 use callsheet_runtime::runfiles::RunFiles;
+use callsheet_runtime::sheetfile::is_edited;
 
 use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
 use crate::setup::{Setup, config_failure, find_run, store_failure};
@@ -30,7 +32,7 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
         let letter = letter(&questions(&run), text)?;
         store.post(&found.run, &letter).map_err(store_failure)?;
     }
-    take_up(setup, &arguments.work, store, &found.run, run, TakeUp::Resume)
+    resume_run(setup, &arguments.work, store, &found.run, run, ResumeKind::Resume)
 }
 
 /// Whether a run goes on with what it has left, or with what a person said since it ended. A failed or refused task goes on
@@ -47,7 +49,7 @@ fn goes_on(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<
 
 /// Whether a person left something for a run that has ended: a follow-up without a list, an edit, an answer.
 fn has_more(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result<bool, Failure> {
-    let left = run.pending_follow_up().is_some() || store.has_letters(id).map_err(store_failure)?;
+    let left = run.pending_follow_up().is_some() || store.has_messages(id).map_err(store_failure)?;
     Ok(left || sheet_is_edited(setup, id, run)?)
 }
 
@@ -58,13 +60,13 @@ pub(super) fn sheet_is_edited(setup: &Setup, id: &RunId, run: &Run) -> Result<bo
 }
 
 /// Takes a run up again and drives it to its end. `run` is what its log says.
-pub(super) fn take_up(
+pub(super) fn resume_run(
     setup: &Setup,
     work: &WorkArgs,
     store: Arc<dyn Store>,
     id: &RunId,
     run: Run,
-    how: TakeUp,
+    how: ResumeKind,
 ) -> Result<Exit, Failure> {
     let front = Front::new(setup, work);
     let configured = setup.config.settings().map_err(config_failure)?;
@@ -75,22 +77,22 @@ pub(super) fn take_up(
             overlay(&mut settings, &configured, name);
         }
     }
-    settings.plan_only &= how == TakeUp::Resume && !run.has_list();
+    settings.plan_only &= how == ResumeKind::Resume && !run.has_list();
     let tree = run.operators().tree().cloned();
     front.begin_with(run);
     let runtime = super::runtime()?;
     runtime.block_on(async {
-        let world = prepare(setup, work, &front, store, id, &mut settings, tree.as_deref()).await?;
+        let services = prepare(setup, work, &front, store, id, &mut settings, tree.as_deref()).await?;
         let given = settings.clone();
-        let follows_up = matches!(how, TakeUp::Continue(_));
-        let session = reopen(&world, id, how, move |_| given).map_err(|fault| match &fault {
+        let follows_up = matches!(how, ResumeKind::Continue(_));
+        let session = reopen(&services, id, how, move |_| given).map_err(|fault| match &fault {
             // Nothing of it is recorded yet: only the same command says the follow-up again.
-            DriveFault::Sheet(lines) if follows_up => {
+            DriveFault::Input(InputFault::EditedSheet(lines)) if follows_up => {
                 sheet_failure(lines, id, &format!("{} continue {id} \"…\"", setup.command))
             }
             _ => drive_failure(&fault, id),
         })?;
-        to_the_end(setup, &front, Arc::clone(&world), session, id).await
+        to_the_end(setup, &front, Arc::clone(&services), session, id).await
     })
 }
 

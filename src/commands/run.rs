@@ -3,7 +3,8 @@
 use std::io::Read;
 
 use callsheet_format::sheet::split_mark;
-use callsheet_runtime::driver::{DriveFault, EntrySpec, begin_in};
+use callsheet_runtime::driver::{EntrySpec, begin_in};
+use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::ports::{Clock, SystemClock};
 
 use crate::cli::{Exit, Failure, RunArgs, TemplateRunArgs};
@@ -75,15 +76,17 @@ pub(super) fn run(setup: &Setup, arguments: &RunArgs) -> Result<Exit, Failure> {
             EntrySpec::Template { tree, .. } => Some(&**tree),
             _ => None,
         };
-        let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings, tree).await?;
+        let services = prepare(setup, &arguments.work, &front, store, &id, &mut settings, tree).await?;
         let sheet = match &entry {
             EntrySpec::Sheet { text, .. } => arguments.sheet.as_deref().zip(Some(text.clone())),
             _ => None,
         };
-        let session = begin_in(&world, session, entry, settings).map_err(|fault| match (&fault, &sheet) {
-            (DriveFault::GivenSheet(issues), Some((file, text))) => super::check::unsound(file, text, issues),
+        let session = begin_in(&services, session, entry, settings).map_err(|fault| match (&fault, &sheet) {
+            (DriveFault::Input(InputFault::GivenSheet(issues)), Some((file, text))) => {
+                super::check::unsound(file, text, issues)
+            }
             _ => drive_failure(&fault, &id),
         })?;
-        to_the_end(setup, &front, world, session, &id).await
+        to_the_end(setup, &front, services, session, &id).await
     })
 }

@@ -9,8 +9,9 @@ use callsheet_core::template::TaskResult;
 use callsheet_core::view::{Summary, call_words, problem_line, timeline};
 use callsheet_core::visible::visible;
 use callsheet_format::sheet;
-use callsheet_runtime::driver::{PromptRecord, sheet_text};
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};
+use callsheet_runtime::prompting::PromptRecord;
+use callsheet_runtime::sheetfile::sheet_text;
 
 use crate::cli::{Exit, Failure, ShowArgs};
 use crate::setup::{Setup, find_run, store_failure};

@@ -8,7 +8,7 @@ use callsheet_core::fuzzy;
 use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
 use callsheet_core::run::{Run, Stage, State, TaskRun};
 use callsheet_core::spec::{RunId, Slug};
-use callsheet_runtime::driver::{Session, TakeUp};
+use callsheet_runtime::driver::{ResumeKind, Session};
 use callsheet_runtime::ports::{InboxMessage, RunSummary, Store};
 
 use crate::cli::{DropArgs, Exit, Failure, RetryArgs};
@@ -16,7 +16,7 @@ use crate::setup::{Setup, find_run, store_failure};
 use crate::term::one_line;
 
 use super::drive::drive_failure;
-use super::resume::take_up;
+use super::resume::resume_run;
 
 /// What is to become of tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
     }
     match &summary.owner {
         Some(owner) => super::say(setup, &format!("sent to {} ({owner})", summary.run)).map(|()| Exit::Complete),
-        None => take_up(setup, &arguments.work, store, &summary.run, run, TakeUp::Resume),
+        None => resume_run(setup, &arguments.work, store, &summary.run, run, ResumeKind::Resume),
     }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn take_in(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary,
     if found.owner.is_some() || !run.may_edit() || !sheet_is_edited(setup, &found.run, run)? {
         return Ok(false);
     }
-    let world = without_model(
+    let services = without_model(
         setup,
         &Front::of_notices(),
         Arc::clone(store),
@@ -46,5 +46,5 @@ pub(super) fn take_in(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary,
         run.settings(),
         &OpenArgs::default(),
     )?;
-    driver::take_in(&world, &found.run).map_err(|fault| drive_failure(&fault, &found.run))
+    driver::apply_edit_if_idle(&services, &found.run).map_err(|fault| drive_failure(&fault, &found.run))
 }

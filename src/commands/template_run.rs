@@ -35,10 +35,10 @@ pub(super) fn run(setup: &Setup, arguments: &TemplateRunArgs) -> Result<Exit, Fa
     let runtime = super::runtime()?;
     runtime.block_on(async {
         let (id, session) = new_run(&store, &tree.entry, SystemClock.now_ms())?;
-        let world = prepare(setup, &arguments.work, &front, store, &id, &mut settings, Some(&tree)).await?;
+        let services = prepare(setup, &arguments.work, &front, store, &id, &mut settings, Some(&tree)).await?;
         let entry = EntrySpec::Template { tree: Box::new(tree), prompt };
-        let session = begin_in(&world, session, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
-        to_the_end(setup, &front, world, session, &id).await
+        let session = begin_in(&services, session, entry, settings).map_err(|fault| drive_failure(&fault, &id))?;
+        to_the_end(setup, &front, services, session, &id).await
     })
 }
 

@@ -3,7 +3,7 @@
 use callsheet_core::record::{Gate, GateKind};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Phase, RunId};
-use callsheet_runtime::driver::{gate_view, open_gates};
+use callsheet_runtime::effects::{gate_view, open_gates};
 use callsheet_runtime::ports::{GateView, Store};
 
 use crate::cli::Failure;

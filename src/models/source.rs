@@ -9,7 +9,7 @@ use callsheet_models::config::{
     Environment, ModelRef, ProcessEnvironment, Provider, ProviderSettings, build_ref, connect,
 };
 use callsheet_models::replay::{Cassettes, Recording};
-use callsheet_runtime::driver::ModelSource;
+use callsheet_runtime::ports::ModelSource;
 use callsheet_runtime::ports::{Model, ModelFault, ModelInfo};
 
 use crate::cli::Failure;

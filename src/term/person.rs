@@ -251,7 +251,7 @@ fn editor() -> Option<std::process::Command> {
     let mut words = set.split_whitespace();
     let mut command = std::process::Command::new(words.next()?);
     command.args(words);
-    for key in callsheet_runtime::edge::withheld() {
+    for key in callsheet_runtime::transport_policy::withheld() {
         command.env_remove(key);
     }
     Some(command)

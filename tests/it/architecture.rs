@@ -210,3 +210,89 @@ fn c50_only_the_handler_opens_task_files() {
         }
     }
 }
+
+/// Rooms of the runtime, lowest first: a room imports only rooms above it in this list.
+const ROOMS: &[&str] = &["fault", "services", "replay", "reading", "prompting", "sheetfile", "effects", "driver"];
+
+/// A template that a sheet calls is still driven as a run of its own, from within an effect.
+const NESTED_RUNS: [&str; 2] = ["driver::template", "driver::turns"];
+
+/// Files of the rooms by module path, with what each imports of the others.
+fn room_imports() -> Vec<(String, BTreeSet<String>)> {
+    let source = root().join("crates/callsheet-runtime/src");
+    let module_of = |file: &Path| {
+        let path = file.strip_prefix(&source).unwrap().with_extension("").display().to_string().replace('/', "::");
+        path.strip_suffix("::mod").map(str::to_owned).unwrap_or(path)
+    };
+    let is_of_room = |module: &String| ROOMS.contains(&module.split("::").next().unwrap_or_default());
+    let files: Vec<(String, PathBuf)> = rust_files(&source)
+        .into_iter()
+        .map(|file| (module_of(&file), file))
+        .filter(|(name, _)| is_of_room(name))
+        .collect();
+    let names: BTreeSet<String> = files.iter().map(|(name, _)| name.clone()).collect();
+    // A path leads to the file of its longest beginning that is a module.
+    let file_of = |path: &str| {
+        let mut path = path.to_owned();
+        while !names.contains(&path) {
+            path.truncate(path.rfind("::")?);
+        }
+        Some(path)
+    };
+    let looked_at = files.iter().filter(|(name, _)| !NESTED_RUNS.contains(&name.as_str()));
+    let imports = looked_at.map(|(name, file)| {
+        let text = std::fs::read_to_string(file).expect("readable");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let lines: Vec<&str> = code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+        let folder = name.rsplit_once("::").map(|(room, _)| room).unwrap_or_default();
+        let named = paths_in(&lines.join(" "), folder);
+        let mut used: BTreeSet<String> =
+            named.iter().filter_map(|path| file_of(path)).filter(|used| used != name).collect();
+        if file.ends_with("mod.rs") {
+            // It passes on what its files hold.
+            used.extend(names.iter().filter(|other| other.starts_with(&format!("{name}::"))).cloned());
+        }
+        used.retain(|used| !NESTED_RUNS.contains(&used.as_str()));
+        (name.clone(), used)
+    });
+    imports.collect()
+}
+
+/// Paths below `crate::` and `super::` in code, the members of braces one by one. `folder`: the module that `super` is.
+fn paths_in(code: &str, folder: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    for (start, base) in [("crate::", String::new()), ("super::", format!("{folder}::"))] {
+        for (at, _) in code.match_indices(start) {
+            let path = code[at + start.len()..].split(|c: char| !c.is_alphanumeric() && c != '_' && c != ':').next();
+            let path = path.unwrap_or_default();
+            let rest = &code[at + start.len() + path.len()..];
+            let members = rest.strip_prefix('{').and_then(|rest| rest.split_once('}')).map(|(members, _)| members);
+            let members = members.map(|members| members.split([',', '{']).map(str::trim).collect::<Vec<_>>());
+            for member in members.unwrap_or_else(|| vec![""]) {
+                paths.push(format!("{base}{path}{member}"));
+            }
+        }
+    }
+    paths
+}
+
+#[test]
+fn rooms_of_the_runtime_import_one_way() {
+    let imports = room_imports();
+    assert!(imports.len() > ROOMS.len(), "{imports:?}");
+    let rank = |module: &str| ROOMS.iter().position(|room| module.split("::").next() == Some(room));
+    for (name, used) in &imports {
+        for other in used {
+            assert!(rank(other) <= rank(name), "{name} must not use {other}");
+        }
+    }
+    // Files that import nothing that is left are taken away, until only circles are left.
+    let mut left = imports;
+    while let Some(at) = left.iter().position(|(_, used)| used.is_empty()) {
+        let (done, _) = left.swap_remove(at);
+        for (_, used) in &mut left {
+            used.remove(&done);
+        }
+    }
+    assert!(left.is_empty(), "a circle of files: {left:?}");
+}

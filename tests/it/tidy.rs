@@ -227,7 +227,7 @@ const UNPLAIN: [&str; 18] = [
 const UNPLAIN_HELP: [&str; 2] = ["at most", "of a run"];
 
 /// Folders whose texts are messages for people.
-const MESSAGES: [&str; 10] = [
+const MESSAGES: [&str; 15] = [
     "src",
     "crates/callsheet-core/src/evaluate",
     "crates/callsheet-core/src/template",
@@ -235,6 +235,11 @@ const MESSAGES: [&str; 10] = [
     "crates/callsheet-format/src/skill",
     "crates/callsheet-format/src/template",
     "crates/callsheet-runtime/src/driver",
+    "crates/callsheet-runtime/src/effects",
+    "crates/callsheet-runtime/src/fault",
+    "crates/callsheet-runtime/src/prompting",
+    "crates/callsheet-runtime/src/services",
+    "crates/callsheet-runtime/src/sheetfile",
     "crates/callsheet-models/src",
     "crates/callsheet-local/src",
     "crates/callsheet-store/src",

@@ -56,7 +56,7 @@ const PASSING: &[&str] = &[
 
 /// Whom a fault names: what the user can look at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Blame {
+pub struct FaultContext {
     /// Provider name.
     pub provider: String,
     /// Model name.
@@ -66,9 +66,9 @@ pub struct Blame {
 }
 
 /// The fault for an HTTP status that is not 2xx.
-pub fn from_status(status: u16, body: &str, retry_after: Option<Duration>, blame: &Blame) -> ModelFault {
+pub fn from_status(status: u16, body: &str, retry_after: Option<Duration>, context: &FaultContext) -> ModelFault {
     let words = words_of(body);
-    let provider = &blame.provider;
+    let provider = &context.provider;
     if !matches!(status, 401 | 403 | 429) && is_overflow(body) {
         return ModelFault::ContextOverflow { message: words };
     }
@@ -77,7 +77,7 @@ pub fn from_status(status: u16, body: &str, retry_after: Option<Duration>, blame
             ModelFault::Communication { message: join(&format!("{provider} answered {status}"), &words), retry_after }
         }
         401 | 403 => {
-            let advice = match &blame.key_variable {
+            let advice = match &context.key_variable {
                 Some(variable) => format!("{provider} rejected the API key in {variable} ({status}); set a valid one"),
                 None => {
                     format!("{provider} requires an API key ({status}); set `api_key_env` in [providers.{provider}]")
@@ -86,7 +86,7 @@ pub fn from_status(status: u16, body: &str, retry_after: Option<Duration>, blame
             ModelFault::Configuration { message: join(&advice, &words) }
         }
         404 => ModelFault::Configuration {
-            message: join(&format!("{provider} knows no model `{}` or no such address (404)", blame.model), &words),
+            message: join(&format!("{provider} knows no model `{}` or no such address (404)", context.model), &words),
         },
         300..=399 => ModelFault::Configuration {
             message: format!("{provider} redirects ({status}); set `base_url` to the address it redirects to"),
@@ -98,16 +98,16 @@ pub fn from_status(status: u16, body: &str, retry_after: Option<Duration>, blame
 }
 
 /// The fault for an error object that came inside a stream.
-pub fn from_stream(error: &Value, blame: &Blame) -> ModelFault {
+pub fn from_stream(error: &Value, context: &FaultContext) -> ModelFault {
     let body = error.to_string();
     if let Some(status) = stream_status(error) {
-        return from_status(status, &body, None, blame);
+        return from_status(status, &body, None, context);
     }
     if is_overflow(&body) {
         return ModelFault::ContextOverflow { message: words_of(&body) };
     }
     let low = body.to_lowercase();
-    let message = join(&format!("{} broke off with an error", blame.provider), &words_of(&body));
+    let message = join(&format!("{} broke off with an error", context.provider), &words_of(&body));
     if PASSING.iter().any(|text| low.contains(text)) {
         return ModelFault::Communication { message, retry_after: None };
     }

@@ -30,7 +30,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::config::Prices;
-use crate::fault::{self, Blame};
+use crate::fault::{self, FaultContext};
 use crate::local::priced;
 use crate::tokens;
 use crate::transport::{Silence, TooLong, client, guarded};
@@ -58,7 +58,7 @@ struct Hosted {
     kind: AdapterKind,
     base_url: String,
     key: Option<SecretString>,
-    blame: Blame,
+    context: FaultContext,
     prices: Prices,
     silence: Silence,
     native: Vec<NativeTool>,
@@ -75,7 +75,7 @@ pub(crate) struct Parts {
     pub adapter: String,
     pub base_url: String,
     pub key: Option<SecretString>,
-    pub blame: Blame,
+    pub context: FaultContext,
     pub prices: Prices,
     /// How long the vendor may say nothing.
     pub silence: Silence,
@@ -103,7 +103,7 @@ impl HostedModel {
         while let Some(text) = heard.recv().await {
             deltas(&text);
         }
-        let provider = &self.0.blame.provider;
+        let provider = &self.0.context.provider;
         call.await.unwrap_or_else(|_| Err(fault::communication(format!("the stream of {provider} broke off"))))
     }
 }
@@ -117,7 +117,7 @@ impl Hosted {
             // The library joins paths to the address, which drops the last part unless it ends with a slash.
             base_url: format!("{}/", parts.base_url.trim_end_matches('/')),
             key: parts.key,
-            blame: parts.blame,
+            context: parts.context,
             prices: parts.prices,
             silence: parts.silence,
             native: parts.native,
@@ -153,7 +153,7 @@ impl Hosted {
         let stream = self.client()?.exec_chat_stream(self.target(), self.chat_request(request), Some(&options));
         let mut stream = stream.await.map_err(|error| self.fault(&error))?.stream;
         let (mut text, mut thinking, mut end) = (String::new(), String::new(), None);
-        let too_long = |TooLong| fault::communication(format!("{} sent a line without an end", self.blame.provider));
+        let too_long = |TooLong| fault::communication(format!("{} sent a line without an end", self.context.provider));
         while let Some(event) = next_event(&mut stream).await.map_err(too_long)? {
             match event.map_err(|error| self.fault(&error))? {
                 ChatStreamEvent::Chunk(chunk) => {
@@ -171,7 +171,7 @@ impl Hosted {
             }
         }
         // Some adapters of the library invent an end when the stream breaks off; only a real one has a reason.
-        let broken = || fault::communication(format!("the stream of {} broke off", self.blame.provider));
+        let broken = || fault::communication(format!("the stream of {} broke off", self.context.provider));
         let end = end.filter(|end| end.captured_stop_reason.is_some()).ok_or_else(broken)?;
         Ok(self.reply(plain, text, thinking, end))
     }
@@ -304,44 +304,44 @@ impl Hosted {
             genai::Error::HttpError { status, body, headers, .. } => {
                 let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
                 let wait = fault::retry_after(header, SystemTime::now());
-                fault::from_status(status.as_u16(), &self.scrub(body), wait, &self.blame)
+                fault::from_status(status.as_u16(), &self.scrub(body), wait, &self.context)
             }
             genai::Error::ChatResponse { body, .. } => {
                 let body = self.scrub(&body.to_string());
-                fault::from_stream(&serde_json::from_str(&body).unwrap_or(Value::String(body)), &self.blame)
+                fault::from_stream(&serde_json::from_str(&body).unwrap_or(Value::String(body)), &self.context)
             }
             genai::Error::WebStream { error, cause, .. } => {
                 if let Some(inner) = error.downcast_ref::<genai::Error>() {
                     return self.fault(inner);
                 }
                 if let Some(phase) = error.downcast_ref::<StreamTimeout>() {
-                    return self.silence.fault(*phase == StreamTimeout::Read, &self.blame.provider);
+                    return self.silence.fault(*phase == StreamTimeout::Read, &self.context.provider);
                 }
                 let words = match error.downcast_ref::<reqwest::Error>() {
                     Some(error) => client::explain(error),
                     None => self.scrub(cause),
                 };
-                fault::communication(format!("{}: {words}", self.blame.provider))
+                fault::communication(format!("{}: {words}", self.context.provider))
             }
             genai::Error::StreamParse { serde_error, .. } => {
                 let words = self.scrub(&serde_error.to_string());
                 if fault::is_overflow(&words) {
                     return ModelFault::ContextOverflow { message: words };
                 }
-                fault::communication(format!("{} sent a frame that cannot be read: {words}", self.blame.provider))
+                fault::communication(format!("{} sent a frame that cannot be read: {words}", self.context.provider))
             }
             genai::Error::WebModelCall { webc_error, .. } => match webc_error.status() {
-                Some(status) => fault::from_status(status.as_u16(), "", None, &self.blame),
-                None => fault::communication(format!("{}: the request failed", self.blame.provider)),
+                Some(status) => fault::from_status(status.as_u16(), "", None, &self.context),
+                None => fault::communication(format!("{}: the request failed", self.context.provider)),
             },
             // Its text may hold the whole request, so only the kind is told.
             genai::Error::ChatResponseGeneration { cause, .. } => {
-                fault::communication(format!("{}: {}", self.blame.provider, self.scrub(cause)))
+                fault::communication(format!("{}: {}", self.context.provider, self.scrub(cause)))
             }
             other => ModelFault::Configuration {
                 message: format!(
                     "{} cannot take this request: {}",
-                    self.blame.provider,
+                    self.context.provider,
                     self.scrub(&other.to_string())
                 ),
             },

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use crate::config::{Dialect, Environment, Provider, vendors};
-use crate::fault::Blame;
+use crate::fault::FaultContext;
 use crate::transport::Transport;
 use crate::wire::{llamacpp, ollama};
 
@@ -87,8 +87,8 @@ pub async fn slots_of(provider: &Provider, environment: &dyn Environment) -> Opt
         return None;
     }
     let key = provider.api_key_env.as_ref().and_then(|variable| environment.variable(variable)).map(SecretString::from);
-    let blame = Blame { provider: provider.name.clone(), ..Blame::default() };
-    let transport = Transport::new(&provider.base_url, key, blame);
+    let context = FaultContext { provider: provider.name.clone(), ..FaultContext::default() };
+    let transport = Transport::new(&provider.base_url, key, context);
     let answer = tokio::time::timeout(PROBE_TIME, transport.get_json(llamacpp::PROPERTIES)).await.ok()?.ok()?;
     llamacpp::properties(&answer).slots
 }
@@ -98,8 +98,8 @@ pub async fn running_at(targets: Vec<(String, Dialect, String)>, time: Duration)
     let mut tasks = JoinSet::new();
     for (position, (provider, dialect, base_url)) in targets.into_iter().enumerate() {
         tasks.spawn(async move {
-            let blame = Blame { provider: provider.clone(), ..Blame::default() };
-            let transport = Transport::new(&base_url, None, blame);
+            let context = FaultContext { provider: provider.clone(), ..FaultContext::default() };
+            let transport = Transport::new(&base_url, None, context);
             let started = Running { provider, dialect, base_url, models: Vec::new(), slots: None };
             let found = match dialect {
                 Dialect::Ollama => ask_ollama(&transport, started, time).await,

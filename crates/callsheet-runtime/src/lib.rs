@@ -1,20 +1,27 @@
 //! The shell around the pure core: ports to the world, resolution of references, staged changes, and the driver that
-//! performs what a run owes. No concrete adapter is named here.
+//! performs the effects a run has pending. No concrete adapter is named here.
 
 pub mod changes;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod driver;
-pub mod edge;
+pub mod effects;
+pub mod fault;
 mod issues;
 pub mod memory;
 pub mod paths;
 pub mod ports;
+pub mod prompting;
 pub mod prompts;
+mod reading;
 pub mod references;
+mod replay;
 pub mod runfiles;
+pub mod services;
+pub mod sheetfile;
 pub mod skills;
 pub mod templates;
 #[cfg(test)]
 mod testing;
+pub mod transport_policy;
 pub mod trust;

@@ -100,11 +100,11 @@ impl Store for Blobs {
         not_here()
     }
 
-    fn letters(&self, _lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
+    fn messages(&self, _lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
         not_here()
     }
 
-    fn has_letters(&self, _run: &RunId) -> Result<bool, StoreFault> {
+    fn has_messages(&self, _run: &RunId) -> Result<bool, StoreFault> {
         not_here()
     }
 

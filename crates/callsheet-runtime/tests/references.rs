@@ -73,7 +73,7 @@ impl RunTexts for Fixture {
                 slug: Some(slug.clone()),
                 summary: named("summary").unwrap_or_default(),
                 document,
-                told: named("told").unwrap_or_default(),
+                rejected: named("told").unwrap_or_default(),
                 details: self
                     .of("detail")
                     .map(|(argument, _)| argument.rsplit('/').next().unwrap().to_owned())

@@ -161,12 +161,12 @@ impl Store for MemoryStore {
         Ok(())
     }
 
-    fn letters(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
+    fn messages(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
         let mut shared = self.shared();
         Ok(shared.held(lock)?.letters.iter().map(|(n, letter)| (*n, letter.clone())).collect())
     }
 
-    fn has_letters(&self, run: &RunId) -> Result<bool, StoreFault> {
+    fn has_messages(&self, run: &RunId) -> Result<bool, StoreFault> {
         Ok(!self.shared().log(run)?.letters.is_empty())
     }
 

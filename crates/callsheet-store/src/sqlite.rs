@@ -327,13 +327,13 @@ impl Store for SqliteStore {
         })
     }
 
-    fn letters(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
+    fn messages(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault> {
         let connection = self.reading();
         self.must_hold(&connection, lock)?;
         self.letters_of(&connection, &lock.run)
     }
 
-    fn has_letters(&self, run: &RunId) -> Result<bool, StoreFault> {
+    fn has_messages(&self, run: &RunId) -> Result<bool, StoreFault> {
         let connection = self.reading();
         self.must_exist(&connection, run)?;
         self.letters_of(&connection, run).map(|letters| !letters.is_empty())

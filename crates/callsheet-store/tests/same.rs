@@ -137,7 +137,7 @@ impl Side {
             Ask::Post { by, run: number, text } => {
                 told(self.openers[*by].post(&run(*number), &InboxMessage::Reply { text: text.clone(), to: None }))
             }
-            Ask::Letters { by, lock } => told(self.openers[*by].letters(&self.lock(*lock))),
+            Ask::Letters { by, lock } => told(self.openers[*by].messages(&self.lock(*lock))),
             Ask::Discard { by, lock, up_to } => told(self.openers[*by].discard(&self.lock(*lock), *up_to)),
             Ask::Put { by, byte } => told(self.openers[*by].put_blob(&[*byte])),
             Ask::Get { by, byte } => told(self.openers[*by].blob(&BlobId::of(&[*byte]))),

@@ -273,7 +273,7 @@ fn an_unreadable_letter_does_not_stop_a_run() {
         .raw()
         .execute_batch("INSERT INTO letters (run, body) VALUES ('letters', '{\"letter\":\"sing\"}'), ('letters', '{\"letter\":\"cancel\"}')")
         .unwrap();
-    assert_eq!(store.letters(&lock).unwrap().len(), 1);
+    assert_eq!(store.messages(&lock).unwrap().len(), 1);
 }
 
 #[test]

@@ -55,7 +55,7 @@ async fn run(python: Option<&Path>, requirement: &str, folder: &Path) -> Result<
         let Some((program, first)) = words.split_first() else { continue };
         let mut command = Command::new(program);
         command.args(first);
-        for key in callsheet_runtime::edge::withheld() {
+        for key in callsheet_runtime::transport_policy::withheld() {
             command.env_remove(key);
         }
         command.args(["download", "--no-deps", "--no-input", "--disable-pip-version-check", "--only-binary", ":all:"]);

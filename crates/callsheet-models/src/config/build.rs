@@ -7,13 +7,12 @@ use callsheet_format::grammar::Grammar;
 use callsheet_runtime::ports::{Capabilities, Model, ModelInfo, WindowFrom};
 use secrecy::SecretString;
 
-use crate::fault::Blame;
+use super::{Constrain, Dialect, ModelRef, Provider, ProviderSettings, SettingsError};
+use crate::fault::FaultContext;
 use crate::local::{ChatProtocol, LEARN_TIMEOUT, LocalModel};
 use crate::scripted::{ScriptError, Scripted};
 use crate::transport::Transport;
 use crate::wire::llamacpp::PrintGrammar;
-
-use super::{Constrain, Dialect, ModelRef, Provider, ProviderSettings, SettingsError};
 
 /// How a llama.cpp server gets its grammars.
 const PRINT_GRAMMAR: PrintGrammar = |grammar| Some(grammar.to_gbnf());
@@ -129,7 +128,7 @@ fn local(provider: &Provider, model: &str, environment: &dyn Environment) -> Res
         _ => (ChatProtocol::Openai, false),
     };
     let capabilities = capabilities(provider, true, can_grammar);
-    let transport = Transport::new(&provider.base_url, key(provider, environment)?, blame(provider, model));
+    let transport = Transport::new(&provider.base_url, key(provider, environment)?, fault_context(provider, model));
     let transport = transport.with_silence(provider.silence);
     Ok(LocalModel::new(info(provider, model, capabilities), model, speech, transport, provider.prices))
 }
@@ -158,7 +157,7 @@ fn hosted(provider: &Provider, model: &str, environment: &dyn Environment) -> Re
         adapter: adapter.clone(),
         base_url: provider.base_url.clone(),
         key: key(provider, environment)?,
-        blame: blame(provider, model),
+        context: fault_context(provider, model),
         prices: provider.prices,
         silence: provider.silence,
         native: super::vendors::native_tools(provider, model),
@@ -203,6 +202,10 @@ fn info(provider: &Provider, model: &str, capabilities: Capabilities) -> ModelIn
     }
 }
 
-fn blame(provider: &Provider, model: &str) -> Blame {
-    Blame { provider: provider.name.clone(), model: model.to_owned(), key_variable: provider.api_key_env.clone() }
+fn fault_context(provider: &Provider, model: &str) -> FaultContext {
+    FaultContext {
+        provider: provider.name.clone(),
+        model: model.to_owned(),
+        key_variable: provider.api_key_env.clone(),
+    }
 }

@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use frames::{Frames, Framing, TooLong};
 
-use crate::fault::{self, Blame};
+use crate::fault::{self, FaultContext};
 use crate::wire::{Decoded, Decoder};
 
 /// Bytes of an error body that are read.
@@ -63,7 +63,7 @@ impl Silence {
 pub struct Transport {
     base_url: String,
     key: Option<SecretString>,
-    blame: Blame,
+    context: FaultContext,
     silence: Silence,
     client: OnceLock<reqwest::Client>,
 }
@@ -71,15 +71,15 @@ pub struct Transport {
 impl fmt::Debug for Transport {
     /// Neither the key nor credentials of the address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transport").field("address", &self.shown_address()).field("blame", &self.blame).finish()
+        f.debug_struct("Transport").field("address", &self.shown_address()).field("context", &self.context).finish()
     }
 }
 
 impl Transport {
     /// A way to `base_url`; nothing is opened yet. The key, if any, is sent as a bearer token.
-    pub fn new(base_url: &str, key: Option<SecretString>, blame: Blame) -> Self {
+    pub fn new(base_url: &str, key: Option<SecretString>, context: FaultContext) -> Self {
         let base_url = base_url.trim_end_matches('/').to_owned();
-        Self { base_url, key, blame, silence: Silence::default(), client: OnceLock::new() }
+        Self { base_url, key, context, silence: Silence::default(), client: OnceLock::new() }
     }
 
     /// The same, with other limits of silence.
@@ -89,8 +89,8 @@ impl Transport {
     }
 
     /// Whom its faults name.
-    pub fn blame(&self) -> &Blame {
-        &self.blame
+    pub fn context(&self) -> &FaultContext {
+        &self.context
     }
 
     /// One JSON value by GET.
@@ -128,7 +128,7 @@ impl Transport {
                 None => std::mem::replace(&mut frames, Frames::new(framing)).end(),
             };
             for frame in ready {
-                let text = decoder.feed(&frame).map_err(|error| error.into_fault(&self.blame))?;
+                let text = decoder.feed(&frame).map_err(|error| error.into_fault(&self.context))?;
                 if !text.is_empty() {
                     deltas(&text);
                 }
@@ -138,7 +138,7 @@ impl Transport {
                 open = false;
             }
         }
-        decoder.finish().map_err(|error| error.into_fault(&self.blame))
+        decoder.finish().map_err(|error| error.into_fault(&self.context))
     }
 
     fn post(&self, path: &str, body: &Value) -> Result<reqwest::RequestBuilder, ModelFault> {
@@ -158,7 +158,7 @@ impl Transport {
             }
         }
         serde_json::from_slice(&bytes)
-            .map_err(|_| fault::communication(format!("{} sent no JSON", self.blame.provider)))
+            .map_err(|_| fault::communication(format!("{} sent no JSON", self.context.provider)))
     }
 
     async fn send(&self, mut request: reqwest::RequestBuilder) -> Result<reqwest::Response, ModelFault> {
@@ -175,12 +175,12 @@ impl Transport {
         let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let retry_after = fault::retry_after(header, SystemTime::now());
         let body = self.scrub(&read_error_body(response, self.silence.idle).await);
-        Err(fault::from_status(status, &body, retry_after, &self.blame))
+        Err(fault::from_status(status, &body, retry_after, &self.context))
     }
 
     fn bearer(&self, key: &SecretString) -> Result<HeaderValue, ModelFault> {
         let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose_secret())).map_err(|_| {
-            let variable = self.blame.key_variable.as_deref().unwrap_or("the key variable");
+            let variable = self.context.key_variable.as_deref().unwrap_or("the key variable");
             ModelFault::Configuration { message: format!("{variable} holds characters a key cannot have") }
         })?;
         value.set_sensitive(true);
@@ -207,23 +207,23 @@ impl Transport {
         let words = client::explain(error);
         if error.is_builder() {
             return ModelFault::Configuration {
-                message: format!("[providers.{}] base_url `{}`: {words}", self.blame.provider, self.shown_address()),
+                message: format!("[providers.{}] base_url `{}`: {words}", self.context.provider, self.shown_address()),
             };
         }
-        fault::communication(format!("{} at {}: {words}", self.blame.provider, self.shown_address()))
+        fault::communication(format!("{} at {}: {words}", self.context.provider, self.shown_address()))
     }
 
     /// Waits for the server at most this long; `begun`: its answer has.
     async fn within<T>(&self, limit: Duration, begun: bool, piece: impl Future<Output = T>) -> Result<T, ModelFault> {
-        timeout(limit, piece).await.map_err(|_| self.silence.fault(begun, &self.blame.provider))
+        timeout(limit, piece).await.map_err(|_| self.silence.fault(begun, &self.context.provider))
     }
 
     fn too_long(&self) -> ModelFault {
-        fault::communication(format!("{} sent a line that is too long to be part of a reply", self.blame.provider))
+        fault::communication(format!("{} sent a line that is too long to be part of a reply", self.context.provider))
     }
 
     fn broken(&self, error: &reqwest::Error) -> ModelFault {
-        fault::communication(format!("{}: {}", self.blame.provider, client::explain(error)))
+        fault::communication(format!("{}: {}", self.context.provider, client::explain(error)))
     }
 
     /// The address without credentials and query.

@@ -12,7 +12,7 @@ use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::{Message, ModelFault, ModelRequest};
 use serde_json::{Value, json};
 
-use crate::fault::{self, Blame};
+use crate::fault::{self, FaultContext};
 
 /// Bytes of text or arguments a reply may have; its token cap is far below, so more is a server gone wild.
 const MAX_REPLY: usize = 16 * 1024 * 1024;
@@ -60,13 +60,13 @@ pub enum WireError {
 
 impl WireError {
     /// As a fault of the port.
-    pub fn into_fault(self, blame: &Blame) -> ModelFault {
-        let provider = &blame.provider;
+    pub fn into_fault(self, context: &FaultContext) -> ModelFault {
+        let provider = &context.provider;
         match self {
             Self::Garbled(what) => fault::communication(format!("{provider} sent a frame that cannot be read: {what}")),
             Self::BrokenOff => fault::communication(format!("the stream of {provider} broke off")),
             Self::Empty => fault::communication(format!("the stream of {provider} was empty")),
-            Self::Refused(error) => fault::from_stream(&error, blame),
+            Self::Refused(error) => fault::from_stream(&error, context),
             Self::TooLong => fault::communication(format!("the stream of {provider} did not end")),
         }
     }

@@ -5,7 +5,7 @@
 use std::time::{Duration, SystemTime};
 
 use crate::support::fixtures;
-use callsheet_models::fault::{Blame, from_status, from_stream, retry_after};
+use callsheet_models::fault::{FaultContext, from_status, from_stream, retry_after};
 use callsheet_runtime::ports::ModelFault;
 use serde::Deserialize;
 
@@ -46,7 +46,8 @@ fn told(fault: &ModelFault) -> String {
 fn every_message_has_the_right_class() {
     let text = std::fs::read_to_string(fixtures().join("faults/messages.toml")).unwrap();
     let cases: Cases = toml::from_str(&text).unwrap();
-    let blame = Blame { provider: "acme".into(), model: "brook".into(), key_variable: Some("ACME_KEY".into()) };
+    let context =
+        FaultContext { provider: "acme".into(), model: "brook".into(), key_variable: Some("ACME_KEY".into()) };
     let mut wrong = Vec::new();
     for case in cases.case {
         let header = |name: &str| match name {
@@ -55,8 +56,8 @@ fn every_message_has_the_right_class() {
             _ => None,
         };
         let fault = match case.status {
-            Some(status) => from_status(status, &case.body, retry_after(header, now()), &blame),
-            None => from_stream(&serde_json::from_str(&case.body).unwrap(), &blame),
+            Some(status) => from_status(status, &case.body, retry_after(header, now()), &context),
+            None => from_stream(&serde_json::from_str(&case.body).unwrap(), &context),
         };
         let words = fault.to_string();
         if told(&fault) != case.expect || words.contains(['{', '\n']) || words.is_empty() {
@@ -68,15 +69,16 @@ fn every_message_has_the_right_class() {
 
 #[test]
 fn advice_names_what_to_mend() {
-    let blame = Blame { provider: "acme".into(), model: "brook".into(), key_variable: Some("ACME_KEY".into()) };
-    assert!(from_status(401, "", None, &blame).to_string().contains("ACME_KEY"));
-    assert!(from_status(404, "", None, &blame).to_string().contains("`brook`"));
-    let nameless = Blame { key_variable: None, ..blame };
+    let context =
+        FaultContext { provider: "acme".into(), model: "brook".into(), key_variable: Some("ACME_KEY".into()) };
+    assert!(from_status(401, "", None, &context).to_string().contains("ACME_KEY"));
+    assert!(from_status(404, "", None, &context).to_string().contains("`brook`"));
+    let nameless = FaultContext { key_variable: None, ..context };
     assert!(from_status(401, "", None, &nameless).to_string().contains("api_key_env"));
 }
 
 #[test]
 fn long_words_are_cut_at_a_character() {
-    let fault = from_status(400, &"ä".repeat(5_000), None, &Blame::default());
+    let fault = from_status(400, &"ä".repeat(5_000), None, &FaultContext::default());
     assert!(fault.to_string().chars().count() < 500);
 }

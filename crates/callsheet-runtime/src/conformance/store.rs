@@ -35,7 +35,7 @@ macro_rules! store_conformance {
             unlocking_frees_the_run
             a_dead_writer_is_taken_over
             a_lost_lock_writes_nothing
-            letters_wait_until_discarded
+            messages_wait_until_discarded
             blobs_are_kept_by_content
             staged_blobs_come_with_the_next_facts
             summaries_follow_the_facts
@@ -167,7 +167,7 @@ pub fn a_dead_writer_is_taken_over(world: &impl World) {
     store.append(&lock, &[cancel(2)]).unwrap();
 }
 
-/// Who lost a lock is told and can neither write nor read letters nor discard any.
+/// Who lost a lock is told and can neither write nor read messages nor discard any.
 pub fn a_lost_lock_writes_nothing(world: &impl World) {
     let store = world.open();
     let lost = world.lock_of_the_dead(&run("lost"));
@@ -177,15 +177,15 @@ pub fn a_lost_lock_writes_nothing(world: &impl World) {
     let is_lost = |result: Result<(), StoreFault>| matches!(result, Err(StoreFault::LockLost { owner }) if owner.contains("process "));
     assert!(is_lost(store.append(&lost, &[cancel(2)])));
     assert!(is_lost(store.append(&lost, &[])), "even an empty batch");
-    assert!(is_lost(store.letters(&lost).map(drop)));
+    assert!(is_lost(store.messages(&lost).map(drop)));
     assert!(is_lost(store.discard(&lost, u64::MAX)));
     store.unlock(&lost).unwrap();
     assert_eq!(numbers(&store.read(&lock.run, 1).unwrap()), [1]);
-    assert_eq!(store.letters(&lock).unwrap().len(), 1);
+    assert_eq!(store.messages(&lock).unwrap().len(), 1);
 }
 
 /// Letters need no lock to post, keep their order, stay until discarded, and their numbers are never given again.
-pub fn letters_wait_until_discarded(world: &impl World) {
+pub fn messages_wait_until_discarded(world: &impl World) {
     let (owner, poster) = (world.open(), world.open());
     let lock = owner.lock(&run("mail")).unwrap();
     let other = owner.lock(&run("other")).unwrap();
@@ -212,19 +212,19 @@ pub fn letters_wait_until_discarded(world: &impl World) {
         poster.post(&lock.run, letter).unwrap();
         poster.post(&other.run, &InboxMessage::Cancel).unwrap();
     }
-    assert!(poster.has_letters(&lock.run).unwrap(), "they are seen without the lock");
-    let found = owner.letters(&lock).unwrap();
+    assert!(poster.has_messages(&lock.run).unwrap(), "they are seen without the lock");
+    let found = owner.messages(&lock).unwrap();
     assert_eq!(found.iter().map(|(_, letter)| letter.clone()).collect::<Vec<_>>(), letters);
-    assert_eq!(owner.letters(&lock).unwrap(), found, "reading takes nothing away");
+    assert_eq!(owner.messages(&lock).unwrap(), found, "reading takes nothing away");
     let (third, last) = (found.get(2).unwrap().0, found.get(3).unwrap().0);
     owner.discard(&lock, third).unwrap();
-    assert_eq!(owner.letters(&lock).unwrap(), found.get(3..).unwrap());
+    assert_eq!(owner.messages(&lock).unwrap(), found.get(3..).unwrap());
     owner.discard(&lock, u64::MAX).unwrap();
-    assert!(!poster.has_letters(&lock.run).unwrap(), "they are gone");
+    assert!(!poster.has_messages(&lock.run).unwrap(), "they are gone");
     poster.post(&lock.run, &InboxMessage::Cancel).unwrap();
-    let again = owner.letters(&lock).unwrap();
+    let again = owner.messages(&lock).unwrap();
     assert!(again.first().unwrap().0 > last, "a number was given twice");
-    assert_eq!(owner.letters(&other).unwrap().len(), 4, "another run's letters stay");
+    assert_eq!(owner.messages(&other).unwrap().len(), 4, "another run's messages stay");
 }
 
 /// Blobs are stored once under their hash, whatever their size, and a missing one is named.

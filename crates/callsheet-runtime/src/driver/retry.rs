@@ -9,39 +9,40 @@ use callsheet_format::skill::SkillSeverity;
 
 use crate::skills::LoadedSkills;
 
-use super::{DriveFault, World};
+use crate::fault::DriveFault;
+use crate::services::Services;
 
-/// Skills of tasks that ended without output that are another text now than they were pinned as, pinned anew: what is done
-/// again is done with these. Told for every task that comes back, as is a skill that cannot be had any more: it stays as
-/// it was.
-pub(super) fn changed_skills(
-    world: &World,
+/// Skills of tasks that ended without output that are another text now than they were pinned as, pinned anew: what is
+/// done again is done with these. Reported for every task that comes back, as is a skill that cannot be had any more: it
+/// stays as it was.
+pub(crate) fn changed_skills(
+    services: &Services,
     run: &Run,
     asked: &[Slug],
 ) -> Result<BTreeMap<String, SkillPolicy>, DriveFault> {
     let back = coming_back(run, asked);
     let mut changed = BTreeMap::new();
-    let mut told: BTreeMap<&String, String> = BTreeMap::new();
+    let mut notices: BTreeMap<&String, String> = BTreeMap::new();
     let mut loaded = None;
     for task in run.tasks().filter(|task| task.state.is_problem()) {
         let Some(name) = task.task.skill.as_ref() else { continue };
-        let loaded = loaded.get_or_insert_with(|| world.skills(run.settings()));
+        let loaded = loaded.get_or_insert_with(|| services.skills(run.settings()));
         let line = match loaded.catalog.get(name) {
-            Some(now) if task.skill.is_none() || world.pinned(task.skill.as_ref())? != *now => {
+            Some(now) if task.skill.is_none() || services.pinned(task.skill.as_ref())? != *now => {
                 if !changed.contains_key(name) {
-                    changed.insert(name.clone(), world.pin(now, loaded)?);
+                    changed.insert(name.clone(), services.pin(now, loaded)?);
                 }
                 format!("note: the skill {name} has changed; the retry uses its current version")
             }
             Some(_) => continue,
             None if task.skill.is_none() => continue,
-            None => lost(world, loaded, task, name)?,
+            None => lost(services, loaded, task, name)?,
         };
         if back.contains(&task.task.slug) {
-            told.insert(name, line);
+            notices.insert(name, line);
         }
     }
-    told.values().for_each(|line| world.notice(line));
+    notices.values().for_each(|line| services.notice(line));
     Ok(changed)
 }
 
@@ -59,8 +60,8 @@ fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
 }
 
 /// Why a skill that was pinned cannot be had any more.
-fn lost(world: &World, loaded: &LoadedSkills, task: &TaskRun, name: &str) -> Result<String, DriveFault> {
-    let path = world.pinned(task.skill.as_ref())?.source.path;
+fn lost(services: &Services, loaded: &LoadedSkills, task: &TaskRun, name: &str) -> Result<String, DriveFault> {
+    let path = services.pinned(task.skill.as_ref())?.source.path;
     let fault = loaded.issues.iter().find(|issue| issue.severity == SkillSeverity::Error && issue.file == path);
     let why = fault.map_or_else(|| "no longer exists".to_owned(), |issue| format!("is not usable now: {issue}"));
     Ok(format!("note: the skill {name} {why}; the retry uses its previous version"))

@@ -13,9 +13,10 @@ use crate::paths::Workspace;
 use crate::ports::{Clock, Store, SystemClock};
 use crate::runfiles::RunFiles;
 
-use super::changes::defect;
-use super::conclude::write_results;
-use super::{DriveFault, Session};
+use super::session::Session;
+use crate::effects::apply::defect;
+use crate::effects::conclude::write_results;
+use crate::fault::{DriveFault, InputFault};
 
 /// What an undo did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -40,8 +41,8 @@ impl Undone {
         paths.push(file.path.clone());
     }
 
-    /// Notes a set that was left alone. What newer sets did to its files may be taken back, and yet they are not what they
-    /// were.
+    /// Notes a set that was left alone. What newer sets did to its files may be taken back, and yet they are not what
+    /// they were.
     fn left(&mut self, holding: Vec<String>, task: &Slug) {
         for path in holding {
             self.restored.retain(|known| *known != path);
@@ -65,7 +66,7 @@ struct Applied {
 /// # Errors
 /// If another process writes the run, or the disk fails.
 pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone, DriveFault> {
-    let workspace = Workspace::new(project, &[]).map_err(|fault| DriveFault::Invalid(fault.to_string()))?;
+    let workspace = Workspace::new(project, &[]).map_err(|fault| InputFault::Folder(fault.to_string()))?;
     let mut session = Session::open(Arc::clone(store), id)?;
     let files = RunFiles::new(&workspace, id).map_err(DriveFault::defect)?;
     let mut undone = Undone::default();
@@ -74,7 +75,7 @@ pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone
         match disk::revert(&changes, &workspace, &**store, &journal, &CancellationToken::new()) {
             Ok(()) => {
                 changes.files.iter().for_each(|file| undone.took_back(file));
-                let n = session.facts() + 1;
+                let n = session.entries() + 1;
                 let event = Event::ChangesReverted { task, run, set };
                 session.record_quietly(LogEntry { v: VERSION, n, at: SystemClock.now_ms(), event })?;
             }

@@ -1,5 +1,5 @@
-//! The files people read while a run goes on. They are views of the log (spec 10.6): one that cannot be written is told
-//! once in the trace and harms nothing. Replies do not wait for them: while the run goes on they are written beside it.
+//! The files people read while a run is driven. They are views of the log (spec 10.6): one that cannot be written is
+//! noted in the trace and harms nothing. Replies do not wait for them: they are written beside the run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,13 +9,23 @@ use callsheet_core::record::{DetailBlob, Event};
 use callsheet_core::run::{ExecRun, Run, State, TaskRun};
 use callsheet_core::spec::{BlobId, Slug};
 
-use super::World;
-use super::conclude::told;
-use super::known::told_of;
+use crate::prompting::reverted::rejected_and_reverted;
+use crate::runfiles::trace_fault;
+use crate::services::Services;
+use crate::sheetfile::SheetTracker;
+
+/// What a session knows of the files that people read.
+#[derive(Default)]
+pub(super) struct Views {
+    pub stale: StaleViews,
+    /// Writes task files beside the run, from the first that is written so.
+    pub writer: Option<ViewWriter>,
+    pub sheet: SheetTracker,
+}
 
 /// Views that facts have changed since they were written. Writing them at every fact would take longer than the facts.
 #[derive(Default)]
-pub(super) struct StaleViews {
+pub(crate) struct StaleViews {
     sheet: bool,
     tasks: BTreeSet<Slug>,
 }
@@ -67,13 +77,13 @@ impl StaleViews {
 }
 
 /// The files of one task, by the blobs they show.
-pub(super) struct TaskView {
+pub(crate) struct TaskView {
     slug: Slug,
     /// Documents of several runs.
     runs: Vec<(Slug, BlobId)>,
     document: Option<BlobId>,
     /// What a person refused, at the end of the document.
-    told: String,
+    rejected: String,
     details: Vec<DetailBlob>,
     diffs: Vec<BlobId>,
 }
@@ -88,28 +98,28 @@ impl TaskView {
             slug: task.task.slug.clone(),
             runs: several.filter_map(document).collect(),
             document: result.and_then(|result| result.document.clone()),
-            told: told_of(task),
+            rejected: rejected_and_reverted(task),
             details: result.map_or_else(|| task.kept_details(), |result| result.details.clone()),
             diffs: applied.filter_map(|set| set.changes.diff.clone()).collect(),
         }
     }
 
-    pub fn write(&self, world: &World) {
-        let files = &world.files;
-        let text = |blob| world.text(blob).unwrap_or_default();
+    pub fn write(&self, services: &Services) {
+        let files = &services.files;
+        let text = |blob| services.text(blob).unwrap_or_default();
         for (exec, document) in &self.runs {
-            told(files.write_run(&self.slug, exec, &text(document)).map(drop));
+            trace_fault(files.write_run(&self.slug, exec, &text(document)).map(drop));
         }
         if let Some(document) = &self.document {
-            told(files.write_task(&self.slug, &format!("{}{}", text(document), self.told)).map(drop));
+            trace_fault(files.write_task(&self.slug, &format!("{}{}", text(document), self.rejected)).map(drop));
         }
         for detail in &self.details {
-            if let Ok(content) = world.store.blob(&detail.blob) {
-                told(files.write_detail(&self.slug, &detail.filename, &content).map(drop));
+            if let Ok(content) = services.store.blob(&detail.blob) {
+                trace_fault(files.write_detail(&self.slug, &detail.filename, &content).map(drop));
             }
         }
         if !self.diffs.is_empty() {
-            told(files.write_diff(&self.slug, &self.diffs.iter().map(text).collect::<String>()).map(drop));
+            trace_fault(files.write_diff(&self.slug, &self.diffs.iter().map(text).collect::<String>()).map(drop));
         }
     }
 }
@@ -121,17 +131,17 @@ enum Order {
 }
 
 /// Writes task files in the order they are given, on a thread of its own that ends with it.
-pub(super) struct ViewWriter(Sender<Order>);
+pub(crate) struct ViewWriter(Sender<Order>);
 
 impl ViewWriter {
     /// `None` if the system gives no thread; the caller then writes itself.
-    pub fn begin(world: &Arc<World>) -> Option<Self> {
+    pub fn begin(services: &Arc<Services>) -> Option<Self> {
         let (orders, incoming) = channel();
-        let world = Arc::clone(world);
+        let services = Arc::clone(services);
         let begun = std::thread::Builder::new().name("views".to_owned()).spawn(move || {
             for order in incoming {
                 match order {
-                    Order::Write(views) => views.iter().for_each(|view| view.write(&world)),
+                    Order::Write(views) => views.iter().for_each(|view| view.write(&services)),
                     // Whoever waits may have ended.
                     Order::Reached(waits) => drop(waits.send(())),
                 }

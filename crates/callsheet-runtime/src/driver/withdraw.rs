@@ -10,20 +10,21 @@ use crate::paths::Workspace;
 use crate::ports::{Clock, Store, SystemClock};
 use crate::runfiles::RunFiles;
 
-use super::conclude::write_results;
-use super::{DriveFault, Session};
+use super::session::Session;
+use crate::effects::conclude::write_results;
+use crate::fault::{DriveFault, InputFault};
 
-/// Takes the follow-up of a run back, and returns how the run had ended before it; `None`: there is none without a list, or
-/// the run has not ended.
+/// Takes the follow-up of a run back, and returns how the run had ended before it; `None`: there is none without a
+/// list, or the run has not ended.
 ///
 /// # Errors
 /// If another process writes the run, or the store refuses.
 pub fn withdraw(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Option<Outcome>, DriveFault> {
-    let workspace = Workspace::new(project, &[]).map_err(|fault| DriveFault::Invalid(fault.to_string()))?;
+    let workspace = Workspace::new(project, &[]).map_err(|fault| InputFault::Folder(fault.to_string()))?;
     let files = RunFiles::new(&workspace, id).map_err(DriveFault::defect)?;
     let mut session = Session::open(Arc::clone(store), id)?;
     let Some(outcome) = session.run().without_follow_up() else { return Ok(None) };
-    let n = session.facts() + 1;
+    let n = session.entries() + 1;
     let event = Event::FollowUpWithdrawn { outcome };
     session.record_quietly(LogEntry { v: VERSION, n, at: SystemClock.now_ms(), event })?;
     write_results(&**store, &files, session.run(), outcome)?;

@@ -35,7 +35,7 @@ pub(super) fn last_commits(root: &Path) -> BTreeMap<String, String> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null());
-    for key in crate::edge::withheld() {
+    for key in crate::transport_policy::withheld() {
         command.env_remove(key);
     }
     let Ok(mut child) = command.spawn() else { return BTreeMap::new() };

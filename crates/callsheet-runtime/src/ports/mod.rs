@@ -5,6 +5,7 @@ mod clock;
 mod fetch;
 mod memory;
 mod model;
+mod model_source;
 mod observer;
 mod outline;
 mod person;
@@ -18,6 +19,7 @@ pub use model::{
     Capabilities, Constraint, DeltaSink, Message, Model, ModelFault, ModelInfo, ModelReply, ModelRequest,
     NativeNotation, NativeTool, WindowFrom,
 };
+pub use model_source::ModelSource;
 pub use observer::{Observer, Signal};
 pub use outline::{NoOutline, Outline, OutlineFault};
 pub use person::{EqualCall, GateAnswer, GateView, PartAnswer, Person, QuestionAnswer, QuestionView, WriterView};

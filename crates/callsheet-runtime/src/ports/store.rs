@@ -1,4 +1,4 @@
-//! The durable store: a log of facts a run, blobs by content hash, one writer a run, and a letter box.
+//! The durable store: a log of facts a run, blobs by content hash, one writer a run, and an inbox.
 
 use callsheet_core::record::{Answer, Gate, LogEntry, Outcome};
 use callsheet_core::spec::{BlobId, ExecRunId, RunId, Slug};
@@ -143,16 +143,16 @@ pub trait Store: Send + Sync {
     /// Facts with numbers of at least `from`, in order, upgraded to the newest version.
     fn read(&self, run: &RunId, from: u64) -> Result<Vec<LogEntry>, StoreFault>;
 
-    /// Leaves a letter for a run; needs no lock.
-    fn post(&self, run: &RunId, letter: &InboxMessage) -> Result<(), StoreFault>;
+    /// Leaves a message for a run; needs no lock.
+    fn post(&self, run: &RunId, message: &InboxMessage) -> Result<(), StoreFault>;
 
-    /// Unread letters, oldest first, each with its number. They stay until `discard`.
-    fn letters(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault>;
+    /// Unread messages, oldest first, each with its number. They stay until `discard`.
+    fn messages(&self, lock: &Lock) -> Result<Vec<(u64, InboxMessage)>, StoreFault>;
 
-    /// Whether there are unread letters that can be read; needs no lock.
-    fn has_letters(&self, run: &RunId) -> Result<bool, StoreFault>;
+    /// Whether there are unread messages that can be read; needs no lock.
+    fn has_messages(&self, run: &RunId) -> Result<bool, StoreFault>;
 
-    /// Removes letters up to a number, once the facts they became are recorded.
+    /// Removes messages up to a number, once the facts they became are recorded.
     fn discard(&self, lock: &Lock, up_to: u64) -> Result<(), StoreFault>;
 
     /// Stores bytes under their hash; storing the same bytes again is free.

@@ -47,7 +47,7 @@ pub(super) struct Piece {
     /// Sections that are no longer relevant were left out.
     pub(super) shortened: bool,
     /// What a person refused or took back of the output that it is a part of; never cut.
-    pub(super) told: String,
+    pub(super) rejected: String,
 }
 
 /// Looks references up for one request.
@@ -184,9 +184,10 @@ impl<'a> Gatherer<'a> {
         let mut excerpt = Excerpt::lines(&output.document, first, last);
         self.warn_of_marked_heading(link, "output.md", &excerpt.head);
         excerpt.head = without_marked(&excerpt.head, inside(self.marks_of_output(slug, &output.document), first, last));
-        let told = if excerpt.head.trim_end().ends_with(output.told.trim()) { String::new() } else { output.told };
+        let rejected =
+            if excerpt.head.trim_end().ends_with(output.rejected.trim()) { String::new() } else { output.rejected };
         let piece = Piece::of(&format!("task://{slug}.md#{heading}"), "markdown", excerpt, Extent::Part);
-        Some(Piece { told, ..piece })
+        Some(Piece { rejected, ..piece })
     }
 
     fn detail(&mut self, link: &str, slug: &Slug, file: &str) -> Found {
@@ -202,11 +203,11 @@ impl<'a> Gatherer<'a> {
             self.warn(IssueCode::Binary, "binary", link);
             let text = binary_text(bytes.len() as u64);
             let piece = Piece::of(&identity, "text", Excerpt::whole(text), Extent::Fixed);
-            return Some(Piece { told: output.told, ..piece });
+            return Some(Piece { rejected: output.rejected, ..piece });
         }
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let piece = Piece::of(&identity, language(file), Excerpt::whole(text), Extent::Whole);
-        Some(Piece { told: output.told, ..piece })
+        Some(Piece { rejected: output.rejected, ..piece })
     }
 
     fn page(&mut self, link: &str, url: &str) -> Found {
@@ -409,8 +410,8 @@ impl Piece {
     pub(super) fn hash(&self) -> BlobId {
         match &self.file {
             Some((_, hash)) if self.excerpt.gap.is_some() => hash.clone(),
-            _ if self.told.is_empty() => BlobId::of(self.excerpt.head.as_bytes()),
-            _ => BlobId::of(format!("{}{}", self.excerpt.head, self.told).as_bytes()),
+            _ if self.rejected.is_empty() => BlobId::of(self.excerpt.head.as_bytes()),
+            _ => BlobId::of(format!("{}{}", self.excerpt.head, self.rejected).as_bytes()),
         }
     }
 
@@ -422,7 +423,7 @@ impl Piece {
             extent,
             file: None,
             shortened: false,
-            told: String::new(),
+            rejected: String::new(),
         }
     }
 }

@@ -62,10 +62,10 @@ pub fn overview(workspace: &Workspace) -> Option<String> {
         ("top", listed(top)),
         ("entries", listed(entries.into_iter())),
     ];
-    let told: Vec<(&str, &str)> = facts.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let known: Vec<(&str, &str)> = facts.iter().map(|(name, value)| (*name, value.as_str())).collect();
     let is_told =
-        |line: &&str| !told.iter().any(|(name, value)| value.is_empty() && line.contains(&format!("{{{name}}}")));
-    let lines: Vec<String> = OVERVIEW.lines().filter(is_told).map(|line| fill(line, &told)).collect();
+        |line: &&str| !known.iter().any(|(name, value)| value.is_empty() && line.contains(&format!("{{{name}}}")));
+    let lines: Vec<String> = OVERVIEW.lines().filter(is_told).map(|line| fill(line, &known)).collect();
     Some(lines.join("\n"))
 }
 
@@ -100,8 +100,8 @@ fn is_entry(path: &str) -> bool {
 fn counted(counts: BTreeMap<&str, usize>, mark: &str) -> String {
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|(_, count)| Reverse(*count));
-    let told = counts.into_iter().take(TOLD).map(|(name, count)| format!("{}{mark} ({count})", printable(name)));
-    told.collect::<Vec<_>>().join(", ")
+    let named = counts.into_iter().take(TOLD).map(|(name, count)| format!("{}{mark} ({count})", printable(name)));
+    named.collect::<Vec<_>>().join(", ")
 }
 
 fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {

@@ -221,7 +221,7 @@ fn show(
             }
             gatherer.warn(IssueCode::ReferenceRestricted, "reference-restricted", &link);
         }
-        // What a carried link means is the producer's word: if it does not hold, nobody has to be told.
+        // What a carried link means is the producer's word: if it does not hold, nobody has to hear of it.
         let issues = gatherer.issues.len();
         let Some(piece) = gatherer.piece(target) else {
             if wanted.carried {
@@ -273,7 +273,7 @@ impl Resolved {
             "" => String::new(),
             _ => block_of(&item.wanted.reference.title, &target, piece.language, &text),
         };
-        let text = if piece.told.is_empty() { text } else { format!("{text}\n{}\n", piece.told.trim()) };
+        let text = if piece.rejected.is_empty() { text } else { format!("{text}\n{}\n", piece.rejected.trim()) };
         self.blocks.push(Block { target, text, tokens: piece.excerpt.tokens(), whole });
     }
 

@@ -12,7 +12,7 @@ pub struct TaskOutput {
     /// The document.
     pub document: String,
     /// What stands at the end of the document of what a person refused or took back: parts of it say so too.
-    pub told: String,
+    pub rejected: String,
     /// Names of its recorded details files.
     pub details: Vec<String>,
 }
@@ -42,6 +42,6 @@ pub trait RunTexts {
     /// The output of a task.
     fn output(&self, slug: &Slug) -> Output;
 
-    /// The content of a recorded details file, without what was told since.
+    /// The content of a recorded details file, without what was rejected since.
     fn detail(&self, slug: &Slug, file: &str) -> Option<Vec<u8>>;
 }

@@ -132,8 +132,8 @@ impl RunFiles {
         Some(SheetMark::of(&metadata))
     }
 
-    /// `sheet.edited-N.md`: a person's text, beside the sheet that is written over it. A text that is kept already is not
-    /// kept twice.
+    /// `sheet.edited-N.md`: a person's text, beside the sheet that is written over it. A text that is kept already is
+    /// not kept twice.
     ///
     /// # Errors
     /// The system's reason.
@@ -157,8 +157,8 @@ impl RunFiles {
         self.write(&format!("tasks/{}.md", file_name(slug)?), document.as_bytes(), false)
     }
 
-    /// `tasks/<slug>--<slug of the run's title>.md`: the document of one of several runs. No slug has two hyphens side by
-    /// side, so this is the file of no task.
+    /// `tasks/<slug>--<slug of the run's title>.md`: the document of one of several runs. No slug has two hyphens side
+    /// by side, so this is the file of no task.
     ///
     /// # Errors
     /// The system's reason.
@@ -283,6 +283,13 @@ impl RunFiles {
 /// The name of a task's files. That of a task below another one has a `/`, and no other has a dot.
 fn file_name(slug: &Slug) -> Result<String, RunFileFault> {
     one_component(&slug.as_str().replacen('/', ".", 1)).map(str::to_owned)
+}
+
+/// Files of a run are views of its log: one that cannot be written harms nothing.
+pub(crate) fn trace_fault(written: Result<(), RunFileFault>) {
+    if let Err(fault) = written {
+        tracing::warn!(%fault, "could not write a run file; the record has its content");
+    }
 }
 
 /// A name that is one ordinary path component.

@@ -11,7 +11,7 @@ const PLAIN: [(&str, &str); 5] =
 
 /// The environment without the keys of providers.
 pub(crate) fn given() -> impl Iterator<Item = (OsString, OsString)> {
-    let withheld = callsheet_runtime::edge::withheld();
+    let withheld = callsheet_runtime::transport_policy::withheld();
     std::env::vars_os().filter(move |(name, _)| !withheld.iter().any(|key| name == key.as_str()))
 }
 

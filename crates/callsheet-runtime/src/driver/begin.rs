@@ -1,0 +1,173 @@
+//! How a run begins.
+
+use std::sync::Arc;
+
+use callsheet_core::issue::{Issue, Severity};
+use callsheet_core::record::{Entry, Event, Tree};
+use callsheet_core::spec::{Goals, RunId, Settings, Slug, Step, Task, TaskList};
+use callsheet_format::reading::Reading;
+
+use crate::driver::session::Session;
+use crate::effects::template::{absent, keep_reachable};
+use crate::fault::{DriveFault, InputFault};
+use crate::services::Services;
+use crate::sheetfile::{SheetReading, adopt_host_list, check_sheet};
+
+/// Warnings of a sheet file that are reported when it is run.
+const WARNINGS: usize = 10;
+
+/// What a run begins with (spec 2.2).
+#[derive(Clone, Debug, PartialEq)]
+pub enum EntrySpec {
+    /// A request, to be planned.
+    Prompt(String),
+    /// A sheet file's text, and the text given with the run, if any.
+    Sheet {
+        /// Text of the file.
+        text: String,
+        /// Text given with the run.
+        prompt: Option<String>,
+    },
+    /// A task tree, recorded whole.
+    Template {
+        /// The tree.
+        tree: Box<Tree>,
+        /// The request it is run for.
+        prompt: String,
+    },
+    /// One skill and one text.
+    Skill {
+        /// Name.
+        name: String,
+        /// What is needed.
+        prompt: String,
+    },
+}
+
+/// Starts a new run: records its first facts and returns the session to drive. A sheet with errors starts nothing.
+///
+/// # Errors
+/// [`InputFault`], or what the store says.
+pub fn begin(
+    services: &Arc<Services>,
+    id: &RunId,
+    entry: EntrySpec,
+    settings: Settings,
+) -> Result<Session, DriveFault> {
+    let session = Session::open(Arc::clone(&services.store), id)?;
+    begin_in(services, session, entry, settings)
+}
+
+/// [`begin`] in a session that its caller holds already, which is how a new name is claimed.
+///
+/// # Errors
+/// As [`begin`].
+pub fn begin_in(
+    services: &Arc<Services>,
+    mut session: Session,
+    entry: EntrySpec,
+    settings: Settings,
+) -> Result<Session, DriveFault> {
+    let mut tree_adopted = None;
+    let (entry, list) = match entry {
+        EntrySpec::Template { mut tree, prompt } => {
+            let name = tree.entry.clone();
+            keep_reachable(&mut tree);
+            tree.absent = absent(services, &tree);
+            tree_adopted = Some(Event::TreeAdopted { tree });
+            (Entry::Template { name, prompt }, None)
+        }
+        EntrySpec::Prompt(prompt) => {
+            refuse_empty(&prompt)?;
+            (Entry::Prompt { prompt }, None)
+        }
+        EntrySpec::Sheet { text, prompt } => {
+            let prompt = prompt.filter(|prompt| !prompt.trim().is_empty());
+            let mut sheet = check_sheet(services, &text, prompt.as_deref(), &settings);
+            let errors: Vec<Issue> = errors(&sheet.list.issues).cloned().collect();
+            if !errors.is_empty() {
+                return Err(InputFault::GivenSheet(errors).into());
+            }
+            let prompt = prompt.or(sheet.prompt.take());
+            let prompt = prompt.unwrap_or_else(|| sheet.list.value.goals.text.clone());
+            (Entry::Sheet { prompt }, Some(sheet))
+        }
+        EntrySpec::Skill { name, prompt } => {
+            refuse_empty(&prompt)?;
+            let list = one_task(services, &name, &prompt, &settings)?;
+            let list = Reading { value: list, repairs: Vec::new(), issues: Vec::new(), wanted: Vec::new() };
+            let sheet = SheetReading { list, prompt: None, no_longer_relevant: Vec::new() };
+            (Entry::Skill { prompt }, Some(sheet))
+        }
+    };
+    report_skill_issues(services, &settings);
+    let id = session.lock().run.clone();
+    if session.entries() > 0 {
+        return Err(InputFault::RunExists(id).into());
+    }
+    services.files.create().map_err(|fault| InputFault::Folder(fault.to_string()))?;
+    let tools = if tree_adopted.is_some() { services.tool_policies() } else { services.call_policies() };
+    // Both in one append: a run of a sheet without its list would have nothing pending.
+    let mut events = Vec::new();
+    events.extend(tree_adopted);
+    if let Some(sheet) = list {
+        report_warnings(services, &sheet.list.issues);
+        events.push(adopt_host_list(services, session.run(), &settings, sheet)?);
+    }
+    events.insert(0, Event::RunStarted { run: id, entry, settings, tools });
+    session.record(services, events)?;
+    Ok(session)
+}
+
+/// What reading a sheet file warns of; the run begins all the same.
+fn report_warnings(services: &Services, issues: &[Issue]) {
+    for issue in issues.iter().take(WARNINGS) {
+        services.notice(&format!("warning {}: {issue}", issue.code));
+    }
+    if let Some(more) = issues.len().checked_sub(WARNINGS).filter(|more| *more > 0) {
+        services.notice(&format!("and {more} more; `callsheet run --sheet FILE --check` lists all"));
+    }
+}
+
+/// What is wrong with skill files, and which skills of the project stand in the place of others.
+fn report_skill_issues(services: &Services, settings: &Settings) {
+    let loaded = services.skills(settings);
+    for issue in &loaded.issues {
+        services.notice(&format!("note: {}:{}: {}", issue.file, issue.line, issue.message));
+    }
+}
+
+pub(super) fn refuse_empty(prompt: &str) -> Result<(), InputFault> {
+    if prompt.trim().is_empty() { Err(InputFault::EmptyRequest) } else { Ok(()) }
+}
+
+fn errors(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
+    issues.iter().filter(|issue| issue.severity == Severity::Error)
+}
+
+/// The list of spec 2.2 (c): one task, plan complete.
+fn one_task(services: &Services, name: &str, prompt: &str, settings: &Settings) -> Result<TaskList, DriveFault> {
+    let loaded = services.skills(settings);
+    if loaded.catalog.get(name).is_none() {
+        let near = callsheet_core::fuzzy::did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
+        let advice = if near.is_empty() { "`callsheet skill list` lists all skills".to_owned() } else { near };
+        return Err(InputFault::UnknownSkill { name: name.to_owned(), advice }.into());
+    }
+    if loaded.catalog.get(name).is_some_and(|skill| skill.policy.lacks_refinement(settings.refine, &[])) {
+        return Err(InputFault::NeedsRefinement(name.to_owned()).into());
+    }
+    let task = Task {
+        name: String::new(),
+        slug: Slug::new(""),
+        aliases: Vec::new(),
+        need: prompt.trim().to_owned(),
+        skill: Some(name.to_owned()),
+        references: Vec::new(),
+        expected: "A summary that answers the need.".to_owned(),
+        approval: false,
+        calls: Vec::new(),
+        extra: String::new(),
+    };
+    let goals = Goals { text: prompt.trim().to_owned(), plan_complete: true, plan_continues: false };
+    Ok(TaskList { goals, steps: vec![Step { tasks: vec![task] }] })
+}

@@ -1,0 +1,108 @@
+//! Applying a person's edit of `sheet.md` to a run (spec 2.18), before anything else starts.
+
+use callsheet_core::record::{Event, LogEntry, VERSION};
+
+use crate::fault::{DriveFault, InputFault};
+use crate::runfiles::SheetFile;
+use crate::services::Services;
+use crate::sheetfile::{Edit, Look};
+
+use super::session::Session;
+
+/// What looking for an edit came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EditCheck {
+    /// There is nothing to apply.
+    Nothing,
+    /// There is an edit that somebody may still be writing: nothing starts before it is read.
+    Unsettled,
+    /// The run has changed by an edit.
+    Applied,
+}
+
+impl Session {
+    /// Looks at the sheet, once a tick.
+    pub(super) fn look_at_sheet(&mut self, services: &Services) {
+        let (run, views) = self.run_and_views();
+        views.sheet.tick(services, run);
+    }
+
+    /// Applies an edit of the sheet that is settled, if there is one.
+    pub(super) fn apply_settled_edit(&mut self, services: &Services) -> Result<EditCheck, DriveFault> {
+        let (run, views) = self.run_and_views();
+        let found = match views.sheet.settled(services, run) {
+            Look::Nothing => return Ok(EditCheck::Nothing),
+            Look::Unsettled => return Ok(EditCheck::Unsettled),
+            Look::Edit(found) => found,
+        };
+        Ok(if self.apply(services, found)? { EditCheck::Applied } else { EditCheck::Nothing })
+    }
+
+    /// Applies an edit of the sheet, if there is one, of a person who says that it is whole.
+    pub(super) fn apply_edit(&mut self, services: &Services) -> Result<(), DriveFault> {
+        let (run, views) = self.run_and_views();
+        if let Some(found) = views.sheet.unread(services, run) {
+            self.apply(services, found)?;
+        }
+        Ok(())
+    }
+
+    /// True if it changed the run.
+    fn apply(&mut self, services: &Services, found: SheetFile) -> Result<bool, DriveFault> {
+        let hash = found.hash.clone();
+        let (run, views) = self.run_and_views();
+        match views.sheet.read(services, run, found) {
+            Ok(Some(edit)) => self.record_edit(services, None, &edit),
+            Ok(None) => {
+                self.views.stale.note_sheet();
+                Ok(false)
+            }
+            Err(DriveFault::Input(InputFault::EditedSheet(lines))) => {
+                self.views.sheet.reject(services, hash, &lines);
+                Ok(false)
+            }
+            Err(fault) => Err(fault),
+        }
+    }
+
+    /// The edit that is to be recorded right after `event`, or now.
+    ///
+    /// # Errors
+    /// The edited sheet has errors, or `event` does not fit.
+    pub(super) fn edit_after(
+        &mut self,
+        services: &Services,
+        event: Option<&Event>,
+    ) -> Result<Option<Edit>, DriveFault> {
+        let mut run = self.run().clone();
+        if let Some(event) = event {
+            let entry = LogEntry { v: VERSION, n: run.last_fact() + 1, at: run.now_ms(), event: event.clone() };
+            run.apply(&entry).map_err(InputFault::NotResumable)?;
+        }
+        let Some(found) = self.views.sheet.unread_at_rest(services, &run) else { return Ok(None) };
+        let edit = self.views.sheet.read(services, &run, found)?;
+        if edit.is_none() {
+            self.views.stale.note_sheet();
+        }
+        Ok(edit)
+    }
+
+    /// Records an edit, after `first` if there is one, and says what it did. True if it was recorded.
+    pub(super) fn record_edit(
+        &mut self,
+        services: &Services,
+        first: Option<Event>,
+        edit: &Edit,
+    ) -> Result<bool, DriveFault> {
+        let before = self.run().clone();
+        let events: Vec<Event> = first.into_iter().chain([edit.event.clone()]).collect();
+        let wanted = events.len();
+        if self.record(services, events)? < wanted {
+            self.views.sheet.does_not_fit(services, edit.hash.clone());
+            return Ok(false);
+        }
+        self.views.sheet.applied();
+        edit.report(services, &before, self.run());
+        Ok(true)
+    }
+}

@@ -1,0 +1,194 @@
+//! Messages of other processes become events.
+
+use std::collections::BTreeMap;
+
+use callsheet_core::record::{Answer, Event, Gate, GateKind, Verdict};
+use callsheet_core::run::Run;
+use callsheet_core::spec::Slug;
+
+use crate::driver::retry;
+use crate::driver::session::Session;
+use crate::effects::hunks::{self, HunkAnswer};
+use crate::effects::{open_gates, open_questions, pending, report_invalid};
+use crate::fault::DriveFault;
+use crate::ports::{AskingCall, InboxMessage};
+use crate::services::Services;
+
+/// Turns the messages of other processes into facts.
+pub(crate) fn read_inbox(session: &mut Session, services: &Services) -> Result<(), DriveFault> {
+    let messages = services.store.messages(session.lock())?;
+    let Some(last) = messages.last().map(|(number, _)| *number) else { return Ok(()) };
+    process_messages(session, services, messages.into_iter().map(|(_, message)| message).collect())?;
+    services.store.discard(session.lock(), last)?;
+    Ok(())
+}
+
+/// Whether a message changes the list instead of answering something.
+pub(crate) fn changes_list(message: &InboxMessage) -> bool {
+    matches!(message, InboxMessage::Retry { .. } | InboxMessage::Drop { .. })
+}
+
+/// Records what messages say. Those that fit nothing are dropped with a notice.
+pub(crate) fn process_messages(
+    session: &mut Session,
+    services: &Services,
+    messages: Vec<InboxMessage>,
+) -> Result<(), DriveFault> {
+    // Gates that one message answered in part, with what is asked since: the next one was left for the whole.
+    let mut rests: Vec<(Gate, Gate)> = Vec::new();
+    // Of equal calls the answer to one closes the others.
+    let open: Vec<Gate> = open_gates(session.run()).collect();
+    for mut message in latest(messages) {
+        let is_list_change = changes_list(&message);
+        let left_for = gate_of(&message).cloned();
+        if let (InboxMessage::Answer { gate, .. }, Some((_, rest))) =
+            (&mut message, rests.iter().rev().find(|(whole, _)| Some(whole) == left_for.as_ref()))
+        {
+            *gate = Some(rest.clone());
+        }
+        let answered = gate_of(&message).cloned();
+        let Some(events) = events_of(session.run(), services, message)? else { continue };
+        let wanted = events.len().max(1);
+        let taken = session.record(services, events)?;
+        let closed = answered.as_ref().is_some_and(|gate| open.contains(gate) && !is_open(session.run(), gate));
+        if taken < wanted && !closed {
+            services.notice(if is_list_change {
+                "a task can no longer be retried or dropped; `callsheet show` shows its state"
+            } else {
+                "ignored an answer for this run, because nothing waits for it"
+            });
+        }
+        if let Some((whole, answered)) = left_for.zip(answered)
+            && let Some(rest) = rest_of(session.run(), &answered)
+        {
+            rests.push((whole, rest));
+        }
+    }
+    Ok(())
+}
+
+/// Messages as they count: of two on the same thing the later one, and verdicts on named tasks before what was said of
+/// all that waits, which is then said of the rest: of the other tasks of a gate, and of the other gates. Whoever left
+/// them heard that they are noted.
+fn latest(messages: Vec<InboxMessage>) -> Vec<InboxMessage> {
+    let mut out: Vec<InboxMessage> = Vec::new();
+    for message in messages {
+        if let (InboxMessage::Drop { tasks }, Some(InboxMessage::Drop { tasks: before })) =
+            (&message, out.iter_mut().find(|other| matches!(other, InboxMessage::Drop { .. })))
+        {
+            before.extend(tasks.iter().cloned());
+            continue;
+        }
+        let Some(gate) = gate_of(&message).cloned() else {
+            out.push(message);
+            continue;
+        };
+        let same = |other: &InboxMessage| gate_of(other) == Some(&gate);
+        match verdicts_of(&message).map(|verdicts| verdicts.keys().cloned().collect::<Vec<Slug>>()) {
+            Some(named) => {
+                out.iter_mut().filter(|other| same(other)).filter_map(verdicts_mut).for_each(|verdicts| {
+                    verdicts.retain(|slug, _| !named.contains(slug));
+                });
+                out.retain(|other| !same(other) || verdicts_of(other).is_none_or(|verdicts| !verdicts.is_empty()));
+                let of_all = out.iter().position(|other| same(other) && verdicts_of(other).is_none());
+                out.insert(of_all.unwrap_or(out.len()), message);
+            }
+            None if names_all(&message) => {
+                out.retain(|other| !same(other));
+                out.push(message);
+            }
+            None if out.iter().any(|other| same(other) && names_all(other)) => {}
+            None => {
+                out.retain(|other| !same(other) || verdicts_of(other).is_some());
+                out.push(message);
+            }
+        }
+    }
+    out
+}
+
+/// Whether a message speaks of all that a gate asks about, and of that alone. Hunks are of one change.
+fn names_all(message: &InboxMessage) -> bool {
+    matches!(message, InboxMessage::Answer { named: true, .. } | InboxMessage::Part { .. })
+}
+
+/// Verdicts on named tasks of a gate.
+fn verdicts_of(message: &InboxMessage) -> Option<&BTreeMap<Slug, Verdict>> {
+    match message {
+        InboxMessage::Answer { answer: Answer::Each { verdicts, .. }, .. } => Some(verdicts),
+        _ => None,
+    }
+}
+
+fn verdicts_mut(message: &mut InboxMessage) -> Option<&mut BTreeMap<Slug, Verdict>> {
+    match message {
+        InboxMessage::Answer { answer: Answer::Each { verdicts, .. }, .. } => Some(verdicts),
+        _ => None,
+    }
+}
+
+/// What is still asked of the tasks of a gate, now that others of them have their answer.
+fn rest_of(run: &Run, answered: &Gate) -> Option<Gate> {
+    let GateKind::BeforeRun(tasks) = &answered.kind else { return None };
+    open_gates(run).find(|open| match &open.kind {
+        GateKind::BeforeRun(rest) => open.n > answered.n && rest.iter().all(|slug| tasks.contains(slug)),
+        _ => false,
+    })
+}
+
+fn gate_of(message: &InboxMessage) -> Option<&Gate> {
+    match message {
+        InboxMessage::Answer { gate, .. } | InboxMessage::Part { gate, .. } => gate.as_ref(),
+        _ => None,
+    }
+}
+
+/// What a message says; `None` if it was reported already why it says nothing.
+fn events_of(run: &Run, services: &Services, message: InboxMessage) -> Result<Option<Vec<Event>>, DriveFault> {
+    let event = match message {
+        InboxMessage::Cancel => Some(Event::CancelRequested),
+        InboxMessage::Answer { gate, answer, .. } => {
+            gate.or_else(|| open_gates(run).next()).map(|gate| Event::GateAnswered { gate, answer })
+        }
+        InboxMessage::Reply { text, to } => to
+            .or_else(|| open_questions(run).next().map(|open| open.asking))
+            .map(|AskingCall { task, run, call }| {
+                services.store.put_blob(text.as_bytes()).map(|output| Event::QuestionAnswered {
+                    task,
+                    run,
+                    call,
+                    output,
+                })
+            })
+            .transpose()?,
+        InboxMessage::Part { gate, part } => {
+            let gate = gate.or_else(|| open_gates(run).next()).filter(|gate| is_open(run, gate));
+            match gate.as_ref().and_then(|gate| pending(run, gate)).zip(gate.as_ref()) {
+                Some((changes, gate)) => match hunks::answer(services, changes, &part)? {
+                    HunkAnswer::Answer(answer) => Some(Event::GateAnswered { gate: gate.clone(), answer }),
+                    HunkAnswer::Invalid(lines) => {
+                        report_invalid(services, &lines);
+                        return Ok(None);
+                    }
+                },
+                None => None,
+            }
+        }
+        InboxMessage::Retry { tasks } => {
+            let skills = retry::changed_skills(services, run, &tasks)?;
+            let retried = |task| Event::TaskRetried { task, skills: skills.clone() };
+            return Ok(Some(tasks.into_iter().map(retried).collect()));
+        }
+        InboxMessage::Drop { mut tasks } => {
+            // Of a chain the last goes first: what reads a dropped task is blocked, and stays so.
+            tasks.sort_by_key(|slug| std::cmp::Reverse(run.step_of(slug)));
+            tasks.dedup();
+            return Ok(Some(tasks.into_iter().map(|task| Event::TaskDropped { task }).collect()));
+        }
+    };
+    Ok(Some(event.into_iter().collect()))
+}
+
+fn is_open(run: &Run, gate: &Gate) -> bool {
+    open_gates(run).any(|open| open == *gate)
+}

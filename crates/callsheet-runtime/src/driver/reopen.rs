@@ -1,0 +1,149 @@
+//! How a run is resumed or continued, and how an edited sheet gets into a run that nobody drives.
+
+use std::sync::Arc;
+
+use callsheet_core::record::{Event, Outcome};
+use callsheet_core::run::Effect;
+use callsheet_core::spec::{RunId, Settings};
+
+use crate::driver::begin::refuse_empty;
+use crate::driver::inbox;
+use crate::driver::session::Session;
+use crate::driver::template_files::{apply_changed_limits, report_edited_templates};
+use crate::effects::check_references::check_references;
+use crate::fault::DriveFault;
+use crate::ports::{InboxMessage, StoreFault};
+use crate::services::Services;
+
+/// How a run is resumed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResumeKind {
+    /// From where it stopped.
+    Resume,
+    /// It has ended, and a person follows up on it (spec 2.17).
+    Continue(String),
+}
+
+/// Resumes a run. `settings` are those recorded, with what was given anew laid over them by the caller. What a
+/// person changed meanwhile comes first: answers, the edited sheet, tasks retried and dropped.
+///
+/// # Errors
+/// If another process writes the run, or there is none, or it cannot be resumed like that, or its edited sheet has
+/// errors. In the last two cases nothing but answers was recorded.
+pub fn reopen(
+    services: &Arc<Services>,
+    id: &RunId,
+    how: ResumeKind,
+    change: impl FnOnce(Settings) -> Settings,
+) -> Result<Session, DriveFault> {
+    let mut session = Session::open(Arc::clone(&services.store), id)?;
+    if session.entries() == 0 {
+        return Err(StoreFault::NoRun(id.clone()).into());
+    }
+    let settings = change(session.run().settings().clone());
+    let (list_changes, last) = record_answers(&mut session, services)?;
+    let resumed = match how {
+        ResumeKind::Resume => Event::RunResumed { settings },
+        ResumeKind::Continue(text) => {
+            refuse_empty(&text)?;
+            Event::RunContinued { text, settings }
+        }
+    };
+    let ended = session.run().outcome();
+    match session.edit_after(services, Some(&resumed))? {
+        Some(edit) => {
+            session.record_edit(services, Some(resumed), &edit)?;
+        }
+        None => {
+            session.record(services, vec![resumed])?;
+        }
+    }
+    apply_changed_limits(&mut session, services, ended)?;
+    inbox::process_messages(&mut session, services, list_changes)?;
+    if let Some(last) = last {
+        services.store.discard(session.lock(), last)?;
+    }
+    if let Some(changed) = super::notified::prompts_changed(services, session.run()) {
+        session.record(services, vec![changed])?;
+    }
+    report_edited_templates(services, session.run());
+    session.rewrite_views(services)?;
+    Ok(session)
+}
+
+/// Records what other processes answered. Gives what they want changed of the list, and the last number of all
+/// messages.
+fn record_answers(session: &mut Session, services: &Services) -> Result<(Vec<InboxMessage>, Option<u64>), DriveFault> {
+    let messages = services.store.messages(session.lock())?;
+    let last = messages.last().map(|(number, _)| *number);
+    let (list_changes, answers): (Vec<InboxMessage>, Vec<InboxMessage>) =
+        messages.into_iter().map(|(_, message)| message).partition(inbox::changes_list);
+    inbox::process_messages(session, services, answers)?;
+    if let (Some(last), true) = (last, list_changes.is_empty()) {
+        // Recorded answers are not asked for again if the edited sheet stops what follows.
+        services.store.discard(session.lock(), last)?;
+    }
+    Ok((list_changes, last))
+}
+
+/// Takes an edited sheet into a run that no process drives, before somebody looks at it or answers it (spec 2.18). Work
+/// is left for whoever resumes the run; what needs no model is done, so that the run waits with its gates as they are now.
+/// True if anything was recorded.
+///
+/// # Errors
+/// The edited sheet has errors, or what the store says.
+pub fn apply_edit_if_idle(services: &Services, id: &RunId) -> Result<bool, DriveFault> {
+    let mut session = match Session::open(Arc::clone(&services.store), id) {
+        // Whoever drives the run takes the edit.
+        Err(DriveFault::Store(StoreFault::Locked { .. })) => return Ok(false),
+        opened => opened?,
+    };
+    if !session.run().may_edit() {
+        return Ok(false);
+    }
+    let before = session.entries();
+    let (list_changes, last) = record_answers(&mut session, services)?;
+    if let Some(edit) = session.edit_after(services, None)? {
+        session.record_edit(services, None, &edit)?;
+    }
+    inbox::process_messages(&mut session, services, list_changes)?;
+    if let Some(last) = last {
+        services.store.discard(session.lock(), last)?;
+    }
+    while check_pending_references(&mut session, services)? {}
+    wait_if_only_asking(&mut session, services)?;
+    session.write_views(services)?;
+    Ok(session.entries() > before)
+}
+
+/// Checks references that a gate waits for. True if there were any.
+fn check_pending_references(session: &mut Session, services: &Services) -> Result<bool, DriveFault> {
+    let mut checked = Vec::new();
+    for effect in session.run().outstanding() {
+        if let Effect::CheckReferences { task, n, stage } = effect {
+            checked.push(check_references(services, session.run(), &task, n, stage)?);
+        }
+    }
+    Ok(session.record(services, checked)? > 0)
+}
+
+/// A run in which nothing but questions to people is pending waits for them.
+fn wait_if_only_asking(session: &mut Session, services: &Services) -> Result<(), DriveFault> {
+    let run = session.run();
+    if run.outcome().is_some() {
+        return Ok(());
+    }
+    let asks = run.outstanding().iter().map(outcome_of).collect::<Option<Vec<Outcome>>>();
+    let outcome = asks.and_then(|asks| asks.into_iter().min());
+    session.record(services, outcome.map(|outcome| Event::RunWaiting { outcome }).into_iter().collect())?;
+    Ok(())
+}
+
+/// How a run waits in which this alone is pending; `None` for work.
+fn outcome_of(effect: &Effect) -> Option<Outcome> {
+    match effect {
+        Effect::AskApproval(_) => Some(Outcome::ApprovalRequired),
+        Effect::AskPerson { .. } => Some(Outcome::InputRequired),
+        _ => None,
+    }
+}

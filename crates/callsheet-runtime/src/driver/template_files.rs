@@ -1,0 +1,101 @@
+//! Templates of a run whose files changed since: their limits apply, other changes are only reported.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use callsheet_core::record::{Event, Outcome, Tree};
+use callsheet_core::run::Run;
+use callsheet_core::spec::{BlobId, TaskLimits};
+use callsheet_core::template::Template;
+use callsheet_format::template::{Known, read_file_with};
+
+use crate::driver::session::Session;
+use crate::fault::DriveFault;
+use crate::paths::read_regular;
+use crate::services::Services;
+
+/// Limits of the run's templates that were changed in their files count from here on, and what they had ended begins
+/// again.
+pub(super) fn apply_changed_limits(
+    session: &mut Session,
+    services: &Services,
+    ended: Option<Outcome>,
+) -> Result<(), DriveFault> {
+    let limits = changed_limits(services, session.run());
+    if limits.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = limits.keys().map(String::as_str).collect();
+    services.notice(&format!("note: the limits of {} changed and apply from now on", names.join(", ")));
+    session.record(services, vec![Event::LimitsChanged { limits }])?;
+    if ended == Some(Outcome::LimitReached) {
+        let retried = |task| Event::TaskRetried { task, skills: BTreeMap::new() };
+        let failed = session.run().failed_of_tree().into_iter().map(retried).collect();
+        session.record(services, failed)?;
+    }
+    Ok(())
+}
+
+/// Limits of recorded templates of which nothing else was changed, by name.
+fn changed_limits(services: &Services, run: &Run) -> BTreeMap<String, Vec<TaskLimits>> {
+    let mut changed = BTreeMap::new();
+    let sources = run.operators().trees().flat_map(|tree| tree.sources.iter().map(move |source| (tree, source)));
+    for (tree, (file, hash)) in sources {
+        let Ok(bytes) = read_regular(&services.workspace.root().join(file)) else { continue };
+        if BlobId::of(&bytes) == *hash {
+            continue;
+        }
+        for now in templates_now(services, file, &bytes) {
+            let Some(then) = tree.templates.get(&now.name).filter(|then| then.origin.file == *file) else { continue };
+            let limits: Vec<TaskLimits> = now.body.walk().into_iter().map(|node| node.limits.clone()).collect();
+            let mut with_them = then.clone();
+            with_them.body.set_limits(&mut limits.iter().cloned());
+            if *then != now && with_them == now {
+                changed.insert(now.name.clone(), limits);
+            }
+        }
+    }
+    changed
+}
+
+/// The recorded tree runs; a person hears which of its files are no longer what it was read from.
+pub(super) fn report_edited_templates(services: &Services, run: &Run) {
+    let mut reported = BTreeSet::new();
+    for tree in run.operators().trees() {
+        let used = used_files(run, tree);
+        for (file, hash) in tree.sources.iter().filter(|(file, _)| used.contains(file.as_str())) {
+            let now = read_regular(&services.workspace.root().join(file));
+            let same = now.as_ref().is_ok_and(|bytes| says_the_same(services, tree, file, bytes));
+            let changed = now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same;
+            if changed && reported.insert(file) {
+                let words = format!("note: {file} changed after this run started; the run uses the previous version");
+                services.notice(&words);
+            }
+        }
+    }
+}
+
+/// The templates that a file holds now.
+fn templates_now(services: &Services, file: &str, bytes: &[u8]) -> Vec<Template> {
+    read_file_with(file, bytes, &Known { specs: services.tool_specs(), ..Known::default() }).templates
+}
+
+/// Whether the recorded templates of a file are as they are in it now.
+fn says_the_same(services: &Services, tree: &Tree, file: &str, bytes: &[u8]) -> bool {
+    let now = templates_now(services, file, bytes);
+    let mut recorded = tree.templates.values().filter(|then| then.origin.file == file);
+    recorded.all(|then| now.iter().any(|now| now.name == then.name && now == then))
+}
+
+/// Files of the templates that the run began with, and of those that its subtasks ran.
+fn used_files<'a>(run: &'a Run, tree: &'a Tree) -> BTreeSet<&'a str> {
+    let mut seen: BTreeSet<&str> = BTreeSet::new();
+    let mut open: Vec<&str> = run.operators().iter().map(|op| op.template.as_str()).collect();
+    open.push(&tree.entry);
+    let mut files = BTreeSet::new();
+    while let Some(name) = open.pop() {
+        let Some(template) = tree.templates.get(name).filter(|_| seen.insert(name)) else { continue };
+        files.insert(template.origin.file.as_str());
+        open.extend(template.body.walk().into_iter().filter_map(|node| node.template.as_deref()));
+    }
+    files
+}

@@ -1,0 +1,86 @@
+//! Applying change sets, and taking interrupted ones back (spec 3.10).
+
+use callsheet_core::issue::Issue;
+use callsheet_core::record::{ChangeSet, Event};
+use callsheet_core::spec::{ExecRunId, Slug};
+
+use crate::changes::{self as disk, ApplyFault, Journal};
+use crate::ports::StoreFault;
+
+use super::hunks;
+use super::work::{EffectFuture, EffectResult, Work};
+use crate::fault::DriveFault;
+use crate::services::Services;
+
+/// Applies a set whose start is on disk. Where a file moved since it was made, nothing is applied: the set is laid over
+/// the file as it is now, and what a person did not see so goes back to the gate.
+pub(crate) fn apply(work: Work, task: Slug, run: ExecRunId, set: u32, changes: ChangeSet) -> EffectFuture {
+    Box::pin(async move {
+        let Work { services, cancel } = work;
+        blocking(move || {
+            let journal = Journal::new(&services.files, &task, &run, set);
+            match disk::apply(&changes, &services.workspace, &*services.store, &journal, &cancel) {
+                Ok(()) => Ok(vec![Event::ChangesApplied { task, run, set, changes }]),
+                Err(ApplyFault::Moved(issues)) => match hunks::rebased(&services, &changes)? {
+                    Ok((changes, as_shown)) => {
+                        if !as_shown {
+                            let paths: Vec<&str> =
+                                issues.iter().filter_map(|issue| issue.place.item.as_deref()).collect();
+                            let paths = paths.join(", ");
+                            services.notice(&format!(
+                                "note: {task}: {paths} changed in the meantime; here is the change adapted to it"
+                            ));
+                        }
+                        Ok(vec![Event::ChangesRebased { task, run, set, changes, as_shown }])
+                    }
+                    Err(none) => {
+                        Ok(vec![rejected(&services, task, run, set, if none.is_empty() { issues } else { none })])
+                    }
+                },
+                Err(ApplyFault::Refused(issues)) => Ok(vec![rejected(&services, task, run, set, issues)]),
+                Err(ApplyFault::Cancelled) => Ok(Vec::new()),
+                Err(fault) => Err(defect(fault)),
+            }
+        })
+        .await
+    })
+}
+
+/// A person may have approved them, and is asked again for others.
+fn rejected(services: &Services, task: Slug, run: ExecRunId, set: u32, issues: Vec<Issue>) -> Event {
+    services.notice(&format!("note: {task}: can't apply its changes; none was applied:"));
+    issues.iter().for_each(|issue| services.notice(&format!("{}: {issue}", issue.code)));
+    Event::ChangesRejected { task, run, set, issues }
+}
+
+/// Puts the originals of an interrupted apply back.
+pub(crate) fn roll_back(work: Work, task: Slug, run: ExecRunId, set: u32) -> EffectFuture {
+    Box::pin(async move {
+        let Work { services, cancel } = work;
+        blocking(move || {
+            let journal = Journal::new(&services.files, &task, &run, set);
+            match disk::roll_back(&services.workspace, &*services.store, &journal, &cancel) {
+                Ok(issues) => {
+                    issues.iter().for_each(|issue| services.notice(&issue.to_string()));
+                    Ok(vec![Event::ChangesRolledBack { task, run, set }])
+                }
+                Err(ApplyFault::Cancelled) => Ok(Vec::new()),
+                Err(fault) => Err(defect(fault)),
+            }
+        })
+        .await
+    })
+}
+
+async fn blocking(
+    work: impl FnOnce() -> Result<Vec<Event>, DriveFault> + Send + 'static,
+) -> Result<EffectResult, DriveFault> {
+    tokio::task::spawn_blocking(work).await.map_err(DriveFault::defect)?.map(EffectResult::Events)
+}
+
+pub(crate) fn defect(fault: ApplyFault) -> DriveFault {
+    match fault {
+        ApplyFault::Store(fault) => DriveFault::Store(fault),
+        fault => DriveFault::Store(StoreFault::Broken(fault.to_string())),
+    }
+}

@@ -1,0 +1,128 @@
+//! Gates and questions: somebody is asked, and the answer becomes an event.
+
+use std::collections::BTreeMap;
+
+use callsheet_core::record::{Answer, ChangeSet, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
+use callsheet_core::run::Run;
+use callsheet_core::spec::{ExecRunId, Headless, Phase, Slug};
+
+use crate::effects::gate_view::{gate_view, pending};
+use crate::effects::hunks::{self, HunkAnswer};
+use crate::effects::work::{EffectFuture, EffectResult, Work, ready};
+use crate::fault::DriveFault;
+use crate::ports::{GateAnswer, GateView, QuestionAnswer, QuestionView};
+use crate::services::Services;
+
+/// Words of a denial when nobody is there (spec 11.8).
+const NOBODY: &str = "no approver present";
+
+/// Asks at a gate.
+pub(crate) fn approve(work: Work, run: &Run, gate: Gate) -> EffectFuture {
+    let said = answer_from_settings(run, &gate);
+    let when_absent = (run.settings().headless == Headless::Deny).then(|| Answer::Deny { words: NOBODY.to_owned() });
+    let mut view = match gate_view(&*work.services.store, work.services.workspace.root(), run, &gate) {
+        Ok(view) => with_models(view, &work.services, run),
+        Err(fault) => return ready(Err(fault.into())),
+    };
+    let sheet = work.services.workspace.root().join(work.services.files.directory()).join("sheet.md");
+    view.sheet = Some(sheet.display().to_string());
+    let changes = pending(run, &gate).cloned();
+    Box::pin(async move {
+        let answer = match said {
+            Some(answer) => answer,
+            None => match asked(&work, &view, changes.as_ref(), when_absent).await? {
+                Ok(answer) => answer,
+                Err(landed) => return Ok(landed),
+            },
+        };
+        Ok(EffectResult::Events(vec![Event::GateAnswered { gate, answer }]))
+    })
+}
+
+/// Asks until there is an answer to record, or none is to be had.
+async fn asked(
+    work: &Work,
+    view: &GateView,
+    changes: Option<&ChangeSet>,
+    when_absent: Option<Answer>,
+) -> Result<Result<Answer, EffectResult>, DriveFault> {
+    loop {
+        match work.services.person.approve(view, &work.cancel).await {
+            GateAnswer::Answered(answer) => return Ok(Ok(answer)),
+            GateAnswer::Part(part) => {
+                let part = changes.map(|changes| hunks::answer(&work.services, changes, &part)).transpose()?;
+                match part {
+                    Some(HunkAnswer::Answer(answer)) => return Ok(Ok(answer)),
+                    Some(HunkAnswer::Invalid(lines)) => report_invalid(&work.services, &lines),
+                    None => report_invalid(&work.services, &["there are no changes to choose from".to_owned()]),
+                }
+            }
+            GateAnswer::Edited => return Ok(Err(EffectResult::SheetEdited)),
+            GateAnswer::Absent => return Ok(when_absent.ok_or(EffectResult::Unattended(RunOutcome::ApprovalRequired))),
+        }
+    }
+}
+
+pub(crate) fn report_invalid(services: &Services, lines: &[String]) {
+    services.notice("can't apply the hunks that you kept; nothing was changed, and the gate is still open:");
+    lines.iter().for_each(|line| services.notice(line));
+}
+
+/// What was said beforehand for this run (spec 11.8).
+fn answer_from_settings(run: &Run, gate: &Gate) -> Option<Answer> {
+    let tasks: Vec<Slug> = match &gate.kind {
+        GateKind::BeforeRun(tasks) => tasks.clone(),
+        GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => vec![task.clone()],
+    };
+    match &run.settings().headless {
+        Headless::Stop | Headless::Deny => None,
+        Headless::Approve => Some(Answer::Listed),
+        Headless::Slugs(slugs) => {
+            let named: BTreeMap<Slug, Verdict> = tasks
+                .iter()
+                .filter(|task| covers(run, slugs, task))
+                .map(|task| (task.clone(), Verdict::Approve))
+                .collect();
+            match &gate.kind {
+                _ if named.len() == tasks.len() => Some(Answer::Listed),
+                // The others stay pending: the gate asks again for them alone.
+                GateKind::BeforeRun(_) if !named.is_empty() => {
+                    Some(Answer::Each { verdicts: named, words: String::new() })
+                }
+                _ => None,
+            }
+        }
+    }
+}
+
+/// Whether one of the names is that of the task, or of the one whose call it is part of.
+fn covers(run: &Run, slugs: &[Slug], task: &Slug) -> bool {
+    let caller = run.task(task).and_then(|task| task.below.as_ref());
+    slugs.contains(task) || caller.is_some_and(|caller| slugs.contains(caller))
+}
+
+/// The record knows the model a run was started with; that of the execution phase or of a skill is known here.
+fn with_models(mut view: GateView, services: &Services, run: &Run) -> GateView {
+    for writer in &mut view.writers {
+        let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
+        if let Ok(model) = services.models.model(Phase::Execute, skill.and_then(|skill| skill.model.as_deref())) {
+            writer.model.clone_from(&model.info().id);
+        }
+    }
+    view
+}
+
+/// Puts a tool's question to a person.
+pub(crate) fn question(work: Work, at: (Slug, ExecRunId, String), question: String) -> EffectFuture {
+    let (task, run, call) = at;
+    Box::pin(async move {
+        let view = QuestionView { task: task.clone(), question };
+        match work.services.person.answer(&view, &work.cancel).await {
+            QuestionAnswer::Answered(text) => {
+                let output = work.services.store.put_blob(text.as_bytes())?;
+                Ok(EffectResult::Events(vec![Event::QuestionAnswered { task, run, call, output }]))
+            }
+            QuestionAnswer::Absent => Ok(EffectResult::Unattended(RunOutcome::InputRequired)),
+        }
+    })
+}

@@ -1,0 +1,72 @@
+//! Effects: what a run asks to be done. Each takes what it needs from the run and ends in events; none knows the loop.
+
+pub(crate) mod apply;
+pub(crate) mod check_references;
+pub(crate) mod conclude;
+mod evaluate;
+mod gate;
+mod gate_view;
+pub(crate) mod hunks;
+mod lookup;
+mod merge;
+mod model;
+mod read_reply;
+mod read_turn;
+mod stage;
+pub(crate) mod template;
+mod tool;
+mod work;
+
+use callsheet_core::evaluate::Memory;
+use callsheet_core::record::Event;
+use callsheet_core::run::{Effect, Run};
+
+use crate::fault::DriveFault;
+use crate::services::Services;
+
+pub(crate) use gate::report_invalid;
+pub(crate) use gate_view::pending;
+pub use gate_view::{OpenQuestion, gate_view, open_gates, open_questions, part_fault};
+pub(crate) use work::{Completion, EffectFuture, EffectResult, Work, ready};
+
+/// Performs an effect at once, without a recorded start, if it is pure or harmless to repeat; `None` if it is one that
+/// waits.
+pub(crate) fn perform_quick(
+    services: &Services,
+    run: &Run,
+    effect: &Effect,
+    memory: &mut Memory,
+) -> Result<Option<Vec<Event>>, DriveFault> {
+    Ok(Some(match effect {
+        Effect::ReadReply(asked) => read_reply::read_reply(services, run, asked)?,
+        Effect::CheckReferences { task, n, stage } => {
+            vec![check_references::check_references(services, run, task, *n, *stage)?]
+        }
+        Effect::Evaluate { task, n, moment } => vec![evaluate::evaluate(services, run, task, *n, *moment, memory)?],
+        Effect::MergeByCode { task, n } => vec![merge::merge_by_code(services, run, task, *n)?],
+        Effect::MountTemplate { task, run: exec, call } => vec![template::mount(services, run, task, exec, call)?],
+        Effect::ReturnTemplate { task, run: exec, call } => vec![template::returned(services, run, task, exec, call)?],
+        Effect::Conclude(outcome) => vec![conclude::conclude(services, run, *outcome)?],
+        _ => return Ok(None),
+    }))
+}
+
+/// Takes what an effect needs from the run now, and does the waiting later.
+pub(crate) fn perform(work: Work, effect: Effect, run: &Run) -> EffectFuture {
+    match effect {
+        Effect::AskModel(asked) => model::ask(work, run, asked),
+        Effect::RunTool { task, run: exec, call, deadline_ms } => tool::run(work, run, &task, &exec, call, deadline_ms),
+        Effect::Retrieve { task, n, request } => lookup::retrieve(work, task, n, &request),
+        Effect::AskApproval(gate) => gate::approve(work, run, gate),
+        Effect::AskPerson { task, run: exec, call, question } => gate::question(work, (task, exec, call), question),
+        Effect::ApplyChanges { task, run: exec, set, changes } => apply::apply(work, task, exec, set, changes),
+        Effect::RollBack { task, run: exec, set, .. } => apply::roll_back(work, task, exec, set),
+        Effect::ReadReply(_)
+        | Effect::CheckReferences { .. }
+        | Effect::MergeByCode { .. }
+        | Effect::Evaluate { .. }
+        | Effect::MountTemplate { .. }
+        | Effect::ReturnTemplate { .. }
+        | Effect::Conclude(_) => Box::pin(async { Err(DriveFault::defect("a quick effect was started as work")) }),
+    }
+}

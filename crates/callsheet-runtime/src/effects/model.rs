@@ -1,0 +1,341 @@
+//! One model call: the prompt is put together, a slot taken, the request sent with the retries of spec 12.1, and the
+//! reply recorded before anything acts on it.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use callsheet_core::record::{CallFault, CallKey, CallSizes, Event, StopReason, Tree};
+use callsheet_core::run::{Asked, Run};
+use callsheet_core::spec::SkillMode;
+
+use crate::ports::{Clock, Model, ModelFault, ModelReply, Observer, Signal};
+use crate::transport_policy::{RetryPolicy, jitter, send};
+
+use super::work::{EffectFuture, EffectResult, Work, ready};
+use crate::fault::DriveFault;
+use crate::prompting::assemble::{self, PromptDraft};
+use crate::prompting::render::PromptFault;
+use crate::prompting::{PromptRecord, constraint};
+use crate::services::Services;
+
+/// Silence that is reported.
+const SILENCE: Duration = Duration::from_secs(30);
+
+pub(crate) fn ask(work: Work, run: &Run, asked: Asked) -> EffectFuture {
+    let wish = asked.key.task.as_ref().and_then(|slug| run.task(slug)).and_then(|task| task.skill.as_ref());
+    let wishes: Vec<&str> =
+        wish.iter().flat_map(|skill| skill.model.iter().chain(&skill.fallbacks)).map(String::as_str).collect();
+    let models = match work.services.models.models(asked.key.phase, &wishes) {
+        Ok(models) => models,
+        Err(fault) => return ready(Ok(vec![failed(asked.key, &fault, 0)])),
+    };
+    let is_handler = wish.is_some_and(|skill| skill.mode == SkillMode::Handler);
+    if is_handler {
+        models.iter().for_each(|model| work.services.warn_unknown_window(model.info()));
+    }
+    // What a prompt holds depends on the window and the abilities of the model that reads it.
+    let prepared = models.into_iter().map(|model| Ok((assemble::gather(&work.services, run, &asked, &*model)?, model)));
+    let prepared: VecDeque<(PromptDraft, Arc<dyn Model>)> = match prepared.collect::<Result<_, DriveFault>>() {
+        Ok(prepared) => prepared,
+        Err(fault) => return ready(Err(fault)),
+    };
+    let policy = RetryPolicy { sends: run.settings().comm_tries.max(1), ..RetryPolicy::default() };
+    let own_bytes = wish.and_then(|skill| skill.limits.max_output_bytes);
+    let max_bytes = own_bytes.unwrap_or(run.settings().limits.max_output_bytes);
+    let accepts = Accepts { bytes: usize::try_from(max_bytes).unwrap_or(usize::MAX), empty: is_handler };
+    let pays = has_price_limit(run);
+    Box::pin(async move {
+        let event = first_that_answers(&work, &asked, prepared, &policy, accepts).await?;
+        if pays {
+            warn_unpriced(&work.services, &event);
+        }
+        Ok(EffectResult::Events(vec![event]))
+    })
+}
+
+/// Whether the run or a task of its tree has a limit of cost.
+fn has_price_limit(run: &Run) -> bool {
+    let of_tasks = |tree: &Arc<Tree>| {
+        let mut nodes = tree.templates.values().flat_map(|template| template.body.walk());
+        nodes.any(|node| node.limits.max_cost_usd.is_some())
+    };
+    run.settings().limits.max_cost_usd.is_some() || run.operators().trees().any(of_tasks)
+}
+
+/// A limit of cost cannot hold a model whose price nobody knows, which must not go unsaid.
+fn warn_unpriced(services: &Services, event: &Event) {
+    let Event::ReplyReceived { model, usage, .. } = event else { return };
+    let is_free = model.starts_with("embedded:");
+    if usage.cost_usd.is_none() && !is_free && services.unpriced.add(model) {
+        let name = model.split(['/', ':']).next().unwrap_or(model);
+        services.notice(&format!(
+            "Can't enforce --max-cost: no price set for {model} (set providers.{name}.price_input and price_output, 0 if it \
+             is free)"
+        ));
+    }
+}
+
+/// What a reply may be.
+#[derive(Clone, Copy)]
+struct Accepts {
+    /// Longer text is cut.
+    bytes: usize,
+    /// Nothing at all is a reply, whose reader says so (spec "Templates" 6); else it is a broken stream (spec 12.3).
+    empty: bool,
+}
+
+/// Asks the models in their order until one of them can be used and reached; the last one's failure is that of the
+/// call.
+async fn first_that_answers(
+    work: &Work,
+    asked: &Asked,
+    mut prepared: VecDeque<(PromptDraft, Arc<dyn Model>)>,
+    policy: &RetryPolicy,
+    accepts: Accepts,
+) -> Result<Event, DriveFault> {
+    let mut asked = asked.clone();
+    let (mut sends_before, deadline_ms, begun) = (0_u32, asked.deadline_ms, work.services.clock.now_ms());
+    let mut event = failed(asked.key.clone(), &ModelFault::Cancelled, 0);
+    while let Some((parts, model)) = prepared.pop_front() {
+        asked.deadline_ms = deadline_ms.saturating_sub(work.services.clock.now_ms().saturating_sub(begun));
+        event = match parts.render(&work.services, &work.cancel).await {
+            Ok(prompt) => match work.services.slots.acquire(&model.info().provider, &work.cancel).await {
+                Some(_slot) => call(work, &asked, &prompt, &model, policy, accepts).await?,
+                None => failed(asked.key.clone(), &ModelFault::Cancelled, 0),
+            },
+            Err(PromptFault::Model(fault)) => failed(asked.key.clone(), &fault, 0),
+            Err(PromptFault::TooLarge(used, max)) => {
+                let message = format!("about {used} tokens; the limit is {max}");
+                let fault = ModelFault::ContextOverflow { message };
+                measured(failed(asked.key.clone(), &fault, 0), sizes(Some((used, max)), None, accepts))
+            }
+            Err(PromptFault::OverBudget(used, left)) => {
+                let message = format!("the prompt has about {used} tokens, but its token budget has only {left} left");
+                let key = asked.key.clone();
+                let sizes = CallSizes { prompt: used, ..CallSizes::default() };
+                Event::CallFailed { key, fault: CallFault::Budget, sends: 0, message, sizes: Some(sizes) }
+            }
+            Err(PromptFault::Reference(reason)) => match asked.key.task.clone() {
+                Some(task) => return Ok(Event::TaskFailed { task, reason }),
+                None => return Err(DriveFault::defect("a reference of no task")),
+            },
+        };
+        if let Event::CallFailed { sends, .. } | Event::ReplyReceived { sends, .. } = &mut event {
+            *sends = sends.saturating_add(sends_before);
+            sends_before = *sends;
+        }
+        match (&event, prepared.front()) {
+            (Event::CallFailed { fault, message, .. }, Some((_, next))) if is_of_the_model(fault) => {
+                work.services.notice(&format!("{}: {message}; asking {}", model.info().id, next.info().id));
+            }
+            _ => break,
+        }
+    }
+    Ok(event)
+}
+
+/// Another model may be asked after it.
+fn is_of_the_model(fault: &CallFault) -> bool {
+    matches!(fault, CallFault::Communication | CallFault::Configuration)
+}
+
+/// Sends, with retries. The time of the call covers all sends.
+async fn call(
+    work: &Work,
+    asked: &Asked,
+    prompt: &PromptRecord,
+    model: &Arc<dyn Model>,
+    policy: &RetryPolicy,
+    accepts: Accepts,
+) -> Result<Event, DriveFault> {
+    let services = &work.services;
+    let begun = services.clock.now_ms();
+    let mut on_retry = |number: u32, wait: Duration, message: &str| {
+        let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+        services.observer.see(&Signal::Retry { key: &asked.key, send: number, wait_ms, message });
+    };
+    let sent = send(policy, &*services.clock, &mut jitter, &work.cancel, &mut on_retry, |_| {
+        let spent = services.clock.now_ms().saturating_sub(begun);
+        once(work, &asked.key, prompt, model, asked.deadline_ms.saturating_sub(spent), accepts)
+    })
+    .await;
+    let fault = match sent.result {
+        Ok(reply) => {
+            let sizes = sizes(prompt.size, Some(&reply), accepts);
+            return Ok(measured(received(services, asked, prompt, &reply, begun, sent.sends)?, sizes));
+        }
+        Err(fault) => fault,
+    };
+    // A provider that refuses a constraint it was said to take gets the request once more without it.
+    if let Some(freed) = prompt.freed().filter(|_| constraint::may_blame(&fault)) {
+        let left = asked.deadline_ms.saturating_sub(services.clock.now_ms().saturating_sub(begun));
+        if let Ok(reply) = once(work, &asked.key, &freed, model, left, accepts).await {
+            // A schema that an author declared says nothing of our own forms.
+            let own = prompt.request.constraint.as_ref().is_some_and(|one| one.grammar.is_some() || one.form.is_some());
+            if !own {
+                services.notice(&format!("{} does not accept the declared schema: {fault}", model.info().id));
+            } else if services.refused_constraints.add(&model.info().id) {
+                services.notice(&format!("{} accepts no constraint on replies: {fault}", model.info().id));
+            }
+            let sizes = sizes(prompt.size, Some(&reply), accepts);
+            let event = received(services, asked, &freed, &reply, begun, sent.sends.saturating_add(1))?;
+            return Ok(measured(event, sizes));
+        }
+    }
+    Ok(measured(failed(asked.key.clone(), &fault, sent.sends), sizes(prompt.size, None, accepts)))
+}
+
+/// How large a call was. A reply's calls count as what the model wrote, like its text.
+fn sizes(prompt: Option<(u32, u32)>, reply: Option<&ModelReply>, accepts: Accepts) -> CallSizes {
+    let (tokens, limit) = prompt.unwrap_or_default();
+    let bytes = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
+    let said = reply.map_or(0, |reply| {
+        let arguments: usize = reply.calls.iter().map(|call| call.arguments.to_string().len()).sum();
+        reply.text.len().saturating_add(arguments)
+    });
+    CallSizes {
+        prompt: u64::from(tokens),
+        prompt_limit: u64::from(limit),
+        reply: bytes(said),
+        reply_limit: bytes(accepts.bytes),
+    }
+}
+
+fn measured(mut event: Event, of_call: CallSizes) -> Event {
+    if let Event::CallFailed { sizes, .. } | Event::ReplyReceived { sizes, .. } = &mut event {
+        *sizes = Some(of_call);
+    }
+    event
+}
+
+/// Reports once that a call is silent: since it was sent, or since it was last heard of.
+async fn report_silence(clock: &dyn Clock, observer: &dyn Observer, key: &CallKey, heard: &AtomicBool) -> Infallible {
+    loop {
+        clock.sleep(SILENCE).await;
+        if !heard.swap(false, Ordering::Relaxed) {
+            break;
+        }
+    }
+    observer.see(&Signal::Silent { key, seconds: SILENCE.as_secs() });
+    std::future::pending().await
+}
+
+async fn once(
+    work: &Work,
+    key: &CallKey,
+    prompt: &PromptRecord,
+    model: &Arc<dyn Model>,
+    left_ms: u64,
+    accepts: Accepts,
+) -> Result<ModelReply, ModelFault> {
+    let observer = &work.services.observer;
+    let heard = AtomicBool::new(false);
+    let deltas = |text: &str| {
+        heard.store(true, Ordering::Relaxed);
+        observer.see(&Signal::Delta { key, text });
+    };
+    let mut request = prompt.request.clone();
+    request.deadline = Duration::from_millis(left_ms);
+    let mut reply = tokio::select! {
+        biased;
+        reply = model.ask(&request, &deltas, &work.cancel) => reply?,
+        never = report_silence(&*work.services.clock, &**observer, key, &heard) => match never {},
+    };
+    if prompt.shortened && reply.stop == StopReason::Length {
+        reply.stop = StopReason::Budget;
+    }
+    if reply.text.len() > accepts.bytes {
+        let end = (0..=accepts.bytes).rev().find(|end| reply.text.is_char_boundary(*end)).unwrap_or(0);
+        reply.text.truncate(end);
+        reply.stop = StopReason::Length;
+    }
+    if !accepts.empty && reply.text.trim().is_empty() && reply.calls.is_empty() && reply.thinking.is_none() {
+        let message = "the reply was empty".to_owned();
+        return Err(ModelFault::Communication { message, retry_after: None });
+    }
+    Ok(reply)
+}
+
+fn received(
+    services: &Services,
+    asked: &Asked,
+    prompt: &PromptRecord,
+    reply: &ModelReply,
+    begun: u64,
+    sends: u32,
+) -> Result<Event, DriveFault> {
+    let prompt = serde_json::to_vec(prompt).map_err(DriveFault::defect)?;
+    let text = serde_json::to_vec(reply).map_err(DriveFault::defect)?;
+    let store = &services.store;
+    Ok(Event::ReplyReceived {
+        key: asked.key.clone(),
+        prompt: store.stage_blob(prompt),
+        reply: store.stage_blob(text),
+        model: reply.model.clone(),
+        usage: reply.usage,
+        ms: services.clock.now_ms().saturating_sub(begun),
+        sends,
+        stop: reply.stop,
+        sizes: None,
+    })
+}
+
+fn failed(key: CallKey, fault: &ModelFault, sends: u32) -> Event {
+    let kind = match fault {
+        ModelFault::Communication { .. } => CallFault::Communication,
+        ModelFault::Configuration { .. } => CallFault::Configuration,
+        ModelFault::ContextOverflow { .. } => CallFault::ContextOverflow,
+        ModelFault::Deadline => CallFault::Timeout,
+        ModelFault::Cancelled => CallFault::Cancelled,
+    };
+    Event::CallFailed { key, fault: kind, sends, message: fault.to_string(), sizes: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use async_trait::async_trait;
+    use callsheet_core::spec::Phase;
+
+    use super::*;
+
+    /// Does not wait and remembers how long it was asked to.
+    #[derive(Default)]
+    struct Waits(Mutex<Vec<u64>>);
+
+    #[async_trait]
+    impl Clock for Waits {
+        fn now_ms(&self) -> u64 {
+            0
+        }
+
+        async fn sleep(&self, duration: Duration) {
+            self.0.lock().unwrap().push(duration.as_secs());
+        }
+    }
+
+    #[derive(Default)]
+    struct Seen(Mutex<Vec<String>>);
+
+    impl Observer for Seen {
+        fn see(&self, signal: &Signal<'_>) {
+            self.0.lock().unwrap().push(format!("{signal:?}"));
+        }
+    }
+
+    /// covers: 12.1
+    #[tokio::test]
+    async fn silence_is_told_once_a_send() {
+        let (clock, seen, heard) = (Waits::default(), Seen::default(), AtomicBool::new(true));
+        let key = CallKey { phase: Phase::Plan, task: None, run: None, n: 1 };
+        let reporting = report_silence(&clock, &seen, &key, &heard);
+        assert!(tokio::time::timeout(Duration::from_millis(20), reporting).await.is_err(), "it never ends the call");
+        assert_eq!(*clock.0.lock().unwrap(), [30, 30], "what was heard begins the time anew");
+        let seen = seen.0.into_inner().unwrap();
+        assert!(matches!(seen.as_slice(), [one] if one.contains("Silent") && one.contains("seconds: 30")), "{seen:?}");
+    }
+}

@@ -1,0 +1,256 @@
+//! Reading recorded replies into events. The readers are pure; this file answers their lookups, keeps texts as blobs
+//! and says what was accepted as what.
+
+use std::collections::BTreeSet;
+
+use callsheet_core::issue::{Issue, IssueCode, Repair, Severity};
+use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ResultParts};
+use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
+use callsheet_core::spec::{Phase, Refinement, tokens};
+use callsheet_format::reading::{ReadContext, Reading};
+use callsheet_format::reply;
+use callsheet_format::reply::json_form::read_json_form;
+use callsheet_format::reply::task::{
+    TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
+    summary_files, summary_with_details,
+};
+use callsheet_format::reply::{Execution, ListReply, LoopTurn};
+
+use crate::effects::stage::ShownFiles;
+use crate::effects::{read_turn, stage};
+use crate::fault::DriveFault;
+use crate::ports::ModelReply;
+use crate::prompting::recorded;
+use crate::reading;
+use crate::reading::list::reconcile;
+use crate::services::Services;
+
+/// Reads a recorded reply.
+pub(crate) fn read_reply(services: &Services, run: &Run, asked: &Asked) -> Result<Vec<Event>, DriveFault> {
+    let record = run.call_record(&asked.key).ok_or_else(|| DriveFault::defect("a reply to read is not recorded"))?;
+    let mut reply = recorded::reply(services, &record.reply)?;
+    let prompt = services.store.blob(&record.prompt)?;
+    let shown: ShownFiles = serde_json::from_slice(&prompt).map_err(DriveFault::defect)?;
+    let asked_for: recorded::AskedForm = serde_json::from_slice(&prompt).map_err(DriveFault::defect)?;
+    let mut repaired = Vec::new();
+    if let Some(twin) = asked_for.form().and_then(|form| read_json_form(&reply.text, form, asked.key.phase)) {
+        if !twin.issues.is_empty() {
+            let key = asked.key.clone();
+            let (issues, repairs) = (twin.issues, twin.repairs);
+            return Ok(vec![Event::ReplyRefused { key, issues, repairs, valid: None }]);
+        }
+        (reply.text, repaired) = (twin.text, twin.repairs);
+    }
+    let input = RecordedReply { services, run, asked, reply, shown, prompt, length_stop: record.stop.is_cut() };
+    let mut event = match asked.key.phase {
+        Phase::Plan => input.list(reply::read_plan)?,
+        Phase::Iterate => input.list(reply::read_iteration)?,
+        Phase::Continue => input.list(reply::read_continuation)?,
+        Phase::Refine => input.refinement()?,
+        Phase::Merge => input.merge()?,
+        Phase::Execute => input.execution()?,
+    };
+    if let Event::ListAdopted { repairs, .. }
+    | Event::TaskRefined { repairs, .. }
+    | Event::RunFinished { repairs, .. }
+    | Event::CallsAsked { repairs, .. }
+    | Event::ReplyRefused { repairs, .. } = &mut event
+    {
+        repairs.splice(0..0, repaired);
+    }
+    Ok(vec![event])
+}
+
+struct RecordedReply<'a> {
+    services: &'a Services,
+    run: &'a Run,
+    asked: &'a Asked,
+    reply: ModelReply,
+    shown: ShownFiles,
+    /// The prompt as recorded.
+    prompt: Vec<u8>,
+    length_stop: bool,
+}
+
+impl RecordedReply<'_> {
+    fn refused(&self, issues: Vec<Issue>, repairs: Vec<Repair>) -> Event {
+        Event::ReplyRefused { key: self.asked.key.clone(), issues, repairs, valid: None }
+    }
+
+    fn owner(&self) -> Result<&TaskRun, DriveFault> {
+        let slug = self.asked.key.task.as_ref().and_then(|slug| self.run.task(slug));
+        slug.ok_or_else(|| DriveFault::defect("a reply of an unknown task"))
+    }
+
+    fn list(&self, read: fn(&str, &ReadContext) -> Reading<ListReply>) -> Result<Event, DriveFault> {
+        let loaded = self.services.skills(self.run.settings());
+        let catalog = loaded.catalog.skills().cloned().collect();
+        let mut context = reading::context(self.services, self.run, self.run.settings(), catalog);
+        context.length_stop = self.length_stop;
+        let reading = reading::read_with(self.services, &self.reply.text, &mut context, read);
+        if !reading.is_accepted() {
+            return Ok(self.refused(reading.issues, reading.repairs));
+        }
+        let list = reconcile(self.services, self.run, reading.value, &loaded, false)?;
+        let origin = ListOrigin::Reply(self.asked.key.clone());
+        Ok(Event::ListAdopted { origin, list, repairs: reading.repairs, issues: reading.issues })
+    }
+
+    /// What a reply about one task is compared with.
+    fn task_context(&self) -> Result<ReadContext, DriveFault> {
+        task_context(self.services, self.run, self.owner()?, &self.shown, self.length_stop)
+    }
+
+    fn refinement(&self) -> Result<Event, DriveFault> {
+        let mut context = self.task_context()?;
+        let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_refinement);
+        Ok(if reading.is_accepted() {
+            Event::TaskRefined {
+                key: self.asked.key.clone(),
+                refinement: reading.value,
+                repairs: reading.repairs,
+                issues: reading.issues,
+            }
+        } else {
+            let valid =
+                Some(valid_parts(reading.value, &reading.issues)).filter(|valid| *valid != Refinement::default());
+            let key = self.asked.key.clone();
+            Event::ReplyRefused { key, issues: reading.issues, repairs: reading.repairs, valid }
+        })
+    }
+
+    fn merge(&self) -> Result<Event, DriveFault> {
+        let mut context = self.task_context()?;
+        let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_merge);
+        self.finished(reading, &context, None)
+    }
+
+    fn execution(&self) -> Result<Event, DriveFault> {
+        let task = self.owner()?;
+        let exec = self.asked.key.run.as_ref().and_then(|id| task.run(id));
+        let exec = exec.ok_or_else(|| DriveFault::defect("a reply of an unknown execution run"))?;
+        let mut context = self.task_context()?;
+        let writes = task.skill.as_ref().is_some_and(|skill| skill.writes_files);
+        if task.is_handler() && !writes {
+            return read_turn::read(self.services, self.run, self.asked, task, &self.reply, &self.prompt, context);
+        }
+        if exec.is_loop && !writes {
+            return self.turn(task, exec, context);
+        }
+        if !writes {
+            let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_execution);
+            return self.finished(reading, &context, None);
+        }
+        let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_write_execution);
+        let Reading { value, repairs, mut issues, wanted } = reading;
+        let mut changes = None;
+        if issues.iter().all(|issue| issue.severity != Severity::Error) && !value.edits.is_empty() {
+            match stage::keep(self.services, &value.edits)? {
+                Ok(set) => changes = Some(set),
+                Err(refused) => issues.extend(refused),
+            }
+        }
+        self.finished(Reading { value: value.execution, repairs, issues, wanted }, &context, changes)
+    }
+
+    fn turn(&self, task: &TaskRun, exec: &ExecRun, mut context: ReadContext) -> Result<Event, DriveFault> {
+        let taken: BTreeSet<String> =
+            task.runs.iter().flat_map(|exec| &exec.calls).map(|call| call.call.id.clone()).collect();
+        let offered = !self.asked.without_tools;
+        let input = TurnInput { native: &self.reply.calls, taken_ids: &taken, tools_offered: offered };
+        let reading = reading::read_with(self.services, &self.reply.text, &mut context, |text, context| {
+            read_loop_turn(text, input, context)
+        });
+        debug_assert!(exec.is_loop);
+        match reading.value {
+            LoopTurn::Calls(calls) if reading.issues.iter().all(|issue| issue.severity != Severity::Error) => {
+                Ok(Event::CallsAsked {
+                    key: self.asked.key.clone(),
+                    calls,
+                    said: None,
+                    again: self.run.may_call_again(task, exec),
+                    repairs: reading.repairs,
+                    issues: reading.issues,
+                })
+            }
+            LoopTurn::Calls(_) => Ok(self.refused(reading.issues, reading.repairs)),
+            LoopTurn::Final(execution) => {
+                let Reading { repairs, issues, wanted, .. } = reading;
+                let reading = Reading { value: *execution, repairs, issues, wanted };
+                self.finished(reading, &context, None)
+            }
+        }
+    }
+
+    /// An execution or merge reply as a fact, texts kept as blobs.
+    fn finished(
+        &self,
+        reading: Reading<Execution>,
+        context: &ReadContext,
+        changes: Option<ChangeSet>,
+    ) -> Result<Event, DriveFault> {
+        if !reading.is_accepted() {
+            return Ok(self.refused(reading.issues, reading.repairs));
+        }
+        let task = self.owner()?;
+        let execution = reading.value;
+        let store = &self.services.store;
+        let mut details = Vec::new();
+        for file in &execution.details {
+            let blob = store.stage_blob(file.content.clone().into_bytes());
+            details.push(DetailBlob { filename: file.filename.clone(), blob });
+        }
+        if self.asked.key.phase == Phase::Merge {
+            details = task.details();
+        }
+        let names = details.iter().map(|detail| detail.filename.as_str());
+        let result = ResultParts {
+            summary: summary_with_details(&execution.summary, &task.task.slug, names),
+            headings: document_headings(&execution.document),
+            tokens: tokens(&execution.document),
+            document: Some(store.stage_blob(execution.document.clone().into_bytes())),
+            details,
+            more_work: execution.more_work,
+            changes,
+            links: summary_files(&execution, context),
+        };
+        let key = self.asked.key.clone();
+        Ok(Event::RunFinished { key, result, repairs: reading.repairs, issues: reading.issues })
+    }
+}
+
+/// What a reply about `task` is compared with.
+pub(crate) fn task_context(
+    services: &Services,
+    run: &Run,
+    task: &TaskRun,
+    shown: &ShownFiles,
+    length_stop: bool,
+) -> Result<ReadContext, DriveFault> {
+    let mut skill = services.pinned(task.skill.as_ref())?;
+    if let Some(name) = &task.task.skill {
+        skill.name.clone_from(name);
+    }
+    // A handler of a template knows no other task, and its run may have very many.
+    let knows_none = task.is_handler() && !skill.policy.writes_files;
+    let make = if knows_none { reading::context_without_tasks } else { reading::context };
+    let mut context = make(services, run, run.settings(), vec![skill]);
+    context.current = Some(task.task.clone());
+    context.length_stop = length_stop;
+    context.shown_in_full.clone_from(&shown.in_full);
+    context.shown_in_part.clone_from(&shown.in_part);
+    Ok(context)
+}
+
+/// What of a refused refinement enters the task (spec 3.7, 12). Reading leaves bad links and calls out already; links
+/// of which nothing is left, or that are too much together, do not take the place of those the task has.
+fn valid_parts(mut value: Refinement, issues: &[Issue]) -> Refinement {
+    let refused =
+        |issue: &&Issue| issue.severity == Severity::Error && issue.place.key.as_deref() == Some("References");
+    let mut errors = issues.iter().filter(refused).peekable();
+    let none_left = errors.peek().is_some() && value.references.as_ref().is_some_and(Vec::is_empty);
+    if none_left || errors.any(|issue| issue.code == IssueCode::OverBudget) {
+        value.references = None;
+    }
+    value
+}

@@ -1,0 +1,96 @@
+//! Reading the turn of a template's handler: calls, or its result.
+
+use std::collections::BTreeSet;
+
+use callsheet_core::issue::Severity;
+use callsheet_core::record::{Again, Event, ResultParts};
+use callsheet_core::run::{Asked, Run, TaskRun};
+use callsheet_core::spec::ToolSpec;
+use callsheet_format::reading::ReadContext;
+use callsheet_format::reply::LoopTurn;
+use callsheet_format::reply::task::{TurnInput, read_loop_turn};
+use callsheet_format::template::{Said, read_turn};
+use serde::Deserialize;
+
+use crate::fault::DriveFault;
+use crate::ports::ModelReply;
+use crate::prompting::handler::handler_task;
+use crate::reading;
+use crate::services::Services;
+use crate::skills::reader_skill;
+
+/// What of the recorded prompt says whether tools were offered by the provider's own way.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct AskedWith {
+    request: Offered,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Offered {
+    tools: Vec<serde_json::Value>,
+}
+
+/// Reads a turn: calls, or the final reply, which is kept as it came.
+pub(crate) fn read(
+    services: &Services,
+    run: &Run,
+    asked: &Asked,
+    task: &TaskRun,
+    reply: &ModelReply,
+    prompt: &[u8],
+    mut context: ReadContext,
+) -> Result<Event, DriveFault> {
+    let key = asked.key.clone();
+    let policy = task.skill.clone().unwrap_or_default();
+    let mut skill = reader_skill();
+    skill.policy = policy;
+    let has_tools = !skill.policy.tools.is_empty();
+    // A request for a subtask is checked as a whole when it is opened, where its faults cost no call.
+    for tool in &mut context.tools {
+        if run.operators().is_subtask_tool(&tool.name) {
+            let parameters = serde_json::json!({ "type": "object" });
+            *tool = std::sync::Arc::new(ToolSpec { parameters, ..(**tool).clone() });
+        }
+    }
+    context.catalog = vec![skill.clone()];
+    if let Some(current) = &mut context.current {
+        current.skill = Some(skill.name.clone());
+    }
+    let taken: BTreeSet<String> =
+        task.runs.iter().flat_map(|exec| &exec.calls).map(|call| call.call.id.clone()).collect();
+    let native_tools = serde_json::from_slice::<AskedWith>(prompt).unwrap_or_default().request.tools;
+    // Of a reply that was cut nobody knows what its calls would have been: it is the end, and none.
+    let cut = run.call_record(&key).is_some_and(|call| call.stop.is_cut());
+    let reads_calls = !cut && (!reply.calls.is_empty() || (has_tools && native_tools.is_empty()));
+    // What nobody offered is not dropped unseen if there is nothing else.
+    let calls_only = !reply.calls.is_empty() && reply.text.trim().is_empty();
+    let mut calls = Vec::new();
+    let (mut repairs, mut issues) = (Vec::new(), Vec::new());
+    if reads_calls {
+        let input = TurnInput { native: &reply.calls, taken_ids: &taken, tools_offered: has_tools || calls_only };
+        let reading = reading::read_with(services, &reply.text, &mut context, |text, context| {
+            read_loop_turn(text, input, context)
+        });
+        if let LoopTurn::Calls(found) = reading.value {
+            if reading.issues.iter().any(|issue| issue.severity == Severity::Error) {
+                let (issues, repairs) = (reading.issues, reading.repairs);
+                return Ok(Event::ReplyRefused { key, issues, repairs, valid: None });
+            }
+            calls = found;
+            (repairs, issues) = (reading.repairs, reading.issues);
+        }
+    }
+    let manual = cut || handler_task(services, run, task)?.manual_xml;
+    Ok(match read_turn(&reply.text, &calls, &taken, manual) {
+        Said::Calls(calls, said) => {
+            Event::CallsAsked { key, calls, said: Some(said), again: Again::No, repairs, issues }
+        }
+        Said::Final => {
+            let document = services.store.stage_blob(reply.text.clone().into_bytes());
+            let result = ResultParts { document: Some(document), ..ResultParts::default() };
+            Event::RunFinished { key, result, repairs, issues }
+        }
+    })
+}

@@ -1,0 +1,132 @@
+//! Tool calls: checked against the skill's list once more (spec 7.10), run, and their outcome recorded.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use callsheet_core::evaluate::ProcessReport;
+use callsheet_core::prompt::Note;
+use callsheet_core::record::{Event, ToolRecord};
+use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::spec::{ExecRunId, Slug, ToolCall, ToolEffect};
+
+use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
+
+use super::stage;
+use super::work::{EffectFuture, EffectResult, Work, ready};
+use crate::driver::template;
+use crate::fault::DriveFault;
+use crate::prompting::texts;
+use crate::services::Services;
+use crate::sheetfile::SheetWatch;
+
+/// Runs one call whose start is on disk.
+pub(crate) fn run(
+    work: Work,
+    run: &Run,
+    task: &Slug,
+    exec: &ExecRunId,
+    call: ToolCall,
+    deadline_ms: u64,
+) -> EffectFuture {
+    let Some(owner) = run.task(task) else {
+        return ready(Err(DriveFault::defect("a tool call of an unknown task")));
+    };
+    let shown = stage::shown(&work.services, run, task, exec);
+    let refusal = refusal(&work, owner, &call);
+    let tool = tool_of(&work, owner, &call);
+    let own = owner.skill.as_ref().filter(|_| owner.is_process()).and_then(|skill| skill.limits.max_output_bytes);
+    let limit = usize::try_from(own.unwrap_or(run.settings().limits.max_output_bytes)).unwrap_or(usize::MAX);
+    let skill_dir = work.services.skill_dir(owner);
+    // Its time is that of the task, or what is left of the run's.
+    let of_run = run.time_left_ms().is_some_and(|left| left <= deadline_ms);
+    let is_process = owner.is_process();
+    // A model fetches no page that a reference may not name (spec 5.7).
+    let fetch = work.services.fetch.clone().filter(|_| run.settings().allow_http);
+    let (task, exec) = (task.clone(), exec.clone());
+    Box::pin(async move {
+        let (begun, started) = (work.services.clock.now_ms(), Instant::now());
+        let timeout = Duration::from_millis(deadline_ms);
+        let outcome = match (refusal, tool) {
+            (Some(refusal), _) => ToolOutcome::Failed(refusal),
+            (None, None) => return Err(DriveFault::defect("an allowed tool is not registered")),
+            (None, Some(tool)) => {
+                let context = ToolContext {
+                    workspace: Arc::clone(&work.services.workspace),
+                    skill_dir,
+                    fetch,
+                    max_output_bytes: limit,
+                    timeout,
+                    cancel: work.cancel.clone(),
+                };
+                let commands = tool.spec().effect == ToolEffect::Execute;
+                let watch = commands.then(|| SheetWatch::begin(&work.services));
+                let made = made(&work.services, &*tool, &task, &call, &context).await;
+                if let Some(watch) = watch {
+                    watch.settle(&work.services);
+                }
+                match made {
+                    Some(outcome) => outcome,
+                    None => return Ok(EffectResult::Events(Vec::new())),
+                }
+            }
+        };
+        let ms = work.services.clock.now_ms().saturating_sub(begun);
+        let output =
+            |text: String, error| ToolRecord::Output { blob: work.services.store.stage_blob(text.into_bytes()), error };
+        let record = match outcome {
+            cut if of_run && is_cut(&cut, is_process, started.elapsed() >= timeout) => ToolRecord::Cut,
+            ToolOutcome::Output(text) => output(text, false),
+            ToolOutcome::Failed(text) => output(text, true),
+            ToolOutcome::Question(text) => ToolRecord::Question(text),
+            ToolOutcome::Changes(changes) => match stage::stage(&work.services, &changes, &shown)? {
+                Ok(set) => ToolRecord::Changes(set),
+                Err(issues) => output(texts::issues_text(&issues), true),
+            },
+        };
+        Ok(EffectResult::Events(vec![Event::ToolFinished { task, run: exec, call: call.id, record, ms }]))
+    })
+}
+
+/// Makes a call; `None`: it was cancelled.
+async fn made(
+    services: &Services,
+    tool: &dyn Tool,
+    task: &Slug,
+    call: &ToolCall,
+    context: &ToolContext,
+) -> Option<ToolOutcome> {
+    match tool.run(&call.arguments, context).await {
+        Ok(outcome) => Some(outcome),
+        Err(ToolFault::Cancelled) => None,
+        Err(fault @ ToolFault::Defect(_)) => {
+            tracing::error!(tool = call.name, %fault, "a tool is broken");
+            services.notice(&format!("{task}: {}: {fault}", call.name));
+            Some(ToolOutcome::Failed(Note::ToolDefect.fill(&[("tool", &call.name)])))
+        }
+    }
+}
+
+/// Whether a call was ended because its time was over: a process says so, other tools fail for it.
+fn is_cut(outcome: &ToolOutcome, is_process: bool, time_is_over: bool) -> bool {
+    match outcome {
+        ToolOutcome::Output(text) if is_process => {
+            serde_json::from_str::<ProcessReport>(text).is_ok_and(|report| report.timed_out)
+        }
+        ToolOutcome::Failed(_) => time_is_over,
+        ToolOutcome::Output(_) | ToolOutcome::Question(_) | ToolOutcome::Changes(_) => false,
+    }
+}
+
+/// The tool of a call: a process has its own.
+fn tool_of(work: &Work, owner: &TaskRun, call: &ToolCall) -> Option<Arc<dyn Tool>> {
+    let process = work.services.process_tools.iter().find(|tool| owner.is_process() && tool.spec().name == call.name);
+    process.or_else(|| work.services.tools.get(&call.name)).map(Arc::clone)
+}
+
+/// Why a call is refused at dispatch, in words for the model.
+fn refusal(work: &Work, owner: &TaskRun, call: &ToolCall) -> Option<String> {
+    let allowed = owner.skill.as_ref().is_some_and(|skill| skill.tools.contains(&call.name));
+    let disabled = work.services.disabled_tools.contains(&call.name);
+    let known = tool_of(work, owner, call).is_some();
+    (!allowed || disabled || !known).then(|| Note::ToolRefused.fill(&[("tool", &call.name)]))
+}

@@ -1,0 +1,78 @@
+//! What ends a drive before its run has ended. The run itself is safe on disk and can be resumed.
+
+use callsheet_core::issue::Issue;
+use callsheet_core::run::Reject;
+use callsheet_core::spec::RunId;
+
+use crate::ports::StoreFault;
+
+/// Why driving stopped; each variant says whose fault it is and whether a retry helps.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveFault {
+    /// The user's disk or another process. A retry helps once the disk is in order or the other process has ended.
+    #[error(transparent)]
+    Store(#[from] StoreFault),
+    /// The record is damaged or of a newer version. No retry helps.
+    #[error("entry {n} of the record does not fit: {reject}")]
+    Replay {
+        /// Number of the entry.
+        n: u64,
+        /// Why.
+        reject: Reject,
+    },
+    /// What a person gave cannot be done as it is. A retry helps once it is changed.
+    #[error(transparent)]
+    Input(#[from] InputFault),
+    /// Our own fault: nothing is pending, and the run has not ended. No retry helps.
+    #[error("the run has nothing left to do but has not ended after {entries} log entries; this is a bug")]
+    Stalled {
+        /// Entries of the log so far.
+        entries: u64,
+    },
+    /// Our own fault. No retry helps.
+    #[error("{0}; this is a bug")]
+    Defect(String),
+}
+
+/// What a person gave that cannot be done. Nothing of it was recorded.
+#[derive(Debug, thiserror::Error)]
+pub enum InputFault {
+    /// The text of the request has no word.
+    #[error("the request is empty")]
+    EmptyRequest,
+    /// The name of a new run is given to another one.
+    #[error("run {0} already exists")]
+    RunExists(RunId),
+    /// No skill has this name.
+    #[error("there is no skill \"{name}\". {advice}")]
+    UnknownSkill {
+        /// The name.
+        name: String,
+        /// Where a name is found that exists.
+        advice: String,
+    },
+    /// The skill cannot be run alone without a refinement, which is disabled.
+    #[error(
+        "skill \"{0}\" needs tool arguments that only a refinement can give, and refinement is disabled. Allow it with \
+         `--refine auto`"
+    )]
+    NeedsRefinement(String),
+    /// The folder of the project or of the run cannot be used; the message names it.
+    #[error("{0}")]
+    Folder(String),
+    /// The run cannot be resumed or continued like that.
+    #[error("{0}")]
+    NotResumable(Reject),
+    /// The sheet to start with has errors.
+    #[error("the sheet has errors:\n{}", .0.iter().map(Issue::to_string).collect::<Vec<_>>().join("\n"))]
+    GivenSheet(Vec<Issue>),
+    /// The edited sheet of the run has errors, in lines for a person.
+    #[error("the edited sheet has errors:\n{}", .0.join("\n"))]
+    EditedSheet(Vec<String>),
+}
+
+impl DriveFault {
+    pub(crate) fn defect(what: impl std::fmt::Display) -> Self {
+        Self::Defect(what.to_string())
+    }
+}

@@ -1,0 +1,367 @@
+//! Putting a prompt together: what the call is about is taken from the run at once. Files and pages are read later, by
+//! [`render`](super::render).
+
+use std::collections::BTreeSet;
+
+use callsheet_core::prompt::Note;
+use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
+use callsheet_core::spec::{Phase, Skill, SkillMode, ToolSpec};
+use callsheet_format::prompt::{
+    ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, MergePrompt, PlanPrompt, RefinementPrompt, Retry,
+};
+
+use crate::fault::DriveFault;
+use crate::ports::{Capabilities, Constraint, Message, Model, ModelInfo, NativeTool};
+use crate::prompting::constraint::Notation;
+use crate::prompting::handler::Sources;
+use crate::prompting::run_texts::Texts;
+use crate::prompting::{constraint, conversation, handler, project, recorded, task_references, texts};
+use crate::references::{Allowance, Wanted};
+use crate::services::{Services, UNKNOWN_WINDOW};
+
+/// From here on a window is long enough for replies with reasoning.
+const LONG_WINDOW: u32 = 65_536;
+
+/// What a call is about, owned, so that the run may continue.
+pub(crate) struct PromptDraft {
+    pub(super) job: Job,
+    pub(super) label: String,
+    pub(super) wanted: Vec<Wanted>,
+    pub(super) restricted: BTreeSet<String>,
+    pub(super) writer_before: bool,
+    pub(super) task_name: Option<String>,
+    pub(super) allowance: Allowance,
+    pub(super) allow_http: bool,
+    pub(super) texts: Texts,
+    pub(super) capabilities: Capabilities,
+    pub(super) notation: Notation,
+    pub(super) output_tokens: u32,
+    pub(super) description: String,
+    /// Tokens a prompt may have, if the model's window is known.
+    pub(super) max_prompt: Option<u32>,
+    /// Tokens that the budgets leave to prompt and reply.
+    pub(super) max_tokens: Option<u64>,
+    /// They leave more when others return what they hold.
+    pub(super) may_wait: bool,
+}
+
+/// Offers and links, which cost a walk through the project, are there for models that take a grammar.
+pub(super) enum Job {
+    Plan {
+        prompt: PlanPrompt,
+        offer: Option<constraint::ListOffer>,
+    },
+    /// With a follow-up it is a continuation.
+    Iterate {
+        prompt: IterationPrompt,
+        follow_up: Option<String>,
+        offer: Option<constraint::ListOffer>,
+    },
+    Refine {
+        prompt: Box<RefinementPrompt>,
+        links: Vec<String>,
+        needs_call: bool,
+    },
+    Execute {
+        prompt: Box<ExecutionPrompt>,
+        outputs: String,
+        later: Vec<Message>,
+        tools: Vec<ToolSpec>,
+    },
+    Merge(Box<MergePrompt>),
+    /// A handler of a template.
+    Handler {
+        prompt: Box<HandlerPrompt>,
+        later: Vec<Message>,
+        tools: Vec<ToolSpec>,
+        /// Tools the model knows by heart, in place of some of these.
+        native: Vec<NativeTool>,
+        sources: Sources,
+        /// What holds its reply to the declared output.
+        declared: Option<Constraint>,
+    },
+}
+
+/// Takes from the run what the call needs.
+pub(crate) fn gather(
+    services: &Services,
+    run: &Run,
+    asked: &Asked,
+    model: &dyn Model,
+) -> Result<PromptDraft, DriveFault> {
+    let window = model.info().window;
+    let capabilities = model.info().capabilities;
+    let notation = Notation::of(model.info(), &services.refused_constraints);
+    let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
+    let skill_limit = task.and_then(|task| task.skill.as_ref()).and_then(|skill| skill.limits.reference_tokens);
+    if let Some(task) = task.filter(|task| task.is_handler()) {
+        return handler_parts(services, run, asked, task, model);
+    }
+    let wanted = task.map(|task| wanted(run, task, asked)).unwrap_or_default();
+    let mut parts = PromptDraft {
+        job: job(services, run, asked, model.info(), notation)?,
+        label: callsheet_core::view::call_words(&asked.key, run.part(&asked.key)),
+        restricted: run.no_longer_relevant().iter().cloned().collect(),
+        writer_before: task.is_some_and(|task| task_references::writer_before(run, &task.task.slug)),
+        task_name: task.map(|task| task.task.name.clone()),
+        allowance: Allowance::new(&run.settings().budget, skill_limit, window, asked.budget_scale),
+        allow_http: run.settings().allow_http,
+        texts: Texts::of(services, run, &wanted),
+        wanted,
+        capabilities,
+        notation,
+        output_tokens: output_tokens(asked.key.phase, task, window),
+        description: project::project_description(services),
+        max_prompt: window.map(|window| share(window, run.settings().limits.max_context_fraction)),
+        max_tokens: asked.max_tokens,
+        may_wait: asked.may_wait,
+    };
+    if let Job::Plan { offer: Some(offer), .. } | Job::Iterate { offer: Some(offer), .. } = &parts.job {
+        parts.output_tokens = offer.tokens();
+    }
+    parts.describe();
+    Ok(parts)
+}
+
+/// The call of a handler: its own files and budgets, and the conversation so far.
+fn handler_parts(
+    services: &Services,
+    run: &Run,
+    asked: &Asked,
+    task: &TaskRun,
+    model: &dyn Model,
+) -> Result<PromptDraft, DriveFault> {
+    let capabilities = model.info().capabilities;
+    let offered = handler::offered(services, run, task);
+    let text_tools = if capabilities.tools { Vec::new() } else { offered.clone() };
+    let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
+    let exec = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
+    let handler::HandlerInput { prompt, wanted, fraction, sources, declared } =
+        handler::input(services, run, task, &text_tools)?;
+    let window = model.info().window.unwrap_or(UNKNOWN_WINDOW);
+    let fraction = fraction.unwrap_or(run.settings().limits.max_context_fraction);
+    Ok(PromptDraft {
+        job: Job::Handler {
+            prompt: Box::new(prompt),
+            later: conversation::later(services, run, task, exec, asked)?,
+            native: native_tools(model, &offered),
+            tools: offered,
+            sources,
+            declared: declared.and_then(|schema| constraint::declared(model.info(), schema)),
+        },
+        label: callsheet_core::view::call_words(&asked.key, run.part(&asked.key)),
+        restricted: BTreeSet::new(),
+        writer_before: false,
+        task_name: Some(task.task.name.clone()),
+        allowance: handler::allowance(window, asked.budget_scale),
+        allow_http: false,
+        texts: Texts::of(services, run, &wanted),
+        wanted,
+        capabilities,
+        notation: Notation::Free,
+        output_tokens: output_tokens(Phase::Execute, Some(task), model.info().window),
+        description: String::new(),
+        max_prompt: Some(share(window, fraction)),
+        max_tokens: asked.max_tokens,
+        may_wait: asked.may_wait,
+    })
+}
+
+/// The native tools of a model that stand for nothing but what is offered (spec "Templates" 14).
+fn native_tools(model: &dyn Model, offered: &[ToolSpec]) -> Vec<NativeTool> {
+    let is_offered = |name: &String| offered.iter().any(|tool| tool.name == *name);
+    model.native_tools().iter().filter(|tool| tool.executes.iter().all(is_offered)).cloned().collect()
+}
+
+/// Hard cap of a reply. A quarter of a small window is left to it; a long or unknown window takes thinking models.
+fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option<u32>) -> u32 {
+    let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
+    let plain = match phase {
+        Phase::Plan | Phase::Iterate | Phase::Continue => 3_072,
+        Phase::Refine => 2_048,
+        Phase::Execute if writes => 8_192,
+        Phase::Execute | Phase::Merge => 4_096,
+    };
+    match window {
+        Some(window) if window < LONG_WINDOW => plain.min((window / 4).max(256)),
+        _ => plain * 2,
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is wanted")]
+fn share(window: u32, fraction: f64) -> u32 {
+    (f64::from(window) * fraction).floor() as u32
+}
+
+/// References of the unit with those carried along from the summaries of producers (spec 2.12).
+fn wanted(run: &Run, task: &TaskRun, asked: &Asked) -> Vec<Wanted> {
+    let own = match (&asked.key.phase, &asked.key.run) {
+        (Phase::Execute, Some(id)) => task.run(id).map(|exec| exec.input.references.clone()).unwrap_or_default(),
+        (Phase::Refine, _) => task.task.references.clone(),
+        _ => return Vec::new(),
+    };
+    let carried: Vec<Wanted> =
+        if asked.key.phase == Phase::Execute { task_references::carried(run, &own) } else { Vec::new() };
+    own.into_iter().map(|reference| Wanted { reference, carried: false }).chain(carried).collect()
+}
+
+fn job(
+    services: &Services,
+    run: &Run,
+    asked: &Asked,
+    model: &ModelInfo,
+    notation: Notation,
+) -> Result<Job, DriveFault> {
+    let held = notation != Notation::Free;
+    let window = model.window;
+    match asked.key.phase {
+        Phase::Plan => plan(services, run, asked, window, held),
+        Phase::Iterate | Phase::Continue => iterate(services, run, asked, window, held),
+        Phase::Refine => refine(services, run, asked, held),
+        Phase::Execute => execute(services, run, asked, model.capabilities),
+        Phase::Merge => merge(services, run, asked),
+    }
+}
+
+fn owner<'a>(run: &'a Run, asked: &Asked) -> Result<&'a TaskRun, DriveFault> {
+    let slug = asked.key.task.as_ref().ok_or_else(|| DriveFault::defect("a call of a task names none"))?;
+    run.task(slug).ok_or_else(|| DriveFault::defect(format!("a call of the unknown task {slug}")))
+}
+
+/// The refused proposal and its issues, for plan and iteration.
+fn retry(services: &Services, run: &Run, asked: &Asked) -> Result<Option<Retry>, DriveFault> {
+    let Some(attempts) = run.attempts(&asked.key) else { return Ok(None) };
+    let Some(refused) = &attempts.refused else { return Ok(None) };
+    Ok(Some(Retry {
+        proposal: recorded::proposal(services, run, refused)?,
+        issues: texts::issues_text(&attempts.issues),
+    }))
+}
+
+fn plan(services: &Services, run: &Run, asked: &Asked, window: Option<u32>, held: bool) -> Result<Job, DriveFault> {
+    let loaded = services.skills(run.settings());
+    let suggested = services.offer.as_ref().map(|offer| offer.suggestions(run.prompt())).unwrap_or_default();
+    let mut skill_catalog = loaded.catalog.render();
+    if !suggested.is_empty() {
+        let names = suggested.join(", ");
+        skill_catalog.push_str(&format!("\n\n{}", Note::TemplateSuggestions.fill(&[("names", &names)])));
+    }
+    let prompt = PlanPrompt {
+        skill_catalog,
+        environment: services.environment.clone(),
+        project_description: String::new(),
+        current_file: project::current_file(services),
+        open_files: services.open_files.clone(),
+        user_prompt: run.prompt().to_owned(),
+        retry: retry(services, run, asked)?,
+    };
+    Ok(Job::Plan { prompt, offer: held.then(|| constraint::ListOffer::new(services, run, &loaded, window)) })
+}
+
+fn iterate(services: &Services, run: &Run, asked: &Asked, window: Option<u32>, held: bool) -> Result<Job, DriveFault> {
+    let loaded = services.skills(run.settings());
+    // A continuation begins anew: it hears of all that did not come out, whoever has heard of it before.
+    let task_problems = match asked.key.phase {
+        Phase::Continue => texts::problems_text(run, run.all_problems()),
+        _ => texts::problems_text(run, run.problems()),
+    };
+    let prompt = IterationPrompt {
+        skill_catalog: loaded.catalog.render(),
+        environment: services.environment.clone(),
+        project_description: String::new(),
+        original_prompt: run.prompt().to_owned(),
+        follow_ups: run.follow_ups().to_vec(),
+        goals_summary: run.goals().text.clone(),
+        completed_outputs: texts::completed_outputs(run),
+        current_task_list: texts::outstanding_list(run),
+        task_problems,
+        retry: retry(services, run, asked)?,
+    };
+    Ok(Job::Iterate {
+        prompt,
+        follow_up: run.pending_follow_up().filter(|_| asked.key.phase == Phase::Continue).map(str::to_owned),
+        offer: held.then(|| constraint::ListOffer::new(services, run, &loaded, window)),
+    })
+}
+
+fn refine(services: &Services, run: &Run, asked: &Asked, held: bool) -> Result<Job, DriveFault> {
+    let task = owner(run, asked)?;
+    let skill = services.pinned(task.skill.as_ref())?;
+    let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
+    let tools = services.offered_tools(&skill.policy.tools);
+    let reads_only_calls = skill.policy.mode == SkillMode::Template || task.task.references.is_empty();
+    let needs_call = skill.policy.needs_arguments && reads_only_calls;
+    let prompt = RefinementPrompt {
+        tools,
+        environment: services.environment.clone(),
+        project_description: String::new(),
+        original_prompt: run.prompt().to_owned(),
+        reference_contents: String::new(),
+        task_data: texts::task_text(&task.task, callsheet_format::sheet::TaskForm::Refinement),
+        checked: texts::issues_text(&task.check_issues),
+        issues: texts::issues_text(issues),
+        skill,
+    };
+    let links = if held { constraint::task_links(services, run, task) } else { Vec::new() };
+    Ok(Job::Refine { prompt: Box::new(prompt), links, needs_call })
+}
+
+fn execute(services: &Services, run: &Run, asked: &Asked, capabilities: Capabilities) -> Result<Job, DriveFault> {
+    let task = owner(run, asked)?;
+    let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
+    let exec: &ExecRun = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
+    let skill: Skill = services.pinned(task.skill.as_ref())?;
+    let offered =
+        if exec.is_loop && !asked.without_tools { services.offered_tools(&skill.policy.tools) } else { Vec::new() };
+    let kind = if exec.is_loop {
+        ExecutionKind::Loop { text_tools: if capabilities.tools { Vec::new() } else { offered.clone() } }
+    } else if skill.policy.writes_files {
+        ExecutionKind::Write
+    } else {
+        ExecutionKind::Plain
+    };
+    let later = if exec.is_loop { conversation::later(services, run, task, exec, asked)? } else { Vec::new() };
+    let issues = match (exec.is_loop, run.attempts(&asked.key)) {
+        (false, Some(attempts)) => texts::issues_text(&attempts.issues),
+        _ => String::new(),
+    };
+    let outputs = if exec.is_loop {
+        String::new()
+    } else {
+        conversation::fixed_outputs(services, run, task, exec, asked.budget_scale)?
+    };
+    let prompt = ExecutionPrompt {
+        kind,
+        environment: services.environment.clone(),
+        project_description: String::new(),
+        original_prompt: run.prompt().to_owned(),
+        precursor: String::new(),
+        need: task.task.need.clone(),
+        expected: task.task.expected.clone(),
+        issues,
+        skill,
+    };
+    Ok(Job::Execute { prompt: Box::new(prompt), outputs, later, tools: offered })
+}
+
+fn merge(services: &Services, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {
+    let task = owner(run, asked)?;
+    let mut run_documents = Vec::new();
+    for part in task.parts() {
+        let document = match &part.result.document {
+            Some(blob) => part.text(run, task, &services.text(blob)?),
+            None => String::new(),
+        };
+        run_documents.push((part.title(task).to_owned(), document));
+    }
+    let issues = run.attempts(&asked.key).map(|attempts| attempts.issues.as_slice()).unwrap_or_default();
+    let prompt = MergePrompt {
+        skill: services.pinned(task.skill.as_ref())?,
+        original_prompt: run.prompt().to_owned(),
+        need: task.task.need.clone(),
+        expected: task.task.expected.clone(),
+        run_documents,
+        issues: texts::issues_text(issues),
+    };
+    Ok(Job::Merge(Box::new(prompt)))
+}

@@ -1,0 +1,226 @@
+//! Forms of replies, made from what a reply may name: skills, links, tools, files.
+
+use std::path::Path;
+
+use callsheet_core::fence::fence;
+use callsheet_core::links;
+use callsheet_core::prompt::Note;
+use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::spec::{Reference, Target, ToolSpec, tokens};
+use callsheet_format::grammar::{EditableFile, Form, ListShape};
+use callsheet_format::{grammar, sheet};
+use ignore::WalkBuilder;
+use serde_json::Value;
+
+use crate::ports::{Constraint, ModelFault, ModelInfo};
+use crate::references::Resolved;
+use crate::skills::LoadedSkills;
+
+use super::{project, texts};
+use crate::services::{ModelSet, Services};
+
+/// How the form of a reply is held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notation {
+    /// A grammar of the Markdown.
+    Grammar,
+    /// The JSON schema of its twin, and a word on it in the prompt.
+    Schema,
+    /// Nothing: the reader decides.
+    Free,
+}
+
+impl Notation {
+    /// The strongest that a model takes. Whether it takes one comes from its vendor row, the provider's settings or a
+    /// probe; what a provider refused once is not tried again.
+    pub fn of(model: &ModelInfo, refused: &ModelSet) -> Self {
+        let can = model.capabilities;
+        match (can.grammar, can.twins) {
+            _ if refused.holds(&model.id) => Self::Free,
+            (true, _) => Self::Grammar,
+            (false, true) => Self::Schema,
+            (false, false) => Self::Free,
+        }
+    }
+
+    /// The constraint of a reply of this form.
+    pub fn constraint(self, form: Form) -> Option<Constraint> {
+        match self {
+            Self::Grammar => Some(Constraint { grammar: Some(form.grammar()), ..Constraint::default() }),
+            Self::Schema => Some(Constraint { json_schema: Some(form.schema()), form: Some(form), grammar: None }),
+            Self::Free => None,
+        }
+    }
+}
+
+/// The constraint of a reply whose JSON an author declared (spec "Templates" 7.5). Who takes grammars takes every
+/// schema; of the others most take objects only.
+pub(crate) fn declared(model: &ModelInfo, schema: Value) -> Option<Constraint> {
+    let can = model.capabilities;
+    let object = schema.get("type").and_then(Value::as_str) == Some("object");
+    let taken = can.json_schema && (can.grammar || object);
+    taken.then(|| Constraint { json_schema: Some(schema), ..Constraint::default() })
+}
+
+/// What a prompt says of a twin that it asks for.
+pub(crate) fn twin_note(form: &Form) -> String {
+    let outline = serde_json::to_string_pretty(&form.outline()).unwrap_or_default();
+    format!("\n\n{}", Note::JsonTwin.fill(&[("outline", &fence("json", &outline))]))
+}
+
+/// Whether a fault may be the constraint's: the provider refused the request, or failed over its schema or grammar.
+pub(crate) fn may_blame(fault: &ModelFault) -> bool {
+    match fault {
+        ModelFault::Configuration { .. } => true,
+        ModelFault::Communication { message, .. } => {
+            let low = message.to_lowercase();
+            ["grammar", "schema", "response_format"].iter().any(|word| low.contains(word))
+        }
+        _ => false,
+    }
+}
+
+/// Files a plan may link to at most; those the request names come first.
+const MAX_FILES: usize = 40;
+/// Files looked at in a large project.
+const MAX_SEEN: usize = 2_000;
+/// Sections and tasks of a constrained list, the largest first: models that need a grammar do best with few, and a list
+/// must fit into half of the window.
+const SHAPES: [(u32, u32); 5] = [(4, 2), (3, 2), (2, 2), (2, 1), (1, 1)];
+
+/// What a list may be made of.
+pub(crate) struct ListOffer {
+    skills: Vec<String>,
+    links: Vec<String>,
+    outstanding: Vec<Vec<String>>,
+    first_number: u32,
+    sections: u32,
+    tasks: u32,
+}
+
+impl ListOffer {
+    pub fn new(services: &Services, run: &Run, loaded: &LoadedSkills, window: Option<u32>) -> Self {
+        let mut links = project_links(services, &run.prompts().join("\n"));
+        links.extend(
+            run.done()
+                .map(|task| link(&task.task.name, Target::TaskOutput { slug: task.task.slug.clone(), heading: None })),
+        );
+        let outstanding = run
+            .steps()
+            .iter()
+            .map(|step| {
+                let open = step.iter().filter_map(|slug| run.task(slug)).filter(|task| !task.state.is_ended());
+                open.map(|task| texts::task_text(&task.task, sheet::TaskForm::Coarse)).collect::<Vec<_>>()
+            })
+            .filter(|step: &Vec<String>| !step.is_empty())
+            .collect();
+        let first_number = run
+            .taken()
+            .filter_map(|slug| slug.as_str().strip_prefix("task-")?.parse::<u32>().ok())
+            .max()
+            .unwrap_or(0)
+            .saturating_add(1);
+        let skills = loaded.catalog.skills().map(|skill| skill.name.clone()).collect();
+        let mut offer = Self { skills, links, outstanding, first_number, sections: 1, tasks: 1 };
+        for (sections, tasks) in SHAPES {
+            (offer.sections, offer.tasks) = (sections, tasks);
+            if window.is_none_or(|window| offer.tokens() <= window / 2) {
+                break;
+            }
+        }
+        offer
+    }
+
+    fn shape(&self) -> ListShape<'_> {
+        ListShape {
+            skills: &self.skills,
+            references: &self.links,
+            max_sections: self.sections,
+            max_tasks: self.tasks,
+            first_number: self.first_number,
+        }
+    }
+
+    /// Tokens that hold any list of this offer; a list that is cut is not valid.
+    pub fn tokens(&self) -> u32 {
+        let kept: u32 = self.outstanding.iter().flatten().map(|task| tokens(task)).sum();
+        grammar::list_tokens(&self.shape()).saturating_add(kept)
+    }
+
+    pub fn plan(&self) -> Form {
+        grammar::plan(&self.shape())
+    }
+
+    pub fn continuation(&self) -> Form {
+        grammar::continuation(&self.shape(), &self.outstanding)
+    }
+
+    pub fn iteration(&self) -> Form {
+        grammar::iteration(&self.shape(), &self.outstanding)
+    }
+}
+
+fn link(title: &str, target: Target) -> String {
+    links::link(&Reference { title: title.to_owned(), target })
+}
+
+/// Links to the project's description and files, ignored ones left out, those the request names first.
+fn project_links(services: &Services, prompt: &str) -> Vec<String> {
+    let mut links = Vec::new();
+    if !project::project_description(services).is_empty() {
+        links.push(link("Project description", Target::ProjectDescription));
+    }
+    let root = services.workspace.root();
+    let mut files: Vec<String> = WalkBuilder::new(root)
+        .sort_by_file_path(Path::cmp)
+        .build()
+        .take(MAX_SEEN)
+        .flatten()
+        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+        .filter_map(|entry| entry.path().strip_prefix(root).ok()?.to_str().map(str::to_owned))
+        .filter(|path| !path.chars().any(|c| c.is_control() || "()[]<>`".contains(c)))
+        .collect();
+    // Stable: named files first, then shallow ones, each in path order.
+    files.sort_by_key(|path| (!prompt.contains(path.as_str()), path.matches('/').count()));
+    files.truncate(MAX_FILES);
+    let title = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+    links.extend(files.into_iter().map(|path| link(&title(&path), Target::File { path, fragment: None })));
+    links
+}
+
+/// Links a refinement may keep or choose: the task's own, and the project's files.
+pub(crate) fn task_links(services: &Services, run: &Run, task: &TaskRun) -> Vec<String> {
+    let mut links: Vec<String> = task.task.references.iter().map(links::link).collect();
+    for more in project_links(services, run.prompt()) {
+        if !links.contains(&more) {
+            links.push(more);
+        }
+    }
+    links
+}
+
+pub(crate) fn refinement(links: &[String], tools: &[ToolSpec], needs_call: bool) -> Form {
+    grammar::refinement(links, tools, needs_call)
+}
+
+pub(crate) fn loop_turn(tools: &[ToolSpec]) -> Form {
+    grammar::loop_turn(tools)
+}
+
+pub(crate) fn execution() -> Form {
+    grammar::execution()
+}
+
+pub(crate) fn merge() -> Form {
+    grammar::merge()
+}
+
+pub(crate) fn write_execution(resolved: &Resolved) -> Form {
+    let whole = resolved.shown_in_full.keys().map(|path| EditableFile { path: path.clone(), shown_in_full: true });
+    let part = resolved
+        .shown_in_part
+        .keys()
+        .filter(|path| !resolved.shown_in_full.contains_key(*path))
+        .map(|path| EditableFile { path: path.clone(), shown_in_full: false });
+    grammar::write_execution(&whole.chain(part).collect::<Vec<_>>())
+}

@@ -1,0 +1,15 @@
+//! Prompting: what a call says is put together from the record and the project.
+
+pub(crate) mod assemble;
+pub(crate) mod constraint;
+pub(crate) mod conversation;
+pub(crate) mod handler;
+mod project;
+pub(crate) mod recorded;
+pub(crate) mod render;
+pub(crate) mod reverted;
+pub(crate) mod run_texts;
+pub(crate) mod task_references;
+pub(crate) mod texts;
+
+pub use render::PromptRecord;

@@ -1,0 +1,51 @@
+//! Recorded replies, and what of a recorded prompt says how its reply is to be read.
+
+use callsheet_core::run::Run;
+use callsheet_core::spec::BlobId;
+use callsheet_format::grammar::Form;
+use callsheet_format::reply::json_form::read_json_form;
+use serde::Deserialize;
+
+use crate::fault::DriveFault;
+use crate::ports::ModelReply;
+use crate::services::Services;
+
+/// A recorded reply.
+pub(crate) fn reply(services: &Services, blob: &BlobId) -> Result<ModelReply, DriveFault> {
+    serde_json::from_slice(&services.store.blob(blob)?).map_err(DriveFault::defect)
+}
+
+/// A refused reply as the next prompt shows it: Markdown, also where it came as its JSON twin.
+pub(crate) fn proposal(services: &Services, run: &Run, refused: &BlobId) -> Result<String, DriveFault> {
+    let text = reply(services, refused)?.text;
+    let Some(call) = run.calls().iter().rev().find(|call| call.reply == *refused) else { return Ok(text) };
+    let asked: AskedForm = serde_json::from_slice(&services.store.blob(&call.prompt)?).map_err(DriveFault::defect)?;
+    let twin = asked.form().and_then(|form| read_json_form(&text, form, call.key.phase));
+    Ok(twin.map(|twin| twin.text).filter(|text| !text.is_empty()).unwrap_or(text))
+}
+
+/// The part of a recorded prompt that says whether a JSON twin was asked for.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub(crate) struct AskedForm {
+    #[serde(default)]
+    request: AskedRequest,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+struct AskedRequest {
+    #[serde(default)]
+    constraint: Option<AskedConstraint>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+struct AskedConstraint {
+    #[serde(default)]
+    form: Option<Form>,
+}
+
+impl AskedForm {
+    /// The form of the twin that was asked for.
+    pub fn form(&self) -> Option<&Form> {
+        self.request.constraint.as_ref()?.form.as_ref()
+    }
+}

@@ -1,0 +1,263 @@
+//! A prompt as it is sent: files and pages are read when the call is made, so that references are never older than the
+//! call (spec 2.8).
+
+use std::collections::BTreeMap;
+
+use callsheet_core::issue::{Issue, Severity};
+use callsheet_core::spec::{BlobId, TokenCount};
+use callsheet_core::template::DataSource;
+use callsheet_format::grammar::Form;
+use callsheet_format::prompt::{ContinuationPrompt, ExecutionKind, Rendered};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+
+use crate::ports::{Message, ModelFault, ModelRequest};
+use crate::prompting::assemble::{Job, PromptDraft};
+use crate::prompting::constraint::Notation;
+use crate::prompting::{constraint, handler};
+use crate::references::{Level, Request, Resolved, resolve};
+use crate::services::Services;
+
+/// A prompt as recorded: the request exactly as sent, and what of the project it showed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PromptRecord {
+    /// The canonical request.
+    pub request: ModelRequest,
+    /// Project files shown whole, with the hash of what was shown.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shown_in_full: BTreeMap<String, BlobId>,
+    /// Project files shown in part, with the hash of the whole file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub shown_in_part: BTreeMap<String, BlobId>,
+    /// Of a handler: the files it was shown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<DataSource>,
+    /// Of a handler: the strongest source that gave a file (spec "Templates" 5).
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub context_source: String,
+    /// Of a handler: files that are not there.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Tokens it has by estimate and may have, for the fact of its call.
+    #[serde(skip)]
+    pub size: Option<(u32, u32)>,
+    /// A token budget leaves its reply less than it might have had.
+    #[serde(skip)]
+    pub shortened: bool,
+}
+
+impl PromptRecord {
+    /// The same prompt without its constraint; `None` if it has none.
+    pub(crate) fn freed(&self) -> Option<Self> {
+        let constraint = self.request.constraint.as_ref()?;
+        let mut freed = self.clone();
+        freed.request.constraint = None;
+        if let Some(form) = &constraint.form
+            && let Some(Message::User { text }) = freed.request.messages.first_mut()
+        {
+            let kept = text.strip_suffix(&constraint::twin_note(form)).map(str::len);
+            text.truncate(kept.unwrap_or(text.len()));
+        }
+        Some(freed)
+    }
+}
+
+/// Why there is no prompt.
+pub(crate) enum PromptFault {
+    /// As if the model had refused it.
+    Model(ModelFault),
+    /// It has more tokens than it may have.
+    TooLarge(u32, u32),
+    /// Its tokens, and those that the budgets leave to it and its reply.
+    OverBudget(u64, u64),
+    /// A reference does not hold; the issue in words.
+    Reference(String),
+}
+
+impl From<ModelFault> for PromptFault {
+    fn from(fault: ModelFault) -> Self {
+        Self::Model(fault)
+    }
+}
+
+/// The first page that could not be fetched, or may not be.
+fn lost_page(issues: &[Issue]) -> Option<&Issue> {
+    let is_page = |issue: &&Issue| {
+        let target = issue.place.item.as_deref().unwrap_or_default();
+        target.starts_with("http://") || target.starts_with("https://")
+    };
+    issues.iter().filter(|issue| issue.severity == Severity::Error).find(is_page)
+}
+
+impl PromptDraft {
+    /// The description goes into every prompt that has room for it.
+    pub(super) fn describe(&mut self) {
+        let text = std::mem::take(&mut self.description);
+        match &mut self.job {
+            Job::Plan { prompt, .. } => prompt.project_description = text,
+            Job::Iterate { prompt, .. } => prompt.project_description = text,
+            Job::Refine { prompt, .. } => prompt.project_description = text,
+            Job::Execute { prompt, .. } => prompt.project_description = text,
+            Job::Merge(_) | Job::Handler { .. } => {}
+        }
+    }
+
+    /// Reads what the prompt shows and fills the template.
+    ///
+    /// # Errors
+    /// It is too large, was cancelled, or a page that an execution refers to cannot be had: without it nothing is
+    /// asked.
+    pub async fn render(
+        mut self,
+        services: &Services,
+        cancel: &CancellationToken,
+    ) -> Result<PromptRecord, PromptFault> {
+        let level = if matches!(self.job, Job::Refine { .. }) { Level::Preview } else { Level::Whole };
+        let request = Request {
+            references: &self.wanted,
+            level,
+            allowance: self.allowance,
+            task: self.task_name.as_deref(),
+            writer_before: self.writer_before,
+            restricted: &self.restricted,
+        };
+        let sources = self.texts.sources(services, self.allow_http);
+        let resolved = resolve(&request, &sources, cancel).await.map_err(|_| ModelFault::Cancelled)?;
+        if let (Job::Execute { .. }, Some(page)) = (&self.job, lost_page(&resolved.issues)) {
+            return Err(PromptFault::Reference(page.to_string()));
+        }
+        let filled = self.fill(services, &resolved)?;
+        let mut request = self.request(filled, &resolved);
+        let size = self.check_window(&request)?;
+        let shortened = self.hold_to_budget(&mut request)?;
+        let (mut shown, mut word, mut warnings) = (Vec::new(), "", Vec::new());
+        if let Job::Handler { sources, .. } = &mut self.job {
+            shown = handler::shown(&resolved, sources);
+            (word, warnings) = (sources.word, std::mem::take(&mut sources.warnings));
+        }
+        Ok(PromptRecord {
+            request,
+            shown_in_full: resolved.shown_in_full,
+            shown_in_part: resolved.shown_in_part,
+            sources: shown,
+            context_source: word.to_owned(),
+            warnings,
+            size,
+            shortened,
+        })
+    }
+
+    /// `max_context_fraction`, before anything is sent: tokens of the prompt, and how many it may have.
+    fn check_window(&self, request: &ModelRequest) -> Result<Option<(u32, u32)>, PromptFault> {
+        let Some(max) = self.max_prompt else { return Ok(None) };
+        let mut count = TokenCount::default();
+        count.add(&request.system);
+        request.messages.iter().for_each(|message| count.add(message.text()));
+        let used = count.tokens();
+        if used <= max { Ok(Some((used, max))) } else { Err(PromptFault::TooLarge(used, max)) }
+    }
+
+    /// Holds the reply to what the token budgets leave beside the prompt; true if that is less than it might have had
+    /// (spec "Templates" 9).
+    fn hold_to_budget(&self, request: &mut ModelRequest) -> Result<bool, PromptFault> {
+        let Some(left) = self.max_tokens else { return Ok(false) };
+        let used = request.estimated_tokens();
+        let room = left.saturating_sub(used);
+        let shortened = room < u64::from(request.max_output_tokens);
+        if room == 0 || (shortened && self.may_wait) {
+            return Err(PromptFault::OverBudget(used, left));
+        }
+        let room = u32::try_from(room).unwrap_or(u32::MAX);
+        request.max_output_tokens = request.max_output_tokens.min(room);
+        Ok(shortened)
+    }
+
+    fn fill(&mut self, services: &Services, resolved: &Resolved) -> Result<Rendered, ModelFault> {
+        let templates = &services.templates;
+        let rendered = match &mut self.job {
+            Job::Plan { prompt, .. } => prompt.render(templates),
+            Job::Iterate { prompt, follow_up: Some(text), .. } => {
+                let (state, follow_up) = (std::mem::take(prompt), std::mem::take(text));
+                ContinuationPrompt { state, follow_up }.render(templates)
+            }
+            Job::Iterate { prompt, .. } => prompt.render(templates),
+            Job::Refine { prompt, .. } => {
+                prompt.reference_contents = resolved.text();
+                prompt.render(templates)
+            }
+            Job::Execute { prompt, outputs, .. } => {
+                let pieces = [resolved.text(), std::mem::take(outputs)];
+                prompt.precursor = pieces.into_iter().filter(|piece| !piece.is_empty()).collect::<Vec<_>>().join("\n");
+                prompt.render(templates)
+            }
+            Job::Handler { prompt, .. } => {
+                prompt.files = resolved.text();
+                prompt.render(templates)
+            }
+            Job::Merge(prompt) => prompt.render(templates),
+        };
+        rendered.map_err(|fault| ModelFault::Configuration { message: fault.to_string() })
+    }
+
+    fn request(&mut self, rendered: Rendered, resolved: &Resolved) -> ModelRequest {
+        // Before the tools are taken: a turn that offers them natively is not constrained.
+        let mut constraint = self.form(resolved).and_then(|form| self.notation.constraint(form));
+        // A handler that may call tools, or ask, has more to say than its declared output.
+        if let Job::Handler { declared, tools, .. } = &mut self.job
+            && tools.is_empty()
+        {
+            constraint = declared.take();
+        }
+        let mut messages = vec![Message::User { text: rendered.user }];
+        let (mut tools, mut native_tools) = (Vec::new(), Vec::new());
+        if let Job::Handler { native, .. } = &mut self.job
+            && self.capabilities.tools
+        {
+            native_tools = std::mem::take(native);
+        }
+        if let Job::Execute { later, tools: offered, .. } | Job::Handler { later, tools: offered, .. } = &mut self.job {
+            messages.append(later);
+            if self.capabilities.tools {
+                tools = std::mem::take(offered);
+            }
+        }
+        if let Some(form) = constraint.as_ref().and_then(|constraint| constraint.form.as_ref())
+            && let Some(Message::User { text }) = messages.first_mut()
+        {
+            text.push_str(&constraint::twin_note(form));
+        }
+        ModelRequest {
+            label: std::mem::take(&mut self.label),
+            system: rendered.system,
+            messages,
+            tools,
+            native_tools,
+            constraint,
+            max_output_tokens: self.output_tokens,
+            temperature: None,
+            seed: None,
+            deadline: std::time::Duration::from_secs(600),
+        }
+    }
+
+    /// The form of the whole reply, where something can hold it. Turns of a loop keep the provider's tool calling.
+    fn form(&self, resolved: &Resolved) -> Option<Form> {
+        if self.notation == Notation::Free {
+            return None;
+        }
+        Some(match &self.job {
+            Job::Plan { offer, .. } => offer.as_ref()?.plan(),
+            Job::Iterate { offer, follow_up: Some(_), .. } => offer.as_ref()?.continuation(),
+            Job::Iterate { offer, .. } => offer.as_ref()?.iteration(),
+            Job::Refine { prompt, links, needs_call } => constraint::refinement(links, &prompt.tools, *needs_call),
+            Job::Execute { prompt, tools, .. } => match prompt.kind {
+                ExecutionKind::Loop { .. } if self.capabilities.tools && !tools.is_empty() => return None,
+                ExecutionKind::Loop { .. } => constraint::loop_turn(tools),
+                ExecutionKind::Write => constraint::write_execution(resolved),
+                ExecutionKind::Plain => constraint::execution(),
+            },
+            Job::Handler { .. } => return None,
+            Job::Merge(_) => constraint::merge(),
+        })
+    }
+}

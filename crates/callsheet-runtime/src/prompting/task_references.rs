@@ -1,0 +1,46 @@
+//! The references of a task: its own and those carried along from the summaries of producers (spec 2.12).
+
+use callsheet_core::links::parse_target;
+use callsheet_core::run::{Run, TaskRun};
+use callsheet_core::spec::{Phase, Reference, Slug};
+
+use crate::references::{Allowance, Wanted};
+use crate::services::Services;
+
+/// An earlier step has a writer that has not ended.
+pub(crate) fn writer_before(run: &Run, slug: &Slug) -> bool {
+    let step = run.step_of(slug).unwrap_or(0);
+    let earlier = run.steps().iter().take(step).flatten();
+    earlier.filter_map(|slug| run.task(slug)).any(|task| task.writer.is_some() && !task.state.is_ended())
+}
+
+/// File links of the summaries of producers, each once, without those the task names itself (spec 2.12).
+pub(crate) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
+    let mut carried: Vec<Wanted> = Vec::new();
+    let producers = own.iter().filter_map(|reference| run.task(reference.target.producer()?));
+    for link in producers.filter_map(|task| task.result.as_ref()).flat_map(|result| &result.links) {
+        let Ok(target) = parse_target(link) else { continue };
+        let known =
+            own.iter().map(|reference| &reference.target).chain(carried.iter().map(|wanted| &wanted.reference.target));
+        if known.into_iter().all(|known| *known != target) {
+            carried.push(Wanted { reference: Reference { title: String::new(), target }, carried: true });
+        }
+    }
+    carried
+}
+
+/// The references a task's execution would read, carried ones included.
+pub(crate) fn execution_references(run: &Run, task: &TaskRun) -> Vec<Wanted> {
+    let own: Vec<Reference> = task.task.references.clone();
+    let carried = carried(run, &own);
+    own.into_iter().map(|reference| Wanted { reference, carried: false }).chain(carried).collect()
+}
+
+/// Tokens that a prompt of a task's execution has for references (spec 5.8).
+pub(crate) fn execution_allowance(services: &Services, run: &Run, task: &TaskRun) -> Allowance {
+    let skill = task.skill.as_ref();
+    let wish = skill.and_then(|skill| skill.model.as_deref());
+    let window = services.models.model(Phase::Execute, wish).ok().and_then(|model| model.info().window);
+    let own = skill.and_then(|skill| skill.limits.reference_tokens);
+    Allowance::new(&run.settings().budget, own, window, 1.0)
+}

@@ -1,0 +1,94 @@
+//! The state of a run in the words of prompts: tasks, outputs, problems and issues.
+
+use callsheet_core::fence::fence;
+use callsheet_core::issue::Issue;
+use callsheet_core::prompt::Note;
+use callsheet_core::run::{Problem, ProblemKind, Run, RunPart, TaskRun};
+use callsheet_core::spec::{Target, Task, TaskList};
+use callsheet_format::sheet;
+use callsheet_format::sheet::TaskForm;
+
+use crate::prompting::reverted;
+
+/// The text form of issues, one a line, raw blocks below them (spec 4.8).
+pub(crate) fn issues_text(issues: &[Issue]) -> String {
+    issues.iter().map(Issue::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// A task in one of the serialisations of spec 9.
+pub(crate) fn task_text(task: &Task, form: TaskForm) -> String {
+    sheet::render_task(task, form, None)
+}
+
+/// Done tasks for the iteration prompt, each under its heading (spec 9.2).
+pub(crate) fn completed_outputs(run: &Run) -> String {
+    let blocks = run.done().enumerate().map(|(index, task)| {
+        let target = Target::TaskOutput { slug: task.task.slug.clone(), heading: None }.to_string();
+        let left_out = run.no_longer_relevant().contains(&target);
+        let stub = left_out.then(|| Note::RestrictedOutput.fill(&[("reference", &target)]));
+        let summary = reverted::current_summary(task);
+        let output = stub.as_deref().map(str::trim).or(summary.as_deref());
+        format!("### Completed task output {}\n\n{}", index + 1, sheet::render_task(&task.task, TaskForm::List, output))
+    });
+    blocks.collect::<Vec<_>>().join("\n\n")
+}
+
+/// Outstanding tasks in LIST form (spec 9.2).
+pub(crate) fn outstanding_list(run: &Run) -> String {
+    sheet::render_list(&outstanding(run))
+}
+
+fn outstanding(run: &Run) -> TaskList {
+    let steps = run.steps().iter().map(|step| callsheet_core::spec::Step {
+        tasks: step
+            .iter()
+            .filter_map(|slug| run.task(slug))
+            .filter(|task| !task.state.is_ended())
+            .map(|task| task.task.clone())
+            .collect(),
+    });
+    TaskList { goals: run.goals().clone(), steps: steps.filter(|step| !step.tasks.is_empty()).collect() }
+}
+
+/// Failures with their issues, denials with the person's words, blocks with their cause (spec 2.9).
+pub(crate) fn problems_text<'a>(run: &Run, problems: impl Iterator<Item = Problem<'a>>) -> String {
+    let blocks = problems.map(|problem| {
+        let name = problem.task.task.name.as_str();
+        let said = match problem.kind {
+            ProblemKind::Failed { reason, issues, .. } => {
+                let issues = issues_text(issues);
+                let failed = Note::ProblemFailed.fill(&[("name", name), ("reason", reason), ("issues", &issues)]);
+                format!("{failed}{}", kept_parts(run, problem.task))
+            }
+            ProblemKind::Denied { words } => {
+                let words = if words.trim().is_empty() { String::new() } else { fence("text", words) };
+                Note::ProblemDenied.fill(&[("name", name), ("words", &words)])
+            }
+            ProblemKind::Blocked { cause } => {
+                let cause = run.task(cause).map_or(cause.as_str(), |task| task.task.name.as_str());
+                Note::ProblemBlocked.fill(&[("name", name), ("cause", cause)])
+            }
+        };
+        format!("{said}{}", left_changed(problem.task))
+    });
+    blocks.collect::<Vec<_>>().join("\n")
+}
+
+/// What a task that did not come to its end has left changed (spec 10.7).
+fn left_changed(task: &TaskRun) -> String {
+    let files: Vec<&str> = task.changed_files().into_iter().collect();
+    if files.is_empty() {
+        return String::new();
+    }
+    format!("\n{}", Note::ProblemChanged.fill(&[("files", &files.join(", "))]))
+}
+
+/// What finished of a failed task, which is not asked for again if the task is listed as it was (spec 10.5).
+fn kept_parts(run: &Run, task: &TaskRun) -> String {
+    let part = |part: RunPart<'_>| {
+        let summary = part.text(run, task, part.result.summary.trim());
+        format!("\n\n**{}**\n\n{summary}", part.title(task))
+    };
+    let parts: String = task.finished_parts().into_iter().map(part).collect();
+    if parts.is_empty() { parts } else { format!("\n{}", Note::ProblemKept.fill(&[("parts", parts.trim_start())])) }
+}

@@ -1,0 +1,44 @@
+//! A list that was read becomes the content of an event: skills pinned, tasks matched with those of the run (spec 2.11,
+//! 6.4).
+
+use std::collections::BTreeMap;
+
+use callsheet_core::adopt;
+use callsheet_core::adopt::{Adoption, Former};
+use callsheet_core::record::ListAdopted;
+use callsheet_core::run::{Run, State};
+use callsheet_core::spec::SkillPolicy;
+use callsheet_format::reply::ListReply;
+
+use crate::fault::DriveFault;
+use crate::services::Services;
+use crate::skills::LoadedSkills;
+
+/// Pins the skills a list names and matches it with the outstanding tasks (spec 2.11, 6.4); `edit`: with all open ones.
+pub(crate) fn reconcile(
+    services: &Services,
+    run: &Run,
+    reply: ListReply,
+    loaded: &LoadedSkills,
+    edit: bool,
+) -> Result<ListAdopted, DriveFault> {
+    let mut skills: BTreeMap<String, SkillPolicy> = BTreeMap::new();
+    for name in reply.list.tasks().filter_map(|task| task.skill.as_ref()) {
+        if !skills.contains_key(name)
+            && let Some(skill) = loaded.catalog.get(name)
+        {
+            skills.insert(name.clone(), services.pin(skill, loaded)?);
+        }
+    }
+    let former: Vec<Former<'_>> = run
+        .tasks()
+        .filter(|task| !matches!(task.state, State::Done | State::Dropped))
+        .map(|task| Former { task: &task.task, outstanding: !task.state.is_ended() })
+        .collect();
+    let taken = run.taken().cloned().collect();
+    let adoption = Adoption { former: &former, skills: &skills, taken: &taken, edit };
+    let mut adopted = adopt::adopt(&reply.list, &adoption);
+    adopted.no_longer_relevant = reply.no_longer_relevant;
+    adopted.remarks = reply.remarks;
+    Ok(adopted)
+}

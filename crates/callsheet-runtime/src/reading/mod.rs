@@ -1,0 +1,71 @@
+//! What readers compare texts with, and the lookups that they ask for.
+
+pub(crate) mod list;
+
+use std::sync::Arc;
+
+use callsheet_core::run::Run;
+use callsheet_core::spec::{Phase, Settings, Skill};
+use callsheet_format::reading::{ReadContext, Reading};
+
+use crate::references;
+use crate::services::Services;
+
+/// What readers may compare with, without answers to lookups.
+pub(crate) fn context(services: &Services, run: &Run, settings: &Settings, catalog: Vec<Skill>) -> ReadContext {
+    let (tasks, taken) = (services.snapshots.tasks(run), run.taken().cloned().collect());
+    ReadContext { tasks, taken, ..context_without_tasks(services, run, settings, catalog) }
+}
+
+/// The same for a reply that names no task of its run.
+pub(crate) fn context_without_tasks(
+    services: &Services,
+    run: &Run,
+    settings: &Settings,
+    catalog: Vec<Skill>,
+) -> ReadContext {
+    ReadContext {
+        catalog,
+        broken: services.offer.as_ref().map(|offer| offer.broken.clone()).unwrap_or_default(),
+        tools: services
+            .snapshots
+            .tools
+            .get_or_init(|| services.tool_specs().into_iter().map(Arc::new).collect())
+            .clone(),
+        disabled_tools: services.disabled_tools.clone(),
+        prompts: run.prompts().into_iter().map(str::to_owned).collect(),
+        allow_http: settings.allow_http,
+        current_file: services.current_file.clone(),
+        prompt_budget: prompt_budget(services, settings),
+        reference_budget: settings.budget.reference,
+        refine: settings.refine,
+        restricted: run.no_longer_relevant().iter().cloned().collect(),
+        strict: settings.strict,
+        ..ReadContext::default()
+    }
+}
+
+/// Tokens of the references of one execution prompt: the budget, or half of the window if that is less (spec 5.8).
+fn prompt_budget(services: &Services, settings: &Settings) -> u32 {
+    let window = services.models.model(Phase::Execute, None).ok().and_then(|model| model.info().window);
+    window.map_or(settings.budget.prompt, |window| settings.budget.prompt.min(window / 2))
+}
+
+/// Reads a text with all its lookups answered: read again as long as that raises new ones (spec 4.1). Most replies ask
+/// nothing and are read once.
+pub(crate) fn read_with<T>(
+    services: &Services,
+    text: &str,
+    context: &mut ReadContext,
+    read: impl Fn(&str, &ReadContext) -> Reading<T>,
+) -> Reading<T> {
+    let mut reading = read(text, context);
+    for _ in 0..4 {
+        if reading.wanted.is_empty() {
+            break;
+        }
+        context.answers.extend(references::answer(&reading.wanted, services.disk()));
+        reading = read(text, context);
+    }
+    reading
+}

@@ -1,0 +1,185 @@
+//! A person's edit of `sheet.md` (spec 2.18): read like a sheet and matched with the tasks of the run. A sheet with
+//! errors changes nothing.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callsheet_core::issue::{Issue, IssueCode, Repair, RepairCode, Severity, Span};
+use callsheet_core::record::{Event, ListAdopted, ListOrigin};
+use callsheet_core::run::{Run, State};
+use callsheet_core::spec::{BlobId, Phase, Slug};
+use callsheet_format::reading::{Past, Reading};
+use callsheet_format::reply;
+
+use crate::fault::DriveFault;
+use crate::issues::Finding;
+use crate::reading;
+use crate::reading::list::reconcile;
+use crate::runfiles::SheetFile;
+use crate::services::Services;
+
+use super::report::{difference, line_of};
+use super::text::sheet_text;
+
+/// A valid edit of the sheet.
+pub(crate) struct Edit {
+    /// What is to be recorded.
+    pub(crate) event: Event,
+    /// In lines for a person.
+    warnings: Vec<String>,
+    /// Of the file.
+    pub(crate) hash: BlobId,
+    text: Vec<u8>,
+}
+
+/// What a changed `sheet.md` comes to.
+pub(super) enum EditReading {
+    /// It says the same in other words; with what of it was done already.
+    Unchanged(Vec<String>),
+    /// A valid edit.
+    Valid(Box<Edit>),
+    /// It has errors, here in lines for a person.
+    Rejected(Vec<String>),
+}
+
+impl Edit {
+    /// Reports what the edit did, and keeps its text if the list does not say all of it.
+    pub(crate) fn report(&self, services: &Services, before: &Run, after: &Run) {
+        services.notice(&difference(before, after));
+        self.warnings.iter().for_each(|line| services.notice(line));
+        if !before.has_rendered(&self.hash) {
+            keep(services, after, &self.text, "the list does not have all words of the edited sheet");
+        }
+    }
+}
+
+/// Keeps a person's text beside the sheet that will be written over it, unless that has the same words.
+pub(super) fn keep(services: &Services, run: &Run, text: &[u8], why: &str) {
+    let words = String::from_utf8_lossy(text);
+    if words.split_whitespace().eq(sheet_text(run).split_whitespace()) {
+        return;
+    }
+    match services.files.keep_edited(text) {
+        Ok(file) => services.notice(&format!("{why}; your text is saved as {file}")),
+        // Then the sheet cannot be written over either.
+        Err(fault) => tracing::warn!(%fault, "the text of an edit was not kept; the record holds it"),
+    }
+}
+
+/// What the sheet as it was found is for `run`.
+pub(super) fn read_edit(services: &Services, run: &Run, found: SheetFile) -> Result<EditReading, DriveFault> {
+    let SheetFile { hash, bytes, .. } = found;
+    let text = String::from_utf8_lossy(&bytes);
+    let settings = run.settings();
+    let loaded = services.skills(settings);
+    let mut context = reading::context(services, run, settings, loaded.catalog.skills().cloned().collect());
+    context.past = past(run);
+    for task in &mut context.tasks {
+        // The sheet shows denied tasks: one that stands there unchanged is not listed again.
+        if task.denied {
+            Arc::make_mut(task).denied = false;
+        }
+    }
+    let reading = reading::read_with(services, &text, &mut context, reply::read_sheet);
+    let Reading { value, repairs, mut issues, .. } = reading;
+    let spans: BTreeMap<Slug, Span> =
+        value.list.tasks().map(|task| task.slug.clone()).zip(value.spans.iter().copied()).collect();
+    let prompt = value.prompt.clone();
+    let mut list = reconcile(services, run, value, &loaded, true)?;
+    if list.goals.text.trim().is_empty() {
+        list.goals.text.clone_from(&run.goals().text);
+    }
+    issues.extend(running(run, &list, &spans));
+    let file = services.files.directory().join("sheet.md").display().to_string();
+    if issues.iter().any(|issue| issue.severity == Severity::Error) {
+        return Ok(EditReading::Rejected(issues.iter().map(|issue| line_of(&file, &text, issue)).collect()));
+    }
+    if prompt.is_some_and(|prompt| prompt.trim() != run.prompt().trim()) {
+        services.notice("note: an edit cannot change the request; follow up with `callsheet continue`");
+    }
+    let done = done_already(&repairs);
+    let same = says_the_same(run, &list);
+    let reported: Vec<Issue> = issues.iter().filter(|issue| !is_of_unchanged(issue, &list)).cloned().collect();
+    let reported = reported.iter().filter(|_| !same);
+    let lines = reported.map(|issue| line_of(&file, &text, issue)).chain(done).collect();
+    if same {
+        return Ok(EditReading::Unchanged(lines));
+    }
+    let event = adopted(services, &bytes, (list, repairs, issues))?;
+    Ok(EditReading::Valid(Box::new(Edit { event, warnings: lines, hash, text: bytes })))
+}
+
+fn adopted(
+    services: &Services,
+    bytes: &[u8],
+    (list, repairs, issues): (ListAdopted, Vec<Repair>, Vec<Issue>),
+) -> Result<Event, DriveFault> {
+    let origin = ListOrigin::Edit(services.store.put_blob(bytes)?);
+    Ok(Event::ListAdopted { origin, list, repairs, issues })
+}
+
+/// Names tasks that are listed below Tasks and are done.
+fn done_already(repairs: &[Repair]) -> Vec<String> {
+    let echoes = repairs.iter().filter(|repair| repair.code == RepairCode::EchoDropped);
+    let names: Vec<&str> = echoes.filter_map(|repair| repair.task.as_deref()).collect();
+    let line = || format!("note: already done, so not run again: {}", names.join(", "));
+    if names.is_empty() { Vec::new() } else { vec![line()] }
+}
+
+/// What a text of an earlier moment may show.
+fn past(run: &Run) -> Past {
+    let dropped = run.tasks().filter(|task| task.state == State::Dropped);
+    let wordings = run.done().map(|task| (task.task.slug.clone(), task.wordings()));
+    Past {
+        dropped: dropped.map(|task| task.task.clone()).collect(),
+        wordings: wordings.filter(|(_, wordings)| !wordings.is_empty()).collect(),
+    }
+}
+
+/// Whether it is about a task that the edit leaves as it was: that was reported when the task came.
+fn is_of_unchanged(issue: &Issue, list: &ListAdopted) -> bool {
+    let mut unchanged = list.steps.iter().flatten().filter(|planned| planned.unchanged);
+    issue.place.task.as_ref().is_some_and(|name| unchanged.any(|planned| planned.task.name == *name))
+}
+
+/// What of an edit is not done, since the task has begun.
+fn running(run: &Run, list: &ListAdopted, spans: &BTreeMap<Slug, Span>) -> Vec<Issue> {
+    let issue = |name: &str, words: &str, span: Span| {
+        let finding = Finding {
+            code: IssueCode::TaskRunning,
+            severity: Severity::Warning,
+            phase: Phase::Plan,
+            task: None,
+            target: name,
+            words,
+            values: &[],
+            allowed: Vec::new(),
+        };
+        let mut issue = finding.issue();
+        issue.place.span = span;
+        issue
+    };
+    let mut issues = Vec::new();
+    for task in run.tasks().filter(|task| run.has_begun(&task.task.slug)) {
+        let listed = list.steps.iter().flatten().find(|planned| planned.task.slug == task.task.slug);
+        let span = spans.get(&task.task.slug).copied().unwrap_or(Span::line(1));
+        match listed {
+            Some(planned) if planned.unchanged => {}
+            Some(_) => issues.push(issue(&task.task.name, "task-running", span)),
+            None => issues.push(issue(&task.task.name, "task-running-omitted", span)),
+        }
+    }
+    issues
+}
+
+/// Goals, steps and tasks are those of the run.
+fn says_the_same(run: &Run, list: &ListAdopted) -> bool {
+    let shown = |slug: &&Slug| run.task(slug).is_some_and(|task| !matches!(task.state, State::Done | State::Dropped));
+    let steps = run.steps().iter().map(|step| step.iter().filter(shown).collect::<Vec<_>>());
+    let steps: Vec<Vec<&Slug>> = steps.filter(|step| !step.is_empty()).collect();
+    let listed: Vec<Vec<&Slug>> =
+        list.steps.iter().map(|step| step.iter().map(|planned| &planned.task.slug).collect()).collect();
+    let same_plan = list.goals == *run.goals() && steps == listed;
+    let same_marks = list.no_longer_relevant == run.no_longer_relevant();
+    same_plan && same_marks && list.steps.iter().flatten().all(|planned| planned.unchanged)
+}

@@ -1,0 +1,70 @@
+//! A sheet file that a run begins with (spec 2.2).
+
+use callsheet_core::issue::{IssueCode, Severity};
+use callsheet_core::record::{Event, ListOrigin};
+use callsheet_core::run::Run;
+use callsheet_core::spec::{Settings, TaskList};
+use callsheet_format::reading::Reading;
+use callsheet_format::reply;
+use callsheet_format::reply::ListReply;
+
+use crate::fault::DriveFault;
+use crate::reading;
+use crate::reading::list::reconcile;
+use crate::services::Services;
+
+/// A sheet file as read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SheetReading {
+    /// Its list, with all repairs and issues in line order.
+    pub list: Reading<TaskList>,
+    /// Its own `Original prompt`.
+    pub prompt: Option<String>,
+    /// What the person marked as no longer relevant (spec 5.10).
+    pub no_longer_relevant: Vec<String>,
+}
+
+/// Reads a sheet file, with the request that is given with it.
+pub(crate) fn read_sheet(services: &Services, text: &str, prompt: Option<&str>, settings: &Settings) -> SheetReading {
+    let loaded = services.skills(settings);
+    let mut context = reading::context(services, &Run::new(), settings, loaded.catalog.skills().cloned().collect());
+    // Headings of the request may be referred to (spec 5.1): of the one that is given, else of the sheet's own.
+    context.prompts.extend(prompt.map(str::to_owned));
+    let mut reading = reading::read_with(services, text, &mut context, reply::read_sheet);
+    if let Some(prompt) = reading.value.prompt.clone().filter(|_| context.prompts.is_empty()) {
+        context.prompts.push(prompt);
+        reading = reading::read_with(services, text, &mut context, reply::read_sheet);
+    }
+    let Reading { value, repairs, issues, wanted } = reading;
+    let list = Reading { value: value.list, repairs, issues, wanted };
+    SheetReading { list, prompt: value.prompt, no_longer_relevant: value.no_longer_relevant }
+}
+
+/// The fact of a list that the host read or made.
+pub(crate) fn adopt_host_list(
+    services: &Services,
+    run: &Run,
+    settings: &Settings,
+    sheet: SheetReading,
+) -> Result<Event, DriveFault> {
+    let reading = sheet.list;
+    let mut list = reading.value;
+    // A sheet or one skill counts as complete unless it says that it continues (spec 2.2).
+    list.goals.plan_complete = !list.goals.plan_continues;
+    let reply = ListReply { list, no_longer_relevant: sheet.no_longer_relevant, ..ListReply::default() };
+    let loaded = services.skills(settings);
+    let list = reconcile(services, run, reply, &loaded, false)?;
+    Ok(Event::ListAdopted { origin: ListOrigin::Host, list, repairs: reading.repairs, issues: reading.issues })
+}
+
+/// Reads a sheet file without starting anything. Without a request given with it, the sheet has to say what it is for
+/// (spec 2.2).
+pub fn check_sheet(services: &Services, text: &str, prompt: Option<&str>, settings: &Settings) -> SheetReading {
+    let given = prompt.filter(|prompt| !prompt.trim().is_empty());
+    let mut sheet = read_sheet(services, text, given, settings);
+    let prompted = given.is_some() || sheet.prompt.as_ref().is_some_and(|prompt| !prompt.trim().is_empty());
+    for issue in sheet.list.issues.iter_mut().filter(|issue| !prompted && issue.code == IssueCode::GoalsMissing) {
+        issue.severity = Severity::Error;
+    }
+    sheet
+}

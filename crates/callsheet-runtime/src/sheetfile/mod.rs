@@ -1,0 +1,16 @@
+//! The sheet file: what a run begins with, what the host writes, and what a person edits or a command must not.
+
+mod edit;
+mod given;
+mod report;
+mod text;
+mod tracker;
+mod watch;
+
+pub(crate) use edit::Edit;
+pub(crate) use given::adopt_host_list;
+pub use given::{SheetReading, check_sheet};
+pub use text::sheet_text;
+pub use tracker::is_edited;
+pub(crate) use tracker::{Look, Place, SheetTracker};
+pub(crate) use watch::SheetWatch;

@@ -1,0 +1,77 @@
+//! What people read of an edit: where an issue is in the file, and what the edit changed.
+
+use callsheet_core::issue::{Issue, Severity};
+use callsheet_core::run::{Run, State};
+
+/// `FILE:LINE:COLUMN: error CODE: words`. The column is that of the item the issue is about, else of the first word.
+pub(super) fn line_of(file: &str, text: &str, issue: &Issue) -> String {
+    let (first, last) = (issue.place.span.first.max(1), issue.place.span.last);
+    let lines = || (first..).zip(text.lines().skip(usize::try_from(first).unwrap_or(1) - 1));
+    let within = || lines().take_while(|(number, _)| *number <= last.max(first));
+    let wanted = [&issue.place.item, &issue.place.key].into_iter().flatten();
+    let found = wanted.into_iter().find_map(|item| {
+        within().find_map(|(number, line)| {
+            let at = line.find(item.as_str())?;
+            Some((number, line.get(..at)?.chars().count() + 1))
+        })
+    });
+    let (line, column) = found.unwrap_or_else(|| {
+        let indent = lines().next().map_or(0, |(_, line)| line.chars().take_while(|c| c.is_whitespace()).count());
+        (first, indent + 1)
+    });
+    let severity = if issue.severity == Severity::Error { "error" } else { "warning" };
+    format!("{file}:{line}:{column}: {severity} {}: {issue}", issue.code)
+}
+
+/// What an edit did, in one line.
+pub(super) fn difference(before: &Run, after: &Run) -> String {
+    let (mut added, mut changed, mut removed) = (0, 0, 0);
+    for task in after.tasks() {
+        match before.task(&task.task.slug) {
+            None => added += 1,
+            Some(former) if former.state == State::Dropped && task.state != State::Dropped => added += 1,
+            Some(former) if former.state != State::Dropped && task.state == State::Dropped => removed += 1,
+            Some(former) if former.task != task.task => changed += 1,
+            Some(_) => {}
+        }
+    }
+    let marks = if before.no_longer_relevant() == after.no_longer_relevant() { "" } else { ", other marks" };
+    format!("Edit detected: {added} tasks added, {changed} changed, {removed} removed{marks}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use callsheet_core::issue::{IssueCode, Place, Span};
+    use callsheet_core::spec::Phase;
+
+    /// covers: 2.18 edit, 4.8
+    #[test]
+    fn the_place_of_an_issue_is_where_its_item_stands() {
+        let text = "## Tasks\n- **Name** Ä\n  - **References** [W](nö.md)\n";
+        let mut issue = Issue {
+            code: IssueCode::FileMissing,
+            severity: Severity::Error,
+            place: Place {
+                phase: Phase::Plan,
+                section: None,
+                task: None,
+                item: Some("nö.md".to_owned()),
+                key: Some("References".to_owned()),
+                span: Span { first: 2, last: 3 },
+            },
+            what: "it is not there".to_owned(),
+            todo: String::new(),
+            allowed: Vec::new(),
+            raw: None,
+        };
+        assert!(line_of("sheet.md", text, &issue).starts_with("sheet.md:3:24: error file-missing: "));
+        issue.place.item = None;
+        assert!(line_of("sheet.md", text, &issue).starts_with("sheet.md:3:7: "));
+        issue.place.key = None;
+        issue.place.span = Span::line(3);
+        assert!(line_of("sheet.md", text, &issue).starts_with("sheet.md:3:3: "));
+        issue.place.span = Span { first: 0, last: 0 };
+        assert!(line_of("sheet.md", "", &issue).starts_with("sheet.md:1:1: "));
+    }
+}

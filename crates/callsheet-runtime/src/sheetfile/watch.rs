@@ -1,0 +1,75 @@
+//! Sheets while a command runs (spec 11.11): what is written to one then is not a person's. It is put back when the
+//! command has ended, what it said is kept beside it, and people hear of it. While a command runs no edit is applied.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use callsheet_core::run::Run;
+use callsheet_core::spec::RunId;
+
+use crate::runfiles::{RunFiles, SheetFile, trace_fault};
+
+use super::text::sheet_text;
+use crate::replay::replay;
+use crate::services::{Command, Services};
+
+/// Where the words of an ignored edit are kept.
+const IGNORED: &str = "sheet-ignored.md";
+
+/// The sheets of all runs of the project as they were when a command began.
+pub(crate) struct SheetWatch {
+    before: BTreeMap<RunId, Option<SheetFile>>,
+    _command: Command,
+}
+
+impl SheetWatch {
+    pub fn begin(services: &Services) -> Self {
+        let command = services.commands.begin();
+        let before = runs(services).into_iter().map(|(run, files)| (run, files.sheet().ok().flatten())).collect();
+        Self { before, _command: command }
+    }
+
+    /// Puts back what was written meanwhile by anybody but the drivers of the runs.
+    pub fn settle(&self, services: &Services) {
+        for (id, files) in runs(services) {
+            let before = self.before.get(&id).and_then(Option::as_ref);
+            let now = files.sheet().ok().flatten();
+            if now.as_ref().map(|sheet| &sheet.hash) == before.map(|sheet| &sheet.hash) {
+                continue;
+            }
+            // A folder that is no run's has no sheet that anybody reads.
+            let Ok((run, _)) = replay(&services.store, &id) else { continue };
+            if now.as_ref().is_some_and(|now| is_last(&run, now)) {
+                continue;
+            }
+            let words = now.map(|now| files.write(IGNORED, &now.bytes, false)).and_then(Result::ok);
+            let done = match before {
+                // An older text of the host would say that a person took something back.
+                Some(sheet) if !is_last(&run, sheet) && run.has_rendered(&sheet.hash) => {
+                    files.write_sheet(&sheet_text(&run)).map(drop)
+                }
+                Some(sheet) => files.write("sheet.md", &sheet.bytes, false).map(drop),
+                None => files.remove("sheet.md"),
+            };
+            trace_fault(done);
+            // One that is gone says nothing.
+            if let Some(path) = words {
+                services.notice(&format!(
+                    "ignored a change of {id}'s sheet.md, because a command was running; the changed text is in {path}"
+                ));
+            }
+        }
+    }
+}
+
+/// It is what the host wrote last.
+fn is_last(run: &Run, sheet: &SheetFile) -> bool {
+    run.last_sheet().is_some_and(|(last, _)| *last == sheet.hash)
+}
+
+fn runs(services: &Services) -> Vec<(RunId, RunFiles)> {
+    let folder = services.workspace.root().join(".callsheet/runs");
+    let names = std::fs::read_dir(folder).into_iter().flatten().flatten().filter(|entry| entry.path().is_dir());
+    let ids = names.filter_map(|entry| Some(RunId::new(entry.file_name().to_str()?)));
+    ids.filter_map(|id| RunFiles::new(&services.workspace, &id).ok().map(|files| (id, files))).collect()
+}

@@ -13,7 +13,6 @@ use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 
 use super::stage;
 use super::work::{EffectFuture, EffectResult, Work, ready};
-use crate::driver::template;
 use crate::fault::DriveFault;
 use crate::prompting::texts;
 use crate::services::Services;

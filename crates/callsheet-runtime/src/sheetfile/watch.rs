@@ -2,7 +2,6 @@
 //! command has ended, what it said is kept beside it, and people hear of it. While a command runs no edit is applied.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;

@@ -72,8 +72,8 @@ pub fn begin_in(
     let (entry, list) = match entry {
         EntrySpec::Template { mut tree, prompt } => {
             let name = tree.entry.clone();
-            keep_reachable(&mut tree);
             tree.absent = absent(services, &tree);
+            keep_reachable(&mut tree);
             tree_adopted = Some(Event::TreeAdopted { tree });
             (Entry::Template { name, prompt }, None)
         }

@@ -37,8 +37,8 @@ pub(crate) fn mount(
     let (task, exec) = (task.clone(), exec.clone());
     Ok(match bound(services, owner, call) {
         Ok(mut tree) => {
-            keep_reachable(&mut tree);
             tree.absent = absent(services, &tree);
+            keep_reachable(&mut tree);
             let shared = share(&mut tree, run);
             Event::CallMounted { task, run: exec, call: call.id.clone(), tree, shared }
         }

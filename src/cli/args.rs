@@ -109,6 +109,10 @@ pub struct WorkArgs {
     #[arg(long, value_enum, value_name = "POLICY")]
     pub iterate: Option<RefinePolicyArg>,
 
+    /// Whether a model reviews each result; auto: it does not.
+    #[arg(long, value_enum, value_name = "POLICY")]
+    pub review: Option<RefinePolicyArg>,
+
     /// Limit on rounds.
     #[arg(long, value_name = "N")]
     pub max_rounds: Option<u32>,

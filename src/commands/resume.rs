@@ -102,6 +102,7 @@ fn overlay(settings: &mut callsheet_core::spec::Settings, given: &callsheet_core
         "max_rounds" => settings.max_rounds = given.max_rounds,
         "skills" => settings.skills.clone_from(&given.skills),
         "refine" => settings.refine = given.refine,
+        "review" => settings.review = given.review,
         "iterate" => settings.iterate = given.iterate,
         "approval.mode" => settings.approval = given.approval,
         "approval.headless" => settings.headless = given.headless.clone(),

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use callsheet_core::record::LogEntry;
 use callsheet_core::run::{CallRecord, Run, State, TaskRun};
-use callsheet_core::spec::{BlobId, RunId};
+use callsheet_core::spec::{BlobId, Phase, RunId};
 use callsheet_core::template::TaskResult;
-use callsheet_core::view::{Summary, call_words, problem_line, timeline};
+use callsheet_core::view::{Summary, call_words, problem_line, review_words, timeline};
 use callsheet_core::visible::visible;
 use callsheet_format::sheet;
 use callsheet_runtime::ports::{GateView, Message, ModelReply, ModelRequest, RunSummary, Store};
@@ -203,6 +203,10 @@ fn task_line(run: &Run, task: &TaskRun) -> String {
 
 fn call_line(call: &CallRecord) -> String {
     let how = match call.accepted {
+        Some(_) if call.key.phase == Phase::Review => match call.issues.first() {
+            Some(issue) => one_line(&issue.what, 200),
+            None => "complete".to_owned(),
+        },
         Some(true) if !call.rejected.is_empty() => {
             let codes: Vec<&str> = call.rejected.iter().map(|issue| issue.code.as_str()).collect();
             format!("accepted, but its changes could not be applied ({})", codes.join(", "))
@@ -250,6 +254,9 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
     for call in run.calls().iter().filter(|call| call.key.task.as_ref() == Some(&task.task.slug)) {
         text.push_str(&call_line(call));
         call.rejected.iter().for_each(|issue| text.push_str(&format!("      {issue}\n")));
+    }
+    for review in task.reviews() {
+        text.push_str(&format!("{}\n", one_line(&review_words(review), 600)));
     }
     if let Some(failure) = &task.failure {
         text.push_str(&format!("Failed: {}\n", failure.reason));

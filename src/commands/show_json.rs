@@ -1,7 +1,7 @@
 //! `show --json`: a run as one JSON object, with all that the text says.
 
 use callsheet_core::record::CallKey;
-use callsheet_core::run::{CallRecord, Run, TaskRun};
+use callsheet_core::run::{CallRecord, Review, Run, TaskRun};
 use callsheet_core::spec::RunId;
 use callsheet_core::view::{Summary, call_words, problem_line};
 use serde_json::{Value, json};
@@ -46,7 +46,13 @@ fn task_json(run: &Run, task: &TaskRun) -> Value {
         "writes": task.writer.is_some(),
         "changed": task.changed_files(),
         "taken_back": task.taken_back_files(),
+        "reviews": task.reviews().map(review_json).collect::<Vec<_>>(),
     })
+}
+
+/// `missing`: what the reviewer says is missing. `failed`: why there is no verdict, or no second result.
+fn review_json(review: &Review) -> Value {
+    json!({ "over": review.over, "missing": review.missing, "failed": review.failed })
 }
 
 fn call_json(call: &CallRecord) -> Value {

@@ -89,6 +89,7 @@ pub const KEYS: &[Key] = &[
     open("refine", POLICY, "when to refine tasks before they run"),
     open("iterate", POLICY, "when to review the task list after a round"),
     open("merge", Kind::Word(&["code", "model"]), "how to merge several runs of a task into one result"),
+    open("review", POLICY, "whether a model reviews each result; auto: it does not"),
     guarded("approval.mode", Kind::Word(&["both", "before-run", "before-apply", "never"]), "when to ask for approval")
         .sets("approval"),
     guarded("approval.headless", Kind::TextOrList, "what to do at a gate when nobody can answer").sets("headless"),

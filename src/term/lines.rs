@@ -30,6 +30,10 @@ pub(super) fn event_line(event: &Event, run: &Run) -> Option<String> {
             let words = call_words(key, run.part(key));
             Some(format!("{words}: no reply after {sends} sends: {}", one_line(message, 200)))
         }
+        Event::Reviewed { key, issues, .. } => {
+            let words = call_words(key, run.part(key));
+            issues.first().map(|issue| format!("{words}: {}", one_line(&issue.what, 200)))
+        }
         Event::GateAnswered { gate, answer } => Some(match (&gate.kind, answer) {
             (GateKind::BeforeRun(tasks), Answer::Each { verdicts, .. }) if verdicts.len() < tasks.len() => {
                 format!("answered the gate for {} of {} writers", verdicts.len(), tasks.len())

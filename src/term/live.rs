@@ -147,7 +147,10 @@ impl Scene {
                 self.flights.remove(key);
             }
             Event::ReplyRefused { key, issues, .. } => self.news = refused_line(key, issues, &self.run),
-            Event::RunStarted { .. } | Event::LimitNear { .. } | Event::ReferencesChecked { .. } => {
+            Event::RunStarted { .. }
+            | Event::LimitNear { .. }
+            | Event::ReferencesChecked { .. }
+            | Event::Reviewed { .. } => {
                 if let Some(line) = event_line(&fact.event, &self.run) {
                     self.say(&line);
                 }

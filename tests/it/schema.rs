@@ -80,7 +80,7 @@ fn compare(form: SkillForm, front: &Value, compared: &mut usize) {
 #[test]
 fn the_schema_of_skills_agrees_with_their_reader() {
     let mut compared = 0;
-    let single = ["tools", "mode", "execution", "writes", "requires-approval", "refine", "merge", "model"];
+    let single = ["tools", "mode", "execution", "writes", "requires-approval", "refine", "merge", "review", "model"];
     let limits = ["turns", "max_turns", "timeout-s", "max-tokens", "parallel", "reference-tokens", "max-depth"];
     for value in samples() {
         for key in single.iter().chain(&["limits", "license", "allowed-tools", "unknown"]) {

@@ -51,7 +51,8 @@ pub fn adopt(list: &TaskList, adoption: &Adoption<'_>) -> ListAdopted {
 
 fn planned(task: Task, adoption: &Adoption<'_>) -> PlannedTask {
     let same = adoption.former.iter().find(|former| {
-        let stands = former.outstanding && !adoption.edit || adoption.edit && former.task.extra == task.extra;
+        let stands = former.outstanding && !adoption.edit
+            || adoption.edit && former.task.extra == task.extra && former.task.review == task.review;
         stands && is_same(former.task, &task)
     });
     // The list form does not show tool calls: an unchanged task keeps those it has.

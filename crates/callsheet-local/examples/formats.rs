@@ -124,6 +124,7 @@ fn task(name: &str, skill: Option<&str>) -> Task {
         references: Vec::new(),
         expected: "A list.".into(),
         approval: false,
+        review: None,
         calls: Vec::new(),
         extra: String::new(),
     }

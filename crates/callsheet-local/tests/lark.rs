@@ -72,6 +72,7 @@ fn all() -> Vec<(&'static str, Grammar)> {
         ("refinement with a call", grammar::refinement(&references, &tools(), true)),
         ("execution", grammar::execution()),
         ("merge", grammar::merge()),
+        ("review", grammar::review()),
         ("loop turn", grammar::loop_turn(&tools())),
         ("write execution", grammar::write_execution(&files)),
     ];

@@ -10,10 +10,8 @@ use callsheet_core::record::{
 use callsheet_core::run::{Effect, Run, Stage, State};
 use callsheet_core::spec::{ApprovalMode, BlobId, ExecRunId, Phase, RepeatClass, Settings, Slug, Task, ToolEffect};
 
+use crate::reviews::{Execution, Verdicts};
 use crate::world::COST;
-
-/// More facts than any run of this world needs.
-const MOST_FACTS: usize = 4_000;
 
 pub(crate) type Kept = Result<(), String>;
 
@@ -28,6 +26,7 @@ pub struct Witness {
     finished_tools: BTreeSet<(Slug, ExecRunId, String, u32)>,
     started_once: BTreeSet<(Slug, ExecRunId, String, u32)>,
     finished_runs: BTreeSet<(Slug, ExecRunId, u32)>,
+    verdicts: Verdicts,
     /// What the references of a task held at its last check.
     contents: BTreeMap<Slug, BTreeMap<String, BlobId>>,
     applied: BTreeSet<(Slug, u32)>,
@@ -112,11 +111,13 @@ impl Witness {
                     self.finished_runs.insert((task.clone(), exec.clone(), self.epoch(task)));
                 }
             }
+            Event::Reviewed { key, missing, .. } => self.note_verdict(key, missing.is_some()),
             // Runs that read something else than is there now may be done again.
             Event::ReferencesChecked { task, contents, .. } => {
                 let before = self.contents.insert(task.clone(), contents.clone());
                 if before.is_some_and(|before| before != *contents) {
                     self.finished_runs.retain(|(of, ..)| of != task);
+                    self.verdicts.forget(task);
                 }
             }
             Event::ChangesRejected { task, run: exec, .. } => {
@@ -148,6 +149,14 @@ impl Witness {
             Event::GateAnswered { gate, answer } => self.note_answer(run, gate, answer),
             _ => {}
         }
+    }
+
+    fn note_verdict(&mut self, key: &CallKey, missing: bool) {
+        let Some(execution) = self.execution(key) else { return };
+        if missing {
+            self.finished_runs.remove(&execution);
+        }
+        self.verdicts.note(execution, missing);
     }
 
     fn note_retried(&mut self, run: &Run, retried: &Slug) {
@@ -202,6 +211,12 @@ impl Witness {
             return Err(format!("calls are counted once: {} calls, not {}", run.totals().calls, self.calls));
         }
         Ok(())
+    }
+
+    /// The execution run of a call, as the task is listed now.
+    fn execution(&self, key: &CallKey) -> Option<Execution> {
+        let (task, run) = key.task.as_ref().zip(key.run.as_ref())?;
+        Some((task.clone(), run.clone(), self.epoch(task)))
     }
 
     /// A handler's call that was never sent is none (spec "Templates" 9).
@@ -282,6 +297,10 @@ impl Witness {
     /// that may not be repeated is never started twice.
     fn nothing_finished_is_performed_again(&self, run: &Run, effect: &EffectKey) -> Kept {
         let again = match effect {
+            EffectKey::Ask(key) if key.phase == Phase::Review => {
+                self.execution(key).map_or(Ok(()), |execution| self.verdicts.are_given_once(&execution))?;
+                self.started_calls.contains(key)
+            }
             EffectKey::Ask(key) => {
                 let of_run = key.task.as_ref().zip(key.run.as_ref());
                 let finished = of_run.is_some_and(|(task, exec)| {
@@ -366,13 +385,15 @@ impl Witness {
         let turns = of_skill.and_then(|limits| limits.max_turns).unwrap_or(limits.max_turns);
         let calls = key.task.as_ref().and_then(|slug| self.task_calls.get(slug)).copied().unwrap_or(0);
         let is_loop = task.is_some_and(|task| task.is_loop()) && key.phase == Phase::Execute;
+        let more = self.execution(key).map_or(0, |execution| self.verdicts.attempts(&execution));
+        let attempts = self.settings.attempts.max(1).saturating_add(more);
         // The last turn of a handler keeps its tools: what it asks for then ends it (spec "Templates" 9).
         let handler = task.is_some_and(|task| task.is_handler());
         let passed = [
             ("max_calls", self.calls >= limits.max_calls),
             ("max_tokens", limits.max_tokens.is_some_and(|max| self.tokens >= max)),
             ("max_cost_usd", limits.max_cost_usd.is_some_and(|max| self.cost >= max)),
-            ("attempts", asked.as_ref().is_some_and(|asked| asked.attempt > self.settings.attempts.max(1))),
+            ("attempts", asked.as_ref().is_some_and(|asked| asked.attempt > attempts)),
             ("max_turns", is_loop && asked.as_ref().is_some_and(|asked| asked.turn > turns.max(1))),
             (
                 "max_turns",
@@ -530,46 +551,4 @@ pub fn jobs_are_never_exceeded(run: &Run) -> Kept {
         }
     }
     Ok(())
-}
-
-/// Folding the log gives the same run: state, list and all that can be read off it.
-///
-/// # Errors
-/// It does not.
-pub fn replay_equals_live(log: &[LogEntry], live: &Run) -> Kept {
-    let mut replayed = Run::new();
-    for fact in log {
-        replayed.apply(fact).map_err(|reject| format!("replay equals live: fact {} is refused: {reject}", fact.n))?;
-    }
-    if replayed.outstanding() != live.outstanding() {
-        return Err("replay equals live: another list is owed".to_owned());
-    }
-    if replayed == *live { Ok(()) } else { Err("replay equals live: the states differ".to_owned()) }
-}
-
-/// A fact makes the machine look at the tasks it concerns; looking at all of them finds nothing more.
-///
-/// # Errors
-/// It would have.
-pub fn nothing_is_overlooked(run: &Run) -> Kept {
-    if run.is_settled() { Ok(()) } else { Err("nothing owed is forgotten: a task was overlooked".to_owned()) }
-}
-
-/// A refused fact leaves no trace.
-///
-/// # Errors
-/// It did.
-pub fn a_refusal_changes_nothing(before: Option<&Run>, after: &Run) -> Kept {
-    match before {
-        Some(before) if before != after => Err("a refusal changes nothing: it did".to_owned()),
-        _ => Ok(()),
-    }
-}
-
-/// A run needs a bounded number of facts.
-///
-/// # Errors
-/// This one goes on and on.
-pub fn every_run_terminates(log: &[LogEntry]) -> Kept {
-    if log.len() > MOST_FACTS { Err("every run terminates: this one goes on".to_owned()) } else { Ok(()) }
 }

@@ -5,7 +5,9 @@
 mod changes;
 pub mod checkers;
 mod library;
+mod logs;
 pub mod random;
+mod reviews;
 mod settings;
 mod shell;
 pub mod tree_checkers;

@@ -7,6 +7,9 @@ use callsheet_core::spec::{ApprovalMode, Execution, MergePolicy, Policy, Setting
 use crate::random::Random;
 use crate::world::{TEMPLATE, blob};
 
+/// How often results are reviewed.
+pub(crate) const REVIEWS: [Policy; 4] = [Policy::Auto, Policy::Never, Policy::Never, Policy::Always];
+
 pub fn settings(random: &mut Random) -> Settings {
     let mut settings = Settings::default();
     let policies = [Policy::Auto, Policy::Auto, Policy::Always, Policy::Never];
@@ -20,6 +23,7 @@ pub fn settings(random: &mut Random) -> Settings {
     if random.chance(30) {
         settings.merge = MergePolicy::Model;
     }
+    settings.review = random.pick(&REVIEWS).copied().unwrap_or_default();
     let limits = &mut settings.limits;
     limits.max_turns = u32::try_from(1 + random.below(4)).unwrap_or(1);
     limits.timeout_seconds = u32::try_from(5 + random.below(60)).unwrap_or(5);

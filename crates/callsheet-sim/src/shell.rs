@@ -6,6 +6,7 @@ use callsheet_core::run::{Effect, Reject, Run, Stage};
 use callsheet_core::template::TaskResult;
 
 use crate::checkers::{self, Witness};
+use crate::logs;
 use crate::tree_checkers::{self, TreeWitness};
 use crate::why;
 use crate::world::World;
@@ -100,7 +101,7 @@ impl Shell {
         }
         loop {
             self.world.tame = self.run.last_fact() > WILD_FACTS || self.resumes > 5;
-            checkers::every_run_terminates(&self.log)?;
+            logs::every_run_terminates(&self.log)?;
             checkers::jobs_are_never_exceeded(&self.run)?;
             let owed = self.run.outstanding();
             self.drop_vanished(&owed);
@@ -110,7 +111,7 @@ impl Shell {
                     tree_checkers::the_result_fits_the_outcome(&self.run, trees.result(&self.run).as_ref())?;
                 }
                 if self.stands_still()? {
-                    return checkers::replay_equals_live(&self.log, &self.run);
+                    return logs::replay_equals_live(&self.log, &self.run);
                 }
                 continue;
             }
@@ -215,7 +216,7 @@ impl Shell {
         let Some(event) = self.world.steer(&self.run) else { return Ok(()) };
         let before = self.run.clone();
         if self.append(event)?.is_err() {
-            checkers::a_refusal_changes_nothing(Some(&before), &self.run)?;
+            logs::a_refusal_changes_nothing(Some(&before), &self.run)?;
         }
         Ok(())
     }
@@ -267,7 +268,7 @@ impl Shell {
     }
 
     fn crash(&mut self) -> Result<(), String> {
-        checkers::replay_equals_live(&self.log, &self.run)?;
+        logs::replay_equals_live(&self.log, &self.run)?;
         self.resumes += 1;
         self.performing.clear();
         self.cancelled.clear();
@@ -360,7 +361,7 @@ impl Shell {
         match self.run.apply(&fact) {
             Ok(()) => {
                 self.log.push(fact);
-                checkers::nothing_is_overlooked(&self.run)?;
+                logs::nothing_is_overlooked(&self.run)?;
                 why::every_task_says_why(&self.run)?;
                 tree_checkers::writers_never_overlap(&self.run)?;
                 tree_checkers::subtasks_are_bounded(&self.run)?;
@@ -369,7 +370,7 @@ impl Shell {
             }
             Err(reject) => {
                 self.rejects += 1;
-                checkers::a_refusal_changes_nothing(before.as_ref(), &self.run)?;
+                logs::a_refusal_changes_nothing(before.as_ref(), &self.run)?;
                 Ok(Err(reject))
             }
         }

@@ -8,7 +8,7 @@ use callsheet_core::record::{
     Again, Answer, CallFault, Entry, Event, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
 };
 use callsheet_core::run::{Asked, EvalPhase, Run, SPAWN_SUBTASK};
-use callsheet_core::spec::{BlobId, RunId, Settings, Slug, ToolCall};
+use callsheet_core::spec::{BlobId, Phase, RunId, Settings, Slug, ToolCall};
 use callsheet_core::template::{Severity, TaskResult};
 use callsheet_format::template::{Said, TextFormats, read_text, read_turn};
 use serde_json::{Value, json};
@@ -166,6 +166,11 @@ impl Trees {
     /// Reads what it answered.
     pub fn read(&mut self, run: &Run, asked: &Asked) -> Event {
         let (key, repairs, issues) = (asked.key.clone(), Vec::new(), Vec::new());
+        if key.phase == Phase::Review {
+            let task = key.task.as_ref().map_or("", |task| task.as_str());
+            let mut random = self.of(task, key.n.wrapping_mul(31));
+            return crate::reviews::verdict(&mut random, key);
+        }
         let reply = run.call_record(&key).and_then(|call| self.blobs.get(&call.reply));
         let reply: Value = reply.and_then(|bytes| serde_json::from_slice(bytes).ok()).unwrap_or_default();
         let text = reply.get("text").and_then(Value::as_str).unwrap_or_default().to_owned();

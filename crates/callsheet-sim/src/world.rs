@@ -17,7 +17,8 @@ use callsheet_core::spec::{
 
 use crate::changes::{changes, moved};
 use crate::random::Random;
-use crate::settings::{settings, skills};
+use crate::reviews::verdict;
+use crate::settings::{REVIEWS, settings, skills};
 use crate::trees::Trees;
 
 const TOOLS: [(&str, ToolEffect, RepeatClass, bool); 7] = [
@@ -237,6 +238,7 @@ impl World {
             references: self.references(known),
             expected: "a summary".to_owned(),
             approval: self.random.chance(10),
+            review: if self.random.chance(10) { self.random.pick(&REVIEWS).copied() } else { None },
             calls: if policy.is_some() { calls } else { Vec::new() },
             extra: String::new(),
         };
@@ -455,6 +457,9 @@ impl World {
 
     fn read(&mut self, run: &Run, asked: &Asked) -> Event {
         let (key, repairs, issues) = (asked.key.clone(), Vec::new(), Vec::new());
+        if key.phase == Phase::Review {
+            return verdict(&mut self.random, key);
+        }
         if self.misbehaves(20) {
             return Event::ReplyRefused { key, issues: vec![issue()], repairs, valid: None };
         }
@@ -474,7 +479,7 @@ impl World {
                 let refinement = Refinement { need: None, references, expected: None, approval, calls };
                 Event::TaskRefined { key, refinement, repairs, issues }
             }
-            Phase::Execute | Phase::Merge => self.executed(run, asked, key),
+            Phase::Execute | Phase::Merge | Phase::Review => self.executed(run, asked, key),
         }
     }
 

@@ -28,7 +28,7 @@ impl Evaluator<'_> {
         let Some(task) = self.leaf(op) else {
             return failed(failure::failure(Reason::UnexpectedError, "the handler is not known", Details::default()));
         };
-        let last = self.run.calls_of(&task.task.slug).next_back();
+        let last = self.run.turns_of(&task.task.slug).next_back();
         let mut result = if task.state == State::Done {
             let text = task.result.as_ref().and_then(|result| result.document.as_ref()).map(|blob| self.text(blob));
             let text = text.unwrap_or_default();
@@ -69,7 +69,7 @@ impl Evaluator<'_> {
         struct Reply {
             text: String,
         }
-        let last = self.run.calls_of(&task.task.slug).next_back();
+        let last = self.run.turns_of(&task.task.slug).next_back();
         let reply = last.and_then(|call| self.value::<Reply>(&call.reply));
         reply.unwrap_or_default().text
     }
@@ -138,7 +138,7 @@ impl Evaluator<'_> {
 
     /// Names of the files that the handler of a task was shown.
     pub(super) fn shown_files(&self, op: &TaskOp) -> Vec<String> {
-        let first = self.leaf(op).and_then(|task| self.run.calls_of(&task.task.slug).next());
+        let first = self.leaf(op).and_then(|task| self.run.turns_of(&task.task.slug).next());
         let shown = first.and_then(|call| self.value::<Shown>(&call.prompt)).unwrap_or_default();
         let is_file = |source: &DataSource| matches!(source.kind, DataSourceKind::File | DataSourceKind::Fresh);
         shown.sources.into_iter().filter(is_file).map(|source| source.name).collect()
@@ -146,7 +146,7 @@ impl Evaluator<'_> {
 
     /// `data_sources` lists every file and input; without words of the model, `data_usage` says the same (spec 6).
     fn note_sources(&self, op: &TaskOp, task: &TaskRun, result: &mut TaskResult) {
-        let first = self.run.calls_of(&task.task.slug).next();
+        let first = self.run.turns_of(&task.task.slug).next();
         let shown = first.and_then(|call| self.value::<Shown>(&call.prompt)).unwrap_or_default();
         let told = self.told(op).unwrap_or_default();
         let size = |text: &str| u64::try_from(text.len()).unwrap_or(u64::MAX);

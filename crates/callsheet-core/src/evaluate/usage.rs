@@ -36,7 +36,7 @@ impl Evaluator<'_> {
             metrics.turns.limit = own;
             metrics.turns.last_turn_at = task.last_turn_at;
             metrics.context.limit = Some(task.sizes.prompt_limit).filter(|limit| *limit > 0);
-            let calls = || self.run.calls_of(&task.task.slug);
+            let calls = || self.run.turns_of(&task.task.slug);
             metrics.context.peak_usage = calls().map(|call| call.usage.input).max().unwrap_or(task.sizes.prompt);
             metrics.context.used = calls().next_back().map_or(task.sizes.prompt, |call| call.usage.input);
             metrics.output.bytes = calls().map(|call| self.said_bytes(&call.reply)).max().unwrap_or(0);
@@ -55,7 +55,7 @@ impl Evaluator<'_> {
 
     /// Assistant messages of a handler.
     fn assistant_turns(&self, task: &TaskRun) -> u32 {
-        let calls = self.run.calls_of(&task.task.slug);
+        let calls = self.run.turns_of(&task.task.slug);
         u32::try_from(calls.count()).unwrap_or(u32::MAX)
     }
 

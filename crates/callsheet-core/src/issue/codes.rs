@@ -145,6 +145,8 @@ codes! {
         ProtectedPath = "protected-path",
         ContentTruncated = "content-truncated",
         // 4 reading
+        ReviewMissing = "review-missing",
+        ReviewUnreadable = "review-unreadable",
         EmptyReply = "empty-reply",
         ReplyTruncated = "reply-truncated",
         ReplyTooLarge = "reply-too-large",

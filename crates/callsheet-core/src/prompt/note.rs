@@ -48,6 +48,8 @@ notes! {
     HandlerIssues = "handler_issues" ["issues"],
     /// The last turn of a loop task: no tools are offered (spec 10.7).
     LoopLastTurn = "loop_last_turn" [],
+    /// The user message behind the result of an execution that is reviewed (spec 10.9).
+    Review = "review" [],
     /// The reply is asked for as its JSON twin; `outline` is one with its members.
     JsonTwin = "json_twin" ["outline"],
     /// How tools are called where the provider has no tool calling (spec 10.7); `tools` are their instructions.

@@ -166,6 +166,18 @@ pub enum Event {
         /// Warnings.
         issues: Vec<Issue>,
     },
+    /// The reply of a review was read (spec 10.9). One that gives no verdict counts as complete; a warning says so.
+    Reviewed {
+        /// Which call.
+        key: CallKey,
+        /// What is missing in the result; `None`: nothing.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        missing: Option<String>,
+        /// Repairs made.
+        repairs: Vec<Repair>,
+        /// What the next attempt is told, or why there is no verdict.
+        issues: Vec<Issue>,
+    },
     /// A turn of a loop task asks for tool calls. The machine answers calls equal to earlier ones itself (spec 10.7).
     CallsAsked {
         /// Which call.

@@ -288,7 +288,7 @@ impl Run {
             Phase::Iterate => Some(&self.iterate),
             Phase::Continue => Some(&self.follow),
             Phase::Refine => task().map(|task| &task.refine),
-            Phase::Execute => task()?.run(key.run.as_ref()?).map(|run| &run.attempts),
+            Phase::Execute | Phase::Review => task()?.run(key.run.as_ref()?).map(|run| &run.attempts),
             Phase::Merge => task()?.merge.as_ref().map(|merge| &merge.attempts),
         }
     }
@@ -315,6 +315,11 @@ impl Run {
     pub fn calls_of(&self, task: &Slug) -> impl DoubleEndedIterator<Item = &CallRecord> {
         let places = self.task_calls.get(task).map(Vec::as_slice).unwrap_or_default();
         places.iter().filter_map(|place| self.calls.get(*place))
+    }
+
+    /// Those of one task without the reviews of its results.
+    pub fn turns_of(&self, task: &Slug) -> impl DoubleEndedIterator<Item = &CallRecord> {
+        self.calls_of(task).filter(|call| call.key.phase != Phase::Review)
     }
 
     /// The record of one call.

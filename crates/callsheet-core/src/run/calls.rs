@@ -88,13 +88,17 @@ impl Run {
         valid: Option<&Refinement>,
     ) -> Result<(), Reject> {
         self.expect_reading(key)?;
+        if key.phase == Phase::Review {
+            // What cannot be read of a review counts as a verdict.
+            return Err(Reject::NotAwaited(key.clone()));
+        }
         let reply = self.read(key, false, repairs, issues);
         if let (Phase::Refine, Some(valid)) = (key.phase, valid)
             && let Some(task) = key.task.as_ref().and_then(|slug| self.tasks.get_mut(slug))
         {
             task.take(valid);
         }
-        let max = limits::attempts(self);
+        let max = self.attempts_of(key);
         let exhausted = self.attempts_mut(key).is_some_and(|attempts| attempts.refuse(issues.to_vec(), reply, max));
         if exhausted { self.exhausted(key, issues.to_vec()) } else { Ok(()) }
     }
@@ -139,6 +143,9 @@ impl Run {
             Phase::Execute => {
                 self.accept(key, repairs, issues)?;
                 self.enter_running(&slug)?;
+                if self.puts_under_review(&slug, key, result) {
+                    return Ok(());
+                }
                 self.evaluated(&slug, key, result)
             }
             _ => Err(Reject::NotAwaited(key.clone())),
@@ -176,9 +183,13 @@ impl Run {
         if let Some(task) = key.task.as_ref().and_then(|slug| self.tasks.get_mut(slug)) {
             task.measure(sizes, None);
         }
-        let max = limits::attempts(self);
+        let max = self.attempts_of(key);
         let handler = key.task.as_ref().and_then(|slug| self.tasks.get(slug)).is_some_and(TaskRun::is_handler);
         let run_is_over = limits::time_is_over(self, at);
+        if key.phase == Phase::Review {
+            let cut = *fault == CallFault::Timeout && run_is_over;
+            return if cut { Ok(()) } else { self.review_failed(key, fault, message, sizes) };
+        }
         let Some(attempts) = self.attempts_mut(key) else { return Ok(()) };
         match fault {
             CallFault::Cancelled => Ok(()),
@@ -285,7 +296,10 @@ impl Run {
             return Ok(());
         };
         match (key.phase, &key.run) {
-            (Phase::Execute, Some(id)) => {
+            (Phase::Execute | Phase::Review, Some(id)) => {
+                if self.keep_reviewed(&slug, id, &failure.reason) {
+                    return Ok(());
+                }
                 if let Some(run) = self.tasks.get_mut(&slug).and_then(|task| task.run_mut(id)) {
                     run.failure = Some(failure);
                     run.attempts.close();

@@ -67,8 +67,8 @@ impl Run {
 
     /// Ends runs and tasks that can go no further. True if something changed.
     pub(super) fn end_executions(&mut self) -> Result<bool, Reject> {
-        let mut moved = false;
         self.refresh();
+        let mut moved = false;
         let executing: Vec<Slug> =
             self.tasks.unsettled().filter(|task| task.is_executing()).map(TaskRun::slug).collect();
         for slug in executing {
@@ -172,7 +172,8 @@ impl Run {
         let Some(task) = self.tasks.get(slug) else { return false };
         let Some((limit, cause)) = limits::ends_task(self, task) else { return false };
         let mut ended = Vec::new();
-        for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| !run.is_ended()) {
+        let open = |run: &ExecRun| !run.is_ended() && !run.has_open_review();
+        for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| open(run)) {
             let work = self.execution_owing(task, run).work;
             if work.iter().any(|(effect, in_flight)| matches!(effect, super::Effect::AskModel(_)) && !in_flight) {
                 ended.push(index);
@@ -352,6 +353,7 @@ fn new_run(name: RunName, input: RunInput, is_loop: bool) -> ExecRun {
         repeats: 0,
         attempts: Attempts::default(),
         result: None,
+        review: None,
         finished: false,
         finished_world: 0,
         seen: None,

@@ -22,11 +22,7 @@ impl Run {
             | Event::SheetRendered { .. }
             | Event::FollowUpWithdrawn { .. }
             | Event::ChangesReverted { .. } => Ok(()),
-            Event::TaskRetried { task, .. } if self.operators.tree().is_some() => self.retried_in_tree(task),
-            Event::TaskRetried { task, skills } if self.operators.named(task).is_some() => {
-                self.retried_in_call(task, skills)
-            }
-            Event::TaskRetried { task, skills } => self.retried(task, skills),
+            Event::TaskRetried { task, skills } => self.retried_by_person(task, skills),
             Event::TaskDropped { task } => self.dropped(task),
             Event::Started { effect } => self.started(effect),
             Event::ReplyReceived { .. } => self.reply_received(event),
@@ -41,6 +37,9 @@ impl Run {
                 self.task_refined(key, refinement, repairs, issues)
             }
             Event::RunFinished { key, result, repairs, issues } => self.run_finished(key, result, repairs, issues),
+            Event::Reviewed { key, missing, repairs, issues } => {
+                self.review_read(key, missing.as_deref(), repairs, issues)
+            }
             Event::CallsAsked { key, calls, said, again, repairs, issues } => {
                 self.calls_asked(key, calls, (said.as_ref(), *again), repairs, issues)
             }

@@ -265,7 +265,7 @@ fn forbids_turn(run: &Run, task: &TaskRun) -> Option<Limit> {
 
 /// Assistant messages of a handler, refused ones too. One that a limit of the run cut is not read, and is asked for again.
 fn replies(run: &Run, task: &TaskRun) -> u32 {
-    let read = run.calls_of(&task.task.slug).filter(|call| call.stop != StopReason::Budget);
+    let read = run.turns_of(&task.task.slug).filter(|call| call.stop != StopReason::Budget);
     u32::try_from(read.count()).unwrap_or(u32::MAX)
 }
 

@@ -39,7 +39,7 @@ impl Run {
         if let Some(limit) = withdrawn {
             // It calls tools that were not offered: an attempt of the final reply is used.
             self.reached.insert(limit);
-            let max = limits::attempts(self);
+            let max = self.attempts_of(key);
             let exhausted = self.attempts_mut(key).is_some_and(|attempts| attempts.use_up(max));
             return if exhausted { self.exhausted(key, issues.to_vec()) } else { Ok(()) };
         }
@@ -74,9 +74,13 @@ impl Run {
             return;
         }
         let reason = format!("{equal} consecutive turns were identical");
+        self.reached.insert(Limit::NoProgress);
+        if self.keep_reviewed(slug, id, &reason) {
+            return;
+        }
+        let Some(run) = self.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return };
         run.failure = Some(Failure { reason, cause: Cause::NoProgress, ..Failure::default() });
         run.attempts.close();
-        self.reached.insert(Limit::NoProgress);
     }
 
     /// Calls of a turn, those equal to an earlier one with no call since that does more than read answered from it.

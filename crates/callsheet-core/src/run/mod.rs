@@ -55,6 +55,7 @@ mod operators;
 mod parts;
 mod reject;
 mod resume;
+mod review;
 mod rounds;
 mod scheduler;
 mod state;
@@ -78,6 +79,7 @@ pub use operators::{
 };
 pub use parts::RunPart;
 pub use reject::Reject;
+pub use review::Review;
 pub use state::{Stage, State, Stopwatch};
 pub use task::{
     AppliedSet, Cause, Check, ExecRun, Failure, Merge, RunInput, TaskRun, ToolOutput, ToolRun, ToolState, Turn,

@@ -50,7 +50,8 @@ impl Run {
             // Budgets of a tree are shared, so a fact of one leaf may end another.
             self.tasks.look_again();
         }
-        let mut moved = self.end_overdue_tasks()?;
+        let mut moved = self.end_reviews()?;
+        moved |= self.end_overdue_tasks()?;
         moved |= self.end_executions()?;
         moved |= self.promote()?;
         self.refresh();
@@ -160,6 +161,8 @@ impl Run {
             .all_holding()
             .chain(self.tasks.unsettled())
             .filter(|task| matches!(task.state, State::Refining | State::Ready | State::Running))
+            // Its call ends by itself at that time; then what was reviewed counts.
+            .filter(|task| !self.has_reviewed_result(task))
             .filter(|task| limits::task_time_is_over(self, task))
             .map(TaskRun::slug)
             .collect();

@@ -73,8 +73,23 @@ impl Run {
         if self.in_flight.iter().any(applies) { Err(Reject::Applying(slug.clone())) } else { Ok(()) }
     }
 
+    /// A person has a task done again: one of the list, of the tree, or below a task of the list.
+    pub(super) fn retried_by_person(
+        &mut self,
+        slug: &Slug,
+        skills: &BTreeMap<String, SkillPolicy>,
+    ) -> Result<(), Reject> {
+        if self.operators.tree().is_some() {
+            return self.retried_in_tree(slug);
+        }
+        match self.operators.named(slug) {
+            Some(_) => self.retried_in_call(slug, skills),
+            None => self.retried(slug, skills),
+        }
+    }
+
     /// A person has a task that ended without output done again; what was blocked by it comes back, too.
-    pub(super) fn retried(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Result<(), Reject> {
+    fn retried(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Result<(), Reject> {
         let Some(task) = self.tasks.get(slug) else { return Err(Reject::UnknownTask(slug.clone())) };
         if !task.state.is_problem() {
             return Err(transition(slug, task.state, State::Planned));

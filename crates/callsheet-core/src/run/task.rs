@@ -7,7 +7,7 @@ use crate::issue::Issue;
 use crate::record::{Apart, CallKey, CallSizes, ChangeSet, ReferenceStage, RefusedPart, ResultParts};
 use crate::spec::{BlobId, ExecRunId, Reference, Refinement, SkillMode, SkillPolicy, Slug, Task, ToolCall, Wording};
 
-use super::{Attempts, Limit, State, Stopwatch};
+use super::{Attempts, Limit, Review, State, Stopwatch};
 
 /// Why a task or an execution run failed.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -326,6 +326,8 @@ pub struct ExecRun {
     pub attempts: Attempts,
     /// The accepted reply. Its changes may still wait.
     pub result: Option<ResultParts>,
+    /// The review of its result, once there was one to make.
+    pub review: Option<Review>,
     /// The reply is accepted and its changes, if any, are on disk.
     pub finished: bool,
     /// `Run::world` when it finished.
@@ -345,7 +347,8 @@ impl ExecRun {
     /// Nothing of it was done, nor is asked of a person.
     pub(super) fn is_untouched(&self) -> bool {
         let called = self.calls.iter().any(|call| call.state != ToolState::Queued);
-        let replied = !self.turns.is_empty() || self.result.is_some() || self.attempts.reading.is_some();
+        let replied =
+            !self.turns.is_empty() || self.result.is_some() || self.review.is_some() || self.attempts.reading.is_some();
         !called && !replied && !self.is_ended() && self.attempts.issues.is_empty()
     }
 

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::spec::Slug;
 
-use super::{State, TaskRun};
+use super::{ExecRun, State, TaskRun};
 
 /// Tasks by number, which is the order of first appearance, and the current list.
 #[derive(Clone, Debug, Default)]
@@ -62,6 +62,7 @@ struct Traits {
     writer: bool,
     holding: bool,
     asking: bool,
+    reviewed: bool,
 }
 
 /// Keys of tasks by what they have.
@@ -72,6 +73,7 @@ struct Sets {
     writers: BTreeSet<usize>,
     holding: BTreeSet<usize>,
     asking: BTreeSet<usize>,
+    reviewed: BTreeSet<usize>,
 }
 
 /// What is known follows from the tasks and the list.
@@ -95,6 +97,7 @@ impl Traits {
             writer: task.writer.is_some() && !task.state.is_ended(),
             holding: task.holds_slot(),
             asking: executing && open().any(|call| call.state.is_asking()),
+            reviewed: executing && task.runs.iter().any(ExecRun::has_open_review),
         }
     }
 }
@@ -266,6 +269,11 @@ impl Tasks {
         self.chosen(&self.sets.asking, 0..self.ranked.len())
     }
 
+    /// Tasks that may have a result whose review is not over.
+    pub fn reviewed(&self) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.reviewed, 0..self.keys_end())
+    }
+
     /// Tasks of a step that may be ready and not started.
     pub fn startable(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.startable, self.places(step))
@@ -415,12 +423,13 @@ impl Tasks {
 
 impl Sets {
     fn change(&mut self, key: usize, old: Traits, new: Traits) {
-        let Self { units, startable, writers, holding, asking } = self;
+        let Self { units, startable, writers, holding, asking, reviewed } = self;
         put(units, key, old.units, new.units);
         put(startable, key, old.startable, new.startable);
         put(writers, key, old.writer, new.writer);
         put(holding, key, old.holding, new.holding);
         put(asking, key, old.asking, new.asking);
+        put(reviewed, key, old.reviewed, new.reviewed);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::issue::{Issue, IssueCode};
 use crate::record::{ChangeSet, EffectKey, ToolRecord};
-use crate::spec::{BlobId, ExecRunId, Slug, ToolEffect};
+use crate::spec::{BlobId, ExecRunId, Phase, Slug, ToolEffect};
 
 use super::task::{PendingSet, SetKey, SetSource, SetStage};
 use super::{AppliedSet, ExecRun, Failure, Reject, Run, State, TaskRun, ToolOutput, ToolRun, ToolState, limits};
@@ -225,17 +225,11 @@ impl Run {
 
     /// The record of the reply that asked for a change set.
     fn last_call_mut(&mut self, key: &SetKey) -> Option<&mut super::CallRecord> {
-        let of_run = |record: &&mut super::CallRecord| {
-            record.key.task.as_ref() == Some(&key.task) && record.key.run.as_ref() == Some(&key.run)
-        };
-        self.calls.iter_mut().rev().find(of_run)
+        self.calls.iter_mut().rev().find(|record| gave(record, key))
     }
 
     fn last_reply(&self, key: &SetKey) -> Option<BlobId> {
-        let of_run = |record: &&super::CallRecord| {
-            record.key.task.as_ref() == Some(&key.task) && record.key.run.as_ref() == Some(&key.run)
-        };
-        self.calls.iter().rev().find(of_run).map(|record| record.reply.clone())
+        self.calls.iter().rev().find(|record| gave(record, key)).map(|record| record.reply.clone())
     }
 
     pub(super) fn changes_rolled_back(&mut self, task: &Slug, run: &ExecRunId, set: u32) -> Result<(), Reject> {
@@ -265,4 +259,10 @@ impl Run {
 /// Its execution goes on now, or after a resume.
 fn goes_on(task: &TaskRun) -> bool {
     task.is_executing() || (task.executing && task.state == State::Cancelled)
+}
+
+/// Whether a change set may be of this reply: a review asks for none.
+fn gave(record: &super::CallRecord, key: &SetKey) -> bool {
+    let call = &record.key;
+    call.phase != Phase::Review && call.task.as_ref() == Some(&key.task) && call.run.as_ref() == Some(&key.run)
 }

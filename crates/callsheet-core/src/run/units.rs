@@ -246,7 +246,8 @@ impl Run {
             if task.is_process() || !has_the_turn {
                 return owing;
             }
-            owing.work.push(self.ask_or_read(Phase::Execute, Some(task), Some(run), &run.attempts));
+            let phase = if run.is_under_review() { Phase::Review } else { Phase::Execute };
+            owing.work.push(self.ask_or_read(phase, Some(task), Some(run), &run.attempts));
             return owing;
         }
         // Subtasks are tasks of their own; the conversation waits for them without a slot.
@@ -409,7 +410,8 @@ impl Run {
             Phase::Iterate => Some(&mut self.iterate),
             Phase::Continue => Some(&mut self.follow),
             Phase::Refine => self.tasks.get_mut(key.task.as_ref()?).map(|task| &mut task.refine),
-            Phase::Execute => {
+            // A review belongs to the attempt whose result it is about.
+            Phase::Execute | Phase::Review => {
                 let task = self.tasks.get_mut(key.task.as_ref()?)?;
                 task.run_mut(key.run.as_ref()?).map(|run| &mut run.attempts)
             }

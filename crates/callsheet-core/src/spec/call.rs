@@ -14,6 +14,8 @@ pub enum Phase {
     Refine,
     /// Execution of one task.
     Execute,
+    /// Review of the result of one task: is it complete?
+    Review,
     /// Merge of several execution runs by a model.
     Merge,
     /// Iteration after a round.

@@ -34,6 +34,17 @@ pub enum Policy {
     Never,
 }
 
+impl Policy {
+    /// The word in files and sheets.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Always => "always",
+            Self::Never => "never",
+        }
+    }
+}
+
 /// How several execution runs become one result (spec 3.12).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -162,6 +173,8 @@ pub struct Settings {
     pub iterate: Policy = Policy::Auto,
     /// Merge policy (spec 3.12).
     pub merge: MergePolicy = MergePolicy::Code,
+    /// Whether a model is asked if a result is complete (spec 10.9). `auto` asks never.
+    pub review: Policy = Policy::Auto,
     /// Which gates ask.
     pub approval: ApprovalMode = ApprovalMode::Both,
     /// What happens when nobody can be asked.

@@ -79,6 +79,9 @@ pub struct SkillPolicy {
     pub refine: Option<Policy>,
     /// Overrides the run's merge policy.
     pub merge: Option<MergePolicy>,
+    /// Overrides the run's review policy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub review: Option<Policy>,
     /// Limits of its tasks.
     pub limits: SkillLimits,
     /// Why its tasks are writers (spec 11.1), in words for a person; `None`: readers.

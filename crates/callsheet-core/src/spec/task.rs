@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Reference, Slug, ToolCall};
+use super::{Policy, Reference, Slug, ToolCall};
 
 /// One unit of work, with the keys of spec 3.3.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -27,6 +27,9 @@ pub struct Task {
     /// `Requires user approval`: raises the task to a writer, never lowers it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub approval: bool,
+    /// `Review`: overrides the review policy of its skill and its run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub review: Option<Policy>,
     /// Tool calls the plan or the refinement gave it, all valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub calls: Vec<ToolCall>,

@@ -8,7 +8,7 @@ mod timeline;
 mod why;
 
 pub use answer::answer;
-pub use report::{problem_line, report};
+pub use report::{problem_line, report, review_words};
 pub use summary::Summary;
 pub use timeline::{Bar, call_words, limit_words, own_failure, timeline};
 pub use why::{why_line, why_words};

@@ -3,7 +3,7 @@
 use crate::fence::fence;
 use crate::issue::{Issue, Severity};
 use crate::record::Outcome;
-use crate::run::{Problem, ProblemKind, Run, State, TaskRun};
+use crate::run::{Problem, ProblemKind, Review, Run, State, TaskRun};
 use crate::template::TaskResult;
 use crate::visible::readable;
 
@@ -127,10 +127,29 @@ fn result(task: &TaskRun) -> String {
     if task.apart.is_some() && task.runs.len() > 1 {
         text.push_str("\nRead one by one, because its references are too large for one prompt.\n");
     }
+    for review in task.reviews() {
+        text.push_str(&format!("\n{}\n", review_words(review)));
+    }
     for detail in &result.details {
         text.push_str(&format!("\nFile: details/{}/{}\n", task.task.slug, detail.filename));
     }
     text
+}
+
+/// What a review said of a result, in words for a person.
+pub fn review_words(review: &Review) -> String {
+    match (&review.missing, &review.failed) {
+        (None, None) if review.over => "Reviewed: complete.".to_owned(),
+        (None, None) => "Under review.".to_owned(),
+        (None, Some(why)) => format!("Warning: not reviewed ({why}); the result counts as it is."),
+        (Some(missing), None) if review.over => format!("Reviewed, and done once more, because of: {missing}"),
+        (Some(missing), None) => format!("Reviewed, and being done once more, because of: {missing}"),
+        (Some(missing), Some(why)) => {
+            format!(
+                "Warning: the first result counts, since the second attempt failed ({why}). The review said: {missing}"
+            )
+        }
+    }
 }
 
 /// What finished of a failed task (spec 10.5).

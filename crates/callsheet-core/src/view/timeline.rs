@@ -117,6 +117,7 @@ pub fn call_words(key: &CallKey, part: &str) -> String {
         Phase::Plan => "plan",
         Phase::Refine => "refine",
         Phase::Execute => "execute",
+        Phase::Review => "review",
         Phase::Merge => "merge",
         Phase::Iterate => "iterate",
         Phase::Continue => "continue",

@@ -11,6 +11,8 @@ use callsheet_core::spec::{
     Execution, Goals, Phase, Reference, Refinement, RepeatClass, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall,
     ToolEffect,
 };
+use callsheet_format::reading::Reading;
+use callsheet_format::reply::read_review;
 use serde_json::Value;
 
 use super::{Player, blob};
@@ -147,6 +149,7 @@ impl Player {
                 ("together", _) => skill.execution = Execution::Together,
                 ("per-reference", _) => skill.execution = Execution::PerReference,
                 ("refine", policy) => skill.refine = serde_json::from_value(policy.into()).unwrap(),
+                ("review", policy) => skill.review = serde_json::from_value(policy.into()).unwrap(),
                 ("merge", policy) => skill.merge = serde_json::from_value(policy.into()).unwrap(),
                 (limit, number) => {
                     let mut limits = serde_json::to_value(&skill.limits).unwrap();
@@ -193,6 +196,7 @@ impl Player {
             references: Vec::new(),
             expected: "a summary".to_owned(),
             approval: false,
+            review: None,
             calls: Vec::new(),
             extra: String::new(),
         };
@@ -200,12 +204,13 @@ impl Player {
         let mut mode = "";
         for word in words {
             match (mode, word) {
-                (_, "by" | "reads" | "calls" | "needs" | "wants") => mode = word,
+                (_, "by" | "reads" | "calls" | "needs" | "wants" | "review") => mode = word,
                 (_, "unchanged") => unchanged = true,
                 ("by", skill) => task.skill = Some(skill.to_owned()),
                 ("reads", target) => task.references.push(reference(target)),
                 ("calls", call) => task.calls.push(tool_call(call, task.calls.len())),
                 ("needs", "approval") => task.approval = true,
+                ("review", policy) => task.review = serde_json::from_value(policy.into()).unwrap(),
                 ("wants", need) => task.need = need.to_owned(),
                 _ => panic!("not understood: {word} in {line}"),
             }
@@ -266,6 +271,10 @@ impl Player {
                 }
             }
             "replied" => self.accepted(key, tail, block),
+            "says" => {
+                let Reading { value: missing, repairs, issues, .. } = read_review(tail);
+                Event::Reviewed { key, missing, repairs, issues }
+            }
             _ => panic!("no verb {verb}"),
         };
         self.fact(event)
@@ -290,7 +299,7 @@ impl Player {
                 }
                 Event::TaskRefined { key, refinement, repairs, issues }
             }
-            Phase::Execute | Phase::Merge => {
+            Phase::Execute | Phase::Review | Phase::Merge => {
                 let file = tail.strip_prefix("changes ");
                 let result = ResultParts {
                     summary: "a summary".to_owned(),

@@ -43,6 +43,7 @@ fn task(name: &str, need: &str) -> Task {
         references: Vec::new(),
         expected: "Something.".to_owned(),
         approval: false,
+        review: None,
         calls: Vec::new(),
         extra: String::new(),
     }

@@ -1,4 +1,4 @@
-//! The replies of the phases (spec 3.4 to 3.12, 10.7), described from what they may name: skills, links, tools, files.
+//! The replies of the phases (spec 3.4 to 3.13, 10.7), described from what they may name: skills, links, tools, files.
 
 use callsheet_core::spec::ToolSpec;
 use serde_json::Value as Json;
@@ -114,6 +114,13 @@ pub fn execution() -> Form {
 /// A merge of several runs (spec 3.12): an execution without details files.
 pub fn merge() -> Form {
     Form { parts: vec![summary(12, 600), document()] }
+}
+
+/// A review (spec 3.13): `yes`, or `no: ` and a line that says what is missing.
+pub fn review() -> Form {
+    let missing = Member::needed("missing", "no: ", Value::Line { min: 8, max: 300 });
+    let ways = vec![("no".to_owned(), vec![missing]), ("yes".to_owned(), vec![Part::text("yes")])];
+    Form { parts: vec![Part::OneOf { name: "verdict".into(), ways }] }
 }
 
 /// One turn of a loop for a model without native tool calling: tool calls, or the result in the form of an execution.

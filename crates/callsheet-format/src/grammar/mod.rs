@@ -19,6 +19,6 @@ mod sections;
 pub use expr::{Expr, Grammar};
 pub use form::{Form, Member, Part, Sections, Value, coarse_name, new_link, new_name};
 pub use formats::{
-    EditableFile, continuation, execution, iteration, loop_turn, merge, plan, refinement, write_execution,
+    EditableFile, continuation, execution, iteration, loop_turn, merge, plan, refinement, review, write_execution,
 };
 pub use sections::{ListShape, list_tokens};

@@ -7,10 +7,12 @@ pub mod json_form;
 pub mod list;
 mod placeholder;
 pub mod references;
+mod review;
 pub mod task;
 mod value;
 
 pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_sheet};
+pub use review::read_review;
 pub use value::{DetailFile, Execution, LoopTurn};
 
 use crate::reading::{Lookup, ReadContext};

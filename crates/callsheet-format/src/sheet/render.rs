@@ -36,6 +36,9 @@ pub fn render_task(task: &Task, form: TaskForm, summary: Option<&str>) -> String
     if task.approval {
         out.push_str("- **Requires user approval**\n");
     }
+    if let Some(policy) = task.review.filter(|_| matches!(form, TaskForm::Coarse | TaskForm::List)) {
+        out.push_str(&format!("- **Review** {}\n", policy.as_str()));
+    }
     for line in task.extra.lines() {
         if let Some((label, value)) = line.split_once(": ") {
             out.push_str(&format!("- **{label}** {value}\n"));

@@ -22,6 +22,7 @@ pub(super) struct Header {
     pub(super) mode: Option<SkillMode>,
     pub(super) refine: Option<Policy>,
     pub(super) merge: Option<MergePolicy>,
+    pub(super) review: Option<Policy>,
     pub(super) limits: SkillLimits,
     /// Where keys of Callsheet stand, for remarks about several of them.
     pub(super) places: BTreeMap<&'static str, At>,
@@ -127,6 +128,7 @@ fn key(
         "merge" => {
             header.merge = entry.word(&[("code", MergePolicy::Code), ("model", MergePolicy::Model)], report);
         }
+        "review" => header.review = entry.word(&policies, report),
         _ => limits(entry, quoted, header, report),
     }
 }

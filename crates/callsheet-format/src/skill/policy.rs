@@ -77,6 +77,7 @@ pub(super) fn derive(header: &Header, form: SkillForm, text: &str, context: Skil
         mode,
         refine: header.refine,
         merge: header.merge,
+        review: header.review,
         limits: header.limits.clone(),
         writer: writer_reason(header.writes, &header.tools, context),
         writes_files: interpret && header.tools.iter().any(|tool| context.stages_changes(tool)),

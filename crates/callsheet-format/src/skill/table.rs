@@ -95,6 +95,12 @@ pub(super) const KEYS: &[SkillKey] = &[
         "when to refine its tasks before they run; overrides the run's setting",
     ),
     key("merge", &["merge"], KeyKind::Word(&["code", "model"]), "how to merge several results of a task"),
+    key(
+        "review",
+        &["review"],
+        KeyKind::Word(&["auto", "always", "never"]),
+        "whether a model reviews each result; overrides the run's setting",
+    ),
     key("model", &["model"], KeyKind::Model, "model for its tasks: PROVIDER/MODEL, embedded:PATH or scripted:FILE"),
     key("limits", &["limits"], KeyKind::Limits, "limits for each of its tasks"),
 ];

@@ -316,6 +316,7 @@ fn task(name: &str) -> Task {
         references: Vec::new(),
         expected: "A note.".into(),
         approval: false,
+        review: None,
         calls: Vec::new(),
         extra: String::new(),
     }

@@ -58,6 +58,7 @@ fn build(input: &Value) -> Grammar {
         "refinement" => grammar::refinement(&references, &tools(input), input["needs_call"] == true),
         "execution" => grammar::execution(),
         "merge" => grammar::merge(),
+        "review" => grammar::review(),
         "loop_turn" => grammar::loop_turn(&tools(input)),
         "write_execution" => {
             let file = |file: &Value| EditableFile {

@@ -6,7 +6,7 @@
 use crate::support::{REPLIES, World};
 use callsheet_core::issue::IssueCode;
 use callsheet_core::names::slug_of;
-use callsheet_core::spec::{Goals, Reference, Slug, Step, Target, Task, TaskList};
+use callsheet_core::spec::{Goals, Policy, Reference, Slug, Step, Target, Task, TaskList};
 use callsheet_format::reply::{ReplyKind, read_continuation, read_iteration, read_plan, read_sheet};
 use callsheet_format::sheet::{render_plan, render_sheet};
 use proptest::prelude::*;
@@ -129,6 +129,9 @@ fn reference() -> impl Strategy<Value = Reference> {
     })
 }
 
+/// By the number of references.
+const REVIEWS: [Option<Policy>; 3] = [None, Some(Policy::Always), Some(Policy::Never)];
+
 fn task() -> impl Strategy<Value = Task> {
     let skill = prop_oneof![Just(None), Just(Some("find_code".to_owned())), Just(Some("write_docs".to_owned()))];
     let extra = prop_oneof![Just(""), Just("Note: keep it short"), Just("Note: a\nHint: b: c")];
@@ -139,6 +142,7 @@ fn task() -> impl Strategy<Value = Task> {
             aliases: Vec::new(),
             need,
             skill,
+            review: REVIEWS.get(references.len()).copied().flatten(),
             references,
             expected,
             approval,
@@ -181,7 +185,12 @@ proptest! {
     #[test]
     fn any_list_reads_back_from_its_rendering(list in list(), prompt in words()) {
         let mut world = world();
-        for sheet in [false, true] {
+        let mut list = list;
+        for sheet in [true, false] {
+            if !sheet {
+                // A plan has no say in whether results are reviewed.
+                list.steps.iter_mut().flat_map(|step| &mut step.tasks).for_each(|task| task.review = None);
+            }
             world.kind = if sheet { ReplyKind::Sheet } else { ReplyKind::Plan };
             let text = if sheet { render_sheet(&prompt, &list, &[], &[]) } else { render_plan(&list) };
             world.answer(&text);

@@ -34,6 +34,7 @@ mod lists;
 mod markdown;
 mod prompt;
 mod replies;
+mod reviews;
 mod sheets;
 mod skill;
 mod task_properties;

@@ -21,6 +21,7 @@ fn task(name: &str, skill: Option<&str>) -> Task {
         references: Vec::new(),
         expected: "A list.".to_owned(),
         approval: false,
+        review: None,
         calls: Vec::new(),
         extra: String::new(),
     }

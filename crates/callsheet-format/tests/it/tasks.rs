@@ -150,6 +150,7 @@ fn task(name: &str, skill: Option<&str>) -> Task {
         references: Vec::new(),
         expected: "File and line.".into(),
         approval: false,
+        review: None,
         calls: Vec::new(),
         extra: String::new(),
     }

@@ -285,6 +285,7 @@ fn known(key: &str, value: &str) -> KnownTask {
         references: Vec::new(),
         expected: "Something.".to_owned(),
         approval: false,
+        review: None,
         calls: Vec::new(),
         extra: String::new(),
     };

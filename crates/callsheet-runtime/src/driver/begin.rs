@@ -165,6 +165,7 @@ fn one_task(services: &Services, name: &str, prompt: &str, settings: &Settings) 
         references: Vec::new(),
         expected: "A summary that answers the need.".to_owned(),
         approval: false,
+        review: None,
         calls: Vec::new(),
         extra: String::new(),
     };

@@ -131,6 +131,7 @@ impl Session {
             services.observer.see(&Signal::LogEntry { fact, run: &self.run });
             self.views.stale.note(&fact.event);
         }
+        self.views.stale.note_reviews(&self.run);
         Ok(())
     }
 

@@ -28,6 +28,8 @@ pub(super) struct Views {
 pub(crate) struct StaleViews {
     sheet: bool,
     tasks: BTreeSet<Slug>,
+    /// Those whose review is not over.
+    reviewed: BTreeSet<Slug>,
 }
 
 impl StaleViews {
@@ -57,6 +59,15 @@ impl StaleViews {
         };
         self.sheet = true;
         self.tasks.extend(task.cloned());
+    }
+
+    /// Notes the tasks whose review is over since it was asked last: a limit may have ended it.
+    pub fn note_reviews(&mut self, run: &Run) {
+        let open: BTreeSet<Slug> = run.reviewed().map(|task| task.task.slug.clone()).collect();
+        let over: Vec<Slug> = self.reviewed.difference(&open).cloned().collect();
+        self.sheet |= !over.is_empty();
+        self.tasks.extend(over);
+        self.reviewed = open;
     }
 
     /// Notes that the sheet is to be written.

@@ -16,8 +16,8 @@ use crate::transport_policy::{RetryPolicy, jitter, send};
 
 use super::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
-use crate::prompting::assemble::{self, PromptDraft};
 use crate::prompting::render::PromptFault;
+use crate::prompting::review::Prepared;
 use crate::prompting::{PromptRecord, constraint};
 use crate::services::Services;
 
@@ -37,8 +37,8 @@ pub(crate) fn ask(work: Work, run: &Run, asked: Asked) -> EffectFuture {
         models.iter().for_each(|model| work.services.warn_unknown_window(model.info()));
     }
     // What a prompt holds depends on the window and the abilities of the model that reads it.
-    let prepared = models.into_iter().map(|model| Ok((assemble::gather(&work.services, run, &asked, &*model)?, model)));
-    let prepared: VecDeque<(PromptDraft, Arc<dyn Model>)> = match prepared.collect::<Result<_, DriveFault>>() {
+    let prepared = models.into_iter().map(|model| Ok((Prepared::of(&work.services, run, &asked, &*model)?, model)));
+    let prepared: VecDeque<(Prepared, Arc<dyn Model>)> = match prepared.collect::<Result<_, DriveFault>>() {
         Ok(prepared) => prepared,
         Err(fault) => return ready(Err(fault)),
     };
@@ -92,7 +92,7 @@ struct Accepts {
 async fn first_that_answers(
     work: &Work,
     asked: &Asked,
-    mut prepared: VecDeque<(PromptDraft, Arc<dyn Model>)>,
+    mut prepared: VecDeque<(Prepared, Arc<dyn Model>)>,
     policy: &RetryPolicy,
     accepts: Accepts,
 ) -> Result<Event, DriveFault> {

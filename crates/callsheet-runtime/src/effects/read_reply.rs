@@ -7,6 +7,7 @@ use callsheet_core::issue::{Issue, IssueCode, Repair, Severity};
 use callsheet_core::record::{ChangeSet, DetailBlob, Event, ListOrigin, ResultParts};
 use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
 use callsheet_core::spec::{Phase, Refinement, tokens};
+use callsheet_format::grammar::Form;
 use callsheet_format::reading::{ReadContext, Reading};
 use callsheet_format::reply;
 use callsheet_format::reply::json_form::read_json_form;
@@ -14,7 +15,7 @@ use callsheet_format::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
     summary_files, summary_with_details,
 };
-use callsheet_format::reply::{Execution, ListReply, LoopTurn};
+use callsheet_format::reply::{Execution, ListReply, LoopTurn, read_review};
 
 use crate::effects::stage::ShownFiles;
 use crate::effects::{read_turn, stage};
@@ -33,7 +34,8 @@ pub(crate) fn read_reply(services: &Services, run: &Run, asked: &Asked) -> Resul
     let shown: ShownFiles = serde_json::from_slice(&prompt).map_err(DriveFault::defect)?;
     let asked_for: recorded::AskedForm = serde_json::from_slice(&prompt).map_err(DriveFault::defect)?;
     let mut repaired = Vec::new();
-    if let Some(twin) = asked_for.form().and_then(|form| read_json_form(&reply.text, form, asked.key.phase)) {
+    let form = asked_for.form().filter(|_| asked.key.phase != Phase::Review);
+    if let Some(twin) = form.and_then(|form| read_json_form(&reply.text, form, asked.key.phase)) {
         if !twin.issues.is_empty() {
             let key = asked.key.clone();
             let (issues, repairs) = (twin.issues, twin.repairs);
@@ -48,6 +50,7 @@ pub(crate) fn read_reply(services: &Services, run: &Run, asked: &Asked) -> Resul
         Phase::Continue => input.list(reply::read_continuation)?,
         Phase::Refine => input.refinement()?,
         Phase::Merge => input.merge()?,
+        Phase::Review => read_verdict(asked, &input.reply.text, asked_for.form()),
         Phase::Execute => input.execution()?,
     };
     if let Event::ListAdopted { repairs, .. }
@@ -59,6 +62,18 @@ pub(crate) fn read_reply(services: &Services, run: &Run, asked: &Asked) -> Resul
         repairs.splice(0..0, repaired);
     }
     Ok(vec![event])
+}
+
+/// Reads the reply of a review, which may be the twin of `form`.
+fn read_verdict(asked: &Asked, text: &str, form: Option<&Form>) -> Event {
+    let twin = form.and_then(|form| read_json_form(text, form, Phase::Review)).filter(|twin| twin.issues.is_empty());
+    let (text, mut repairs) = match twin {
+        Some(twin) => (twin.text, twin.repairs),
+        None => (text.to_owned(), Vec::new()),
+    };
+    let reading = read_review(&text);
+    repairs.extend(reading.repairs);
+    Event::Reviewed { key: asked.key.clone(), missing: reading.value, repairs, issues: reading.issues }
 }
 
 struct RecordedReply<'a> {

@@ -15,12 +15,10 @@ use crate::ports::{Capabilities, Constraint, Message, Model, ModelInfo, NativeTo
 use crate::prompting::constraint::Notation;
 use crate::prompting::handler::Sources;
 use crate::prompting::run_texts::Texts;
+use crate::prompting::size::{output_tokens, share};
 use crate::prompting::{constraint, conversation, handler, project, recorded, task_references, texts};
 use crate::references::{Allowance, Wanted};
 use crate::services::{Services, UNKNOWN_WINDOW};
-
-/// From here on a window is long enough for replies with reasoning.
-const LONG_WINDOW: u32 = 65_536;
 
 /// What a call is about, owned, so that the run may continue.
 pub(crate) struct PromptDraft {
@@ -173,26 +171,6 @@ fn native_tools(model: &dyn Model, offered: &[ToolSpec]) -> Vec<NativeTool> {
     model.native_tools().iter().filter(|tool| tool.executes.iter().all(is_offered)).cloned().collect()
 }
 
-/// Hard cap of a reply. A quarter of a small window is left to it; a long or unknown window takes thinking models.
-fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option<u32>) -> u32 {
-    let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
-    let plain = match phase {
-        Phase::Plan | Phase::Iterate | Phase::Continue => 3_072,
-        Phase::Refine => 2_048,
-        Phase::Execute if writes => 8_192,
-        Phase::Execute | Phase::Merge => 4_096,
-    };
-    match window {
-        Some(window) if window < LONG_WINDOW => plain.min((window / 4).max(256)),
-        _ => plain * 2,
-    }
-}
-
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is wanted")]
-fn share(window: u32, fraction: f64) -> u32 {
-    (f64::from(window) * fraction).floor() as u32
-}
-
 /// References of the unit with those carried along from the summaries of producers (spec 2.12).
 fn wanted(run: &Run, task: &TaskRun, asked: &Asked) -> Vec<Wanted> {
     let own = match (&asked.key.phase, &asked.key.run) {
@@ -220,6 +198,7 @@ fn job(
         Phase::Refine => refine(services, run, asked, held),
         Phase::Execute => execute(services, run, asked, model.capabilities),
         Phase::Merge => merge(services, run, asked),
+        Phase::Review => Err(DriveFault::defect("a review has the prompt of what it reviews")),
     }
 }
 

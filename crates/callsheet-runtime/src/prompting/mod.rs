@@ -8,7 +8,9 @@ mod project;
 pub(crate) mod recorded;
 pub(crate) mod render;
 pub(crate) mod reverted;
+pub(crate) mod review;
 pub(crate) mod run_texts;
+mod size;
 pub(crate) mod task_references;
 pub(crate) mod texts;
 

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::issue::{Issue, Severity};
-use callsheet_core::spec::{BlobId, TokenCount};
+use callsheet_core::spec::BlobId;
 use callsheet_core::template::DataSource;
 use callsheet_format::grammar::Form;
 use callsheet_format::prompt::{ContinuationPrompt, ExecutionKind, Rendered};
@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ports::{Message, ModelFault, ModelRequest};
 use crate::prompting::assemble::{Job, PromptDraft};
 use crate::prompting::constraint::Notation;
+use crate::prompting::size::{check_window, hold_to_budget};
 use crate::prompting::{constraint, handler};
 use crate::references::{Level, Request, Resolved, resolve};
 use crate::services::Services;
@@ -52,11 +53,12 @@ impl PromptRecord {
         let constraint = self.request.constraint.as_ref()?;
         let mut freed = self.clone();
         freed.request.constraint = None;
-        if let Some(form) = &constraint.form
-            && let Some(Message::User { text }) = freed.request.messages.first_mut()
-        {
-            let kept = text.strip_suffix(&constraint::twin_note(form)).map(str::len);
-            text.truncate(kept.unwrap_or(text.len()));
+        if let Some(form) = &constraint.form {
+            let note = constraint::twin_note(form);
+            for message in &mut freed.request.messages {
+                let Message::User { text } = message else { continue };
+                text.truncate(text.strip_suffix(&note).map_or(text.len(), str::len));
+            }
         }
         Some(freed)
     }
@@ -128,8 +130,8 @@ impl PromptDraft {
         }
         let filled = self.fill(services, &resolved)?;
         let mut request = self.request(filled, &resolved);
-        let size = self.check_window(&request)?;
-        let shortened = self.hold_to_budget(&mut request)?;
+        let size = check_window(&request, self.max_prompt)?;
+        let shortened = hold_to_budget(&mut request, self.max_tokens, self.may_wait)?;
         let (mut shown, mut word, mut warnings) = (Vec::new(), "", Vec::new());
         if let Job::Handler { sources, .. } = &mut self.job {
             shown = handler::shown(&resolved, sources);
@@ -145,31 +147,6 @@ impl PromptDraft {
             size,
             shortened,
         })
-    }
-
-    /// `max_context_fraction`, before anything is sent: tokens of the prompt, and how many it may have.
-    fn check_window(&self, request: &ModelRequest) -> Result<Option<(u32, u32)>, PromptFault> {
-        let Some(max) = self.max_prompt else { return Ok(None) };
-        let mut count = TokenCount::default();
-        count.add(&request.system);
-        request.messages.iter().for_each(|message| count.add(message.text()));
-        let used = count.tokens();
-        if used <= max { Ok(Some((used, max))) } else { Err(PromptFault::TooLarge(used, max)) }
-    }
-
-    /// Holds the reply to what the token budgets leave beside the prompt; true if that is less than it might have had
-    /// (spec "Templates" 9).
-    fn hold_to_budget(&self, request: &mut ModelRequest) -> Result<bool, PromptFault> {
-        let Some(left) = self.max_tokens else { return Ok(false) };
-        let used = request.estimated_tokens();
-        let room = left.saturating_sub(used);
-        let shortened = room < u64::from(request.max_output_tokens);
-        if room == 0 || (shortened && self.may_wait) {
-            return Err(PromptFault::OverBudget(used, left));
-        }
-        let room = u32::try_from(room).unwrap_or(u32::MAX);
-        request.max_output_tokens = request.max_output_tokens.min(room);
-        Ok(shortened)
     }
 
     fn fill(&mut self, services: &Services, resolved: &Resolved) -> Result<Rendered, ModelFault> {

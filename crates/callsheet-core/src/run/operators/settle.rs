@@ -11,7 +11,8 @@ impl Run {
     pub(in crate::run) fn settle_tree(&mut self) -> Result<bool, Reject> {
         // Budgets of the tree are shared, so a fact of one leaf may end another.
         self.tasks.look_again();
-        let mut moved = self.end_overdue_tasks()?;
+        let mut moved = self.end_reviews()?;
+        moved |= self.end_overdue_tasks()?;
         moved |= self.end_executions()?;
         moved |= self.promote()?;
         self.refresh();

@@ -87,6 +87,7 @@ fn no_task() -> Task {
         references: Vec::new(),
         expected: String::new(),
         approval: false,
+        review: None,
         calls: Vec::new(),
         extra: String::new(),
     }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use callsheet_core::fuzzy::normalize;
 use callsheet_core::issue::{IssueCode, RepairCode, Span};
-use callsheet_core::spec::{NEED_TOKENS, Slug, Task, tokens};
+use callsheet_core::spec::{NEED_TOKENS, Policy, Slug, Task, tokens};
 
 use crate::markdown::{Document, Label, Labelled, label_line};
 use crate::reading::{Diagnostics, ReadContext};
@@ -68,7 +68,8 @@ pub fn read(
     choice.question(&links, &need, &expected, context, notes);
     let approval = raw.all(label::APPROVAL).fold(false, |known, label| known | approval(label, notes));
     let references = references(raw, notes);
-    let extra = extra(raw, context, notes);
+    let review = raw.labels.iter().find_map(|label| review(label, kind));
+    let extra = extra(raw, kind, context, notes);
     let mut task = Task {
         name: name.unwrap_or_default(),
         slug: Slug::new(""),
@@ -78,6 +79,7 @@ pub fn read(
         references: Vec::new(),
         expected,
         approval,
+        review,
         calls: Vec::new(),
         extra,
     };
@@ -217,6 +219,18 @@ fn approval(label: &Labelled<'_>, notes: &mut Diagnostics) -> bool {
     }
 }
 
+/// `Review`: bare or yes is always, no is never. A plan says nothing of it: whether results are reviewed is for the person.
+fn review(label: &Labelled<'_>, kind: Kind) -> Option<Policy> {
+    let is_review = kind != Kind::Plan && label.known().is_none() && normalize(label.label.as_str()) == "review";
+    match normalize(&label.value).as_str() {
+        _ if !is_review => None,
+        "" | "yes" | "always" => Some(Policy::Always),
+        "no" | "never" => Some(Policy::Never),
+        "auto" => Some(Policy::Auto),
+        _ => None,
+    }
+}
+
 fn references(raw: &RawTask<'_>, notes: &mut Diagnostics) -> Vec<(String, u32)> {
     let mut values = Vec::new();
     for label in raw.all(label::REFERENCES) {
@@ -231,10 +245,11 @@ fn references(raw: &RawTask<'_>, notes: &mut Diagnostics) -> Vec<(String, u32)> 
 
 /// Unknown labels: kept as text with the task if they say something, else dropped. The name of a skill is no label: whether
 /// a task begins there is a guess.
-fn extra(raw: &RawTask<'_>, context: &ReadContext, notes: &mut Diagnostics) -> String {
+fn extra(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) -> String {
     let mut kept: Vec<String> = Vec::new();
     let first_key = raw.labels.iter().position(|label| label.known().is_some());
     let unknown_labels = raw.labels.iter().enumerate().filter(|(_, label)| label.known().is_none());
+    let unknown_labels = unknown_labels.filter(|(_, label)| review(label, kind).is_none());
     for (at, label) in unknown_labels {
         let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         let value = fold(&label.value);

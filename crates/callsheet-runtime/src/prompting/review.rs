@@ -1,0 +1,90 @@
+//! Reviews (spec 10.9): the prompt of an execution as it was sent, its reply, and the question whether that is complete.
+//! What was sent before is what the model has in its cache, so nothing of it is put together anew.
+
+use callsheet_core::prompt::Note;
+use callsheet_core::run::{Asked, Run};
+use callsheet_core::spec::Phase;
+use callsheet_core::view::call_words;
+use callsheet_format::grammar;
+
+use tokio_util::sync::CancellationToken;
+
+use crate::ports::{Message, Model};
+
+use crate::fault::DriveFault;
+use crate::prompting::assemble::{self, PromptDraft};
+use crate::prompting::constraint::{Notation, twin_note};
+use crate::prompting::recorded;
+use crate::prompting::render::{PromptFault, PromptRecord};
+use crate::prompting::size::{check_window, hold_to_budget, output_tokens, share};
+use crate::services::Services;
+
+/// A call whose prompt is not made yet.
+pub(crate) enum Prepared {
+    /// References are read when it is made.
+    Draft(Box<PromptDraft>),
+    /// It is there but for its limits.
+    Review(Box<Question>),
+}
+
+/// The prompt of a review and what holds it.
+pub(crate) struct Question {
+    prompt: PromptRecord,
+    max_prompt: Option<u32>,
+    max_tokens: Option<u64>,
+    may_wait: bool,
+}
+
+impl Prepared {
+    /// Takes from the run what the call needs.
+    pub fn of(services: &Services, run: &Run, asked: &Asked, model: &dyn Model) -> Result<Self, DriveFault> {
+        if asked.key.phase == Phase::Review {
+            return Ok(Self::Review(Box::new(question(services, run, asked, model)?)));
+        }
+        Ok(Self::Draft(Box::new(assemble::gather(services, run, asked, model)?)))
+    }
+
+    /// The prompt.
+    ///
+    /// # Errors
+    /// As [`PromptDraft::render`].
+    pub async fn render(self, services: &Services, cancel: &CancellationToken) -> Result<PromptRecord, PromptFault> {
+        match self {
+            Self::Draft(draft) => draft.render(services, cancel).await,
+            Self::Review(question) => question.held(),
+        }
+    }
+}
+
+impl Question {
+    fn held(mut self) -> Result<PromptRecord, PromptFault> {
+        let request = &mut self.prompt.request;
+        self.prompt.size = check_window(request, self.max_prompt)?;
+        self.prompt.shortened = hold_to_budget(request, self.max_tokens, self.may_wait)?;
+        Ok(self.prompt)
+    }
+}
+
+fn question(services: &Services, run: &Run, asked: &Asked, model: &dyn Model) -> Result<Question, DriveFault> {
+    let task = asked.key.task.as_ref().and_then(|slug| run.task(slug));
+    let exec = asked.key.run.as_ref().and_then(|id| task?.run(id));
+    let reviewed = exec.and_then(|exec| run.call_record(&exec.review.as_ref()?.of));
+    let reviewed = reviewed.ok_or_else(|| DriveFault::defect("a review of an unknown result"))?;
+    let mut prompt: PromptRecord =
+        serde_json::from_slice(&services.store.blob(&reviewed.prompt)?).map_err(DriveFault::defect)?;
+    let request = &mut prompt.request;
+    let text = recorded::reply(services, &reviewed.reply)?.text;
+    request.messages.push(Message::Assistant { text, calls: Vec::new() });
+    // Nothing is to be called any more.
+    request.tools.clear();
+    request.native_tools.clear();
+    request.constraint = Notation::of(model.info(), &services.refused_constraints).constraint(grammar::review());
+    let twin = request.constraint.as_ref().and_then(|constraint| constraint.form.as_ref());
+    let text = format!("{}{}", Note::Review.text(), twin.map(twin_note).unwrap_or_default());
+    request.messages.push(Message::User { text });
+    request.label = call_words(&asked.key, run.part(&asked.key));
+    let window = model.info().window;
+    request.max_output_tokens = output_tokens(Phase::Review, task, window);
+    let max_prompt = window.map(|window| share(window, run.settings().limits.max_context_fraction));
+    Ok(Question { prompt, max_prompt, max_tokens: asked.max_tokens, may_wait: asked.may_wait })
+}

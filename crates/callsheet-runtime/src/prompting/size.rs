@@ -1,0 +1,61 @@
+//! How large a prompt and its reply may be.
+
+use callsheet_core::run::TaskRun;
+use callsheet_core::spec::{Phase, TokenCount};
+
+use crate::ports::ModelRequest;
+
+use crate::prompting::render::PromptFault;
+
+/// From here on a window is long enough for replies with reasoning.
+const LONG_WINDOW: u32 = 65_536;
+
+/// Hard cap of a reply. A quarter of a small window is left to it; a long or unknown window takes thinking models.
+pub(super) fn output_tokens(phase: Phase, task: Option<&TaskRun>, window: Option<u32>) -> u32 {
+    let writes = task.and_then(|task| task.skill.as_ref()).is_some_and(|skill| skill.writes_files);
+    let plain = match phase {
+        Phase::Plan | Phase::Iterate | Phase::Continue => 3_072,
+        Phase::Refine => 2_048,
+        Phase::Review => 512,
+        Phase::Execute if writes => 8_192,
+        Phase::Execute | Phase::Merge => 4_096,
+    };
+    match window {
+        Some(window) if window < LONG_WINDOW => plain.min((window / 4).max(256)),
+        _ => plain * 2,
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "float casts saturate, which is wanted")]
+pub(super) fn share(window: u32, fraction: f64) -> u32 {
+    (f64::from(window) * fraction).floor() as u32
+}
+
+/// `max_context_fraction`, before anything is sent: tokens of the prompt, and how many it may have.
+pub(super) fn check_window(request: &ModelRequest, max: Option<u32>) -> Result<Option<(u32, u32)>, PromptFault> {
+    let Some(max) = max else { return Ok(None) };
+    let mut count = TokenCount::default();
+    count.add(&request.system);
+    request.messages.iter().for_each(|message| count.add(message.text()));
+    let used = count.tokens();
+    if used <= max { Ok(Some((used, max))) } else { Err(PromptFault::TooLarge(used, max)) }
+}
+
+/// Holds the reply to what the token budgets leave beside the prompt; true if that is less than it might have had
+/// (spec "Templates" 9).
+pub(super) fn hold_to_budget(
+    request: &mut ModelRequest,
+    left: Option<u64>,
+    may_wait: bool,
+) -> Result<bool, PromptFault> {
+    let Some(left) = left else { return Ok(false) };
+    let used = request.estimated_tokens();
+    let room = left.saturating_sub(used);
+    let shortened = room < u64::from(request.max_output_tokens);
+    if room == 0 || (shortened && may_wait) {
+        return Err(PromptFault::OverBudget(used, left));
+    }
+    let room = u32::try_from(room).unwrap_or(u32::MAX);
+    request.max_output_tokens = request.max_output_tokens.min(room);
+    Ok(shortened)
+}

@@ -1,0 +1,51 @@
+//! Promises about a log as a whole.
+
+use callsheet_core::record::LogEntry;
+use callsheet_core::run::Run;
+
+use crate::checkers::Kept;
+
+/// More facts than any run of this world needs.
+const MOST_FACTS: usize = 4_000;
+
+/// Folding the log gives the same run: state, list and all that can be read off it.
+///
+/// # Errors
+/// It does not.
+pub fn replay_equals_live(log: &[LogEntry], live: &Run) -> Kept {
+    let mut replayed = Run::new();
+    for fact in log {
+        replayed.apply(fact).map_err(|reject| format!("replay equals live: fact {} is refused: {reject}", fact.n))?;
+    }
+    if replayed.outstanding() != live.outstanding() {
+        return Err("replay equals live: another list is owed".to_owned());
+    }
+    if replayed == *live { Ok(()) } else { Err("replay equals live: the states differ".to_owned()) }
+}
+
+/// A fact makes the machine look at the tasks it concerns; looking at all of them finds nothing more.
+///
+/// # Errors
+/// It would have.
+pub fn nothing_is_overlooked(run: &Run) -> Kept {
+    if run.is_settled() { Ok(()) } else { Err("nothing owed is forgotten: a task was overlooked".to_owned()) }
+}
+
+/// A refused fact leaves no trace.
+///
+/// # Errors
+/// It did.
+pub fn a_refusal_changes_nothing(before: Option<&Run>, after: &Run) -> Kept {
+    match before {
+        Some(before) if before != after => Err("a refusal changes nothing: it did".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// A run needs a bounded number of facts.
+///
+/// # Errors
+/// This one goes on and on.
+pub fn every_run_terminates(log: &[LogEntry]) -> Kept {
+    if log.len() > MOST_FACTS { Err("every run terminates: this one goes on".to_owned()) } else { Ok(()) }
+}

@@ -1,0 +1,57 @@
+//! Reviews: verdicts at random, and the books over them.
+
+use std::collections::BTreeSet;
+
+use callsheet_core::record::{CallKey, Event};
+use callsheet_core::spec::{ExecRunId, Slug};
+use callsheet_format::reply::read_review;
+
+use crate::checkers::Kept;
+use crate::random::Random;
+
+/// What reading the reply of a review gives.
+pub(crate) fn verdict(random: &mut Random, key: CallKey) -> Event {
+    let replies = ["yes", "no: the second file is missing", "It is fine."];
+    let reading = read_review(random.pick(&replies).copied().unwrap_or_default());
+    Event::Reviewed { key, missing: reading.value, repairs: reading.repairs, issues: reading.issues }
+}
+
+/// An execution run of one listing of its task.
+pub(crate) type Execution = (Slug, ExecRunId, u32);
+
+/// Verdicts that were read.
+#[derive(Default)]
+pub(crate) struct Verdicts {
+    read: BTreeSet<Execution>,
+    no: BTreeSet<Execution>,
+}
+
+impl Verdicts {
+    pub fn note(&mut self, execution: Execution, missing: bool) {
+        if missing {
+            self.no.insert(execution.clone());
+        }
+        self.read.insert(execution);
+    }
+
+    /// What the references of a task hold is another thing now: its runs may begin anew.
+    pub fn forget(&mut self, task: &Slug) {
+        self.read.retain(|(of, ..)| of != task);
+    }
+
+    /// Attempts that a verdict adds.
+    pub fn attempts(&self, execution: &Execution) -> u32 {
+        u32::from(self.no.contains(execution))
+    }
+
+    /// A result is reviewed once, and a second one not at all.
+    ///
+    /// # Errors
+    /// It is.
+    pub fn are_given_once(&self, execution: &Execution) -> Kept {
+        match self.read.contains(execution) {
+            true => Err(format!("a result is reviewed once: {execution:?}")),
+            false => Ok(()),
+        }
+    }
+}

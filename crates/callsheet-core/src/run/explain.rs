@@ -390,6 +390,10 @@ impl Explainer<'_> {
             let turn = run.has_turn_before(task).map(|other| Why::Writer { by: other.slug() });
             return turn.or_else(|| self.parts(run.operators.of_leaf(&task.task.slug)?)).or_else(|| self.gate(task));
         }
+        let alone = || run.writes_meanwhile(task).map(|other| Why::Writer { by: other.slug() });
+        if task.below.is_some() {
+            return self.gate(task).or_else(alone);
+        }
         if let Some(why) = waits_for(run.awaited_by(task).map(|producer| &producer.task.slug)) {
             return Some(why);
         }
@@ -398,21 +402,21 @@ impl Explainer<'_> {
             let tasks = run.pending_of(current).map(TaskRun::slug).collect();
             return Some(Why::WaitsForSection { section: current.saturating_add(1), tasks });
         }
-        let alone = || run.writes_meanwhile(task).map(|other| Why::Writer { by: other.slug() });
         self.gate(task).or_else(alone)
     }
 
     /// The gate before a section: what stands in it waits for the answer, readers too until the section is open.
     fn gate(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
-        let current = run.current_step()?;
-        let is_open = run.stage == Stage::Operate || run.pass.open == Some(current);
+        let current = run.current_step();
+        let is_open = run.stage == Stage::Operate || task.below.is_some() || run.pass.open == current;
         if is_open && run.is_approved(task) {
             return None;
         }
         if let Some(gate) = &run.before_run {
             return Some(Why::Gate { gate: gate.clone() });
         }
+        let current = current?;
         let tasks: Vec<Slug> = run.gate_waits_for(current).map(TaskRun::slug).collect();
         (!tasks.is_empty()).then_some(Why::WaitsForWriters { tasks })
     }

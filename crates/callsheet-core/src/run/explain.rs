@@ -388,7 +388,11 @@ impl Explainer<'_> {
         }
         if task.executing {
             let turn = run.has_turn_before(task).map(|other| Why::Writer { by: other.slug() });
-            return turn.or_else(|| self.parts(run.operators.of_leaf(&task.task.slug)?)).or_else(|| self.gate(task));
+            let why = turn.or_else(|| self.parts(run.operators.of_leaf(&task.task.slug)?)).or_else(|| self.gate(task));
+            // One whose approval is void is asked about anew when its section comes.
+            if why.is_some() || run.is_approved(task) {
+                return why;
+            }
         }
         let alone = || run.writes_meanwhile(task).map(|other| Why::Writer { by: other.slug() });
         if task.below.is_some() {

@@ -81,12 +81,9 @@ fn c49_a_template_is_a_skill_of_a_sheet() {
     let garden = garden("");
     let ended = garden.expect(0, &["run", "who waters?"]);
     assert!(ended.out.contains("Ana waters them."), "the summary is the first paragraph: {}", ended.out);
-    // The plan, the refinement and the call of the template's own run, which the run that called it pays for.
+    // The plan, the refinement and the call of the template.
     assert!(ended.err.contains("- model calls: 3,"), "{}", ended.err);
-    let finished = garden
-        .facts()
-        .into_iter()
-        .find(|fact| fact["event"] == "tool_finished" || fact.to_string().contains("tool_finished"));
+    let finished = garden.facts().into_iter().find(|fact| fact["event"] == "call_returned");
     let finished = finished.expect("the call").to_string();
     assert!(finished.contains("\"summary\":\"Ana waters them.\""), "{finished}");
     // The arguments are bound before any call: a bad one is told to the refinement, which may mend it.
@@ -201,23 +198,22 @@ fn c49_a_sheet_waits_for_a_template_that_waits_for_a_person() {
     let ended = garden.expect(3, &["resume"]);
     assert!(ended.err.contains(&format!("Answer: callsheet approve {outer} --resume")), "{}", ended.err);
     let shown = garden.expect(0, &["show", outer]).out;
-    assert!(shown.contains("report-1 waits for its run") && shown.contains("wc"), "{shown}");
+    assert!(shown.contains("report-1/water-report-count wants") && shown.contains("wc"), "{shown}");
     // Another look changes nothing, and asks no model.
     let asked = garden.asked().len();
     garden.expect(3, &["resume"]);
     assert_eq!(garden.asked().len(), asked);
     let told = garden.expect(0, &["approve", outer]);
-    assert!(
-        told.err.contains("--report-1-") && told.err.contains(&format!("callsheet resume {outer}\n")),
-        "{}",
-        told.err
-    );
+    assert!(told.err.contains(&format!("callsheet resume {outer}\n")), "{}", told.err);
     let ended = garden.expect(0, &["resume"]);
     assert!(ended.out.contains("Ana waters all of them."), "{}", ended.out);
     // The plan, the refinement, and two calls of the template, each paid for once.
     assert!(ended.err.contains("- model calls: 4,"), "{}", ended.err);
-    // The name of the outer run begins that of the inner one, and still names it.
-    garden.expect(0, &["show", outer.get(..outer.len() - 2).unwrap()]);
+    // Its tasks are shown under the task that called it, and the sheet holds that alone.
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.contains("[report-1/water-report-who]"), "{shown}");
+    let sheet = std::fs::read_to_string(garden.run_folder().join("sheet.md")).unwrap();
+    assert!(!sheet.contains("water-report"), "{sheet}");
 }
 
 /// covers: C49
@@ -241,7 +237,7 @@ fn c49_a_failure_inside_a_template_is_told_with_its_place() {
         ));
     garden.write(".callsheet/templates/water.xml", REPORT.replace("AUTO", ""));
     let ended = garden.expect(5, &["run", "--iterate", "never", "who waters?"]);
-    let told = "Report 1 failed: no barrel (.callsheet/templates/water.xml:1:57: water-report)";
+    let told = "Report 1 failed: no barrel (.callsheet/templates/water.xml:1:57: report-1/water-report)";
     assert!(ended.err.contains(told), "{}", ended.err);
 }
 

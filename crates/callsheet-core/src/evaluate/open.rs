@@ -58,8 +58,8 @@ impl Evaluator<'_> {
     }
 
     fn open_node(&self, op: &TaskOp, node: &Node) -> Result<Opened, Stop> {
-        if op.place == Place::Top || self.is_before_top() {
-            self.check_whole_run()?;
+        if op.place == Place::Top || self.is_before_top(op) {
+            self.check_whole_run(op)?;
         }
         if op.place.is_nested() {
             self.check_around(op)?;
@@ -108,8 +108,8 @@ impl Evaluator<'_> {
     }
 
     /// What is nested in the inputs of the top task runs before that is opened.
-    fn is_before_top(&self) -> bool {
-        self.run.operators().top().is_some_and(|top| top.opened.is_none())
+    fn is_before_top(&self, op: &TaskOp) -> bool {
+        self.run.operators().top_of(op.mount).is_some_and(|top| top.opened.is_none())
     }
 
     /// Values that the task around a nested element lacks: no call is made for one that cannot begin (spec 4). What the
@@ -147,7 +147,7 @@ impl Evaluator<'_> {
     }
 
     /// Names that nothing in the whole run can bind, before its first model call (spec 4).
-    fn check_whole_run(&self) -> Result<(), Box<TaskError>> {
+    fn check_whole_run(&self, op: &TaskOp) -> Result<(), Box<TaskError>> {
         let Some(template) = self.template(&self.tree.entry) else {
             let error = failure::failure(Reason::TemplateNotFound, "the template is not there", Details::default());
             return Err(Box::new(error));
@@ -155,7 +155,7 @@ impl Evaluator<'_> {
         if let Some(Err(fault)) = self.parameters() {
             return Err(Box::new(fault.into_error()));
         }
-        let top = self.run.operators().top().map(|op| self.scope(op)).unwrap_or_default();
+        let top = self.run.operators().top_of(op.mount).map(|top| self.scope(top)).unwrap_or_default();
         let mut fault = InputFaultDetails { missing: self.missing_before_run(template, &top), invalid: Vec::new() };
         self.absent_files(template, &mut fault);
         for path in &self.tree.files {

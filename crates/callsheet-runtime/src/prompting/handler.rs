@@ -83,7 +83,7 @@ pub(crate) fn input(
     };
     let declared = declared(&plan);
     // Not recorded with the task: it may have been changed since.
-    let node = run.operators().tree().and_then(|tree| run.operators().node(tree, op));
+    let node = run.operators().node(op);
     let fraction = node.and_then(|node| node.limits.max_context_fraction);
     Ok(HandlerInput { prompt: prompt(&plan, tools, issues), wanted, fraction, sources, declared })
 }
@@ -95,14 +95,16 @@ const LINE: usize = 200;
 
 /// The tools that a handler is offered. The one that asks for subtasks lists the templates that may be named (spec
 /// "Templates" 12).
-pub(crate) fn offered(services: &Services, run: &Run, tools: &[String]) -> Vec<ToolSpec> {
+pub(crate) fn offered(services: &Services, run: &Run, task: &TaskRun) -> Vec<ToolSpec> {
+    let tools = task.skill.as_ref().map(|skill| skill.tools.as_slice()).unwrap_or_default();
     let mut offered = services.offered_tools(tools);
     let Some(spec) = offered.iter_mut().find(|tool| tool.name == SPAWN_SUBTASK) else { return offered };
     let named = |template: &&Template| {
         let of_others = matches!(template.body.subtype.as_str(), "director" | "evaluator" | "associative_matching");
         !of_others && !template.name.contains(':') && template.name != "default_atomic"
     };
-    let templates = run.operators().tree().into_iter().flat_map(|tree| tree.templates.values()).filter(named);
+    let tree = run.operators().of_leaf(&task.task.slug).and_then(|op| run.operators().tree_of(op));
+    let templates = tree.into_iter().flat_map(|tree| tree.templates.values()).filter(named);
     let lines: Vec<String> = templates.take(LISTED).map(template_line).collect();
     if !lines.is_empty() {
         let listed = Note::SubtaskTemplates.fill(&[("templates", &lines.join("\n"))]);

@@ -40,7 +40,7 @@ fn task_json(run: &Run, task: &TaskRun) -> Value {
         "task": task.task.slug,
         "name": task.task.name,
         "skill": task.task.skill,
-        "state": task.state.as_str(),
+        "state": task.state().as_str(),
         "step": step,
         "writes": task.writer.is_some(),
         "changed": task.changed_files(),

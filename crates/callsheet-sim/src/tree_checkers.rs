@@ -98,7 +98,7 @@ pub fn writers_never_overlap(run: &Run) -> Kept {
     if run.operators().tree().is_none() {
         return Ok(());
     }
-    let working = run.tasks().filter(|task| task.state == State::Running && run.can_write(task));
+    let working = run.tasks().filter(|task| task.state() == State::Running && run.can_write(task));
     let working: Vec<&str> = working.map(|task| task.task.slug.as_str()).collect();
     if working.len() > 1 { Err(format!("writers never overlap: {}", working.join(", "))) } else { Ok(()) }
 }

@@ -136,9 +136,9 @@ impl World {
             run.map_or(Vec::new(), |run| run.done().map(|task| task.task.slug.clone()).collect());
         let mut again: Vec<PlannedTask> = Vec::new();
         for task in run.iter().flat_map(|run| run.tasks()) {
-            let relisted = !matches!(task.state, State::Done | State::Dropped | State::Cancelled | State::Running);
+            let relisted = !matches!(task.state(), State::Done | State::Dropped | State::Cancelled | State::Running);
             if relisted && self.random.chance(60) {
-                let unchanged = !task.state.is_ended() && self.random.chance(60);
+                let unchanged = !task.state().is_ended() && self.random.chance(60);
                 let mut planned = PlannedTask { task: task.task.clone(), unchanged, writer: task.writer.clone() };
                 if !unchanged && self.random.chance(50) {
                     planned.task.need.push_str(" again");
@@ -170,8 +170,8 @@ impl World {
         for step in run.steps() {
             let mut tasks = Vec::new();
             for task in step.iter().filter_map(|slug| run.task(slug)) {
-                let fixed = matches!(task.state, State::Done | State::Dropped);
-                let (stays, goes) = match task.state {
+                let fixed = matches!(task.state(), State::Done | State::Dropped);
+                let (stays, goes) = match task.state() {
                     _ if fixed => (0, 98),
                     State::Running => (70, 15),
                     _ => (60, 20),

@@ -5,7 +5,8 @@
 use crate::record::{EffectKey, Outcome, Spending, ToolRecord, Usage};
 use crate::spec::{ExecRunId, RunId, Settings, SkillMode, Slug};
 
-use super::{Failure, Limit, Reject, Run, ToolState, limits};
+use super::approval::Approval;
+use super::{Failure, Limit, Run, ToolState, limits};
 
 /// What an inner run may use beyond what it has already been charged for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -76,13 +77,14 @@ impl Run {
 
     /// The call is about to run a template: it is lent its share, unless it still has one from before a crash.
     pub(super) fn lend(&mut self, key: &EffectKey, task: &Slug, at: u64) {
-        if !self.in_flight.iter().any(|other| other != key && self.loans.contains_key(other)) {
+        if !self.flights.iter().any(|other| other != key && self.loans.contains_key(other)) {
             (self.calls_inside_since, self.waited_inside_ms) = (at, 0);
         }
         if self.calls_template(task) && !self.loans.contains_key(key) {
-            let listed = self.owed.iter().filter(|effect| {
-                matches!(effect, super::Effect::AskModel(_)) && !self.in_flight.contains(&effect.key())
-            });
+            let listed =
+                self.flights.pending().iter().filter(|effect| {
+                    matches!(effect, super::Effect::AskModel(_)) && !self.flights.contains(&effect.key())
+                });
             let starting = u32::try_from(listed.count()).unwrap_or(u32::MAX);
             let loan = limits::loan(self, starting, self.is_short(key));
             self.loans.insert(key.clone(), loan);
@@ -92,7 +94,7 @@ impl Run {
     /// Whether the run inside a call has a loan from before a crash, and goes on with it.
     pub(super) fn has_loan(&self, task: &Slug, run: &ExecRunId, call: &str) -> bool {
         let key = EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() };
-        self.settings.accounts_inside && self.loans.contains_key(&key)
+        self.settings().accounts_inside && self.loans.contains_key(&key)
     }
 
     /// Whether calls of the task run a template.
@@ -119,7 +121,7 @@ impl Run {
 
     /// Whether the calls of the task are held to the times of the template that they run, not to the task's own.
     pub(super) fn has_time_inside(&self, task: &Slug) -> bool {
-        self.settings.accounts_inside && self.calls_template(task)
+        self.settings().accounts_inside && self.calls_template(task)
     }
 
     /// The settings of the run `inner` inside a call: what was charged for it is part of what it counts itself.
@@ -127,11 +129,11 @@ impl Run {
         let key = EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() };
         let charged = self.accounts.get(inner).copied().unwrap_or_default();
         let loan = self.loans.get(&key).copied().unwrap_or_else(|| limits::loan(self, 0, self.is_short(&key)));
-        let mut settings = self.settings.clone();
+        let mut settings = self.settings().clone();
         settings.limits_shared = loan.shared;
         settings.whole_shares = true;
         settings.jobs = limits::jobs_inside(self);
-        settings.headless = self.settings.headless.inside(task);
+        settings.headless = self.settings().headless.inside(task);
         let inside = &mut settings.limits;
         inside.run_timeout_seconds = limits::seconds_left(self);
         inside.max_calls = loan.calls.saturating_add(charged.calls);
@@ -149,7 +151,7 @@ impl Run {
     /// Calls with something lent that nobody makes any more: the process that made them is gone, and what the runs inside
     /// them used is not charged yet.
     pub fn calls_to_account(&self) -> Vec<(&Slug, &ExecRunId, &str)> {
-        let left = self.loans.keys().filter(|key| !self.in_flight.contains(key));
+        let left = self.loans.keys().filter(|key| !self.flights.contains(key));
         let calls = left.filter_map(|key| match key {
             EffectKey::Tool { task, run, call } => Some((task, run, call.as_str())),
             _ => None,
@@ -164,13 +166,9 @@ impl Run {
         call: &str,
         inner: Option<&RunId>,
         spent: &Spending,
-    ) -> Result<(), Reject> {
+    ) {
         let key = EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() };
-        if self.in_flight.contains(&key) || !self.loans.contains_key(&key) {
-            return Err(Reject::NotInFlight(key));
-        }
         self.charge(&key, inner, spent);
-        Ok(())
     }
 
     fn charge_fresh(&mut self, key: &EffectKey, inner: Option<&RunId>, spent: &Spending) -> Spending {
@@ -192,9 +190,9 @@ impl Run {
         };
         let waited_ms = spent.waited_ms;
         let passed = at.saturating_sub(self.calls_inside_since).saturating_sub(self.waited_inside_ms);
-        let waited = if self.settings.rules > 0 { waited_ms.min(passed) } else { waited_ms };
+        let waited = if self.settings().rules > 0 { waited_ms.min(passed) } else { waited_ms };
         self.waited_inside_ms = self.waited_inside_ms.saturating_add(waited);
-        self.clock.give_back(waited);
+        self.clock.exclude(waited);
     }
 
     /// The inner run stopped before its end.
@@ -217,8 +215,7 @@ impl Run {
         };
         if let Some(exec) = self.tasks.get_mut(task).and_then(|task| task.run_mut(run)) {
             if let Some(communication) = failure {
-                exec.failure = Some(Failure { reason: reason.to_owned(), communication, ..Failure::default() });
-                exec.attempts.close();
+                exec.fail(Failure { reason: reason.to_owned(), communication, ..Failure::default() });
             }
             if let Some(tool) = exec.call_mut(call) {
                 tool.short = outcome == Outcome::LimitReached;
@@ -235,8 +232,8 @@ impl Run {
 
     /// Calls whose inner runs wait for a person who is not there, the first task first.
     pub fn paused_calls(&self) -> impl Iterator<Item = PausedCall<'_>> {
-        let working = self.stage.is_working();
-        let calls = self.executing_calls().filter(move |_| working);
+        let working = self.stage().is_working();
+        let calls = Approval(self).calls().filter(move |_| working);
         calls.filter_map(|(task, _, call)| match &call.state {
             ToolState::Paused { run, outcome } => Some(PausedCall { task, run, outcome: *outcome }),
             _ => None,
@@ -244,13 +241,9 @@ impl Run {
     }
 
     /// An answer came for the inner run of the task, which waited for it.
-    pub(super) fn call_taken_up(&mut self, task: &Slug) -> Result<(), Reject> {
-        if !self.paused_calls().any(|paused| paused.task == task) {
-            return Err(Reject::NotPaused(task.clone()));
-        }
-        self.waiting = None;
+    pub(super) fn call_taken_up(&mut self, task: &Slug) {
+        self.progress.stop_waiting();
         self.unpause(task);
-        Ok(())
     }
 
     /// A resume goes on with the inner runs that waited; they ask again, or find their answers.

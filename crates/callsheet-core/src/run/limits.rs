@@ -94,7 +94,7 @@ impl Limit {
 const REPEATED_CALLS: u32 = 3;
 
 pub(super) fn jobs(run: &Run) -> usize {
-    usize::try_from(run.settings.jobs).unwrap_or(usize::MAX).max(1)
+    usize::try_from(run.settings().jobs).unwrap_or(usize::MAX).max(1)
 }
 
 pub(super) fn parallel(task: &TaskRun) -> usize {
@@ -103,11 +103,11 @@ pub(super) fn parallel(task: &TaskRun) -> usize {
 }
 
 pub(super) fn attempts(run: &Run) -> u32 {
-    run.settings.attempts.max(1)
+    run.settings().attempts.max(1)
 }
 
 pub(super) fn rounds_are_over(run: &Run) -> bool {
-    run.round > run.settings.max_rounds
+    run.round() > run.settings().max_rounds
 }
 
 /// The run limit that allows no further model call. `starting` calls are listed and not started yet.
@@ -135,19 +135,19 @@ pub(super) fn found_no_room(run: &Run) -> Option<NoRoom> {
 }
 
 fn is_shared(run: &Run) -> bool {
-    run.settings.limits_shared || !run.loans.is_empty()
+    run.settings().limits_shared || !run.loans.is_empty()
 }
 
 /// A call found no room in what is left of the run's tokens, and there is no more since, nor a share become the whole.
 fn no_room(run: &Run) -> Option<Limit> {
     let (found, now) = run.no_room.zip(found_no_room(run))?;
-    let forgotten = found.shared && !now.shared && run.settings.whole_shares;
+    let forgotten = found.shared && !now.shared && run.settings().whole_shares;
     (now.left <= found.left && !forgotten).then_some(Limit::MaxTokens)
 }
 
 /// What nobody has used, and nobody may use already.
 fn left(run: &Run, starting: u32) -> Loan {
-    let (limits, totals, lent) = (&run.settings.limits, &run.totals, run.lent());
+    let (limits, totals, lent) = (&run.settings().limits, &run.totals, run.lent());
     let (lent_tokens, lent_cost) = (lent.tokens.unwrap_or(0), lent.cost_usd.unwrap_or(0.0));
     Loan {
         calls: limits.max_calls.saturating_sub(totals.calls).saturating_sub(starting).saturating_sub(lent.calls),
@@ -159,8 +159,9 @@ fn left(run: &Run, starting: u32) -> Loan {
 
 /// Tasks of the step that may run at once.
 fn at_work(run: &Run) -> usize {
-    let step = run.current_step().and_then(|step| run.steps().get(step));
-    let open = step.into_iter().flatten().filter_map(|slug| run.tasks.get(slug)).filter(|task| !task.state.is_ended());
+    let step = run.tasks.current_step().and_then(|step| run.steps().get(step));
+    let open =
+        step.into_iter().flatten().filter_map(|slug| run.tasks.get(slug)).filter(|task| !task.state().is_ended());
     open.count().min(jobs(run))
 }
 
@@ -180,7 +181,7 @@ pub(super) fn loan(run: &Run, starting: u32, short: bool) -> Loan {
     let left = left(run, starting);
     // No share is smaller than what a call may cost.
     let fits = |cost: f64| (1..=sharers).rev().find(|sharers| cost / count(*sharers) >= run.totals.dearest_usd);
-    let payers = if run.settings.whole_shares { left.cost_usd.and_then(fits).unwrap_or(1) } else { sharers };
+    let payers = if run.settings().whole_shares { left.cost_usd.and_then(fits).unwrap_or(1) } else { sharers };
     Loan {
         calls: left.calls.checked_div(u32::try_from(sharers).unwrap_or(u32::MAX)).unwrap_or(0),
         tokens: left.tokens.and_then(|tokens| tokens.checked_div(u64::try_from(sharers).unwrap_or(u64::MAX))),
@@ -204,20 +205,20 @@ pub(super) fn forbids_loan(run: &Run, task: &Slug, exec: &ExecRunId, call: &str,
 /// A call that the end of the run's time cut is not made again before a resume.
 pub(super) fn forbids_again(run: &Run, task: &Slug, exec: &ExecRunId, call: &str) -> Option<Limit> {
     let call = run.tasks.get(task)?.run(exec)?.call(call)?;
-    call.cut.then_some(Limit::RunTimeout)
+    call.is_cut().then_some(Limit::RunTimeout)
 }
 
 /// The limit for which the run inside a call has to wait until others are over: what a call costs is known only when one
 /// is, and each of those in flight is taken to cost as much as the dearest. One whose share was too little has a larger one
 /// or, when it is alone, all. `starting` calls are listed and not started yet.
 pub(super) fn loan_waits(run: &Run, task: &Slug, exec: &ExecRunId, call: &str, starting: u32) -> Option<Limit> {
-    run.settings.limits.max_cost_usd?;
+    run.settings().limits.max_cost_usd?;
     if run.has_loan(task, exec, call) {
         return None;
     }
     let short_of = run.tasks.get(task).and_then(|task| task.run(exec)?.call(call)?.short_of);
     let now = loan(run, starting, short_of.is_some());
-    let gives_back = run.settings.accounts_inside;
+    let gives_back = run.settings().accounts_inside;
     let no_more = gives_back && short_of.is_some_and(|had| now.shared && now.cost_usd <= had.cost_usd);
     let others = !run.loans.is_empty() || !run.reserved.is_empty() || starting > 0;
     let nothing_known = run.totals.input == 0 && run.totals.output == 0;
@@ -231,7 +232,7 @@ pub(super) fn loan_waits(run: &Run, task: &Slug, exec: &ExecRunId, call: &str, s
 /// all that is left, while nobody else works, may pass the limit by its last call.
 pub(super) fn share_of_cost_is_short(run: &Run) -> bool {
     let is_less = |left: f64| left * (1.0 + ROUNDING) < run.totals.dearest_usd;
-    let gives_back = run.settings.limits_shared && run.settings.accounts_inside;
+    let gives_back = run.settings().limits_shared && run.settings().accounts_inside;
     gives_back && left(run, 0).cost_usd.is_some_and(is_less)
 }
 
@@ -245,7 +246,7 @@ pub(super) fn is_lent_all(run: &Run, task: &Slug, exec: &ExecRunId, call: &str, 
 
 /// The run limit that allows no further work at all.
 pub(super) fn forbids_work(run: &Run) -> Option<Limit> {
-    time_is_over(run, run.now).then_some(Limit::RunTimeout)
+    time_is_over(run, run.clock.now()).then_some(Limit::RunTimeout)
 }
 
 pub(super) fn time_is_over(run: &Run, at: u64) -> bool {
@@ -255,7 +256,7 @@ pub(super) fn time_is_over(run: &Run, at: u64) -> bool {
 /// Whether it was the run's time that ended a call of the task: that is over, or it was to be when the call began, and
 /// waiting for a person inside another call gave some of it back since.
 pub(super) fn was_cut_by_run(run: &Run, task: Option<&TaskRun>, at: u64) -> bool {
-    let is_limited = run.settings.rules > 0 && run_timeout_ms(run).is_some();
+    let is_limited = run.settings().rules > 0 && run_timeout_ms(run).is_some();
     let has_time =
         |task: &TaskRun| task.clock.spent_ms(at) < task_timeout_ms(run, task) && left_above_ms(run, task, at) > 0;
     time_is_over(run, at) || is_limited && task.is_some_and(has_time)
@@ -268,11 +269,11 @@ pub(super) fn seconds_left(run: &Run) -> Option<u64> {
 
 /// Milliseconds that are left of the run's time; `None`: there is no limit.
 pub(super) fn time_left_ms(run: &Run) -> Option<u64> {
-    run_timeout_ms(run).map(|max| max.saturating_sub(run.clock.spent_ms(run.now)))
+    run_timeout_ms(run).map(|max| max.saturating_sub(run.clock.spent_ms(run.clock.now())))
 }
 
 fn run_timeout_ms(run: &Run) -> Option<u64> {
-    run.settings.limits.run_timeout_seconds.map(|seconds| seconds.saturating_mul(1_000))
+    run.settings().limits.run_timeout_seconds.map(|seconds| seconds.saturating_mul(1_000))
 }
 
 /// The limit of the task that allows it no further model call. `starting` calls are listed and not started yet.
@@ -302,7 +303,7 @@ fn forbids_turn(run: &Run, task: &TaskRun) -> Option<Limit> {
         return None;
     }
     let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
-    let max = own.unwrap_or(run.settings.limits.max_turns);
+    let max = own.unwrap_or(run.settings().limits.max_turns);
     (replies(run, task) >= max).then_some(Limit::MaxTurns)
 }
 
@@ -334,7 +335,7 @@ pub(super) fn spent_of(run: &Run, tree: &crate::record::Tree, op: &super::TaskOp
         return Some(Limit::MaxCost);
     }
     let time = limits.timeout_seconds.map(|seconds| u64::from(seconds).saturating_mul(1_000));
-    time.is_some_and(|max| op.clock.spent_ms(run.now) >= max).then_some(Limit::TaskTimeout)
+    time.is_some_and(|max| op.clock.spent_ms(run.clock.now()) >= max).then_some(Limit::TaskTimeout)
 }
 
 /// Tokens that a reply is taken to have for what a call reserves of the run's limit.
@@ -345,7 +346,7 @@ pub(super) fn reserve(run: &Run, task: Option<&TaskRun>) -> u64 {
     let handler = task.and_then(|task| Some((task, run.operators.of_leaf(&task.task.slug)?)));
     let known = handler.map(|(task, op)| op.reserve(task.sizes.prompt)).filter(|tokens| *tokens > 0);
     // A prompt that was found to be larger is known as well.
-    let prompt = task.map_or(0, |task| task.sizes.prompt).max(u64::from(run.settings.budget.prompt));
+    let prompt = task.map_or(0, |task| task.sizes.prompt).max(u64::from(run.settings().budget.prompt));
     known.unwrap_or_else(|| prompt.saturating_add(REPLY))
 }
 
@@ -422,7 +423,7 @@ pub(super) fn waits_in_task(run: &Run, task: &TaskRun, starting: u64) -> Option<
 /// Whether what does not fit may wait: others in flight hold a part of one of these budgets, or the run has only its share
 /// of one.
 pub(super) fn may_wait(run: &Run, task: Option<&TaskRun>) -> bool {
-    run.settings.limits_shared || others_hold(run, task)
+    run.settings().limits_shared || others_hold(run, task)
 }
 
 fn others_hold(run: &Run, task: Option<&TaskRun>) -> bool {
@@ -484,12 +485,12 @@ pub(super) fn no_progress_repeats(run: &Run, task: &Slug) -> usize {
     let op = run.operators.of_leaf(task);
     let node = run.operators.tree().zip(op).and_then(|(tree, op)| run.operators.node(tree, op));
     let own = node.and_then(|node| node.limits.no_progress_repeats);
-    usize::try_from(own.unwrap_or(run.settings.limits.no_progress_repeats)).unwrap_or(usize::MAX).max(1)
+    usize::try_from(own.unwrap_or(run.settings().limits.no_progress_repeats)).unwrap_or(usize::MAX).max(1)
 }
 
 pub(super) fn task_timeout_ms(run: &Run, task: &TaskRun) -> u64 {
     let own = task.skill.as_ref().and_then(|skill| skill.limits.timeout_seconds);
-    u64::from(own.unwrap_or(run.settings.limits.timeout_seconds)).saturating_mul(1_000)
+    u64::from(own.unwrap_or(run.settings().limits.timeout_seconds)).saturating_mul(1_000)
 }
 
 /// A process ends itself at its time, tells what it said, and is killed 5 s later if it does not (spec "Templates" 8).
@@ -497,18 +498,18 @@ const PROCESS_GRACE_MS: u64 = 15_000;
 
 pub(super) fn task_time_is_over(run: &Run, task: &TaskRun) -> bool {
     let grace = if task.is_process() { PROCESS_GRACE_MS } else { 0 };
-    task.clock.spent_ms(run.now) >= task_timeout_ms(run, task).saturating_add(grace)
+    task.clock.spent_ms(run.clock.now()) >= task_timeout_ms(run, task).saturating_add(grace)
 }
 
 /// Milliseconds that an effect may take: what is left of the task's time and of the run's. The plan and iteration
 /// calls have the time of one task.
 pub(super) fn deadline_ms(run: &Run, task: Option<&TaskRun>) -> u64 {
     let of_task = match task {
-        Some(task) => task_timeout_ms(run, task).saturating_sub(task.clock.spent_ms(run.now)),
-        None => u64::from(run.settings.limits.timeout_seconds).saturating_mul(1_000),
+        Some(task) => task_timeout_ms(run, task).saturating_sub(task.clock.spent_ms(run.clock.now())),
+        None => u64::from(run.settings().limits.timeout_seconds).saturating_mul(1_000),
     };
     let of_run = time_left_ms(run).unwrap_or(u64::MAX);
-    of_task.min(of_run).min(task.map_or(u64::MAX, |task| left_above_ms(run, task, run.now)))
+    of_task.min(of_run).min(task.map_or(u64::MAX, |task| left_above_ms(run, task, run.clock.now())))
 }
 
 /// Milliseconds that the task of the tree and those above it have left (spec "Templates" 9).
@@ -530,7 +531,7 @@ pub(super) fn withdraws_tools(run: &Run, task: &TaskRun, exec: &ExecRun) -> Opti
         return Some(Limit::RepeatedCalls);
     }
     let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
-    let max = own.unwrap_or(run.settings.limits.max_turns);
+    let max = own.unwrap_or(run.settings().limits.max_turns);
     (turn(exec) >= max).then_some(Limit::MaxTurns)
 }
 
@@ -541,7 +542,7 @@ pub(super) fn turn(exec: &ExecRun) -> u32 {
 
 /// How far the limits of the run are used.
 pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
-    let limits = &run.settings.limits;
+    let limits = &run.settings().limits;
     let one = |limit, used, max| LimitUse { task: None, limit, used, max, threshold: limits.warning_threshold };
     let mut uses = vec![one(Limit::MaxCalls, f64::from(run.totals.calls), f64::from(limits.max_calls))];
     if let Some(max) = limits.max_tokens {
@@ -560,7 +561,7 @@ pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
 pub(super) fn uses_of(run: &Run, op: &super::TaskOp) -> Vec<LimitUse> {
     let Some(node) = run.operators.tree().and_then(|tree| run.operators.node(tree, op)) else { return Vec::new() };
     let limits = &node.limits;
-    let threshold = limits.warning_threshold.unwrap_or(run.settings.limits.warning_threshold);
+    let threshold = limits.warning_threshold.unwrap_or(run.settings().limits.warning_threshold);
     let mut uses = Vec::new();
     let mut put = |limit, used, max: Option<f64>| {
         uses.extend(max.map(|max| LimitUse { task: Some(op.id.clone()), limit, used, max, threshold }));
@@ -568,13 +569,13 @@ pub(super) fn uses_of(run: &Run, op: &super::TaskOp) -> Vec<LimitUse> {
     put(Limit::TaskCalls, f64::from(op.spent.calls), limits.max_calls.map(f64::from));
     put(Limit::TaskTokens, number(op.spent.tokens()), limits.max_tokens.map(number));
     put(Limit::MaxCost, op.spent.cost_usd, limits.max_cost_usd);
-    let seconds = number(op.clock.spent_ms(run.now)) / 1_000.0;
+    let seconds = number(op.clock.spent_ms(run.clock.now())) / 1_000.0;
     put(Limit::TaskTimeout, seconds, limits.timeout_seconds.map(f64::from));
     let leaf = op.leaf().and_then(|slug| run.task(&slug)).filter(|task| task.is_handler());
     if let Some(task) = leaf {
         let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
         let turns = task.runs.iter().map(|exec| exec.turns.len()).max().unwrap_or(0);
-        let max = own.unwrap_or(run.settings.limits.max_turns);
+        let max = own.unwrap_or(run.settings().limits.max_turns);
         put(Limit::MaxTurns, f64::from(u32::try_from(turns).unwrap_or(u32::MAX)), Some(f64::from(max)));
         let set = |limit: u64| (limit > 0).then(|| number(limit));
         put(Limit::Window, number(task.sizes.prompt), set(task.sizes.prompt_limit));

@@ -37,38 +37,62 @@
 //!   ([`Stage::Operate`]); its leaves are `TaskRun`s, so units, gates, limits and resume are the same code.
 
 mod access;
+mod advance;
+mod answers;
+mod approval;
 mod attempts;
 mod calls;
+mod changes;
+mod changing;
+mod check;
+mod clock;
+mod commands;
+mod continuation;
+mod conversations;
 mod effect;
 mod execute;
+mod execution;
 mod explain;
+mod failure;
+mod flights;
 mod fold;
-mod follow;
+mod follow_ups;
 mod gates;
+mod ideal;
 mod inner;
 pub mod limits;
 mod lists;
-mod loops;
+mod next_stage;
+mod notified;
 mod operators;
 mod parts;
+mod progress;
 mod reject;
+mod replies;
 mod resume;
 mod rounds;
+mod schedule;
 mod scheduler;
+mod setup;
+mod sheet;
 mod state;
-mod steer;
 mod steps;
 mod task;
+mod task_change;
 mod tasks;
-mod told;
 mod tools;
 mod totals;
 mod units;
+mod views;
 
 pub use access::{LimitUse, Problem, ProblemKind};
 pub use attempts::Attempts;
 pub use effect::{Asked, Effect};
+pub use execution::{
+    AppliedSet, ExecRun, ExecutionPhase, Merge, MergeBy, RunInput, ToolOutput, ToolRun, ToolState, Turn,
+};
 pub use explain::{Explainer, Why};
+pub use failure::{Cause, Failure};
 pub use inner::{Loan, PausedCall};
 pub use limits::Limit;
 pub use operators::{
@@ -77,75 +101,30 @@ pub use operators::{
 pub use parts::RunPart;
 pub use reject::Reject;
 pub use state::{Stage, State, Stopwatch};
-pub use task::{
-    AppliedSet, Cause, Check, ExecRun, Failure, Merge, RunInput, TaskRun, ToolOutput, ToolRun, ToolState, Turn,
-};
+pub use task::{ExecutionStage, Notice, ReferenceCheck, TaskPhase, TaskRun};
 pub use totals::{CallRecord, Totals};
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::record::{CallKey, EffectKey, Entry, Gate, LogEntry, Outcome, Spending, ToolPolicy};
-use crate::reply::Phase;
-use crate::spec::{BlobId, ExecRunId, Goals, RunId, Settings, Slug};
+use crate::record::{CallKey, EffectKey, LogEntry, Spending};
+use crate::spec::RunId;
 
-use steps::Pass;
-use task::{PendingSet, SetKey};
-use tasks::Tasks;
-use told::Told;
-
-/// A run: everything that its facts say, and what follows from them.
+/// A run: everything that its log says, and what follows from that. Each part knows one idea, and its fields are its own.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
-    id: Option<RunId>,
-    entry: Option<Entry>,
-    settings: Settings,
-    tool_policies: BTreeMap<String, ToolPolicy>,
-    stage: Stage,
-    waiting: Option<Outcome>,
-    goals: Goals,
-    former_goals: Vec<Goals>,
-    no_longer_relevant: Vec<String>,
-    remarks: String,
-    message: Option<String>,
-    list_adopted: bool,
-    round: u32,
-    rounds: u32,
-    iteration_due: bool,
-    more_work: bool,
-    tasks: Tasks,
-    /// Former slugs of renamed tasks (spec 6.4).
-    aliases: BTreeMap<Slug, Slug>,
-    pass: Pass,
+    setup: setup::Setup,
+    clock: clock::Clock,
+    progress: progress::Progress,
+    follow_ups: follow_ups::FollowUps,
+    sheet: sheet::Sheet,
+    tasks: tasks::TaskTable,
     /// The task tree of a template run.
     operators: Operators,
-    before_run: Option<Gate>,
-    writer_approval: bool,
-    /// Words of processes that a person approved.
-    approved_argv: BTreeSet<String>,
-    /// Tasks of processes that were started and did not end, as long as nobody agrees that they run again.
-    unended: BTreeSet<Slug>,
-    gates: u32,
-    sets: BTreeMap<SetKey, PendingSet>,
-    plan: Attempts,
-    iterate: Attempts,
-    follow: Attempts,
-    /// The follow-up whose list is not accepted yet (spec 2.17).
-    follow_up: Option<String>,
-    /// No list could be had for it: all else goes before it.
-    follow_up_failed: bool,
-    /// How the run had ended when the follow-up came; `None` once something else was done since.
-    before_follow_up: Option<Outcome>,
-    /// Accepted follow-ups, in order.
-    follow_ups: Vec<String>,
-    /// Rounds before the latest accepted follow-up.
-    rounds_before: u32,
-    /// Hashes of every rendered sheet (spec 2.18).
-    sheets: BTreeSet<BlobId>,
-    /// What the sheet was to hold last, or was read last, and when that was.
-    last_sheet: Option<(BlobId, u64)>,
-    /// The run was taken up and had nothing to do.
-    idle: bool,
-    in_flight: BTreeSet<EffectKey>,
+    gates: gates::Gates,
+    changes: changes::ChangeSets,
+    calls: calls::Calls,
+    flights: flights::Flights,
+    notified: notified::Notified,
     /// Tokens that calls in flight have reserved of the run's limit.
     reserved: BTreeMap<CallKey, u64>,
     /// What runs inside calls may use; a loan stays until its account comes back.
@@ -158,88 +137,61 @@ pub struct Run {
     accounts: BTreeMap<RunId, Spending>,
     /// Runs inside calls that ended in a failure; a call that is made again begins another one.
     failed_inside: BTreeSet<RunId>,
-    call_numbers: BTreeMap<(Phase, Option<Slug>, Option<ExecRunId>), u32>,
-    calls: Vec<CallRecord>,
-    call_index: BTreeMap<CallKey, usize>,
-    /// Places in `calls` of those of each task.
-    task_calls: BTreeMap<Slug, Vec<usize>>,
     totals: Totals,
-    minimum_calls: u32,
-    /// Counts what may have changed files: applied sets, calls of tools that do not only read, resumes.
-    world: u32,
-    clock: Stopwatch,
-    /// Milliseconds at which the current list could have existed with unlimited slots.
-    ideal_list_ms: u64,
-    now: u64,
-    last_fact: u64,
-    reached: BTreeSet<Limit>,
-    /// The limit that left nothing to do.
-    ended_by: Option<Limit>,
     /// What was left of the run's limit of tokens when a call had no room in it.
     no_room: Option<limits::NoRoom>,
-    told: Told,
-    owed: Vec<Effect>,
-    /// Calls that are owed as well, and wait for what others reserved of a budget.
-    waits_for_room: Vec<EffectKey>,
 }
 
 impl Run {
-    /// A run without facts. It owes nothing until `RunStarted`.
+    /// A run without a log. It has nothing to do until `RunStarted`.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Folds one fact.
+    /// Applies one log entry.
     ///
     /// # Errors
-    /// The fact does not fit; the run is unchanged.
-    pub fn apply(&mut self, fact: &LogEntry) -> Result<(), Reject> {
-        if fact.v > crate::record::VERSION {
-            return Err(Reject::Version { found: fact.v });
-        }
-        if fact.n <= self.last_fact {
-            return Err(Reject::Number { found: fact.n, last: self.last_fact });
-        }
-        let at = fact.at.max(self.now);
-        self.fold(&fact.event, at)?;
-        self.now = at;
-        self.last_fact = fact.n;
-        self.settle()?;
-        self.derive();
+    /// It does not fit; the run is unchanged.
+    pub fn apply(&mut self, entry: &LogEntry) -> Result<(), Reject> {
+        self.check(entry)?;
+        let at = entry.at.max(self.clock.now());
+        fold::Fold(self).event(&entry.event, at);
+        self.clock.tick(at, entry.n);
+        let mut advancing = advance::Advancing(self);
+        advancing.advance();
+        advancing.schedule();
         Ok(())
     }
 
-    /// Whether `apply` would take the fact, without changing anything: for a shell that records before it applies.
+    /// Whether `apply` would apply the entry: for a shell that records before it applies.
     ///
     /// # Errors
     /// As `apply`.
-    pub fn check(&self, fact: &LogEntry) -> Result<(), Reject> {
-        self.clone().apply(fact)
+    pub fn check(&self, entry: &LogEntry) -> Result<(), Reject> {
+        if entry.v > crate::record::VERSION {
+            return Err(Reject::Version { found: entry.v });
+        }
+        let last = self.clock.last_entry();
+        if entry.n <= last {
+            return Err(Reject::Number { found: entry.n, last });
+        }
+        check::Check(self).event(&entry.event)
     }
 
-    /// What the shell owes the world: at most `jobs` pieces of work, units in flight first, then new ones in the
+    /// What the shell is to do: at most `jobs` pieces of work, units in flight first, then new ones in the
     /// order of spec 2.6; then open gates and questions. An effect in flight stays until its result is applied.
     pub fn outstanding(&self) -> Vec<Effect> {
-        self.owed.clone()
+        self.flights.pending().to_vec()
     }
 
-    /// Whether the run is what it would be if every task had been looked at after every fact, and not only those that
-    /// a fact concerned. It always is; tests and the simulation ask.
+    /// Whether the run is what it would be if every task had been looked at after every entry, and not only those that
+    /// an entry concerned. It always is; tests and the simulation ask.
     pub fn is_settled(&self) -> bool {
         let mut anew = self.clone();
         anew.tasks.walk_all();
-        let settled = anew.settle().is_ok();
-        anew.derive();
-        settled && anew == *self
-    }
-
-    /// Whether the effect is outstanding.
-    pub fn is_outstanding(&self, key: &EffectKey) -> bool {
-        self.owed.iter().any(|effect| effect.key() == *key)
-    }
-
-    /// Whether the effect has been started and its result has not been applied.
-    pub fn is_in_flight(&self, key: &EffectKey) -> bool {
-        self.in_flight.contains(key)
+        let mut advancing = advance::Advancing(&mut anew);
+        advancing.advance();
+        advancing.schedule();
+        anew == *self
     }
 }

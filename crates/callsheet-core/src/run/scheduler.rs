@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::record::EffectKey;
 use crate::spec::Slug;
 
-use super::units::Unit;
+use super::units::{Unit, Units};
 use super::{Effect, Limit, Run, TaskRun, limits};
 
 /// What is to be done now.
@@ -58,7 +58,7 @@ pub(super) struct Scheduler<'a> {
 
 impl<'a> Scheduler<'a> {
     pub(super) fn new(run: &'a Run) -> Self {
-        let exclusive = run.in_flight.iter().filter_map(|key| run.exclusive_in_flight(key)).collect();
+        let exclusive = run.flights.iter().filter_map(|key| exclusive_tool(run, key)).collect();
         Self {
             run,
             used: 0,
@@ -166,7 +166,7 @@ impl<'a> Scheduler<'a> {
             })
         });
         let starting = (self.starting, self.starting_tokens);
-        let taken = (self.has_all && self.run.settings.whole_shares).then_some(Limit::MaxTokens);
+        let taken = (self.has_all && self.run.settings().whole_shares).then_some(Limit::MaxTokens);
         let of_task = task.and_then(|task| limits::waits_in_task(self.run, task, self.starting_of(task).1));
         let limit = above.or(taken).or(of_task).or_else(|| limits::waits_in_run(self.run, task, starting))?;
         self.waiting.push(effect.key());
@@ -197,7 +197,7 @@ impl<'a> Scheduler<'a> {
     /// Units that hold a slot: all that is in flight, or else the next thing.
     pub(super) fn keep(&mut self, unit: &Unit<'a>) -> Vec<Effect> {
         let (in_flight, mut new): (Vec<_>, Vec<_>) =
-            self.run.owing(unit).work.into_iter().partition(|(_, in_flight)| *in_flight);
+            Units(self.run).work_of(unit).work.into_iter().partition(|(_, in_flight)| *in_flight);
         if in_flight.is_empty() {
             let first = new.iter().position(|(effect, _)| self.may_start(unit.task(), effect));
             match first {
@@ -226,7 +226,7 @@ impl<'a> Scheduler<'a> {
 
     /// Gives a unit that holds no slot one. False if it has work and no slot is left, as for all that follow.
     pub(super) fn admit(&mut self, unit: &Unit<'a>, open: &mut BTreeMap<&'a Slug, usize>) -> bool {
-        let owing = self.run.owing(unit);
+        let owing = Units(self.run).work_of(unit);
         if owing.work.is_empty() {
             return true;
         }
@@ -255,4 +255,11 @@ impl<'a> Scheduler<'a> {
         }
         true
     }
+}
+
+/// The tool of a call in flight that runs beside no other call of it.
+fn exclusive_tool(run: &Run, key: &EffectKey) -> Option<String> {
+    let EffectKey::Tool { task, run: exec, call } = key else { return None };
+    let name = &run.tasks.get(task)?.run(exec)?.call(call)?.call.name;
+    run.policy(name).exclusive.then(|| name.clone())
 }

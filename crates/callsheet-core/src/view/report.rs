@@ -26,7 +26,7 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
     if !run.goals().text.trim().is_empty() {
         text.push_str(&format!("\n## Goals / summary\n\n{}\n", run.goals().text.trim()));
     }
-    let mut done: Vec<&TaskRun> = run.tasks().filter(|task| task.state == State::Done).collect();
+    let mut done: Vec<&TaskRun> = run.tasks().filter(|task| task.state() == State::Done).collect();
     if let Some(result) = of_tree {
         text.push_str(&result_of_tree(result));
         done.retain(|task| !task.applied.is_empty());
@@ -46,11 +46,11 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
     if !kept.is_empty() {
         text.push_str(&format!("\n## Finished parts of failed tasks\n{kept}"));
     }
-    let pending: Vec<&TaskRun> = run.tasks().filter(|task| !task.state.is_ended()).collect();
+    let pending: Vec<&TaskRun> = run.tasks().filter(|task| !task.state().is_ended()).collect();
     if !pending.is_empty() {
         text.push_str("\n## Still pending\n\n");
         for task in pending {
-            text.push_str(&format!("- {}: {}{}\n", task.task.name, task.state.as_str(), changed_words(task)));
+            text.push_str(&format!("- {}: {}{}\n", task.task.name, task.state().as_str(), changed_words(task)));
         }
     }
     text.push_str(&format!("\n## Cost\n\n{}", Summary::of(run)));
@@ -76,7 +76,7 @@ pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
         ProblemKind::Denied { words } => format!("{name} was denied: {}", words.trim()),
         ProblemKind::Blocked { cause } => {
             let known = run.task(cause);
-            let dropped = known.is_some_and(|task| task.state == State::Dropped);
+            let dropped = known.is_some_and(|task| task.state() == State::Dropped);
             let cause = known.map_or(cause.as_str(), |task| task.task.name.as_str());
             let why = if dropped { ", which was dropped" } else { "" };
             format!("{name} could not run, because it depends on {cause}{why}")
@@ -110,14 +110,14 @@ fn result_of_tree(result: &TaskResult) -> String {
 }
 
 fn result(task: &TaskRun) -> String {
-    let Some(result) = &task.result else { return String::new() };
+    let Some(result) = task.result() else { return String::new() };
     let mut text = format!("\n### {}\n\n{}\n", task.task.name, result.summary.trim());
     for set in &task.applied {
         let files: Vec<&str> = set.changes.files.iter().map(|file| file.path.as_str()).collect();
         let back = if set.reverted { ", reverted" } else { "" };
         text.push_str(&format!("\nChanged: {}{back}\n", files.join(", ")));
     }
-    if task.merge.as_ref().is_some_and(|merge| merge.fell_back) {
+    if task.merge.as_ref().is_some_and(|merge| merge.fell_back()) {
         text.push_str("\nMerged by code, because the model gave no valid merge.\n");
     }
     if task.apart.is_some() && task.runs.len() > 1 {

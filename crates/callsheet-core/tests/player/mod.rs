@@ -286,7 +286,7 @@ impl Player {
         let silent = self.run.not_done().into_iter().find(|task| explainer.why(task) == Why::Unknown);
         assert_eq!(silent, None, "it says why it is not done, after {text}");
         self.log.push(fact);
-        let writers = self.run.tasks().filter(|task| task.state == State::Running && self.run.can_write(task));
+        let writers = self.run.tasks().filter(|task| task.state() == State::Running && self.run.can_write(task));
         self.most_writers = self.most_writers.max(writers.count());
     }
 
@@ -506,7 +506,7 @@ impl Player {
             .collect();
         let text = if native.is_empty() { text } else { said };
         let task = self.run.task(key.task.as_ref().unwrap()).unwrap();
-        assert!(task.state != State::Done);
+        assert!(task.state() != State::Done);
         let taken = task.runs.iter().flat_map(|run| &run.calls).map(|call| call.call.id.clone()).collect();
         let manual = self.told(key.task.as_ref().unwrap())["manual_xml"] == json!(true);
         match read_turn(&text, &native, &taken, manual) {

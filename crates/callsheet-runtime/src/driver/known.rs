@@ -98,14 +98,14 @@ pub(super) fn task_text(task: &Task, form: TaskForm) -> String {
 pub(super) fn writer_before(run: &Run, slug: &Slug) -> bool {
     let step = run.step_of(slug).unwrap_or(0);
     let earlier = run.steps().iter().take(step).flatten();
-    earlier.filter_map(|slug| run.task(slug)).any(|task| task.writer.is_some() && !task.state.is_ended())
+    earlier.filter_map(|slug| run.task(slug)).any(|task| task.writer.is_some() && !task.state().is_ended())
 }
 
 /// File links of the summaries of producers, each once, without those the task names itself (spec 2.12).
 pub(super) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
     let mut carried: Vec<Wanted> = Vec::new();
     let producers = own.iter().filter_map(|reference| run.task(reference.target.producer()?));
-    for link in producers.filter_map(|task| task.result.as_ref()).flat_map(|result| &result.links) {
+    for link in producers.filter_map(|task| task.result()).flat_map(|result| &result.links) {
         let Ok(target) = sheet::parse_target(link) else { continue };
         let known =
             own.iter().map(|reference| &reference.target).chain(carried.iter().map(|wanted| &wanted.reference.target));
@@ -139,7 +139,7 @@ fn outstanding(run: &Run) -> TaskList {
         tasks: step
             .iter()
             .filter_map(|slug| run.task(slug))
-            .filter(|task| !task.state.is_ended())
+            .filter(|task| !task.state().is_ended())
             .map(|task| task.task.clone())
             .collect(),
     });
@@ -152,12 +152,12 @@ pub fn sheet_text(run: &Run) -> String {
         tasks: step
             .iter()
             .filter_map(|slug| run.task(slug))
-            .filter(|task| !matches!(task.state, State::Done | State::Dropped))
+            .filter(|task| !matches!(task.state(), State::Done | State::Dropped))
             .map(|task| task.task.clone())
             .collect(),
     });
     let list = TaskList { goals: run.goals().clone(), steps: open.filter(|step| !step.tasks.is_empty()).collect() };
-    let summary = |task: &'_ TaskRun| task.result.as_ref().map(|result| result.summary.clone()).unwrap_or_default();
+    let summary = |task: &'_ TaskRun| task.result().map(|result| result.summary.clone()).unwrap_or_default();
     let done: Vec<(&Task, String)> = run.done().map(|task| (&task.task, summary(task))).collect();
     let done: Vec<(&Task, &str)> = done.iter().map(|(task, summary)| (*task, summary.as_str())).collect();
     sheet::render_sheet(run.prompt(), &list, run.no_longer_relevant(), &done)
@@ -232,19 +232,19 @@ impl Snapshots {
                     .unwrap_or_else(|| known_task(task, step).into())
             })
             .collect();
-        let listed = run.tasks().zip(kept.iter()).filter(|(task, _)| task.state != State::Dropped);
+        let listed = run.tasks().zip(kept.iter()).filter(|(task, _)| task.state() != State::Dropped);
         listed.map(|(_, known)| Arc::clone(known)).collect()
     }
 }
 
 fn known_task(task: &TaskRun, step: Option<u32>) -> KnownTask {
-    let result = task.result.as_ref();
+    let result = task.result();
     KnownTask {
         task: task.task.clone(),
         step,
-        done: task.state == State::Done,
-        denied: task.state == State::Denied,
-        outstanding: !task.state.is_ended(),
+        done: task.state() == State::Done,
+        denied: task.state() == State::Denied,
+        outstanding: !task.state().is_ended(),
         headings: result.map(|result| result.headings.clone()).unwrap_or_default(),
         details: result
             .map(|result| result.details.iter().map(|detail| detail.filename.clone()).collect())
@@ -258,7 +258,7 @@ fn known_task(task: &TaskRun, step: Option<u32>) -> KnownTask {
 fn is_still(known: &KnownTask, task: &TaskRun, step: Option<u32>) -> bool {
     let KnownTask { task: text, step: known_step, done, denied, outstanding, headings, details, tokens, writer } =
         known;
-    let result = task.result.as_ref();
+    let result = task.result();
     let of_result = match result {
         Some(result) => {
             *tokens == result.tokens
@@ -267,7 +267,7 @@ fn is_still(known: &KnownTask, task: &TaskRun, step: Option<u32>) -> bool {
         }
         None => *tokens == 0 && headings.is_empty() && details.is_empty(),
     };
-    let states = (task.state == State::Done, task.state == State::Denied, !task.state.is_ended());
+    let states = (task.state() == State::Done, task.state() == State::Denied, !task.state().is_ended());
     of_result
         && (*done, *denied, *outstanding) == states
         && *known_step == step
@@ -387,8 +387,8 @@ pub(super) fn adopt(
     }
     let former: Vec<Former<'_>> = run
         .tasks()
-        .filter(|task| !matches!(task.state, State::Done | State::Dropped))
-        .map(|task| Former { task: &task.task, outstanding: !task.state.is_ended() })
+        .filter(|task| !matches!(task.state(), State::Done | State::Dropped))
+        .map(|task| Former { task: &task.task, outstanding: !task.state().is_ended() })
         .collect();
     let taken = run.taken().cloned().collect();
     let adoption = Adoption { former: &former, skills: &skills, taken: &taken, edit };
@@ -417,7 +417,7 @@ fn undone(task: &TaskRun) -> String {
 
 /// The summary of a done task as later prompts show it: with what was taken back since (spec 3.10).
 fn summary_now(task: &TaskRun) -> Option<String> {
-    let summary = &task.result.as_ref()?.summary;
+    let summary = &task.result()?.summary;
     let undone = undone(task);
     Some(if undone.is_empty() { summary.clone() } else { format!("{}\n\n{undone}", summary.trim_end()) })
 }
@@ -450,7 +450,7 @@ impl Texts {
         let mut outputs = BTreeMap::new();
         for slug in wanted.iter().filter_map(|wanted| wanted.reference.target.producer()) {
             if let Some(task) = run.task(slug) {
-                let result = task.result.clone().filter(|_| task.state == State::Done);
+                let result = task.result().cloned();
                 let (told, summary) = (told_of(task), summary_now(task).unwrap_or_default());
                 outputs.insert(slug.clone(), Known { slug: task.task.slug.clone(), result, told, summary });
             }

@@ -62,7 +62,7 @@ pub fn runs_inside(store: &Arc<dyn Store>, id: &RunId) -> Result<Vec<RunId>, Dri
 /// Whether a run is that of a call which is still to be made or in the making: what the run of a call that is gone asks
 /// matters to nobody.
 pub fn is_awaited(run: &Run, inner: &RunId) -> bool {
-    let open = run.tasks().filter(|task| !matches!(task.state, State::Done | State::Dropped));
+    let open = run.tasks().filter(|task| !matches!(task.state(), State::Done | State::Dropped));
     let mut calls = open.flat_map(|task| {
         let runs = task.runs.iter().map(move |exec| (&task.task.slug, exec));
         runs.flat_map(|(slug, exec)| exec.calls.iter().map(move |call| (slug, exec, call)))

@@ -2,28 +2,22 @@
 
 use std::sync::Arc;
 
-use crate::record::{EffectKey, Opened, Step, Tree};
+use crate::record::{Opened, Step, Tree};
 use crate::spec::{BlobId, Slug};
 use crate::template::Node;
 
 use super::place::slug_of;
-use super::{EvalPhase, OpState, Place, Reparse, TaskOp, Work};
-use crate::run::{Reject, Run, Stage, Stopwatch};
+use super::{OpState, Place, Reparse, TaskOp, Work};
+use crate::run::{Run, Stage, Stopwatch};
 
 impl Run {
     /// The tree is what this run executes; its top task begins.
-    pub(in crate::run) fn tree_adopted(&mut self, tree: &Tree) -> Result<(), Reject> {
-        let template = matches!(self.entry, Some(crate::record::Entry::Template { .. }));
-        let known = tree.templates.contains_key(&tree.entry);
-        if self.stage != Stage::AwaitList || !template || !known || self.operators.tree.is_some() {
-            return Err(Reject::ListNotAwaited);
-        }
+    pub(in crate::run) fn tree_adopted(&mut self, tree: &Tree) {
         self.operators.tree = Some(Arc::new(tree.clone()));
-        self.list_adopted = true;
-        (self.round, self.rounds) = (1, 1);
-        self.stage = Stage::Operate;
+        self.sheet.adopt_tree();
+        self.progress.rounds_mut().begin();
+        self.progress.go(Stage::Operate);
         self.open_op(None, Place::Top);
-        Ok(())
     }
 
     /// Opens a child; it gathers its nested inputs first.
@@ -86,27 +80,8 @@ impl Run {
     }
 
     /// Pure code looked at a task of the tree.
-    pub(in crate::run) fn tree_evaluated(&mut self, task: &Slug, n: u32, step: &Step) -> Result<(), Reject> {
-        let key = EffectKey::Evaluate { task: task.clone(), n };
-        let Some(number) = self.operators.numbers.get(task).copied() else {
-            return Err(Reject::UnknownTask(task.clone()));
-        };
-        let due = match self.operators.at(number) {
-            Some(TaskOp { state: OpState::Due(moment), evaluations, .. }) if *evaluations == n => *moment,
-            _ => return Err(Reject::NotInFlight(key)),
-        };
-        if self.stage != Stage::Operate {
-            return Err(Reject::Concluding);
-        }
-        let fits = match step {
-            Step::Opened(_) | Step::Seeks { .. } | Step::Matches => due == EvalPhase::Open,
-            Step::GoesOn | Step::Regrown { .. } => due == EvalPhase::Judge,
-            Step::Again { .. } | Step::Reparse { .. } => due == EvalPhase::Close,
-            Step::Closed(_) => true,
-        };
-        if !fits {
-            return Err(Reject::NotInFlight(key));
-        }
+    pub(in crate::run) fn tree_evaluated(&mut self, task: &Slug, step: &Step) {
+        let Some(number) = self.operators.numbers.get(task).copied() else { return };
         match step {
             Step::Opened(opened) => self.op_opened(number, opened),
             Step::Seeks { request } => self.op_seeks(number, request),
@@ -134,7 +109,6 @@ impl Run {
                 self.answer_call(number, closed);
             }
         }
-        Ok(())
     }
 
     pub(super) fn change_op(&mut self, number: usize, change: impl FnOnce(&mut TaskOp)) {

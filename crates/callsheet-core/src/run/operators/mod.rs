@@ -17,6 +17,7 @@
 
 mod budget;
 mod call;
+mod check;
 mod cond;
 mod fold;
 mod iterate;
@@ -44,6 +45,8 @@ use crate::template::{Node, Script, Template};
 
 use super::Stopwatch;
 use rules::Rules;
+
+pub(in crate::run) use check::TreeCheck;
 
 pub use budget::Spent;
 pub use place::Place;

@@ -6,12 +6,12 @@ use crate::record::Outcome;
 use crate::spec::Slug;
 
 use super::OpState;
-use crate::run::{Run, Stage, State};
+use crate::run::{Run, Stage, TaskRun};
 
 impl Run {
     /// Opens the tasks of the tree that an outage ended, with all above them that failed by them. Returns their leaves.
     pub(in crate::run) fn reopen_after_outage(&mut self) -> BTreeSet<Slug> {
-        if self.stage != Stage::Concluded(Outcome::Unreachable) {
+        if self.stage() != Stage::Concluded(Outcome::Unreachable) {
             return BTreeSet::new();
         }
         // What failed up to the top; a model was told of a failed subtask, and that stays said.
@@ -43,7 +43,6 @@ impl Run {
     }
 
     fn is_unreached(&self, leaf: &Slug) -> bool {
-        let failed = self.tasks.get(leaf).filter(|task| task.state == State::Failed);
-        failed.and_then(|task| task.failure.as_ref()).is_some_and(|failure| failure.communication)
+        self.tasks.get(leaf).is_some_and(TaskRun::is_unreached)
     }
 }

@@ -25,8 +25,8 @@ impl Run {
     }
 
     /// What templates limit now counts from here on; what was spent stays spent.
-    pub(in crate::run) fn limits_changed(&mut self, limits: &BTreeMap<String, Vec<TaskLimits>>) -> Result<(), Reject> {
-        let Some(tree) = &mut self.operators.tree else { return Err(Reject::ListNotAwaited) };
+    pub(in crate::run) fn limits_changed(&mut self, limits: &BTreeMap<String, Vec<TaskLimits>>) {
+        let Some(tree) = &mut self.operators.tree else { return };
         let tree = Arc::make_mut(tree);
         for (name, each) in limits {
             if let Some(template) = tree.templates.get_mut(name) {
@@ -37,35 +37,40 @@ impl Run {
         let node = |op: &TaskOp| operators.tree.as_ref().and_then(|tree| operators.node(tree, op));
         let limits = operators.iter().filter_map(|op| Some((op.leaf()?, node(op)?.limits.clone())));
         for (leaf, limits) in limits.collect::<Vec<_>>() {
-            if let Some(task) = self.tasks.get_mut(&leaf).filter(|task| !task.state.is_ended()) {
+            if let Some(task) = self.tasks.get_mut(&leaf).filter(|task| !task.state().is_ended()) {
                 super::leaf::limit(task, &limits);
             }
         }
-        Ok(())
     }
 
     /// A failed task of the tree begins again, by its name or that of its handler.
-    pub(in crate::run) fn retried_in_tree(&mut self, slug: &Slug) -> Result<(), Reject> {
-        let number = self.operators.numbers.get(slug).or_else(|| self.operators.leaves.get(slug)).copied();
-        let number = number.ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
-        let over = matches!(self.stage, Stage::Operate | Stage::Conclude(_));
-        if !over || !self.operators.at(number).is_some_and(|op| op.failed() && !op.former) {
-            return Err(Reject::NotFailed(slug.clone()));
-        }
-        let mut after = self.operators.clone();
-        let mut begun = Vec::new();
-        after.begin_again(number, &mut begun)?;
-        after.open_above(number, &mut begun)?;
+    pub(in crate::run) fn retried_in_tree(&mut self, slug: &Slug) {
+        let Ok((after, begun)) = self.operators.retry(slug) else { return };
         self.operators = after;
         begun.into_iter().for_each(|leaf| self.list_leaf(leaf));
-        self.stage = Stage::Operate;
-        (self.waiting, self.message, self.idle) = (None, None, false);
-        self.in_flight.remove(&crate::record::EffectKey::Conclude);
-        Ok(())
+        self.progress.go(Stage::Operate);
+        self.progress.stop_waiting();
+        self.progress.unsay();
+        self.progress.set_idle(false);
+        self.flights.end(&crate::record::EffectKey::Conclude);
     }
 }
 
 impl Operators {
+    /// What the tree is when a failed task of it begins again, and the leaves with a new handler or process.
+    pub(in crate::run) fn retry(&self, slug: &Slug) -> Result<(Self, Vec<usize>), Reject> {
+        let number = self.numbers.get(slug).or_else(|| self.leaves.get(slug)).copied();
+        let number = number.ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
+        if !self.at(number).is_some_and(|op| op.failed() && !op.former) {
+            return Err(Reject::NotFailed(slug.clone()));
+        }
+        let mut after = self.clone();
+        let mut begun = Vec::new();
+        after.begin_again(number, &mut begun)?;
+        after.open_above(number, &mut begun)?;
+        Ok((after, begun))
+    }
+
     /// Begins again what of a task that came back did not give what it should. `begun`: leaves with a new handler or
     /// process.
     fn begin_again(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {

@@ -2,7 +2,7 @@
 //! nothing again; a lookup that failed is tried once more.
 
 use crate::record::{EffectKey, Retrieval};
-use crate::run::{Effect, Reject, Run, Stage};
+use crate::run::{Effect, Run, Stage};
 use crate::spec::{BlobId, Slug};
 
 use super::{EvalPhase, OpState};
@@ -21,7 +21,7 @@ impl Run {
 
     /// Lookups that are owed, in the order their tasks were opened. They hold no slot.
     pub(in crate::run) fn retrievals(&self) -> impl Iterator<Item = Effect> {
-        let seeking = self.operators.iter().filter(|op| self.stage == Stage::Operate && op.state == OpState::Seeking);
+        let seeking = self.operators.iter().filter(|op| self.stage() == Stage::Operate && op.state == OpState::Seeking);
         seeking.filter_map(|op| {
             let request = op.seeks.clone()?;
             Some(Effect::Retrieve { task: op.id.clone(), n: op.lookups, request })
@@ -29,24 +29,9 @@ impl Run {
     }
 
     /// Context was looked up.
-    pub(in crate::run) fn context_retrieved(
-        &mut self,
-        task: &Slug,
-        n: u32,
-        retrieval: &Retrieval,
-        empty_index: bool,
-    ) -> Result<(), Reject> {
-        let key = EffectKey::Retrieve { task: task.clone(), n };
-        let number = self.operators.numbers.get(task).copied();
-        let number = number.ok_or_else(|| Reject::UnknownTask(task.clone()))?;
-        if self.stage != Stage::Operate {
-            return Err(Reject::Concluding);
-        }
-        let expected = self.operators.at(number).is_some_and(|op| op.state == OpState::Seeking && op.lookups == n);
-        if !expected {
-            return Err(Reject::NotInFlight(key));
-        }
-        self.landed(key)?;
+    pub(in crate::run) fn context_retrieved(&mut self, task: &Slug, n: u32, retrieval: &Retrieval, empty_index: bool) {
+        let Some(number) = self.operators.numbers.get(task).copied() else { return };
+        self.flights.end(&EffectKey::Retrieve { task: task.clone(), n });
         let first_empty = empty_index && !std::mem::replace(&mut self.operators.empty_index_told, true);
         self.change_op(number, |op| {
             op.tells_empty_index |= first_empty;
@@ -58,6 +43,5 @@ impl Run {
             op.evaluations = op.evaluations.saturating_add(1);
             op.state = OpState::Due(EvalPhase::Open);
         });
-        Ok(())
     }
 }

@@ -7,27 +7,30 @@ use crate::record::Tree;
 use crate::spec::{Slug, ToolEffect};
 
 use super::{EvalPhase, Move, OpState, Operators, Place, TaskOp, View};
-use crate::run::{Effect, Reject, Run, Stage, State, TaskRun, ToolState};
+use crate::run::answers::Answers;
+use crate::run::execute::Executing;
+use crate::run::steps::Steps;
+use crate::run::{Effect, Run, Stage, State, TaskRun, ToolState};
 
 impl Run {
-    /// One turn of settling in [`Stage::Operate`]. True if something changed.
-    pub(in crate::run) fn settle_tree(&mut self) -> Result<bool, Reject> {
-        // Budgets of the tree are shared, so a fact of one leaf may end another.
+    /// One turn of advancing in [`Stage::Operate`]. True if something changed.
+    pub(in crate::run) fn settle_tree(&mut self) -> bool {
+        // Budgets of the tree are shared, so a log entry of one leaf may end another.
         self.tasks.look_again();
-        let mut moved = self.end_overdue_tasks()?;
-        moved |= self.end_executions()?;
-        moved |= self.promote()?;
-        self.refresh();
+        let mut moved = Executing(self).end_overdue();
+        moved |= Executing(self).end_all();
+        moved |= Steps(self).promote();
+        self.tasks.refresh();
         moved |= self.step_tree();
-        if self.stage != Stage::Operate {
-            return Ok(true);
+        if self.stage() != Stage::Operate {
+            return true;
         }
-        self.refresh();
-        self.ask_before_run(0);
-        moved |= self.start_tasks(0)?;
-        self.refresh();
-        moved |= self.open_call_gates();
-        Ok(moved)
+        self.tasks.refresh();
+        Answers(self).ask_before_run(0);
+        moved |= Steps(self).start(0);
+        self.tasks.refresh();
+        moved |= Answers(self).ask_before_calls();
+        moved
     }
 
     /// Moves every task of the tree that can be moved.
@@ -52,7 +55,7 @@ impl Run {
             moved = true;
         }
         if let Some(closed) = self.operators.top().and_then(|top| top.closed.as_ref()) {
-            self.stage = Stage::Conclude(closed.outcome);
+            self.progress.go(Stage::Conclude(closed.outcome));
         }
         moved
     }
@@ -100,7 +103,7 @@ impl Run {
     /// their handler has ended come back first.
     fn next_of_leaf(&self, op: &TaskOp, leaf: &Slug) -> Move {
         let Some(task) = self.tasks.get(leaf) else { return Move::Wait };
-        if !task.state.is_ended() {
+        if !task.state().is_ended() {
             let wanted = self.subtasks_asked(op, task);
             return if wanted.is_empty() { Move::Wait } else { Move::Open(wanted) };
         }
@@ -109,12 +112,12 @@ impl Run {
     }
 
     fn is_cancelled(&self, leaf: &Slug) -> bool {
-        self.tasks.get(leaf).is_some_and(|task| task.state == State::Cancelled)
+        self.tasks.get(leaf).is_some_and(|task| task.state() == State::Cancelled)
     }
 
     /// Evaluations that are owed, in the order their tasks were opened.
     pub(in crate::run) fn evaluations(&self) -> impl Iterator<Item = Effect> {
-        let due = self.operators.iter().filter(|_| self.stage == Stage::Operate);
+        let due = self.operators.iter().filter(|_| self.stage() == Stage::Operate);
         due.filter_map(|op| match op.state {
             OpState::Due(moment) => Some(Effect::Evaluate { task: op.id.clone(), n: op.evaluations, moment }),
             _ => None,
@@ -135,11 +138,11 @@ impl Run {
 
     /// The writer at work for which a task of the tree that can write waits.
     pub(in crate::run) fn writes_meanwhile(&self, task: &TaskRun) -> Option<&TaskRun> {
-        if self.stage != Stage::Operate || task.is_process() || !self.can_write(task) {
+        if self.stage() != Stage::Operate || task.is_process() || !self.can_write(task) {
             return None;
         }
         self.tasks.listed().find(|other| {
-            other.task.slug != task.task.slug && self.can_write(other) && other.executing && !other.state.is_ended()
+            other.task.slug != task.task.slug && self.can_write(other) && other.has_begun() && !other.state().is_ended()
         })
     }
 
@@ -150,7 +153,11 @@ impl Run {
 
     /// The writer that has its turn before a process of a tree.
     pub(in crate::run) fn has_turn_before(&self, task: &TaskRun) -> Option<&TaskRun> {
-        if self.stage != Stage::Operate || !task.is_process() || task.state == State::Running || !self.can_write(task) {
+        if self.stage() != Stage::Operate
+            || !task.is_process()
+            || task.state() == State::Running
+            || !self.can_write(task)
+        {
             return None;
         }
         let mut is_earlier = true;
@@ -159,7 +166,7 @@ impl Run {
                 is_earlier = false;
                 return false;
             }
-            let works = !other.is_process() || other.state == State::Running || is_earlier && may_begin(other);
+            let works = !other.is_process() || other.state() == State::Running || is_earlier && may_begin(other);
             works && other.is_executing() && self.can_write(other)
         })
     }
@@ -168,5 +175,5 @@ impl Run {
 /// No call of a process waits for a person.
 fn may_begin(process: &TaskRun) -> bool {
     let mut calls = process.runs.iter().filter(|run| !run.is_ended()).flat_map(|run| &run.calls);
-    calls.any(|call| matches!(call.state, ToolState::Queued | ToolState::Approved))
+    calls.any(|call| matches!(call.state, ToolState::Queued | ToolState::Approved | ToolState::Cut { .. }))
 }

@@ -47,8 +47,7 @@ impl Run {
         };
         let Some(run) = self.tasks.get_mut(&slug).and_then(|task| task.runs.first_mut()) else { return };
         if closed.fatal && !run.is_ended() {
-            run.failure = Some(Failure { cause: Cause::Subtask, ..Failure::default() });
-            run.attempts.close();
+            run.fail(Failure { cause: Cause::Subtask, ..Failure::default() });
         }
         let error = closed.status != ReturnStatus::Complete;
         let blob = closed.response.clone().unwrap_or_else(|| closed.result.clone());

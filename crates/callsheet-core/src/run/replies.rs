@@ -1,0 +1,294 @@
+//! What came of model calls: replies, faults, refusals, and what accepted replies gave.
+
+use crate::record::{CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts, StopReason};
+use crate::reply::{Issue, Phase, Refinement, Repair};
+use crate::spec::{BlobId, Slug};
+
+use super::changes::SetSource;
+use super::changing::Changing;
+use super::execution::ExecutionPhase;
+use super::failure::{Cause, Failure};
+use super::ideal::Ideal;
+use super::limits::Limit;
+use super::next_stage::NextStage;
+use super::task::{ReferenceCheck, TaskPhase, TaskRun};
+use super::task_change::TaskChange;
+use super::totals::CallRecord;
+use super::{Run, limits};
+
+/// Takes in what came of model calls.
+pub(super) struct Replies<'a>(pub &'a mut Run);
+
+impl Replies<'_> {
+    pub fn received(&mut self, event: &Event) {
+        let Event::ReplyReceived { key, prompt, reply, model, usage, ms, sends, stop, sizes } = event else { return };
+        self.landed(key);
+        let run = &mut *self.0;
+        // Where the run's own limit cut it, it is asked for again with a larger one.
+        let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
+        let short = *stop == StopReason::Budget && limits::short_of_tokens(run, task, u64::MAX) == limits::Short::Run;
+        let mut attempt = 1;
+        if let Some(attempts) = run.attempts_mut(key) {
+            attempt = attempts.attempt;
+            attempts.reading = Some(key.clone()).filter(|_| !short);
+            attempts.communication = false;
+            attempts.busy_ms = attempts.busy_ms.saturating_add(*ms);
+        }
+        if let Some(slug) = &key.task {
+            run.operators.call_ended(slug, Some(usage));
+        }
+        let now = run.clock.now();
+        if let Some(task) = key.task.as_ref().and_then(|slug| run.tasks.get_mut(slug)) {
+            task.tokens = task.tokens.saturating_add(usage.tokens());
+            task.measure(*sizes, Some(now));
+        }
+        run.totals.add(usage, 1);
+        if short {
+            run.no_room = limits::found_no_room(run);
+        }
+        let part = run.part(key).to_owned();
+        run.calls.add(CallRecord {
+            key: key.clone(),
+            part,
+            number: 0,
+            attempt,
+            model: model.clone(),
+            usage: *usage,
+            ms: *ms,
+            sends: *sends,
+            stop: *stop,
+            prompt: prompt.clone(),
+            reply: reply.clone(),
+            repairs: Vec::new(),
+            issues: Vec::new(),
+            accepted: None,
+            rejected: Vec::new(),
+        });
+    }
+
+    /// The call is over: nothing of it is in flight or reserved.
+    fn landed(&mut self, key: &CallKey) {
+        self.0.flights.end(&EffectKey::Ask(key.clone()));
+        self.0.reserved.remove(key);
+    }
+
+    /// Notes the reading in the record of the call. Returns the reply.
+    fn read(&mut self, key: &CallKey, accepted: bool, repairs: &[Repair], issues: &[Issue]) -> Option<BlobId> {
+        for repair in repairs {
+            *self.0.totals.repairs.entry(repair.code.as_str().to_owned()).or_insert(0) += 1;
+        }
+        self.0.calls.note_reading(key, accepted, repairs, issues)
+    }
+
+    /// An accepted reply.
+    pub fn accept(&mut self, key: &CallKey, repairs: &[Repair], issues: &[Issue]) {
+        self.read(key, true, repairs, issues);
+    }
+
+    pub fn refused(&mut self, key: &CallKey, issues: &[Issue], repairs: &[Repair], valid: Option<&Refinement>) {
+        let reply = self.read(key, false, repairs, issues);
+        if let (Phase::Refine, Some(valid)) = (key.phase, valid)
+            && let Some(task) = key.task.as_ref().and_then(|slug| self.0.tasks.get_mut(slug))
+        {
+            task.take(valid);
+        }
+        let max = limits::attempts(self.0);
+        if self.0.attempts_mut(key).is_some_and(|attempts| attempts.refuse(issues.to_vec(), reply, max)) {
+            self.exhausted(key, issues.to_vec());
+        }
+    }
+
+    pub fn refined(&mut self, key: &CallKey, refinement: &Refinement, repairs: &[Repair], issues: &[Issue]) {
+        self.accept(key, repairs, issues);
+        let Some(slug) = &key.task else { return };
+        Ideal(self.0).note_refined(slug);
+        if let Some(task) = self.0.tasks.get_mut(slug) {
+            task.must_refine = false;
+            task.refine.close();
+            task.refined = true;
+            task.check = ReferenceCheck::Open;
+            task.take(refinement);
+        }
+        TaskChange(self.0).enter(slug, TaskPhase::Ready);
+    }
+
+    /// An execution or a merge gave its result.
+    pub fn finished(&mut self, key: &CallKey, result: &ResultParts, repairs: &[Repair], issues: &[Issue]) {
+        let Some(slug) = &key.task else { return };
+        self.accept(key, repairs, issues);
+        TaskChange(self.0).enter_running(slug);
+        if key.phase == Phase::Merge {
+            TaskChange(self.0).finish(slug, result);
+        } else {
+            self.evaluated(slug, key, result);
+        }
+    }
+
+    /// An execution reply was accepted; its changes still have to be approved and applied.
+    fn evaluated(&mut self, slug: &Slug, key: &CallKey, result: &ResultParts) {
+        let revision = self.0.changes.revision();
+        let Some(id) = &key.run else { return };
+        let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return };
+        run.attempts.reading = None;
+        match result.changes.as_ref().filter(|changes| !changes.files.is_empty()) {
+            Some(changes) => {
+                run.phase = ExecutionPhase::Accepted(Box::new(result.clone()));
+                Changing(self.0).stage(slug, id, SetSource::Reply, changes.clone());
+            }
+            None => run.finish(result.clone(), revision),
+        }
+    }
+
+    /// A call gave no reply.
+    pub fn unanswered(&mut self, event: &Event, at: u64) {
+        let Event::CallFailed { key, fault, sends, message, sizes } = event else { return };
+        self.call_failed(key, fault, message, *sizes, at);
+        self.take_back(key, *sends);
+    }
+
+    /// A call of a handler that was refused before it was sent is no model call: what it took is free again, for others
+    /// as well (spec "Templates" 9).
+    fn take_back(&mut self, key: &CallKey, sends: u32) {
+        let run = &mut *self.0;
+        let task = key.task.as_ref().filter(|_| sends == 0).and_then(|slug| run.tasks.get_mut(slug));
+        let Some(task) = task.filter(|task| task.is_handler()) else { return };
+        task.calls_started = task.calls_started.saturating_sub(1);
+        run.operators.call_taken_back(&task.task.slug);
+        run.totals.calls = run.totals.calls.saturating_sub(1);
+        run.totals.failed_calls = run.totals.failed_calls.saturating_sub(1);
+        if run.attempts_mut(key).is_some_and(|attempts| std::mem::take(&mut attempts.counted)) {
+            run.calls.need_one_less();
+        }
+    }
+
+    fn call_failed(&mut self, key: &CallKey, fault: &CallFault, message: &str, sizes: Option<CallSizes>, at: u64) {
+        self.landed(key);
+        let run = &mut *self.0;
+        run.totals.failed_calls = run.totals.failed_calls.saturating_add(1);
+        if let Some(slug) = &key.task {
+            run.operators.call_ended(slug, None);
+        }
+        if let Some(task) = key.task.as_ref().and_then(|slug| run.tasks.get_mut(slug)) {
+            task.measure(sizes, None);
+        }
+        let max = limits::attempts(run);
+        let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
+        let handler = task.is_some_and(TaskRun::is_handler);
+        let run_is_over = limits::was_cut_by_run(run, task, at);
+        let Some(attempts) = run.attempts_mut(key) else { return };
+        match fault {
+            CallFault::Cancelled => {}
+            CallFault::ContextOverflow | CallFault::Configuration if handler => {
+                attempts.close();
+                let cause = if *fault == CallFault::Configuration { Cause::Configuration } else { Cause::Overflow };
+                self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
+            }
+            CallFault::ContextOverflow => {
+                if attempts.overflow(max) {
+                    self.never_fitted(key, message);
+                }
+            }
+            CallFault::Configuration => {
+                attempts.close();
+                if !run.progress.is_concluding() {
+                    run.progress.conclude_saying(Outcome::Misconfigured, message.to_owned());
+                }
+            }
+            CallFault::Budget => self.left_no_room(key, message, sizes),
+            // The run's own limit will end it (spec 2.15); the task stays pending.
+            CallFault::Timeout if run_is_over => {}
+            CallFault::Timeout => {
+                attempts.close();
+                run.notified.note_reached(Limit::TaskTimeout);
+                let cause = Cause::Limit(Limit::TaskTimeout);
+                self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
+            }
+            CallFault::Communication => {
+                attempts.close();
+                attempts.communication = true;
+                let reason = message.to_owned();
+                self.phase_failed(key, Failure { reason, communication: true, ..Failure::default() });
+            }
+        }
+    }
+
+    /// A token budget left no room for a reply. That of the run ends the run, and the task stays pending (spec 2.15).
+    fn left_no_room(&mut self, key: &CallKey, message: &str, sizes: Option<CallSizes>) {
+        let run = &mut *self.0;
+        let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
+        let needed = sizes.map_or(0, |sizes| sizes.prompt);
+        let cause = match limits::short_of_tokens(run, task, needed) {
+            // It is known now how large it is, and waits until there is as much.
+            limits::Short::Now => return,
+            limits::Short::Run => {
+                run.no_room = limits::found_no_room(run);
+                return;
+            }
+            limits::Short::Task => Cause::Limit(Limit::TaskTokens),
+            limits::Short::Above => Cause::AboveLimit(Limit::TaskTokens),
+        };
+        run.notified.note_reached(Limit::TaskTokens);
+        if let Some(attempts) = run.attempts_mut(key) {
+            attempts.close();
+        }
+        self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
+    }
+
+    /// All attempts of a phase are used up: the last column of the table of spec 12.
+    pub fn exhausted(&mut self, key: &CallKey, issues: Vec<Issue>) {
+        let run = &mut *self.0;
+        run.notified.note_reached(Limit::Attempts);
+        let tries = limits::attempts(run);
+        let no_list = |what: &str| format!("{what} valid task list after {tries} tries.");
+        match key.phase {
+            Phase::Plan => run.progress.conclude_saying(Outcome::PlanFailed, no_list("Could not build")),
+            Phase::Iterate => {
+                run.progress.say(no_list("Task list iteration: could not get"));
+                NextStage(run).iteration_failed();
+            }
+            // List and follow-ups stay as they were (spec 12).
+            Phase::Continue => {
+                run.progress.conclude_saying(Outcome::IterationFailed, no_list("Task list continuation: could not get"))
+            }
+            _ => {
+                let reason = format!("no valid reply after {tries} attempts");
+                self.phase_failed(key, Failure { reason, issues, ..Failure::default() });
+            }
+        }
+    }
+
+    /// All attempts of a phase are used up, the last one by a prompt that did not fit (spec 12.3).
+    fn never_fitted(&mut self, key: &CallKey, message: &str) {
+        if key.task.is_none() || key.phase == Phase::Merge {
+            return self.exhausted(key, Vec::new());
+        }
+        self.0.notified.note_reached(Limit::Attempts);
+        let reason = format!("no valid reply after {} attempts; the last one: {message}", limits::attempts(self.0));
+        self.phase_failed(key, Failure { reason, ..Failure::default() });
+    }
+
+    /// A phase ended without a valid reply.
+    fn phase_failed(&mut self, key: &CallKey, failure: Failure) {
+        let run = &mut *self.0;
+        if run.progress.is_concluding() {
+            // A cancelled or ending run may be resumed; there is nothing to fail.
+            return;
+        }
+        let Some(slug) = &key.task else {
+            return run.progress.conclude_saying(Outcome::Unreachable, failure.reason);
+        };
+        match (key.phase, &key.run) {
+            (Phase::Execute, Some(id)) => {
+                if let Some(run) = run.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) {
+                    run.fail(failure);
+                }
+            }
+            (Phase::Merge, _) => {
+                if let Some(merge) = run.tasks.get_mut(slug).and_then(|task| task.merge.as_mut()) {
+                    merge.fall_back();
+                }
+            }
+            _ => TaskChange(run).fail(slug, failure),
+        }
+    }
+}

@@ -16,9 +16,9 @@ pub(super) struct NextStage<'a>(pub &'a mut Run);
 impl NextStage<'_> {
     /// The pass can start nothing more (spec 2.13, 12.4): iterate, or conclude.
     pub fn end_pass(&mut self) {
-        let failed = self.0.tasks.values().filter(|task| task.state() == State::Failed && task.has_open_problem());
-        let mut failed = failed.peekable();
-        if failed.peek().is_some() && failed.all(TaskRun::is_unreached) {
+        let failed = |task: &&TaskRun| task.state() == State::Failed && task.has_open_problem();
+        let failed: Vec<bool> = self.0.tasks.values().filter(failed).map(TaskRun::is_unreached).collect();
+        if !failed.is_empty() && failed.iter().all(|unreached| *unreached) {
             return self.0.progress.conclude(Outcome::Unreachable);
         }
         let iterate = self.0.settings().iterate;

@@ -132,10 +132,6 @@ impl TaskTable {
         self.list.get_mut(number)
     }
 
-    pub fn contains_key(&self, slug: &Slug) -> bool {
-        self.numbers.contains_key(slug)
-    }
-
     /// In the order of slugs.
     pub fn keys(&self) -> impl Iterator<Item = &Slug> {
         self.numbers.keys()

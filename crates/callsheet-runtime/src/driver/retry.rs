@@ -54,7 +54,7 @@ fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
         let _refused = after.apply(&LogEntry { v: VERSION, n: after.last_fact() + 1, at: after.now_ms(), event });
     }
     let problems = run.tasks().filter(|task| task.state().is_problem());
-    let back = problems.filter(|task| after.task(&task.task.slug).is_some_and(|now| !now.state.is_problem()));
+    let back = problems.filter(|task| after.task(&task.task.slug).is_some_and(|now| !now.state().is_problem()));
     back.map(|task| task.task.slug.clone()).chain(asked.iter().cloned()).collect()
 }
 

@@ -30,7 +30,7 @@ sim *arguments="--seeds 0..100000":
 
 # Milliseconds of reading hostile replies, by family and size.
 bench-read *words:
-    cargo bench --quiet -p callsheet-core --bench hostile -- {{words}}
+    cargo bench --quiet -p callsheet-format --bench hostile -- {{words}}
 
 # What the performance section of the README states.
 bench *arguments:
@@ -42,4 +42,4 @@ fuzz target seconds="60":
 
 # How the reader does on real replies of small models; `just replies --list` names the disagreements.
 replies *arguments:
-    cargo run --quiet -p callsheet-core --example replies -- {{arguments}}
+    cargo run --quiet -p callsheet-format --example replies -- {{arguments}}

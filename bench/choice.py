@@ -21,7 +21,7 @@ from pathlib import Path
 
 from harness import ROOT, binary
 
-WORLDS = ROOT / "crates/callsheet-core/fixtures/book/world"
+WORLDS = ROOT / "crates/callsheet-format/fixtures/book/world"
 MARK = "the request stands here"
 SCRIPT = '[[rule]]\ntext = "## Goals / summary\\nx\\n## Tasks\\n- **What is needed** x\\n- **Skill** read_files\\n"\n'
 

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use callsheet_core::skill::SkillContext;
 use callsheet_core::visible::{visible, visible_line};
+use callsheet_format::skill::SkillContext;
 use callsheet_runtime::prompts::load_prompts;
 use callsheet_runtime::skills::load_skills;
 use callsheet_runtime::trust::LeftOut;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use callsheet_core::record::{Served, Tree};
 use callsheet_core::run::SPAWN_SUBTASK;
-use callsheet_core::skill::{Catalog, SkillContext};
 use callsheet_core::spec::{BlobId, Skill, ToolEffect};
-use callsheet_core::template::{Filled, Kind, Known, Library, Node, SchemaChoice, Template, read_text};
+use callsheet_core::template::{Filled, Kind, Node, SchemaChoice, Template};
+use callsheet_format::skill::{Catalog, SkillContext};
+use callsheet_format::template::{Known, Library, read_text};
 use callsheet_models::config::vendors;
 use callsheet_runtime::ports::{Clock, SystemClock};
 use callsheet_runtime::skills::load_skills;

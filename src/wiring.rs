@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callsheet_core::prompt::{Environment, Templates};
 use callsheet_core::record::SubtaskTool;
 use callsheet_core::spec::{RunId, Settings, ToolSpec};
-use callsheet_runtime::driver::{ModelSet, ModelSource, PinnedSkills, Snapshots, Turns, World};
+use callsheet_format::prompt::{Environment, Templates};
+use callsheet_runtime::driver::{Commands, ModelSet, ModelSource, PinnedSkills, Snapshots, World};
 use callsheet_runtime::edge::Slots;
 use callsheet_runtime::memory::IndexedMemory;
 use callsheet_runtime::paths::{Workspace, read_regular};
@@ -17,7 +17,6 @@ use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
 use callsheet_runtime::runfiles::RunFiles;
 use callsheet_runtime::skills::SkillDirs;
 use callsheet_runtime::templates::TemplateDirs;
-
 use callsheet_store::SqliteIndex;
 use callsheet_tools::{HttpFetch, HttpSettings};
 
@@ -85,7 +84,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
         refused_constraints: ModelSet::default(),
         unpriced: Arc::default(),
         unknown_windows: Arc::default(),
-        turns: Turns::default(),
+        commands: Commands::default(),
         large: LargeFiles::default(),
         pages: Pages::new(Some(Arc::clone(&fetch)), Some(files.clone())),
         fetch: Some(fetch),
@@ -107,7 +106,7 @@ pub fn world(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -> R
 
 /// Which prompts are not the shipped ones, and which files could not be taken for one.
 fn tell_of_prompts(prompts: &LoadedPrompts, observer: &dyn Observer) {
-    for key in callsheet_core::prompt::PromptKey::ALL {
+    for key in callsheet_format::prompt::PromptKey::ALL {
         // A copy that nobody has changed says nothing else than the shipped text.
         let bundled = Templates::bundled_text(*key).as_bytes();
         let source = prompts.templates.source(*key);

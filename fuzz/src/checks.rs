@@ -3,24 +3,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::reply::change::{Files, Shown, diff_of, headings, validate};
-use callsheet_core::reply::markdown::{Document, Format, Heading, LabelRule, Prepare, Rule, from_bytes};
-use callsheet_core::reply::references::written_links;
-use callsheet_core::reply::task::{
+use callsheet_core::fence::fence;
+use callsheet_core::issue::{Issue, Repair, Severity, Span};
+use callsheet_core::links::{link, link_target, parse_target};
+use callsheet_core::spec::{Phase, Reference, SkillForm, SkillLayer, SkillSource, Target};
+use callsheet_core::template::{Bound, Environment, Expression, Filled, Origin, Trust, resolve_text};
+use callsheet_format::edit::{Change, ChangeWay, Files, Location, Shown, diff_of, headings, validate};
+use callsheet_format::markdown::{Document, Format, Heading, LabelRule, Prepare, Rule, from_bytes};
+use callsheet_format::reading::{Diagnostics, ReadContext, Reading};
+use callsheet_format::reply::references::written_links;
+use callsheet_format::reply::task::{
     TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
 };
-use callsheet_core::reply::{
-    Change, ChangeWay, Execution, Issue, ListReply, Location, LoopTurn, Notes, Phase, ReadContext, Reading, Repair,
-    ReplyKind, Severity, Span, json, read_continuation, read_iteration, read_plan, read_sheet,
+use callsheet_format::reply::{
+    Execution, ListReply, LoopTurn, ReplyKind, json, read_continuation, read_iteration, read_plan, read_sheet,
 };
-use callsheet_core::sheet::{
-    TaskForm, fence, link, link_target, parse_target, render_goals, render_list, render_plan, render_sheet, render_task,
-};
-use callsheet_core::skill::{SkillContext, SkillFile, read_skill};
-use callsheet_core::spec::{Reference, SkillForm, SkillLayer, SkillSource, Target};
-use callsheet_core::template::{
-    Bound, Environment, Expression, Filled, Known, Layer, Library, Origin, TemplateFile, Trust, print_templates,
-    read_file, read_reply, read_text, resolve_text,
+use callsheet_format::sheet::{TaskForm, render_goals, render_list, render_plan, render_sheet, render_task};
+use callsheet_format::skill::{SkillContext, SkillFile, read_skill};
+use callsheet_format::template::{
+    Known, Layer, Library, TemplateFile, print_templates, read_file, read_reply, read_text,
 };
 
 use super::world::{settle, world};
@@ -360,7 +361,7 @@ const LABELS: &[LabelRule] =
     &[LabelRule { name: "Name", synonyms: &["Title"] }, LabelRule { name: "What is needed", synonyms: &["Goal"] }];
 
 fn markdown(text: &str) {
-    let mut found = Notes::new(Phase::Plan, false);
+    let mut found = Diagnostics::new(Phase::Plan, false);
     let document = Document::read(text, &FORMAT, Prepare::default(), &mut found);
     notes(text, found.repairs(), found.issues());
     let mut reached = document.preamble.end;

@@ -1,5 +1,5 @@
-//! What the fuzz targets check. `checks` is shared with a test of core that replays the corpus.
+//! What the fuzz targets check. `checks` is shared with a test of `callsheet-format` that replays the corpus.
 
 pub mod checks;
-#[path = "../../crates/callsheet-core/benches/hostile/world.rs"]
+#[path = "../../crates/callsheet-format/benches/hostile/world.rs"]
 pub mod world;

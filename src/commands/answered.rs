@@ -1,9 +1,10 @@
 //! The answer of a run, with links that lead to files from where the person stands.
 
+use callsheet_core::links::{link_target, parse_name};
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::sheet::{link_target, parse_name};
 use callsheet_core::spec::{Fragment, RunId, Target};
 use callsheet_core::view::answer;
+use callsheet_format::reply::task::relinked;
 
 use crate::setup::Setup;
 
@@ -11,7 +12,7 @@ use super::drive::run_folder;
 
 /// The answer of a run that is finished; empty for another.
 pub(super) fn answer_text(setup: &Setup, run: &Run, id: &RunId) -> String {
-    answer(run, &|task, target| place(setup, run, id, (task, target)))
+    answer(run, &|task, summary| relinked(summary, &|target| place(setup, run, id, (task, target))))
 }
 
 /// The file that a link of a task means, as a link from where the person stands; `None`: there is none.

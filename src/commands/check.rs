@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use callsheet_core::reply::{Issue, IssueCode, Severity};
-use callsheet_core::skill::{SkillContext, SkillSeverity};
+use callsheet_core::issue::{Issue, IssueCode, Severity};
 use callsheet_core::spec::{RunId, Settings};
+use callsheet_format::skill::{SkillContext, SkillSeverity};
 use callsheet_runtime::driver::check_sheet;
 use callsheet_runtime::ports::Store;
 use callsheet_runtime::skills::load_skills;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callsheet_core::reply::Phase;
+use callsheet_core::spec::Phase;
 use callsheet_local::weights;
 use callsheet_models::config::{ProcessEnvironment, vendors};
 use callsheet_models::{measure, probe};

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::prompt::{PromptKey, Templates};
+use callsheet_format::prompt::{PromptKey, Templates};
 use callsheet_runtime::prompts::load_prompts;
 
 use crate::cli::{Exit, Failure, PromptsCommand, PromptsEjectArgs};

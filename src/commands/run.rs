@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use callsheet_core::sheet::split_mark;
+use callsheet_format::sheet::split_mark;
 use callsheet_runtime::driver::{DriveFault, EntrySpec, begin_in};
 use callsheet_runtime::ports::{Clock, SystemClock};
 

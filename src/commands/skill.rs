@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use callsheet_core::reply::near;
-use callsheet_core::skill::{SkillContext, SkillIssue, SkillSeverity};
+use callsheet_core::fuzzy;
+use callsheet_format::skill::{SkillContext, SkillIssue, SkillSeverity};
 use callsheet_runtime::skills::{SkillDirs, check_paths, load_skills};
 use callsheet_runtime::trust::Trusted;
 
@@ -62,7 +62,7 @@ fn show(setup: &Setup, arguments: &SkillShowArgs) -> Result<Exit, Failure> {
         if let Some(failure) = why_left_out(setup, &loaded.left_out, "skill", &arguments.name) {
             return Err(failure);
         }
-        let near = near::did_you_mean(&arguments.name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
+        let near = fuzzy::did_you_mean(&arguments.name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
         let near = if near.is_empty() { "`callsheet skill list` lists all skills".to_owned() } else { near };
         let broken = loaded.issues.iter().any(|issue| issue.severity == SkillSeverity::Error);
         let also = if broken { "; some files have errors: callsheet skill check" } else { "" };

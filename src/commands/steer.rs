@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use callsheet_core::fuzzy;
 use callsheet_core::record::{Event, LogEntry, Outcome, VERSION};
-use callsheet_core::reply::near;
 use callsheet_core::run::{Run, Stage, State, TaskRun};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_runtime::driver::{Session, TakeUp};
@@ -87,7 +87,20 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found,
         slugs.sort_by_key(|slug| std::cmp::Reverse(run.step_of(&Slug::new((*slug).clone()))));
     }
     for slug in slugs {
-        let Some(task) = preview.task(&Slug::new(slug.clone())) else {
+        let named = Slug::new(slug.clone());
+        let operators = run.operators();
+        if let Some(op) = operators.get(&named).or_else(|| operators.of_leaf(&named)).filter(|_| wish == Wish::Retry) {
+            let is_back = preview.operators().get(&op.id).is_some_and(|now| op.failed() && !now.failed());
+            if is_back {
+                // The resume, or one that is named before, brings it back.
+                continue;
+            }
+            let retried = Event::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() };
+            preview = with(&preview, retried).ok_or_else(|| cannot_retry_alone(&named, op.failed(), id))?;
+            tasks.push(op.id.clone());
+            continue;
+        }
+        let Some(task) = preview.task(&named).filter(|task| task.below.is_none()) else {
             let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
             return Err(unknown(id, slug, &names));
         };
@@ -132,19 +145,24 @@ fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<
             continue;
         }
         let retried = Event::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() };
-        preview = with(&preview, retried).ok_or_else(|| match failed(run) {
-            true => Failure::usage(
-                format!("can't retry {slug} alone: the task that requested it has already used its failure"),
-                format!("inspect the run: callsheet show {id}; retry everything that failed: callsheet retry {id}"),
-            ),
-            false => Failure::usage(
-                format!("{slug} has not failed, and you can retry only failed tasks"),
-                format!("inspect the run: callsheet show {id}"),
-            ),
-        })?;
+        preview = with(&preview, retried).ok_or_else(|| cannot_retry_alone(&slug, failed(run), id))?;
         tasks.push(op.id.clone());
     }
     Ok(tasks)
+}
+
+fn cannot_retry_alone(slug: &Slug, failed: bool, id: &RunId) -> Failure {
+    if failed {
+        Failure::usage(
+            format!("can't retry {slug} alone: the task that requested it has already used its failure"),
+            format!("inspect the run: callsheet show {id}; retry everything that failed: callsheet retry {id}"),
+        )
+    } else {
+        Failure::usage(
+            format!("{slug} has not failed, and you can retry only failed tasks"),
+            format!("inspect the run: callsheet show {id}"),
+        )
+    }
 }
 
 fn nothing_failed(id: &RunId) -> Failure {
@@ -152,7 +170,7 @@ fn nothing_failed(id: &RunId) -> Failure {
 }
 
 fn unknown(id: &RunId, slug: &str, names: &[&str]) -> Failure {
-    let near = near::did_you_mean(slug, names.iter().copied());
+    let near = fuzzy::did_you_mean(slug, names.iter().copied());
     let has = || format!("it has: {}", one_line(&names.join(", "), 600));
     Failure::usage(format!("run {id} has no task {slug}"), if near.is_empty() { has() } else { near })
 }

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use callsheet_core::reply::near::did_you_mean;
+use callsheet_core::fuzzy::did_you_mean;
 use callsheet_core::template::{
-    Issue, Loaded, Node, Query, Role, Settings, Severity, context_defaults, match_all_templates, match_templates,
-    print_templates, read_text,
+    Issue, Node, Query, Role, Settings, Severity, context_defaults, match_all_templates, match_templates,
 };
+use callsheet_format::template::{Loaded, print_templates, read_text};
 use callsheet_runtime::templates::{
     LoadedTemplates, TemplateDirs, UnreadableTemplate, check_templates, load_templates,
 };
@@ -140,7 +140,7 @@ fn unknown(setup: &Setup, loaded: &LoadedTemplates, name: &str) -> Failure {
         return Failure::usage(what, "`callsheet template check` lists them");
     }
     let names = loaded.library.templates().map(|known| known.template.name.as_str());
-    let near = callsheet_core::reply::near::did_you_mean(name, names);
+    let near = callsheet_core::fuzzy::did_you_mean(name, names);
     let near = if near.is_empty() { "`callsheet template list` lists all templates".to_owned() } else { near };
     Failure::usage(format!("there is no template {}", one_line(name, 64)), near)
 }
@@ -217,7 +217,7 @@ fn node_query(node: &str) -> Result<(Query, String), Failure> {
     }
     let ids = tasks().filter_map(|(_, node)| node.id.as_deref());
     let known: Vec<&str> = templates.iter().map(|template| template.name.as_str()).chain(ids).collect();
-    let near = callsheet_core::reply::near::did_you_mean(id, known.iter().copied());
+    let near = callsheet_core::fuzzy::did_you_mean(id, known.iter().copied());
     let has = if known.is_empty() { "it has no tasks".to_owned() } else { format!("it has: {}", known.join(", ")) };
     let what = format!("{} has no task {}", one_line(file, 200), one_line(id, 64));
     Err(Failure::usage(what, if near.is_empty() { one_line(&has, 600) } else { near }))

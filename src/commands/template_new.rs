@@ -4,7 +4,8 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-use callsheet_core::template::{Layer, is_template_name};
+use callsheet_core::template::is_template_name;
+use callsheet_format::template::Layer;
 use callsheet_runtime::templates::load_templates;
 
 use crate::cli::{Exit, Failure, OperatorArg, TemplateNewArgs};

@@ -1,8 +1,9 @@
 //! `template run`: the template and everything it can reach is recorded as a tree, then driven like any other run.
 
 use callsheet_core::record::Tree;
-use callsheet_core::skill::Catalog;
-use callsheet_core::template::{Automatic, Issue, Library, Severity, Template, choose_automatically};
+use callsheet_core::template::{Automatic, Issue, Severity, Template, choose_automatically};
+use callsheet_format::skill::Catalog;
+use callsheet_format::template::Library;
 use callsheet_runtime::driver::{EntrySpec, begin_in};
 use callsheet_runtime::ports::{Clock, SystemClock};
 use serde_json::Value;
@@ -120,7 +121,7 @@ fn unknown(library: &Library, skills: &Catalog, name: &str, strict: bool) -> Fai
     }
     let names = library.templates().map(|loaded| loaded.template.name.as_str());
     let names = names.chain(skills.skills().map(|skill| skill.name.as_str()));
-    let near = callsheet_core::reply::near::did_you_mean(name, names);
+    let near = callsheet_core::fuzzy::did_you_mean(name, names);
     let near = if near.is_empty() { "`callsheet template list` lists all templates".to_owned() } else { near };
     Failure::usage(format!("there is no template \"{name}\""), &near)
 }

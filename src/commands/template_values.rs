@@ -51,7 +51,7 @@ pub(super) fn check_names(tree: &Tree) -> Result<(), Failure> {
     let unknown: Vec<&str> =
         tree.variables.keys().map(String::as_str).filter(|name| *name != "request" && !asked.contains(*name)).collect();
     let Some(first) = unknown.first() else { return Ok(()) };
-    let near = callsheet_core::reply::near::did_you_mean(first, asked.iter().map(String::as_str));
+    let near = callsheet_core::fuzzy::did_you_mean(first, asked.iter().map(String::as_str));
     let takes = match asked.is_empty() {
         true => "it takes no values".to_owned(),
         false => format!("it takes: {}", asked.iter().cloned().collect::<Vec<_>>().join(", ")),

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use callsheet_core::fuzzy;
 use callsheet_core::record::Outcome;
-use callsheet_core::reply::near;
 use callsheet_core::run::{Explainer, Limit, Run, State, Why};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_core::view::why_line;
@@ -56,7 +56,7 @@ fn named(run: &Run, name: &str) -> Result<Slug, Failure> {
     }
     let known = run.tasks().map(|task| &task.task.slug).chain(run.operators().iter().map(|op| &op.id));
     let names: BTreeSet<&str> = known.map(Slug::as_str).collect();
-    let near = near::did_you_mean(name, names.iter().copied());
+    let near = fuzzy::did_you_mean(name, names.iter().copied());
     let all = || format!("there are: {}", one_line(&names.iter().copied().collect::<Vec<_>>().join(", "), 600));
     let what = format!("there is no task {}", one_line(name, 64));
     Err(Failure::usage(what, if near.is_empty() { all() } else { near }))
@@ -88,7 +88,6 @@ fn advice(call: &str, run: &RunId, task: &Slug, why: &Why, at_work: bool) -> Opt
             Some(format!("{call} approve {run} {asked} --resume"))
         }
         Why::Question { .. } => Some(format!("{call} resume {run} --answer \"{task}=…\"")),
-        Why::Inside { .. } => Some(format!("{call} show {run}")),
         Why::Limit { limit, .. } => rests(format!("{call} resume {run}{}", flag(*limit))),
         Why::Ended { state: State::Failed | State::Denied, .. } => rests(format!("{call} retry {run} {task}")),
         Why::Ended { state: State::Blocked, cause: Some(cause), .. } => rests(format!("{call} retry {run} {cause}")),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callsheet_core::reply::Phase;
+use callsheet_core::spec::Phase;
 use callsheet_models::config::{
     Environment, ModelRef, ProcessEnvironment, Provider, ProviderSettings, build_ref, connect,
 };

@@ -5,8 +5,8 @@ use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::reply::change::{Hunk, HunkKind, HunkPick, HunkVerdict, header};
 use callsheet_core::visible::visible;
+use callsheet_format::edit::{Hunk, HunkKind, HunkPick, HunkVerdict, header};
 use callsheet_runtime::ports::{GateAnswer, PartAnswer};
 use tokio_util::sync::CancellationToken;
 

@@ -1,7 +1,7 @@
 //! What happened, in one line: the same words in plain lines and in the live view.
 
+use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::record::{Answer, CallKey, Event, GateKind};
-use callsheet_core::reply::{Issue, Severity};
 use callsheet_core::run::{Run, State};
 use callsheet_core::view::{call_words, limit_words, own_failure};
 

@@ -2,10 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::names::{fill_names, folded};
 use crate::record::{ListAdopted, PlannedTask};
 use crate::spec::{SkillPolicy, Slug, Task, TaskList};
-
-use crate::sheet::fill::{fill_names, folded};
 
 /// A task of the run that the list may repeat.
 #[derive(Clone, Copy, Debug)]

@@ -1,19 +1,26 @@
-//! The pure core of Callsheet: what a sheet is, how model output is read, and what a run owes next.
+//! The pure core of Callsheet: what a task is, what happened in a run, and what it owes next.
 //!
-//! Nothing here touches the clock, the network, files, the environment, randomness or async. Modules are listed
-//! from the bottom up; a module may use those above it in this list, never those below.
+//! It knows no text format: what models and people write is read and printed by `callsheet-format`. Nothing here touches
+//! the clock, the network, files, the environment, randomness or async. Modules are listed from the bottom up; a module
+//! may use those above it in this list, never those below.
 
 pub mod visible;
 
+pub mod fence;
+
+pub mod fuzzy;
+
 pub mod spec;
 
-pub mod grammar;
+pub mod symbols;
 
-pub mod sheet;
+pub mod names;
 
-pub mod skill;
+pub mod links;
 
-pub mod reply;
+pub mod issue;
+
+pub mod prompt;
 
 pub mod template;
 
@@ -22,8 +29,6 @@ pub mod memory;
 pub mod record;
 
 pub mod adopt;
-
-pub mod prompt;
 
 pub mod run;
 

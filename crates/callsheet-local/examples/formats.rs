@@ -12,19 +12,19 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use callsheet_core::grammar::{self, EditableFile, Form, ListShape};
+use callsheet_core::issue::{Issue, Repair};
+use callsheet_core::names::slug_of;
 use callsheet_core::record::StopReason;
-use callsheet_core::reply::task::{
-    TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
-};
-use callsheet_core::reply::{
-    Answer, Candidates, FileFacts, Issue, KnownTask, Lookup, ReadContext, Reading, Repair, ReplyKind, lookups,
-    read_continuation, read_iteration, read_plan,
-};
-use callsheet_core::sheet::slug_of;
 use callsheet_core::spec::{
     BlobId, RepeatClass, Skill, SkillForm, SkillLayer, SkillPolicy, SkillSource, Task, ToolEffect, ToolSpec,
 };
+use callsheet_format::grammar;
+use callsheet_format::grammar::{EditableFile, Form, ListShape};
+use callsheet_format::reading::{Answer, Candidates, FileFacts, KnownTask, Lookup, ReadContext, Reading};
+use callsheet_format::reply::task::{
+    TurnInput, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
+};
+use callsheet_format::reply::{ReplyKind, lookups, read_continuation, read_iteration, read_plan};
 use callsheet_local::{EmbeddedModel, EmbeddedOptions, Timing};
 use callsheet_runtime::ports::{Constraint, Message, Model, ModelFault, ModelRequest};
 use serde_json::json;

@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use callsheet_core::grammar::{self, Grammar, ListShape};
+use callsheet_format::grammar;
+use callsheet_format::grammar::{Grammar, ListShape};
 use callsheet_local::{EmbeddedModel, EmbeddedOptions};
 use callsheet_runtime::ports::{Constraint, Message, Model, ModelFault, ModelRequest};
 use tokio_util::sync::CancellationToken;

@@ -2,8 +2,9 @@
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "tests read fixtures and say what they skip")]
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-use callsheet_core::grammar::{self, EditableFile, Grammar, ListShape};
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_format::grammar;
+use callsheet_format::grammar::{EditableFile, Grammar, ListShape};
 use llguidance::api::TopLevelGrammar;
 use llguidance::toktrie::{ApproximateTokEnv, TokEnv};
 use llguidance::{Matcher, ParserFactory};

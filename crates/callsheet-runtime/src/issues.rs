@@ -1,6 +1,7 @@
 //! Issues that the shell finds, with their words in `prompts/issues.txt`: models read them.
 
-use callsheet_core::reply::{Issue, IssueCode, Phase, Place, Severity, Span};
+use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
+use callsheet_core::spec::Phase;
 
 const WORDS: &str = include_str!("prompts/issues.txt");
 const PATHS: &str = include_str!("prompts/paths.txt");

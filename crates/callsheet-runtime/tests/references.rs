@@ -11,9 +11,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use callsheet_core::reply::Lookup;
-use callsheet_core::sheet::{Symbol, SymbolKind};
 use callsheet_core::spec::{Fragment, PlanPart, Reference, Slug, Target};
+use callsheet_core::symbols::{Symbol, SymbolKind};
+use callsheet_format::reading::Lookup;
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{Fetch, FetchFault, Outline, OutlineFault, Page};
 use callsheet_runtime::references::{

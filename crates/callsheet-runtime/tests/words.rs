@@ -7,9 +7,9 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use callsheet_core::prompt::{PlanPrompt, PromptKey, Templates};
-use callsheet_core::skill::{SkillContext, SkillFile, SkillSeverity, read_skill};
 use callsheet_core::spec::{BlobId, Policy, SkillLayer, SkillMode, ToolSpec, tokens};
+use callsheet_format::prompt::{PlanPrompt, PromptKey, Templates};
+use callsheet_format::skill::{SkillContext, SkillFile, SkillSeverity, read_skill};
 use callsheet_runtime::prompts::{PromptDirs, load_prompts};
 use callsheet_runtime::skills::{LoadedSkills, SkillDirs, bundled_files, load_skills, reader_skill};
 use callsheet_runtime::trust::{Trusted, file_name};

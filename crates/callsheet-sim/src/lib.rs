@@ -4,9 +4,9 @@
 
 mod changes;
 pub mod checkers;
-mod inner;
 mod library;
 pub mod random;
+mod settings;
 mod shell;
 pub mod tree_checkers;
 mod trees;

@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ, Said, evaluate, read_turn, result_of_run};
+use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ, evaluate, result_of_run};
 use callsheet_core::record::{
     Again, Answer, CallFault, Entry, Event, Gate, GateKind, ResultParts, Retrieval, StopReason, ToolRecord, Tree, Usage,
 };
 use callsheet_core::run::{Asked, EvalPhase, Run, SPAWN_SUBTASK};
 use callsheet_core::spec::{BlobId, RunId, Settings, Slug, ToolCall};
-use callsheet_core::template::{Severity, TaskResult, read_text};
+use callsheet_core::template::{Severity, TaskResult};
+use callsheet_format::template::{Said, TextFormats, read_text, read_turn};
 use serde_json::{Value, json};
 
 use crate::library::Library;
@@ -75,6 +76,11 @@ impl Trees {
         Ok(Self { seed, tree, blobs: BTreeMap::new() })
     }
 
+    /// The tree, for a call of it.
+    pub fn tree(&self) -> Box<Tree> {
+        Box::new(self.tree.clone())
+    }
+
     /// The facts a run of it begins with.
     pub fn begin(&self, settings: Settings, tools: BTreeMap<String, callsheet_core::record::ToolPolicy>) -> Vec<Event> {
         let entry = Entry::Template { name: self.tree.entry.clone(), prompt: "go".to_owned() };
@@ -109,7 +115,7 @@ impl Trees {
     /// # Errors
     /// It cannot do it, which is a defect.
     pub fn evaluate(&mut self, run: &Run, task: &Slug, n: u32, moment: EvalPhase) -> Result<Event, String> {
-        let evaluation = evaluate(run, task, moment, &|id| self.blobs.get(id).cloned())?;
+        let evaluation = evaluate(run, task, moment, &|id| self.blobs.get(id).cloned(), &TextFormats)?;
         for bytes in evaluation.blobs {
             self.keep(bytes);
         }
@@ -152,7 +158,7 @@ impl Trees {
         let (prompt, reply) = (self.keep(b"{}".to_vec()), self.keep(reply.to_string().into_bytes()));
         let wanted = if random.chance(10) { 1_500 } else { 10 };
         let stop = if wanted > room { StopReason::Budget } else { stop };
-        let usage = Usage { input: PROMPT, output: wanted.min(room), cached: 0, cost_usd: Some(crate::inner::COST) };
+        let usage = Usage { input: PROMPT, output: wanted.min(room), cached: 0, cost_usd: Some(crate::world::COST) };
         let model = "test/model".to_owned();
         Event::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends: 1, stop, sizes: None }
     }

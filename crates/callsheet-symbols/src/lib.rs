@@ -10,11 +10,11 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use callsheet_core::sheet::{Symbol, split_mark};
+use callsheet_core::symbols::Symbol;
+use callsheet_format::sheet::split_mark;
 use callsheet_runtime::ports::{Outline, OutlineFault};
-use tree_sitter::{ParseOptions, Parser, Query, Tree};
-
 use languages::Language;
+use tree_sitter::{ParseOptions, Parser, Query, Tree};
 
 /// Largest text that is parsed, bytes.
 const LARGEST: usize = 4 * 1024 * 1024;
@@ -98,7 +98,7 @@ fn parse(language: &Language, text: &str, deadline: &Deadline) -> Result<Tree, O
 
 #[cfg(test)]
 mod tests {
-    use callsheet_core::sheet::SymbolKind;
+    use callsheet_core::symbols::SymbolKind;
     use tree_sitter::Query;
 
     use super::languages;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use callsheet_core::sheet::SymbolKind;
+use callsheet_core::symbols::SymbolKind;
 use callsheet_runtime::ports::OutlineFault;
 use tree_sitter::{Node, Query, QueryCursor, QueryCursorOptions, StreamingIterator, Tree};
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-use callsheet_core::sheet::{Symbol, SymbolKind};
+use callsheet_core::symbols::{Symbol, SymbolKind};
 
 use crate::nodes::{Found, Nodes};
 

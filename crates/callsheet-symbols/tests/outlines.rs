@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use callsheet_core::sheet::{Symbol, SymbolKind};
+use callsheet_core::symbols::{Symbol, SymbolKind};
 use callsheet_runtime::ports::{Outline, OutlineFault};
 use callsheet_symbols::TreeSitter;
 use proptest::prelude::*;

@@ -6,10 +6,8 @@ use serde_json::Value;
 
 use crate::memory::FileMatch;
 use crate::record::Plan;
-use crate::reply::references::{WrittenLink, written_links};
 use crate::run::{Place, TaskOp};
-use crate::sheet::parse_target;
-use crate::spec::{Target, TokenCount};
+use crate::spec::TokenCount;
 use crate::template::{
     Environment, FileSource, InheritContext, Kind, Missing, Node, OutputFormat, SchemaChoice, resolve_task,
     resolve_text,
@@ -126,7 +124,7 @@ impl Evaluator<'_> {
             let bound = own.name(&input.name)?;
             (!bound.value().is_null()).then(|| (input.name.clone(), bound.text()))
         });
-        let mut paths: Vec<String> = resolved.paths.iter().flat_map(|path| listed(path.as_str())).collect();
+        let mut paths: Vec<String> = resolved.paths.iter().flat_map(|path| self.listed(path.as_str())).collect();
         let asked = self.asked_files(op);
         let explicit = asked.is_some() || (!self.is_spawned(op) && !self.tree.files.is_empty() && node.refs.is_some());
         if explicit && asked.is_none() {
@@ -217,7 +215,7 @@ impl Evaluator<'_> {
             let mut missing = Vec::new();
             let path = resolve_text(path, &own, "file_paths", &node.origin, op.id.as_str(), &mut missing);
             if missing.is_empty() {
-                files.extend(listed(path.as_str()));
+                files.extend(self.listed(path.as_str()));
             }
         }
         let found = self.found(op);
@@ -339,6 +337,19 @@ impl Evaluator<'_> {
         }
     }
 
+    /// A path that was filled with a list, or with the links of a sheet's task (spec 16), is each of its paths; an empty
+    /// one is none.
+    fn listed(&self, path: &str) -> Vec<String> {
+        if path.trim().is_empty() {
+            return Vec::new();
+        }
+        if let Ok(paths) = serde_json::from_str::<Vec<String>>(path) {
+            return paths;
+        }
+        let links = self.formats.linked_paths(path);
+        if links.is_empty() { vec![path.to_owned()] } else { links }
+    }
+
     /// What a handler was told, as recorded.
     pub(super) fn told(&self, op: &TaskOp) -> Option<HandlerTask> {
         match &op.opened.as_ref()?.plan {
@@ -359,24 +370,4 @@ struct Frame {
 
 pub(super) fn is_transparent(node: &Node) -> bool {
     matches!(node.kind, Kind::Call { .. } | Kind::Cond { .. })
-}
-
-/// A path that was filled with a list, or with the links of a sheet's task (spec 16), is each of its paths; an empty one
-/// is none.
-fn listed(path: &str) -> Vec<String> {
-    if path.trim().is_empty() {
-        return Vec::new();
-    }
-    if let Ok(paths) = serde_json::from_str::<Vec<String>>(path) {
-        return paths;
-    }
-    let links = if path.trim_start().starts_with('[') { written_links(path) } else { Vec::new() };
-    if links.is_empty() {
-        return vec![path.to_owned()];
-    }
-    let target = |link: &WrittenLink<'_>| match parse_target(&link.target) {
-        Ok(Target::File { path, .. } | Target::Directory(path)) => path,
-        _ => link.target.to_string(),
-    };
-    links.iter().map(target).collect()
 }

@@ -5,15 +5,11 @@ use serde_json::{Map, Value};
 
 use crate::prompt::Note;
 use crate::template::{
-    InheritContext, PartialContext, SubtaskRequest, SubtaskType, TaskResult, Template, ValueType, judged, read_text,
-    type_word,
+    InheritContext, PartialContext, SubtaskRequest, SubtaskType, TaskResult, Template, ValueType, judged, type_word,
 };
 
-use super::reply::EVALUATION_REQUEST;
-use super::request::{ReadRequest, missing, wrong};
+use super::request::{EVALUATION_REQUEST, ReadRequest, missing, wrong};
 
-/// The evaluator that is taken where no template fits.
-const DEFAULT: &str = include_str!("../../prompts/evaluator.xml");
 const SUBTYPE: &str = "evaluator";
 
 /// The request of a call that asks for an evaluation; `None`: it asks for another subtask.
@@ -65,11 +61,6 @@ pub(super) fn read_evaluation(arguments: &Value, by_director: bool) -> Option<Re
         other: Map::new(),
     };
     Some(ReadRequest { readable: Some(request.clone()), request: Some(request), faults })
-}
-
-/// The evaluator that judges where no template of the library fits.
-pub(super) fn default_evaluator() -> Option<Template> {
-    read_text("evaluator.xml", DEFAULT).templates.pop()
 }
 
 /// A function template takes of an evaluation what it has parameters for.

@@ -53,7 +53,7 @@ impl Evaluator<'_> {
         let number = || Bound::json(iteration, Trust::Author);
         vec![
             ("original_prompt".to_owned(), Bound::json(text, trust)),
-            ("user_query".to_owned(), Bound::json(self.run.prompt(), Trust::Caller)),
+            ("user_query".to_owned(), Bound::json(self.request(above), Trust::Caller)),
             ("iteration".to_owned(), number()),
             ("current_iteration".to_owned(), number()),
         ]

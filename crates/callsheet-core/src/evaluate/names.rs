@@ -10,7 +10,7 @@ use crate::record::{Plan, Tree};
 use crate::run::{Place, TaskOp};
 use crate::spec::BlobId;
 use crate::template::{
-    Bound, Datum, Environment, Evaluated, InputFault, Kind, TaskResult, Trust, bind_call, paths_before_run,
+    Bound, Datum, Environment, Evaluated, InputFault, Kind, Node, TaskResult, Template, Trust, bind_call,
 };
 
 use super::Evaluator;
@@ -64,12 +64,18 @@ fn root(tree: &Tree, prompt: &str) -> BTreeMap<String, Bound> {
     [request].into_iter().chain(variables).collect()
 }
 
-/// Paths of `file_paths` that are known before anything of a run is done: written out, or filled with what an author wrote
-/// or the caller gave (spec 5). `most` is the longest list that is gone through.
-pub fn known_paths(tree: &Tree, prompt: &str, most: u32) -> BTreeSet<String> {
-    let Some(template) = tree.templates.get(&tree.entry) else { return BTreeSet::new() };
-    let names = Environment::root(root(tree, prompt));
-    paths_before_run(template, &names, &|name| tree.templates.get(name), most)
+/// Paths of `file_paths` that authors wrote out, in any template of the tree (spec 5).
+pub fn known_paths(tree: &Tree) -> BTreeSet<String> {
+    let written = tree.templates.values().flat_map(written_paths);
+    written.map(|(path, _)| path.to_owned()).collect()
+}
+
+/// Paths of `file_paths` without a placeholder, and the tasks that name them.
+pub(super) fn written_paths(template: &Template) -> impl Iterator<Item = (&str, &Node)> {
+    let nodes = template.body.walk().into_iter();
+    nodes.flat_map(|node| {
+        node.refs.iter().flat_map(|refs| &refs.paths).filter_map(move |path| Some((path.as_literal()?, node)))
+    })
 }
 
 /// Operators whose names are kept: more than stand around one task.
@@ -135,7 +141,7 @@ impl Evaluator<'_> {
     }
 
     fn scope_in(&self, op: &TaskOp, ambient: &Arc<Environment>) -> Arc<Environment> {
-        let Some(above) = self.parent(op) else { return Arc::new(ambient.inner(self.root())) };
+        let Some(above) = self.parent(op) else { return Arc::new(ambient.inner(self.root(op))) };
         match op.place {
             Place::Body => self.called(above, ambient),
             Place::Match => Arc::new(ambient.inner(self.candidates(above))),
@@ -158,8 +164,8 @@ impl Evaluator<'_> {
         parameters(self.tree)
     }
 
-    fn root(&self) -> BTreeMap<String, Bound> {
-        root(self.tree, self.run.prompt())
+    fn root(&self, op: &TaskOp) -> BTreeMap<String, Bound> {
+        root(self.tree, self.request(op))
     }
 
     /// The body of a called template: a fresh root for a function template, the caller's chain for a standard one.

@@ -1,7 +1,5 @@
 //! Opening a task: inputs are bound, texts filled, a branch or the elements chosen (spec 4, 8).
 
-use std::collections::BTreeMap;
-
 use serde_json::Value;
 
 use crate::record::{HandlerPlan, Opened, Plan, Step};
@@ -9,10 +7,11 @@ use crate::run::{Place, TaskOp, Work};
 use crate::spec::{SkillLimits, SkillMode, SkillPolicy, Task};
 use crate::template::{
     ArgumentValue, Bound, Datum, Details, Effects, Environment, Evaluated, Halt, InputFaultDetails, InputSource, Kind,
-    Missing, Node, Reason, ReturnStatus, TaskError, TaskResult, Template, Trust, argument_value, bind_call,
-    bind_inputs, faults_before_run, names_its_provider, resolve_task, type_word,
+    Location, Missing, Node, Reason, ReturnStatus, TaskError, TaskResult, Template, Trust, argument_value, bind_call,
+    bind_inputs, missing_before_run, names_its_provider, resolve_task, type_word,
 };
 
+use super::names::written_paths;
 use super::process::{SCRIPT, SCRIPT_READ, unbound};
 use super::{Evaluator, Names, failure};
 
@@ -59,8 +58,8 @@ impl Evaluator<'_> {
     }
 
     fn open_node(&self, op: &TaskOp, node: &Node) -> Result<Opened, Stop> {
-        if op.place == Place::Top || self.is_before_top() {
-            self.check_whole_run()?;
+        if op.place == Place::Top || self.is_before_top(op) {
+            self.check_whole_run(op)?;
         }
         if op.place.is_nested() {
             self.check_around(op)?;
@@ -109,8 +108,8 @@ impl Evaluator<'_> {
     }
 
     /// What is nested in the inputs of the top task runs before that is opened.
-    fn is_before_top(&self) -> bool {
-        self.run.operators().top().is_some_and(|top| top.opened.is_none())
+    fn is_before_top(&self, op: &TaskOp) -> bool {
+        self.run.operators().top_of(op.mount).is_some_and(|top| top.opened.is_none())
     }
 
     /// Values that the task around a nested element lacks: no call is made for one that cannot begin (spec 4). What the
@@ -148,7 +147,7 @@ impl Evaluator<'_> {
     }
 
     /// Names that nothing in the whole run can bind, before its first model call (spec 4).
-    fn check_whole_run(&self) -> Result<(), Box<TaskError>> {
+    fn check_whole_run(&self, op: &TaskOp) -> Result<(), Box<TaskError>> {
         let Some(template) = self.template(&self.tree.entry) else {
             let error = failure::failure(Reason::TemplateNotFound, "the template is not there", Details::default());
             return Err(Box::new(error));
@@ -156,35 +155,39 @@ impl Evaluator<'_> {
         if let Some(Err(fault)) = self.parameters() {
             return Err(Box::new(fault.into_error()));
         }
-        let top = self.run.operators().top().map(|op| self.scope(op)).unwrap_or_default();
-        let mut fault = self.faults_before_run(template, &top, &self.absent_files(template));
+        let top = self.run.operators().top_of(op.mount).map(|top| self.scope(top)).unwrap_or_default();
+        let mut fault = InputFaultDetails { missing: self.missing_before_run(template, &top), invalid: Vec::new() };
+        self.absent_files(template, &mut fault);
         for path in &self.tree.files {
-            self.tree.absent.get(path).into_iter().for_each(|near| fault.no_file(path, near));
+            self.tree.absent.get(path).into_iter().for_each(|near| fault.no_file(path, near, None));
         }
         if fault.is_empty() { Ok(()) } else { Err(Box::new(fault.into_error())) }
     }
 
-    /// What is known to be wrong with a tree before anything of it runs.
-    pub(super) fn faults_before_run(
-        &self,
-        template: &Template,
-        names: &Environment,
-        absent: &BTreeMap<String, Vec<String>>,
-    ) -> InputFaultDetails {
-        let most = self.run.settings().limits.max_items;
-        faults_before_run(template, names, &|name| self.template(name), most, absent)
+    /// Names that nothing of a template, or of those that it calls, can bind.
+    pub(super) fn missing_before_run(&self, template: &Template, names: &Environment) -> Vec<Missing> {
+        missing_before_run(template, names, &|name| self.template(name))
     }
 
-    /// Files without which a run does not begin: what a task of it may write can still come to be, and what is given with
-    /// the request takes the place of all.
-    fn absent_files(&self, template: &Template) -> BTreeMap<String, Vec<String>> {
+    /// Files that are written out in templates and without which a run does not begin: what a task of it may write can
+    /// still come to be, and what is given with the request takes the place of all.
+    fn absent_files(&self, template: &Template, fault: &mut InputFaultDetails) {
         let writes = |tool: &str| self.writes(tool);
         let tries = |node: &Node| matches!(node.kind, Kind::DirectorEvaluatorLoop { script: Some(_), .. });
-        let mut all = self.reached(template).into_iter().chain([template]).flat_map(|one| one.body.walk());
-        if all.any(|node| tries(node) || node.effects(&writes) == Effects::Write) || !self.tree.files.is_empty() {
-            return BTreeMap::new();
+        let all: Vec<&Template> = self.reached(template).into_iter().chain([template]).collect();
+        let mut nodes = all.iter().flat_map(|one| one.body.walk());
+        if nodes.any(|node| tries(node) || node.effects(&writes) == Effects::Write) || !self.tree.files.is_empty() {
+            return;
         }
-        self.tree.absent.clone()
+        for (path, node) in all.into_iter().flat_map(written_paths) {
+            if let Some(near) = self.tree.absent.get(path) {
+                let at = &node.refs.as_ref().map_or(&node.origin, |refs| &refs.origin);
+                let task = node.id.clone().unwrap_or_default();
+                let location =
+                    Location { file: at.file.clone(), line: at.spot.place.line, column: at.spot.place.column, task };
+                fault.no_file(path, near, Some(location));
+            }
+        }
     }
 
     fn inputs(&self, op: &TaskOp, node: &Node, scope: &Environment) -> Result<Vec<(String, Bound)>, Box<TaskError>> {

@@ -6,7 +6,7 @@ use crate::record::StopReason;
 use crate::run::{State, TaskOp, TaskRun};
 use crate::template::{
     DataSource, DataSourceKind, Details, Kind, Node, OutputReading, OutputType, Reason, Resource, ReturnStatus,
-    TaskError, TaskResult, data_usage, hold_value, read_output, read_reply,
+    TaskError, TaskResult, hold_value, read_output,
 };
 
 use super::{Evaluator, failure};
@@ -78,16 +78,10 @@ impl Evaluator<'_> {
         if text.trim().is_empty() {
             return failed(failure::invalid_output("the reply has neither text nor a tool call"));
         }
-        let reading = read_reply(text, node.manual_xml);
+        let reading = self.formats.reply(text, node.manual_xml);
         let mut result = TaskResult { content: reading.content, ..TaskResult::default() };
         result.notes.xml = reading.xml;
         result.notes.data_usage = reading.data_usage;
-        if !node.manual_xml
-            && let Some((content, usage)) = data_usage(&result.content)
-        {
-            result.notes.data_usage = usage.to_owned();
-            result.content = content.to_owned();
-        }
         result.notes.take(reading.notes);
         for name in &reading.conflicts {
             let words =

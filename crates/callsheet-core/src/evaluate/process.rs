@@ -237,6 +237,5 @@ pub(super) fn unbound(from: &crate::template::PathUse, field: &str, origin: &Ori
         file: origin.file.clone(),
         line: from.at.place.line,
         column: from.at.place.column,
-        calls: Vec::new(),
     }
 }

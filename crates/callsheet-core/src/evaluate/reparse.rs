@@ -2,8 +2,6 @@
 //! gave nothing. Its answer is checked like a template file, may do no more than the failed task could, and runs in its
 //! place.
 
-use std::collections::BTreeMap;
-
 use globset::GlobBuilder;
 use serde_json::Value;
 
@@ -12,20 +10,14 @@ use crate::record::{Step, ToolPolicy};
 use crate::run::{Place, TaskOp};
 use crate::spec::{ToolSpec, tokens};
 use crate::template::{
-    Bound, Command, Details, Effects, ErrorKind, FilePaths, FileSource, Filled, Kind, Known, Layer, Library, Node,
-    OutputType, Piece, Reason, Resource, ReturnStatus, SchemaChoice, Severity, TaskError, TaskResult, Template,
-    TemplateFile, Trust, found_xml, print_templates, read_text, xml_beside,
+    Bound, Command, Details, Effects, ErrorKind, FilePaths, FileSource, Filled, Kind, Node, OutputType, Piece, Reason,
+    Resource, ReturnStatus, SchemaChoice, TaskError, TaskResult, Template, Trust,
 };
 
 use super::entries::cut;
 use super::graft::DEFAULT_TEMPLATE;
-use super::request;
 use super::{Evaluator, HandlerTask, failure};
 
-/// The template that asks for a split.
-const ASK: &str = include_str!("../../prompts/reparse.xml");
-/// The file that a split is read as.
-const FILE: &str = "reparse";
 /// Splits inside of splits.
 const DEEP: usize = 2;
 /// Calls that must be left: one for the split and two for what it gives.
@@ -64,13 +56,13 @@ impl Evaluator<'_> {
     fn calls_left(&self, op: &TaskOp) -> u32 {
         let above = self.run.operators().ancestry(op).filter_map(|above| {
             let most = self.node(above)?.limits.max_calls?;
-            Some(most.saturating_sub(above.spent.calls))
+            Some(most.saturating_sub(self.run.spent(above).calls))
         });
         above.min().unwrap_or(u32::MAX)
     }
 
     pub(super) fn ask_for_split(&self, op: &TaskOp, node: &Node, result: &TaskResult) -> Step {
-        let Some(mut ask) = read_text("reparse.xml", ASK).templates.pop() else {
+        let Some(mut ask) = self.formats.split_request() else {
             return self.closed(op, result.clone());
         };
         ask.body.models.clone_from(&node.models);
@@ -218,40 +210,13 @@ impl Evaluator<'_> {
 
     /// The tree of an answer, checked in full (spec 3, 11).
     fn checked_split(&self, op: &TaskOp, reply: &str) -> Result<Template, Vec<String>> {
-        let xml = found_xml(reply).ok_or_else(|| vec![Note::ReparseNoXml.text().to_owned()])?;
-        let name = self.free_name();
-        let text = format!("<templates><template name=\"{name}\">{xml}</template></templates>");
-        let rest = print_templates(self.tree.templates.values());
-        let file = |layer, file: &str, text: &str| TemplateFile {
-            layer,
-            file: file.to_owned(),
-            bytes: text.as_bytes().to_vec(),
-        };
-        let files = [file(Layer::Project, FILE, &text), file(Layer::BuiltIn, "library", &rest)];
-        let tools = self.run.tools().map(|(name, _)| name.to_owned());
-        let skills = self.tree.templates.keys().filter_map(|name| name.strip_prefix("skill:")).map(str::to_owned);
-        let schema = |_: &str, name: &str| self.schema(name);
-        let served = self.tree.served.as_ref();
-        let known = Known {
-            models: served.map(|served| served.models.clone()),
-            providers: served.map(|served| served.providers.clone()),
-            tools: Some(tools.collect()),
-            specs: self.run.tools().map(|(name, policy)| known_tool(name, policy)).collect(),
-            skills: Some(skills.collect()),
-            schema: Some(&schema),
-            ..Known::default()
-        };
-        let library = Library::load(&files, &known, false);
-        let issues = library.issues().iter();
-        let wrong = issues.filter(|issue| issue.file == FILE && issue.severity == Severity::Error);
-        let mut refused: Vec<String> = wrong.map(ToString::to_string).collect();
+        let tools = self.run.tools().map(|(name, policy)| known_tool(name, policy)).collect();
+        let read = self.formats.split(reply, &self.free_name(), self.tree, tools);
+        let read = read.ok_or_else(|| vec![Note::ReparseNoXml.text().to_owned()])?;
+        let mut refused = read.faults;
         let is_read = refused.is_empty();
-        let beside = xml_beside(reply).into_iter();
-        refused.extend(beside.map(|name| Note::ReparseSecond.fill(&[("name", &name)])));
-        // Of a tree that has faults the rest is told, too, if it is one.
-        let faulty = || read_text(FILE, &text).templates.pop().filter(|read| read.name == name);
-        let read = library.get(&name).map(|loaded| loaded.template.clone()).or_else(faulty);
-        let Some(mut template) = read else { return Err(refused) };
+        refused.extend(read.beside.iter().map(|name| Note::ReparseSecond.fill(&[("name", name)])));
+        let Some(mut template) = read.template else { return Err(refused) };
         let (tools, writes) = (self.tools_of(op), self.may_write(op));
         let told = self.told(op).unwrap_or_default();
         let files = self.node(op).and_then(|node| node.refs.as_ref()).map(|refs| filled(refs, &told));
@@ -262,11 +227,10 @@ impl Evaluator<'_> {
             self.check_narrow(&called.body, &tools, writes, false, &mut refused);
         }
         let scope = self.own_scope(op);
-        let fault = self.faults_before_run(&template, &scope, &BTreeMap::new());
+        let missing = self.missing_before_run(&template, &scope);
         // Parameters without an argument are told already (T031).
-        let missing = fault.missing.iter().filter(|missing| is_read || missing.field != "params");
+        let missing = missing.iter().filter(|missing| is_read || missing.field != "params");
         refused.extend(missing.map(|missing| Note::ReparseUnknown.fill(&[("name", &missing.name)])));
-        refused.extend(fault.invalid.iter().map(|one| request::wrong(&one.name, &one.actual, &one.expected)));
         if refused.is_empty() { Ok(template) } else { Err(refused) }
     }
 

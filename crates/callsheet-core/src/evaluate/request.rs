@@ -6,6 +6,12 @@ use serde_json::{Map, Value};
 use crate::prompt::Note;
 use crate::template::{SubtaskRequest, SubtaskType, ValueType, snake_keys, type_word};
 
+/// The tool that asks a person.
+pub const ASK_USER: &str = "ask_user";
+
+/// What a director asks for instead of a subtask (spec 8).
+pub const EVALUATION_REQUEST: &str = "evaluation_request";
+
 /// Operators that may be asked for.
 const TYPES: &[(&str, SubtaskType)] = &[
     ("atomic", SubtaskType::Atomic),

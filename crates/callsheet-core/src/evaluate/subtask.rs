@@ -11,13 +11,13 @@ use crate::record::{Opened, Plan, Step};
 use crate::run::{Place, SPAWN_SUBTASK, SUBTASK_REQUEST, TaskOp};
 use crate::spec::{BlobId, ToolCall};
 use crate::template::{
-    Bound, Choice, Details, Environment, ErrorKind, Evaluated, Halt, Match, Origin, PartialContext, Reason,
-    ReturnStatus, SubtaskRequest, TaskError, TaskResult, Template, Trust, Yielded, bind_call, choose_for_subtask,
-    tokens,
+    Bound, Choice, Details, Environment, ErrorKind, Evaluated, Halt, InputFaultDetails, Match, Origin, PartialContext,
+    Reason, ReturnStatus, SubtaskRequest, TaskError, TaskResult, Template, Trust, Yielded, bind_call,
+    choose_for_subtask, tokens,
 };
 
 use super::entries::cut;
-use super::evaluation::{default_evaluator, fit, into_evaluation, read_evaluation};
+use super::evaluation::{fit, into_evaluation, read_evaluation};
 use super::graft::{self, DEFAULT_TEMPLATE};
 use super::request::{ReadRequest, read_request, type_name, wanted_tools};
 use super::{Evaluator, Names, failure};
@@ -124,7 +124,7 @@ impl Evaluator<'_> {
 
     fn asks_for_evaluation(&self, op: &TaskOp) -> bool {
         self.call_of(op).is_some_and(|call| {
-            call.name == SUBTASK_REQUEST && call.arguments.get(super::reply::EVALUATION_REQUEST).is_some()
+            call.name == SUBTASK_REQUEST && call.arguments.get(super::request::EVALUATION_REQUEST).is_some()
         })
     }
 
@@ -188,7 +188,7 @@ impl Evaluator<'_> {
         })?;
         if evaluates {
             if template.name == DEFAULT_TEMPLATE {
-                template = default_evaluator().unwrap_or(template);
+                template = self.formats.evaluator().unwrap_or(template);
             }
             fit(&mut request.inputs, &template);
         }
@@ -295,8 +295,9 @@ impl Evaluator<'_> {
         let environment = bind_call(template, given.collect(), &root, &origin, op.id.as_str());
         let environment = environment.map_err(|fault| Box::new(fault.into_error()))?;
         let root = self.ambient(op).inner(environment.own().clone());
-        let fault = self.faults_before_run(template, &root, &BTreeMap::new());
-        if !fault.is_empty() {
+        let missing = self.missing_before_run(template, &root);
+        if !missing.is_empty() {
+            let fault = InputFaultDetails { missing, invalid: Vec::new() };
             return Err(Box::new(fault.into_error()));
         }
         Ok(environment.own().clone())
@@ -343,7 +344,7 @@ impl Evaluator<'_> {
         request.context_management.filter(|settings| *settings != PartialContext::default())?;
         let called = op.opened.as_ref()?.called.as_ref()?;
         let known = self.tree.templates.get(&called.name).cloned();
-        let template = known.or_else(|| default_evaluator().filter(|own| own.name == called.name));
+        let template = known.or_else(|| self.formats.evaluator().filter(|own| own.name == called.name));
         let template = template.unwrap_or_else(graft::default_atomic);
         graft::graft(&template, request, false, &[]).ok()?.1
     }

@@ -1,6 +1,6 @@
 //! The metadata text of a file (spec 13): a few lines by rule, nothing of it a model's words.
 
-use crate::sheet::{Symbol, headings};
+use crate::symbols::Symbol;
 
 /// Most identifiers of a file.
 const IDENTIFIERS: usize = 30;
@@ -20,6 +20,8 @@ pub struct Facts<'a> {
     pub size: u64,
     /// Its text.
     pub text: &'a str,
+    /// Titles of its headings, of a Markdown document.
+    pub headings: &'a [String],
     /// Names it defines.
     pub identifiers: &'a [String],
     /// Date and subject of the commit that changed it last.
@@ -36,10 +38,7 @@ pub fn metadata(facts: &Facts<'_>) -> String {
         format!("Type: {}", facts.kind),
         format!("Size: {}", facts.size),
     ];
-    let titles: Vec<String> = match facts.kind {
-        "markdown" | "mdx" => headings(facts.text).into_iter().take(HEADINGS).map(|heading| heading.title).collect(),
-        _ => Vec::new(),
-    };
+    let titles: Vec<&str> = facts.headings.iter().take(HEADINGS).map(String::as_str).collect();
     if !titles.is_empty() {
         lines.push(format!("Headings: {}", one_line(&titles.join("; "))));
     } else if let Some(line) = facts.text.lines().map(str::trim).find(|line| !line.is_empty()) {

@@ -1,6 +1,6 @@
 //! Small texts of the host that a model reads. Each is a file; none stands in code.
 
-use super::engine::{Piece, Value, Values, parse_part, render_pieces};
+use crate::prompt::{Piece, Value, Values, parse_part, render_pieces};
 
 macro_rules! notes {
     ($($(#[$doc:meta])* $variant:ident = $file:literal [$($slot:literal),*]),+ $(,)?) => {

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 
+use crate::issue::Issue;
 use crate::record::{CallKey, ChangeSet, EffectKey, Entry, Outcome, PromptFile, ToolPolicy};
-use crate::reply::{Issue, Phase};
-use crate::spec::{BlobId, ExecRunId, Goals, RunId, Settings, Slug};
+use crate::spec::{BlobId, ExecRunId, Goals, Phase, RunId, Settings, Slug};
 
+use super::Run;
 use super::attempts::Attempts;
 use super::changes::SetKey;
 use super::execution::ToolRun;
-use super::limits::Limit;
+use super::ledger::Spent;
+use super::limit::Limit;
+use super::operators::{Operators, TaskOp};
 use super::state::{Stage, State};
 use super::task::{TaskPhase, TaskRun};
 use super::totals::{CallRecord, Totals};
-use super::{Operators, Run};
 
 /// A task that ended without output, for `task_problems` (spec 2.9) and the report.
 #[derive(Clone, Debug, PartialEq)]
@@ -108,7 +110,7 @@ impl Run {
         self.follow_ups.accepted().is_empty() || task.round > self.follow_ups.rounds_before()
     }
 
-    /// The task tree of a template run, and what was opened of it.
+    /// Task trees that run here, and what was opened of them.
     pub fn operators(&self) -> &Operators {
         &self.operators
     }
@@ -203,9 +205,20 @@ impl Run {
         self.tasks.find(slug)
     }
 
-    /// Every task of the run, in the order of first appearance.
+    /// Every task that was listed, or of the template that is run, in the order of first appearance. What templates that a
+    /// listed task calls are made of is not among them.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskRun> {
-        self.tasks.in_order()
+        self.tasks.in_order().filter(|task| task.is_own())
+    }
+
+    /// Tasks of the templates that a listed task calls, in the order they were opened.
+    pub fn tasks_below(&self, task: &Slug) -> impl Iterator<Item = &TaskRun> {
+        self.tasks.below(task)
+    }
+
+    /// Every task of the run, each behind the one whose call it is part of.
+    pub fn all_tasks(&self) -> impl Iterator<Item = &TaskRun> {
+        self.tasks().flat_map(|task| std::iter::once(task).chain(self.tasks_below(&task.task.slug)))
     }
 
     /// Where a task stands for people. The work of a task of a template may be done and its result a failure: it failed,
@@ -225,7 +238,7 @@ impl Run {
 
     /// Every task as in [`Run::tasks`], with its 0-based step in the current list, as [`Run::step_of`] gives it.
     pub fn tasks_with_steps(&self) -> impl Iterator<Item = (&TaskRun, Option<usize>)> {
-        self.tasks.in_order_with_steps()
+        self.tasks.in_order_with_steps().filter(|(task, _)| task.is_own())
     }
 
     /// Finished tasks, in the order of first appearance.
@@ -306,8 +319,23 @@ impl Run {
     }
 
     /// Calls, tokens, cost, repairs by code.
-    pub fn totals(&self) -> &Totals {
-        &self.totals
+    pub fn totals(&self) -> Totals {
+        let spent = self.ledger.of_run();
+        Totals {
+            calls: spent.calls,
+            failed_calls: spent.failed_calls,
+            input: spent.input,
+            output: spent.output,
+            cached: spent.cached,
+            cost_usd: spent.cost_usd,
+            tools: self.calls.tools(),
+            repairs: self.calls.repairs().clone(),
+        }
+    }
+
+    /// What a task of a tree and all below it spent.
+    pub fn spent(&self, op: &TaskOp) -> Spent {
+        self.ledger.of_op(op.number)
     }
 
     /// The least number of model calls that what happened so far needs without retries (spec 2.14).
@@ -327,7 +355,7 @@ impl Run {
 
     /// Limits that shaped this run.
     pub fn limits_reached(&self) -> impl Iterator<Item = Limit> {
-        self.notified.reached()
+        self.progress.notified().reached()
     }
 
     /// The prompt templates this run used, by key, as they were when they were used last (spec 8.1).
@@ -377,7 +405,7 @@ impl Run {
         let asked = self.progress.rounds().has_passed_gate(step);
         let may_hold = !asked && self.tasks.pending_of(step).any(|task| task.writer.is_some());
         let tasks = may_hold.then(|| self.tasks.values()).into_iter().flatten();
-        tasks.filter(|task| task.has_open_problem())
+        tasks.filter(|task| task.is_own() && task.has_open_problem())
     }
 
     pub(super) fn is_held(&self, step: usize) -> bool {

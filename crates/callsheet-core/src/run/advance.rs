@@ -4,8 +4,9 @@
 use super::answers::Answers;
 use super::approval::Approval;
 use super::execute::Executing;
-use super::limits::Limit;
+use super::limit::Limit;
 use super::next_stage::NextStage;
+use super::operators::Trees;
 use super::schedule::Schedule;
 use super::state::Stage;
 use super::steps::{Advance, Steps};
@@ -22,7 +23,7 @@ impl Advancing<'_> {
         for _ in 0..10_000 {
             let moved = match self.0.stage() {
                 Stage::Pass => self.pass(),
-                Stage::Operate => self.0.settle_tree(),
+                Stage::Operate => self.operate(),
                 Stage::Iterate => Executing(self.0).end_overdue(),
                 _ => false,
             };
@@ -39,10 +40,19 @@ impl Advancing<'_> {
     }
 
     fn pass(&mut self) -> bool {
+        let calls = self.0.operators.are_at_work();
+        if calls {
+            // Budgets of a tree are shared, so a log entry of one leaf may end another.
+            self.0.tasks.look_again();
+        }
         let mut moved = Executing(self.0).end_overdue();
         moved |= Executing(self.0).end_all();
         moved |= Steps(self.0).promote();
         self.0.tasks.refresh();
+        if calls {
+            moved |= Trees(self.0).step();
+            self.0.tasks.refresh();
+        }
         match Steps(self.0).open() {
             Advance::Moved => moved = true,
             Advance::Waiting => {}
@@ -52,6 +62,26 @@ impl Advancing<'_> {
                 return true;
             }
         }
+        self.0.tasks.refresh();
+        moved |= Answers(self.0).ask_before_calls();
+        moved
+    }
+
+    /// One turn of a run of a template.
+    fn operate(&mut self) -> bool {
+        // Budgets of the tree are shared, so a log entry of one leaf may end another.
+        self.0.tasks.look_again();
+        let mut moved = Executing(self.0).end_overdue();
+        moved |= Executing(self.0).end_all();
+        moved |= Steps(self.0).promote();
+        self.0.tasks.refresh();
+        moved |= Trees(self.0).step();
+        if self.0.stage() != Stage::Operate {
+            return true;
+        }
+        self.0.tasks.refresh();
+        Answers(self.0).ask_before_run(Some(0));
+        moved |= Steps(self.0).start(0);
         self.0.tasks.refresh();
         moved |= Answers(self.0).ask_before_calls();
         moved
@@ -86,7 +116,7 @@ impl Advancing<'_> {
         let run = &mut *self.0;
         let now = run.clock.now();
         let working = run.tasks.set_clocks(now) || run.calls.asks_for_list();
-        run.set_tree_clocks(now);
+        Trees(run).set_clocks(now);
         run.clock.set_working(working && !run.progress.has_concluded());
     }
 
@@ -95,7 +125,7 @@ impl Advancing<'_> {
         let run = &mut *self.0;
         let mut work = Schedule(run).work();
         for limit in std::mem::take(&mut work.reached) {
-            run.notified.note_reached(limit);
+            run.progress.notified_mut().note_reached(limit);
         }
         if let (true, Some(limit)) = (work.effects.is_empty(), work.blocked)
             && limit != Limit::Exclusive

@@ -20,13 +20,15 @@ pub(super) struct Answers<'a>(pub &'a mut Run);
 
 impl Answers<'_> {
     /// Opens the before-run gate of a step that has an unapproved writer, once all writers that can be refined are.
-    /// The gate lists all pending writers (spec 2.7).
-    pub fn ask_before_run(&mut self, step: usize) {
+    /// The gate lists all pending writers (spec 2.7); without a step only those of templates that tasks at work call.
+    pub fn ask_before_run(&mut self, step: Option<usize>) {
         let approval = Approval(self.0);
-        if approval.unapproved_writers(step).next().is_none() {
+        let asks = step.is_none_or(|step| approval.unapproved_writers(step).next().is_some());
+        let writers = approval.writers_from(step.unwrap_or(0));
+        let listed: Vec<&TaskRun> = writers.filter(|task| step.is_some() || approval.is_called(task)).collect();
+        if !asks || listed.is_empty() {
             return self.0.gates.close_before_run();
         }
-        let listed: Vec<&TaskRun> = approval.writers_from(step).collect();
         if let Some(Gate { kind: GateKind::BeforeRun(asked), .. }) = self.0.gates.before_run()
             && asked.iter().all(|slug| listed.iter().any(|task| task.task.slug == *slug))
         {
@@ -42,7 +44,11 @@ impl Answers<'_> {
     /// Opens the before-call gates of calls whose turn it is (spec 11.4). True if one was opened.
     pub fn ask_before_calls(&mut self) -> bool {
         let (approval, units) = (Approval(self.0), Units(self.0));
-        let asks = |task: &TaskRun| approval.holds_acts_of(task) || approval.would_run_again(&task.task.slug);
+        // What a template changes waits at gates of its own.
+        let asks = |task: &TaskRun| {
+            let held = approval.holds_acts_of(task) || approval.would_run_again(&task.task.slug);
+            held && !task.calls_template()
+        };
         let mut closed = Vec::new();
         for task in self.0.tasks.unsettled().filter(|task| task.is_executing() && asks(task)) {
             for run in task.runs.iter().filter(|run| !run.is_ended() && run.result().is_none()) {

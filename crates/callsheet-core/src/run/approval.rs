@@ -19,9 +19,17 @@ impl<'a> Approval<'a> {
         self.0.settings().approval
     }
 
-    /// Whether the task may run as far as spec 2.7 is concerned.
+    /// Whether the task may run as far as spec 2.7 is concerned. What a task calls may run as long as that may.
     pub fn has(self, task: &TaskRun) -> bool {
-        self.0.gates.is_approved(task, self.mode())
+        let own = |task: &TaskRun| self.0.gates.is_approved(task, self.mode());
+        let caller = task.below.as_ref().and_then(|caller| self.0.tasks.get(caller));
+        own(task) && caller.is_none_or(own)
+    }
+
+    /// Whether a task is part of a template that a task at work calls.
+    pub fn is_called(self, task: &TaskRun) -> bool {
+        let caller = task.below.as_ref().and_then(|caller| self.0.tasks.get(caller));
+        caller.is_some_and(|caller| caller.is_executing() && self.has(caller))
     }
 
     /// Changes and calls of the task wait for a person (spec 11.2).
@@ -134,7 +142,7 @@ impl<'a> Approval<'a> {
         let GateKind::BeforeCall { task, run, call } = &gate.kind else { return None };
         let call = self.0.tasks.get(task)?.run(run)?.call(call).filter(|call| !call.asks_again())?;
         let operators = &self.0.operators;
-        Some((call.call.name.as_str(), operators.work(operators.tree()?, operators.of_leaf(task)?)?))
+        Some((call.call.name.as_str(), operators.work(operators.of_leaf(task)?)?))
     }
 }
 

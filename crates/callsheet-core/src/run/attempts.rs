@@ -1,7 +1,7 @@
 //! The model calls of one work unit: attempts, the reply that waits to be read, what the last refused one lacked.
 
+use crate::issue::Issue;
 use crate::record::CallKey;
-use crate::reply::Issue;
 use crate::spec::BlobId;
 
 /// State of one phase of one unit. `admitted` means that the unit holds one of the `jobs` slots (spec 2.6).

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::issue::{Issue, Repair};
 use crate::record::CallKey;
-use crate::reply::{Issue, Phase, Repair};
-use crate::spec::{BlobId, ExecRunId, Slug};
+use crate::spec::{BlobId, ExecRunId, Phase, Slug};
 
 use super::attempts::Attempts;
 use super::totals::CallRecord;
@@ -25,15 +25,15 @@ pub(super) struct Calls {
     follow: Attempts,
     /// The least number of calls that what happened so far needs (spec 2.14).
     minimum: u32,
+    /// Repairs by code (spec 4.3).
+    repairs: BTreeMap<String, u32>,
+    /// Tool calls finished.
+    tools: u32,
 }
 
 impl Calls {
     pub fn records(&self) -> &[CallRecord] {
         &self.records
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.records.is_empty()
     }
 
     pub fn get(&self, key: &CallKey) -> Option<&CallRecord> {
@@ -65,6 +65,9 @@ impl Calls {
         repairs: &[Repair],
         issues: &[Issue],
     ) -> Option<BlobId> {
+        for repair in repairs {
+            *self.repairs.entry(repair.code.as_str().to_owned()).or_insert(0) += 1;
+        }
         let record = self.index.get(key).and_then(|place| self.records.get_mut(*place))?;
         record.accepted = Some(accepted);
         record.repairs = repairs.to_vec();
@@ -88,6 +91,19 @@ impl Calls {
 
     pub fn note_started(&mut self, key: &CallKey) {
         self.numbers.insert((key.phase, key.task.clone(), key.run.clone()), key.n);
+    }
+
+    pub fn repairs(&self) -> &BTreeMap<String, u32> {
+        &self.repairs
+    }
+
+    pub fn tools(&self) -> u32 {
+        self.tools
+    }
+
+    /// A tool call is over.
+    pub fn note_tool(&mut self) {
+        self.tools = self.tools.saturating_add(1);
     }
 
     pub fn minimum(&self) -> u32 {

@@ -83,6 +83,11 @@ impl ChangeSets {
         self.sets.iter().filter(move |(key, _)| key.task == *task && key.run == *run)
     }
 
+    /// Whether changes of an execution wait for a person.
+    pub fn waits_at_gate(&self, task: &Slug, run: &ExecRunId) -> bool {
+        self.of_execution(task, run).any(|(_, set)| matches!(set.stage, SetStage::Gated(_)))
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = (&SetKey, &PendingSet)> {
         self.sets.iter()
     }

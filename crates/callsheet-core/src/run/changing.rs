@@ -1,14 +1,14 @@
 //! Change sets on their way to the disk (spec 3.10): staged, applied, moved, refused, taken back.
 
+use crate::issue::{Issue, IssueCode};
 use crate::record::ChangeSet;
-use crate::reply::{Issue, IssueCode};
 use crate::spec::{ExecRunId, Slug};
 
 use super::approval::Approval;
 use super::changes::{PendingSet, SetKey, SetSource, SetStage};
 use super::execution::{AppliedSet, ExecRun, ExecutionPhase, ToolOutput, ToolState};
 use super::failure::Failure;
-use super::limits::Limit;
+use super::limit::Limit;
 use super::state::State;
 use super::task::TaskRun;
 use super::{Run, limits};
@@ -109,7 +109,7 @@ impl Changing<'_> {
         if owner.attempts.refuse(issues.to_vec(), reply, max) {
             let reason = format!("no valid reply after {max} attempts");
             owner.fail(Failure { reason, issues: issues.to_vec(), ..Failure::default() });
-            self.0.notified.note_reached(Limit::Attempts);
+            self.0.progress.notified_mut().note_reached(Limit::Attempts);
         }
     }
 

@@ -1,8 +1,9 @@
 //! Whether a log entry fits the state of a run. Nothing is changed here, and nothing is refused anywhere else.
 
+use std::collections::BTreeMap;
+
 use crate::record::{CallKey, EffectKey, Event, Outcome};
-use crate::reply::Phase;
-use crate::spec::{ExecRunId, Slug, ToolCall};
+use crate::spec::{ExecRunId, Phase, SkillPolicy, Slug, ToolCall};
 
 use super::Run;
 use super::answers::check_answer;
@@ -10,8 +11,9 @@ use super::approval::Approval;
 use super::changes::SetKey;
 use super::execution::MergeBy;
 use super::lists::{check_applies, check_drop, check_list, transition};
+use super::mounts::{call_of, check_mount, check_return, failed_calls};
 use super::next_stage::without_follow_up;
-use super::operators::TreeCheck;
+use super::operators::{Caller, TreeCheck};
 use super::reject::Reject;
 use super::state::{Stage, State};
 use super::task::{ReferenceCheck, TaskRun};
@@ -54,8 +56,9 @@ impl<'a> Check<'a> {
         let (run, tree) = (self.0, TreeCheck(self.0));
         match event {
             Event::TaskRetried { task, .. } if run.operators.tree().is_some() => tree.retried(task),
-            Event::TaskRetried { task, .. } => self.retried(task),
-            Event::TaskDropped { task } => self.task(task).and_then(check_drop),
+            Event::TaskRetried { task, .. } if run.operators.named(task).is_some() => call_of(run, task).map(|_| ()),
+            Event::TaskRetried { task, skills } => self.retried(task, skills),
+            Event::TaskDropped { task } => self.dropped(task),
             Event::TaskFailed { task, .. } => self.fails(task),
             Event::Started { effect } => self.started(effect),
             Event::ReplyReceived { key, .. } | Event::CallFailed { key, .. } => {
@@ -78,14 +81,13 @@ impl<'a> Check<'a> {
             Event::ToolFinished { task, run, call, .. } => {
                 self.in_flight(EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.clone() })
             }
-            Event::CallTakenUp { task } => {
-                let paused = run.paused_calls().any(|paused| paused.task == task);
-                require(paused, || Reject::NotPaused(task.clone()))
+            Event::CallMounted { task, run: exec, call, tree, shared } => {
+                let caller = Caller { task: task.clone(), run: exec.clone(), call: call.clone() };
+                check_mount(run, &caller, &run.operators.completed(tree, shared))
             }
-            Event::CallAccounted { task, run: exec, call, .. } => {
-                let mut calls = run.calls_to_account().into_iter();
-                let key = || EffectKey::Tool { task: task.clone(), run: exec.clone(), call: call.clone() };
-                require(calls.any(|one| one == (task, exec, call)), || Reject::NotInFlight(key()))
+            Event::CallReturned { task, run: exec, call, failed, .. } => {
+                let caller = Caller { task: task.clone(), run: exec.clone(), call: call.clone() };
+                check_return(run, &caller, failed.is_some())
             }
             Event::QuestionAnswered { task, run: exec, call, .. } => {
                 require(run.stage().is_working(), || Reject::Concluding)?;
@@ -108,7 +110,7 @@ impl<'a> Check<'a> {
             }
             Event::ChangesRolledBack { task, run, set } => self.in_flight(set_key(task, run, *set).roll_back()),
             Event::TreeAdopted { tree: adopted } => tree.adopted(adopted),
-            Event::LimitsChanged { .. } => require(run.operators.tree().is_some(), || Reject::ListNotAwaited),
+            Event::LimitsChanged { .. } => require(run.operators.trees().next().is_some(), || Reject::ListNotAwaited),
             Event::Evaluated { task, n, step } => tree.evaluated(task, *n, step),
             Event::ContextRetrieved { task, n, .. } => tree.retrieved(task, *n),
             Event::CancelRequested => require(!run.progress.is_concluding(), || Reject::Concluding),
@@ -137,7 +139,12 @@ impl<'a> Check<'a> {
     fn started(self, key: &EffectKey) -> Checked {
         let startable = !matches!(
             key,
-            EffectKey::Read(_) | EffectKey::Check { .. } | EffectKey::Merge { .. } | EffectKey::Evaluate { .. }
+            EffectKey::Read(_)
+                | EffectKey::Check { .. }
+                | EffectKey::Mount { .. }
+                | EffectKey::Return { .. }
+                | EffectKey::Merge { .. }
+                | EffectKey::Evaluate { .. }
         );
         let flights = &self.0.flights;
         require(startable && !flights.contains(key), || Reject::NotStartable(key.clone()))?;
@@ -145,10 +152,18 @@ impl<'a> Check<'a> {
         require(pending, || Reject::NotOutstanding(key.clone()))
     }
 
-    fn retried(self, slug: &Slug) -> Checked {
+    fn retried(self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Checked {
         let task = self.task(slug)?;
         require(task.state().is_problem(), || transition(slug, task.state(), State::Planned))?;
-        check_applies(self.0, slug)
+        check_applies(self.0, slug)?;
+        let calls = failed_calls(self.0, slug, skills).unwrap_or_default();
+        calls.iter().try_for_each(|call| self.0.operators.retried(call.op).map(|_| ()))
+    }
+
+    fn dropped(self, slug: &Slug) -> Checked {
+        let task = self.task(slug)?;
+        require(task.is_own(), || Reject::RunsTemplate)?;
+        check_drop(task)
     }
 
     fn fails(self, slug: &Slug) -> Checked {
@@ -194,8 +209,7 @@ impl<'a> Check<'a> {
             Outcome::InputRequired => approval.questions().next().is_some(),
             _ => false,
         };
-        let waits = run.stage().is_working() && waits || run.paused_calls().any(|paused| paused.outcome == outcome);
-        require(waits, || Reject::NotWaiting(outcome))
+        require(run.stage().is_working() && waits, || Reject::NotWaiting(outcome))
     }
 }
 

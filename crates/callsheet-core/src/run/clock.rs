@@ -37,16 +37,6 @@ impl Clock {
         self.work.set(working, self.now);
     }
 
-    /// What of the last `ms` milliseconds passed while nothing was in flight counts all the same.
-    pub fn add_standing(&mut self, ms: u64, at: u64) {
-        self.work.add_standing(ms, at);
-    }
-
-    /// So many milliseconds that passed do not count.
-    pub fn exclude(&mut self, ms: u64) {
-        self.work.give_back(ms);
-    }
-
     pub fn ideal_list_ms(&self) -> u64 {
         self.ideal_list_ms
     }

@@ -6,7 +6,9 @@ use crate::adopt;
 use crate::spec::{SkillPolicy, Slug};
 
 use super::Run;
+use super::mounts::{Mounts, call_of, failed_calls};
 use super::next_stage::NextStage;
+use super::operators::Trees;
 use super::state::State;
 use super::task::{TaskPhase, TaskRun};
 use super::task_change::TaskChange;
@@ -17,7 +19,36 @@ pub(super) struct Commands<'a>(pub &'a mut Run);
 impl Commands<'_> {
     /// A person has a task that ended without output done again; what was blocked by it comes back, too.
     pub fn retry(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
+        if let Some(calls) = failed_calls(self.0, slug, skills) {
+            calls.iter().for_each(|call| Mounts(self.0).retry(call));
+            return self.come_back(slug, skills);
+        }
         self.revive(slug, skills);
+        self.bring_back(slug, skills);
+    }
+
+    /// A person has a task of a call's tree done again: the task that made the call continues with it.
+    pub fn retry_in_call(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
+        let Ok(call) = call_of(self.0, slug) else { return };
+        Trees(self.0).retry_op(call.op);
+        if self.0.tasks.get(&call.caller.task).is_some_and(|task| task.state() == State::Failed) {
+            Mounts(self.0).wait_again(&call);
+            self.come_back(&call.caller.task, skills);
+        }
+    }
+
+    /// A task whose calls of templates begin again continues with them.
+    fn come_back(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
+        TaskChange(self.0).enter(slug, TaskPhase::Planned);
+        let round = self.0.rounds();
+        if let Some(task) = self.0.tasks.get_mut(slug) {
+            task.round = round;
+        }
+        self.bring_back(slug, skills);
+    }
+
+    /// What a task that comes back had blocked comes back, too.
+    fn bring_back(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) {
         let mut back = BTreeSet::from([slug.clone()]);
         while let Some(blocked) = self.freed_by(&back) {
             self.revive(&blocked, skills);
@@ -47,6 +78,7 @@ impl Commands<'_> {
         let run = &mut *self.0;
         run.changes.make_stale(slug);
         let (revision, round) = (run.changes.revision(), run.progress.rounds().total());
+        run.ledger.open_task(slug, None);
         let Some(task) = run.tasks.get_mut(slug) else { return };
         let (writer, skill, lost) = (task.writer.take(), task.skill.take(), task.skill_lost);
         let must_refine = task.must_refine;

@@ -1,8 +1,7 @@
 //! Follow-ups on ended runs (spec 2.17).
 
 use crate::record::{EffectKey, Outcome};
-use crate::reply::Phase;
-use crate::spec::Settings;
+use crate::spec::{Phase, Settings};
 
 use super::Run;
 use super::next_stage::without_follow_up;
@@ -41,7 +40,7 @@ impl Continuation<'_> {
             run.progress.unsay();
         }
         run.flights.abort(|key| matches!(key, EffectKey::Ask(call) if call.phase == Phase::Continue));
-        run.reserved.retain(|call, _| call.phase != Phase::Continue);
+        run.ledger.released_but(|call| call.phase != Phase::Continue);
         run.follow_ups.withdraw();
         run.calls.restart_list(Phase::Continue);
         run.progress.concluded(outcome);

@@ -1,12 +1,12 @@
 //! Tool conversations (spec 10.7): turns that ask for calls, and equal calls that are not made again.
 
+use crate::issue::{Issue, Repair};
 use crate::record::{Again, CallKey};
-use crate::reply::{Issue, Repair};
 use crate::spec::{BlobId, ExecRunId, Slug, ToolCall, ToolEffect};
 
 use super::execution::{ExecRun, ToolOutput, ToolRun, ToolState, Turn};
 use super::failure::{Cause, Failure};
-use super::limits::Limit;
+use super::limit::Limit;
 use super::replies::Replies;
 use super::task::TaskRun;
 use super::task_change::TaskChange;
@@ -38,7 +38,7 @@ impl Conversations<'_> {
         TaskChange(self.0).enter_running(slug);
         if let Some(limit) = withdrawn {
             // It calls tools that were not offered: an attempt of the final reply is used.
-            self.0.notified.note_reached(limit);
+            self.0.progress.notified_mut().note_reached(limit);
             let max = limits::attempts(self.0);
             if self.0.attempts_mut(key).is_some_and(|attempts| attempts.use_up(max)) {
                 Replies(self.0).exhausted(key, issues.to_vec());
@@ -61,7 +61,7 @@ impl Conversations<'_> {
         }
         let task = self.0.tasks.get(slug);
         if let Some(limit) = task.and_then(|task| limits::withdraws_tools(self.0, task, task.run(id)?)) {
-            self.0.notified.note_reached(limit);
+            self.0.progress.notified_mut().note_reached(limit);
         }
     }
 
@@ -76,7 +76,7 @@ impl Conversations<'_> {
         }
         let reason = format!("{equal} consecutive turns were identical");
         run.fail(Failure { reason, cause: Cause::NoProgress, ..Failure::default() });
-        self.0.notified.note_reached(Limit::NoProgress);
+        self.0.progress.notified_mut().note_reached(Limit::NoProgress);
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::links::link_target;
+use crate::names::{call_title, distinct_title, reference_title};
 use crate::record::{CallKey, EffectKey, ResultParts};
-use crate::reply::Phase;
-use crate::sheet::{call_title, distinct_title, link_target, reference_title};
-use crate::spec::{BlobId, ExecRunId, Execution, MergePolicy, Reference, SkillMode, Slug, ToolCall};
+use crate::spec::{BlobId, ExecRunId, Execution, MergePolicy, Phase, Reference, SkillMode, Slug, ToolCall};
 
 use super::attempts::Attempts;
 use super::effect::Effect;
 use super::execution::{ExecRun, ExecutionPhase, Merge, MergeBy, RunInput, ToolOutput, ToolRun};
 use super::failure::{Cause, Failure};
-use super::limits::Limit;
+use super::limit::Limit;
 use super::state::State;
 use super::task::{ExecutionStage, TaskRun};
 use super::task_change::TaskChange;
@@ -65,14 +65,13 @@ impl Executing<'_> {
             .all_holding()
             .chain(run.tasks.unsettled())
             .filter(|task| matches!(task.state(), State::Refining | State::Ready | State::Running))
-            .filter(|task| task.state() == State::Refining || !run.has_time_inside(&task.task.slug))
             .filter(|task| limits::task_time_is_over(run, task))
             .map(TaskRun::slug)
             .collect();
         overdue.sort();
         overdue.dedup();
         for slug in &overdue {
-            run.notified.note_reached(Limit::TaskTimeout);
+            run.progress.notified_mut().note_reached(Limit::TaskTimeout);
             let reason = "it ran out of time".to_owned();
             let cause = Cause::Limit(Limit::TaskTimeout);
             TaskChange(run).fail(slug, Failure { reason, cause, ..Failure::default() });
@@ -183,7 +182,7 @@ impl Executing<'_> {
             moved = true;
         }
         if moved {
-            self.0.notified.note_reached(limit);
+            self.0.progress.notified_mut().note_reached(limit);
         }
         moved
     }
@@ -195,7 +194,7 @@ impl Executing<'_> {
         if task.refine.reading.is_some() || self.asks_in_flight(&key) {
             return false;
         }
-        self.0.notified.note_reached(limit);
+        self.0.progress.notified_mut().note_reached(limit);
         let reason = format!("it reached its limit {}", limit.name());
         TaskChange(self.0).fail(slug, Failure { reason, cause, ..Failure::default() });
         true

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{CallKey, ChangeSet, Outcome, RefusedPart, ResultParts};
-use crate::reply::Issue;
-use crate::spec::{BlobId, ExecRunId, Reference, RunId, Slug, ToolCall};
+use crate::issue::Issue;
+use crate::record::{CallKey, ChangeSet, RefusedPart, ResultParts};
+use crate::spec::{BlobId, ExecRunId, Reference, Slug, ToolCall};
 
 use super::attempts::Attempts;
 use super::failure::Failure;
@@ -153,15 +153,13 @@ pub struct ToolRun {
     pub state: ToolState,
     /// Milliseconds it took.
     pub ms: u64,
-    /// The run inside it used up what it was lent, and goes on with another loan.
-    pub short: bool,
-    /// What was left of its loan when a call of it had no room in that.
-    pub short_of: Option<super::Loan>,
+    /// Of a call of a template that came back: the number of its tree.
+    pub mount: Option<usize>,
 }
 
 impl ToolRun {
     pub(super) fn new(call: ToolCall) -> Self {
-        Self { call, state: ToolState::Queued, ms: 0, short: false, short_of: None }
+        Self { call, state: ToolState::Queued, ms: 0, mount: None }
     }
 
     /// The run's time was over before it ended; a resume settles it.
@@ -219,13 +217,8 @@ pub enum ToolState {
     },
     /// Waits for a person's answer to this question.
     Asking(String),
-    /// The run inside it waits for a person who is not there, until this run is resumed.
-    Paused {
-        /// The inner run.
-        run: RunId,
-        /// `approval_required` or `input_required`.
-        outcome: Outcome,
-    },
+    /// It runs a template: the tree of this number.
+    Mounted(usize),
     /// Its change set of this number waits to be approved or applied.
     Staged(u32),
     /// It has an output.
@@ -235,7 +228,7 @@ pub enum ToolState {
 impl ToolState {
     /// It waits for a person.
     pub(super) fn is_asking(&self) -> bool {
-        matches!(self, Self::Gated { .. } | Self::Asking(_) | Self::Paused { .. })
+        matches!(self, Self::Gated { .. } | Self::Asking(_))
     }
 }
 

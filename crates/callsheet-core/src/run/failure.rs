@@ -1,8 +1,8 @@
 //! Why a task or an execution failed.
 
-use crate::reply::Issue;
+use crate::issue::Issue;
 
-use super::limits::Limit;
+use super::limit::Limit;
 
 /// Why a task or an execution run failed.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,8 +1,7 @@
 //! The fold: which type notes which log entry. Whatever does not fit was refused before (`check`).
 
 use crate::record::{EffectKey, Event};
-use crate::reply::Phase;
-use crate::spec::Slug;
+use crate::spec::{Phase, Slug};
 
 use super::answers::Answers;
 use super::changes::SetKey;
@@ -13,7 +12,9 @@ use super::conversations::Conversations;
 use super::execute::Executing;
 use super::failure::Failure;
 use super::lists::Lists;
+use super::mounts::Mounts;
 use super::next_stage::NextStage;
+use super::operators::{Caller, Trees};
 use super::replies::Replies;
 use super::resume::Resume;
 use super::steps::Steps;
@@ -37,7 +38,10 @@ impl Fold<'_> {
             Event::RunContinued { text, settings } => Continuation(run).ask(text, settings),
             Event::FollowUpWithdrawn { outcome } => Continuation(run).withdraw(*outcome),
             Event::SheetRendered { hash } => run.sheet.note_file(hash, at),
-            Event::TaskRetried { task, .. } if run.operators.tree().is_some() => run.retried_in_tree(task),
+            Event::TaskRetried { task, .. } if run.operators.tree().is_some() => Trees(run).retry(task),
+            Event::TaskRetried { task, skills } if run.operators.named(task).is_some() => {
+                Commands(run).retry_in_call(task, skills);
+            }
             Event::TaskRetried { task, skills } => Commands(run).retry(task, skills),
             Event::TaskDropped { task } => Commands(run).drop_task(task),
             Event::TaskFailed { task, reason } => {
@@ -46,7 +50,7 @@ impl Fold<'_> {
             Event::ListAdopted { origin, list, repairs, issues } => {
                 Lists(run).adopted(origin, list, (repairs, issues), at);
             }
-            Event::Started { effect } => self.started(effect, at),
+            Event::Started { effect } => self.started(effect),
             Event::ReplyReceived { .. }
             | Event::CallFailed { .. }
             | Event::ReplyRefused { .. }
@@ -56,24 +60,25 @@ impl Fold<'_> {
             Event::ReferencesChecked { .. } => Steps(run).references_checked(event),
             Event::RunsMerged { task, result, .. } => Executing(run).merged(task, result),
             Event::ToolFinished { .. }
-            | Event::CallTakenUp { .. }
-            | Event::TurnAwaited { .. }
-            | Event::CallAccounted { .. }
-            | Event::QuestionAnswered { .. } => self.tool_call(event, at),
+            | Event::QuestionAnswered { .. }
+            | Event::CallMounted { .. }
+            | Event::CallReturned { .. } => self.tool_call(event),
             Event::GateAnswered { gate, answer } => Answers(run).answered(gate, answer),
             Event::ChangesApplied { .. }
             | Event::ChangesRebased { .. }
             | Event::ChangesRejected { .. }
             | Event::ChangesRolledBack { .. }
             | Event::ChangesReverted { .. } => self.change_set(event),
-            Event::TreeAdopted { tree } => run.tree_adopted(tree),
-            Event::LimitsChanged { limits } => run.limits_changed(limits),
-            Event::Evaluated { task, step, .. } => run.tree_evaluated(task, step),
+            Event::TreeAdopted { tree } => Trees(run).adopt(tree),
+            Event::LimitsChanged { limits } => Trees(run).change_limits(limits),
+            Event::Evaluated { task, step, .. } => Trees(run).evaluated(task, step),
             Event::ContextRetrieved { task, n, retrieval, empty_index } => {
-                run.context_retrieved(task, *n, retrieval, *empty_index);
+                Trees(run).retrieved(task, *n, retrieval, *empty_index);
             }
             Event::PromptsUsed { prompts } => run.setup.use_prompts(prompts),
-            Event::LimitNear { task, limit, max, .. } => run.notified.note_near(task.as_ref(), limit, *max),
+            Event::LimitNear { task, limit, max, .. } => {
+                run.progress.notified_mut().note_near(task.as_ref(), limit, *max)
+            }
             Event::CancelRequested => NextStage(run).cancel(),
             Event::RunWaiting { outcome } => Answers(run).wait_for_person(*outcome),
             Event::RunConcluded { outcome, .. } => {
@@ -103,22 +108,24 @@ impl Fold<'_> {
         }
     }
 
-    /// What came of tool calls and of the runs inside them.
-    fn tool_call(&mut self, event: &Event, at: u64) {
+    /// What came of calls of tools and templates.
+    fn tool_call(&mut self, event: &Event) {
         let run = &mut *self.0;
         match event {
             Event::ToolFinished { task, run: exec, call, record, ms } => {
                 ToolResults(run).finished(task, exec, call, record, *ms);
-                run.give_back(record, at);
             }
             Event::QuestionAnswered { task, run: exec, call, output } => {
                 let key = EffectKey::Question { task: task.clone(), run: exec.clone(), call: call.clone() };
                 ToolResults(run).answered(&key, output);
             }
-            Event::CallTakenUp { task } => run.call_taken_up(task),
-            Event::TurnAwaited { ms } => run.clock.add_standing(*ms, at),
-            Event::CallAccounted { task, run: exec, call, inner, spent } => {
-                run.accounted(task, exec, call, inner.as_ref(), spent);
+            Event::CallMounted { task, run: exec, call, tree, shared } => {
+                let tree = run.operators.completed(tree, shared);
+                Mounts(run).mounted(Caller { task: task.clone(), run: exec.clone(), call: call.clone() }, tree);
+            }
+            Event::CallReturned { task, run: exec, call, result, failed } => {
+                let caller = Caller { task: task.clone(), run: exec.clone(), call: call.clone() };
+                Mounts(run).returned(&caller, result, failed.as_deref());
             }
             _ => {}
         }
@@ -142,23 +149,15 @@ impl Fold<'_> {
     }
 
     /// An effect is about to be performed.
-    fn started(&mut self, key: &EffectKey, at: u64) {
+    fn started(&mut self, key: &EffectKey) {
         let run = &mut *self.0;
         match key {
             EffectKey::Ask(call) => {
-                let reserved = limits::reserve(run, call.task.as_ref().and_then(|slug| run.tasks.get(slug)));
-                run.reserved.insert(call.clone(), reserved);
-                if let Some(slug) = &call.task {
-                    if call.phase != Phase::Refine {
-                        TaskChange(run).enter_running(slug);
-                    }
-                    let prompt = run.tasks.get(slug).map_or(0, |task| task.sizes.prompt);
-                    run.operators.call_started(slug, prompt);
-                    if let Some(task) = run.tasks.get_mut(slug) {
-                        task.calls_started = task.calls_started.saturating_add(1);
-                    }
+                let tokens = limits::reserve(run, call.task.as_ref().and_then(|slug| run.tasks.get(slug)));
+                run.ledger.started(call, tokens);
+                if let Some(slug) = call.task.as_ref().filter(|_| call.phase != Phase::Refine) {
+                    TaskChange(run).enter_running(slug);
                 }
-                run.totals.calls = run.totals.calls.saturating_add(1);
                 run.calls.note_started(call);
                 if matches!(call.phase, Phase::Iterate | Phase::Continue) {
                     run.tasks.values_mut().for_each(TaskRun::show_problem);
@@ -174,9 +173,6 @@ impl Fold<'_> {
             }
             EffectKey::Tool { task, run: exec, .. } | EffectKey::Apply { task, run: exec, .. } => {
                 TaskChange(run).enter_running(task);
-                if matches!(key, EffectKey::Tool { .. }) {
-                    run.lend(key, task, at);
-                }
                 if let Some(exec) = run.tasks.get_mut(task).and_then(|task| task.run_mut(exec)) {
                     exec.attempts.admitted = true;
                 }

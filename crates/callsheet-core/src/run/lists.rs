@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::issue::{Issue, IssueCode, Repair};
 use crate::record::{EffectKey, ListAdopted, ListOrigin, PlannedTask};
-use crate::reply::{Issue, IssueCode, Phase, Repair};
-use crate::spec::{SkillPolicy, Slug, Task};
+use crate::spec::{Phase, SkillPolicy, Slug, Task};
 
 use super::Run;
 use super::approval::Approval;
@@ -139,10 +139,12 @@ impl Lists<'_> {
                 change.enter(&slug, TaskPhase::Planned);
                 // What it had in flight or waiting was for another text.
                 change.abort_in_flight(&slug);
+                change.abandon_calls(&slug, None);
                 run.changes.make_stale(&slug);
             }
         }
         let revision = run.changes.revision();
+        run.ledger.open_task(&slug, None);
         let Some(task) = run.tasks.get_mut(&slug) else { return };
         task.restart(revision);
         task.note_former();
@@ -164,14 +166,16 @@ impl Lists<'_> {
 /// Tasks that have not ended and that the list leaves out.
 fn omitted<'a>(run: &'a Run, list: &ListAdopted) -> impl Iterator<Item = &'a TaskRun> {
     let listed: BTreeSet<Slug> = list.steps.iter().flatten().map(|planned| planned.task.slug.clone()).collect();
-    run.tasks.values().filter(move |task| !task.state().is_ended() && !listed.contains(&task.task.slug))
+    run.tasks
+        .values()
+        .filter(move |task| task.is_own() && !task.state().is_ended() && !listed.contains(&task.task.slug))
 }
 
 /// Tasks that run, that an edit changes or leaves out, and that have not begun.
 fn called_back(run: &Run, list: &ListAdopted) -> Vec<Slug> {
     let stays =
         |slug: &Slug| list.steps.iter().flatten().any(|planned| planned.unchanged && planned.task.slug == *slug);
-    let waiting = run.tasks.values().filter(|task| task.state() == State::Running).map(TaskRun::slug);
+    let waiting = run.tasks().filter(|task| task.state() == State::Running).map(TaskRun::slug);
     waiting.filter(|slug| !stays(slug) && !has_begun(run, slug)).collect()
 }
 

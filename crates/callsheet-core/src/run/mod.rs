@@ -1,40 +1,53 @@
-//! The machine: `apply` folds one fact, `outstanding` derives what the shell owes the world.
+//! The machine: `apply` folds one log entry, `outstanding` says what the shell is to do.
 //!
 //! # How it hangs together
 //!
-//! A [`Run`] is a value. Nothing in it reads a clock or does anything; the only time it knows is the `at` of facts.
-//! Every [`Run::apply`] does three things:
+//! A [`Run`] is a value. Nothing in it reads a clock or does anything; the only time it knows is the `at` of log entries.
+//! It is made of parts, one idea each: `setup`, `clock`, `progress` (with `rounds` and `notified`), `follow_ups`, `sheet`,
+//! `tasks`, `operators`, `gates`, `changes`, `calls`, `flights`, `ledger`. A part is a file; its fields are its own, and
+//! what it allows is its methods. What needs several parts is a type of its own over a run, with one idea:
 //!
-//! 1. **fold** (`fold`, `calls`, `lists`, `tools`, `inner`, `gates`, `resume`, `follow`, `steer`): check that the fact fits, else refuse it with
-//!    a [`Reject`] and change nothing; then note what it says.
-//! 2. **settle** (`rounds`, `steps`, `execute`): make every transition that needs nobody: release waiting tasks,
-//!    block readers of lost outputs, open gates, build execution runs, end tasks, steps and rounds. Each of them
-//!    goes through [`State::may_become`], the table of spec 2.10.
-//! 3. **derive** (`units`, with every limit in `limits`): which effects are owed now, at most `jobs` pieces of work,
-//!    then gates and questions. [`Run::outstanding`] hands the result out.
+//! 1. **check** (`check`, with the rules of `lists`, `answers`, `mounts` and `operators`): whether the entry fits; else it is
+//!    refused with a [`Reject`], and nothing has changed.
+//! 2. **fold** (`fold`, and the type of each idea: `Replies`, `Conversations`, `ToolResults`, `Changing`, `Answers`, `Lists`,
+//!    `Commands`, `Continuation`, `Resume`, `Mounts`, `Trees`): note what it says. A fold cannot fail.
+//! 3. **advance** (`advance`, with `steps`, `execute`, `operators`): make every transition that needs nobody: release waiting
+//!    tasks, block readers of lost outputs, open gates, begin executions, end tasks, steps and rounds. Every change of a
+//!    task goes through `TaskChange`, by [`State::may_become`], the table of spec 2.10; every change of the run's stage that
+//!    is more than that through `NextStage`.
+//! 4. **schedule** (`schedule`, `scheduler`, with every limit in `limits`): which effects are to be performed now, at most
+//!    `jobs` pieces of work, then gates and questions (`approval`). Nothing is changed by that. [`Run::outstanding`] hands
+//!    the result out.
+//!
+//! What a task, an execution or a tool call does is one value ([`TaskPhase`], [`ExecutionPhase`], [`ToolState`]) that
+//! carries what it needs: a failed task its failure, a done one its result, a gated call its gate.
 //!
 //! The driver's loop is: for each outstanding effect that it is not performing, append `Started` (not for reading
 //! replies, checking references and merging by code, which are pure), apply it, perform it; append and apply what
 //! came out. An effect that leaves the list is cancelled. So folding a log again gives the same run and the same
 //! list, and a crash loses only what was in flight: `RunResumed` (`resume`) settles that.
 //!
-//! A fact concerns a task or two, so settling and deriving look at those, at the tasks that read from them and at what
-//! holds a slot, not at the whole list: `tasks` says where to look. What is settled so is what looking at everything
-//! would give; `is_settled` compares the two, and the transcripts and the simulation ask it after every fact.
+//! A log entry concerns a task or two, so advancing and scheduling look at those, at the tasks that read from them and at
+//! what holds a slot, not at the whole list: `tasks` says where to look. What is advanced so is what looking at everything
+//! would give; `is_settled` compares the two, and the transcripts and the simulation ask it after every entry.
 //!
 //! [`Run::explain`] (`explain`) says why a task is not done: it asks the same predicates and the same scheduler.
 //!
 //! # Words
 //!
-//! A *unit* is one refinement, one execution run, one merge, or the plan or iteration call. Its model calls are its
+//! A *unit* is one refinement, one execution, one merge, or the call for a list. Its model calls are its
 //! [`Attempts`]. A unit that is *admitted* holds a slot until it ends or waits for a person. A [`Stage`] is what the
 //! run as a whole does: prepare, pass, iterate, conclude. A *round* is one pass and one iteration.
 //!
 //! # Where new things go
 //!
-//! * A new fact: `record::Event`, then the fold in the file of its idea. A new limit: `limits`, nowhere else.
-//! * A template operator: a file in `operators`, which says how. A tree of operators is a stage of this same machine
-//!   ([`Stage::Operate`]); its leaves are `TaskRun`s, so units, gates, limits and resume are the same code.
+//! * A new log entry: `record::Event`, then a line in `check` and one in `fold`, and a method of the type of its idea. A
+//!   new limit: `limit` and `limits`, nowhere else.
+//! * What is known of one idea: a field of its part. What it means for others: the type that knows them both. No file
+//!   imports one that imports it; queries that viewers need stand in `access` (parts alone) or `views` (anything).
+//! * A template operator: a file in `operators`, which says how. A tree of operators runs in this same machine, alone
+//!   ([`Stage::Operate`]) or below a task that calls it (`mounts`); its leaves are `TaskRun`s, so units, gates, limits and
+//!   resume are the same code.
 
 mod access;
 mod advance;
@@ -59,9 +72,11 @@ mod fold;
 mod follow_ups;
 mod gates;
 mod ideal;
-mod inner;
-pub mod limits;
+mod ledger;
+mod limit;
+mod limits;
 mod lists;
+mod mounts;
 mod next_stage;
 mod notified;
 mod operators;
@@ -87,27 +102,22 @@ mod views;
 
 pub use access::{LimitUse, Problem, ProblemKind};
 pub use attempts::Attempts;
-pub use effect::{Asked, Effect};
+pub use effect::{Asked, Effect, EvalPhase};
 pub use execution::{
     AppliedSet, ExecRun, ExecutionPhase, Merge, MergeBy, RunInput, ToolOutput, ToolRun, ToolState, Turn,
 };
 pub use explain::{Explainer, Why};
 pub use failure::{Cause, Failure};
-pub use inner::{Loan, PausedCall};
-pub use limits::Limit;
-pub use operators::{
-    EvalPhase, OpState, Operators, Place, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, Spent, TaskOp, Work,
-};
+pub use ledger::Spent;
+pub use limit::Limit;
+pub use operators::{Caller, OpState, Operators, Place, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, TaskOp, Work};
 pub use parts::RunPart;
 pub use reject::Reject;
 pub use state::{Stage, State, Stopwatch};
 pub use task::{ExecutionStage, Notice, ReferenceCheck, TaskPhase, TaskRun};
 pub use totals::{CallRecord, Totals};
 
-use std::collections::{BTreeMap, BTreeSet};
-
-use crate::record::{CallKey, EffectKey, LogEntry, Spending};
-use crate::spec::RunId;
+use crate::record::LogEntry;
 
 /// A run: everything that its log says, and what follows from that. Each part knows one idea, and its fields are its own.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -118,28 +128,14 @@ pub struct Run {
     follow_ups: follow_ups::FollowUps,
     sheet: sheet::Sheet,
     tasks: tasks::TaskTable,
-    /// The task tree of a template run.
+    /// Task trees that run here.
     operators: Operators,
     gates: gates::Gates,
     changes: changes::ChangeSets,
     calls: calls::Calls,
     flights: flights::Flights,
-    notified: notified::Notified,
-    /// Tokens that calls in flight have reserved of the run's limit.
-    reserved: BTreeMap<CallKey, u64>,
-    /// What runs inside calls may use; a loan stays until its account comes back.
-    loans: BTreeMap<EffectKey, Loan>,
-    /// Since when calls inside of which runs work have been in flight without a gap, in milliseconds since the Unix epoch.
-    calls_inside_since: u64,
-    /// Milliseconds since then that were given back, since a person was awaited.
-    waited_inside_ms: u64,
-    /// What runs inside calls were charged for, each in all.
-    accounts: BTreeMap<RunId, Spending>,
-    /// Runs inside calls that ended in a failure; a call that is made again begins another one.
-    failed_inside: BTreeSet<RunId>,
-    totals: Totals,
-    /// What was left of the run's limit of tokens when a call had no room in it.
-    no_room: Option<limits::NoRoom>,
+    /// What model calls cost.
+    ledger: ledger::Ledger,
 }
 
 impl Run {

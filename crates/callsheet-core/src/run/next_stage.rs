@@ -1,10 +1,9 @@
 //! What a run does next as a whole: another round, the iteration, the end (spec 2.4, 2.11, 2.13, 2.16).
 
 use crate::record::{EffectKey, Outcome};
-use crate::reply::Phase;
-use crate::spec::{Policy, Slug};
+use crate::spec::{Phase, Policy, Slug};
 
-use super::limits::Limit;
+use super::limit::Limit;
 use super::state::{Stage, State};
 use super::task::{TaskPhase, TaskRun};
 use super::task_change::{TaskChange, return_reserves};
@@ -16,7 +15,7 @@ pub(super) struct NextStage<'a>(pub &'a mut Run);
 impl NextStage<'_> {
     /// The pass can start nothing more (spec 2.13, 12.4): iterate, or conclude.
     pub fn end_pass(&mut self) {
-        let failed = |task: &&TaskRun| task.state() == State::Failed && task.has_open_problem();
+        let failed = |task: &&TaskRun| task.is_own() && task.state() == State::Failed && task.has_open_problem();
         let failed: Vec<bool> = self.0.tasks.values().filter(failed).map(TaskRun::is_unreached).collect();
         if !failed.is_empty() && failed.iter().all(|unreached| *unreached) {
             return self.0.progress.conclude(Outcome::Unreachable);
@@ -26,7 +25,7 @@ impl NextStage<'_> {
             self.block_held_tasks();
         }
         let run = &mut *self.0;
-        let all_done = run.tasks.in_order().all(|task| matches!(task.state(), State::Done | State::Dropped));
+        let all_done = run.tasks().all(|task| matches!(task.state(), State::Done | State::Dropped));
         let complete = all_done && run.sheet.goals().plan_complete && !run.progress.rounds().wants_more_work();
         if iterate == Policy::Never || iterate == Policy::Auto && complete {
             let outcome = verdict(run);
@@ -39,9 +38,9 @@ impl NextStage<'_> {
 
     /// Without an iteration nobody will release them.
     fn block_held_tasks(&mut self) {
-        let cause = self.0.tasks.values().find(|task| task.has_open_problem()).map(TaskRun::slug);
+        let cause = self.0.tasks.values().find(|task| task.is_own() && task.has_open_problem()).map(TaskRun::slug);
         let held: Vec<Slug> =
-            self.0.tasks.listed().filter(|task| !task.state().is_ended()).map(TaskRun::slug).collect();
+            self.0.tasks.listed().filter(|task| task.is_own() && !task.state().is_ended()).map(TaskRun::slug).collect();
         for slug in held {
             let cause = cause.clone().unwrap_or_else(|| slug.clone());
             TaskChange(self.0).block(&slug, cause);
@@ -90,7 +89,7 @@ impl NextStage<'_> {
             let outcome = verdict(run);
             run.progress.conclude(outcome);
         } else if limits::rounds_are_over(run) {
-            run.notified.note_reached(Limit::MaxRounds);
+            run.progress.notified_mut().note_reached(Limit::MaxRounds);
             run.progress.conclude_saying(Outcome::MaxRounds, "Max rounds reached.".to_owned());
         }
     }
@@ -158,7 +157,7 @@ impl NextStage<'_> {
 }
 
 fn verdict(run: &Run) -> Outcome {
-    if run.tasks.values().any(|task| task.state().is_problem()) { Outcome::Incomplete } else { Outcome::Complete }
+    if run.tasks().any(|task| task.state().is_problem()) { Outcome::Incomplete } else { Outcome::Complete }
 }
 
 /// The run ends because nothing is left that could start, not because somebody or a limit stopped it.

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::spec::Slug;
 
 use super::access::LimitUse;
-use super::limits::Limit;
+use super::limit::Limit;
 
 /// What was recorded of limits so far.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::links::{link_target, parse_target};
 use crate::record::{DetailBlob, ResultParts};
-use crate::sheet::{link_target, parse_target};
 use crate::spec::{BlobId, Slug, Target};
 
 use super::Run;
@@ -132,7 +132,6 @@ fn rename_links<'a>(text: &str, renamed: impl Fn(&Slug, &str) -> Option<&'a str>
 #[cfg(test)]
 mod tests {
     use super::{free_name, rename_links};
-    use crate::spec::Slug;
 
     #[test]
     fn a_taken_name_gets_the_run_before_its_ending() {

@@ -2,7 +2,8 @@
 
 use crate::record::Outcome;
 
-use super::limits::Limit;
+use super::limit::Limit;
+use super::notified::Notified;
 use super::rounds::Rounds;
 use super::state::Stage;
 
@@ -19,6 +20,7 @@ pub(super) struct Progress {
     /// The run was resumed and had nothing to do.
     idle: bool,
     rounds: Rounds,
+    notified: Notified,
 }
 
 impl Progress {
@@ -110,6 +112,15 @@ impl Progress {
 
     pub fn set_idle(&mut self, idle: bool) {
         self.idle = idle;
+    }
+
+    /// What is said once of limits.
+    pub fn notified(&self) -> &Notified {
+        &self.notified
+    }
+
+    pub fn notified_mut(&mut self) -> &mut Notified {
+        &mut self.notified
     }
 
     pub fn rounds(&self) -> &Rounds {

@@ -1,15 +1,15 @@
 //! What came of model calls: replies, faults, refusals, and what accepted replies gave.
 
+use crate::issue::{Issue, Repair};
 use crate::record::{CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts, StopReason};
-use crate::reply::{Issue, Phase, Refinement, Repair};
-use crate::spec::{BlobId, Slug};
+use crate::spec::{BlobId, Phase, Refinement, Slug};
 
 use super::changes::SetSource;
 use super::changing::Changing;
 use super::execution::ExecutionPhase;
 use super::failure::{Cause, Failure};
 use super::ideal::Ideal;
-use super::limits::Limit;
+use super::limit::Limit;
 use super::next_stage::NextStage;
 use super::task::{ReferenceCheck, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
@@ -34,17 +34,13 @@ impl Replies<'_> {
             attempts.communication = false;
             attempts.busy_ms = attempts.busy_ms.saturating_add(*ms);
         }
-        if let Some(slug) = &key.task {
-            run.operators.call_ended(slug, Some(usage));
-        }
         let now = run.clock.now();
         if let Some(task) = key.task.as_ref().and_then(|slug| run.tasks.get_mut(slug)) {
-            task.tokens = task.tokens.saturating_add(usage.tokens());
             task.measure(*sizes, Some(now));
         }
-        run.totals.add(usage, 1);
+        run.ledger.charged(key.task.as_ref(), usage);
         if short {
-            run.no_room = limits::found_no_room(run);
+            run.ledger.note_no_room(limits::tokens_left(run));
         }
         let part = run.part(key).to_owned();
         run.calls.add(CallRecord {
@@ -69,14 +65,11 @@ impl Replies<'_> {
     /// The call is over: nothing of it is in flight or reserved.
     fn landed(&mut self, key: &CallKey) {
         self.0.flights.end(&EffectKey::Ask(key.clone()));
-        self.0.reserved.remove(key);
+        self.0.ledger.released(key);
     }
 
     /// Notes the reading in the record of the call. Returns the reply.
     fn read(&mut self, key: &CallKey, accepted: bool, repairs: &[Repair], issues: &[Issue]) -> Option<BlobId> {
-        for repair in repairs {
-            *self.0.totals.repairs.entry(repair.code.as_str().to_owned()).or_insert(0) += 1;
-        }
         self.0.calls.note_reading(key, accepted, repairs, issues)
     }
 
@@ -150,12 +143,9 @@ impl Replies<'_> {
     /// as well (spec "Templates" 9).
     fn take_back(&mut self, key: &CallKey, sends: u32) {
         let run = &mut *self.0;
-        let task = key.task.as_ref().filter(|_| sends == 0).and_then(|slug| run.tasks.get_mut(slug));
+        let task = key.task.as_ref().filter(|_| sends == 0).and_then(|slug| run.tasks.get(slug));
         let Some(task) = task.filter(|task| task.is_handler()) else { return };
-        task.calls_started = task.calls_started.saturating_sub(1);
-        run.operators.call_taken_back(&task.task.slug);
-        run.totals.calls = run.totals.calls.saturating_sub(1);
-        run.totals.failed_calls = run.totals.failed_calls.saturating_sub(1);
+        run.ledger.taken_back(&task.task.slug);
         if run.attempts_mut(key).is_some_and(|attempts| std::mem::take(&mut attempts.counted)) {
             run.calls.need_one_less();
         }
@@ -164,17 +154,14 @@ impl Replies<'_> {
     fn call_failed(&mut self, key: &CallKey, fault: &CallFault, message: &str, sizes: Option<CallSizes>, at: u64) {
         self.landed(key);
         let run = &mut *self.0;
-        run.totals.failed_calls = run.totals.failed_calls.saturating_add(1);
-        if let Some(slug) = &key.task {
-            run.operators.call_ended(slug, None);
-        }
+        run.ledger.failed(key.task.as_ref());
         if let Some(task) = key.task.as_ref().and_then(|slug| run.tasks.get_mut(slug)) {
             task.measure(sizes, None);
         }
         let max = limits::attempts(run);
         let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
         let handler = task.is_some_and(TaskRun::is_handler);
-        let run_is_over = limits::was_cut_by_run(run, task, at);
+        let run_is_over = limits::time_is_over(run, at);
         let Some(attempts) = run.attempts_mut(key) else { return };
         match fault {
             CallFault::Cancelled => {}
@@ -199,7 +186,7 @@ impl Replies<'_> {
             CallFault::Timeout if run_is_over => {}
             CallFault::Timeout => {
                 attempts.close();
-                run.notified.note_reached(Limit::TaskTimeout);
+                run.progress.notified_mut().note_reached(Limit::TaskTimeout);
                 let cause = Cause::Limit(Limit::TaskTimeout);
                 self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
             }
@@ -221,13 +208,13 @@ impl Replies<'_> {
             // It is known now how large it is, and waits until there is as much.
             limits::Short::Now => return,
             limits::Short::Run => {
-                run.no_room = limits::found_no_room(run);
+                run.ledger.note_no_room(limits::tokens_left(run));
                 return;
             }
             limits::Short::Task => Cause::Limit(Limit::TaskTokens),
             limits::Short::Above => Cause::AboveLimit(Limit::TaskTokens),
         };
-        run.notified.note_reached(Limit::TaskTokens);
+        run.progress.notified_mut().note_reached(Limit::TaskTokens);
         if let Some(attempts) = run.attempts_mut(key) {
             attempts.close();
         }
@@ -237,7 +224,7 @@ impl Replies<'_> {
     /// All attempts of a phase are used up: the last column of the table of spec 12.
     pub fn exhausted(&mut self, key: &CallKey, issues: Vec<Issue>) {
         let run = &mut *self.0;
-        run.notified.note_reached(Limit::Attempts);
+        run.progress.notified_mut().note_reached(Limit::Attempts);
         let tries = limits::attempts(run);
         let no_list = |what: &str| format!("{what} valid task list after {tries} tries.");
         match key.phase {
@@ -262,7 +249,7 @@ impl Replies<'_> {
         if key.task.is_none() || key.phase == Phase::Merge {
             return self.exhausted(key, Vec::new());
         }
-        self.0.notified.note_reached(Limit::Attempts);
+        self.0.progress.notified_mut().note_reached(Limit::Attempts);
         let reason = format!("no valid reply after {} attempts; the last one: {message}", limits::attempts(self.0));
         self.phase_failed(key, Failure { reason, ..Failure::default() });
     }

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 
 use crate::record::{EffectKey, Outcome};
-use crate::reply::Phase;
-use crate::spec::{ExecRunId, RepeatClass, Settings, Slug, ToolEffect};
+use crate::spec::{ExecRunId, Phase, RepeatClass, Settings, Slug, ToolEffect};
 
 use super::Run;
 use super::execution::{ExecutionPhase, ToolOutput, ToolState};
+use super::mounts::Mounts;
 use super::next_stage::{NextStage, follow_up_waits, gave_up_list};
+use super::operators::Trees;
 use super::state::{Stage, State, Stopwatch};
 use super::task::{ReferenceCheck, TaskPhase, TaskRun};
 
@@ -24,7 +25,7 @@ impl Resume<'_> {
         self.settle_in_flight();
         self.0.calls.release_lists();
         self.0.tasks.values_mut().for_each(TaskRun::release_slots);
-        let unreached = self.0.reopen_after_outage();
+        let unreached = self.reopen_after_outage();
         let slugs: Vec<Slug> = self.0.tasks.keys().cloned().collect();
         for slug in &slugs {
             self.resume_task(slug, &unreached);
@@ -49,6 +50,17 @@ impl Resume<'_> {
         run.progress.set_idle(idle);
     }
 
+    /// Opens the tasks of trees that an outage ended. Returns their leaves.
+    fn reopen_after_outage(&mut self) -> BTreeSet<Slug> {
+        if self.0.operators.tree().is_none() {
+            Mounts(self.0).reopen_after_outage()
+        } else if self.0.stage() == Stage::Concluded(Outcome::Unreachable) {
+            Trees(self.0).reopen(0)
+        } else {
+            BTreeSet::new()
+        }
+    }
+
     /// The time in which no process ran does not count.
     fn stop_clocks(&mut self) {
         let run = &mut *self.0;
@@ -61,7 +73,7 @@ impl Resume<'_> {
     }
 
     fn settle_in_flight(&mut self) {
-        self.0.reserved.clear();
+        self.0.ledger.released_but(|_| false);
         for key in self.0.flights.settle() {
             match key {
                 EffectKey::Apply { .. } => self.0.changes.interrupt(&key),
@@ -100,7 +112,6 @@ impl Resume<'_> {
     /// process died.
     fn settle_cut(&mut self, slug: &Slug) {
         let run = &mut *self.0;
-        let runs_template = run.calls_template(slug);
         let Some(task) = run.tasks.get_mut(slug) else { return };
         let (mut was_cut, mut interrupted) = (false, Vec::new());
         for exec in &mut task.runs {
@@ -109,7 +120,7 @@ impl Resume<'_> {
                 was_cut = true;
                 call.state = if approved { ToolState::Approved } else { ToolState::Queued };
                 let policy = run.setup.policy(&call.call.name);
-                if policy.repeat == RepeatClass::Once && !runs_template {
+                if policy.repeat == RepeatClass::Once {
                     interrupted.push((exec.id.clone(), call.call.id.clone()));
                 }
             }
@@ -123,7 +134,6 @@ impl Resume<'_> {
 
     /// `unreached`: leaves of a task tree that an outage ended. The result of another is made of its failure.
     fn resume_task(&mut self, slug: &Slug, unreached: &BTreeSet<Slug>) {
-        self.0.unpause(slug);
         self.settle_cut(slug);
         let Some(task) = self.0.tasks.get_mut(slug) else { return };
         // A revision that was checked is one that this process saw.
@@ -159,7 +169,6 @@ impl Resume<'_> {
             run.follow_ups.fail();
         }
         if run.operators.tree().is_some() {
-            run.operators.forget_flights();
             let over = run.operators.top().and_then(|top| top.closed.as_ref()).map(|closed| closed.outcome);
             run.progress.go(over.map_or(Stage::Operate, Stage::Conclude));
         } else if !run.sheet.has_list() {

@@ -7,6 +7,7 @@ use crate::spec::Slug;
 
 use super::approval::Approval;
 use super::effect::Effect;
+use super::operators::TreeQuery;
 use super::scheduler::{Scheduler, Work};
 use super::state::Stage;
 use super::task::TaskRun;
@@ -50,9 +51,10 @@ impl<'a> Schedule<'a> {
     /// Hands out the slots of a run that works.
     pub fn hand_out(self) -> Scheduler<'a> {
         let run = self.0;
+        let trees = TreeQuery(run);
         let mut scheduler = Scheduler::new(run);
-        scheduler.effects.extend(run.retrievals());
-        for effect in run.evaluations() {
+        scheduler.effects.extend(trees.retrievals());
+        for effect in trees.evaluations() {
             if !scheduler.has_slot() {
                 break;
             }

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::issue::{Issue, Severity};
 use crate::record::{Apart, Event, ReferenceStage};
-use crate::reply::{Issue, Severity};
 use crate::spec::{BlobId, Policy, Slug};
 
 use super::Run;
@@ -13,6 +13,7 @@ use super::approval::Approval;
 use super::attempts::Attempts;
 use super::execute::Executing;
 use super::failure::Failure;
+use super::operators::TreeQuery;
 use super::state::State;
 use super::task::{ReferenceCheck, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
@@ -143,15 +144,19 @@ impl Steps<'_> {
 
     /// Opens steps and starts their ready tasks.
     pub fn open(&mut self) -> Advance {
+        let Some(current) = self.0.tasks.current_step() else { return Advance::Over };
+        // What a task at work calls is done whatever holds its step.
+        if self.start_called() {
+            return Advance::Moved;
+        }
         let run = &mut *self.0;
-        let Some(current) = run.tasks.current_step() else { return Advance::Over };
         if run.progress.rounds().open_step() != Some(current) {
             if run.is_held(current) {
-                run.gates.close_before_run();
+                Answers(run).ask_before_run(None);
                 return Advance::Over;
             }
             if Approval(run).unapproved_writers(current).next().is_some() {
-                Answers(run).ask_before_run(current);
+                Answers(run).ask_before_run(Some(current));
                 return Advance::Waiting;
             }
             run.gates.close_before_run();
@@ -159,24 +164,33 @@ impl Steps<'_> {
             return Advance::Moved;
         }
         // A refinement may have made a writer of a task in an open step.
-        Answers(run).ask_before_run(current);
+        Answers(run).ask_before_run(Some(current));
         if self.start(current) { Advance::Moved } else { Advance::Waiting }
     }
 
     /// Starts the ready tasks of a step that may run.
     pub fn start(&mut self, step: usize) -> bool {
-        let approval = Approval(self.0);
-        let ready: Vec<Slug> = self
-            .0
-            .tasks
-            .startable(step)
-            .filter(|task| task.state() == State::Ready && !task.has_begun() && approval.has(task))
-            .map(TaskRun::slug)
-            .collect();
+        let ready = self.0.tasks.startable(step).filter(|task| task.is_own() && may_start(self.0, task));
+        let ready = ready.map(TaskRun::slug).collect();
+        self.begin(ready)
+    }
+
+    /// Starts tasks of templates that tasks at work call.
+    fn start_called(&mut self) -> bool {
+        if !self.0.operators.are_at_work() {
+            return false;
+        }
+        let ready = self.0.tasks.all_startable();
+        let ready = ready.filter(|task| Approval(self.0).is_called(task) && may_start(self.0, task));
+        let ready = ready.map(TaskRun::slug).collect();
+        self.begin(ready)
+    }
+
+    fn begin(&mut self, ready: Vec<Slug>) -> bool {
         let mut moved = false;
         for slug in ready {
             let revision = self.0.changes.revision();
-            if self.0.tasks.get(&slug).is_some_and(|task| !self.0.writes_alone(task)) {
+            if self.0.tasks.get(&slug).is_some_and(|task| !TreeQuery(self.0).writes_alone(task)) {
                 continue;
             }
             let Some(task) = self.0.tasks.get_mut(&slug) else { continue };
@@ -191,6 +205,10 @@ impl Steps<'_> {
         }
         moved
     }
+}
+
+fn may_start(run: &Run, task: &TaskRun) -> bool {
+    task.state() == State::Ready && !task.has_begun() && Approval(run).has(task)
 }
 
 /// What a step of the pass gave.

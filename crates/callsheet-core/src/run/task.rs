@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::issue::Issue;
 use crate::record::{Apart, CallSizes, ReferenceStage, RefusedPart, ResultParts};
-use crate::reply::{Issue, Refinement, Wording};
-use crate::spec::{BlobId, ExecRunId, SkillMode, SkillPolicy, Slug, Task};
+use crate::spec::{BlobId, ExecRunId, Refinement, SkillMode, SkillPolicy, Slug, Task, Wording};
 
 use super::attempts::Attempts;
 use super::execution::{AppliedSet, ExecRun, Merge, ToolOutput, ToolRun};
@@ -183,14 +183,12 @@ pub struct TaskRun {
     pub applied: Vec<AppliedSet>,
     /// Its skill was not there when the list was adopted.
     pub skill_lost: bool,
+    /// The task of the list whose call of a template it is part of; `None`: it is of the list, or the run is the template.
+    pub below: Option<Slug>,
     /// Round in which it was listed last.
     pub round: u32,
     /// Time in which at least one of its units was in flight.
     pub clock: Stopwatch,
-    /// Model calls started for it since it was listed.
-    pub calls_started: u32,
-    /// Tokens of its model calls since it was listed.
-    pub tokens: u64,
     /// Its largest reply so far, and its last prompt, with what they may be.
     pub sizes: CallSizes,
     /// When the last of its replies came, in milliseconds since the Unix epoch.
@@ -275,10 +273,9 @@ impl TaskRun {
             sets: 0,
             applied: Vec::new(),
             skill_lost: false,
+            below: None,
             round: 0,
             clock: Stopwatch::default(),
-            calls_started: 0,
-            tokens: 0,
             sizes: CallSizes::default(),
             last_turn_at: None,
             ideal_refined_ms: 0,
@@ -460,6 +457,16 @@ impl TaskRun {
     /// Whether it is the handler of an atomic task of a template (spec "Templates" 1).
     pub fn is_handler(&self) -> bool {
         self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Handler)
+    }
+
+    /// Whether its calls run templates.
+    pub(super) fn calls_template(&self) -> bool {
+        self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Template)
+    }
+
+    /// It is of the list, or of the template that is run, and not of one that a listed task calls.
+    pub(super) fn is_own(&self) -> bool {
+        self.below.is_none()
     }
 
     /// Whether it is a process, for which no model is asked.

@@ -1,7 +1,7 @@
 //! A task goes from one phase to the next, along the table of spec 2.10, and lets go of what it held.
 
 use crate::record::{EffectKey, ResultParts};
-use crate::spec::Slug;
+use crate::spec::{ExecRunId, Slug};
 
 use super::Run;
 use super::failure::Failure;
@@ -69,6 +69,7 @@ impl TaskChange<'_> {
     fn release(&mut self, slug: &Slug) {
         if self.0.tasks.get(slug).is_some_and(|task| task.state() != State::Cancelled) {
             self.abort_in_flight(slug);
+            self.abandon_calls(slug, None);
         }
         if let Some(task) = self.0.tasks.get_mut(slug) {
             if task.is_being_checked() {
@@ -79,13 +80,23 @@ impl TaskChange<'_> {
         Ideal(self.0).note_end(slug);
     }
 
+    /// The task, or one execution of it, ended or starts anew: nothing of the trees of its calls is done any more.
+    pub fn abandon_calls(&mut self, slug: &Slug, run: Option<&ExecRunId>) {
+        for leaf in self.0.operators.abandon(slug, run) {
+            let open = self.0.tasks.get_mut(&leaf).filter(|leaf| !leaf.state().is_ended());
+            if let Some(open) = open {
+                open.phase = TaskPhase::Dropped;
+                self.release(&leaf);
+            }
+        }
+    }
+
     /// Gives up what a task has in flight and what of it waits for a person. An apply in flight is never abandoned:
     /// nothing may be applied half (spec 3.10).
     pub fn abort_in_flight(&mut self, slug: &Slug) {
         let run = &mut *self.0;
         run.flights.abort_task(slug);
         return_reserves(run);
-        // Its loans stay until their accounts come: what a run inside of it used is not known here.
         let flights = &run.flights;
         run.changes.abort_task(slug, |apply| flights.contains(apply));
     }
@@ -94,5 +105,5 @@ impl TaskChange<'_> {
 /// A call that was given up does not come back: what it reserved is free for others.
 pub(super) fn return_reserves(run: &mut Run) {
     let flights = &run.flights;
-    run.reserved.retain(|call, _| flights.contains(&EffectKey::Ask(call.clone())));
+    run.ledger.released_but(|call| flights.contains(&EffectKey::Ask(call.clone())));
 }

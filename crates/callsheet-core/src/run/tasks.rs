@@ -22,10 +22,12 @@ pub(super) struct TaskTable {
     aliases: BTreeMap<Slug, Slug>,
     /// Slugs of the current list, by step.
     steps: Vec<Vec<Slug>>,
+    /// Tasks of templates by the task that calls them, in the order they were opened.
+    below: BTreeMap<Slug, Vec<Slug>>,
     /// By number.
     known: Vec<Known>,
-    /// Numbers of the current list in sheet order. A task's *key* is its place here; a task that is not listed has
-    /// its number behind all places.
+    /// Numbers of the current list in sheet order, each task with those below it. A task's *key* is its place here; a
+    /// task that is not listed has its number behind all places.
     ranked: Vec<usize>,
     /// Place of the first task of each step.
     starts: Vec<usize>,
@@ -79,7 +81,7 @@ struct Sets {
 impl PartialEq for TaskTable {
     fn eq(&self, other: &Self) -> bool {
         let known = self.numbers == other.numbers && self.aliases == other.aliases;
-        known && self.list == other.list && self.steps == other.steps
+        known && self.below == other.below && self.list == other.list && self.steps == other.steps
     }
 }
 
@@ -119,7 +121,7 @@ impl TaskTable {
 
     /// Every slug ever given, former ones included (spec 6.3).
     pub fn slugs(&self) -> impl Iterator<Item = &Slug> {
-        self.list.iter().map(|task| &task.task.slug).chain(self.aliases.keys())
+        self.list.iter().filter(|task| task.is_own()).map(|task| &task.task.slug).chain(self.aliases.keys())
     }
 
     pub fn get(&self, slug: &Slug) -> Option<&TaskRun> {
@@ -180,7 +182,9 @@ impl TaskTable {
         }
         for (step, slugs) in steps.iter().enumerate() {
             self.starts.push(self.ranked.len());
-            for number in slugs.iter().filter_map(|slug| self.numbers.get(slug)) {
+            let below = |slug| self.below.get(slug).into_iter().flatten();
+            let ranked = slugs.iter().flat_map(|slug| std::iter::once(slug).chain(below(slug)));
+            for number in ranked.filter_map(|slug| self.numbers.get(slug)) {
                 if let Some(known) = self.known.get_mut(*number) {
                     (known.step, known.key) = (Some(step), self.ranked.len());
                     self.ranked.push(*number);
@@ -213,10 +217,22 @@ impl TaskTable {
         step.push(slug);
     }
 
+    /// Puts a task of a template below the task that calls it.
+    pub fn list_below(&mut self, caller: &Slug, slug: Slug) {
+        self.below.entry(caller.clone()).or_default().push(slug);
+        let steps = std::mem::take(&mut self.steps);
+        self.set_steps(steps);
+    }
+
+    /// Tasks of templates that a task calls, in the order they were opened.
+    pub fn below(&self, caller: &Slug) -> impl Iterator<Item = &TaskRun> {
+        self.below.get(caller).into_iter().flatten().filter_map(|slug| self.get(slug))
+    }
+
     /// A later list may have left the task out: it gets a step of its own, behind what it reads. Gives the place of
     /// that step.
     pub fn place(&mut self, slug: &Slug) -> Option<usize> {
-        let task = self.get(slug).filter(|_| self.step_of(slug).is_none())?;
+        let task = self.get(slug).filter(|task| task.is_own() && self.step_of(slug).is_none())?;
         let producers = task.producers().filter_map(|producer| self.find(producer));
         let pending = producers.filter(|producer| !producer.state().is_ended());
         let at = pending.filter_map(|producer| self.step_of(&producer.task.slug)).max().map_or(0, |step| step + 1);
@@ -245,8 +261,8 @@ impl TaskTable {
     }
 
     pub fn of_step(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
-        let slugs = self.steps.get(step).map(Vec::as_slice).unwrap_or_default();
-        slugs.iter().filter_map(|slug| self.get(slug))
+        let numbers = self.ranked.get(self.places(step)).unwrap_or_default();
+        numbers.iter().filter_map(|number| self.list.get(*number))
     }
 
     /// Some task has not ended: `has_pending_exec()` of spec 2.4.
@@ -256,7 +272,7 @@ impl TaskTable {
 
     /// Tasks of a step that have not ended.
     pub fn pending_of(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
-        self.of_step(step).filter(|task| !task.state().is_ended())
+        self.of_step(step).filter(|task| task.is_own() && !task.state().is_ended())
     }
 
     /// Whether the outputs that a task reads exist, are still to come, or never will.
@@ -341,6 +357,11 @@ impl TaskTable {
     /// Tasks of a step that may be ready and not started.
     pub fn startable(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.startable, self.places(step))
+    }
+
+    /// Listed tasks that may be ready and not started.
+    pub fn all_startable(&self) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.startable, 0..self.ranked.len())
     }
 
     /// Tasks of a step that may be writers that have not ended.

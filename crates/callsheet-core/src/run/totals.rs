@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{CallKey, CallNo, Spending, StopReason, Usage};
-use crate::reply::{Issue, Repair};
+use crate::issue::{Issue, Repair};
+use crate::record::{CallKey, CallNo, StopReason, Usage};
 use crate::spec::BlobId;
 
 /// One model call that gave a reply.
@@ -56,8 +56,6 @@ pub struct Totals {
     pub cached: u64,
     /// US dollars, as far as known.
     pub cost_usd: f64,
-    /// US dollars of the dearest call that gave a reply.
-    pub dearest_usd: f64,
     /// Tool calls finished.
     pub tools: u32,
     /// Repairs by code (spec 4.3).
@@ -68,23 +66,5 @@ impl Totals {
     /// Input and output tokens.
     pub fn tokens(&self) -> u64 {
         self.input.saturating_add(self.output)
-    }
-
-    /// The whole of a run, as what a call of another run cost.
-    pub fn spending(&self) -> Spending {
-        let (calls, failed_calls) = (self.calls, self.failed_calls);
-        let cost_usd = (self.cost_usd > 0.0).then_some(self.cost_usd);
-        let usage = Usage { input: self.input, output: self.output, cached: self.cached, cost_usd };
-        Spending { calls, failed_calls, usage, waited_ms: 0 }
-    }
-
-    /// Adds what `calls` model calls used together.
-    pub(super) fn add(&mut self, usage: &Usage, calls: u32) {
-        self.input = self.input.saturating_add(usage.input);
-        self.output = self.output.saturating_add(usage.output);
-        self.cached = self.cached.saturating_add(usage.cached);
-        let cost = usage.cost_usd.unwrap_or(0.0);
-        self.cost_usd += cost;
-        self.dearest_usd = self.dearest_usd.max(cost / f64::from(calls.max(1)));
     }
 }

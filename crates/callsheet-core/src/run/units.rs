@@ -1,14 +1,14 @@
 //! Work units, and what each of them is to do now.
 
 use crate::record::{CallKey, EffectKey};
-use crate::reply::Phase;
-use crate::spec::{ExecRunId, Slug, ToolEffect};
+use crate::spec::{ExecRunId, Phase, Slug, ToolEffect};
 
 use super::approval::Approval;
 use super::attempts::Attempts;
 use super::changes::SetStage;
 use super::effect::{Asked, Effect};
 use super::execution::{ExecRun, Merge, MergeBy, ToolRun, ToolState};
+use super::operators::TreeQuery;
 use super::state::{Stage, State};
 use super::task::{ReferenceCheck, TaskRun};
 use super::{Run, limits};
@@ -47,7 +47,7 @@ impl<'a> Unit<'a> {
 pub(super) struct UnitWork {
     /// Work, and whether it is in flight.
     pub work: Vec<(Effect, bool)>,
-    /// A gate or a question waits, or a subtask runs.
+    /// A gate or a question waits, or a subtask or a template runs.
     pub person: bool,
 }
 
@@ -152,9 +152,11 @@ impl<'a> Units<'a> {
         if run.is_ended() {
             return found;
         }
+        let has_the_turn = TreeQuery(self.0).has_the_turn(task);
         for (key, set) in self.0.changes.of_execution(&task.task.slug, &run.id) {
             match set.stage {
                 SetStage::Gated(_) => found.person = true,
+                SetStage::Approved if !has_the_turn => {}
                 SetStage::Approved => {
                     let in_flight = self.0.flights.contains(&key.apply());
                     found.work.push((key.apply_effect(&set.changes), in_flight));
@@ -166,7 +168,7 @@ impl<'a> Units<'a> {
             return found;
         }
         if run.calls.iter().all(|call| call.output().is_some()) {
-            if !task.is_process() {
+            if !task.is_process() && has_the_turn {
                 found.work.push(self.ask_or_read(Phase::Execute, Some(task), Some(run), &run.attempts));
             }
             return found;
@@ -174,9 +176,16 @@ impl<'a> Units<'a> {
         // Subtasks are tasks of their own; the conversation waits for them without a slot.
         found.person |= self.is_waiting_for_subtasks(run);
         for call in self.callable(run) {
+            if task.calls_template() && call.output().is_none() {
+                match self.template_call(task, run, call) {
+                    Some(effect) => found.work.push((effect, false)),
+                    None => found.person = true,
+                }
+                continue;
+            }
             match call.state {
-                ToolState::Gated { .. } | ToolState::Asking(_) | ToolState::Paused { .. } => found.person = true,
-                ToolState::Queued | ToolState::Approved | ToolState::Cut { .. } if !self.0.has_the_turn(task) => {}
+                ToolState::Gated { .. } | ToolState::Asking(_) => found.person = true,
+                ToolState::Queued | ToolState::Approved | ToolState::Cut { .. } if !has_the_turn => {}
                 ToolState::Queued | ToolState::Approved | ToolState::Cut { .. } => {
                     let effect = Effect::RunTool {
                         task: task.slug(),
@@ -187,10 +196,22 @@ impl<'a> Units<'a> {
                     let in_flight = self.0.flights.contains(&effect.key());
                     found.work.push((effect, in_flight));
                 }
-                ToolState::Staged(_) | ToolState::Done(_) => {}
+                ToolState::Mounted(_) | ToolState::Staged(_) | ToolState::Done(_) => {}
             }
         }
         found
+    }
+
+    /// What is to be done for a call of a template; `None`: its tree works.
+    fn template_call(self, task: &TaskRun, run: &ExecRun, call: &ToolRun) -> Option<Effect> {
+        let (task, run) = (task.slug(), run.id.clone());
+        match call.state {
+            ToolState::Mounted(number) => {
+                let is_over = self.0.operators.top_of(number).is_some_and(|top| top.closed.is_some());
+                is_over.then(|| Effect::ReturnTemplate { task, run, call: call.call.id.clone() })
+            }
+            _ => Some(Effect::MountTemplate { task, run, call: call.call.clone() }),
+        }
     }
 
     /// Calls of a run that may be made now: in order, calls that only read beside each other, any other alone.

@@ -1,6 +1,6 @@
 //! What the driver, prompts and views ask of a run that needs more than its parts: limits, gates, reasons.
 
-use crate::record::{Again, Gate, Outcome};
+use crate::record::{Again, EffectKey, Gate, Outcome};
 use crate::spec::Slug;
 
 use super::access::LimitUse;
@@ -8,8 +8,8 @@ use super::approval::Approval;
 use super::effect::Effect;
 use super::execution::ExecRun;
 use super::explain::{Explainer, Why};
-use super::limits::Limit;
-use super::operators::{OpState, TaskOp};
+use super::operators::{OpState, TaskOp, TreeQuery};
+use super::scheduler::exclusive_tool;
 use super::state::{Stage, State};
 use super::task::TaskRun;
 use super::{Run, conversations, ideal, limits, lists, next_stage};
@@ -32,9 +32,17 @@ impl Run {
             let open = self.operators.iter().filter(|op| op.state != OpState::Closed || op.failed());
             return open.map(|op| &op.id).collect();
         }
+        let of_list = |task: &&TaskRun| task.is_own() && !matches!(task.state(), State::Done | State::Dropped);
         let earlier = self.tasks().filter(|task| self.step_of(&task.task.slug).is_none());
-        let all = self.tasks.listed().chain(earlier);
-        all.filter(|task| !matches!(task.state(), State::Done | State::Dropped)).map(|task| &task.task.slug).collect()
+        let open = self.tasks.listed().chain(earlier).filter(of_list).map(|task| &task.task.slug);
+        open.flat_map(|slug| std::iter::once(slug).chain(self.open_below(slug))).collect()
+    }
+
+    /// What was opened for calls of a task and has not come back.
+    fn open_below(&self, task: &Slug) -> impl Iterator<Item = &Slug> {
+        let of_task = |op: &&TaskOp| self.operators.caller(op.mount).is_some_and(|caller| caller.task == *task);
+        let open = self.operators.iter().filter(|op| op.state != OpState::Closed);
+        open.filter(of_task).map(|op| &op.id)
     }
 
     /// Open gates in the order they were opened, then questions; also while the run waits for somebody who is not there.
@@ -78,18 +86,23 @@ impl Run {
 
     /// Whether a task of the tree, or one above it, has spent a budget of its own (spec "Templates" 9).
     pub fn is_spent(&self, op: &TaskOp) -> bool {
-        let Some(tree) = self.operators.tree() else { return false };
-        self.operators.ancestry(op).any(|op| limits::spent_of(self, tree, op, 0).is_some())
+        limits::is_spent(self, op)
     }
 
-    /// Whether it ended by its own limit of tokens because a call had no room in what was left, or by its share of the cost
-    /// because a call may cost more.
-    pub fn found_no_room(&self) -> bool {
-        match self.ended_by() {
-            Some(Limit::MaxTokens) => self.no_room.is_some(),
-            Some(Limit::MaxCost) => limits::share_of_cost_is_short(self),
-            _ => false,
-        }
+    /// Whether an effect may change something by itself: one such is under way at a time.
+    pub fn writes(&self, key: &EffectKey) -> bool {
+        matches!(key, EffectKey::Apply { .. }) || exclusive_tool(self, key).is_some()
+    }
+
+    /// A writer, or a process whose tool does not only read.
+    pub fn can_write(&self, task: &TaskRun) -> bool {
+        TreeQuery(self).can_write(task)
+    }
+
+    /// What of a run of a template is retried where nobody says which: the whole of a run that failed; of one that came
+    /// back whole what failed on the way and was only collected.
+    pub fn failed_of_tree(&self) -> Vec<Slug> {
+        TreeQuery(self).failed()
     }
 
     /// Milliseconds that are left of the run's own time; `None`: there is no limit.
@@ -122,6 +135,6 @@ impl Run {
         let open = self.operators.iter().filter(|op| op.opened.is_some() && op.closed.is_none());
         let of_tree = open.flat_map(|op| limits::uses_of(self, op));
         let all = limits::uses(self).into_iter().chain(of_tree);
-        all.filter(|one| one.is_near() && !self.notified.has_told(one)).collect()
+        all.filter(|one| one.is_near() && !self.progress.notified().has_told(one)).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! The nouns: tasks, references, tools, skills, settings. Plain data, serialisable, without behaviour beyond
 //! what keeps a value valid.
 
+mod call;
 mod ids;
 mod limits;
 mod reference;
@@ -10,11 +11,12 @@ mod task;
 mod tokens;
 mod tool;
 
+pub use call::{Phase, Refinement};
 pub use ids::{BlobHasher, BlobId, ExecRunId, RunId, Slug};
 pub use limits::{LIMIT_ROWS, LimitRange, LimitRow, TaskLimits};
 pub use reference::{Fragment, PlanPart, Reference, Target};
-pub use settings::{ApprovalMode, Budget, Headless, Limits, MergePolicy, Policy, RULES, Settings};
+pub use settings::{ApprovalMode, Budget, Headless, Limits, MergePolicy, Policy, Settings};
 pub use skill::{Execution, Skill, SkillForm, SkillLayer, SkillLimits, SkillMode, SkillPolicy, SkillSource};
-pub use task::{Goals, Step, Task, TaskList};
+pub use task::{Goals, Step, Task, TaskList, Wording};
 pub use tokens::{NEED_TOKENS, SKILL_TOKENS, TokenCount, tokens};
 pub use tool::{RepeatClass, ToolCall, ToolEffect, ToolSpec, canonical_tools};

@@ -80,3 +80,12 @@ impl TaskList {
         self.steps.iter_mut().flat_map(|step| &mut step.tasks)
     }
 }
+
+/// What a task says, as far as it tells one task from another of its name (spec 4.4 `echo-dropped`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wording {
+    /// Its skill.
+    pub skill: Option<String>,
+    /// What is needed.
+    pub need: String,
+}

@@ -6,22 +6,23 @@ use serde_json::Value;
 const MOST: usize = 50;
 
 /// A schema ready to check values.
-pub(in crate::template) struct Schema(jsonschema::Validator);
+#[derive(Debug)]
+pub struct Schema(jsonschema::Validator);
 
 /// What a value breaks, and where in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::template) struct Violation {
+pub struct Violation {
     /// JSON pointer into the value.
-    pub(in crate::template) path: String,
+    pub path: String,
     /// What is wrong.
-    pub(in crate::template) message: String,
+    pub message: String,
 }
 
 /// Compiles a schema. References to other documents are never followed.
 ///
 /// # Errors
 /// It is no JSON Schema.
-pub(in crate::template) fn compile(schema: &Value) -> Result<Schema, String> {
+pub fn compile(schema: &Value) -> Result<Schema, String> {
     if !matches!(schema, Value::Object(_) | Value::Bool(_)) {
         return Err("an object is expected".to_owned());
     }
@@ -56,14 +57,14 @@ fn elsewhere(schema: &Value) -> Option<&str> {
 ///
 /// # Errors
 /// It is no JSON, or no JSON Schema.
-pub(in crate::template) fn read(text: &str) -> Result<Schema, String> {
+pub fn read(text: &str) -> Result<Schema, String> {
     let schema: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     compile(&schema)
 }
 
 impl Schema {
     /// Every violation, up to fifty.
-    pub(in crate::template) fn violations(&self, value: &Value) -> Vec<Violation> {
+    pub fn violations(&self, value: &Value) -> Vec<Violation> {
         self.0
             .iter_errors(value)
             .take(MOST)

@@ -1,15 +1,14 @@
 //! The answer of a run: what a person asked for, as far as the tasks gave it.
 
 use crate::record::Outcome;
-use crate::reply::task::relinked;
 use crate::run::{Run, State, TaskRun};
 
 /// Results of a finished run that nobody else builds on: those of done tasks whose output no other done task reads. One
 /// stands as it is; several stand each under the name of its task. After a follow-up only its own tasks count, if it has
 /// any. A run that is not finished has no answer, nor has one of a template: that has a result.
 ///
-/// `place`: where what a link of a task means is found from where the person stands; `None`: nowhere.
-pub fn answer(run: &Run, place: &dyn Fn(&TaskRun, &str) -> Option<String>) -> String {
+/// `shown`: the summary of a task as the person is to read it, its links leading from where the person stands.
+pub fn answer(run: &Run, shown: &dyn Fn(&TaskRun, &str) -> String) -> String {
     if run.operators().tree().is_some() || !run.outcome().is_some_and(Outcome::is_finished) {
         return String::new();
     }
@@ -23,7 +22,7 @@ pub fn answer(run: &Run, place: &dyn Fn(&TaskRun, &str) -> Option<String>) -> St
     let last = if latest.is_empty() { earlier } else { latest };
     let summary = |task: &TaskRun| {
         let summary = task.result().map(|result| result.summary.trim()).unwrap_or_default();
-        relinked(summary, &|target| place(task, target))
+        shown(task, summary)
     };
     match last.as_slice() {
         [] => String::new(),

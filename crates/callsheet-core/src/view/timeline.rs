@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::record::{CallKey, EffectKey, Event, LogEntry, Step};
-use crate::reply::Phase;
 use crate::run::Run;
-use crate::spec::Slug;
+use crate::spec::{Phase, Slug};
 use crate::template::ReturnStatus;
 
 /// One piece of work: from its start to its result, milliseconds from the first fact.
@@ -86,6 +85,9 @@ pub(super) fn work_words(effect: &EffectKey, run: &Run) -> String {
         EffectKey::Read(key) => format!("read {}", call_words(key, run.part(key))),
         EffectKey::Check { task, .. } => format!("check {task}"),
         EffectKey::Tool { task, call, .. } => format!("tool {call} of {task}"),
+        EffectKey::Mount { task, call, .. } | EffectKey::Return { task, call, .. } => {
+            format!("template {call} of {task}")
+        }
         EffectKey::Merge { task, .. } => format!("merge {task}"),
         EffectKey::Evaluate { task, .. } => format!("evaluate {task}"),
         EffectKey::Retrieve { task, .. } => format!("look up context of {task}"),

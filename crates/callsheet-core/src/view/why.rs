@@ -1,9 +1,8 @@
 //! Why a task is not done, in the words people read. What to type is said by who knows the command line.
 
 use crate::record::{EffectKey, Gate, Outcome};
-use crate::reply::Phase;
 use crate::run::{Limit, Run, State, Why};
-use crate::spec::Slug;
+use crate::spec::{Phase, Slug};
 
 use super::report::outcome_word;
 use super::timeline::{amount, work_words};
@@ -35,7 +34,6 @@ fn words(run: &Run, why: &Why, named: &dyn Fn(&Slug) -> String) -> String {
         Why::Owed { work: next } => format!("is next: {}", work(next)),
         Why::Gate { gate: Gate { n, .. } } => format!("waits for your answer at gate {n}"),
         Why::Question { question, .. } => format!("asks you \"{}\"", question.trim()),
-        Why::Inside { run, outcome } => format!("waits in its run {run} ({})", outcome_word(*outcome)),
         Why::WaitsForTask { tasks: awaited } => format!("waits for {}", tasks(awaited)),
         Why::WaitsForSection { section, tasks: awaited } => {
             format!("waits for task section {section}: {}", tasks(awaited))

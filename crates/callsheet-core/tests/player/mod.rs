@@ -5,16 +5,16 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write as _;
 
-use callsheet_core::evaluate::{Memory, Said, evaluate_with, read_turn, result_of_run};
+use callsheet_core::evaluate::{Memory, evaluate_with, result_of_run};
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
     Again, Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, LogEntry, Plan, ResultParts,
-    Retrieval, Spending, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
+    Retrieval, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
-use callsheet_core::reply::Phase;
-use callsheet_core::run::{Asked, Effect, Run, State, ToolOutput, Why};
-use callsheet_core::spec::{BlobId, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
-use callsheet_core::template::{Severity, TaskResult, read_text};
+use callsheet_core::run::{Asked, Effect, Run, State, TaskRun, ToolOutput, Why};
+use callsheet_core::spec::{BlobId, Phase, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
+use callsheet_core::template::{Severity, TaskResult};
+use callsheet_format::template::{Said, TextFormats, read_text, read_turn};
 use serde_json::{Value, json};
 
 mod words;
@@ -286,7 +286,8 @@ impl Player {
         let silent = self.run.not_done().into_iter().find(|task| explainer.why(task) == Why::Unknown);
         assert_eq!(silent, None, "it says why it is not done, after {text}");
         self.log.push(fact);
-        let writers = self.run.tasks().filter(|task| task.state() == State::Running && self.run.can_write(task));
+        let works = |task: &&TaskRun| task.runs.iter().any(|run| run.attempts.admitted) && self.run.can_write(task);
+        let writers = self.run.tasks().filter(works);
         self.most_writers = self.most_writers.max(writers.count());
     }
 
@@ -317,7 +318,8 @@ impl Player {
                     *self.reads.borrow_mut().entry(id.clone()).or_insert(0) += 1;
                     self.blobs.get(id).cloned()
                 };
-                let evaluation = evaluate_with(&self.run, task, *moment, &values, &mut self.memory).unwrap();
+                let evaluation =
+                    evaluate_with(&self.run, task, *moment, &values, &TextFormats, &mut self.memory).unwrap();
                 for bytes in evaluation.blobs {
                     self.keep(bytes);
                 }
@@ -343,7 +345,7 @@ impl Player {
                 let cut = text == "cut";
                 let blob = self.keep(text.trim_start_matches("error:").trim().as_bytes().to_vec());
                 let record = match question {
-                    _ if cut => ToolRecord::Cut { run: None, spent: Spending::default() },
+                    _ if cut => ToolRecord::Cut,
                     Some(question) => ToolRecord::Question(question.trim().to_owned()),
                     None => ToolRecord::Output { blob, error },
                 };

@@ -1,8 +1,8 @@
 //! Values to words.
 
 use callsheet_core::record::{CallKey, Gate, GateKind, Outcome, ReferenceStage};
-use callsheet_core::reply::Phase;
 use callsheet_core::run::{Asked, Effect};
+use callsheet_core::spec::Phase;
 
 pub fn outcome(outcome: Outcome) -> String {
     serde_json::to_value(outcome).unwrap().as_str().unwrap().to_owned()
@@ -71,6 +71,8 @@ pub fn describe(effect: &Effect) -> String {
             format!("check references of {task}: do they still hold?")
         }
         Effect::RunTool { task, run, call, .. } => format!("run {} as {} of {task} {run}", call.name, call.id),
+        Effect::MountTemplate { task, call, .. } => format!("begin {} of {task}", call.name),
+        Effect::ReturnTemplate { task, call, .. } => format!("end {call} of {task}"),
         Effect::MergeByCode { task, .. } => format!("merge {task} by code"),
         Effect::Evaluate { task, .. } => format!("evaluate {task}"),
         Effect::Retrieve { task, .. } => format!("look up context of {task}"),

@@ -2,7 +2,7 @@
 //!
 //! Texts of messages are tokenised on their own and never as special tokens, so no document can forge a turn.
 
-use callsheet_core::sheet::fence;
+use callsheet_core::fence::fence;
 use callsheet_core::spec::ToolCall;
 use callsheet_runtime::ports::{Message, ModelFault, ModelRequest};
 use llama_cpp_2::model::{LlamaChatMessage, LlamaChatTemplate, LlamaModel};

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, OnceLock};
 use std::time::{Duration, Instant};
 
-use callsheet_core::grammar::{self, Grammar, ListShape};
 use callsheet_core::record::StopReason;
 use callsheet_core::spec::ToolCall;
+use callsheet_format::grammar;
+use callsheet_format::grammar::{Grammar, ListShape};
 use callsheet_runtime::ports::{Constraint, Message, Model, ModelFault, ModelReply, ModelRequest};
 use llama_cpp_2::sampling::LlamaSampler;
 use llama_cpp_2::token::data::LlamaTokenData;

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callsheet_core::grammar::Grammar;
+use callsheet_format::grammar::Grammar;
 use callsheet_runtime::ports::{Capabilities, Model, ModelInfo, WindowFrom};
 use secrecy::SecretString;
 
-use super::{Constrain, Dialect, ModelRef, Provider, ProviderSettings, SettingsError};
 use crate::fault::Blame;
 use crate::local::{ChatProtocol, LEARN_TIMEOUT, LocalModel};
 use crate::scripted::{ScriptError, Scripted};
 use crate::transport::Transport;
 use crate::wire::llamacpp::PrintGrammar;
+
+use super::{Constrain, Dialect, ModelRef, Provider, ProviderSettings, SettingsError};
 
 /// How a llama.cpp server gets its grammars.
 const PRINT_GRAMMAR: PrintGrammar = |grammar| Some(grammar.to_gbnf());

@@ -1,7 +1,7 @@
 //! A llama.cpp server: chat completions, constrained by a grammar where the request carries one. Slots are the
 //! server's to choose, since it picks the one whose cache holds the longest prefix of the prompt.
 
-use callsheet_core::grammar::Grammar;
+use callsheet_format::grammar::Grammar;
 use callsheet_runtime::ports::ModelRequest;
 use serde_json::{Map, Value, json};
 

@@ -2,8 +2,8 @@
 
 use std::io;
 
+use callsheet_core::issue::{Issue, IssueCode};
 use callsheet_core::record::ChangeSet;
-use callsheet_core::reply::{Issue, IssueCode};
 use tokio_util::sync::CancellationToken;
 
 use crate::paths::Workspace;
@@ -101,7 +101,7 @@ pub fn roll_back(
         .iter()
         .map(|path| {
             let mut issue = refused(IssueCode::StaleLines, "put-back-conflict", path, "");
-            issue.severity = callsheet_core::reply::Severity::Warning;
+            issue.severity = callsheet_core::issue::Severity::Warning;
             issue
         })
         .collect())

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use callsheet_core::issue::{Issue, IssueCode, Severity};
 use callsheet_core::record::{ChangeSet, FileChange};
-use callsheet_core::reply::{Issue, IssueCode, Phase, Severity};
-use callsheet_core::spec::BlobId;
+use callsheet_core::spec::{BlobId, Phase};
 
 use crate::issues::Finding;
 use crate::paths::{PathFault, Workspace};

@@ -5,17 +5,18 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::process::Command;
 
+use callsheet_core::issue::{Issue, IssueCode};
 use callsheet_core::record::ChangeSet;
-use callsheet_core::reply::{Issue, IssueCode};
 use callsheet_core::spec::{ExecRunId, RunId, Slug};
 use tokio_util::sync::CancellationToken;
+
+use crate::ports::Store;
+use crate::runfiles::RunFiles;
+use crate::testing::{Blobs, Project};
 
 use super::apply::{apply_watched, revert_watched};
 use super::steps::{Step, forwards, steps};
 use super::{ApplyFault, Edit, Journal, ProjectLock, StageFault, revert, roll_back, stage};
-use crate::ports::Store;
-use crate::runfiles::RunFiles;
-use crate::testing::{Blobs, Project};
 
 const FILES: &[(&str, &str)] = &[("src/a.rs", "one\r\ntwo"), ("src/b.rs", "old\n"), ("docs/gone.md", "bye\n")];
 

@@ -4,14 +4,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use callsheet_core::record::StopReason;
-use callsheet_core::reply::task::read_merge;
-use callsheet_core::reply::twin::read_twin;
-use callsheet_core::reply::{Phase, ReadContext};
+use callsheet_core::spec::Phase;
+use callsheet_format::reading::ReadContext;
+use callsheet_format::reply::json_form::read_json_form;
+use callsheet_format::reply::task::read_merge;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use super::{CheckOutcome, Finding, requests};
 use crate::ports::{Model, ModelFault, ModelReply, ModelRequest};
+
+use super::{CheckOutcome, Finding, requests};
 
 /// Time a cancelled call may take. The port promises 50 ms; a busy test machine gets more.
 const CANCEL_BOUND: Duration = Duration::from_secs(1);
@@ -278,7 +280,7 @@ async fn twin(model: Arc<dyn Model>) -> Verdict {
     if reply.stop == StopReason::Length {
         return demand(reply.text.starts_with('{'), || format!("{:?}", reply.text));
     }
-    let twin = read_twin(&reply.text, &requests::twin_form(), Phase::Merge);
+    let twin = read_json_form(&reply.text, &requests::twin_form(), Phase::Merge);
     let twin = twin.ok_or_else(|| format!("no twin: {:?}", reply.text))?;
     demand(twin.issues.is_empty() && twin.repairs.is_empty(), || format!("{:?} {:?}", twin.issues, twin.repairs))?;
     let reading = read_merge(&twin.text, &ReadContext::default());

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callsheet_core::sheet::Symbol;
+use callsheet_core::symbols::Symbol;
 
 use crate::ports::{Outline, OutlineFault};
 

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use callsheet_core::grammar::{self, Expr, Form, Grammar};
 use callsheet_core::spec::{RepeatClass, ToolCall, ToolEffect, ToolSpec};
+use callsheet_format::grammar;
+use callsheet_format::grammar::{Expr, Form, Grammar};
 use serde_json::{Value, json};
 
 use crate::ports::{Constraint, Message, ModelRequest};

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use callsheet_core::record::{Entry, Event, Gate, GateKind, LogEntry, Outcome, VERSION};
-use callsheet_core::reply::change::{HunkPick, HunkVerdict};
 use callsheet_core::spec::{BlobId, ExecRunId, RunId, Settings, Slug};
+use callsheet_format::edit::{HunkPick, HunkVerdict};
 
 use crate::ports::{AskingCall, InboxMessage, Lock, PartAnswer, Store, StoreFault};
 

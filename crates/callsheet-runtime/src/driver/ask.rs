@@ -59,7 +59,7 @@ fn has_price_limit(run: &Run) -> bool {
         let mut nodes = tree.templates.values().flat_map(|template| template.body.walk());
         nodes.any(|node| node.limits.max_cost_usd.is_some())
     };
-    run.settings().limits.max_cost_usd.is_some() || run.operators().tree().is_some_and(of_tasks)
+    run.settings().limits.max_cost_usd.is_some() || run.operators().trees().any(of_tasks)
 }
 
 /// A limit of cost cannot hold a model whose price nobody knows, which must not go unsaid.
@@ -295,7 +295,7 @@ mod tests {
     use std::sync::Mutex;
 
     use async_trait::async_trait;
-    use callsheet_core::reply::Phase;
+    use callsheet_core::spec::Phase;
 
     use super::*;
 

@@ -3,15 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::grammar::Form;
-use callsheet_core::prompt::{
-    ContinuationPrompt, ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, MergePrompt, Note, PlanPrompt,
+use callsheet_core::issue::{Issue, Severity};
+use callsheet_core::prompt::Note;
+use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
+use callsheet_core::spec::{BlobId, Phase, Skill, SkillMode, TokenCount, ToolSpec};
+use callsheet_core::template::DataSource;
+use callsheet_format::grammar::Form;
+use callsheet_format::prompt::{
+    ContinuationPrompt, ExecutionKind, ExecutionPrompt, HandlerPrompt, IterationPrompt, MergePrompt, PlanPrompt,
     RefinementPrompt, Rendered, Retry,
 };
-use callsheet_core::reply::{Issue, Phase, Severity};
-use callsheet_core::run::{Asked, ExecRun, Run, TaskRun};
-use callsheet_core::spec::{BlobId, Skill, SkillMode, TokenCount, ToolSpec};
-use callsheet_core::template::DataSource;
 use serde::{Deserialize, Serialize};
 
 use crate::ports::{Capabilities, Constraint, Message, Model, ModelFault, ModelInfo, ModelRequest, NativeTool};
@@ -202,8 +203,7 @@ fn handler_parts(
     model: &dyn Model,
 ) -> Result<Parts, DriveFault> {
     let capabilities = model.info().capabilities;
-    let policy = task.skill.clone().unwrap_or_default();
-    let offered = handler::offered(world, run, &policy.tools);
+    let offered = handler::offered(world, run, task);
     let text_tools = if capabilities.tools { Vec::new() } else { offered.clone() };
     let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
     let exec = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
@@ -357,7 +357,7 @@ fn refine(world: &World, run: &Run, asked: &Asked, held: bool) -> Result<Job, Dr
         project_description: String::new(),
         original_prompt: run.prompt().to_owned(),
         reference_contents: String::new(),
-        task_data: known::task_text(&task.task, callsheet_core::sheet::TaskForm::Refinement),
+        task_data: known::task_text(&task.task, callsheet_format::sheet::TaskForm::Refinement),
         checked: known::issues_text(&task.check_issues),
         issues: known::issues_text(issues),
         skill,

@@ -1,7 +1,7 @@
 //! Applying change sets, and taking interrupted ones back (spec 3.10).
 
+use callsheet_core::issue::Issue;
 use callsheet_core::record::{ChangeSet, Event};
-use callsheet_core::reply::Issue;
 use callsheet_core::spec::{ExecRunId, Slug};
 
 use crate::changes::{self as disk, ApplyFault, Journal};

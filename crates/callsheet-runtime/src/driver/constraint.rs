@@ -2,11 +2,13 @@
 
 use std::path::Path;
 
-use callsheet_core::grammar::{self, EditableFile, Form, ListShape};
+use callsheet_core::fence::fence;
+use callsheet_core::links;
 use callsheet_core::prompt::Note;
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::sheet::{self, fence};
 use callsheet_core::spec::{Reference, Target, ToolSpec, tokens};
+use callsheet_format::grammar::{EditableFile, Form, ListShape};
+use callsheet_format::{grammar, sheet};
 use ignore::WalkBuilder;
 use serde_json::Value;
 
@@ -159,7 +161,7 @@ impl ListOffer {
 }
 
 fn link(title: &str, target: Target) -> String {
-    sheet::link(&Reference { title: title.to_owned(), target })
+    links::link(&Reference { title: title.to_owned(), target })
 }
 
 /// Links to the project's description and files, ignored ones left out, those the request names first.
@@ -188,7 +190,7 @@ fn project_links(world: &World, prompt: &str) -> Vec<String> {
 
 /// Links a refinement may keep or choose: the task's own, and the project's files.
 pub(super) fn task_links(world: &World, run: &Run, task: &TaskRun) -> Vec<String> {
-    let mut links: Vec<String> = task.task.references.iter().map(sheet::link).collect();
+    let mut links: Vec<String> = task.task.references.iter().map(links::link).collect();
     for more in project_links(world, run.prompt()) {
         if !links.contains(&more) {
             links.push(more);

@@ -1,9 +1,9 @@
 //! Tool outputs as a model sees them: after the references of an interpreting run, and as the messages of a
 //! conversation (spec 10.4, 10.7).
 
+use callsheet_core::fence::fence;
 use callsheet_core::prompt::Note;
 use callsheet_core::run::{Asked, ExecRun, Run, SUBTASK_REQUEST, TaskRun, ToolOutput, ToolRun};
-use callsheet_core::sheet::fence;
 use callsheet_core::spec::BlobId;
 
 use crate::ports::Message;

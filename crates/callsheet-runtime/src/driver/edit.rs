@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use callsheet_core::issue::{Issue, IssueCode, Repair, RepairCode, Severity, Span};
 use callsheet_core::record::{Event, ListAdopted, ListOrigin, LogEntry, VERSION};
-use callsheet_core::reply::{self, Issue, IssueCode, Past, Phase, Reading, Repair, RepairCode, Severity, Span};
 use callsheet_core::run::{Run, State};
-use callsheet_core::spec::{BlobId, Slug};
+use callsheet_core::spec::{BlobId, Phase, Slug};
+use callsheet_format::reading::{Past, Reading};
+use callsheet_format::reply;
 
 use crate::issues::Finding;
 use crate::runfiles::{RunFiles, SheetFile};
@@ -100,7 +102,7 @@ impl Session {
     /// The sheet, if it holds what a person wrote and the run has not read. A file that was looked at is not read again
     /// before it changes. What is written while a command runs is not a person's (spec 11.11).
     fn unread(&mut self, world: &World) -> Option<SheetFile> {
-        if !self.run().may_edit() || world.turns.has_command() || self.is_looked_at(world.files.sheet_mark()?) {
+        if !self.run().may_edit() || world.commands.any() || self.is_looked_at(world.files.sheet_mark()?) {
             return None;
         }
         let found = on_disk(world)?;
@@ -352,7 +354,7 @@ fn difference(before: &Run, after: &Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use callsheet_core::reply::Place;
+    use callsheet_core::issue::Place;
 
     /// covers: 2.18 edit, 4.8
     #[test]

@@ -1,6 +1,6 @@
 //! What ends a drive before its run has ended. The run itself is safe on disk and can be resumed.
 
-use callsheet_core::reply::Issue;
+use callsheet_core::issue::Issue;
 use callsheet_core::run::Reject;
 
 use crate::ports::StoreFault;

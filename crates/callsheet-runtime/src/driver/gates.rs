@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use callsheet_core::record::{Answer, ChangeSet, Event, Gate, GateKind, Outcome as RunOutcome, Verdict};
-use callsheet_core::reply::Phase;
 use callsheet_core::run::{CallRecord, Effect, Run, TaskRun};
-use callsheet_core::spec::{ExecRunId, Headless, Slug};
+use callsheet_core::spec::{ExecRunId, Headless, Phase, Slug};
 
 use crate::ports::{
     AskingCall, EqualCall, GateAnswer, GateView, InboxMessage, PartAnswer, QuestionAnswer, QuestionView, Store,
@@ -14,7 +13,6 @@ use crate::ports::{
 };
 
 use super::parts::{self, Part};
-use super::template::caller_of;
 use super::work::{Landed, Outcome, Work};
 use super::world::Pinned;
 use super::{DriveFault, Session, World, retry};
@@ -101,8 +99,11 @@ fn said_before(run: &Run, gate: &Gate) -> Option<Answer> {
         Headless::Stop | Headless::Deny => None,
         Headless::Approve => Some(Answer::Listed),
         Headless::Slugs(slugs) => {
-            let named: BTreeMap<Slug, Verdict> =
-                tasks.iter().filter(|task| slugs.contains(task)).map(|task| (task.clone(), Verdict::Approve)).collect();
+            let named: BTreeMap<Slug, Verdict> = tasks
+                .iter()
+                .filter(|task| covers(run, slugs, task))
+                .map(|task| (task.clone(), Verdict::Approve))
+                .collect();
             match &gate.kind {
                 _ if named.len() == tasks.len() => Some(Answer::Listed),
                 // The others stay pending: the gate asks again for them alone.
@@ -113,6 +114,12 @@ fn said_before(run: &Run, gate: &Gate) -> Option<Answer> {
             }
         }
     }
+}
+
+/// Whether one of the names is that of the task, or of the one whose call it is part of.
+fn covers(run: &Run, slugs: &[Slug], task: &Slug) -> bool {
+    let caller = run.task(task).and_then(|task| task.below.as_ref());
+    slugs.contains(task) || caller.is_some_and(|caller| slugs.contains(caller))
 }
 
 /// What a gate shows (spec 11.3, 11.4), from the record alone: the same to whoever looks, now or later.
@@ -132,7 +139,6 @@ pub fn view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> Result
         also: Vec::new(),
         directory: None,
         sheet: None,
-        inside: run.id().and_then(caller_of),
     };
     match &gate.kind {
         GateKind::BeforeRun(tasks) => {
@@ -214,11 +220,10 @@ fn skill_words(store: &dyn Store, task: &TaskRun) -> Result<String, StoreFault> 
 }
 
 /// Puts a tool's question to a person.
-pub(super) fn question(work: Work, asking: &Run, at: (Slug, ExecRunId, String), question: String) -> Outcome {
-    let inside = asking.id().and_then(caller_of);
+pub(super) fn question(work: Work, at: (Slug, ExecRunId, String), question: String) -> Outcome {
     let (task, run, call) = at;
     Box::pin(async move {
-        let view = QuestionView { task: task.clone(), question, inside };
+        let view = QuestionView { task: task.clone(), question };
         match work.world.person.answer(&view, &work.cancel).await {
             QuestionAnswer::Answered(text) => {
                 let output = work.world.store.put_blob(text.as_bytes())?;

@@ -3,16 +3,20 @@
 
 use std::collections::BTreeSet;
 
-use callsheet_core::evaluate::{Entry, FILE_TOKENS, FILES_TOKENS, HandlerTask, Item, Said, read_turn};
+use callsheet_core::evaluate::{Entry, FILE_TOKENS, FILES_TOKENS, HandlerTask, Item};
+use callsheet_core::fence::fence;
+use callsheet_core::issue::Severity;
 use callsheet_core::memory::FileMatch;
-use callsheet_core::prompt::{HandlerPrompt, Note};
+use callsheet_core::prompt::Note;
 use callsheet_core::record::{Again, Event, Plan, ResultParts};
-use callsheet_core::reply::task::{TurnInput, read_loop_turn};
-use callsheet_core::reply::{Answer, Lookup, LoopTurn, ReadContext, Severity};
 use callsheet_core::run::{Asked, Run, SPAWN_SUBTASK, TaskOp, TaskRun};
-use callsheet_core::sheet::fence;
 use callsheet_core::spec::{Reference, Target, ToolSpec};
 use callsheet_core::template::{DataSource, DataSourceKind, OutputType, SchemaChoice, Template};
+use callsheet_format::prompt::HandlerPrompt;
+use callsheet_format::reading::{Answer, Lookup, ReadContext};
+use callsheet_format::reply::LoopTurn;
+use callsheet_format::reply::task::{TurnInput, read_loop_turn};
+use callsheet_format::template::{Said, read_turn};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -77,12 +81,12 @@ pub(super) fn told(world: &World, run: &Run, task: &TaskRun, text_tools: &[ToolS
     let tools = if text_tools.is_empty() {
         String::new()
     } else {
-        let instructions = callsheet_core::prompt::tool_instructions(text_tools);
+        let instructions = callsheet_format::prompt::tool_instructions(text_tools);
         Note::LoopTextTools.fill(&[("tools", &instructions)])
     };
     let declared = declared(&told);
     // Not recorded with what it is told: it may have been changed since.
-    let node = run.operators().tree().and_then(|tree| run.operators().node(tree, op));
+    let node = run.operators().node(op);
     let fraction = node.and_then(|node| node.limits.max_context_fraction);
     Ok(Told { prompt: prompt(&told, tools, issues), wanted, fraction, sources, declared })
 }
@@ -93,14 +97,16 @@ const LINE: usize = 200;
 
 /// The tools that a handler is offered. The one that asks for subtasks lists the templates that may be named (spec
 /// "Templates" 12).
-pub(super) fn offered(world: &World, run: &Run, tools: &[String]) -> Vec<ToolSpec> {
+pub(super) fn offered(world: &World, run: &Run, task: &TaskRun) -> Vec<ToolSpec> {
+    let tools = task.skill.as_ref().map(|skill| skill.tools.as_slice()).unwrap_or_default();
     let mut offered = world.offered_tools(tools);
     let Some(spec) = offered.iter_mut().find(|tool| tool.name == SPAWN_SUBTASK) else { return offered };
     let named = |template: &&Template| {
         let of_others = matches!(template.body.subtype.as_str(), "director" | "evaluator" | "associative_matching");
         !of_others && !template.name.contains(':') && template.name != "default_atomic"
     };
-    let templates = run.operators().tree().into_iter().flat_map(|tree| tree.templates.values()).filter(named);
+    let tree = run.operators().of_leaf(&task.task.slug).and_then(|op| run.operators().tree_of(op));
+    let templates = tree.into_iter().flat_map(|tree| tree.templates.values()).filter(named);
     let lines: Vec<String> = templates.take(LISTED).map(template_line).collect();
     if !lines.is_empty() {
         let listed = Note::SubtaskTemplates.fill(&[("templates", &lines.join("\n"))]);

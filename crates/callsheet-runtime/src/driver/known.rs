@@ -4,16 +4,22 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use callsheet_core::adopt::{self, Adoption, Former};
-use callsheet_core::grammar::Form;
-use callsheet_core::prompt::{CurrentFile, Note};
+use callsheet_core::fence::fence;
+use callsheet_core::issue::Issue;
+use callsheet_core::links::parse_target;
+use callsheet_core::prompt::Note;
 use callsheet_core::record::{Event, ListAdopted, ListOrigin};
-use callsheet_core::reply::twin::read_twin;
-use callsheet_core::reply::{self, Issue, KnownTask, ListReply, Phase, ReadContext, Reading};
 use callsheet_core::run::{Problem, ProblemKind, Run, RunPart, State, TaskRun};
-use callsheet_core::sheet::{self, TaskForm, fence, split_mark};
 use callsheet_core::spec::{
-    BlobId, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Target, Task, TaskList, ToolSpec,
+    BlobId, Phase, PlanPart, Reference, Settings, Skill, SkillPolicy, Slug, Target, Task, TaskList, ToolSpec,
 };
+use callsheet_format::grammar::Form;
+use callsheet_format::prompt::CurrentFile;
+use callsheet_format::reading::{KnownTask, ReadContext, Reading};
+use callsheet_format::reply::ListReply;
+use callsheet_format::reply::json_form::read_json_form;
+use callsheet_format::sheet::{TaskForm, split_mark};
+use callsheet_format::{reply, sheet};
 use serde::Deserialize;
 
 use crate::ports::{ModelReply, Store};
@@ -54,7 +60,7 @@ pub(super) fn proposal(world: &World, run: &Run, refused: &BlobId) -> Result<Str
     let text = reply(world, refused)?.text;
     let Some(call) = run.calls().iter().rev().find(|call| call.reply == *refused) else { return Ok(text) };
     let asked: AskedForm = serde_json::from_slice(&world.store.blob(&call.prompt)?).map_err(DriveFault::defect)?;
-    let twin = asked.form().and_then(|form| read_twin(&text, form, call.key.phase));
+    let twin = asked.form().and_then(|form| read_json_form(&text, form, call.key.phase));
     Ok(twin.map(|twin| twin.text).filter(|text| !text.is_empty()).unwrap_or(text))
 }
 
@@ -106,7 +112,7 @@ pub(super) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
     let mut carried: Vec<Wanted> = Vec::new();
     let producers = own.iter().filter_map(|reference| run.task(reference.target.producer()?));
     for link in producers.filter_map(|task| task.result()).flat_map(|result| &result.links) {
-        let Ok(target) = sheet::parse_target(link) else { continue };
+        let Ok(target) = parse_target(link) else { continue };
         let known =
             own.iter().map(|reference| &reference.target).chain(carried.iter().map(|wanted| &wanted.reference.target));
         if known.into_iter().all(|known| *known != target) {

@@ -25,7 +25,6 @@ mod start;
 mod template;
 mod told;
 mod tools;
-mod turns;
 mod undo;
 mod views;
 mod watch;
@@ -41,9 +40,8 @@ pub use known::{SheetReading, Snapshots, sheet_text};
 pub use models::ModelSource;
 pub use session::Session;
 pub use start::{EntrySpec, TakeUp, begin, begin_in, check_sheet, reopen, take_in};
-pub use template::{caller_of, is_awaited, is_inner, outer_of, runs_inside};
-pub use turns::Turns;
-pub use undo::{Undone, changed_inside, undo};
+pub use undo::{Undone, undo};
+pub use watch::Commands;
 pub use withdraw::withdraw;
 pub use world::{CurrentFile, ModelSet, PinnedSkills, World};
 
@@ -54,11 +52,12 @@ use std::time::Duration;
 use callsheet_core::evaluate::{Memory, evaluate_with};
 use callsheet_core::record::{EffectKey, Event, Outcome};
 use callsheet_core::run::{Effect, Run};
+use callsheet_format::template::TextFormats;
+use edit::Look;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
 use edit::Look;
-use turns::Turn;
 use work::{Done, Landed, Work};
 
 /// How often letters of other processes are looked for and the files that people read are brought up to date.
@@ -88,7 +87,6 @@ pub async fn drive_and_look(
         session,
         flying: BTreeMap::new(),
         unanswered: BTreeMap::new(),
-        turns: BTreeMap::new(),
         memory: Memory::default(),
         tasks: JoinSet::new(),
         stop,
@@ -119,7 +117,6 @@ pub async fn plan_only(
         session,
         flying: BTreeMap::new(),
         unanswered: BTreeMap::new(),
-        turns: BTreeMap::new(),
         memory: Memory::default(),
         tasks: JoinSet::new(),
         stop,
@@ -143,8 +140,6 @@ struct Driver {
     flying: BTreeMap<EffectKey, CancellationToken>,
     /// Gates and questions that were put to somebody who is not there, with the outcome they lead to.
     unanswered: BTreeMap<EffectKey, Outcome>,
-    /// The turns of writers that are about to be started.
-    turns: BTreeMap<EffectKey, Turn>,
     /// What evaluations read of the record.
     memory: Memory,
     tasks: JoinSet<Done>,
@@ -191,7 +186,6 @@ impl Driver {
                     if self.take_edit()? != Look::Unsettled {
                         gates::read_letters(&mut self.session, &self.world)?;
                     }
-                    self.take_up_answered_calls()?;
                     self.session.write_views_beside(&self.world)?;
                 }
             }
@@ -227,7 +221,7 @@ impl Driver {
             let begun = |key: &EffectKey| self.flying.contains_key(key) || self.unanswered.contains_key(key);
             let fresh: Vec<Effect> =
                 owed.into_iter().filter(|effect| !work::is_quick(effect) && !begun(&effect.key())).collect();
-            let fresh: Vec<Effect> = fresh.into_iter().filter(|effect| self.has_turn(effect)).collect();
+            let fresh = self.one_writer(fresh);
             if fresh.is_empty() {
                 self.session.flush(&self.world)?;
                 return Ok(Look::Nothing);
@@ -246,22 +240,12 @@ impl Driver {
         }
     }
 
-    /// Whether an effect may be started now. A writer beside which another one goes on, of this run or of one inside or
-    /// around it, waits for its turn before it is started.
-    fn has_turn(&mut self, effect: &Effect) -> bool {
-        let key = effect.key();
-        if !turns::needs_turn(self.session.run(), effect) || self.turns.contains_key(&key) {
-            return true;
-        }
-        if let Some(turn) = self.world.turns.free() {
-            self.turns.insert(key, turn);
-            return true;
-        }
-        let cancel = CancellationToken::new();
-        self.flying.insert(key.clone(), cancel.clone());
-        let left_ms = self.session.run().time_left_ms();
-        self.tasks.spawn(self.world.turns.clone().wait(key, cancel, left_ms));
-        false
+    /// Of effects to start those that may start now: one process or apply goes on at a time (spec "Templates" 8).
+    fn one_writer(&self, fresh: Vec<Effect>) -> Vec<Effect> {
+        let run = self.session.run();
+        let mut writes = self.flying.keys().any(|key| run.writes(key));
+        let may_start = |effect: &Effect| !run.writes(&effect.key()) || !std::mem::replace(&mut writes, true);
+        fresh.into_iter().filter(may_start).collect()
     }
 
     /// Takes an edit of the sheet, before anything starts (spec 2.18).
@@ -273,7 +257,6 @@ impl Driver {
     fn cancel_what_is_no_longer_owed(&mut self, owed: &[Effect]) {
         let keys: Vec<EffectKey> = owed.iter().map(Effect::key).collect();
         self.unanswered.retain(|key, _| keys.contains(key));
-        self.turns.retain(|key, _| keys.contains(key));
         for (key, flight) in &self.flying {
             if !keys.contains(key) {
                 flight.cancel();
@@ -281,33 +264,15 @@ impl Driver {
         }
     }
 
-    /// Everything else has come to rest and gates or questions are left that nobody answers, here or in a run inside a
-    /// call: the run waits. True if that was recorded.
+    /// Everything else has come to rest and gates or questions are left that nobody answers: the run waits. True if that was recorded.
     fn tell_that_nobody_answers(&mut self) -> Result<bool, DriveFault> {
         if self.session.run().outcome().is_some() {
             return Ok(false);
         }
-        if self.take_up_answered_calls()? {
-            return Ok(true);
-        }
-        let run = self.session.run();
-        let inside = run.paused_calls().map(|paused| paused.outcome);
-        let Some(outcome) = self.unanswered.values().copied().chain(inside).min() else { return Ok(false) };
+        let Some(outcome) = self.unanswered.values().copied().min() else { return Ok(false) };
         self.unanswered.clear();
         self.session.write_views(&self.world)?;
         Ok(self.session.record(&self.world, vec![Event::RunWaiting { outcome }])? > 0)
-    }
-
-    /// Runs inside calls that wait for a person, and for which somebody left words, go on while others work. True if there
-    /// was one.
-    fn take_up_answered_calls(&mut self) -> Result<bool, DriveFault> {
-        let mut answered = Vec::new();
-        for paused in self.session.run().paused_calls() {
-            if self.world.store.has_letters(paused.run)? {
-                answered.push(Event::CallTakenUp { task: paused.task.clone() });
-            }
-        }
-        Ok(self.session.record(&self.world, answered)? > 0)
     }
 
     fn perform_quick(&mut self, effect: &Effect) -> Result<Option<Vec<Event>>, DriveFault> {
@@ -323,12 +288,18 @@ impl Driver {
             }
             Effect::Evaluate { task, n, moment } => {
                 let values = |id: &callsheet_core::spec::BlobId| self.world.store.blob(id).ok();
-                let evaluated = evaluate_with(run, task, *moment, &values, &mut self.memory);
+                let evaluated = evaluate_with(run, task, *moment, &values, &TextFormats, &mut self.memory);
                 let evaluation = evaluated.map_err(DriveFault::Defect)?;
                 for bytes in evaluation.blobs {
                     self.world.store.stage_blob(bytes);
                 }
                 Some(vec![Event::Evaluated { task: task.clone(), n: *n, step: evaluation.step }])
+            }
+            Effect::MountTemplate { task, run: exec, call } => {
+                Some(vec![template::mount(&self.world, run, task, exec, call)?])
+            }
+            Effect::ReturnTemplate { task, run: exec, call } => {
+                Some(vec![template::returned(&self.world, run, task, exec, call)?])
             }
             Effect::MergeByCode { task, n } => Some(vec![read::merge_by_code(&self.world, run, task, *n)?]),
             Effect::Conclude(outcome) => Some(vec![conclude::conclude(&self.world, run, *outcome)?]),
@@ -342,11 +313,9 @@ impl Driver {
         let cancel = CancellationToken::new();
         self.flying.insert(key.clone(), cancel.clone());
         let work = Work { world: Arc::clone(&self.world), cancel };
-        let turn = self.turns.remove(&key);
         let future = work.perform(effect, self.session.run());
         self.tasks.spawn(async move {
             let result = future.await;
-            drop(turn);
             Done { key, result }
         });
     }
@@ -365,13 +334,6 @@ impl Driver {
             // The gate is still owed and asks again, unless the edit closed it.
             Landed::Edited => {
                 self.session.take_edit(&self.world)?;
-            }
-            Landed::Stopped => self.stop.cancel(),
-            Landed::Turn { turn, waited_ms: ms } => {
-                self.session.record(&self.world, vec![Event::TurnAwaited { ms }])?;
-                if let Some(turn) = turn.filter(|_| self.session.run().is_outstanding(&done.key)) {
-                    self.turns.insert(done.key, turn);
-                }
             }
             Landed::Nobody(outcome) => {
                 self.unanswered.insert(done.key, outcome);

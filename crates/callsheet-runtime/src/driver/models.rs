@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use callsheet_core::reply::Phase;
+use callsheet_core::spec::Phase;
 
 use crate::ports::{Model, ModelFault};
 

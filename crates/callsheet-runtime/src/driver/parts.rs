@@ -1,12 +1,14 @@
 //! A part of a change set that a person keeps (spec 11.4): the hunks they answer by number become a new set, validated
 //! whole, with what was refused told to the model and to the result of the task.
 
+use callsheet_core::fence::fence;
+use callsheet_core::issue::Issue;
 use callsheet_core::prompt::Note;
 use callsheet_core::record::{Answer, ChangeSet, FileChange, RefusedPart};
-use callsheet_core::reply::change::{self, FileEdit, Hunk, HunkKind, Picked};
-use callsheet_core::reply::{Answer as LookupAnswer, Issue, Lookup};
-use callsheet_core::sheet::fence;
 use callsheet_core::spec::BlobId;
+use callsheet_format::edit;
+use callsheet_format::edit::{FileEdit, Hunk, HunkKind, Picked};
+use callsheet_format::reading::{Answer as LookupAnswer, Lookup};
 
 use crate::ports::{PartAnswer, Store, StoreFault};
 use crate::references;
@@ -23,7 +25,7 @@ pub(super) enum Part {
 
 /// The hunks of a set; none if one of its files is no text.
 pub(super) fn hunks(store: &dyn Store, changes: &ChangeSet) -> Result<Vec<Hunk>, StoreFault> {
-    Ok(edits(store, changes)?.map(|edits| change::hunks(&edits)).unwrap_or_default())
+    Ok(edits(store, changes)?.map(|edits| edit::hunks(&edits)).unwrap_or_default())
 }
 
 /// The texts of a set.
@@ -43,7 +45,7 @@ fn edits(store: &dyn Store, changes: &ChangeSet) -> Result<Option<Vec<FileEdit>>
 /// Why verdicts do not fit the hunks of a set.
 pub(super) fn fault(store: &dyn Store, changes: &ChangeSet, part: &PartAnswer) -> Result<Option<String>, StoreFault> {
     let edits = edits(store, changes)?;
-    Ok(edits.and_then(|edits| change::pick(&edits, &part.hunks).err()).map(|fault| fault.to_string()))
+    Ok(edits.and_then(|edits| edit::pick(&edits, &part.hunks).err()).map(|fault| fault.to_string()))
 }
 
 /// Makes an answer of verdicts on the hunks of a set that waits.
@@ -51,7 +53,7 @@ pub(super) fn answer(world: &World, changes: &ChangeSet, part: &PartAnswer) -> R
     let Some(edits) = edits(&*world.store, changes)? else {
         return Ok(Part::Invalid(vec!["the change is not text, so you can only approve it whole".to_owned()]));
     };
-    let picked = match change::pick(&edits, &part.hunks) {
+    let picked = match edit::pick(&edits, &part.hunks) {
         Ok(picked) => picked,
         Err(fault) => return Ok(Part::Invalid(vec![fault.to_string()])),
     };
@@ -66,7 +68,7 @@ pub(super) fn answer(world: &World, changes: &ChangeSet, part: &PartAnswer) -> R
         return Ok(Part::Invalid(issues.iter().map(ToString::to_string).collect()));
     }
     let kept = part_of(world, changes, &picked.edits)?;
-    let diff = world.store.put_blob(change::diff_of(&picked.refused).as_bytes())?;
+    let diff = world.store.put_blob(edit::diff_of(&picked.refused).as_bytes())?;
     let refused = RefusedPart { diff, told: told(&edits, &picked, &part.words), words: part.words.clone() };
     Ok(Part::Answer(Answer::Part { kept, refused }))
 }
@@ -80,7 +82,7 @@ fn part_of(world: &World, changes: &ChangeSet, edits: &[FileEdit]) -> Result<Cha
         let (before, after) = (keep(&edit.before)?, keep(&edit.after)?);
         files.push(FileChange { path: edit.path.clone(), before, after, mode });
     }
-    Ok(ChangeSet { files, diff: Some(world.store.put_blob(change::diff_of(edits).as_bytes())?) })
+    Ok(ChangeSet { files, diff: Some(world.store.put_blob(edit::diff_of(edits).as_bytes())?) })
 }
 
 /// A set as it is to be made of the files as they are now, and whether a person sees the same lines in it as in the set;
@@ -92,7 +94,7 @@ pub(super) fn rebased(world: &World, changes: &ChangeSet) -> Result<Result<(Chan
     let leads =
         |set: &ChangeSet| set.files.iter().map(|file| &file.path).eq(changes.files.iter().map(|file| &file.path));
     let set = read::keep(world, &now)?;
-    Ok(set.and_then(|set| if leads(&set) { Ok((set, change::has_same_lines(&shown, &now))) } else { Err(Vec::new()) }))
+    Ok(set.and_then(|set| if leads(&set) { Ok((set, edit::has_same_lines(&shown, &now))) } else { Err(Vec::new()) }))
 }
 
 /// The edits as they are to be made of the files as they are now, where somebody has written other lines of them since
@@ -107,7 +109,7 @@ fn on_disk_now(world: &World, edits: &[FileEdit]) -> Option<Vec<FileEdit>> {
         match (&edit.before, &edit.after) {
             (Some(before), _) if before == now => Some(edit.clone()),
             (Some(before), Some(after)) => {
-                let after = Some(change::rebase(before, after, now)?);
+                let after = Some(edit::rebase(before, after, now)?);
                 Some(FileEdit { path: edit.path.clone(), before: Some(now.clone()), after })
             }
             _ => None,
@@ -118,7 +120,7 @@ fn on_disk_now(world: &World, edits: &[FileEdit]) -> Option<Vec<FileEdit>> {
 
 /// What was refused, for the result of the task: places only, since a result is read in many prompts.
 fn told(edits: &[FileEdit], picked: &Picked, words: &str) -> String {
-    let refused = change::hunks(edits).into_iter().filter_map(|hunk| {
+    let refused = edit::hunks(edits).into_iter().filter_map(|hunk| {
         let edited = picked.edited_hunks.contains(&hunk.number);
         (edited || picked.refused_hunks.contains(&hunk.number)).then(|| {
             let place = place(&hunk);

@@ -3,20 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use callsheet_core::issue::{Issue, IssueCode, Repair, Severity};
 use callsheet_core::record::{Apart, ChangeSet, DetailBlob, Event, ListOrigin, ReferenceStage, ResultParts};
-use callsheet_core::reply::change::{self, FileEdit};
-use callsheet_core::reply::task::{
+use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput};
+use callsheet_core::spec::{BlobId, ExecRunId, Phase, Refinement, Settings, Slug, tokens};
+use callsheet_format::edit::{Change, FileEdit};
+use callsheet_format::reading::{Answer, Lookup, ReadContext, Reading};
+use callsheet_format::reply::json_form::read_json_form;
+use callsheet_format::reply::task::{
     TurnInput, document_headings, read_execution, read_loop_turn, read_merge, read_refinement, read_write_execution,
     summary_files, summary_with_details,
 };
-use callsheet_core::reply::twin::read_twin;
-use callsheet_core::reply::{
-    self, Answer, Change, Execution, Issue, IssueCode, ListReply, Lookup, LoopTurn, Phase, ReadContext, Reading,
-    Refinement, Repair, Severity,
-};
-use callsheet_core::run::{Asked, ExecRun, Run, TaskRun, ToolOutput};
-use callsheet_core::sheet;
-use callsheet_core::spec::{BlobId, ExecRunId, Settings, Slug, tokens};
+use callsheet_format::reply::{Execution, ListReply, LoopTurn};
+use callsheet_format::{edit, reply, sheet};
 use serde::Deserialize;
 
 use crate::changes::{Edit, StageFault, stage as stage_edits};
@@ -48,7 +47,7 @@ pub(super) fn read_reply(world: &World, run: &Run, asked: &Asked) -> Result<Vec<
     let shown: ShownFiles = serde_json::from_slice(&prompt).map_err(DriveFault::defect)?;
     let asked_for: known::AskedForm = serde_json::from_slice(&prompt).map_err(DriveFault::defect)?;
     let mut mended = Vec::new();
-    if let Some(twin) = asked_for.form().and_then(|form| read_twin(&reply.text, form, asked.key.phase)) {
+    if let Some(twin) = asked_for.form().and_then(|form| read_json_form(&reply.text, form, asked.key.phase)) {
         if !twin.issues.is_empty() {
             let key = asked.key.clone();
             let (issues, repairs) = (twin.issues, twin.repairs);
@@ -272,7 +271,7 @@ fn valid_parts(mut value: Refinement, issues: &[Issue]) -> Refinement {
 
 /// Keeps composed edits as a change set, checked against the project as it is.
 pub(super) fn keep(world: &World, edits: &[FileEdit]) -> Result<Result<ChangeSet, Vec<Issue>>, DriveFault> {
-    let diff = change::diff_of(edits);
+    let diff = edit::diff_of(edits);
     let edits: Vec<Edit> = edits
         .iter()
         .map(|edit| Edit { path: edit.path.clone(), before: edit.before.clone(), after: edit.after.clone() })
@@ -310,11 +309,11 @@ pub(super) fn stage(
     shown: &ShownFiles,
 ) -> Result<Result<ChangeSet, Vec<Issue>>, DriveFault> {
     let mut lookups: Vec<Lookup> = changes.iter().map(|change| Lookup::Content(change.path.clone())).collect();
-    let named = changes.iter().filter(|change| change::names_symbol(change));
+    let named = changes.iter().filter(|change| edit::names_symbol(change));
     lookups.extend(named.map(|change| Lookup::Symbols(change.path.clone())));
     let answers = references::answer(&lookups, world.disk());
-    let mut files = change::Files::new();
-    let mut outlines = change::Outlines::new();
+    let mut files = edit::Files::new();
+    let mut outlines = edit::Outlines::new();
     let mut in_full = shown.in_full.clone();
     for (lookup, answer) in &answers {
         if let (Lookup::Symbols(path), Answer::Symbols(symbols)) = (lookup, answer) {
@@ -328,8 +327,8 @@ pub(super) fn stage(
             files.insert(path.clone(), text.clone());
         }
     }
-    let shown = change::Shown { in_full: &in_full, in_part: &shown.in_part };
-    let reading = change::validate(changes, &files, &outlines, shown);
+    let shown = edit::Shown { in_full: &in_full, in_part: &shown.in_part };
+    let reading = edit::validate(changes, &files, &outlines, shown);
     if !reading.is_accepted() {
         return Ok(Err(reading.issues));
     }

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::record::{Event, LogEntry, VERSION};
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::skill::SkillSeverity;
 use callsheet_core::spec::{SkillPolicy, Slug};
+use callsheet_format::skill::SkillSeverity;
 
 use crate::skills::LoadedSkills;
 

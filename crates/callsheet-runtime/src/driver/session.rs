@@ -233,7 +233,7 @@ impl Session {
 
     /// All files that people read, on resume.
     pub(super) fn rewrite_views(&mut self, world: &World) -> Result<(), DriveFault> {
-        self.run.tasks().map(TaskView::of).for_each(|view| view.write(world));
+        self.run.all_tasks().map(TaskView::of).for_each(|view| view.write(world));
         self.stale_views.note_sheet();
         self.write_views(world)
     }

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use callsheet_core::evaluate::known_paths;
+use callsheet_core::issue::{Issue, IssueCode, Severity};
 use callsheet_core::record::{Entry, Event, Outcome, Tree};
-use callsheet_core::reply::{Issue, IssueCode, Reading, Severity};
 use callsheet_core::run::{Effect, Run};
 use callsheet_core::spec::{BlobId, Goals, RunId, Settings, Slug, Step, Task, TaskLimits, TaskList};
-use callsheet_core::template::{Known, Template, read_file_with};
+use callsheet_core::template::Template;
+use callsheet_format::reading::Reading;
+use callsheet_format::template::{Known, read_file_with};
 
 use crate::paths::read_regular;
 use crate::ports::{InboxMessage, StoreFault};
@@ -74,7 +76,8 @@ pub fn begin_in(
     let (entry, list) = match entry {
         EntrySpec::Template { mut tree, prompt } => {
             let name = tree.entry.clone();
-            tree.absent = absent(world, &tree, &prompt, &settings);
+            super::template::keep_reachable(&mut tree);
+            tree.absent = absent(world, &tree);
             tree_adopted = Some(Event::TreeAdopted { tree });
             (Entry::Template { name, prompt }, None)
         }
@@ -122,8 +125,8 @@ pub fn begin_in(
 
 /// Paths that are known before the run, and lead to nothing that may be read, with those that may be meant (spec
 /// "Templates" 5).
-fn absent(world: &World, tree: &Tree, prompt: &str, settings: &Settings) -> BTreeMap<String, Vec<String>> {
-    let known = known_paths(tree, prompt, settings.limits.max_items);
+pub(super) fn absent(world: &World, tree: &Tree) -> BTreeMap<String, Vec<String>> {
+    let known = known_paths(tree);
     let is_path = |text: &&String| text.len() <= LONGEST_PATH && !text.trim().is_empty() && !text.contains('\n');
     let one = |path: &&String| is_path(path) && !path.contains(PATTERN);
     let lost = |path: &&String| world.workspace.locate(path).is_err();
@@ -175,8 +178,6 @@ pub fn reopen(
         }
     }
     take_limits(&mut session, world, ended)?;
-    let accounts = super::template::accounts(world, session.run())?;
-    session.record(world, accounts)?;
     super::gates::take_letters(&mut session, world, steering)?;
     if let Some(last) = last {
         world.store.discard(session.lock(), last)?;
@@ -251,8 +252,7 @@ fn rest(session: &mut Session, world: &World) -> Result<(), DriveFault> {
         return Ok(());
     }
     let asks = run.outstanding().iter().map(outcome_of).collect::<Option<Vec<Outcome>>>();
-    let inside = run.paused_calls().map(|paused| paused.outcome);
-    let outcome = asks.and_then(|asks| asks.into_iter().chain(inside).min());
+    let outcome = asks.and_then(|asks| asks.into_iter().min());
     session.record(world, outcome.map(|outcome| Event::RunWaiting { outcome }).into_iter().collect())?;
     Ok(())
 }
@@ -286,8 +286,8 @@ fn take_limits(session: &mut Session, world: &World, ended: Option<Outcome>) -> 
 /// Limits of recorded templates of which nothing else was changed, by name.
 fn changed_limits(world: &World, run: &Run) -> BTreeMap<String, Vec<TaskLimits>> {
     let mut changed = BTreeMap::new();
-    let Some(tree) = run.operators().tree() else { return changed };
-    for (file, hash) in &tree.sources {
+    let sources = run.operators().trees().flat_map(|tree| tree.sources.iter().map(move |source| (tree, source)));
+    for (tree, (file, hash)) in sources {
         let Ok(bytes) = read_regular(&world.workspace.root().join(file)) else { continue };
         if BlobId::of(&bytes) == *hash {
             continue;
@@ -307,13 +307,17 @@ fn changed_limits(world: &World, run: &Run) -> BTreeMap<String, Vec<TaskLimits>>
 
 /// The recorded tree runs; a person hears which of its files are no longer what it was read from.
 fn tell_of_edited_templates(world: &World, run: &Run) {
-    let Some(tree) = run.operators().tree() else { return };
-    let used = used_files(run, tree);
-    for (file, hash) in tree.sources.iter().filter(|(file, _)| used.contains(file.as_str())) {
-        let now = read_regular(&world.workspace.root().join(file));
-        let same = now.as_ref().is_ok_and(|bytes| says_the_same(world, tree, file, bytes));
-        if now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same {
-            world.notice(&format!("note: {file} changed after this run started; the run uses the previous version"));
+    let mut told = BTreeSet::new();
+    for tree in run.operators().trees() {
+        let used = used_files(run, tree);
+        for (file, hash) in tree.sources.iter().filter(|(file, _)| used.contains(file.as_str())) {
+            let now = read_regular(&world.workspace.root().join(file));
+            let same = now.as_ref().is_ok_and(|bytes| says_the_same(world, tree, file, bytes));
+            let changed = now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same;
+            if changed && told.insert(file) {
+                world
+                    .notice(&format!("note: {file} changed after this run started; the run uses the previous version"));
+            }
         }
     }
 }
@@ -386,8 +390,7 @@ pub fn check_sheet(world: &World, text: &str, prompt: Option<&str>, settings: &S
 fn one_task(world: &World, name: &str, prompt: &str, settings: &Settings) -> Result<TaskList, DriveFault> {
     let loaded = world.skills(settings);
     if loaded.catalog.get(name).is_none() {
-        let near =
-            callsheet_core::reply::near::did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
+        let near = callsheet_core::fuzzy::did_you_mean(name, loaded.catalog.skills().map(|skill| skill.name.as_str()));
         let near = if near.is_empty() { "`callsheet skill list` lists all skills".to_owned() } else { near };
         return Err(DriveFault::Invalid(format!("there is no skill \"{name}\". {near}")));
     }

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use callsheet_core::prompt::PromptKey;
 use callsheet_core::record::{Event, PromptFile};
-use callsheet_core::reply::Phase;
 use callsheet_core::run::{Asked, Effect, LimitUse, Run};
+use callsheet_core::spec::Phase;
+use callsheet_format::prompt::PromptKey;
 
 use super::World;
 

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use callsheet_core::evaluate::ProcessReport;
 use callsheet_core::prompt::Note;
-use callsheet_core::record::{Event, Spending, ToolRecord};
+use callsheet_core::record::{Event, ToolRecord};
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::spec::{ExecRunId, SkillMode, Slug, ToolCall, ToolEffect};
+use callsheet_core::spec::{ExecRunId, Slug, ToolCall, ToolEffect};
 
 use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 
@@ -20,11 +20,6 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
     let Some(owner) = run.task(task) else {
         return ready(Err(DriveFault::defect("a tool call of an unknown task")));
     };
-    if owner.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Template)
-        && let Some(outcome) = super::template::run(&work, run, owner, exec, &call)
-    {
-        return outcome;
-    }
     let shown = read::shown(&work.world, run, task, exec);
     let refusal = refusal(&work, owner, &call);
     let tool = tool_of(&work, owner, &call);
@@ -68,9 +63,7 @@ pub(super) fn run(work: Work, run: &Run, task: &Slug, exec: &ExecRunId, call: To
         let output =
             |text: String, error| ToolRecord::Output { blob: work.world.store.stage_blob(text.into_bytes()), error };
         let record = match outcome {
-            cut if of_run && is_cut(&cut, is_process, started.elapsed() >= timeout) => {
-                ToolRecord::Cut { run: None, spent: Spending::default() }
-            }
+            cut if of_run && is_cut(&cut, is_process, started.elapsed() >= timeout) => ToolRecord::Cut,
             ToolOutcome::Output(text) => output(text, false),
             ToolOutcome::Failed(text) => output(text, true),
             ToolOutcome::Question(text) => ToolRecord::Question(text),

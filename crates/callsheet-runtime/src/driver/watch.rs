@@ -2,6 +2,8 @@
 //! has ended, what it said is kept beside it, and people are told. While a command runs no edit is taken.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use callsheet_core::run::Run;
 use callsheet_core::spec::RunId;
@@ -9,11 +11,37 @@ use callsheet_core::spec::RunId;
 use crate::runfiles::{RunFiles, SheetFile};
 
 use super::known::sheet_text;
-use super::turns::Command;
 use super::{Session, World};
 
 /// Where the words of an ignored edit are kept.
 const IGNORED: &str = "sheet-ignored.md";
+
+/// How many commands run.
+#[derive(Clone, Debug, Default)]
+pub struct Commands(Arc<AtomicUsize>);
+
+impl Commands {
+    /// Whether one runs.
+    pub(super) fn any(&self) -> bool {
+        self.0.load(Ordering::SeqCst) > 0
+    }
+}
+
+/// A command that runs.
+struct Command(Commands);
+
+impl Command {
+    fn begin(commands: &Commands) -> Self {
+        commands.0.fetch_add(1, Ordering::SeqCst);
+        Self(commands.clone())
+    }
+}
+
+impl Drop for Command {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
 
 /// The sheets of all runs of the project as they were when a command began.
 pub(super) struct SheetWatch {
@@ -23,7 +51,7 @@ pub(super) struct SheetWatch {
 
 impl SheetWatch {
     pub fn begin(world: &World) -> Self {
-        let command = world.turns.command();
+        let command = Command::begin(&world.commands);
         let before = runs(world).into_iter().map(|(run, files)| (run, files.sheet().ok().flatten())).collect();
         Self { before, _command: command }
     }

@@ -21,10 +21,6 @@ pub(super) enum Landed {
     Facts(Vec<Event>),
     /// A person edited the sheet at this gate.
     Edited,
-    /// A person stopped a run inside a call, and so all of it.
-    Stopped,
-    /// A writer may be started now, of which nothing is done, or the time of the run is over before its turn came.
-    Turn { turn: Option<super::turns::Turn>, waited_ms: u64 },
     /// Nobody can be asked; the outcome this leads to once nothing else can be done.
     Nobody(callsheet_core::record::Outcome),
 }
@@ -42,6 +38,8 @@ pub(super) fn is_quick(effect: &Effect) -> bool {
         effect,
         Effect::ReadReply(_)
             | Effect::CheckReferences { .. }
+            | Effect::MountTemplate { .. }
+            | Effect::ReturnTemplate { .. }
             | Effect::MergeByCode { .. }
             | Effect::Evaluate { .. }
             | Effect::Conclude(_)
@@ -59,12 +57,14 @@ impl Work {
             Effect::Retrieve { task, n, request } => retrieve::retrieve(self, task, n, &request),
             Effect::AskApproval(gate) => gates::approve(self, run, gate),
             Effect::AskPerson { task, run: exec, call, question } => {
-                gates::question(self, run, (task, exec, call), question)
+                gates::question(self, (task, exec, call), question)
             }
             Effect::ApplyChanges { task, run: exec, set, changes } => changes::apply(self, task, exec, set, changes),
             Effect::RollBack { task, run: exec, set, changes } => changes::roll_back(self, task, exec, set, changes),
             Effect::ReadReply(_)
             | Effect::CheckReferences { .. }
+            | Effect::MountTemplate { .. }
+            | Effect::ReturnTemplate { .. }
             | Effect::MergeByCode { .. }
             | Effect::Evaluate { .. }
             | Effect::Conclude(_) => Box::pin(async { Err(DriveFault::defect("a quick effect was started as work")) }),

@@ -4,12 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use callsheet_core::prompt::{Environment, Templates};
 use callsheet_core::record::ToolPolicy;
 use callsheet_core::run::TaskRun;
-use callsheet_core::skill::SkillContext;
 use callsheet_core::spec::{BlobId, Settings, Skill, SkillForm, SkillPolicy, ToolSpec};
-
+use callsheet_format::prompt::{Environment, Templates};
+use callsheet_format::skill::SkillContext;
 use serde::{Deserialize, Serialize};
 
 use crate::edge::Slots;
@@ -23,7 +22,7 @@ use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
 use crate::templates::TemplateCatalog;
 
 use super::handler::UNKNOWN_WINDOW;
-use super::{DriveFault, ModelSource, Snapshots, Turns};
+use super::{Commands, DriveFault, ModelSource, Snapshots};
 
 /// The file a person has open, relative to the project root.
 pub type CurrentFile = String;
@@ -96,8 +95,8 @@ pub struct World {
     pub unpriced: Arc<ModelSet>,
     /// Models whose window was asked for and is not known.
     pub unknown_windows: Arc<ModelSet>,
-    /// The turn of writers, shared with the runs inside calls.
-    pub turns: Turns,
+    /// Commands that run.
+    pub commands: Commands,
     /// What replies are compared with, kept from one reply to the next.
     pub snapshots: Snapshots,
     /// Prompt templates, loaded once for the run.
@@ -143,43 +142,6 @@ impl World {
                 "note: the context window of {id} is unknown: tasks of templates assume {UNKNOWN_WINDOW} tokens, and prompts of \
                  sheets have no limit (set providers.{provider}.window)"
             ));
-        }
-    }
-
-    /// The same world for another run, with files and viewers of its own.
-    pub fn of_run(&self, files: RunFiles, observer: Arc<dyn Observer>) -> Self {
-        Self {
-            store: Arc::clone(&self.store),
-            clock: Arc::clone(&self.clock),
-            person: Arc::clone(&self.person),
-            observer,
-            models: Arc::clone(&self.models),
-            slots: self.slots.clone(),
-            tools: self.tools.clone(),
-            disabled_tools: self.disabled_tools.clone(),
-            workspace: Arc::clone(&self.workspace),
-            outline: Arc::clone(&self.outline),
-            large: LargeFiles::default(),
-            fetch: self.fetch.clone(),
-            pages: Pages::new(self.fetch.clone(), Some(files.clone())),
-            skill_dirs: self.skill_dirs.clone(),
-            pinned_skills: PinnedSkills::default(),
-            refused_constraints: ModelSet::default(),
-            unpriced: Arc::clone(&self.unpriced),
-            unknown_windows: Arc::clone(&self.unknown_windows),
-            turns: self.turns.clone(),
-            snapshots: Snapshots::default(),
-            templates: self.templates.clone(),
-            environment: self.environment.clone(),
-            current_file: self.current_file.clone(),
-            open_files: self.open_files.clone(),
-            process_tools: self.process_tools.clone(),
-            path_command: self.path_command.clone(),
-            memory: Arc::clone(&self.memory),
-            index: Arc::clone(&self.index),
-            files,
-            read_only_sandbox: self.read_only_sandbox,
-            offer: self.offer.clone(),
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use callsheet_core::memory::{Facts, identifiers_of, metadata};
 use callsheet_core::spec::BlobId;
+use callsheet_format::sheet::titles_of;
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::paths::{EntryKind, Workspace, walker};
@@ -110,8 +111,9 @@ fn entry_of(request: BuildRequest<'_>, path: &str, bytes: &[u8], last_commit: Op
     let (size, hash) = (u64::try_from(bytes.len()).unwrap_or(u64::MAX), BlobId::of(bytes));
     let text = String::from_utf8_lossy(bytes);
     let symbols = request.outline.outline(path, &text).unwrap_or_default();
-    let facts =
-        Facts { path, kind: language(path), size, text: &text, identifiers: &identifiers_of(&symbols), last_commit };
+    let (kind, identifiers) = (language(path), identifiers_of(&symbols));
+    let headings = titles_of(kind, &text);
+    let facts = Facts { path, kind, size, text: &text, headings: &headings, identifiers: &identifiers, last_commit };
     IndexEntry { path: request.workspace.root().join(path).display().to_string(), text: metadata(&facts), size, hash }
 }
 

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use callsheet_core::grammar::{Form, Grammar};
 use callsheet_core::record::{StopReason, Usage};
 use callsheet_core::spec::{ToolCall, ToolSpec, tokens};
+use callsheet_format::grammar::{Form, Grammar};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ pub struct Capabilities {
     pub json_schema: bool,
     /// Output constrained by a grammar.
     pub grammar: bool,
-    /// Whole replies are asked for as JSON twins (`callsheet_core::grammar::Form`) where no grammar is taken.
+    /// Whole replies are asked for as JSON twins (`callsheet_format::grammar::Form`) where no grammar is taken.
     pub twins: bool,
     /// Token counts by `Model::count_tokens`.
     pub counts_tokens: bool,

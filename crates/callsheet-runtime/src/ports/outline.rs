@@ -1,6 +1,6 @@
 //! Symbols of code files (spec 5.3).
 
-use callsheet_core::sheet::Symbol;
+use callsheet_core::symbols::Symbol;
 
 /// Why a file has no outline. A person or a model uses lines instead; a retry does not help.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

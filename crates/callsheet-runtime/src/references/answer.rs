@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use callsheet_core::reply::{Answer, Answers, Candidates, FileFacts, Lookup};
 use callsheet_core::spec::{Fragment, tokens};
+use callsheet_format::reading::{Answer, Answers, Candidates, FileFacts, Lookup};
 
 use crate::issues::path_reason;
 use crate::paths::{EntryKind, Located, PathFault, Workspace};

@@ -3,8 +3,8 @@
 
 use std::io::{self, Read};
 
-use callsheet_core::prompt::{Excerpt, Gap, line_count};
 use callsheet_core::spec::{BlobHasher, BlobId, TokenCount};
+use callsheet_format::prompt::{Excerpt, Gap, line_count};
 
 use crate::paths::{BINARY_PROBE, EntryKind, Listing, Located, PathFault, Workspace, reason};
 

@@ -1,10 +1,10 @@
 //! Finding what one reference means.
 
-use callsheet_core::prompt::Excerpt;
-use callsheet_core::reply::near::nearest;
-use callsheet_core::reply::{Issue, IssueCode, Phase, Severity};
-use callsheet_core::sheet::parse_target;
-use callsheet_core::spec::{BlobId, Fragment, PlanPart, Slug, Target};
+use callsheet_core::fuzzy::nearest;
+use callsheet_core::issue::{Issue, IssueCode, Severity};
+use callsheet_core::links::parse_target;
+use callsheet_core::spec::{BlobId, Fragment, Phase, PlanPart, Slug, Target};
+use callsheet_format::prompt::Excerpt;
 
 use crate::issues::Finding;
 use crate::paths::{EntryKind, Located, PathFault, Workspace};

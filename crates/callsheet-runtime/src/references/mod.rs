@@ -19,7 +19,7 @@ mod shares;
 mod sources;
 
 pub use answer::{Disk, answer};
-pub use callsheet_core::prompt::{Excerpt, Gap, Shown, cut, line_count, preview};
+pub use callsheet_format::prompt::{Excerpt, Gap, Shown, cut, line_count, preview};
 pub use gather::project_description;
 pub use language::language;
 pub use large::LargeFiles;

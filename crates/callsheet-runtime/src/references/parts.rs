@@ -1,7 +1,8 @@
 //! The lines of a file that a fragment means (spec 5.3): a heading's section or a symbol.
 
-use callsheet_core::reply::near::nearest;
-use callsheet_core::sheet::{Symbol, SymbolMatch, find_heading, find_symbol, headings};
+use callsheet_core::fuzzy::nearest;
+use callsheet_core::symbols::{Symbol, SymbolMatch, find_symbol};
+use callsheet_format::sheet::{find_heading, headings};
 
 use crate::ports::Outline;
 

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use callsheet_core::reply::near::within;
+use callsheet_core::fuzzy::within;
 use globset::GlobBuilder;
 
 use crate::paths::{Workspace, walker};

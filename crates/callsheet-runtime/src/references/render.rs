@@ -1,6 +1,7 @@
 //! Texts of blocks.
 
-use callsheet_core::sheet::{block, find_heading, headings};
+use callsheet_core::fence::block;
+use callsheet_format::sheet::{find_heading, headings};
 
 use crate::issues::fill;
 use crate::paths::{Listing, printable};

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use callsheet_core::prompt::{Shown, cut, preview};
-use callsheet_core::reply::{Issue, IssueCode};
-use callsheet_core::sheet::{is_restricted, link_target};
+use callsheet_core::issue::{Issue, IssueCode};
+use callsheet_core::links::{is_restricted, link_target};
 use callsheet_core::spec::{BlobId, Reference, Target};
+use callsheet_format::prompt::{Shown, cut, preview};
 use tokio_util::sync::CancellationToken;
 
 use crate::ports::FetchFault;

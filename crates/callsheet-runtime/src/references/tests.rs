@@ -3,14 +3,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
-use callsheet_core::reply::{Answer, Lookup};
 use callsheet_core::spec::{Fragment, PlanPart, Reference, RunId, Slug, Target, tokens};
+use callsheet_format::reading::{Answer, Lookup};
 use tokio_util::sync::CancellationToken;
 
-use super::{Allowance, Disk, LargeFiles, Level, Output, Pages, Request, RunTexts, Sources, Wanted, answer, resolve};
 use crate::ports::{Fetch, FetchFault, NoOutline, Page};
 use crate::runfiles::RunFiles;
 use crate::testing::Project;
+
+use super::{Allowance, Disk, LargeFiles, Level, Output, Pages, Request, RunTexts, Sources, Wanted, answer, resolve};
 
 struct Nothing;
 

@@ -1,7 +1,7 @@
 //! Skills shipped with Callsheet: the files of `skills/`.
 
-use callsheet_core::skill::SkillFile;
 use callsheet_core::spec::{SkillForm, SkillLayer, SkillSource};
+use callsheet_format::skill::SkillFile;
 
 macro_rules! bundled {
     ($($name:literal),+ $(,)?) => {

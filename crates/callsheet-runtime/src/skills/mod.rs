@@ -8,8 +8,8 @@ mod scan;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use callsheet_core::skill::{Catalog, SkillContext, SkillFile, SkillIssue, SkillSeverity, powers, read_skill};
 use callsheet_core::spec::{BlobId, Skill, SkillForm, SkillLayer, SkillSource};
+use callsheet_format::skill::{Catalog, SkillContext, SkillFile, SkillIssue, SkillSeverity, powers, read_skill};
 
 pub use bundled::bundled_files;
 

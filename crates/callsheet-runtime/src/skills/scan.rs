@@ -4,8 +4,8 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::skill::{MAX_SKILL_BYTES, SkillFile, SkillIssue};
 use callsheet_core::spec::{SkillForm, SkillLayer, SkillSource};
+use callsheet_format::skill::{MAX_SKILL_BYTES, SkillFile, SkillIssue};
 
 use super::unreadable;
 

@@ -8,9 +8,10 @@ use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use callsheet_core::skill::{SkillContext, powers as powers_of_skill};
 use callsheet_core::spec::{BlobId, ToolSpec};
-use callsheet_core::template::{Issue, Known, Layer, Library, Template, TemplateFile, powers, read_file_with};
+use callsheet_core::template::{Issue, Template};
+use callsheet_format::skill::{SkillContext, powers as powers_of_skill};
+use callsheet_format::template::{Known, Layer, Library, TemplateFile, powers, read_file_with};
 
 pub use skills::TemplateCatalog;
 

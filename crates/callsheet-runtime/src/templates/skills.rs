@@ -7,7 +7,8 @@ use callsheet_core::run::SPAWN_SUBTASK;
 use callsheet_core::spec::{
     RepeatClass, Skill, SkillForm, SkillLayer, SkillMode, SkillPolicy, SkillSource, ToolEffect, ToolSpec,
 };
-use callsheet_core::template::{Node, Query, Template, ValueType, match_templates, print_templates};
+use callsheet_core::template::{Node, Query, Template, ValueType, match_templates};
+use callsheet_format::template::print_templates;
 use serde_json::{Map, Value, json};
 
 /// What a model reads when it refines a call of a template.

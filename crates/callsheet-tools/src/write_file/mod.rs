@@ -2,8 +2,9 @@
 //! shows it and applies it (spec 3.10, 11.4).
 
 use async_trait::async_trait;
-use callsheet_core::reply::{Change, ChangeWay, Span};
+use callsheet_core::issue::Span;
 use callsheet_core::spec::{RepeatClass, ToolEffect, ToolSpec};
+use callsheet_format::edit::{Change, ChangeWay};
 use callsheet_runtime::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 use serde::Deserialize;
 use serde_json::Value;

@@ -1,55 +1,71 @@
 //! Facts of the tree: it was adopted, a task of it was evaluated.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::record::{Opened, Step, Tree};
-use crate::spec::{BlobId, Slug};
+use crate::spec::{BlobId, ExecRunId, Slug};
 use crate::template::Node;
 
-use super::place::slug_of;
-use super::{OpState, Place, Reparse, TaskOp, Work};
-use crate::run::{Run, Stage, Stopwatch};
+use super::place::{below_caller, extended, slug_of};
+use super::tree::Trees;
+use super::{Caller, Mount, OpState, Place, Reparse, TaskOp, Work};
+use crate::run::{Stage, Stopwatch};
 
-impl Run {
+impl Trees<'_> {
     /// The tree is what this run executes; its top task begins.
-    pub(in crate::run) fn tree_adopted(&mut self, tree: &Tree) {
-        self.operators.tree = Some(Arc::new(tree.clone()));
-        self.sheet.adopt_tree();
-        self.progress.rounds_mut().begin();
-        self.progress.go(Stage::Operate);
-        self.open_op(None, Place::Top);
+    pub fn adopt(&mut self, tree: &Tree) {
+        self.0.sheet.adopt_tree();
+        self.0.progress.rounds_mut().begin();
+        self.0.progress.go(Stage::Operate);
+        self.mount(tree.clone(), None);
     }
 
-    /// Opens a child; it gathers its nested inputs first.
-    pub(in crate::run) fn open_op(&mut self, parent: Option<usize>, place: Place) {
-        let Some(tree) = self.operators.tree.clone() else { return };
-        let (template, depth) = match parent.and_then(|number| self.operators.at(number)) {
+    /// A tree is executed from here on, for a call or as the run itself. Returns its number.
+    pub fn mount(&mut self, tree: Tree, caller: Option<Caller>) -> usize {
+        let number = self.0.operators.mounts.len();
+        let top = self.0.operators.list.len();
+        self.0.operators.mounts.push(Mount { tree: Arc::new(tree), top, caller });
+        self.open_op(number, None, Place::Top);
+        number
+    }
+
+    /// Opens a task of a tree; it gathers its nested inputs first.
+    pub(super) fn open_op(&mut self, mount: usize, parent: Option<usize>, place: Place) {
+        let Some(Mount { tree, caller, .. }) = self.0.operators.mounts.get(mount).cloned() else { return };
+        let (template, depth) = match parent.and_then(|number| self.0.operators.at(number)) {
             None => (tree.entry.clone(), 0),
             Some(above) if place == Place::Body => {
                 let recorded = above.opened.as_ref().and_then(|opened| opened.called.as_ref());
                 let recorded = recorded.map(|template| template.name.clone());
-                let called = || self.operators.node(&tree, above).and_then(|node| node.template.clone());
+                let called = || self.0.operators.node(above).and_then(|node| node.template.clone());
                 (recorded.or_else(called).unwrap_or_default(), above.depth)
             }
             Some(above) if place == Place::Match => (tree.matcher.clone().unwrap_or_default(), above.depth),
             Some(above) if place.is_subtask() => (above.template.clone(), above.depth.saturating_add(1)),
             Some(above) => (above.template.clone(), above.depth),
         };
-        let number = self.operators.list.len();
+        let number = self.0.operators.list.len();
         let id = {
-            let above = parent.and_then(|number| self.operators.at(number));
-            let work = match above.and_then(|above| self.operators.work(&tree, above)) {
+            let above = parent.and_then(|number| self.0.operators.at(number));
+            let work = match above.and_then(|above| self.0.operators.work(above)) {
                 Some(Work::Node(node)) => place.below(node),
                 _ => None,
             };
             let word = place.word(work, &template);
-            let base = above.map_or_else(|| slug_of(&[&word]), |above| slug_of(&[above.id.as_str(), &word]));
-            self.operators.free(base)
+            let base = match (above, &caller) {
+                (Some(above), _) => extended(&above.id, &word),
+                (None, Some(caller)) => below_caller(&caller.task, &word),
+                (None, None) => slug_of(&[&word]),
+            };
+            self.0.operators.free(base)
         };
-        self.operators.numbers.insert(id.clone(), number);
-        self.operators.list.push(TaskOp {
+        self.0.ledger.open_op(number, parent, caller.as_ref().map(|caller| &caller.task));
+        self.0.operators.numbers.insert(id.clone(), number);
+        self.0.operators.list.push(TaskOp {
             id,
             number,
+            mount,
             parent,
             place,
             template,
@@ -70,18 +86,16 @@ impl Run {
             attempts: Vec::new(),
             issues: None,
             reparse: None,
-            spent: super::Spent::default(),
-            held: 0,
             clock: Stopwatch::default(),
         });
-        if let Some(above) = parent.and_then(|number| self.operators.list.get_mut(number)) {
+        if let Some(above) = parent.and_then(|number| self.0.operators.list.get_mut(number)) {
             above.children.push(number);
         }
     }
 
     /// Pure code looked at a task of the tree.
-    pub(in crate::run) fn tree_evaluated(&mut self, task: &Slug, step: &Step) {
-        let Some(number) = self.operators.numbers.get(task).copied() else { return };
+    pub fn evaluated(&mut self, task: &Slug, step: &Step) {
+        let Some(number) = self.0.operators.numbers.get(task).copied() else { return };
         match step {
             Step::Opened(opened) => self.op_opened(number, opened),
             Step::Seeks { request } => self.op_seeks(number, request),
@@ -112,7 +126,7 @@ impl Run {
     }
 
     pub(super) fn change_op(&mut self, number: usize, change: impl FnOnce(&mut TaskOp)) {
-        if let Some(op) = self.operators.list.get_mut(number) {
+        if let Some(op) = self.0.operators.list.get_mut(number) {
             change(op);
         }
     }
@@ -136,18 +150,24 @@ impl Run {
         self.list_leaf(number);
     }
 
-    /// A leaf becomes a task of the one step there is.
+    /// A leaf becomes a task of the one step there is, or below the task that called its template.
     pub(super) fn list_leaf(&mut self, number: usize) {
-        let Some(op) = self.operators.at(number) else { return };
-        let node = self.operators.tree().and_then(|tree| self.operators.node(tree, op));
+        let Some(op) = self.0.operators.at(number) else { return };
+        let node = self.0.operators.node(op);
+        let caller = self.0.operators.caller(op.mount).map(|caller| caller.task.clone());
         let Some(mut task) = super::leaf::task(op) else { return };
         if let Some(node) = node {
             super::leaf::limit(&mut task, &node.limits);
         }
         let slug = task.task.slug.clone();
-        self.operators.leaves.insert(slug.clone(), number);
-        self.tasks.insert(slug.clone(), task);
-        self.tasks.list_last(slug);
+        self.0.ledger.open_task(&slug, Some(number));
+        self.0.operators.leaves.insert(slug.clone(), number);
+        task.below.clone_from(&caller);
+        self.0.tasks.insert(slug.clone(), task);
+        match caller {
+            Some(caller) => self.0.tasks.list_below(&caller, slug),
+            None => self.0.tasks.list_last(slug),
+        }
     }
 }
 
@@ -158,8 +178,38 @@ impl super::Operators {
         if is_free(&base) {
             return base;
         }
-        let numbered = (2_u32..).map(|number| slug_of(&[base.as_str(), &number.to_string()]));
+        let numbered = (2_u32..).map(|number| extended(&base, &number.to_string()));
         numbered.into_iter().find(|slug| is_free(slug)).unwrap_or(base)
+    }
+
+    /// A tree with the templates that it shares with those before it.
+    pub(in crate::run) fn completed(&self, tree: &Tree, shared: &BTreeSet<String>) -> Tree {
+        let mut tree = tree.clone();
+        for name in shared {
+            let known = self.mounts.iter().rev().find_map(|mount| mount.tree.templates.get(name));
+            tree.templates.extend(known.map(|known| (name.clone(), known.clone())));
+        }
+        tree
+    }
+
+    /// What was opened for open calls of a task, or of one execution run of it, counts no more. Returns its leaves.
+    pub(in crate::run) fn abandon(&mut self, task: &Slug, run: Option<&ExecRunId>) -> Vec<Slug> {
+        let is_of = |caller: &Caller| caller.task == *task && run.is_none_or(|run| caller.run == *run);
+        let of_caller = |mount: &Mount| mount.caller.as_ref().is_some_and(is_of);
+        let is_open = |top: usize| self.list.get(top).is_some_and(|top| top.closed.is_none() && !top.former);
+        let gone: Vec<usize> = (0..)
+            .zip(&self.mounts)
+            .filter(|(_, mount)| of_caller(mount) && is_open(mount.top))
+            .map(|(number, _)| number)
+            .collect();
+        if gone.is_empty() {
+            return Vec::new();
+        }
+        for op in self.list.iter_mut().filter(|op| gone.contains(&op.mount)) {
+            op.former = true;
+        }
+        let of_gone = |number: &usize| self.list.get(*number).is_some_and(|op| gone.contains(&op.mount));
+        self.leaves.iter().filter(|(_, number)| of_gone(number)).map(|(leaf, _)| leaf.clone()).collect()
     }
 
     /// The parts of a node that are operators nested in its inputs and arguments.

@@ -3,10 +3,12 @@
 //! conversation goes on where it was; requests of one turn run beside each other and are answered in their order.
 
 use crate::record::Closed;
-use crate::run::{Cause, Failure, Run, TaskRun, ToolOutput, ToolState};
+use crate::run::{Cause, Failure, TaskRun, ToolOutput, ToolState};
+use crate::spec::ToolCall;
 use crate::template::ReturnStatus;
 
-use super::{Operators, Place, TaskOp, leaf};
+use super::tree::{TreeQuery, Trees};
+use super::{OpState, Operators, Place, TaskOp, leaf};
 
 /// The tool by which a model asks for a subtask.
 pub const SPAWN_SUBTASK: &str = "spawn_subtask";
@@ -16,36 +18,64 @@ pub const SUBTASK_REQUEST: &str = "subtask_request";
 impl Operators {
     /// Whether calls of a tool become subtasks.
     pub fn is_subtask_tool(&self, tool: &str) -> bool {
-        let Some(tree) = &self.tree else { return false };
-        matches!(tool, SPAWN_SUBTASK | SUBTASK_REQUEST) || tree.subtask_tools.contains_key(tool)
+        let mut trees = self.trees();
+        trees.any(|tree| matches!(tool, SPAWN_SUBTASK | SUBTASK_REQUEST) || tree.subtask_tools.contains_key(tool))
     }
 }
 
-impl Run {
+impl TreeQuery<'_> {
     /// Calls of a handler that are not opened yet.
-    pub(super) fn subtasks_asked(&self, op: &TaskOp, task: &TaskRun) -> Vec<Place> {
+    pub(super) fn subtasks_asked(self, op: &TaskOp, task: &TaskRun) -> Vec<Place> {
         if !task.is_handler() || !task.is_executing() {
             return Vec::new();
         }
         let calls = task.runs.iter().filter(|run| !run.is_ended()).flat_map(|run| (0..).zip(&run.calls));
         calls
-            .filter(|(_, call)| call.output().is_none() && self.operators.is_subtask_tool(&call.call.name))
+            .filter(|(_, call)| call.output().is_none() && self.0.operators.is_subtask_tool(&call.call.name))
             .map(|(call, _)| Place::Subtask { attempt: op.attempt, call })
-            .filter(|place| self.operators.child(op, place).is_none())
+            .filter(|place| self.0.operators.child(op, place).is_none())
             .collect()
+    }
+
+    /// What an equal request gave before a person had its handler done again: it is not done twice.
+    pub(super) fn given_before(self, parent: usize, place: &Place) -> Option<Closed> {
+        let (parent, Place::Subtask { attempt, call }) = (self.0.operators.at(parent)?, place) else { return None };
+        let asked = |attempt: u32, call: u32| {
+            let run = self.0.tasks.get(&leaf::slug(&parent.id, attempt))?.runs.first()?;
+            Some(&run.calls.get(super::index_of(call)?)?.call)
+        };
+        let own = asked(*attempt, *call)?;
+        self.0.operators.children(parent).filter(|child| !child.failed()).find_map(|child| {
+            let Place::Subtask { attempt: before, call } = child.place else { return None };
+            let was_retried = before < *attempt && before <= parent.retried;
+            let equal = |known: &ToolCall| known.name == own.name && known.arguments == own.arguments;
+            child.closed.clone().filter(|_| was_retried && asked(before, call).is_some_and(equal))
+        })
+    }
+}
+
+impl Trees<'_> {
+    /// The task that was opened last has come back already.
+    pub(super) fn op_given(&mut self, closed: &Closed) {
+        let number = self.0.operators.list.len().saturating_sub(1);
+        self.change_op(number, |op| {
+            op.closed = Some(closed.clone());
+            op.state = OpState::Closed;
+        });
+        self.answer_call(number, closed);
     }
 
     /// A subtask came back: its result is the output of the call that asked for it. One that failed because a budget
     /// above it is spent ends the handler.
     pub(super) fn answer_call(&mut self, number: usize, closed: &Closed) {
-        let Some(op) = self.operators.at(number) else { return };
+        let Some(op) = self.0.operators.at(number) else { return };
         let Place::Subtask { attempt, call } = op.place else { return };
         let Some(slug) =
-            op.parent.and_then(|above| self.operators.at(above)).map(|above| leaf::slug(&above.id, attempt))
+            op.parent.and_then(|above| self.0.operators.at(above)).map(|above| leaf::slug(&above.id, attempt))
         else {
             return;
         };
-        let Some(run) = self.tasks.get_mut(&slug).and_then(|task| task.runs.first_mut()) else { return };
+        let Some(run) = self.0.tasks.get_mut(&slug).and_then(|task| task.runs.first_mut()) else { return };
         if closed.fatal && !run.is_ended() {
             run.fail(Failure { cause: Cause::Subtask, ..Failure::default() });
         }

@@ -93,7 +93,6 @@ fn from_value(
             file: origin.file.clone(),
             line: from.at.place.line,
             column: from.at.place.column,
-            calls: Vec::new(),
         });
         Bound::json(Value::Null, Trust::Author)
     })
@@ -179,7 +178,6 @@ pub(super) fn bind_params(
                 file: origin.file.clone(),
                 line: origin.spot.place.line,
                 column: origin.spot.place.column,
-                calls: Vec::new(),
             }),
             None => names.push((param.name.clone(), Some(Bound::json(Value::Null, Trust::Author)))),
         }
@@ -269,7 +267,6 @@ pub fn bind_inputs(
                 file: origin.file.clone(),
                 line: origin.spot.place.line,
                 column: origin.spot.place.column,
-                calls: Vec::new(),
             }),
             None => {}
         }

@@ -226,19 +226,6 @@ impl Environment {
         self.layer(name).filter(|(_, ambient)| !ambient).map(|(bound, _)| bound)
     }
 
-    /// Every variable that can be seen.
-    pub(super) fn visible(&self) -> impl Iterator<Item = (String, Bound)> {
-        let mut all = BTreeMap::new();
-        let mut here = Some(self);
-        while let Some(layer) = here.filter(|layer| !layer.ambient) {
-            for (name, bound) in layer.names.iter() {
-                all.entry(name.clone()).or_insert_with(|| bound.clone());
-            }
-            here = layer.outer.as_deref();
-        }
-        all.into_iter()
-    }
-
     fn layer(&self, name: &str) -> Option<(&Bound, bool)> {
         let mut here = self;
         loop {

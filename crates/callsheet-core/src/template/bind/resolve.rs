@@ -5,12 +5,15 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use crate::template::check::names::{Found, Use, bound_inside, walk};
+use crate::template::names::{Found, Use, bound_inside, walk};
 use crate::template::result::{InputFaultDetails, Missing};
 use crate::template::tree::{Command, Kind, Node, Origin, Template};
 use crate::template::value::{Filled, Path, Piece};
 
-use super::{Environment, FindTemplate, Trust};
+use super::{Environment, Trust};
+
+/// Finds the templates that are called.
+pub type FindTemplate<'f, 't> = dyn Fn(&str) -> Option<&'t Template> + 'f;
 
 /// A text without open placeholders. Only this module makes one, so a text that reaches a model was filled here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -76,7 +79,6 @@ pub fn resolve_text(
                     file: origin.file.clone(),
                     line: at.place.line,
                     column: at.place.column,
-                    calls: Vec::new(),
                 }),
             },
         }
@@ -178,15 +180,7 @@ pub fn missing_before_run<'a>(
             }
             let file = template.origin.file.clone();
             let (line, column) = (at.place.line, at.place.column);
-            out.push(Missing {
-                name: path.to_string(),
-                field: field.to_owned(),
-                task,
-                file,
-                line,
-                column,
-                calls: Vec::new(),
-            });
+            out.push(Missing { name: path.to_string(), field: field.to_owned(), task, file, line, column });
         }
         let nodes = template.body.walk();
         // What a standard template gets by name, and what stands around the call, is known there.

@@ -124,7 +124,6 @@ codes! {
     T522 "limit.above_parent" Warning;
     T523 "schema.unused" Warning;
     T524 "recovery.unused" Warning;
-    T525 "value.unfit" Warning;
 }
 
 impl fmt::Display for Code {

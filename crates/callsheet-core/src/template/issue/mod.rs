@@ -1,10 +1,8 @@
 //! What is wrong with a template or worth knowing, where, and what to do (spec 3).
 
 mod codes;
-mod report;
 
 pub use codes::{Code, Severity};
-pub(in crate::template) use report::{Draft, MOST, Report};
 
 use std::fmt;
 

@@ -218,9 +218,6 @@ pub struct Missing {
     pub line: u32,
     /// 1-based column.
     pub column: u32,
-    /// The calls that lead to it, the innermost first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<Location>,
 }
 
 /// A value of a wrong type.
@@ -236,9 +233,6 @@ pub struct Invalid {
     /// Where it is given, if that is known before the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub location: Option<Location>,
-    /// The calls that lead to it, the innermost first.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub calls: Vec<Location>,
 }
 
 /// What a path of `file_paths` is to lead to.
@@ -246,7 +240,7 @@ const READABLE: &str = "a file or folder of the project";
 
 impl Invalid {
     /// What is wanted and what is there where a path leads to nothing that may be read; `near`: paths that may be meant.
-    pub(in crate::template) fn no_file(near: &[String]) -> (String, String) {
+    fn no_file(near: &[String]) -> (String, String) {
         let found =
             if near.is_empty() { "none".to_owned() } else { format!("none; did you mean {}?", near.join(", ")) };
         (READABLE.to_owned(), found)
@@ -454,13 +448,13 @@ impl InputFaultDetails {
     /// Adds a value of a wrong type.
     pub fn refuse(&mut self, name: &str, expected: &str, actual: &str) {
         let (name, expected, actual) = (name.to_owned(), expected.to_owned(), actual.to_owned());
-        self.invalid.push(Invalid { name, expected, actual, ..Invalid::default() });
+        self.invalid.push(Invalid { name, expected, actual, location: None });
     }
 
-    /// A file that was given is not there; `near`: paths that may be meant.
-    pub fn no_file(&mut self, path: &str, near: &[String]) {
+    /// A file is not there; `near`: paths that may be meant; `location`: where a template names it.
+    pub fn no_file(&mut self, path: &str, near: &[String], location: Option<Location>) {
         let (expected, actual) = Invalid::no_file(near);
-        self.refuse(path, &expected, &actual);
+        self.invalid.push(Invalid { name: path.to_owned(), expected, actual, location });
     }
 
     /// Whether nothing is wrong.
@@ -490,21 +484,17 @@ impl InputFaultDetails {
         first.into_iter().chain(message.chars().skip(1)).collect()
     }
 
-    /// The place of the first fault, and the calls that lead to it.
-    fn place(&self) -> (Option<Location>, Vec<Location>) {
-        let missing = self.missing.first().map(|missing| {
-            let Missing { file, line, column, task, .. } = missing.clone();
-            (Some(Location { file, line, column, task }), missing.calls.clone())
-        });
-        let placed = || self.invalid.iter().find(|invalid| invalid.location.is_some());
-        let invalid = || placed().map(|invalid| (invalid.location.clone(), invalid.calls.clone()));
-        missing.or_else(invalid).unwrap_or_default()
+    /// The place of the first fault.
+    fn place(&self) -> Option<Location> {
+        let missing = self.missing.first().cloned();
+        let missing = missing.map(|Missing { file, line, column, task, .. }| Location { file, line, column, task });
+        missing.or_else(|| self.invalid.iter().find_map(|invalid| invalid.location.clone()))
     }
 
     /// The error of a task.
     pub fn into_error(self) -> TaskError {
         let message = self.message();
-        let (location, related) = self.place();
+        let location = self.place();
         let details = Details { missing: Some(self.missing), invalid: Some(self.invalid), ..Details::default() };
         TaskError {
             kind: ErrorKind::TaskFailure {
@@ -515,7 +505,7 @@ impl InputFaultDetails {
             },
             message,
             location,
-            related,
+            related: Vec::new(),
             metrics: ResourceMetrics::default(),
             recovery: RecoveryAdvice {
                 blame: Blame::User,

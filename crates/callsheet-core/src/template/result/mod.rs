@@ -2,9 +2,9 @@
 
 mod error;
 mod keys;
-mod lenient;
 mod metrics;
 mod output;
+mod reading;
 mod request;
 mod task_result;
 
@@ -13,9 +13,9 @@ pub use error::{
     PartialResult, Reason, RecoveryAdvice, Resource, TaskError,
 };
 pub use keys::snake_keys;
-pub use lenient::{ReplyReading, XmlError, XmlNote, XmlWarning, data_usage, found_xml, read_reply, xml_beside};
 pub use metrics::{ContextUse, CostUse, DepthUse, OutputUse, ResourceMetrics, TokenUse, TurnUse, WallUse};
-pub use output::{OutputReading, ParseError, check_returns, hold_value, read_output};
+pub use output::{OutputReading, ParseError, check_returns, hold_value, json_of, read_output};
+pub use reading::{ReplyReading, XmlError, XmlNote, XmlWarning};
 pub use request::{SubtaskRequest, SubtaskType, Verdict};
 pub use task_result::{DataSource, DataSourceKind, NoteWarning, Notes, ReturnStatus, TaskResult, judged};
 pub(in crate::template) use task_result::{brief, brief_item};

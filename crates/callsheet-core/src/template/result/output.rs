@@ -81,7 +81,7 @@ pub fn hold_value(
 }
 
 /// A reply that is JSON as a whole, or one fence of it.
-pub(super) fn json_of(reply: &str) -> Option<Value> {
+pub fn json_of(reply: &str) -> Option<Value> {
     serde_json::from_str(unfenced(reply)).ok()
 }
 

@@ -58,7 +58,7 @@ pub enum InputSource {
 }
 
 /// The name of an argument whose name cannot be read: no parameter has it.
-pub(in crate::template) const UNCLEAR: &str = "";
+pub const UNCLEAR: &str = "";
 
 /// An argument of a call.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -229,7 +229,7 @@ pub enum OnParseFailure {
 
 impl OnParseFailure {
     /// Where nothing is said: what is no JSON meets no schema; without one the text is the result (spec 7).
-    pub(in crate::template) fn assumed(schema: Option<&SchemaChoice>) -> Self {
+    pub fn assumed(schema: Option<&SchemaChoice>) -> Self {
         if schema.is_some() { Self::Error } else { Self::Fallback }
     }
 }

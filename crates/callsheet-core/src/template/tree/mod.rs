@@ -8,11 +8,10 @@ mod node;
 mod origin;
 mod types;
 
-pub(in crate::template) use blocks::UNCLEAR;
 pub use blocks::{
     ApprovalWish, Argument, ArgumentValue, Command, Condition, Effects, FilePaths, FileSource, Inherit, Input,
     InputFile, InputSource, OnParseFailure, OutputFormat, OutputType, PathUse, Recovery, SchemaChoice, Script, Stdin,
-    Variable,
+    UNCLEAR, Variable,
 };
 pub use context::{
     AccumulationFormat, Context, ContextPart, InheritContext, PartialContext, Role, Settings, Yielded, defaults,

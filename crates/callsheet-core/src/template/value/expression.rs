@@ -52,17 +52,6 @@ pub struct Expression {
     root: Term,
 }
 
-/// What is known of a path before a run.
-#[derive(Clone, Debug, PartialEq)]
-pub(in crate::template) enum Foreseen {
-    /// Its value.
-    Value(Value),
-    /// It will have a value that is not known yet.
-    Later,
-    /// It will have none.
-    Never,
-}
-
 /// What an expression came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
@@ -82,7 +71,7 @@ impl Expression {
     }
 
     /// As [`Self::parse`], and whether a name was written another way (spec 2.6).
-    pub(in crate::template) fn read(text: &str) -> Result<(Self, bool), (usize, String)> {
+    pub fn read(text: &str) -> Result<(Self, bool), (usize, String)> {
         let (root, canonical) = parse::parse(text)?;
         let alias = canonical != text.trim();
         Ok((Self { text: canonical, root }, alias))
@@ -103,11 +92,6 @@ impl Expression {
         let mut unknown = BTreeSet::new();
         let holds = evaluate(&self.root, lookup, &mut unknown).is_some_and(|value| truth(&value));
         Outcome { holds, unknown }
-    }
-
-    /// Whether it will hold, as far as that is known: `None` and false is false, `None` or true is true.
-    pub(in crate::template) fn foresee(&self, lookup: &mut dyn FnMut(&Path) -> Foreseen) -> Option<bool> {
-        foresee(&self.root, lookup).holds()
     }
 
     /// Every path in it, in order of their text.
@@ -173,45 +157,6 @@ fn evaluate(
             Some(Value::Bool(holds))
         }
     }
-}
-
-impl Foreseen {
-    fn holds(&self) -> Option<bool> {
-        match self {
-            Self::Value(value) => Some(truth(value)),
-            Self::Later => None,
-            Self::Never => Some(false),
-        }
-    }
-}
-
-/// As [`evaluate`], with a third value.
-fn foresee(operand: &Term, lookup: &mut dyn FnMut(&Path) -> Foreseen) -> Foreseen {
-    // What one of them decides, the others cannot change.
-    let mut any = |all: &[Term], decides: bool| {
-        let mut holds = Some(!decides);
-        for one in all {
-            match foresee(one, lookup).holds() {
-                Some(one) if one == decides => return Some(decides),
-                Some(_) => {}
-                None => holds = None,
-            }
-        }
-        holds
-    };
-    let holds = match operand {
-        Term::Literal(value) => return Foreseen::Value(value.clone()),
-        Term::Path(path) => return lookup(path),
-        Term::Not(inner) => foresee(inner, lookup).holds().map(|holds| !holds),
-        Term::All(all) => any(all, false),
-        Term::Any(all) => any(all, true),
-        Term::Compare(left, comparison, right) => match (foresee(left, lookup), foresee(right, lookup)) {
-            (Foreseen::Never, _) | (_, Foreseen::Never) => Some(false),
-            (Foreseen::Value(left), Foreseen::Value(right)) => Some(compare(&left, *comparison, &right)),
-            _ => None,
-        },
-    };
-    holds.map_or(Foreseen::Later, |holds| Foreseen::Value(Value::Bool(holds)))
 }
 
 fn compare(left: &Value, comparison: Comparison, right: &Value) -> bool {

@@ -5,10 +5,9 @@ mod parse;
 mod path;
 mod text;
 
-pub(in crate::template) use expression::Foreseen;
 pub use expression::{Comparison, Expression, Outcome, Term};
 pub use path::{Path, Step, is_ident, is_template_name};
-pub use text::{Filled, Piece};
+pub use text::{Filled, Piece, Written};
 
 use serde_json::{Number, Value};
 

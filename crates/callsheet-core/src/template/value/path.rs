@@ -56,13 +56,13 @@ impl Path {
     }
 
     /// What the system itself knows of a run and a task (spec 4).
-    pub(in crate::template) fn is_of_the_system(&self) -> bool {
+    pub fn is_of_the_system(&self) -> bool {
         let Some(Step::Name(field)) = self.steps.first() else { return false };
         matches!((self.name.as_str(), field.as_str()), ("run", "id" | "date") | ("task", "id" | "name"))
     }
 
     /// The canonical path: `result[0]` is `step_results[0]` (spec 2.6). Says whether it was written another way.
-    pub(in crate::template) fn canonical(mut self) -> (Self, bool) {
+    pub fn canonical(mut self) -> (Self, bool) {
         let alias = self.name == "result" && matches!(self.steps.first(), Some(Step::Index(_)));
         if alias {
             "step_results".clone_into(&mut self.name);

@@ -34,13 +34,15 @@ enum Recorded {
 
 /// A `{{` as written, with its range of bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::template) struct Written {
+pub struct Written {
     /// Its path; `None` if it does not follow the form of a placeholder.
-    pub(in crate::template) path: Option<Path>,
+    pub path: Option<Path>,
     /// It names its variable another way.
-    pub(in crate::template) alias: bool,
-    pub(in crate::template) start: usize,
-    pub(in crate::template) end: usize,
+    pub alias: bool,
+    /// Its first byte.
+    pub start: usize,
+    /// The byte after it.
+    pub end: usize,
 }
 
 impl Filled {
@@ -64,7 +66,7 @@ impl Filled {
     }
 
     /// Reads a text, and says what stood at each `{{`. One that is no placeholder stays as it is.
-    pub(in crate::template) fn read(text: &str) -> (Self, Vec<Written>) {
+    pub fn read(text: &str) -> (Self, Vec<Written>) {
         let (mut out, mut written) = (Self::default(), Vec::new());
         let mut at = 0;
         while let Some(found) = text.get(at..).and_then(|rest| rest.find("{{")) {
@@ -95,7 +97,7 @@ impl Filled {
     }
 
     /// Gives the placeholders their places, in order.
-    pub(in crate::template) fn placed(mut self, spots: impl IntoIterator<Item = Spot>) -> Self {
+    pub fn placed(mut self, spots: impl IntoIterator<Item = Spot>) -> Self {
         let places = self.pieces.iter_mut().filter_map(|piece| match piece {
             Piece::Place(_, at) => Some(at),
             Piece::Literal(_) => None,

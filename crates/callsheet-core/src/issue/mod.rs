@@ -1,0 +1,223 @@
+//! What reading says about a text: repairs it made, issues it found, and where (spec 4.3, 4.8). Plain data: readers are
+//! in `callsheet-format`.
+
+mod codes;
+
+pub use codes::{IssueCode, RepairCode};
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::spec::Phase;
+
+/// 1-based, inclusive lines of the original text.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "(u32, u32)", into = "(u32, u32)")]
+pub struct Span {
+    /// First line.
+    pub first: u32,
+    /// Last line.
+    pub last: u32,
+}
+
+impl From<(u32, u32)> for Span {
+    fn from((first, last): (u32, u32)) -> Self {
+        Self { first, last }
+    }
+}
+
+impl From<Span> for (u32, u32) {
+    fn from(span: Span) -> Self {
+        (span.first, span.last)
+    }
+}
+
+/// Whether an issue refuses the reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Refuses it.
+    Error,
+    /// Does not.
+    Warning,
+}
+
+/// One repair that was made. Excerpts are at most 120 characters.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Repair {
+    /// Which.
+    pub code: RepairCode,
+    /// Where in the original text.
+    pub span: Span,
+    /// What stood there.
+    pub before: String,
+    /// What it was read as.
+    pub after: String,
+    /// Name of the task it concerns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+}
+
+/// Where an issue is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Phase of the text.
+    pub phase: Phase,
+    /// Section heading.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub section: Option<String>,
+    /// Task name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Call id, change number or link inside it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub item: Option<String>,
+    /// Label or key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Lines of the original text.
+    pub span: Span,
+}
+
+/// What is wrong, where, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Issue {
+    /// Code.
+    pub code: IssueCode,
+    /// Whether it refuses the reply.
+    pub severity: Severity,
+    /// Where.
+    #[serde(rename = "where")]
+    pub place: Place,
+    /// What is wrong; a clause without a final period.
+    pub what: String,
+    /// What to do; a clause without a final period.
+    #[serde(rename = "do")]
+    pub todo: String,
+    /// All allowed values up to 30, else the five nearest followed by the count in words.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed: Vec<String>,
+    /// The raw block, at most 2,000 characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub raw: Option<String>,
+}
+
+/// Most allowed values that are listed in full (spec 4.8).
+const ALLOWED: usize = 30;
+
+/// Longest raw block, characters (spec 4.8).
+pub const RAW: usize = 2_000;
+
+impl Span {
+    /// One line.
+    pub fn line(line: u32) -> Self {
+        Self { first: line, last: line }
+    }
+
+    /// From the first line of `self` to the last of `other`.
+    pub fn to(self, other: Self) -> Self {
+        Self { first: self.first.min(other.first), last: self.last.max(other.last) }
+    }
+}
+
+impl Issue {
+    /// The same as a warning.
+    pub fn warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
+    }
+
+    /// It is one of very many and only counted: it has no words, and takes none.
+    pub fn is_counted(&self) -> bool {
+        self.what.is_empty()
+    }
+
+    /// Names the label or key.
+    pub fn key(mut self, key: &str) -> Self {
+        if !self.is_counted() {
+            self.place.key = Some(key.to_owned());
+        }
+        self
+    }
+
+    /// Names the call, change or link.
+    pub fn item(mut self, item: &str) -> Self {
+        if !self.is_counted() {
+            self.place.item = Some(item.to_owned());
+        }
+        self
+    }
+
+    /// Names the task.
+    pub fn task(mut self, task: &str) -> Self {
+        if !self.is_counted() {
+            self.place.task = Some(task.to_owned());
+        }
+        self
+    }
+
+    /// Lists what is allowed: all values up to 30, else the five nearest to `wanted` and the count.
+    pub fn allowed<'a>(mut self, wanted: &str, values: impl IntoIterator<Item = &'a str>) -> Self {
+        if self.is_counted() {
+            return self;
+        }
+        let values: Vec<&str> = values.into_iter().collect();
+        self.allowed = if values.len() <= ALLOWED {
+            values.into_iter().map(str::to_owned).collect()
+        } else {
+            let mut near = crate::fuzzy::nearest(wanted, values.iter().copied(), 5);
+            near.push(format!("({} in all)", values.len()));
+            near
+        };
+        self
+    }
+
+    /// Quotes the raw block, cut to 2,000 characters.
+    pub fn raw(mut self, raw: &str) -> Self {
+        if !self.is_counted() {
+            let end = raw.char_indices().nth(RAW).map_or(raw.len(), |(at, _)| at);
+            self.raw = Some(raw.get(..end).unwrap_or(raw).to_owned());
+        }
+        self
+    }
+}
+
+impl fmt::Display for Issue {
+    /// The text form of spec 4.8: `<section>, task "<name>", <key> (lines a-b): <what>. <what to do>.
+    /// Allowed: <values>.`, then the raw block in a fence.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = &self.place;
+        let parts = [
+            place.section.clone(),
+            place.task.as_ref().map(|task| format!("task \"{task}\"")),
+            place.key.clone(),
+            place.item.clone(),
+        ];
+        let words: Vec<String> = parts.into_iter().flatten().collect();
+        let gap = if words.is_empty() { "" } else { " " };
+        if !words.is_empty() {
+            write!(f, "{}", words.join(", "))?;
+        }
+        match place.span {
+            // Of no line of a text: of a file, or of what a run knows.
+            Span { first: 0, .. } if words.is_empty() => {}
+            Span { first: 0, .. } => write!(f, ": ")?,
+            Span { first, last } if first == last => write!(f, "{gap}(line {first}): ")?,
+            Span { first, last } => write!(f, "{gap}(lines {first}-{last}): ")?,
+        }
+        write!(f, "{}.", self.what)?;
+        if !self.todo.is_empty() {
+            let mut letters = self.todo.chars();
+            let first: String = letters.next().map(|c| c.to_uppercase().collect()).unwrap_or_default();
+            write!(f, " {first}{}.", letters.as_str())?;
+        }
+        if !self.allowed.is_empty() {
+            write!(f, " Allowed: {}.", self.allowed.join(", "))?;
+        }
+        if let Some(raw) = &self.raw {
+            write!(f, "\n{}", crate::fence::fence("text", raw))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! Calls of templates (spec "Templates" 16): a task of a sheet whose skill is a template makes a call, and the template
+//! runs as a tree below that task, in this run. Until the tree has come back the call waits and holds no slot; what the
+//! tree gave is then its result. Tasks of the tree end with the task that made the call.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::record::{EffectKey, Outcome, ResultParts, Tree};
+use crate::spec::{BlobId, ExecRunId, SkillPolicy, Slug};
+
+use super::Run;
+use super::execution::{ExecRun, ExecutionPhase, ToolOutput, ToolRun, ToolState};
+use super::failure::Failure;
+use super::operators::{Caller, TaskOp, Trees};
+use super::reject::Reject;
+use super::state::State;
+use super::task::{ExecutionStage, TaskRun};
+use super::task_change::TaskChange;
+
+/// Begins calls of templates and ends them.
+pub(super) struct Mounts<'a>(pub &'a mut Run);
+
+/// A call of a template that failed, and the task of its tree that begins again.
+pub(super) struct FailedCall {
+    pub caller: Caller,
+    /// The number of its tree.
+    pub mount: usize,
+    /// The task of the tree, by number.
+    pub op: usize,
+}
+
+impl Mounts<'_> {
+    /// The call of a template begins.
+    pub fn mounted(&mut self, caller: Caller, tree: Tree) {
+        TaskChange(self.0).enter_running(&caller.task);
+        let number = Trees(self.0).mount(tree, Some(caller.clone()));
+        if let Some(tool) = self.0.tool_mut(&caller.task, &caller.run, &caller.call) {
+            tool.state = ToolState::Mounted(number);
+        }
+    }
+
+    /// The tree of a call came back, or the call could not begin: this is the result of its execution.
+    pub fn returned(&mut self, caller: &Caller, result: &ResultParts, failed: Option<&str>) {
+        let Caller { task, run, call } = caller;
+        TaskChange(self.0).enter_running(task);
+        let (revision, now) = (self.0.changes.revision(), self.0.clock.now());
+        self.0.calls.note_tool();
+        let Some(tool) = self.0.tool_mut(task, run, call) else { return };
+        let mount = if let ToolState::Mounted(number) = tool.state { Some(number) } else { None };
+        let blob = result.document.clone().unwrap_or_else(|| BlobId::of(b""));
+        tool.state = ToolState::Done(ToolOutput::Text { blob, error: failed.is_some() });
+        let top = mount.and_then(|number| self.0.operators.top_of(number));
+        let ms = top.map_or(0, |top| top.clock.spent_ms(now));
+        let communication =
+            top.and_then(|top| top.closed.as_ref()).is_some_and(|closed| closed.outcome == Outcome::Unreachable);
+        let Some(exec) = self.0.tasks.get_mut(task).and_then(|task| task.run_mut(run)) else { return };
+        if let Some(tool) = exec.call_mut(call) {
+            (tool.ms, tool.mount) = (ms, mount);
+        }
+        match failed {
+            Some(reason) => exec.fail(Failure { reason: reason.to_owned(), communication, ..Failure::default() }),
+            None => exec.finish(result.clone(), revision),
+        }
+        exec.attempts.close();
+        TaskChange(self.0).abandon_calls(task, Some(run));
+    }
+
+    /// After an outage: trees of calls that failed because no provider could be reached continue where they stopped.
+    /// Returns the leaves that begin again.
+    pub fn reopen_after_outage(&mut self) -> BTreeSet<Slug> {
+        let failed = self.0.tasks.values().filter(|task| task.calls_template() && task.is_unreached());
+        let failed: Vec<Slug> = failed.map(TaskRun::slug).collect();
+        let mut leaves = BTreeSet::new();
+        for slug in failed {
+            for (run, call, mount) in calls_of_failed(self.0, &slug) {
+                let reopened = mount.map(|mount| Trees(self.0).reopen(mount)).unwrap_or_default();
+                let state = match mount.filter(|_| !reopened.is_empty()) {
+                    Some(mount) => ToolState::Mounted(mount),
+                    None => ToolState::Queued,
+                };
+                if let Some(tool) = self.0.tool_mut(&slug, &run, &call) {
+                    tool.state = state;
+                }
+                leaves.extend(reopened);
+            }
+        }
+        leaves
+    }
+
+    /// The tree of a failed call begins again, and the call waits for it.
+    pub fn retry(&mut self, call: &FailedCall) {
+        Trees(self.0).retry_op(call.op);
+        self.wait_again(call);
+    }
+
+    /// The call waits for its tree again.
+    pub fn wait_again(&mut self, call: &FailedCall) {
+        let FailedCall { caller, mount, .. } = call;
+        let Some(task) = self.0.tasks.get_mut(&caller.task) else { return };
+        task.execution = ExecutionStage::OnHold;
+        let Some(exec) = task.run_mut(&caller.run) else { return };
+        if exec.failure().is_some() {
+            exec.phase = ExecutionPhase::Working;
+        }
+        if let Some(tool) = exec.call_mut(&caller.call) {
+            tool.state = ToolState::Mounted(*mount);
+        }
+    }
+}
+
+/// The call of a template that a task at work is to make, or made.
+fn template_call<'a>(run: &'a Run, caller: &Caller) -> Option<&'a ToolRun> {
+    let task = run.tasks.get(&caller.task).filter(|task| run.stage().is_working() && task.calls_template())?;
+    task.run(&caller.run).filter(|exec| task.is_executing() && !exec.is_ended())?.call(&caller.call)
+}
+
+fn may_mount(run: &Run, caller: &Caller) -> bool {
+    let tool = template_call(run, caller);
+    tool.is_some_and(|tool| matches!(tool.state, ToolState::Queued | ToolState::Approved))
+}
+
+/// Whether the call of a template may begin.
+pub(super) fn check_mount(run: &Run, caller: &Caller, tree: &Tree) -> Result<(), Reject> {
+    if may_mount(run, caller) && tree.templates.contains_key(&tree.entry) {
+        return Ok(());
+    }
+    let Caller { task, run, call } = caller.clone();
+    Err(Reject::NotOutstanding(EffectKey::Mount { task, run, call }))
+}
+
+/// Whether the call of a template may end; `failed`: it may not even have begun.
+pub(super) fn check_return(run: &Run, caller: &Caller, failed: bool) -> Result<(), Reject> {
+    let may_return = template_call(run, caller).is_some_and(|tool| match tool.state {
+        ToolState::Mounted(number) => run.operators.top_of(number).is_some_and(|top| top.closed.is_some()),
+        _ => false,
+    });
+    if may_return || failed && may_mount(run, caller) {
+        return Ok(());
+    }
+    let Caller { task, run, call } = caller.clone();
+    Err(Reject::NotOutstanding(EffectKey::Return { task, run, call }))
+}
+
+/// Calls of the task's failed executions, each with its tree.
+fn calls_of_failed(run: &Run, task: &Slug) -> Vec<(ExecRunId, String, Option<usize>)> {
+    let runs = run.tasks.get(task).into_iter().flat_map(|task| &task.runs).filter(|exec| exec.failure().is_some());
+    let calls = |exec: &ExecRun| {
+        let calls = exec.calls.iter().map(|call| (exec.id.clone(), call.call.id.clone(), call.mount));
+        calls.collect::<Vec<_>>()
+    };
+    runs.flat_map(calls).collect()
+}
+
+/// What of a task begins again that failed by its calls of templates alone: the trees continue with what they have, while
+/// the skill is as it was. `None`: the whole task begins again.
+pub(super) fn failed_calls(run: &Run, task: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Option<Vec<FailedCall>> {
+    let known = run.tasks.get(task).filter(|task| task.state() == State::Failed)?;
+    let changed = known.task.skill.as_ref().is_some_and(|skill| skills.contains_key(skill));
+    let calls = calls_of_failed(run, task);
+    if changed || calls.is_empty() {
+        return None;
+    }
+    let failed = calls.into_iter().map(|(exec, call, mount)| {
+        let mount = mount?;
+        let top = run.operators.top_of(mount).filter(|top| top.failed() && !top.former)?;
+        let caller = Caller { task: task.clone(), run: exec, call };
+        Some(FailedCall { caller, mount, op: top.number })
+    });
+    failed.collect()
+}
+
+/// The call whose tree holds a failed task, which begins again.
+///
+/// # Errors
+/// It has not failed, or what called it has gone on without it.
+pub(super) fn call_of(run: &Run, slug: &Slug) -> Result<FailedCall, Reject> {
+    let refused = || Reject::NotFailed(slug.clone());
+    let op: &TaskOp = run.operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
+    let mount = op.mount;
+    let caller = run.operators.caller(mount).cloned().ok_or_else(refused)?;
+    let task = run.tasks.get(&caller.task).ok_or_else(refused)?;
+    let is_of_call = |tool: &ToolRun| tool.state == ToolState::Mounted(mount) || tool.mount == Some(mount);
+    let waits = task.run(&caller.run).and_then(|exec| exec.call(&caller.call)).is_some_and(is_of_call);
+    let ended = task.state().is_ended() && task.state() != State::Failed;
+    if !op.failed() || op.former || !waits || ended {
+        return Err(refused());
+    }
+    run.operators.retried(op.number)?;
+    Ok(FailedCall { caller, mount, op: op.number })
+}

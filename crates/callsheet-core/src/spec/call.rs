@@ -1,0 +1,58 @@
+//! Calls of models: the phases they belong to, and what a refinement gives.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Reference, Task, ToolCall};
+
+/// The phase a model call belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Prepare (spec 2.3), and reading a sheet file.
+    Plan,
+    /// Refinement of one task.
+    Refine,
+    /// Execution of one task.
+    Execute,
+    /// Merge of several execution runs by a model.
+    Merge,
+    /// Iteration after a round.
+    Iterate,
+    /// A follow-up on an ended run.
+    Continue,
+}
+
+/// A refinement (spec 3.7): each present key replaces the task's value, absent keys stay.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Refinement {
+    /// New `What is needed`.
+    pub need: Option<String>,
+    /// New references; `Some(vec![])` after the value `none`. Only valid ones.
+    pub references: Option<Vec<Reference>>,
+    /// New `Expected output`.
+    pub expected: Option<String>,
+    /// Raises the task to a writer.
+    pub approval: bool,
+    /// Valid tool calls, replacing the task's.
+    pub calls: Vec<ToolCall>,
+}
+
+impl Refinement {
+    /// Each key that was given replaces the task's value; the others stay. Approval is raised, never lowered; calls are
+    /// replaced only by calls. Name and skill never change.
+    pub fn apply_to(&self, task: &mut Task) {
+        if let Some(need) = self.need.as_ref().filter(|need| !need.trim().is_empty()) {
+            task.need.clone_from(need);
+        }
+        if let Some(references) = &self.references {
+            task.references.clone_from(references);
+        }
+        if let Some(expected) = self.expected.as_ref().filter(|expected| !expected.trim().is_empty()) {
+            task.expected.clone_from(expected);
+        }
+        task.approval |= self.approval;
+        if !self.calls.is_empty() {
+            task.calls.clone_from(&self.calls);
+        }
+    }
+}

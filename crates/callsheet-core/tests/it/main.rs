@@ -1,0 +1,20 @@
+//! Tests of the engine, as one binary: each binary is linked for itself.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+#[allow(dead_code, reason = "each test uses its part")]
+#[path = "../player/mod.rs"]
+mod player;
+#[allow(dead_code, reason = "each test uses its part")]
+#[path = "../sections/mod.rs"]
+mod sections;
+#[allow(dead_code, reason = "each test uses its part")]
+#[path = "../transcript/mod.rs"]
+mod transcript;
+
+mod coverage;
+mod memory;
+mod operator_acceptance;
+mod operators;
+mod states;
+mod subtasks;
+mod transcripts;

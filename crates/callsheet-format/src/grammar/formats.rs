@@ -1,0 +1,197 @@
+//! The replies of the phases (spec 3.4 to 3.12, 10.7), described from what they may name: skills, links, tools, files.
+
+use callsheet_core::spec::ToolSpec;
+use serde_json::Value as Json;
+
+use super::form::{Form, Member, Part, Sections, Value};
+use super::sections::{ListShape, MAX_GOALS, MAX_LINKS, one_line};
+
+/// Changes of one reply at most.
+const MAX_CHANGES: u32 = 4;
+
+/// A file a writer may change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EditableFile {
+    /// Path relative to the project root.
+    pub path: String,
+    /// It was shown whole, so it may be replaced whole (spec 3.9).
+    pub shown_in_full: bool,
+}
+
+/// A plan: goals, the marker `**plan complete**` or not, 1 to `max_sections` sections.
+pub fn plan(shape: &ListShape<'_>) -> Form {
+    let tasks = [goals(true, ""), complete("\n\n**plan complete**"), Part::text("\n## Tasks"), sections(shape, None)];
+    Form { parts: tasks.into() }
+}
+
+/// An iteration. `outstanding` holds the COARSE form (spec 9) of each task that may be kept, by section: a kept task is
+/// copied by the engine, not by the model. A list without any section says that the work is done.
+pub fn iteration(shape: &ListShape<'_>, outstanding: &[Vec<String>]) -> Form {
+    let mut parts = vec![goals(false, "\n"), complete("**plan complete**\n"), Part::text("## Tasks")];
+    parts.push(sections(shape, Some(outstanding)));
+    parts.extend(after_tasks(shape));
+    Form { parts }
+}
+
+/// A continuation: as an iteration, with goals first.
+pub fn continuation(shape: &ListShape<'_>, outstanding: &[Vec<String>]) -> Form {
+    let mut parts = vec![goals(true, ""), complete("\n\n**plan complete**"), Part::text("\n## Tasks")];
+    parts.push(sections(shape, Some(outstanding)));
+    parts.extend(after_tasks(shape));
+    Form { parts }
+}
+
+fn goals(needed: bool, after: &str) -> Part {
+    let (before, after) = ("## Goals / summary\n".into(), after.into());
+    Part::Member(Member {
+        name: "goals".into(),
+        before,
+        value: Value::Sentence { min: 8, max: MAX_GOALS },
+        after,
+        needed,
+    })
+}
+
+fn complete(text: &str) -> Part {
+    Part::flag("plan_complete", text)
+}
+
+fn sections(shape: &ListShape<'_>, outstanding: Option<&[Vec<String>]>) -> Part {
+    let owned = |texts: &[String]| one_line(texts).into_iter().map(str::to_owned).collect();
+    Part::Sections(Sections {
+        skills: owned(shape.skills),
+        references: owned(shape.references),
+        max_sections: shape.max_sections,
+        max_tasks: shape.max_tasks,
+        first_number: shape.first_number.max(1),
+        outstanding: outstanding.map(<[_]>::to_vec),
+    })
+}
+
+/// What a person is told of, and what later prompts need not show (spec 5.10).
+fn after_tasks(shape: &ListShape<'_>) -> Vec<Part> {
+    let remarks = Value::Block { lines: 4, line: 200 };
+    let mut parts = vec![Member::optional("issues_with_the_tasks", "\n## Issues with the tasks\n", remarks)];
+    parts.extend(links("no_longer_relevant", "\n## No longer relevant\n- ", shape.references, "\n- "));
+    parts
+}
+
+fn links(name: &str, before: &str, links: &[String], between: &str) -> Option<Part> {
+    let links: Vec<String> = one_line(links).into_iter().map(str::to_owned).collect();
+    let value = Value::Links { links, max: MAX_LINKS, between: between.into() };
+    let any = matches!(&value, Value::Links { links, .. } if !links.is_empty());
+    any.then(|| Member::optional(name, before, value))
+}
+
+/// A refinement. `references` are complete Markdown links that are valid for the task; `needs_call` when the skill cannot
+/// run without one (spec 3.7 `no-input`).
+pub fn refinement(references: &[String], tools: &[ToolSpec], needs_call: bool) -> Form {
+    let need = Value::Line { min: 8, max: 400 };
+    let mut parts = vec![Member::needed("need", "## Task\n- **What is needed** ", need)];
+    parts.extend(links("references", "\n- **References** ", references, " "));
+    parts.push(Member::optional("expected", "\n- **Expected output** ", Value::Line { min: 8, max: 200 }));
+    parts.extend(calls("\n## Tool Calls", tools, needs_call));
+    Form { parts }
+}
+
+fn calls(before: &str, tools: &[ToolSpec], needed: bool) -> Option<Part> {
+    let tools: Vec<(String, Json)> =
+        tools.iter().map(|tool| (tool.name.clone(), object_schema(&tool.parameters))).collect();
+    (!tools.is_empty()).then(|| Part::Calls { before: before.into(), tools, needed })
+}
+
+/// Arguments are always an object, whatever the schema leaves open.
+fn object_schema(schema: &Json) -> Json {
+    let typed = schema.get("type").and_then(Json::as_str) == Some("object") || schema.get("properties").is_some();
+    if typed { schema.clone() } else { serde_json::json!({ "type": "object", "properties": {} }) }
+}
+
+/// An execution: a summary, then a document and a details file if the model has more to say.
+pub fn execution() -> Form {
+    Form { parts: result() }
+}
+
+/// A merge of several runs (spec 3.12): an execution without details files.
+pub fn merge() -> Form {
+    Form { parts: vec![summary(12, 600), document()] }
+}
+
+/// One turn of a loop for a model without native tool calling: tool calls, or the result in the form of an execution.
+/// Without tools only the result.
+pub fn loop_turn(tools: &[ToolSpec]) -> Form {
+    let parts = match calls("## Tool Calls", tools, true) {
+        None => result(),
+        Some(calls) => {
+            let ways = vec![("calls".to_owned(), vec![calls]), ("result".to_owned(), result())];
+            vec![Part::OneOf { name: "turn".into(), ways }]
+        }
+    };
+    Form { parts }
+}
+
+/// A writer's execution. `files` are the existing files it may change, in any of the four ways (spec 3.9); it may also
+/// create files, delete what was shown in full, take a symbol out, or say that nothing needs to change (spec 3.11).
+pub fn write_execution(files: &[EditableFile]) -> Form {
+    let fits = |file: &&EditableFile| {
+        let path = file.path.as_str();
+        let plain = path.trim() == path && !path.starts_with(['[', '.']) && !path.contains('`');
+        plain && !path.is_empty() && !path.chars().any(char::is_control)
+    };
+    let paths = |whole: bool| -> Vec<String> {
+        let shown = files.iter().filter(fits).filter(|file| file.shown_in_full || !whole);
+        shown.map(|file| file.path.clone()).collect()
+    };
+    let path = |value: Value| Member::needed("file_path", "\n## Change details\n- **file_path** ", value);
+    let fence = |name: &str, lines| Member::needed(name, "", Value::Fence { lines });
+    // A member of the JSON form, so that nothing is deleted without the word.
+    let remove = |label: &str| Member::needed("location", label, Value::Choice(vec!["remove".to_owned()]));
+    let mut ways = Vec::new();
+    let (all, whole) = (paths(false), paths(true));
+    if !all.is_empty() {
+        ways.push(("excerpt".to_owned(), vec![path(Value::Path(all.clone())), fence("old", 40), fence("new", 80)]));
+        let first = Member::needed("start_line", "\n- **start_line** ", Value::Number);
+        let last = Member::needed("end_line", "\n- **end_line** ", Value::Number);
+        ways.push(("lines".to_owned(), vec![path(Value::Path(all.clone())), first, last, fence("new", 80)]));
+        let places = ["replace", "replace-with-comment", "before", "after"].map(str::to_owned).to_vec();
+        let symbol = || Member::needed("symbol", "\n- **ast_path** ", Value::Symbol);
+        let place = Member::needed("location", "\n- **location** ", Value::Choice(places));
+        ways.push(("symbol".to_owned(), vec![path(Value::Path(all.clone())), symbol(), place, fence("new", 80)]));
+        ways.push(("remove_symbol".to_owned(), vec![path(Value::Path(all)), symbol(), remove("\n- **location** ")]));
+    }
+    if !whole.is_empty() {
+        let keys = Part::text("\n- **complete_file** true\n- **overwrite** true");
+        ways.push(("whole_file".to_owned(), vec![path(Value::Path(whole.clone())), keys, fence("content", 200)]));
+        // One text as above, since engines that read the longest word do not go back.
+        let gone = remove("\n- **complete_file** true\n- **location** ");
+        ways.push(("delete_file".to_owned(), vec![path(Value::Path(whole)), gone]));
+    }
+    let keys = Part::text("\n- **complete_file** true");
+    ways.push(("new_file".to_owned(), vec![path(Value::NewPath), keys, fence("content", 200)]));
+    let changes = Part::List {
+        name: "changes".into(),
+        item: vec![Part::OneOf { name: String::new(), ways }],
+        min: 0,
+        max: MAX_CHANGES,
+        empty: "\n\n**no changes needed**".into(),
+    };
+    // What was changed is in the changes: a long summary would only use up the tokens they need.
+    Form { parts: vec![summary(4, 300), changes] }
+}
+
+fn summary(lines: u32, line: u32) -> Part {
+    Member::needed("summary", "## Result summary\n", Value::Block { lines, line })
+}
+
+fn document() -> Part {
+    Member::optional("document", "\n## Document\n", Value::Document)
+}
+
+fn result() -> Vec<Part> {
+    let details = vec![
+        Member::needed("filename", "\n## Details\n- **Filename** ", Value::FileName),
+        Member::needed("content", "", Value::Fence { lines: 200 }),
+    ];
+    // Two details files might take the same name, which a grammar cannot see.
+    let details = Part::List { name: "details".into(), item: details, min: 0, max: 1, empty: String::new() };
+    vec![summary(12, 600), Part::flag("more_work_needed", "\n\n**more work needed**"), document(), details]
+}

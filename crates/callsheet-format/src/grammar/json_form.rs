@@ -1,0 +1,190 @@
+//! Printing a form as the JSON schema of its JSON form, and an outline of it for prompts.
+//!
+//! The schema keeps to what providers share: every member is required, one that may be left out may be null, no member
+//! beyond them, bounds only where engines can count that far.
+
+use serde_json::{Map, Value as Json, json};
+
+use super::form::{Form, Member, Part, Sections, Value, coarse_name, new_link};
+use super::sections::{MAX_EXPECTED, MAX_LINKS, MAX_NEED, sections_of, tasks_of};
+
+/// Characters of a text that llama.cpp's own engine counts; beyond them a text has no bound but that of the reply.
+const MAX_COUNTED: u32 = 2_000;
+/// Calls of one reply at most.
+const MAX_CALLS: u32 = 3;
+
+impl Form {
+    /// The JSON schema of its JSON form.
+    pub fn schema(&self) -> Json {
+        object(&self.parts)
+    }
+
+    /// The JSON form with words in place of its values, for a prompt.
+    pub fn outline(&self) -> Json {
+        outline(&self.schema())
+    }
+
+    /// Names of the members of its JSON form.
+    pub fn names(&self) -> Vec<&str> {
+        self.parts.iter().filter_map(Part::name).collect()
+    }
+}
+
+impl Part {
+    /// The name of its member in the JSON form.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Self::Text(_) => None,
+            Self::Member(Member { name, .. })
+            | Self::Flag { name, .. }
+            | Self::List { name, .. }
+            | Self::OneOf { name, .. } => Some(name.as_str()).filter(|name| !name.is_empty()),
+            Self::Calls { .. } => Some("tool_calls"),
+            Self::Sections(_) => Some("sections"),
+        }
+    }
+}
+
+/// The object of a group; one of several where the group is nothing but a choice.
+fn object(parts: &[Part]) -> Json {
+    if let [Part::OneOf { name, ways }] = parts
+        && name.is_empty()
+    {
+        return one_of(ways);
+    }
+    members(parts.iter().filter_map(|part| Some((part.name()?.to_owned(), schema(part)))))
+}
+
+fn members(members: impl Iterator<Item = (String, Json)>) -> Json {
+    let properties: Map<String, Json> = members.collect();
+    let required: Vec<&String> = properties.keys().collect();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+fn one_of(ways: &[(String, Vec<Part>)]) -> Json {
+    let ways = ways.iter().map(|(kind, parts)| {
+        let kind = ("kind".to_owned(), json!({"type": "string", "enum": [kind]}));
+        let named = parts.iter().filter_map(|part| Some((part.name()?.to_owned(), schema(part))));
+        members(std::iter::once(kind).chain(named))
+    });
+    any_of(ways.collect())
+}
+
+fn any_of(mut ways: Vec<Json>) -> Json {
+    if ways.len() == 1 { ways.remove(0) } else { json!({ "anyOf": ways }) }
+}
+
+fn list(items: Json, min: u32, max: u32) -> Json {
+    json!({"type": "array", "items": items, "minItems": min, "maxItems": max})
+}
+
+fn schema(part: &Part) -> Json {
+    match part {
+        Part::Text(_) => Json::Bool(true),
+        Part::Flag { .. } => json!({"type": "boolean"}),
+        Part::Member(member) => match (&member.value, member.needed) {
+            (Value::Links { links, max, .. }, needed) => list(choice(links), u32::from(needed), *max),
+            (value, true) => of_value(value),
+            (value, false) => any_of(vec![of_value(value), json!({"type": "null"})]),
+        },
+        Part::List { item, min, max, .. } => list(object(item), *min, *max),
+        Part::OneOf { ways, .. } => one_of(ways),
+        Part::Calls { tools, needed, .. } => {
+            let call = |(name, parameters): &(String, Json)| {
+                let name = ("name".to_owned(), json!({"type": "string", "enum": [name]}));
+                members([name, ("arguments".to_owned(), parameters.clone())].into_iter())
+            };
+            list(any_of(tools.iter().map(call).collect()), u32::from(*needed), MAX_CALLS)
+        }
+        Part::Sections(sections) => of_sections(sections),
+    }
+}
+
+fn of_value(value: &Value) -> Json {
+    match value {
+        Value::Line { min, max } | Value::Sentence { min, max } => text(*min, *max),
+        Value::Block { lines, line } => text(1, lines.saturating_mul(*line)),
+        Value::Document | Value::NewPath | Value::FileName | Value::Symbol => text(1, u32::MAX),
+        Value::Fence { .. } => text(0, u32::MAX),
+        Value::Choice(texts) | Value::Path(texts) => choice(texts),
+        Value::Links { links, max, .. } => list(choice(links), 0, *max),
+        Value::Number => json!({"type": "integer", "minimum": 1, "maximum": 99_999}),
+    }
+}
+
+fn choice(texts: &[String]) -> Json {
+    json!({"type": "string", "enum": texts})
+}
+
+fn text(min: u32, max: u32) -> Json {
+    let mut text = json!({"type": "string"});
+    if let Some(text) = text.as_object_mut() {
+        if min > 0 {
+            text.insert("minLength".into(), min.into());
+        }
+        if max <= MAX_COUNTED {
+            text.insert("maxLength".into(), max.into());
+        }
+    }
+    text
+}
+
+/// New tasks have no names in the JSON form: they are numbered through, as in the grammar. A schema cannot see which output is of
+/// an earlier section; the reader can.
+fn of_sections(sections: &Sections) -> Json {
+    let (most, tasks) = (sections_of(sections), tasks_of(sections));
+    let mut links = sections.references.clone();
+    links.extend((0..(most - 1).saturating_mul(tasks)).map(|n| new_link(sections.first_number.saturating_add(n))));
+    let mut task = vec![("need".to_owned(), text(8, MAX_NEED))];
+    if !sections.skills.is_empty() {
+        task.push(("skill".to_owned(), choice(&sections.skills)));
+    }
+    if !links.is_empty() {
+        task.push(("references".to_owned(), list(choice(&links), 0, MAX_LINKS)));
+    }
+    task.push(("expected".to_owned(), text(8, MAX_EXPECTED)));
+    let mut ways = vec![members(task.into_iter())];
+    let kept: Vec<String> =
+        sections.outstanding.iter().flatten().flatten().map(|coarse| coarse_name(coarse).to_owned()).collect();
+    if !kept.is_empty() {
+        ways.push(members(std::iter::once(("keep".to_owned(), choice(&kept)))));
+    }
+    let more = |texts: &Vec<Vec<String>>| u32::try_from(texts.len()).unwrap_or(u32::MAX);
+    let widest = sections.outstanding.iter().flatten().map(Vec::len).max().unwrap_or(0);
+    let tasks = tasks.max(u32::try_from(widest).unwrap_or(u32::MAX));
+    let section = members(std::iter::once(("tasks".to_owned(), list(any_of(ways), 1, tasks))));
+    let most = most.saturating_add(sections.outstanding.as_ref().map_or(0, more));
+    list(section, u32::from(sections.outstanding.is_none()), most)
+}
+
+/// Words in place of values. Choices are told by the prompt itself: the catalog, the references, the tools.
+fn outline(schema: &Json) -> Json {
+    if let Some(ways) = schema.get("anyOf").and_then(Json::as_array) {
+        let shown: Vec<Json> = ways.iter().map(outline).filter(|way| !way.is_null()).collect();
+        return match <[Json; 1]>::try_from(shown) {
+            Ok([only]) => only,
+            Err(shown) => shown.into_iter().next().unwrap_or_default(),
+        };
+    }
+    match schema.get("type").and_then(Json::as_str) {
+        Some("object") => {
+            let properties = schema.get("properties").and_then(Json::as_object);
+            let shown = properties.into_iter().flatten().map(|(name, schema)| (name.clone(), outline(schema)));
+            Json::Object(shown.collect())
+        }
+        Some("array") => {
+            let items = schema.get("items").cloned().unwrap_or_default();
+            match items.get("anyOf").and_then(Json::as_array) {
+                Some(ways) => Json::Array(ways.iter().map(outline).collect()),
+                None => Json::Array(vec![outline(&items)]),
+            }
+        }
+        Some("boolean") => Json::Bool(false),
+        Some("integer") => Json::from(1),
+        Some("null") => Json::Null,
+        _ => match schema.get("enum").and_then(Json::as_array).map(Vec::as_slice) {
+            Some([only]) => only.clone(),
+            _ => Json::from("\u{2026}"),
+        },
+    }
+}

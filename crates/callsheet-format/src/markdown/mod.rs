@@ -1,0 +1,29 @@
+//! The Markdown layer that all readers share (spec 3.1, 3.2, 4.2): text preparation, sections by recognised
+//! headings, labelled lists and fences, each with its lines in the original text.
+//!
+//! A reader makes one [`Document`] with the [`Format`] it reads, walks its sections, and asks for the [`Piece`]s of a
+//! section body with the [`LabelRule`]s it knows. All work is linear in the text.
+
+mod document;
+mod fence;
+mod heading;
+mod items;
+mod label;
+mod nested;
+mod pieces;
+mod structure;
+mod text;
+mod thinking;
+mod turn_end;
+mod wrapper;
+
+pub(crate) use document::marker_of;
+pub use document::{Document, Prepare, Section};
+pub use fence::Fence;
+pub(crate) use fence::{Part, Tracker};
+pub use heading::{Format, Heading, Rule};
+pub(crate) use label::label_line;
+pub use label::{Label, LabelRule, item_text};
+pub use pieces::{Labelled, Piece, PieceKind};
+pub use text::{MAX_REPLY_BYTES, from_bytes, odd_places, straighten};
+pub(crate) use text::{is_blank, plain_start};

@@ -1,0 +1,237 @@
+//! The templates and what each may hold (spec 8.7), as one table.
+
+use std::fmt;
+use std::str::FromStr;
+
+use callsheet_core::prompt::PromptError;
+use callsheet_core::spec::{NEED_TOKENS, SKILL_TOKENS};
+
+/// One of the templates of spec 8.7.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PromptKey {
+    /// `task_creation_initial`.
+    Plan,
+    /// `task_execution`.
+    Execution,
+    /// `task_execution_loop`.
+    ExecutionLoop,
+    /// `task_execution_write`.
+    ExecutionWrite,
+    /// `task_handler`.
+    Handler,
+    /// `task_list_continue`.
+    Continuation,
+    /// `task_list_iteration`.
+    Iteration,
+    /// `task_post_exec`.
+    Merge,
+    /// `task_refinement`.
+    Refinement,
+}
+
+/// The part of a template that a placeholder is meant for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Before the separator.
+    System,
+    /// After it.
+    User,
+}
+
+/// How much of a fragment a model sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cap {
+    /// All of it: a person's words, which are never cut (spec 2.1), or text that was cut to its budget before (5.8).
+    Whole,
+    /// Its first lines.
+    Lines(usize),
+    /// About so many tokens of its start and end.
+    Tokens(u32),
+}
+
+/// A placeholder that a template may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slot {
+    /// Name in the braces.
+    pub name: &'static str,
+    /// Where it is meant to stand.
+    pub part: Part,
+    /// A template without it is refused.
+    pub required: bool,
+    /// How much of the fragment is shown.
+    pub cap: Cap,
+}
+
+const fn slot(name: &'static str, cap: Cap) -> Slot {
+    Slot { name, part: Part::User, required: false, cap }
+}
+
+const fn need(name: &'static str, cap: Cap) -> Slot {
+    Slot { name, part: Part::User, required: true, cap }
+}
+
+const CATALOG: Slot = Slot { name: "skill_catalog", part: Part::System, required: true, cap: Cap::Tokens(8_000) };
+const ENVIRONMENT: Slot = slot("environment", Cap::Lines(8));
+const DESCRIPTION: Slot = slot("project_description", Cap::Tokens(2_000));
+const ORIGINAL: Slot = need("original_prompt", Cap::Whole);
+const SKILL: Slot = need("skill_definition", Cap::Tokens(SKILL_TOKENS));
+const QUERY: Slot = need("query", Cap::Tokens(NEED_TOKENS));
+const ISSUES: Slot = need("issues", Cap::Tokens(6_000));
+const PROPOSAL: Slot = need("previous_proposal", Cap::Tokens(6_000));
+const PROPOSAL_ISSUES: Slot = need("previous_proposal_issues", Cap::Tokens(6_000));
+const FOLLOW_UPS: Slot = need("follow_up_prompts", Cap::Whole);
+const GOALS: Slot = need("goals_summary", Cap::Tokens(2_000));
+const OUTPUTS: Slot = need("precursor_with_completed_outputs", Cap::Tokens(24_000));
+// A task that is not shown could only be lost: a reply drops what it leaves out.
+const CURRENT_LIST: Slot = need("current_task_list", Cap::Whole);
+const PROBLEMS: Slot = need("task_problems", Cap::Tokens(6_000));
+
+const SYSTEM: Slot = Slot { name: "system", part: Part::System, required: true, cap: Cap::Whole };
+const FILES: Slot = Slot { name: "files", part: Part::System, required: true, cap: Cap::Whole };
+
+const HANDLER: &[Slot] = &[
+    SYSTEM,
+    FILES,
+    need("inherited_context", Cap::Whole),
+    need("previous_outputs", Cap::Whole),
+    need("related_material", Cap::Whole),
+    need("inputs", Cap::Whole),
+    need("task", Cap::Whole),
+    need("expected_output", Cap::Whole),
+    need("output_format", Cap::Whole),
+    ISSUES,
+];
+
+const PLAN: &[Slot] = &[
+    CATALOG,
+    ENVIRONMENT,
+    DESCRIPTION,
+    slot("current_file", Cap::Lines(200)),
+    slot("open_files", Cap::Lines(50)),
+    need("user_prompt", Cap::Whole),
+    PROPOSAL,
+    PROPOSAL_ISSUES,
+];
+
+const REFINEMENT: &[Slot] = &[
+    need("skill_details", Cap::Tokens(6_000)),
+    slot("skill_input_requirements", Cap::Tokens(2_000)),
+    need("tool_instructions", Cap::Whole),
+    ENVIRONMENT,
+    DESCRIPTION,
+    ORIGINAL,
+    need("task_reference_contents", Cap::Tokens(24_000)),
+    need("task_data", Cap::Tokens(8_000)),
+    ISSUES,
+];
+
+const EXECUTION: &[Slot] = &[SKILL, ENVIRONMENT, DESCRIPTION, ORIGINAL, need("precursor", Cap::Whole), QUERY, ISSUES];
+
+const MERGE: &[Slot] = &[SKILL, ORIGINAL, QUERY, need("run_documents", Cap::Tokens(24_000)), ISSUES];
+
+const ITERATION: &[Slot] = &[
+    CATALOG,
+    ENVIRONMENT,
+    DESCRIPTION,
+    ORIGINAL,
+    FOLLOW_UPS,
+    GOALS,
+    OUTPUTS,
+    CURRENT_LIST,
+    PROBLEMS,
+    PROPOSAL,
+    PROPOSAL_ISSUES,
+];
+
+const CONTINUATION: &[Slot] = &[
+    CATALOG,
+    ENVIRONMENT,
+    DESCRIPTION,
+    ORIGINAL,
+    FOLLOW_UPS,
+    GOALS,
+    OUTPUTS,
+    CURRENT_LIST,
+    PROBLEMS,
+    need("user_follow_up", Cap::Whole),
+    PROPOSAL,
+    PROPOSAL_ISSUES,
+];
+
+/// The other name of the iteration template.
+const ITERATION_ALIAS: &str = "task_post_completion";
+
+impl PromptKey {
+    /// Every key, sorted by its text.
+    pub const ALL: &'static [Self] = &[
+        Self::Plan,
+        Self::Execution,
+        Self::ExecutionLoop,
+        Self::ExecutionWrite,
+        Self::Handler,
+        Self::Continuation,
+        Self::Iteration,
+        Self::Merge,
+        Self::Refinement,
+    ];
+
+    /// The key: the file's name without `.md`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Plan => "task_creation_initial",
+            Self::Execution => "task_execution",
+            Self::ExecutionLoop => "task_execution_loop",
+            Self::ExecutionWrite => "task_execution_write",
+            Self::Handler => "task_handler",
+            Self::Continuation => "task_list_continue",
+            Self::Iteration => "task_list_iteration",
+            Self::Merge => "task_post_exec",
+            Self::Refinement => "task_refinement",
+        }
+    }
+
+    /// File stems that hold this template, the canonical one first.
+    pub fn stems(self) -> &'static [&'static str] {
+        match self {
+            Self::Plan => &["task_creation_initial"],
+            Self::Execution => &["task_execution"],
+            Self::ExecutionLoop => &["task_execution_loop"],
+            Self::ExecutionWrite => &["task_execution_write"],
+            Self::Handler => &["task_handler"],
+            Self::Continuation => &["task_list_continue"],
+            Self::Iteration => &["task_list_iteration", ITERATION_ALIAS],
+            Self::Merge => &["task_post_exec"],
+            Self::Refinement => &["task_refinement"],
+        }
+    }
+
+    /// What the template may hold, in the order of spec 8.7.
+    pub fn slots(self) -> &'static [Slot] {
+        match self {
+            Self::Plan => PLAN,
+            Self::Refinement => REFINEMENT,
+            Self::Execution | Self::ExecutionWrite | Self::ExecutionLoop => EXECUTION,
+            Self::Handler => HANDLER,
+            Self::Merge => MERGE,
+            Self::Iteration => ITERATION,
+            Self::Continuation => CONTINUATION,
+        }
+    }
+}
+
+impl fmt::Display for PromptKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for PromptKey {
+    type Err = PromptError;
+
+    fn from_str(text: &str) -> Result<Self, PromptError> {
+        Self::ALL.iter().copied().find(|key| key.stems().contains(&text)).ok_or_else(|| {
+            let known: Vec<&str> = Self::ALL.iter().map(|key| key.as_str()).collect();
+            PromptError::UnknownKey { key: text.to_owned(), known: known.join(", ") }
+        })
+    }
+}

@@ -1,0 +1,234 @@
+//! Prompts of plan, refinement, execution and merge.
+
+use callsheet_core::fence::fence;
+use callsheet_core::prompt::{Note, PromptError};
+use callsheet_core::spec::{Skill, ToolSpec};
+
+use crate::skill::skill_input_requirements;
+
+use super::excerpt::cut_tokens;
+use super::fragment::{CurrentFile, Environment, Fill, Retry, tool_instructions};
+use super::{PromptKey, Templates};
+
+/// System and user text of one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rendered {
+    /// System text.
+    pub system: String,
+    /// First user message.
+    pub user: String,
+}
+
+/// Fills a template.
+pub(super) fn rendered(templates: &Templates, key: PromptKey, fill: Fill) -> Result<Rendered, PromptError> {
+    let (system, user) = templates.render(key, &fill.values())?;
+    Ok(Rendered { system, user })
+}
+
+/// Turns a request into a list (spec 2.3).
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlanPrompt {
+    /// `Catalog::render`.
+    pub skill_catalog: String,
+    /// Where the run takes place.
+    pub environment: Environment,
+    /// The project's description; may be empty.
+    pub project_description: String,
+    /// The file a person has open.
+    pub current_file: Option<CurrentFile>,
+    /// Paths of files a person has open.
+    pub open_files: Vec<String>,
+    /// The request, verbatim.
+    pub user_prompt: String,
+    /// The refused list of the try before.
+    pub retry: Option<Retry>,
+}
+
+impl PlanPrompt {
+    /// System and user text.
+    ///
+    /// # Errors
+    /// If the template is broken.
+    pub fn render(&self, templates: &Templates) -> Result<Rendered, PromptError> {
+        let mut fill = Fill::new(PromptKey::Plan);
+        fill.catalog(&self.skill_catalog);
+        fill.place(&self.environment, &self.project_description);
+        match &self.current_file {
+            Some(file) => {
+                let language = if file.language.is_empty() { "text" } else { &file.language };
+                fill.quoted("current_file", &format!("Current File - {}", file.path), language, &file.text);
+            }
+            None => fill.plain("current_file", ""),
+        }
+        let open: Vec<String> = self.open_files.iter().map(|path| format!("- {path}")).collect();
+        fill.titled("open_files", "Open files", &open.join("\n"));
+        fill.quoted("user_prompt", "Original prompt", "text", &self.user_prompt);
+        fill.retry(self.retry.as_ref());
+        rendered(templates, PromptKey::Plan, fill)
+    }
+}
+
+/// Makes one task exact and chooses its tool calls (spec 2.5, 3.7).
+#[derive(Clone, Debug, PartialEq)]
+pub struct RefinementPrompt {
+    /// The task's skill, as pinned.
+    pub skill: Skill,
+    /// The tools the skill may use and that are registered and switched on.
+    pub tools: Vec<ToolSpec>,
+    /// Where the run takes place.
+    pub environment: Environment,
+    /// The project's description; may be empty.
+    pub project_description: String,
+    /// The request, verbatim.
+    pub original_prompt: String,
+    /// Blocks of the references, as shown at refinement (spec 5.8, 5.9).
+    pub reference_contents: String,
+    /// The task in REFINEMENT form (spec 9).
+    pub task_data: String,
+    /// Text forms of the issues of the references as they stand, before there was any reply.
+    pub checked: String,
+    /// Text forms of the issues of the attempt before, with raw blocks.
+    pub issues: String,
+}
+
+impl RefinementPrompt {
+    /// System and user text.
+    ///
+    /// # Errors
+    /// If the template is broken.
+    pub fn render(&self, templates: &Templates) -> Result<Rendered, PromptError> {
+        let mut fill = Fill::new(PromptKey::Refinement);
+        let details = if self.skill.refinement.is_empty() { &self.skill.description } else { &self.skill.refinement };
+        fill.plain("skill_details", details);
+        let requirements = skill_input_requirements(&self.skill);
+        let requirements = if details.contains(requirements) { "" } else { requirements };
+        fill.titled("skill_input_requirements", "Input requirements", requirements);
+        fill.plain("tool_instructions", &tool_instructions(&self.tools));
+        fill.place(&self.environment, &self.project_description);
+        fill.quoted("original_prompt", "Original prompt", "text", &self.original_prompt);
+        fill.material("task_reference_contents", &self.reference_contents);
+        fill.titled("task_data", "Task", &self.task_data);
+        if self.issues.trim().is_empty() {
+            fill.issues("issues", "Issues with the references", Note::IssuesReferences, &self.checked);
+        } else {
+            let issues = [self.checked.as_str(), &self.issues].join("\n");
+            fill.issues("issues", "Issues with the current call", Note::IssuesReply, &issues);
+        }
+        rendered(templates, PromptKey::Refinement, fill)
+    }
+}
+
+/// Which reply an execution asks for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum ExecutionKind {
+    /// A result (spec 3.8).
+    #[default]
+    Plain,
+    /// A result with changes (spec 3.9).
+    Write,
+    /// A tool conversation (spec 10.7).
+    Loop {
+        /// Tools to be called by text, for a provider without tool calling; empty: natively, or none.
+        text_tools: Vec<ToolSpec>,
+    },
+}
+
+/// Does one task, or one execution run of it (spec 10.4).
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExecutionPrompt {
+    /// Which reply is asked for.
+    pub kind: ExecutionKind,
+    /// The task's skill, as pinned, or the built-in reader (spec 7.8).
+    pub skill: Skill,
+    /// Where the run takes place.
+    pub environment: Environment,
+    /// The project's description; may be empty.
+    pub project_description: String,
+    /// The request, verbatim.
+    pub original_prompt: String,
+    /// Reference blocks, `## Tool Calls` and tool outputs, cut to their budgets (spec 5.8, 10.4).
+    pub precursor: String,
+    /// What is needed.
+    pub need: String,
+    /// Expected output.
+    pub expected: String,
+    /// Text forms of the issues of the attempt before, with raw blocks.
+    pub issues: String,
+}
+
+impl ExecutionPrompt {
+    /// The template it uses.
+    pub fn key(&self) -> PromptKey {
+        match self.kind {
+            ExecutionKind::Plain => PromptKey::Execution,
+            ExecutionKind::Write => PromptKey::ExecutionWrite,
+            ExecutionKind::Loop { .. } => PromptKey::ExecutionLoop,
+        }
+    }
+
+    /// System and user text.
+    ///
+    /// # Errors
+    /// If the template is broken.
+    pub fn render(&self, templates: &Templates) -> Result<Rendered, PromptError> {
+        let mut fill = Fill::new(self.key());
+        match &self.kind {
+            ExecutionKind::Loop { text_tools } if !text_tools.is_empty() => {
+                let tools = Note::LoopTextTools.fill(&[("tools", &tool_instructions(text_tools))]);
+                fill.plain("skill_definition", &format!("{}\n\n{tools}", self.skill.execution));
+            }
+            _ => fill.plain("skill_definition", &self.skill.execution),
+        }
+        fill.place(&self.environment, &self.project_description);
+        fill.quoted("original_prompt", "Original prompt", "text", &self.original_prompt);
+        fill.material("precursor", &self.precursor);
+        fill.query(&self.need, &self.expected);
+        fill.issues("issues", "Issues with the current call", Note::IssuesReply, &self.issues);
+        rendered(templates, self.key(), fill)
+    }
+}
+
+/// Merges the documents of several execution runs (spec 3.12).
+#[derive(Clone, Debug, PartialEq)]
+pub struct MergePrompt {
+    /// The task's skill, as pinned.
+    pub skill: Skill,
+    /// The request, verbatim.
+    pub original_prompt: String,
+    /// What is needed.
+    pub need: String,
+    /// Expected output.
+    pub expected: String,
+    /// Run label and document, in run order.
+    pub run_documents: Vec<(String, String)>,
+    /// Text forms of the issues of the attempt before.
+    pub issues: String,
+}
+
+/// Tokens of all run documents together, shared evenly.
+const RUN_DOCUMENTS: u32 = 24_000;
+
+impl MergePrompt {
+    /// System and user text.
+    ///
+    /// # Errors
+    /// If the template is broken.
+    pub fn render(&self, templates: &Templates) -> Result<Rendered, PromptError> {
+        let mut fill = Fill::new(PromptKey::Merge);
+        fill.plain("skill_definition", &self.skill.execution);
+        fill.quoted("original_prompt", "Original prompt", "text", &self.original_prompt);
+        fill.query(&self.need, &self.expected);
+        let runs = u32::try_from(self.run_documents.len()).unwrap_or(u32::MAX).max(1);
+        let documents: Vec<String> = self
+            .run_documents
+            .iter()
+            .map(|(label, document)| {
+                let share = (RUN_DOCUMENTS / runs).saturating_sub(50);
+                format!("### {label}\n\n{}", fence("markdown", &cut_tokens(document, share)))
+            })
+            .collect();
+        fill.plain("run_documents", &documents.join("\n\n"));
+        fill.issues("issues", "Issues with the current call", Note::IssuesReply, &self.issues);
+        rendered(templates, PromptKey::Merge, fill)
+    }
+}

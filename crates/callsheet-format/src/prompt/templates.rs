@@ -1,0 +1,116 @@
+//! The texts of all templates with where they came from. They are parsed when they are used, so that a broken file
+//! that a run never needs does not stop it (spec 8.1).
+
+use std::collections::BTreeMap;
+
+use callsheet_core::prompt::{PromptError, Values};
+use callsheet_core::spec::BlobId;
+
+use super::PromptKey;
+use super::template::Template;
+
+/// The line between system and user part (spec 8.2).
+pub const USER_PART: &str = "<!-- callsheet:user -->";
+
+/// Where a template came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateSource {
+    /// Path as shown to a person; `bundled` for the shipped one.
+    pub path: String,
+    /// The text, or why it could not be read.
+    pub text: Result<String, String>,
+}
+
+/// One text per key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Templates {
+    sources: BTreeMap<PromptKey, TemplateSource>,
+}
+
+impl Default for Templates {
+    fn default() -> Self {
+        Self::bundled()
+    }
+}
+
+impl Templates {
+    /// The shipped templates.
+    pub fn bundled() -> Self {
+        let sources = PromptKey::ALL.iter().map(|key| {
+            let text = Ok(Self::bundled_text(*key).to_owned());
+            (*key, TemplateSource { path: "bundled".to_owned(), text })
+        });
+        Self { sources: sources.collect() }
+    }
+
+    /// The shipped text of a template, for ejecting it.
+    pub fn bundled_text(key: PromptKey) -> &'static str {
+        match key {
+            PromptKey::Plan => include_str!("../../prompts/task_creation_initial.md"),
+            PromptKey::Refinement => include_str!("../../prompts/task_refinement.md"),
+            PromptKey::Execution => include_str!("../../prompts/task_execution.md"),
+            PromptKey::ExecutionWrite => include_str!("../../prompts/task_execution_write.md"),
+            PromptKey::Handler => include_str!("../../prompts/task_handler.md"),
+            PromptKey::ExecutionLoop => include_str!("../../prompts/task_execution_loop.md"),
+            PromptKey::Merge => include_str!("../../prompts/task_post_exec.md"),
+            PromptKey::Iteration => include_str!("../../prompts/task_list_iteration.md"),
+            PromptKey::Continuation => include_str!("../../prompts/task_list_continue.md"),
+        }
+    }
+
+    /// Puts a text in the place of another.
+    pub fn replace(&mut self, key: PromptKey, source: TemplateSource) {
+        self.sources.insert(key, source);
+    }
+
+    /// Where the template of a key came from.
+    pub fn source(&self, key: PromptKey) -> Option<&TemplateSource> {
+        self.sources.get(&key)
+    }
+
+    /// The template of a key, parsed and checked.
+    ///
+    /// # Errors
+    /// As `Template::parse`, and if the file could not be read.
+    pub fn get(&self, key: PromptKey) -> Result<Template, PromptError> {
+        let source = self.sources.get(&key).ok_or_else(|| PromptError::UnknownKey {
+            key: key.to_string(),
+            known: self.sources.keys().map(|key| key.as_str()).collect::<Vec<_>>().join(", "),
+        })?;
+        match &source.text {
+            Ok(text) => Template::parse(key, &source.path, text),
+            Err(reason) => Err(PromptError::Unreadable {
+                template: key.to_string(),
+                source_path: source.path.clone(),
+                reason: reason.clone(),
+            }),
+        }
+    }
+
+    /// The template of a key given as text (spec 8.6).
+    ///
+    /// # Errors
+    /// If there is no such key, and as `get`.
+    pub fn named(&self, key: &str) -> Result<Template, PromptError> {
+        self.get(key.parse()?)
+    }
+
+    /// Fills the template of a key.
+    ///
+    /// # Errors
+    /// As `get` and `Template::render`.
+    pub fn render(&self, key: PromptKey, values: &Values) -> Result<(String, String), PromptError> {
+        self.get(key)?.render(values)
+    }
+
+    /// Hash of the text of a key, to be recorded when it is used (spec 8.1).
+    pub fn hash(&self, key: PromptKey) -> Option<BlobId> {
+        let text = self.sources.get(&key)?.text.as_ref().ok()?;
+        Some(BlobId::of(text.as_bytes()))
+    }
+
+    /// Every template that is broken; empty if all can be used.
+    pub fn check(&self) -> Vec<PromptError> {
+        PromptKey::ALL.iter().filter_map(|key| self.get(*key).err()).collect()
+    }
+}

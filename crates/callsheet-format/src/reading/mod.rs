@@ -1,0 +1,31 @@
+//! What every reader shares: the lookups that it asks of the world, the diagnostics that it collects, and their words.
+
+mod diagnostics;
+mod lookup;
+mod words;
+
+pub use diagnostics::{Diagnostics, excerpt};
+pub use lookup::{Answer, Answers, Candidates, FileFacts, KnownTask, Lookup, Past, ReadContext};
+pub(crate) use words::clause;
+
+use callsheet_core::issue::{Issue, Repair, Severity};
+
+/// The result of every reading: the best partial value, and all that was done and found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading<T> {
+    /// The best partial value.
+    pub value: T,
+    /// Repairs in line order.
+    pub repairs: Vec<Repair>,
+    /// Issues in line order.
+    pub issues: Vec<Issue>,
+    /// What it asked of the world without an answer: with answers to these it may read otherwise (spec 4.1).
+    pub wanted: Vec<Lookup>,
+}
+
+impl<T> Reading<T> {
+    /// A reply is accepted if and only if it has no error (spec 3.2).
+    pub fn is_accepted(&self) -> bool {
+        self.issues.iter().all(|issue| issue.severity != Severity::Error)
+    }
+}

@@ -1,0 +1,360 @@
+//! Finding the JSON of calls in a block: fences, `<tool_call>` and `<function=…>` tags, bare objects
+//! (repairs `json-unfenced`, `json-shape`, `json-syntax`).
+
+use std::rc::Rc;
+
+use callsheet_core::issue::{Issue, IssueCode, RAW, RepairCode, Span};
+use serde_json::{Map, Value};
+
+use crate::reading::{Diagnostics, clause};
+use crate::reply::json::{Document, Fault, Located, Mend, Scanner, read_document};
+
+use super::shape::{Read, Shaped, Tools, calls_of};
+
+/// How a block of calls is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BlockForm {
+    /// In a fence with this tag, lower case.
+    Fence {
+        /// `json` is canonical.
+        tag: String,
+    },
+    /// Outside fences.
+    Bare,
+}
+
+/// A block that may hold calls.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallBlock {
+    /// Its text without fence marks.
+    pub text: String,
+    /// How it is written.
+    pub form: BlockForm,
+    /// Line of the original text on which `text` begins.
+    pub line: u32,
+    /// Text that is no call is no mistake here, unless it is a `json` fence.
+    pub lenient: bool,
+}
+
+/// A call found, with the raw text it came from.
+#[derive(Clone, Debug)]
+pub(super) struct RawCall {
+    pub call: Read,
+    pub span: Span,
+    /// Cut to what an issue quotes, and shared by the calls of one value.
+    pub raw: Rc<str>,
+}
+
+/// What a block holds.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The calls, unchecked.
+    pub calls: Vec<RawCall>,
+    /// The block cannot be read as a whole: its calls count only if all of them hold, else this is wrong with it.
+    pub unless: Option<Issue>,
+}
+
+/// The calls of a block in any shape, unchecked.
+pub(super) fn raw_calls(block: &CallBlock, tools: &dyn Tools, notes: &mut Diagnostics) -> Found {
+    let mut finder = Finder { block, tools, notes, newlines: newlines(&block.text), calls: Vec::new(), unless: None };
+    let tagged = block.text.contains('<')
+        && ["<tool_call>", "<function=", "</tool_call>"].iter().any(|tag| block.text.contains(tag));
+    match &block.form {
+        BlockForm::Fence { .. } if !tagged => finder.fence(),
+        _ => finder.scan(),
+    }
+    Found { calls: finder.calls, unless: finder.unless }
+}
+
+fn newlines(text: &str) -> Vec<usize> {
+    text.match_indices('\n').map(|(at, _)| at).collect()
+}
+
+struct Finder<'a, 'b> {
+    block: &'a CallBlock,
+    tools: &'a dyn Tools,
+    notes: &'b mut Diagnostics,
+    newlines: Vec<usize>,
+    calls: Vec<RawCall>,
+    unless: Option<Issue>,
+}
+
+impl Finder<'_, '_> {
+    fn line(&self, at: usize) -> u32 {
+        let before = self.newlines.partition_point(|newline| *newline < at);
+        self.block.line.saturating_add(u32::try_from(before).unwrap_or(u32::MAX))
+    }
+
+    fn span(&self, start: usize, end: usize) -> Span {
+        Span { first: self.line(start), last: self.line(end.max(start + 1) - 1) }
+    }
+
+    fn raw(&self, start: usize, end: usize) -> &str {
+        cut(self.block.text.get(start..end).unwrap_or("").trim())
+    }
+
+    /// A fence that holds JSON and nothing else.
+    fn fence(&mut self) {
+        let text = &self.block.text;
+        let tag = match &self.block.form {
+            BlockForm::Fence { tag } => tag.as_str(),
+            BlockForm::Bare => "",
+        };
+        let json = tag == "json";
+        let document = match read_document(text) {
+            Ok(document) => document,
+            Err(fault) => {
+                if json || !self.block.lenient {
+                    let issue = self.fault_issue(&fault, 0, text.len());
+                    if !self.inside(text) {
+                        self.calls.clear();
+                    }
+                    self.unless = Some(issue);
+                }
+                return;
+            }
+        };
+        if self.block.lenient && !json && !document.values.iter().all(|value| self.is_call(&value.value)) {
+            return;
+        }
+        if !json {
+            self.notes.repair(RepairCode::JsonUnfenced, self.span(0, text.len()), tag, "json");
+        }
+        self.mends(&document.mends);
+        let several = document.values.len() != 1;
+        for value in document.values {
+            self.value(value, several);
+        }
+        if several && text.trim().is_empty() {
+            self.notes.repair(RepairCode::JsonShape, self.span(0, text.len()), "empty fence", "");
+        }
+    }
+
+    fn is_call(&self, value: &Value) -> bool {
+        calls_of(value.clone(), self.tools)
+            .is_ok_and(|calls| !calls.is_empty() && !calls.iter().any(|call| self.is_content(call)))
+    }
+
+    /// An object without the name of a tool is content where content may stand.
+    fn is_content(&self, call: &Read) -> bool {
+        self.block.lenient && matches!(call, Read::Guessed { named: false, .. })
+    }
+
+    fn mends(&mut self, mends: &[Mend]) {
+        for mend in mends {
+            let line = self.line(mend.at);
+            self.notes.repair(mend.code, Span { first: line, last: line }, &mend.before, &mend.after);
+        }
+    }
+
+    /// Takes the values of a fence that holds other text too: words, or brackets too many. False if what is left may
+    /// belong to a call.
+    fn inside(&mut self, text: &str) -> bool {
+        let mut scanner = Scanner::new(text);
+        let mut at = 0;
+        while let Some(next) = text.get(at..).and_then(|rest| rest.find(['{', '[', '"'])).map(|next| at + next) {
+            if text.get(next..).is_some_and(|rest| rest.starts_with('"')) {
+                return false;
+            }
+            let Ok(Document { values, mends }) = scanner.one(next) else { return false };
+            at = values.last().map_or(next + 1, |value| value.end).max(next + 1);
+            self.mends(&mends);
+            for value in values {
+                if !self.is_call(&value.value) {
+                    return false;
+                }
+                self.value(value, true);
+            }
+        }
+        !self.calls.is_empty()
+    }
+
+    fn fault(&mut self, fault: &Fault, start: usize, end: usize) {
+        let issue = self.fault_issue(fault, start, end);
+        self.notes.push(issue);
+    }
+
+    fn fault_issue(&self, fault: &Fault, start: usize, end: usize) -> Issue {
+        let code = if fault.truncated { IssueCode::JsonTruncated } else { IssueCode::JsonInvalid };
+        if self.notes.is_counted(code) {
+            return self.notes.issue(code, "", self.span(start, end), &[]);
+        }
+        let line = self.line(fault.at).to_string();
+        let facts = [("why", fault.what.as_str()), ("line", line.as_str())];
+        self.notes.issue(code, "", self.span(start, end), &facts).raw(self.raw(start, end))
+    }
+
+    /// Takes the calls of one value; `reshaped` if the value did not stand alone in its fence.
+    fn value(&mut self, found: Located, reshaped: bool) {
+        let (start, end) = (found.start, found.end);
+        let span = self.span(start, end);
+        let raw: Rc<str> = self.raw(start, end).into();
+        match calls_of(found.value, self.tools) {
+            Ok(shaped) if shaped.iter().any(|call| self.is_content(call)) => {}
+            Ok(shaped) => {
+                let plain: Vec<&Shaped> = shaped
+                    .iter()
+                    .filter_map(|call| match call {
+                        Read::Plain(call) => Some(call),
+                        Read::Guessed { .. } => None,
+                    })
+                    .collect();
+                // A guessed reading is noted once it is taken.
+                let odd = reshaped || shaped.len() != 1 || plain.iter().any(|call| call.reshaped);
+                if odd && (plain.len() == shaped.len() || shaped.len() > 1) {
+                    let names: Vec<&str> = plain.iter().map(|call| call.name.as_str()).take(8).collect();
+                    self.notes.repair(RepairCode::JsonShape, span, &raw, names.join(", "));
+                }
+                self.calls.extend(shaped.into_iter().map(|call| RawCall { call, span, raw: raw.clone() }));
+            }
+            Err(misfit) => {
+                let facts = [("why", misfit.as_str())];
+                let issue = self.notes.issue(IssueCode::JsonInvalid, "shape", span, &facts).raw(&raw);
+                self.notes.push(issue);
+            }
+        }
+    }
+
+    /// Text with tags or bare objects among prose. Each byte is looked at once: after a mistake the search goes on
+    /// behind the part that was read.
+    fn scan(&mut self) {
+        let text = self.block.text.clone();
+        let mut scanner = Scanner::new(&text);
+        let mut at = 0;
+        let mut line_start = true;
+        while let Some(rest) = text.get(at..).filter(|rest| !rest.is_empty()) {
+            let blank = rest.len() - rest.trim_start_matches([' ', '\t', '\r']).len();
+            if blank > 0 {
+                at += blank;
+            } else if let Some(tag) =
+                ["<tool_call>", "</tool_call>", "</function>"].iter().find(|tag| rest.starts_with(**tag))
+            {
+                at += tag.len();
+                line_start = true;
+            } else if rest.starts_with("<function=") {
+                at = self.function(&text, at);
+                line_start = true;
+            } else if line_start && starts_value(rest) {
+                at = self.bare(&mut scanner, &text, at);
+                line_start = false;
+            } else if rest.starts_with('\n') {
+                at += 1;
+                line_start = true;
+            } else if line_start && rest.starts_with(['-', '*', '+', '`', '>']) {
+                // A mark of a list, of code or of a quote before the value.
+                at += 1;
+            } else {
+                at += rest.find(['\n', '<']).filter(|next| *next > 0).unwrap_or_else(|| first_char(rest));
+                line_start = false;
+            }
+        }
+    }
+
+    fn bare(&mut self, scanner: &mut Scanner<'_>, text: &str, at: usize) -> usize {
+        match scanner.one(at) {
+            Ok(Document { values, mends }) => {
+                let end = values.last().map_or(at + 1, |value| value.end);
+                if self.block.lenient && !values.iter().all(|value| self.is_call(&value.value)) {
+                    return end;
+                }
+                let in_tag = text.get(..at).is_some_and(|before| before.trim_end().ends_with("<tool_call>"));
+                if self.block.form == BlockForm::Bare && !in_tag {
+                    let raw = self.raw(at, end).to_owned();
+                    self.notes.repair(RepairCode::JsonUnfenced, self.span(at, end), &raw, "json");
+                }
+                self.mends(&mends);
+                for value in values {
+                    self.value(value, in_tag);
+                }
+                end.max(at + 1)
+            }
+            Err(fault) => {
+                let reached = fault.reached.max(at + 1);
+                let end =
+                    text.get(reached..).and_then(|rest| rest.find('\n')).map_or(text.len(), |next| reached + next);
+                if !self.block.lenient {
+                    self.fault(&fault, at, end);
+                }
+                end
+            }
+        }
+    }
+
+    /// `<function=name>` with a JSON object or `<parameter=key>` tags, up to `</function>` or the end.
+    fn function(&mut self, text: &str, at: usize) -> usize {
+        let open = at + "<function=".len();
+        let Some(name_end) = text.get(open..).and_then(|rest| rest.find(['>', '\n'])).map(|length| open + length)
+        else {
+            return text.len();
+        };
+        let name = text.get(open..name_end).unwrap_or("").trim().trim_matches(['"', '\'']).to_owned();
+        let body_start = (name_end + 1).min(text.len());
+        let body = text.get(body_start..).unwrap_or("");
+        let (length, closed) = match body.find("</function>") {
+            Some(length) => (length, "</function>".len()),
+            None => (body.len(), 0),
+        };
+        let body = body.get(..length).unwrap_or("");
+        let end = body_start + length + closed;
+        let span = self.span(at, end);
+        let raw: Rc<str> = self.raw(at, end).into();
+        let arguments = if body.contains("<parameter=") {
+            Ok(parameters(body))
+        } else {
+            match read_document(body) {
+                Ok(document) if document.values.len() <= 1 => {
+                    self.mends(&document.mends);
+                    Ok(document.values.into_iter().next().map_or_else(|| Value::Object(Map::new()), |one| one.value))
+                }
+                Ok(_) => Err(Fault { truncated: false, at: 0, reached: 0, what: clause("call-several", &[]) }),
+                Err(fault) => Err(fault),
+            }
+        };
+        match arguments {
+            Ok(arguments) => {
+                self.notes.repair(RepairCode::JsonShape, span, &raw, &name);
+                let call = Shaped { name, id: None, arguments: Some(arguments), reshaped: true };
+                self.calls.push(RawCall { call: Read::Plain(call), span, raw });
+            }
+            Err(fault) => self.fault(&fault, at, end),
+        }
+        end.max(at + 1)
+    }
+}
+
+/// As much of a text as an issue may quote.
+pub(super) fn cut(text: &str) -> &str {
+    if text.len() <= RAW {
+        return text;
+    }
+    text.char_indices().nth(RAW).map_or(text, |(at, _)| text.get(..at).unwrap_or(text))
+}
+
+fn first_char(rest: &str) -> usize {
+    rest.chars().next().map_or(1, char::len_utf8)
+}
+
+/// Whether a line that starts so is meant as JSON and not as prose or a link.
+fn starts_value(rest: &str) -> bool {
+    let inside = |rest: &str| rest.trim_start().chars().next();
+    if let Some(rest) = rest.strip_prefix('{') {
+        return inside(rest)
+            .is_none_or(|c| matches!(c, '"' | '\'' | '\u{201c}' | '}' | '/') || c.is_ascii_alphabetic());
+    }
+    rest.strip_prefix('[').is_some_and(|rest| inside(rest).is_some_and(|c| c == '{'))
+}
+
+/// `<parameter=key>value</parameter>` tags. Values are texts; the schema turns them into numbers later.
+fn parameters(body: &str) -> Value {
+    let mut map = Map::new();
+    let mut pieces = body.split("<parameter=");
+    pieces.next();
+    for piece in pieces {
+        let Some((key, value)) = piece.split_once('>') else { continue };
+        let value = value.split("</parameter>").next().unwrap_or("");
+        let value = value.strip_prefix('\n').unwrap_or(value);
+        let value = value.strip_suffix('\n').unwrap_or(value);
+        map.insert(key.trim().to_owned(), Value::from(value));
+    }
+    Value::Object(map)
+}

@@ -1,0 +1,79 @@
+//! Finished tasks that a reply repeats (spec 4.4 `echo-dropped`, 3.5 `done-changed`).
+
+use callsheet_core::issue::{IssueCode, RepairCode, Span};
+use callsheet_core::names::{folded, slug_of};
+
+use crate::reading::{Diagnostics, KnownTask, Past, ReadContext};
+
+use super::format::label;
+use super::steps::Steps;
+use super::task::Draft;
+
+/// Takes echoes of finished tasks out; steps that become empty go too.
+pub fn drop_echoes(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> Steps {
+    let done: Vec<&KnownTask> = context.tasks.iter().filter(|known| known.done).map(AsRef::as_ref).collect();
+    if done.is_empty() {
+        return steps;
+    }
+    let mut echoes: Vec<(Span, String)> = Vec::new();
+    let mut kept: Steps = Vec::new();
+    for step in steps {
+        let mut tasks: Vec<Draft> = Vec::new();
+        for draft in step {
+            match finished(&draft, &done, &context.past) {
+                Some(known) if draft.output || is_same(&draft, known) || was_same(&draft, known, &context.past) => {
+                    echoes.push((draft.span, draft.task.name));
+                }
+                Some(_) => {
+                    changed(&draft, notes);
+                    tasks.push(draft);
+                }
+                None => tasks.push(draft),
+            }
+        }
+        if !tasks.is_empty() {
+            kept.push(tasks);
+        }
+    }
+    echoes.sort();
+    let spans: Vec<Span> = echoes.iter().map(|(span, _)| *span).collect();
+    notes.retract(&spans);
+    for (span, name) in &echoes {
+        notes.set_task(Some(name));
+        notes.repair(RepairCode::EchoDropped, *span, name, "");
+    }
+    notes.set_task(None);
+    kept
+}
+
+/// The finished task of the same name, or of a former one that goes with a former wording.
+fn finished<'a>(draft: &Draft, done: &[&'a KnownTask], past: &Past) -> Option<&'a KnownTask> {
+    let name = draft.task.name.as_str();
+    let slug = slug_of(name);
+    let same_name = |known: &&&KnownTask| known.task.slug == slug || known.task.name == name;
+    let former = |known: &&&KnownTask| known.task.aliases.contains(&slug) && was_same(draft, known, past);
+    done.iter().find(same_name).or_else(|| done.iter().find(former)).copied().filter(|_| !name.is_empty())
+}
+
+/// A text of an earlier moment shows a task as it was before its refinement or an edit: it is done all the same
+/// (spec 2.18).
+fn was_same(draft: &Draft, known: &KnownTask, past: &Past) -> bool {
+    let need = folded(&draft.task.need);
+    let mut wordings = past.wordings.get(&known.task.slug).into_iter().flatten();
+    wordings.any(|former| former.skill == draft.task.skill && folded(&former.need) == need)
+}
+
+fn is_same(draft: &Draft, known: &KnownTask) -> bool {
+    known.task.skill == draft.task.skill && folded(&known.task.need) == folded(&draft.task.need)
+}
+
+/// The name of a finished task with another text: a new task.
+fn changed(draft: &Draft, notes: &mut Diagnostics) {
+    notes.set_task(Some(&draft.task.name));
+    notes.set_section(Some(&draft.section));
+    let facts = [("name", draft.task.name.as_str())];
+    let issue = notes.issue(IssueCode::DoneChanged, "", draft.span, &facts).warning().key(label::NAME);
+    notes.push(issue);
+    notes.set_task(None);
+    notes.set_section(None);
+}

@@ -1,0 +1,221 @@
+//! Reading task lists: plan, sheet file, iteration, continuation (spec 3.4-3.6).
+
+mod blocks;
+mod calls;
+mod collect;
+mod echo;
+mod format;
+mod group;
+mod joined;
+mod one_line;
+mod relevant;
+mod skill;
+mod steps;
+mod task;
+mod unread;
+
+use callsheet_core::issue::{IssueCode, Span};
+use callsheet_core::spec::{Goals, Phase, TaskList};
+use collect::{Collected, collect};
+
+use crate::markdown::{Document, Prepare};
+use crate::reading::{Diagnostics, ReadContext, Reading};
+pub use format::{ITERATION, PLAN, SHEET, TASK_LABELS, label};
+
+/// Which list is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Plan,
+    Sheet,
+    Iteration,
+    Continuation,
+}
+
+impl Kind {
+    fn phase(self) -> Phase {
+        match self {
+            Self::Plan | Self::Sheet => Phase::Plan,
+            Self::Iteration => Phase::Iterate,
+            Self::Continuation => Phase::Continue,
+        }
+    }
+}
+
+/// A task list as read, with what stands beside it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ListReply {
+    /// Goals and steps; names and slugs are filled.
+    pub list: TaskList,
+    /// `Original prompt` of a sheet file; ignored in replies.
+    pub prompt: Option<String>,
+    /// Canonical targets listed under `No longer relevant` (spec 5.10).
+    pub no_longer_relevant: Vec<String>,
+    /// Body of `Issues with the tasks`, for the person only.
+    pub remarks: String,
+    /// Lines of each task, in sheet order.
+    pub spans: Vec<Span>,
+}
+
+/// Reads a plan reply (spec 3.4).
+pub fn read_plan(text: &str, context: &ReadContext) -> Reading<ListReply> {
+    let (reply, notes) = read(text, Kind::Plan, context);
+    notes.finish(reply)
+}
+
+/// Reads a sheet file, saved or written by hand (spec 3.4).
+pub fn read_sheet(text: &str, context: &ReadContext) -> Reading<ListReply> {
+    let (reply, notes) = read(text, Kind::Sheet, context);
+    notes.finish(reply)
+}
+
+/// Reads an iteration reply (spec 3.5). Goals without text keep the former goals.
+pub fn read_iteration(text: &str, context: &ReadContext) -> Reading<ListReply> {
+    let (reply, notes) = read(text, Kind::Iteration, context);
+    notes.finish(reply)
+}
+
+/// Reads a continuation reply (spec 3.6).
+pub fn read_continuation(text: &str, context: &ReadContext) -> Reading<ListReply> {
+    let (reply, notes) = read(text, Kind::Continuation, context);
+    notes.finish(reply)
+}
+
+/// What a plan or sheet asks of the world. Answers may lead to more questions, such as about a path that was mended:
+/// ask again with the answers until none is left.
+pub fn lookups(kind: super::ReplyKind, text: &str, context: &ReadContext) -> Vec<crate::reading::Lookup> {
+    use super::ReplyKind;
+    let kind = match kind {
+        ReplyKind::Plan => Kind::Plan,
+        ReplyKind::Sheet => Kind::Sheet,
+        ReplyKind::Iteration => Kind::Iteration,
+        ReplyKind::Continuation => Kind::Continuation,
+        _ => return Vec::new(),
+    };
+    read(text, kind, context).1.wanted()
+}
+
+fn read(text: &str, kind: Kind, context: &ReadContext) -> (ListReply, Diagnostics) {
+    let mut notes = Diagnostics::new(kind.phase(), context.strict);
+    let format = match kind {
+        Kind::Plan => &PLAN,
+        Kind::Sheet => &SHEET,
+        Kind::Iteration | Kind::Continuation => &ITERATION,
+    };
+    let prepare = Prepare { copies: &context.prompts, length_stop: context.length_stop, by_hand: kind == Kind::Sheet };
+    let document = Document::read(text, format, prepare, &mut notes);
+    if document.is_empty() {
+        let variant = if kind == Kind::Sheet { "sheet" } else { "" };
+        notes.push(notes.issue(IssueCode::EmptyReply, variant, document.span(0..document.len()), &[]));
+        return (ListReply::default(), notes);
+    }
+    let collected = collect(&document, kind, context, &mut notes);
+    missing(&document, &collected, kind, context, &mut notes);
+    cut_off(&document, &collected, kind, &mut notes);
+    let irrelevant = collected.irrelevant.as_ref();
+    let no_longer_relevant =
+        irrelevant.map(|(text, span)| relevant::targets(text, *span, context, &mut notes)).unwrap_or_default();
+    let mut own;
+    let context = if no_longer_relevant.is_empty() {
+        context
+    } else {
+        own = context.clone();
+        own.restricted.extend(no_longer_relevant.iter().cloned());
+        &own
+    };
+    let mut steps: steps::Steps = Vec::new();
+    for step in &collected.steps {
+        let read = |raw| task::read(raw, &step.title, &document, kind, context, &mut notes);
+        steps.push(step.tasks.iter().map(read).collect());
+    }
+    if kind != Kind::Plan {
+        steps = echo::drop_echoes(steps, context, &mut notes);
+    }
+    let (steps, spans) = steps::settle(steps, context, &mut notes);
+    if kind == Kind::Sheet {
+        unread::left_out(!context.tasks.is_empty(), &mut notes);
+        unread::swallowed(&document, &mut notes);
+        unread::commented(text, &document, &mut notes);
+    }
+    let end = collected.end;
+    let goals = Goals {
+        text: collected.goals.map(|(text, _)| text).unwrap_or_default(),
+        plan_complete: marked(&document, format::COMPLETE, end, &mut notes),
+        plan_continues: marked(&document, format::CONTINUES, end, &mut notes),
+    };
+    let reply = ListReply {
+        list: TaskList { goals, steps },
+        prompt: collected.prompt.filter(|prompt| kind == Kind::Sheet && !prompt.is_empty()),
+        no_longer_relevant,
+        remarks: collected.remarks,
+        spans,
+    };
+    (reply, notes)
+}
+
+/// Whether a marker stands in what was read, outside an echoed prompt.
+fn marked(document: &Document, marker: &str, end: usize, notes: &mut Diagnostics) -> bool {
+    use crate::markdown::Heading;
+    let mut found = false;
+    let mut from = 0;
+    for prompt in document.all(Heading::OriginalPrompt).filter(|section| section.line < end) {
+        found |= document.take_marker(marker, from..prompt.line, notes);
+        from = prompt.body.end;
+    }
+    found | document.take_marker(marker, from..end.max(from), notes)
+}
+
+/// Issues about whole sections (spec 3.4-3.6), and a reply that was cut off.
+fn missing(document: &Document, collected: &Collected<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) {
+    let whole = document.span(0..document.len());
+    let last = Span::line(whole.last);
+    if context.length_stop && !collected.cut && !document.ended {
+        notes.push(notes.issue(IssueCode::ReplyTruncated, "", last, &[]));
+    }
+    if !collected.has_tasks {
+        notes.push(notes.issue(IssueCode::TasksMissing, "", whole, &[]));
+    } else if collected.steps.is_empty() {
+        match kind {
+            Kind::Plan => notes.push(notes.issue(IssueCode::NoTasks, "", whole, &[])),
+            // An edit may take all tasks off the list.
+            Kind::Sheet if context.tasks.is_empty() && notes.issues().is_empty() => {
+                notes.push(notes.issue(IssueCode::NoTasks, "", whole, &[]).warning());
+            }
+            Kind::Sheet => {}
+            // Prose where tasks belong says nothing certain about what is left.
+            _ if !collected.says_done => notes.push(notes.issue(IssueCode::TasksMissing, "prose", whole, &[])),
+            _ => {}
+        }
+    }
+    if collected.goals.is_none() {
+        let issue = notes.issue(IssueCode::GoalsMissing, "", Span::line(1), &[]);
+        match kind {
+            Kind::Plan | Kind::Sheet => notes.push(issue.warning()),
+            // With nothing left to do the goals stay as they were.
+            Kind::Continuation if !collected.is_empty_list() => notes.push(issue),
+            Kind::Continuation | Kind::Iteration => {}
+        }
+    }
+}
+
+/// A list that ends in a task with only the first of the keys that all tasks before it have was cut off, whatever the
+/// provider said. Two complete tasks before it are the evidence.
+fn cut_off(document: &Document, collected: &Collected<'_>, kind: Kind, notes: &mut Diagnostics) {
+    let tasks: Vec<&group::RawTask<'_>> = collected.steps.iter().flat_map(|step| &step.tasks).collect();
+    let Some((last, before)) = tasks.split_last().filter(|(_, before)| before.len() >= 2) else { return };
+    let keys = |task: &group::RawTask<'_>| task.labels.iter().filter_map(|label| label.known()).collect::<Vec<_>>();
+    let (Some(whole), cut) = (before.first().map(|task| keys(task)), keys(last)) else { return };
+    let alike = before.iter().all(|task| keys(task) == whole) && whole.contains(&label::EXPECTED);
+    let ends = !collected.cut && !document.has_text(last.span.last as usize..collected.end);
+    let told = notes.issues().iter().any(|issue| issue.code == IssueCode::ReplyTruncated);
+    if kind != Kind::Sheet
+        && !told
+        && alike
+        && ends
+        && cut.len() + 2 <= whole.len()
+        && whole.starts_with(&cut)
+        && !cut.contains(&label::EXPECTED)
+    {
+        let issue = notes.issue(IssueCode::ReplyTruncated, "task", last.span, &[]);
+        notes.push(issue);
+    }
+}

@@ -1,0 +1,95 @@
+//! Tasks in one line (spec 4.4 `list-shape`): `- **Find Code 1** Where the stops are read.`, with the name of a skill and a
+//! number as the name, of some of them nearly the name, or `- **find_code** Where the stops are read.` with the skill alone.
+
+use callsheet_core::fuzzy::normalize;
+use callsheet_core::issue::RepairCode;
+use callsheet_core::names::slug_of;
+use callsheet_core::spec::Skill;
+
+use crate::markdown::{Label, Labelled, Piece, PieceKind};
+use crate::reading::{Diagnostics, ReadContext};
+
+use super::format::label;
+use super::group::RawTask;
+
+/// Words of the shortest need.
+const SHORTEST: usize = 3;
+
+/// The tasks of a section in which every item is a new task in one line; none if one is anything else.
+pub fn tasks<'a>(pieces: &[Piece<'a>], context: &ReadContext, notes: &mut Diagnostics) -> Option<Vec<RawTask<'a>>> {
+    let exact: Vec<Option<RawTask<'a>>> =
+        pieces.iter().map(|piece| task(piece, context, |name| skill_of(name, context))).collect();
+    // Where most items name a skill, the others may name one nearly.
+    let named = exact.iter().flatten().count();
+    if 2 * named < pieces.len() {
+        return None;
+    }
+    let near = |piece: &Piece<'a>| task(piece, context, |name| Some((near_skill_of(name, context, notes)?, true)));
+    let found: Option<Vec<RawTask<'a>>> =
+        exact.into_iter().zip(pieces).map(|(exact, piece)| exact.or_else(|| near(piece))).collect();
+    let found = found.filter(|found| !found.is_empty())?;
+    for task in &found {
+        let written = task.labels.first().map_or("", |label| label.written);
+        notes.repair(RepairCode::ListShape, task.span, written, "");
+    }
+    Some(found)
+}
+
+fn task<'a, 'c>(
+    piece: &Piece<'a>,
+    context: &'c ReadContext,
+    skill_of: impl FnOnce(&str) -> Option<(&'c Skill, bool)>,
+) -> Option<RawTask<'a>> {
+    let PieceKind::Label(line) = &piece.kind else { return None };
+    let Labelled { label: Label::Unknown(name), value, .. } = line else { return None };
+    let (skill, numbered) = skill_of(name)?;
+    let slug = slug_of(name);
+    let known = context.tasks.iter().any(|known| known.task.slug == slug || known.task.aliases.contains(&slug));
+    let says = value.split_whitespace().nth(SHORTEST - 1).is_some() && !value.starts_with(['(', '<', ':']);
+    // The catalog gives each skill with its description in just this form.
+    if known || !says || is_copied(value, &skill.description) {
+        return None;
+    }
+    let key = numbered.then(|| line.as_key(label::NAME, name.clone().into()));
+    let mut labels: Vec<Labelled<'a>> = key.into_iter().collect();
+    labels.push(line.as_key(label::NEED, value.clone()));
+    // A skill that is named nearly is mended where all skills are.
+    let stem = name.rsplit_once(' ').filter(|(stem, _)| numbered && normalize(stem) != normalize(&skill.name));
+    let skill = stem.map_or(skill.name.as_str(), |(stem, _)| stem);
+    labels.push(line.as_key(label::SKILL, skill.to_owned().into()));
+    Some(RawTask { hint: None, labels, fences: Vec::new(), span: piece.span })
+}
+
+/// Whether a need is a description or the beginning of one, whatever the catalog says of the skill in brackets behind it.
+pub fn is_copied(need: &str, description: &str) -> bool {
+    let need = need.split_once(" (").map_or(need, |(before, _)| before);
+    normalize(description).starts_with(&normalize(need))
+}
+
+/// The skill that a label with a number behind it names nearly.
+fn near_skill_of<'c>(written: &str, context: &'c ReadContext, notes: &Diagnostics) -> Option<&'c Skill> {
+    let (stem, number) = written.trim().rsplit_once(' ')?;
+    let counts = number.bytes().all(|byte| byte.is_ascii_digit());
+    super::skill::only_near(stem, context, notes).filter(|_| counts)
+}
+
+/// The skill that a label names, with a number behind it (true) or without.
+pub fn skill_of<'c>(written: &str, context: &'c ReadContext) -> Option<(&'c Skill, bool)> {
+    let written = written.trim();
+    // The first letter spares nearly all of the work for text that names no skill.
+    let letter = |text: &str| text.chars().find(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase());
+    let first = letter(written);
+    let named = |name: &str| {
+        let wanted = normalize(name);
+        context.catalog.iter().find(|skill| letter(&skill.name) == first && normalize(&skill.name) == wanted)
+    };
+    if !context.catalog.iter().any(|skill| letter(&skill.name) == first) {
+        return None;
+    }
+    if let Some(skill) = named(written) {
+        return Some((skill, false));
+    }
+    let (stem, number) = written.rsplit_once(' ')?;
+    let counts = number.bytes().all(|byte| byte.is_ascii_digit());
+    Some((named(stem).filter(|_| counts)?, true))
+}

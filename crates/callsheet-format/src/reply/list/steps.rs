@@ -1,0 +1,235 @@
+//! Names, order and references of a whole list (spec 5.5, 6).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use callsheet_core::issue::{IssueCode, RepairCode, Span};
+use callsheet_core::names::{NameChange, fill_names, folded, slug_of};
+use callsheet_core::spec::{Slug, Step, Target, Task, TaskList};
+
+use crate::reading::{Diagnostics, KnownTask, ReadContext};
+use crate::reply::references::{Producer, Scope, check_value, named_files, one_run};
+
+use super::format::label;
+use super::task::Draft;
+
+/// Drafts by step.
+pub type Steps = Vec<Vec<Draft>>;
+
+/// Fills names for the whole list, then checks references.
+pub fn settle(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> (Vec<Step>, Vec<Span>) {
+    let mut steps = steps;
+    names(&mut steps, context, notes);
+    references(steps, context, notes)
+}
+
+/// Fills names and marks the tasks whose written name several have.
+fn names(steps: &mut Steps, context: &ReadContext, notes: &mut Diagnostics) {
+    let mut list = TaskList::default();
+    for step in steps.iter_mut() {
+        list.steps
+            .push(Step { tasks: step.iter_mut().map(|draft| std::mem::replace(&mut draft.task, no_task())).collect() });
+    }
+    let open: Vec<&Task> = context.tasks.iter().filter(|known| !known.done).map(|known| &known.task).collect();
+    let slugs = |list: &TaskList| -> Vec<Option<Slug>> {
+        list.tasks().map(|task| (!task.name.is_empty()).then(|| slug_of(&task.name))).collect()
+    };
+    let mut written = slugs(&list);
+    let dropped: Vec<&Task> = context.past.dropped.iter().collect();
+    let changes = fill_names(&mut list, &open, &dropped, &context.taken);
+    let mut counts: BTreeMap<&Slug, usize> = BTreeMap::new();
+    // Of a name that comes twice one is numbered, if no task is one that is known.
+    if open.is_empty() && !changes.contains(&NameChange::Numbered) {
+        written.clear();
+    }
+    for slug in written.iter().flatten() {
+        *counts.entry(slug).or_default() += 1;
+    }
+    let twice = |slug: &Slug| counts.get(slug).is_some_and(|count| *count > 1);
+    let found = written.iter().map(|slug| slug.as_ref().filter(|slug| twice(slug)).cloned());
+    let repeated: Vec<Option<Slug>> = found.chain(std::iter::repeat(None)).take(changes.len()).collect();
+    let drafts = steps.iter_mut().flatten().zip(repeated);
+    let tasks = list.steps.into_iter().flat_map(|step| step.tasks);
+    for ((draft, repeated), (task, change)) in drafts.zip(tasks.zip(changes)) {
+        draft.repeated = repeated;
+        draft.task = task;
+        let name = draft.task.name.as_str();
+        match change {
+            NameChange::Kept => continue,
+            NameChange::Filled => {
+                notes.set_task(Some(name));
+                notes.repair(RepairCode::NameFilled, Span::line(draft.span.first), "", name);
+            }
+            NameChange::Numbered => {
+                // The number stands behind the written name.
+                let before = name.rsplit_once(" (").map_or(name, |(before, _)| before);
+                notes.set_task(Some(name));
+                notes.repair(RepairCode::NameDeduplicated, draft.name_span, before, name);
+            }
+        }
+        notes.set_task(None);
+    }
+    let mut named: Vec<(Span, &str)> =
+        steps.iter().flatten().map(|draft| (draft.span, draft.task.name.as_str())).collect();
+    named.sort_unstable();
+    notes.name_tasks(&named);
+}
+
+/// Stands in a draft while its task is elsewhere.
+fn no_task() -> Task {
+    Task {
+        name: String::new(),
+        slug: Slug::new(""),
+        aliases: Vec::new(),
+        need: String::new(),
+        skill: None,
+        references: Vec::new(),
+        expected: String::new(),
+        approval: false,
+        calls: Vec::new(),
+        extra: String::new(),
+    }
+}
+
+/// What tasks of the list and finished tasks outside it give to references.
+fn producers(steps: &Steps, context: &ReadContext) -> Vec<Producer> {
+    let mut producers = Vec::new();
+    for (number, step) in steps.iter().enumerate() {
+        for draft in step {
+            let skill = context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
+            let writer = draft.task.approval || skill.is_some_and(|skill| skill.policy.writer.is_some());
+            producers.push(Producer {
+                slug: Some(draft.task.slug.clone()),
+                aliases: draft.task.aliases.clone(),
+                step: u32::try_from(number).ok(),
+                files: if writer { named_files(&draft.task) } else { Vec::new() },
+                writer,
+                repeated: draft.repeated.clone(),
+                ..Producer::default()
+            });
+        }
+    }
+    let done = |known: &&Arc<KnownTask>| known.done;
+    producers.extend(context.tasks.iter().filter(done).map(|known| Producer {
+        slug: Some(known.task.slug.clone()),
+        aliases: known.task.aliases.clone(),
+        done: true,
+        headings: known.headings.clone(),
+        details: known.details.clone(),
+        tokens: known.tokens,
+        ..Producer::default()
+    }));
+    producers
+}
+
+/// Slugs of tasks that were dropped.
+fn dropped(context: &ReadContext) -> BTreeSet<Slug> {
+    let slugs = |task: &Task| std::iter::once(task.slug.clone()).chain(task.aliases.clone());
+    context.past.dropped.iter().flat_map(slugs).collect()
+}
+
+/// What an edit lets a task read on that it does not change, though it was dropped.
+fn kept(draft: &Draft, context: &ReadContext) -> Vec<Target> {
+    if context.past.dropped.is_empty() {
+        return Vec::new();
+    }
+    let same = |known: &&Arc<KnownTask>| {
+        known.task.slug == draft.task.slug
+            && known.task.skill == draft.task.skill
+            && folded(&known.task.need) == folded(&draft.task.need)
+    };
+    let known = context.tasks.iter().find(same);
+    known.into_iter().flat_map(|known| &known.task.references).map(|reference| reference.target.clone()).collect()
+}
+
+fn references(steps: Steps, context: &ReadContext, notes: &mut Diagnostics) -> (Vec<Step>, Vec<Span>) {
+    let sections = u32::try_from(steps.len()).unwrap_or(u32::MAX);
+    let refers = steps.iter().flatten().any(|draft| !draft.references.is_empty());
+    let producers = if refers { producers(&steps, context) } else { Vec::new() };
+    let mut scope = Scope::of_sheet(producers, sections);
+    scope.dropped = dropped(context);
+    let mut out = Vec::new();
+    let mut spans = Vec::new();
+    let mut handed = Vec::new();
+    let mut at = 0;
+    for (number, step) in steps.into_iter().enumerate() {
+        let mut tasks = Vec::new();
+        handed.push(Handed::of(&step, context));
+        for mut draft in step {
+            let skill = context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
+            scope.own = Some(at);
+            scope.kept = kept(&draft, context);
+            scope.step = u32::try_from(number).unwrap_or(u32::MAX);
+            // Every call brings all references (spec 10.1).
+            let called = draft.task.approval || !draft.task.calls.is_empty();
+            scope.one_run = called || skill.is_some_and(|skill| one_run(&skill.policy));
+            notes.set_section(Some(&draft.section));
+            notes.set_task(Some(&draft.task.name));
+            for (value, line) in &draft.references {
+                draft.task.references.extend(check_value(value, *line, &scope, context, notes));
+            }
+            denied_again(&draft, context, notes);
+            spans.push(draft.span);
+            tasks.push(draft.task);
+            at += 1;
+        }
+        out.push(Step { tasks });
+    }
+    unread(&out, &handed, notes);
+    notes.set_section(None);
+    notes.set_task(None);
+    (out, spans)
+}
+
+/// What is told of a step whose output nobody reads.
+struct Handed {
+    section: Rc<str>,
+    span: Span,
+    /// A task of it may change files, which stay without being read.
+    writes: bool,
+}
+
+impl Handed {
+    fn of(step: &[Draft], context: &ReadContext) -> Self {
+        let skill = |draft: &Draft| context.catalog.iter().find(|skill| Some(&skill.name) == draft.task.skill.as_ref());
+        let writes =
+            |draft: &Draft| draft.task.approval || skill(draft).is_some_and(|skill| skill.policy.writer.is_some());
+        Self {
+            section: step.first().map(|draft| Rc::clone(&draft.section)).unwrap_or_default(),
+            span: step.iter().map(|draft| draft.span).reduce(Span::to).unwrap_or_default(),
+            writes: step.iter().any(writes),
+        }
+    }
+}
+
+/// Warns of steps of readers whose output no task of the list reads, the last step aside (spec 3.4 `output-unread`).
+fn unread(steps: &[Step], handed: &[Handed], notes: &mut Diagnostics) {
+    let references = steps.iter().flat_map(|step| &step.tasks).flat_map(|task| &task.references);
+    let read: BTreeSet<&Slug> = references.filter_map(|reference| reference.target.producer()).collect();
+    let earlier = steps.len().saturating_sub(1);
+    for (step, handed) in steps.iter().zip(handed).take(earlier).filter(|(_, handed)| !handed.writes) {
+        let is_read = |task: &Task| std::iter::once(&task.slug).chain(&task.aliases).any(|slug| read.contains(slug));
+        let Some(first) = step.tasks.first().filter(|_| !step.tasks.iter().any(is_read)) else { continue };
+        notes.set_section(Some(&handed.section));
+        notes.set_task(Some(&first.name));
+        let facts = [("name", first.name.as_str()), ("slug", first.slug.as_str())];
+        notes.push(notes.issue(IssueCode::OutputUnread, "", handed.span, &facts).warning());
+    }
+}
+
+/// A denied task that comes back with the same Skill, need and references (spec 2.11).
+fn denied_again(draft: &Draft, context: &ReadContext, notes: &mut Diagnostics) {
+    let is_denied = context.tasks.iter().any(|known| known.denied);
+    if !is_denied {
+        return;
+    }
+    let same = |known: &KnownTask| {
+        let (old, new) = (&known.task, &draft.task);
+        let targets = |task: &Task| task.references.iter().map(|link| link.target.clone()).collect::<Vec<_>>();
+        old.skill == new.skill && folded(&old.need) == folded(&new.need) && targets(old) == targets(new)
+    };
+    if context.tasks.iter().any(|known| known.denied && same(known)) {
+        notes.push(notes.issue(IssueCode::DeniedAgain, "", draft.span, &[]).key(label::NEED));
+    }
+}

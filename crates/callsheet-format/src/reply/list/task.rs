@@ -1,0 +1,289 @@
+//! One labelled task as values (spec 3.3).
+
+use std::rc::Rc;
+
+use callsheet_core::fuzzy::normalize;
+use callsheet_core::issue::{IssueCode, RepairCode, Span};
+use callsheet_core::spec::{NEED_TOKENS, Slug, Task, tokens};
+
+use crate::markdown::{Document, Label, Labelled, label_line};
+use crate::reading::{Diagnostics, ReadContext};
+use crate::reply::placeholder::is_copied_form;
+use crate::reply::references::is_none;
+use crate::sheet::has_reasoning_tag;
+
+use super::format::{TASK_LABELS, label};
+use super::group::RawTask;
+use super::{Kind, blocks, calls, one_line, skill};
+
+/// Words of the shortest need that is taken for a copy of the catalog.
+const SHORTEST_COPY: usize = 6;
+
+/// `Expected output` of a task that names none (spec 3.4).
+pub const EXPECTED: &str = include_str!("../prompts/expected_output.txt");
+
+/// A task read, its references still to be checked.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The task without slug and references.
+    pub task: Task,
+    /// Values of `References`, with the line each starts at.
+    pub references: Vec<(String, u32)>,
+    /// Lines of the task.
+    pub span: Span,
+    /// Line of the name, or of the task.
+    pub name_span: Span,
+    /// Section heading, for issues.
+    pub section: Rc<str>,
+    /// An `Output` of a finished task was there.
+    pub output: bool,
+    /// Slug of the written name, if several tasks wrote the same one.
+    pub repeated: Option<Slug>,
+}
+
+/// Reads the labels of a task, noting all issues that concern it alone.
+pub fn read(
+    raw: &RawTask<'_>,
+    section: &Rc<str>,
+    document: &Document,
+    kind: Kind,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> Draft {
+    let name = name(raw);
+    notes.set_section(Some(section));
+    notes.set_task(name.as_deref());
+    let with_blocks = (kind == Kind::Sheet).then(|| blocks::kept(raw, document, context, notes)).flatten();
+    let raw = with_blocks.as_ref().unwrap_or(raw);
+    for label in &raw.labels {
+        label.note(notes);
+    }
+    let (expected, output) = expected(raw, kind, context, name.as_deref(), notes);
+    let need = need(raw, kind, context, notes);
+    let written = raw.all(label::SKILL).next().map(|label| (&*label.value, label.span));
+    too_long(&need, raw, notes);
+    let skill = skill::read(written, raw.span, context, notes);
+    let choice = skill::Choice { skill: skill.as_deref(), span: written.map_or(raw.span, |(_, span)| span) };
+    let links: Vec<&str> = raw.all(label::REFERENCES).map(|label| &*label.value).collect();
+    choice.question(&links, &need, &expected, context, notes);
+    let approval = raw.all(label::APPROVAL).fold(false, |known, label| known | approval(label, notes));
+    let references = references(raw, notes);
+    let extra = extra(raw, context, notes);
+    let mut task = Task {
+        name: name.unwrap_or_default(),
+        slug: Slug::new(""),
+        aliases: Vec::new(),
+        need,
+        skill,
+        references: Vec::new(),
+        expected,
+        approval,
+        calls: Vec::new(),
+        extra,
+    };
+    for label in raw.all(label::SKILL_CALL).filter(|label| label.fences.is_empty() && raw.fences.is_empty()) {
+        notes.repair(RepairCode::KeyDropped, label.span, label.written, "");
+    }
+    let fences: Vec<usize> = fences(raw);
+    task.calls = calls::read(&fences, document, &task, context, notes);
+    needs_refinement(&task, written.map_or(raw.span, |(_, span)| span), context, notes);
+    notes.set_task(None);
+    notes.set_section(None);
+    let name_span = raw.all(label::NAME).next().map_or(Span::line(raw.span.first), |label| label.span);
+    Draft { task, references, span: raw.span, name_span, section: Rc::clone(section), output, repeated: None }
+}
+
+/// A task that cannot be refined must bring the calls of its skill (spec 2.12).
+fn needs_refinement(task: &Task, span: Span, context: &ReadContext, notes: &mut Diagnostics) {
+    let skill = context.catalog.iter().find(|skill| Some(&skill.name) == task.skill.as_ref());
+    if let Some(skill) = skill.filter(|skill| skill.policy.lacks_refinement(context.refine, &task.calls)) {
+        let issue = notes.issue(IssueCode::RefinementRequired, "", span, &[("skill", &skill.name)]);
+        notes.push(issue.key(label::SKILL));
+    }
+}
+
+/// The written name, else the text of the task's heading or item. One line.
+fn name(raw: &RawTask<'_>) -> Option<String> {
+    let written = raw.all(label::NAME).map(|label| &*label.value).find(|value| says_something(value));
+    let text = written.or(raw.hint.as_deref())?;
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        line.push_str(if line.is_empty() { "" } else { " " });
+        line.push_str(word);
+    }
+    let line = without_marks(&line);
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+/// A name without the marks around it. Where marks stand inside as well, only pairs around the whole are taken off:
+/// "**Bold** `x`" begins and ends with marks that are no pair.
+fn without_marks(line: &str) -> &str {
+    let marks = |c: char| matches!(c, '*' | '`' | '_' | ' ');
+    let bare = line.trim_matches(marks);
+    if !bare.contains(['*', '`']) {
+        return bare;
+    }
+    let mut line = line.trim();
+    while let Some(inside) = ["**", "*", "`", "__", "_"].iter().find_map(|mark| {
+        let inside = line.strip_prefix(mark)?.strip_suffix(mark)?.trim();
+        (!inside.contains(mark)).then_some(inside)
+    }) {
+        line = inside;
+    }
+    line
+}
+
+/// Neither empty nor a blank of the form as it stands in the prompt.
+fn says_something(value: &str) -> bool {
+    !value.trim().is_empty() && !is_copied_form(value)
+}
+
+fn need(raw: &RawTask<'_>, kind: Kind, context: &ReadContext, notes: &mut Diagnostics) -> String {
+    let value = raw.all(label::NEED).next();
+    // A model that writes what the catalog says of a skill does not say what the skill shall do.
+    let is_copied = |need: &str| {
+        let counts = need.split_whitespace().nth(SHORTEST_COPY - 1).is_some();
+        let mut skills = context.catalog.iter();
+        kind != Kind::Sheet && counts && skills.any(|skill| one_line::is_copied(need, &skill.description))
+    };
+    match value {
+        Some(label) if says_something(&label.value) && !is_copied(&label.value) => label.value.to_string(),
+        _ => {
+            let variant = if value.is_some() { "empty" } else { "" };
+            let span = value.map_or(raw.span, |label| label.span);
+            notes.push(notes.issue(IssueCode::NeedMissing, variant, span, &[]).key(label::NEED));
+            String::new()
+        }
+    }
+}
+
+/// A need of which a prompt shows only a part is told.
+fn too_long(need: &str, raw: &RawTask<'_>, notes: &mut Diagnostics) {
+    let tokens = tokens(need);
+    if tokens > NEED_TOKENS {
+        let span = raw.all(label::NEED).next().map_or(raw.span, |label| label.span);
+        let facts = [("tokens", tokens.to_string()), ("limit", NEED_TOKENS.to_string())];
+        let facts = facts.each_ref().map(|(name, text)| (*name, text.as_str()));
+        notes.push(notes.issue(IssueCode::OverBudget, "need", span, &facts).warning().key(label::NEED));
+    }
+}
+
+/// `Expected output`, where `Output` may stand for it, and whether `Output` marks a finished task.
+fn expected(
+    raw: &RawTask<'_>,
+    kind: Kind,
+    context: &ReadContext,
+    name: Option<&str>,
+    notes: &mut Diagnostics,
+) -> (String, bool) {
+    let value = |name| raw.all(name).find(|label| says_something(&label.value));
+    let finished = |name: &str| {
+        let slug = callsheet_core::names::slug_of(name);
+        context.tasks.iter().any(|known| known.done && (known.task.slug == slug || known.task.aliases.contains(&slug)))
+    };
+    let output = value(label::OUTPUT);
+    let marks = output.is_some() && kind != Kind::Plan && name.is_some_and(finished);
+    if let Some(label) = value(label::EXPECTED) {
+        if let Some(extra) = output.filter(|_| !marks) {
+            notes.repair(RepairCode::KeyDropped, extra.span, extra.written, "");
+        }
+        return (label.value.to_string(), marks);
+    }
+    if let Some(label) = output.filter(|_| !marks) {
+        notes.repair(RepairCode::LabelName, label.span, label.written, format_args!("- **{}**", label::EXPECTED));
+        return (label.value.to_string(), false);
+    }
+    if !marks {
+        let span = raw.all(label::EXPECTED).next().map_or(raw.span, |label| label.span);
+        let issue = notes.issue(IssueCode::ExpectedMissing, "", span, &[]).warning().key(label::EXPECTED);
+        notes.push(issue);
+    }
+    (EXPECTED.trim().to_owned(), marks)
+}
+
+/// Bare or yes is true, no is false. Any other text asks for approval too: it may raise a task, never lower it.
+fn approval(label: &Labelled<'_>, notes: &mut Diagnostics) -> bool {
+    let words = normalize(&label.value);
+    match words.as_str() {
+        "" | "yes" => true,
+        "no" => false,
+        _ => {
+            let no = ["false", "0", "none", "not", "n"].contains(&words.split(' ').next().unwrap_or_default())
+                || words.starts_with("no ");
+            let after = if no { "no" } else { "yes" };
+            notes.repair(RepairCode::LabelForm, label.span, &label.value, after);
+            !no
+        }
+    }
+}
+
+fn references(raw: &RawTask<'_>, notes: &mut Diagnostics) -> Vec<(String, u32)> {
+    let mut values = Vec::new();
+    for label in raw.all(label::REFERENCES) {
+        if !is_none(&label.value) {
+            values.push((label.value.to_string(), label.value_line));
+        } else if !label.value.is_empty() {
+            notes.repair(RepairCode::KeyDropped, label.span, label.written, "");
+        }
+    }
+    values
+}
+
+/// Unknown labels: kept as text with the task if they say something, else dropped. The name of a skill is no label: whether
+/// a task begins there is a guess.
+fn extra(raw: &RawTask<'_>, context: &ReadContext, notes: &mut Diagnostics) -> String {
+    let mut kept: Vec<String> = Vec::new();
+    let first_key = raw.labels.iter().position(|label| label.known().is_some());
+    let unknown_labels = raw.labels.iter().enumerate().filter(|(_, label)| label.known().is_none());
+    for (at, label) in unknown_labels {
+        let fold = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let value = fold(&label.value);
+        let value = value.trim_start_matches(|c: char| matches!(c, ':' | '-' | '–' | '—') || c.is_whitespace());
+        // Marks at its edges would join those around it when it is written.
+        let name = fold(label.label.as_str());
+        // The label ends at its first colon when it is read back.
+        let name = name.trim_matches(|c: char| "*_` ".contains(c)).replace(": ", " ");
+        let beside_keys = first_key.is_some_and(|key| key < at || !value.is_empty());
+        let names_skill = beside_keys && one_line::skill_of(&name, context).is_some();
+        if names_skill {
+            let issue = notes.issue(IssueCode::TaskBoundary, "skill", label.span, &[("label", &name)]);
+            notes.push(issue.key(&name));
+        }
+        // One line cannot hold a tag of reasoning so that it reads back.
+        if value.is_empty()
+            || name.is_empty()
+            || is_known(&name)
+            || has_reasoning_tag(value)
+            || has_reasoning_tag(&name)
+        {
+            notes.repair(RepairCode::KeyDropped, label.span, label.written, "");
+            continue;
+        }
+        if !names_skill {
+            unknown(&name, label.span, notes);
+        }
+        kept.push(format!("{name}: {value}"));
+    }
+    kept.join("\n")
+}
+
+fn unknown(name: &str, span: Span, notes: &mut Diagnostics) {
+    let issue = notes.issue(IssueCode::UnknownKey, "", span, &[("label", name)]).warning().key(name);
+    let known =
+        TASK_LABELS.iter().map(|rule| rule.name).filter(|name| !matches!(*name, label::OUTPUT | label::SKILL_CALL));
+    notes.push(issue.allowed(name, known));
+}
+
+/// Whether an unknown label would be read as a known one when it is written.
+fn is_known(name: &str) -> bool {
+    let line = format!("- **{name}** x");
+    label_line(&line, TASK_LABELS).is_some_and(|line| matches!(line.label, Label::Known(_)))
+}
+
+/// Fences that may hold tool calls: behind the list, and in values of keys that are no text of the task.
+fn fences(raw: &RawTask<'_>) -> Vec<usize> {
+    let mut fences: Vec<usize> = raw.all(label::SKILL_CALL).flat_map(|label| label.fences.iter().copied()).collect();
+    fences.extend(raw.fences.iter().map(|behind| behind.fence));
+    fences.sort_unstable();
+    fences
+}

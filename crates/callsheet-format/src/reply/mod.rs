@@ -1,0 +1,50 @@
+//! Tolerant reading of model output (spec 4), from a loose document to a value. Two pure passes: `lookups` names what must be known of the world,
+//! `read` uses the answers. Reading never fails: every reading is `(value, repairs, issues)`.
+
+pub mod calls;
+pub mod json;
+pub mod json_form;
+pub mod list;
+mod placeholder;
+pub mod references;
+pub mod task;
+mod value;
+
+pub use list::{ListReply, read_continuation, read_iteration, read_plan, read_sheet};
+pub use value::{DetailFile, Execution, LoopTurn};
+
+use crate::reading::{Lookup, ReadContext};
+
+/// The kinds of text that are read (spec 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReplyKind {
+    /// A plan reply.
+    Plan,
+    /// A sheet file.
+    Sheet,
+    /// An iteration reply.
+    Iteration,
+    /// A continuation reply.
+    Continuation,
+    /// A refinement reply.
+    Refinement,
+    /// An execution reply.
+    Execution,
+    /// A writer's execution reply.
+    WriteExecution,
+    /// A merge by model.
+    Merge,
+    /// A turn of a loop task: tool calls as text, or its result.
+    ToolCalls,
+}
+
+/// What reading a text needs to know of the world and does not know yet (spec 4.1). Answers may raise new lookups, so
+/// ask again with them until the list is empty; three rounds settle every text.
+pub fn lookups(kind: ReplyKind, text: &str, context: &ReadContext) -> Vec<Lookup> {
+    match kind {
+        ReplyKind::Plan | ReplyKind::Sheet | ReplyKind::Iteration | ReplyKind::Continuation => {
+            list::lookups(kind, text, context)
+        }
+        _ => task::lookups(kind, text, context),
+    }
+}

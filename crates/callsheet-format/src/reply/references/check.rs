@@ -1,0 +1,340 @@
+//! Checking references at plan and refinement (spec 5.2-5.5, 5.8).
+
+use std::collections::BTreeSet;
+
+use callsheet_core::issue::{IssueCode, RepairCode, Span};
+use callsheet_core::links::{TargetFault, is_plain_file, is_restricted, link_target, parse_name, parse_target};
+use callsheet_core::spec::{Fragment, PlanPart, Reference, Target};
+
+use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
+
+use super::links::{WrittenLink, remark_of_none};
+use super::named::sources;
+use super::scope::Scope;
+use super::{paths, tasks, titled};
+
+const KEY: &str = "References";
+
+/// A reference that is being checked.
+pub(super) struct Checking<'a> {
+    pub scope: &'a Scope,
+    pub context: &'a ReadContext,
+    pub notes: &'a mut Diagnostics,
+    pub span: Span,
+    /// The link as written.
+    pub raw: &'a str,
+    /// A repair of its target was recorded.
+    pub mended: bool,
+}
+
+impl Checking<'_> {
+    /// An error about this link.
+    pub fn issue(&self, code: IssueCode, variant: &str, facts: &[(&str, &str)]) -> callsheet_core::issue::Issue {
+        let mut all = vec![("link", self.raw)];
+        all.extend_from_slice(facts);
+        self.notes.issue(code, variant, self.span, &all).key(KEY).item(self.raw)
+    }
+
+    /// Records an error about this link.
+    pub fn refuse<'v>(
+        &mut self,
+        code: IssueCode,
+        variant: &str,
+        wanted: &str,
+        values: impl IntoIterator<Item = &'v str>,
+    ) {
+        let values: Vec<&str> = values.into_iter().collect();
+        let mut issue = self.issue(code, variant, &[]);
+        if self.notes.may_compare(values.len()) {
+            issue = issue.allowed(wanted, values);
+        }
+        self.notes.push(issue);
+    }
+
+    /// Slugs that the task may refer to, unless too many were listed already.
+    pub fn usable(&self) -> Vec<String> {
+        let affordable = self.notes.may_compare(self.scope.producers().len());
+        if affordable { self.scope.usable() } else { Vec::new() }
+    }
+
+    /// Records a repair of the target.
+    pub fn repaired(&mut self, code: RepairCode, target: &Target) {
+        self.mended = true;
+        self.notes.repair(code, self.span, self.raw, link_target(target));
+    }
+}
+
+/// Reads and checks a `References` value whose first line is line `first` of the text. Only valid references are
+/// returned; all others are issues with their place and candidates.
+pub fn check_value(
+    value: &str,
+    first: u32,
+    scope: &Scope,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> Vec<Reference> {
+    if remark_of_none(value).is_some_and(|words| !scope.is_named_in(&words)) {
+        notes.repair(RepairCode::KeyDropped, Span::line(first), value, "");
+        return Vec::new();
+    }
+    let mut is_file = |path: &str| {
+        let lookup = Lookup::Path { path: path.to_owned(), fragment: None };
+        matches!(notes.answer(context, lookup), Some(Answer::File(_)))
+    };
+    let (links, words) = sources(value, scope, &mut is_file);
+    for aside in words {
+        notes.repair(RepairCode::ProseTrimmed, line_of(aside.line, first), &aside.raw, "");
+    }
+    check_links(&links, first, scope, context, notes)
+}
+
+fn line_of(line: usize, first: u32) -> Span {
+    Span::line(first.saturating_add(u32::try_from(line).unwrap_or(u32::MAX)))
+}
+
+/// Checks links, and the budget of the task they belong to (spec 5.8).
+pub fn check_links(
+    links: &[WrittenLink<'_>],
+    first: u32,
+    scope: &Scope,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> Vec<Reference> {
+    let mut references: Vec<Reference> = Vec::new();
+    let mut sizes: Vec<u32> = Vec::new();
+    let mut span: Option<Span> = None;
+    let mut links = links.iter().peekable();
+    while let Some(link) = links.next() {
+        let joined = links.peek().and_then(|next| titled::joined([link, next], first, scope, context, notes));
+        if joined.is_some() {
+            links.next();
+        }
+        let link = joined.as_ref().unwrap_or(link);
+        let at = line_of(link.line, first);
+        span = Some(span.map_or(at, |span| span.to(at)));
+        for code in link.repairs.iter().flatten() {
+            notes.repair(*code, at, &link.raw, format_args!("[{}]({})", link.title, link.target));
+        }
+        let mut checking = Checking { scope, context, notes, span: at, raw: &link.raw, mended: false };
+        if let Some((target, tokens)) = check_written(&link.target, link.linked, &mut checking) {
+            if is_restricted(&target, &context.restricted) {
+                let issue = checking.issue(IssueCode::ReferenceRestricted, "", &[]);
+                checking.notes.push(issue.warning());
+            }
+            sizes.push(tokens);
+            references.push(Reference { title: link.title.clone().into_owned(), target });
+        }
+    }
+    if let Some(span) = span {
+        budget(&references, &sizes, scope, context, span, notes);
+    }
+    references
+}
+
+/// Checks a target on its own, for links that are not in a `References` value.
+pub fn check_target(
+    written: &str,
+    span: Span,
+    scope: &Scope,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> Option<Target> {
+    let mut checking = Checking { scope, context, notes, span, raw: written, mended: false };
+    check_written(written, true, &mut checking).map(|(target, _)| target)
+}
+
+/// The target and its tokens.
+fn check_written(written: &str, linked: bool, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
+    // Words that are no path, and a link that is cut off, are quoted back as they stand, not looked for on disk.
+    if !linked && (written.contains(' ') || checking.raw.contains("](")) {
+        checking.refuse(IssueCode::ReferenceInvalid, "words", written, []);
+        return None;
+    }
+    let target = match parse_target(written) {
+        Ok(target) => target,
+        Err(TargetFault::Glob(pattern)) => named_so(written, &pattern, checking)?,
+        Err(fault) => {
+            refuse_fault(fault, checking);
+            return None;
+        }
+    };
+    let target = anchor_of_file(written, target, checking);
+    let (checked, tokens) = check_kind(target, checking)?;
+    let same = || link_target(&checked) == written || same_address(&checked, written);
+    if !checking.mended && !is_plain_file(&checked, written) && !same() {
+        checking.repaired(RepairCode::ReferenceAlias, &checked);
+    }
+    Some((checked, tokens))
+}
+
+/// `#plan.md` for the file `plan.md`, if it exists and neither a task nor a heading of the prompt is called that.
+fn anchor_of_file(written: &str, target: Target, checking: &mut Checking<'_>) -> Target {
+    let Some(rest) = written.strip_prefix('#').filter(|rest| rest.contains(['.', '/'])) else { return target };
+    let anchor = matches!(target, Target::PromptHeading(_) | Target::TaskOutput { heading: None, .. });
+    let (true, Ok(file)) = (anchor, parse_target(rest)) else { return target };
+    let lookup = match &file {
+        Target::File { path, fragment } => Lookup::Path { path: path.clone(), fragment: fragment.clone() },
+        Target::Directory(path) => Lookup::Path { path: path.clone(), fragment: None },
+        _ => return target,
+    };
+    if tasks::is_named(&target, checking) {
+        return target;
+    }
+    let is_there = matches!(checking.notes.answer(checking.context, lookup), Some(Answer::File(_)));
+    if is_there { file } else { target }
+}
+
+/// Differences of encoding alone are no alias.
+fn same_address(target: &Target, written: &str) -> bool {
+    matches!(target, Target::Http(_)) || target.to_string() == written
+}
+
+fn refuse_fault(fault: TargetFault, checking: &mut Checking<'_>) {
+    match fault {
+        TargetFault::Empty => checking.refuse(IssueCode::ReferenceInvalid, "empty", "", []),
+        TargetFault::Scheme(scheme) => {
+            let issue = checking.issue(IssueCode::ReferenceInvalid, "scheme", &[("scheme", &scheme)]);
+            checking.notes.push(issue.allowed("", KINDS.iter().copied()));
+        }
+        TargetFault::Lines(lines) => {
+            let issue = checking.issue(IssueCode::LinesOutOfRange, "no-range", &[("lines", &lines)]);
+            checking.notes.push(issue);
+        }
+        TargetFault::Glob(pattern) => refuse_glob(&pattern, &[], checking),
+    }
+}
+
+/// What is called exactly like a pattern: `app/[id]/page.tsx`. Only where nothing is called so it is a pattern.
+fn named_so(written: &str, pattern: &str, checking: &mut Checking<'_>) -> Option<Target> {
+    let target = match parse_name(written) {
+        Ok(target) => target,
+        Err(fault) => {
+            refuse_fault(fault, checking);
+            return None;
+        }
+    };
+    let lookup = match &target {
+        Target::File { path, fragment } => Lookup::Path { path: path.clone(), fragment: fragment.clone() },
+        Target::Directory(path) => Lookup::Path { path: path.clone(), fragment: None },
+        _ => return Some(target),
+    };
+    match checking.notes.answer(checking.context, lookup) {
+        None => checking.refuse(IssueCode::LookupMissing, "", pattern, []),
+        Some(Answer::Missing(others) | Answer::Outside(others)) => refuse_glob(pattern, &others.near, checking),
+        Some(_) => return Some(target),
+    }
+    None
+}
+
+fn refuse_glob(pattern: &str, near: &[String], checking: &mut Checking<'_>) {
+    let found = match checking.notes.answer(checking.context, Lookup::Glob(pattern.to_owned())) {
+        Some(Answer::Matches(paths)) if !paths.is_empty() => paths.as_slice(),
+        _ => near,
+    };
+    checking.refuse(IssueCode::GlobRefused, "", pattern, found.iter().take(10).map(String::as_str));
+}
+
+/// Forms of targets, for issues about unknown schemes.
+const KINDS: &[&str] = &[
+    "project_description",
+    "current_file",
+    "plan:<section>",
+    "#<slug>-results",
+    "task://<slug>/<filename>",
+    "#<heading of the prompt>",
+    "path",
+    "path#L10-L20",
+    "dir/",
+    "https://",
+];
+
+fn check_kind(target: Target, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
+    match target {
+        Target::ProjectDescription => Some((target, 0)),
+        Target::CurrentFile(fragment) => current_file(fragment, checking),
+        Target::Plan(PlanPart::Section(number)) if number == 0 || number > checking.scope.sections => {
+            let count =
+                if checking.notes.may_compare(checking.scope.sections as usize) { checking.scope.sections } else { 0 };
+            let sections: Vec<String> = (1..=count).map(|n| format!("plan:task-section-{n}")).collect();
+            let wanted = target.to_string();
+            checking.refuse(IssueCode::AnchorMissing, "section", &wanted, sections.iter().map(String::as_str));
+            None
+        }
+        Target::Plan(_) => Some((target, 0)),
+        Target::TaskOutput { .. } | Target::TaskDetail { .. } => tasks::check(target, checking),
+        Target::PromptHeading(key) => tasks::check_heading(&key, checking),
+        Target::Http(_) if checking.context.allow_http => Some((target, 0)),
+        Target::Http(_) => {
+            checking.refuse(IssueCode::HttpRefused, "", "", []);
+            None
+        }
+        Target::File { path, fragment } => paths::check(path, fragment, false, checking),
+        Target::Directory(path) => paths::check(path, None, true, checking),
+    }
+}
+
+/// The open file is checked like any other, and stays named by what it is to the person.
+fn current_file(fragment: Option<Fragment>, checking: &mut Checking<'_>) -> Option<(Target, u32)> {
+    let Some(path) = checking.context.current_file.clone() else {
+        let issue = checking.issue(IssueCode::NoCurrentFile, "", &[]).warning();
+        checking.notes.push(issue);
+        return None;
+    };
+    match paths::check(path, fragment, false, checking)? {
+        (Target::File { fragment, .. }, tokens) => Some((Target::CurrentFile(fragment), tokens)),
+        (_, tokens) => Some((Target::CurrentFile(None), tokens)),
+    }
+}
+
+/// `over-budget`: one execution run may not carry more than a prompt holds; one large reference is a warning. What comes
+/// twice is shown once, and what is cut counts as what is left of it.
+fn budget(
+    references: &[Reference],
+    sizes: &[u32],
+    scope: &Scope,
+    context: &ReadContext,
+    span: Span,
+    notes: &mut Diagnostics,
+) {
+    let limit = if context.reference_budget > 0 { context.reference_budget } else { u32::MAX };
+    let mut seen = BTreeSet::new();
+    let mut shown: Vec<(&Target, u32)> = Vec::new();
+    for (reference, tokens) in references.iter().zip(sizes) {
+        if !seen.insert(link_target(&file_of(&reference.target, context))) {
+            continue;
+        }
+        shown.push((&reference.target, (*tokens).min(limit)));
+        if *tokens > limit {
+            let target = link_target(&reference.target);
+            let facts = [("link", target.as_str()), ("tokens", &tokens.to_string()), ("limit", &limit.to_string())];
+            let issue = notes.issue(IssueCode::OverBudget, "one", span, &facts).warning();
+            notes.push(issue.key(KEY).item(&target));
+        }
+    }
+    let sized = || shown.iter().map(|(target, tokens)| (target.is_shared(), u64::from(*tokens)));
+    let shared: u64 = sized().filter(|(shared, _)| *shared).map(|(_, tokens)| tokens).sum();
+    let own = sized().filter(|(shared, _)| !shared).map(|(_, tokens)| tokens);
+    let count = own.clone().count();
+    let largest = if scope.one_run { own.sum::<u64>() } else { own.max().unwrap_or(0) };
+    // One reference alone is cut at execution, and was warned of above.
+    let several = shown.len() - count + if scope.one_run { count } else { count.min(1) } > 1;
+    if context.prompt_budget > 0 && several && shared + largest > u64::from(context.prompt_budget) {
+        let named = shown.iter().map(|(target, tokens)| format!("{} {tokens}", link_target(target)));
+        let named: Vec<String> = named.collect();
+        let facts = [
+            ("tokens", &*(shared + largest).to_string()),
+            ("limit", &context.prompt_budget.to_string()),
+            ("sizes", &named.join(", ")),
+        ];
+        let issue = notes.issue(IssueCode::OverBudget, "", span, &facts).key(KEY);
+        notes.push(issue);
+    }
+}
+
+/// The file that is meant, where the open one is named as such.
+fn file_of(target: &Target, context: &ReadContext) -> Target {
+    match (target, &context.current_file) {
+        (Target::CurrentFile(fragment), Some(path)) => Target::File { path: path.clone(), fragment: fragment.clone() },
+        _ => target.clone(),
+    }
+}

@@ -1,0 +1,17 @@
+//! References of a task: from a `References` value to targets that exist (spec 5).
+
+mod aside;
+mod check;
+mod links;
+mod making;
+mod named;
+mod paths;
+mod scope;
+mod tasks;
+mod titled;
+
+pub use check::{check_links, check_target, check_value};
+pub use links::{WrittenLink, is_none, says_none, written_links};
+pub use making::files_of;
+pub use paths::is_near;
+pub use scope::{Producer, Scope, named_files, one_run};

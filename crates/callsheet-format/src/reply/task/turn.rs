@@ -1,0 +1,116 @@
+//! Turns of a loop task (spec 10.7).
+
+use std::collections::BTreeSet;
+
+use callsheet_core::issue::RepairCode;
+use callsheet_core::spec::{Phase, ToolCall};
+
+use crate::markdown::{Document, Heading, Prepare, Section};
+use crate::reading::{Diagnostics, ReadContext, Reading};
+use crate::reply::LoopTurn;
+use crate::reply::calls::{BlockForm, CallBlock, CallRules, check_native, read_calls};
+
+use super::{call_blocks, execution, formats, skill_policy};
+
+/// What is known of a turn beside its text.
+#[derive(Clone, Copy, Debug)]
+pub struct TurnInput<'a> {
+    /// Calls that came through the provider's tool calling.
+    pub native: &'a [ToolCall],
+    /// Ids of earlier calls of the task.
+    pub taken_ids: &'a BTreeSet<String>,
+    /// Tools were offered in this turn; without them only a result counts.
+    pub tools_offered: bool,
+}
+
+/// Reads a turn: calls, native or as text, else a reply in execution format.
+pub fn read_loop_turn(text: &str, input: TurnInput<'_>, context: &ReadContext) -> Reading<LoopTurn> {
+    if input.tools_offered {
+        let mut notes = execution::notes(Phase::Execute, context);
+        let calls = calls(text, input, context, &mut notes);
+        let failed = notes.errors() > 0;
+        if failed || !calls.is_empty() {
+            return notes.finish(LoopTurn::Calls(calls));
+        }
+    }
+    let mut notes = execution::notes(Phase::Execute, context);
+    let execution = execution::result(text, context, &mut notes);
+    notes.finish(LoopTurn::Final(Box::new(execution)))
+}
+
+fn calls(text: &str, input: TurnInput<'_>, context: &ReadContext, notes: &mut Diagnostics) -> Vec<ToolCall> {
+    let policy = skill_policy(context);
+    let allowed = policy.map(|policy| policy.tools.as_slice()).unwrap_or_default();
+    let rules = CallRules { allowed, context, taken_ids: input.taken_ids };
+    notes.set_section(Some("Tool Calls"));
+    if !input.native.is_empty() {
+        return check_native(input.native, &rules, notes);
+    }
+    let prepare = Prepare { copies: &[], length_stop: context.length_stop, ..Prepare::default() };
+    let mut scratch = Diagnostics::new(Phase::Execute, false);
+    let document = Document::read(text, &formats::LOOP, prepare, &mut scratch);
+    let sections: Vec<&Section> = document.all(Heading::ToolCalls).collect();
+    if sections.is_empty() {
+        let calls = loose_calls(&document, &rules, context, notes);
+        if !calls.is_empty() {
+            notes.repeat(&scratch, |code| code == RepairCode::ExampleDropped);
+        }
+        return calls;
+    }
+    // Calls decide over a result in the same turn: it was written before their output was known.
+    let mut blocks = Vec::new();
+    for section in document.all(Heading::ToolCalls) {
+        blocks.extend(call_blocks(&document, section.body.clone()));
+    }
+    if blocks.is_empty() {
+        return Vec::new();
+    }
+    notes.repeat(&scratch, |_| true);
+    document.trim_prose(document.preamble.clone(), notes);
+    for section in document.sections.iter().filter(|section| section.heading != Some(Heading::ToolCalls)) {
+        document.trim_prose(section.line..section.body.end, notes);
+    }
+    if context.length_stop {
+        super::body::has_reply(&document, context, notes);
+    }
+    read_calls(&blocks, &rules, notes)
+}
+
+/// Calls without the heading: tags, or a reply without result whose JSON is a call.
+fn loose_calls(
+    document: &Document<'_>,
+    rules: &CallRules<'_>,
+    context: &ReadContext,
+    notes: &mut Diagnostics,
+) -> Vec<ToolCall> {
+    let whole = 0..document.len();
+    let has_result = document.all(Heading::ResultSummary).next().is_some();
+    let mut blocks = call_blocks(document, whole);
+    let tagged = |block: &CallBlock| {
+        block.form == BlockForm::Bare && ["<tool_call>", "<function="].iter().any(|tag| block.text.contains(tag))
+    };
+    let any_tag = blocks.iter().any(tagged);
+    if has_result && !any_tag {
+        return Vec::new();
+    }
+    for block in &mut blocks {
+        // A fence in a result is content unless it is a call, whatever its tag.
+        block.lenient = !tagged(block);
+        if let BlockForm::Fence { tag } = &mut block.form
+            && tag == "json"
+        {
+            let mut scratch = Diagnostics::new(Phase::Execute, false);
+            let trial = [CallBlock { lenient: false, ..block.clone() }];
+            let named = ["\"name\"", "\"arguments\"", "tool_calls"].iter().any(|key| block.text.contains(key));
+            if read_calls(&trial, rules, &mut scratch).is_empty() && !(named && block.text.contains("\"arguments\"")) {
+                block.text.clear();
+            }
+        }
+    }
+    blocks.retain(|block| !block.text.trim().is_empty());
+    let calls = read_calls(&blocks, rules, notes);
+    if context.length_stop && !calls.is_empty() {
+        super::body::has_reply(document, context, notes);
+    }
+    calls
+}

@@ -1,0 +1,50 @@
+//! Whether a reply that changes nothing shows why (spec 3.11): it names a file and quotes lines of it.
+
+use std::collections::BTreeSet;
+
+use crate::markdown::Document;
+use crate::reading::{Answer, Diagnostics, Lookup, ReadContext};
+use crate::reply::references::files_of;
+
+/// Files that are looked at.
+const FILES: usize = 5;
+
+/// Quotations that are looked for.
+const QUOTES: usize = 40;
+
+/// Characters of a quotation, at least.
+const SHORTEST: usize = 6;
+
+/// Whether the reply names an existing file and quotes something of it, in a fence, behind `>` or in quotation marks.
+pub(super) fn is_shown(document: &Document<'_>, context: &ReadContext, notes: &mut Diagnostics) -> bool {
+    let text = document.whole();
+    let quotes = quotes(document, &text);
+    let named: BTreeSet<String> = files_of(&text).filter(|word| word.contains(['.', '/'])).collect();
+    let mut shown = false;
+    for path in named.into_iter().take(FILES) {
+        if let Some(Answer::Content(file)) = notes.answer(context, Lookup::Content(path)) {
+            let file = folded(file);
+            shown |= quotes.iter().any(|quote| file.contains(quote.as_str()));
+        }
+    }
+    shown
+}
+
+fn quotes(document: &Document<'_>, text: &str) -> Vec<String> {
+    let text = text.replace(['“', '”', '„'], "\"");
+    let fenced = document.fences.iter().flat_map(|fence| fence.content.lines());
+    let behind = text.lines().filter_map(|line| line.trim_start().strip_prefix('>'));
+    let inside = |mark: char| text.lines().flat_map(move |line| line.split(mark).skip(1).step_by(2));
+    let all = fenced.chain(behind).chain(inside('"')).chain(inside('`')).map(folded);
+    all.filter(|quote| quote.chars().count() >= SHORTEST && has_words(quote)).take(QUOTES).collect()
+}
+
+/// A name or path alone is no quotation.
+fn has_words(quote: &str) -> bool {
+    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '/' | '-');
+    quote.split(|c: char| !is_name(c)).filter(|word| !word.is_empty()).nth(1).is_some()
+}
+
+fn folded(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,42 @@
+//! What replies say, once read. Lists of tasks are `spec::TaskList`.
+
+use callsheet_core::spec::ToolCall;
+use serde::{Deserialize, Serialize};
+
+use crate::edit::Change;
+
+/// A file given in a `Details` block (spec 3.8).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DetailFile {
+    /// One path component.
+    pub filename: String,
+    /// Its content.
+    pub content: String,
+}
+
+/// An execution, writer execution or merge reply (spec 3.8, 3.9, 3.11, 3.12).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Execution {
+    /// Body of `Result summary`, never empty if accepted.
+    pub summary: String,
+    /// The whole reply, thinking removed.
+    pub document: String,
+    /// Files of `Details` blocks.
+    pub details: Vec<DetailFile>,
+    /// `**more work needed**` stood alone on a line.
+    pub more_work: bool,
+    /// `**no changes needed**` stood alone on a line.
+    pub no_changes: bool,
+    /// Changes of `Change details` blocks, in order.
+    pub changes: Vec<Change>,
+}
+
+/// One turn of a loop task (spec 10.7).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LoopTurn {
+    /// Valid calls to make.
+    Calls(Vec<ToolCall>),
+    /// A reply in execution format.
+    Final(Box<Execution>),
+}

@@ -1,0 +1,223 @@
+//! The skills that a run offers (spec 7.5-7.7).
+
+use std::collections::BTreeMap;
+
+use callsheet_core::spec::{Skill, SkillMode, SkillSource};
+
+use super::issue::{SkillIssue, SkillSeverity};
+use super::suggest::{fold, suggest};
+
+const LINE_CHARACTERS: usize = 300;
+const SUGGESTIONS: usize = 5;
+
+/// Skills by name, each the first found in the layers of spec 7.5.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Catalog {
+    /// By name; `String` order is byte order.
+    skills: BTreeMap<String, Skill>,
+    /// Sources of equal names in weaker layers.
+    replaced: BTreeMap<String, Vec<SkillSource>>,
+}
+
+/// One line of the catalog as a planner reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogLine<'a> {
+    /// Name.
+    pub name: &'a str,
+    /// When to use it.
+    pub description: &'a str,
+    /// Its tools.
+    pub tools: &'a [String],
+    /// Its tasks are writers.
+    pub writes: bool,
+    /// It is a template (spec 7.6).
+    pub template: bool,
+}
+
+impl Catalog {
+    /// Layers the skills: the strongest layer wins with a notice that names both files, and two of one name in the
+    /// same directory are an error and neither is taken.
+    pub fn layer(skills: Vec<Skill>) -> (Self, Vec<SkillIssue>) {
+        let mut by_name: BTreeMap<String, Vec<Skill>> = BTreeMap::new();
+        for skill in skills {
+            by_name.entry(skill.name.clone()).or_default().push(skill);
+        }
+        let mut catalog = Self::default();
+        let mut issues = Vec::new();
+        for (name, mut found) in by_name {
+            found.sort_by(|a, b| (a.source.layer, &a.source.path).cmp(&(b.source.layer, &b.source.path)));
+            let (twice, single): (Vec<_>, Vec<_>) = {
+                let layers: Vec<_> = found.iter().map(|skill| skill.source.layer).collect();
+                found.into_iter().partition(|skill| layers.iter().filter(|l| **l == skill.source.layer).count() > 1)
+            };
+            for skill in &twice {
+                let others: Vec<&str> = twice
+                    .iter()
+                    .filter(|other| other.source.layer == skill.source.layer && other.source.path != skill.source.path)
+                    .map(|other| other.source.path.as_str())
+                    .collect();
+                issues.push(issue(
+                    SkillSeverity::Error,
+                    &skill.source,
+                    format!("the skill \"{name}\" is also in {}; neither is loaded", others.join(", ")),
+                    "rename or remove one of them",
+                ));
+            }
+            let mut single = single.into_iter();
+            let Some(first) = single.next() else { continue };
+            for weaker in single {
+                issues.push(issue(
+                    SkillSeverity::Notice,
+                    &first.source,
+                    format!("the skill \"{name}\" replaces the one in {}", weaker.source.path),
+                    "rename it if you do not want that",
+                ));
+                catalog.replaced.entry(name.clone()).or_default().push(weaker.source);
+            }
+            catalog.skills.insert(name, first);
+        }
+        catalog.look_alikes(&mut issues);
+        (catalog, issues)
+    }
+
+    /// Templates among the skills; of equal names the template is taken, and told (T519).
+    pub fn with_templates(mut self, templates: Vec<Skill>) -> (Self, Vec<SkillIssue>) {
+        let mut issues = Vec::new();
+        for template in templates {
+            if let Some(skill) = self.skills.get(&template.name) {
+                issues.push(issue(
+                    SkillSeverity::Notice,
+                    &template.source,
+                    format!("T519: the template \"{}\" replaces the skill in {}", template.name, skill.source.path),
+                    "`skill:NAME` and `template:NAME` select one of them",
+                ));
+                let source = skill.source.clone();
+                let own = Skill { name: format!("skill:{}", skill.name), ..skill.clone() };
+                self.replaced.entry(template.name.clone()).or_default().push(source);
+                self.skills.insert(own.name.clone(), own);
+            }
+            self.skills.insert(template.name.clone(), template);
+        }
+        (self, issues)
+    }
+
+    /// Warns of names that a reader of replies cannot tell apart (repair `skill-near`).
+    fn look_alikes(&self, issues: &mut Vec<SkillIssue>) {
+        let mut folded: BTreeMap<String, &Skill> = BTreeMap::new();
+        for skill in self.skills.values() {
+            if let Some(other) = folded.insert(fold(&skill.name), skill) {
+                issues.push(issue(
+                    SkillSeverity::Warning,
+                    &skill.source,
+                    format!(
+                        "the names \"{}\" and \"{}\" differ only by case, spaces, `-` and `_`",
+                        other.name, skill.name
+                    ),
+                    "rename one of the two: with the other's name it replaces it, with another name both stay",
+                ));
+            }
+        }
+    }
+
+    /// Only these skills, and an issue for each name that is unknown. No names: all skills.
+    pub fn restrict(mut self, names: &[String]) -> (Self, Vec<SkillIssue>) {
+        if names.is_empty() {
+            return (self, Vec::new());
+        }
+        let issues = names
+            .iter()
+            .filter(|name| !self.skills.contains_key(*name))
+            .map(|name| SkillIssue {
+                severity: SkillSeverity::Error,
+                file: "--skills".to_owned(),
+                line: 1,
+                column: 1,
+                message: format!("there is no skill \"{name}\""),
+                advice: match self.suggestions(name).as_slice() {
+                    [] => "there are no skills".to_owned(),
+                    nearest => format!("nearest: {}", nearest.join(", ")),
+                },
+            })
+            .collect();
+        self.skills.retain(|name, _| names.contains(name));
+        self.replaced.retain(|name, _| names.contains(name));
+        (self, issues)
+    }
+
+    /// The skill of this exact name.
+    pub fn get(&self, name: &str) -> Option<&Skill> {
+        self.skills.get(name)
+    }
+
+    /// All skills, sorted by name bytes.
+    pub fn skills(&self) -> impl Iterator<Item = &Skill> {
+        self.skills.values()
+    }
+
+    /// Whether there is no skill.
+    pub fn is_empty(&self) -> bool {
+        self.skills.is_empty()
+    }
+
+    /// Files of weaker layers that the skill of this name replaces; a gate shows them (spec 7.5).
+    pub fn replaced(&self, name: &str) -> &[SkillSource] {
+        self.replaced.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The five names nearest to an unknown one (spec 7.7).
+    pub fn suggestions(&self, asked: &str) -> Vec<String> {
+        let known = self.skills.values().map(|skill| (skill.name.as_str(), skill.description.as_str()));
+        suggest(asked, known, SUGGESTIONS)
+    }
+
+    /// The text a planner reads (spec 7.6). Equal skills give equal bytes.
+    pub fn render(&self) -> String {
+        self.render_with(&[])
+    }
+
+    /// The text a planner reads, with templates among the skills; of equal names the template's line is taken.
+    pub fn render_with(&self, templates: &[CatalogLine<'_>]) -> String {
+        let mut lines = templates.to_vec();
+        let skills = self.skills.values().filter(|skill| templates.iter().all(|line| line.name != skill.name));
+        lines.extend(skills.map(|skill| CatalogLine {
+            name: &skill.name,
+            description: &skill.description,
+            // The tool of a template is the template.
+            tools: if is_template(skill) { &[] } else { &skill.policy.tools },
+            writes: skill.policy.writer.is_some(),
+            template: is_template(skill),
+        }));
+        lines.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+        render_lines(&lines)
+    }
+}
+
+fn is_template(skill: &Skill) -> bool {
+    skill.policy.mode == SkillMode::Template
+}
+
+/// Lines of a catalog, in the order given, joined by line feeds.
+pub fn render_lines(lines: &[CatalogLine<'_>]) -> String {
+    let rendered: Vec<String> = lines.iter().map(render_line).collect();
+    rendered.join("\n")
+}
+
+fn render_line(line: &CatalogLine<'_>) -> String {
+    let words: Vec<&str> = line.description.split_whitespace().collect();
+    let cut: String = words.join(" ").chars().take(LINE_CHARACTERS).collect();
+    let mut text = format!("- **{}** {}", line.name, cut.trim_end());
+    if !line.tools.is_empty() {
+        text.push_str(&format!(" (tools: {})", line.tools.join(", ")));
+    }
+    if line.writes {
+        text.push_str(" (writes)");
+    }
+    if line.template {
+        text.push_str(" (template)");
+    }
+    text
+}
+
+fn issue(severity: SkillSeverity, source: &SkillSource, message: String, advice: &str) -> SkillIssue {
+    SkillIssue { severity, file: source.path.clone(), line: 1, column: 1, message, advice: advice.to_owned() }
+}

@@ -1,0 +1,204 @@
+//! Front matter of both forms (spec 7.1-7.3).
+
+use std::collections::BTreeMap;
+
+use callsheet_core::spec::{Execution, MergePolicy, Policy, SkillForm, SkillLimits, SkillMode, canonical_tools};
+
+use super::issue::{At, Report};
+use super::keys::{Entry, entries, normal};
+use super::policy::SkillContext;
+use super::table::{FOLDER_KEYS, KEYS, LIMITS, aliases, limit_aliases};
+use super::yaml::{Node, Value};
+
+/// What the front matter says.
+#[derive(Default)]
+pub(super) struct Header {
+    pub(super) name: Option<(String, At)>,
+    pub(super) description: Option<(String, At)>,
+    pub(super) tools: Vec<String>,
+    pub(super) model: Option<String>,
+    pub(super) execution: Option<Execution>,
+    pub(super) writes: bool,
+    pub(super) mode: Option<SkillMode>,
+    pub(super) refine: Option<Policy>,
+    pub(super) merge: Option<MergePolicy>,
+    pub(super) limits: SkillLimits,
+    /// Where keys of Callsheet stand, for remarks about several of them.
+    pub(super) places: BTreeMap<&'static str, At>,
+}
+
+/// Limits that exist for runs and templates and cannot be set for the tasks of one skill.
+const FOREIGN_LIMITS: &[&str] =
+    &["maxcontextfraction", "maxcostusd", "maxdepth", "maxitems", "noprogressrepeats", "warningthreshold"];
+
+const PREFIX: &str = "callsheet";
+
+/// Reads the front matter of `form`; a document that is no map gives an error and an empty header.
+pub(super) fn read(root: &Node, form: SkillForm, context: SkillContext<'_>, report: &mut Report<'_>) -> Header {
+    let mut header = Header::default();
+    let map = match &root.value {
+        Value::Map(map) => map.as_slice(),
+        Value::Null => &[],
+        other => {
+            report.error(root.at, format!("the front matter is {}", other.kind()), "write `key: value` lines");
+            return header;
+        }
+    };
+    let keys = if form == SkillForm::Folder { FOLDER_KEYS } else { KEYS };
+    for entry in entries(map, &aliases(keys, ""), report) {
+        match entry.name {
+            Some("license" | "compatibility") => drop(entry.text(report)),
+            Some("metadata") => metadata(&entry, context, &mut header, report),
+            Some(name) => key(name, &entry, false, context, &mut header, report),
+            None => unknown(&entry, form, report),
+        }
+    }
+    header
+}
+
+fn unknown(entry: &Entry<'_>, form: SkillForm, report: &mut Report<'_>) {
+    let folded = normal(entry.written);
+    let advice = match (form, folded.as_str()) {
+        (SkillForm::SingleFile, "allowedtools") => "in this form the key is `tools`".to_owned(),
+        (SkillForm::Folder, "tools") => "in this form the key is `allowed-tools`".to_owned(),
+        (SkillForm::Folder, key) if aliases(KEYS, "").iter().any(|(known, _)| known == key) => {
+            format!("in this form write `callsheet-{}` under `metadata`", entry.written)
+        }
+        _ => "remove it or correct its spelling".to_owned(),
+    };
+    report.warn(entry.at, format!("ignored the unknown key \"{}\"", entry.written), advice);
+}
+
+/// Callsheet's keys among the metadata of the folder form; other programs' keys are left alone.
+fn metadata(holder: &Entry<'_>, context: SkillContext<'_>, header: &mut Header, report: &mut Report<'_>) {
+    let Some(map) = holder.map(report) else { return };
+    for entry in entries(map, &aliases(KEYS, PREFIX), report) {
+        match entry.name {
+            Some("name" | "description") => {
+                report.warn(entry.at, format!("ignored \"{}\"", entry.written), "write it outside `metadata`");
+            }
+            Some(name) => key(name, &entry, true, context, header, report),
+            None if normal(entry.written).starts_with(PREFIX) => {
+                report.warn(
+                    entry.at,
+                    format!("ignored the unknown key \"{}\"", entry.written),
+                    "remove it or correct its spelling",
+                );
+            }
+            None => {}
+        }
+    }
+}
+
+fn key(
+    name: &'static str,
+    entry: &Entry<'_>,
+    quoted: bool,
+    context: SkillContext<'_>,
+    header: &mut Header,
+    report: &mut Report<'_>,
+) {
+    let policies = [("auto", Policy::Auto), ("always", Policy::Always), ("never", Policy::Never)];
+    let executions = [
+        ("per-call", Execution::PerCall),
+        ("together", Execution::Together),
+        ("per-reference", Execution::PerReference),
+    ];
+    if let Some(first) = header.places.insert(name, entry.at)
+        && name == "tools"
+    {
+        report.error(
+            entry.at,
+            format!("the tools are listed twice, first on line {}", first.0),
+            "keep `allowed-tools` only",
+        );
+    }
+    match name {
+        "name" => header.name = entry.text(report).map(|text| (text, entry.value.at)),
+        "description" => header.description = entry.text(report).map(|text| (text, entry.value.at)),
+        "tools" => header.tools = tools(entry, context, report),
+        "model" => header.model = model(entry, report),
+        "execution" => header.execution = entry.word(&executions, report),
+        "writes" => header.writes = entry.flag(quoted, report).unwrap_or(true),
+        "mode" => {
+            header.mode = entry.word(&[("interpret", SkillMode::Interpret), ("loop", SkillMode::Loop)], report);
+        }
+        "refine" => header.refine = entry.word(&policies, report),
+        "merge" => {
+            header.merge = entry.word(&[("code", MergePolicy::Code), ("model", MergePolicy::Model)], report);
+        }
+        _ => limits(entry, quoted, header, report),
+    }
+}
+
+/// Allowed tools, canonical, each once. A pattern is refused, never widened (spec 7.1).
+fn tools(entry: &Entry<'_>, context: SkillContext<'_>, report: &mut Report<'_>) -> Vec<String> {
+    let mut tools: Vec<String> = Vec::new();
+    for (written, at) in entry.names(report).unwrap_or_default() {
+        if written.contains(['(', ')', '*', '?', '[', ']', '{', '}']) {
+            report.warn(
+                at,
+                format!("the tool pattern \"{written}\" is rejected; the skill does not get this tool"),
+                "name the tool without a pattern",
+            );
+            continue;
+        }
+        for tool in canonical_tools(&written, context.tools.iter()) {
+            if context.effect(&tool).is_none() {
+                report.warn(
+                    at,
+                    format!("there is no tool \"{tool}\"; the skill is treated as one that may change anything"),
+                    "correct the name, or set up the server that offers it",
+                );
+            }
+            if !tools.contains(&tool) {
+                tools.push(tool);
+            }
+        }
+    }
+    tools
+}
+
+fn model(entry: &Entry<'_>, report: &mut Report<'_>) -> Option<String> {
+    let text = entry.text(report)?;
+    let colon = text.starts_with("embedded:") || text.starts_with("scripted:");
+    let named = text.split_once('/').is_some_and(|(provider, model)| !provider.is_empty() && !model.is_empty());
+    if colon || named {
+        return Some(text);
+    }
+    report.warn(entry.value.at, format!("ignored the model \"{text}\""), "write PROVIDER/MODEL");
+    None
+}
+
+fn limits(holder: &Entry<'_>, quoted: bool, header: &mut Header, report: &mut Report<'_>) {
+    let Some(map) = holder.map(report) else { return };
+    for entry in entries(map, &limit_aliases(), report) {
+        let Some(name) = entry.name else {
+            let message = if FOREIGN_LIMITS.contains(&normal(entry.written).as_str()) {
+                format!("ignored the limit \"{}\", which a skill cannot set", entry.written)
+            } else {
+                format!("ignored the unknown limit \"{}\"", entry.written)
+            };
+            let known: Vec<&str> = LIMITS.iter().map(|limit| limit.id).collect();
+            report.warn(entry.at, message, format!("limits of a skill are {}", known.join(", ")));
+            continue;
+        };
+        let most = LIMITS.iter().find(|limit| limit.id == name).map_or(0, |limit| limit.most);
+        let number = entry.number(quoted, most, report);
+        let small = number.and_then(|number| u32::try_from(number).ok());
+        let limits = &mut header.limits;
+        match name {
+            "max_turns" => {
+                limits.max_turns = small;
+                header.places.insert("turns", entry.at);
+            }
+            "timeout_seconds" => limits.timeout_seconds = small,
+            "max_output_bytes" => limits.max_output_bytes = number,
+            "max_calls" => limits.max_calls = small,
+            "max_tokens" => limits.max_tokens = number,
+            "parallel" => limits.parallel = small,
+            "tool_output_tokens" => limits.tool_output_tokens = small,
+            _ => limits.reference_tokens = small,
+        }
+    }
+}

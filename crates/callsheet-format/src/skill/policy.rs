@@ -1,0 +1,85 @@
+//! What the machine must know of a skill, derived from its header and the tools (spec 2.12, 3.9, 11.1).
+
+use callsheet_core::spec::{BlobId, SkillForm, SkillMode, SkillPolicy, ToolEffect, ToolSpec};
+
+use super::header::Header;
+
+/// What is known of the world when skills are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SkillContext<'a> {
+    /// Tools registered, switched off ones too.
+    pub tools: &'a [ToolSpec],
+    /// Tools of effect `execute` run in a sandbox that cannot write (spec 11.1).
+    pub read_only_sandbox: bool,
+}
+
+impl SkillContext<'_> {
+    /// The effect of a tool; `None` for one that nobody knows.
+    pub(super) fn effect(&self, tool: &str) -> Option<ToolEffect> {
+        self.spec(tool).map(|spec| spec.effect)
+    }
+
+    /// Whether a tool runs commands.
+    pub fn executes(&self, tool: &str) -> bool {
+        self.effect(tool) == Some(ToolEffect::Execute)
+    }
+
+    fn stages_changes(&self, tool: &str) -> bool {
+        self.spec(tool).is_some_and(ToolSpec::stages_changes)
+    }
+
+    fn spec(&self, tool: &str) -> Option<&ToolSpec> {
+        self.tools.iter().find(|spec| spec.name == tool)
+    }
+}
+
+/// Why tasks of a skill with these tools are writers (spec 11.1), all reasons in words for a person; `None`: readers.
+/// `declared`: its file sets `writes` or `requires-approval`.
+pub fn writer_reason(declared: bool, tools: &[String], context: SkillContext<'_>) -> Option<String> {
+    let mut reasons = Vec::new();
+    if declared {
+        reasons.push("its file declares that it writes".to_owned());
+    }
+    for tool in tools {
+        match context.effect(tool) {
+            Some(ToolEffect::Read) => {}
+            Some(ToolEffect::Write) => reasons.push(format!("its tool {tool} changes files")),
+            Some(ToolEffect::Execute) if context.read_only_sandbox => {}
+            Some(ToolEffect::Execute) => reasons.push(format!("its tool {tool} runs commands")),
+            None => reasons.push(format!("its tool {tool} is unknown and may change anything")),
+        }
+    }
+    (!reasons.is_empty()).then(|| reasons.join("; "))
+}
+
+/// What a skill could do that a person must trust first (spec 12.7), in words for a person.
+pub fn powers(policy: &SkillPolicy, context: SkillContext<'_>) -> Vec<String> {
+    let commands = policy.tools.iter().filter(|tool| context.executes(tool));
+    let commands = commands.map(|tool| format!("let a model run commands with the tool {tool}"));
+    let models = policy.model.iter().chain(&policy.fallbacks).map(|model| format!("choose the model {model}"));
+    commands.chain(models).collect()
+}
+
+/// The policy of a skill with this header and text.
+pub(super) fn derive(header: &Header, form: SkillForm, text: &str, context: SkillContext<'_>) -> SkillPolicy {
+    let default_mode = match form {
+        SkillForm::Folder if !header.tools.is_empty() => SkillMode::Loop,
+        _ => SkillMode::Interpret,
+    };
+    let mode = header.mode.unwrap_or(default_mode);
+    let interpret = mode == SkillMode::Interpret;
+    SkillPolicy {
+        hash: Some(BlobId::of(text.as_bytes())),
+        tools: header.tools.clone(),
+        model: header.model.clone(),
+        fallbacks: Vec::new(),
+        execution: header.execution.unwrap_or_default(),
+        mode,
+        refine: header.refine,
+        merge: header.merge,
+        limits: header.limits.clone(),
+        writer: writer_reason(header.writes, &header.tools, context),
+        writes_files: interpret && header.tools.iter().any(|tool| context.stages_changes(tool)),
+        needs_arguments: interpret && header.tools.iter().any(|tool| !context.stages_changes(tool)),
+    }
+}

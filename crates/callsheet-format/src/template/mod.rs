@@ -1,0 +1,28 @@
+//! Templates: task trees that a person writes in XML (spec "Templates"). Pure: files, models and tools are told to it. The
+//! typed tree is in core.
+//!
+//! From text to tree: `xml` (tolerant, bounded) → `read` (aliases, the table of `grammar`, lowering) → the tree of core.
+//! `report` makes diagnostics. Across files: `check`. Of a run: `reply` (XML in the reply of a model), `turn` (a turn of a
+//! handler), `evaluation` (what evaluation has read).
+
+mod check;
+mod evaluation;
+mod grammar;
+mod known;
+mod powers;
+mod print;
+mod read;
+mod reply;
+mod report;
+mod turn;
+mod xml;
+
+pub use check::{Layer, Library, Loaded, TemplateFile};
+pub use evaluation::TextFormats;
+pub use grammar::{issue_schema, json_schema, xml_schema};
+pub use known::{FindSchema, Known};
+pub use powers::powers;
+pub use print::print_templates;
+pub use read::{FileReading, Outermost, read_file, read_file_with, read_text};
+pub use reply::{data_usage, found_xml, read_reply, xml_beside};
+pub use turn::{Said, read_turn};

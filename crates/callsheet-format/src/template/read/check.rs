@@ -1,0 +1,300 @@
+//! Checking elements by the grammar's table (spec 2, 3).
+
+use callsheet_core::template::Code;
+
+use crate::template::grammar::{
+    self, Child, Content, Element as Row, Kind, OPERATOR_ELEMENTS, Operators, is_operator_element, operators_of,
+};
+use crate::template::report::Draft;
+use crate::template::xml::{Element, Item, Mapped};
+
+use super::Reader;
+use super::values::near_word;
+
+impl Reader<'_> {
+    /// Enters an element: its name joins the path.
+    pub(super) fn enter(&mut self, element: &Element) {
+        if element.damaged {
+            self.muted += 1;
+        }
+        if element.name != "templates" {
+            self.path.push(label(element));
+        }
+    }
+
+    /// Leaves it again.
+    pub(super) fn leave(&mut self, element: &Element) {
+        if element.damaged {
+            self.muted = self.muted.saturating_sub(1);
+        }
+        if element.name != "templates" {
+            self.path.pop();
+        }
+    }
+
+    /// Checks the outermost element and all below it.
+    pub(super) fn check_root(&mut self, root: &Element) {
+        match root.name.as_str() {
+            "templates" => {
+                self.attributes(root, grammar::TEMPLATES, Operators::ALL);
+                self.children(root, grammar::TEMPLATES.children, Operators::ALL);
+            }
+            "template" => self.element(root, grammar::TEMPLATE),
+            "task" => {
+                if let Some(row) = grammar::operator_row("task") {
+                    self.element(root, row);
+                }
+            }
+            other => {
+                let draft = Draft::new(Code::T010, root.name_span, format!("<{other}> is not a template library"));
+                let expected = ["templates", "template", "task"];
+                self.add(draft.found(other).expected(expected).advice("start with `<templates>`"));
+            }
+        }
+    }
+
+    fn element(&mut self, element: &Element, row: &'static Row) {
+        self.enter(element);
+        let outer = self.task;
+        let mut operators = Operators::ALL;
+        if row.name == "task" {
+            self.task = Some(element.tag);
+            operators = operators_of_task(element);
+        }
+        self.attributes(element, row, operators);
+        self.content(element, row, operators);
+        self.task = outer;
+        self.leave(element);
+    }
+
+    fn attributes(&mut self, element: &Element, row: &Row, operators: Operators) {
+        for attribute in &element.attributes {
+            let known = row.attributes.iter().find(|known| known.name == attribute.name);
+            match known {
+                Some(known) if known.on.has(operators) => {
+                    self.check_value(known.kind, known.name, &attribute.value, attribute.value_span);
+                }
+                Some(known) => {
+                    let message = format!("`{}` has no effect on this operator", known.name);
+                    let draft = Draft::new(Code::T502, attribute.name_span, message).found(&attribute.name);
+                    self.add(draft.advice("remove it"));
+                }
+                None => {
+                    let names = row.attributes.iter().map(|known| known.name);
+                    let near = near_word(&attribute.name, names.clone());
+                    let message = format!("<{}> has no attribute `{}`", element.name, attribute.name);
+                    let draft = Draft::new(Code::T502, attribute.name_span, message).found(&attribute.name);
+                    let advice = near.map_or("remove it".to_owned(), |near| format!("did you mean `{near}`?"));
+                    self.add(draft.expected(names).advice(advice));
+                }
+            }
+        }
+        let items = row.name == "task" && operators == Operators::MAP;
+        for known in row.attributes.iter().filter(|known| known.required || (items && known.name == "items")) {
+            if element.attribute(known.name).is_none() {
+                let message = format!("<{}> needs the attribute `{}`", element.name, known.name);
+                let draft = Draft::new(Code::T011, element.tag, message);
+                self.add(draft.expected([known.name]).advice(format!("add {}=\"…\"", known.name)));
+            }
+        }
+    }
+
+    fn content(&mut self, element: &Element, row: &'static Row, operators: Operators) {
+        match row.content {
+            Content::Children => self.children(element, row.children, operators),
+            Content::Optional(kind) => self.value(element, kind, false),
+            Content::Value(kind) => self.value(element, kind, true),
+            Content::Either(kind) => {
+                let listed =
+                    element.elements().any(|child| row.children.iter().any(|row| row.element.name == child.name));
+                if listed { self.children(element, row.children, operators) } else { self.value(element, kind, true) }
+            }
+            Content::Slot => self.slot_content(element),
+            Content::Body => {
+                self.children(element, row.children, operators);
+                self.one_body(element);
+            }
+            Content::Operators => {
+                self.children(element, row.children, operators);
+                if !element.elements().any(|child| is_operator_element(&child.name)) {
+                    self.empty(element, "at least one task");
+                }
+            }
+            Content::Argument => self.argument(element),
+        }
+    }
+
+    fn empty(&mut self, element: &Element, wanted: &str) {
+        let message = format!("<{}> needs {wanted}", element.name);
+        let draft = Draft::new(Code::T018, element.span, message).expected([wanted]);
+        self.add(draft.advice("fill it, or remove it"));
+    }
+
+    fn one_body(&mut self, element: &Element) {
+        let bodies = element.elements().filter(|child| is_operator_element(&child.name)).count();
+        if bodies != 1 {
+            let message = format!("a template has exactly one task, but this one has {bodies}");
+            let advice = if bodies == 0 { "add a task" } else { "put them into one sequential task" };
+            let draft = Draft::new(Code::T022, element.tag, message).expected(OPERATOR_ELEMENTS.iter().copied());
+            self.add(draft.advice(advice));
+        }
+    }
+
+    /// Children listed in `rows`, and operators where those may stand.
+    fn children(&mut self, element: &Element, rows: &'static [Child], operators: Operators) {
+        let takes_operators = matches!(element.name.as_str(), "template" | "steps" | "parallel");
+        let mut seen: Vec<&Element> = Vec::new();
+        for item in &element.items {
+            let child = match item {
+                Item::Element(child) => child,
+                Item::Text(text) => {
+                    self.stray(element, text);
+                    continue;
+                }
+            };
+            let row = rows.iter().find(|row| row.element.name == child.name);
+            match row {
+                Some(row) if row.on.has(operators) => {
+                    let first = seen.iter().find(|first| first.name == child.name).copied();
+                    if let Some(first) = first.filter(|_| !row.many) {
+                        let message = format!("<{}> occurs twice here", child.name);
+                        let draft = Draft::new(Code::T013, child.name_span, message).found(&child.name);
+                        self.add(draft.advice("keep one").related(first.tag, "first here"));
+                    }
+                    seen.push(child);
+                    self.element(child, row.element);
+                }
+                None if takes_operators && is_operator_element(&child.name) => {
+                    if let Some(row) = grammar::operator_row(&child.name) {
+                        self.element(child, row);
+                    }
+                }
+                _ => self.unexpected(element, child, rows, operators),
+            }
+        }
+        for row in rows.iter().filter(|row| row.required && row.on.has(operators)) {
+            let unknown = operators == Operators::ALL && element.name == "task" && row.on != Operators::TYPED;
+            if !unknown && element.child(row.element.name).is_none() {
+                let message = format!("<{}> needs <{}>", element.name, row.element.name);
+                let draft = Draft::new(Code::T011, element.tag, message);
+                self.add(draft.expected([row.element.name]).advice(format!("add <{}>", row.element.name)));
+            }
+        }
+    }
+
+    /// Text where only elements may stand.
+    fn stray(&mut self, element: &Element, text: &Mapped) {
+        if text.is_blank() {
+            return;
+        }
+        let trimmed = text.trimmed();
+        let message = format!("text between the elements of <{}> is ignored", element.name);
+        let draft = Draft::new(Code::T501, trimmed.whole(), message).found(trimmed.as_str());
+        self.add(draft.advice("put it into an element"));
+    }
+
+    fn unexpected(&mut self, parent: &Element, child: &Element, rows: &[Child], operators: Operators) {
+        let allowed = rows.iter().filter(|row| row.on.has(operators)).map(|row| row.element.name);
+        let known = grammar::all_rows().iter().any(|row| row.name == child.name);
+        let draft = if known {
+            let message = format!("<{}> does not belong in this <{}>", child.name, parent.name);
+            Draft::new(Code::T012, child.name_span, message).advice("move or remove it")
+        } else {
+            let near = near_word(&child.name, allowed.clone());
+            let message = format!("<{}> is unknown; Callsheet ignores it and its content", child.name);
+            let advice = near.map_or("remove it".to_owned(), |near| format!("did you mean `{near}`?"));
+            Draft::new(Code::T501, child.name_span, message).advice(advice)
+        };
+        self.add(draft.found(&child.name).expected(allowed));
+    }
+
+    fn value(&mut self, element: &Element, kind: Kind, required: bool) {
+        let value = self.text_of(element, kind);
+        for child in element.elements().take(1) {
+            let message = format!("markup inside <{}> is kept as text", element.name);
+            let draft = Draft::new(Code::T513, child.tag, message).found(&child.name);
+            self.add(draft.advice("put the text into CDATA if you mean it literally"));
+        }
+        if !value.as_str().is_empty() {
+            self.check_value(kind, &element.name, &value, element.inner);
+        } else if required {
+            self.empty(element, "a value");
+        }
+    }
+
+    /// One operator, or the children of an atomic task.
+    fn slot_content(&mut self, element: &Element) {
+        let operators = element.elements().filter(|child| is_operator_element(&child.name)).count();
+        let others = element.elements().count() - operators;
+        if operators == 0 && others > 0 {
+            if let Some(row) = grammar::operator_row("task") {
+                self.children(element, row.children, Operators::ATOMIC);
+            }
+            return;
+        }
+        let mut first = true;
+        for child in element.elements() {
+            match grammar::operator_row(&child.name) {
+                Some(row) if first => {
+                    first = false;
+                    self.element(child, row);
+                }
+                _ => {
+                    let message = format!("<{}> contains exactly one operator", element.name);
+                    let draft = Draft::new(Code::T012, child.name_span, message).found(&child.name);
+                    self.add(draft.advice("put several tasks into one sequential task"));
+                }
+            }
+        }
+        if operators == 0 {
+            self.empty(element, "one task");
+        }
+    }
+
+    /// Nothing, a text, or one operator; beside `from` and `value` neither.
+    fn argument(&mut self, element: &Element) {
+        let operators: Vec<&Element> = element.elements().filter(|child| is_operator_element(&child.name)).collect();
+        let text = if operators.is_empty() {
+            self.value(element, Kind::Filled, false);
+            !self.text_of(element, Kind::Filled).as_str().is_empty()
+        } else {
+            for item in &element.items {
+                match item {
+                    Item::Text(text) => self.stray(element, text),
+                    Item::Element(child) => match grammar::operator_row(&child.name) {
+                        Some(row) => self.element(child, row),
+                        None => self.unexpected(element, child, &[], Operators::ALL),
+                    },
+                }
+            }
+            false
+        };
+        let attributes = element.attributes.iter().filter(|known| matches!(known.name.as_str(), "from" | "value"));
+        let sources = attributes.count() + operators.len() + usize::from(text);
+        let is_argument = element.name == "arg";
+        if sources > 1 {
+            let message = format!("<{}> has {sources} values", element.name);
+            let draft = Draft::new(Code::T023, element.tag, message);
+            self.add(draft.advice("keep one: from, a text or an element"));
+        } else if is_argument && sources == 0 {
+            let draft = Draft::new(Code::T011, element.tag, "<arg> has no value").expected(["value", "from"]);
+            self.add(draft.advice("give it a value, from, or content"));
+        }
+    }
+}
+
+/// The operators a task may be: one, or all if its `type` cannot be read.
+fn operators_of_task(element: &Element) -> Operators {
+    if element.attribute("ref").is_some() {
+        return Operators::REF;
+    }
+    let Some(attribute) = element.attribute("type") else { return Operators::ATOMIC };
+    operators_of(attribute.value.as_str()).unwrap_or(Operators::ALL)
+}
+
+/// What an element is called in a path.
+pub(super) fn label(element: &Element) -> String {
+    let named = element.name == "template" || is_operator_element(&element.name);
+    let own = ["name", "id"].into_iter().filter(|_| named).find_map(|name| element.attribute(name));
+    own.map_or_else(|| element.name.clone(), |attribute| attribute.value.as_str().chars().take(64).collect())
+}

@@ -1,0 +1,189 @@
+//! Reading a template file: XML, aliases, the grammar's table, the typed tree (spec 2, 3). Reading never fails:
+//! every template that can be made out is given, with all issues of the file.
+
+mod alias;
+mod check;
+mod command;
+mod lower;
+mod parts;
+mod scripts;
+mod tasks;
+mod values;
+mod world;
+
+use callsheet_core::template::{Bytes, Code, Issue, Lines, Severity, Template};
+
+use crate::template::report::{Draft, MOST, Report};
+
+use super::known::Known;
+use super::xml::{self, Fault, FaultKind, Mode};
+
+/// What a file holds.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FileReading {
+    /// Templates that can be made out, in order, faulty ones too.
+    pub templates: Vec<Template>,
+    /// Every issue with its bytes, in the order of the file.
+    pub issues: Vec<(Bytes, Issue)>,
+    /// Every outermost template or task, also those that cannot be made out.
+    pub outermost: Vec<Outermost>,
+}
+
+/// An outermost template or task as found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outermost {
+    /// Its name, if it has one.
+    pub name: Option<String>,
+    /// Its bytes.
+    pub span: Bytes,
+    /// It was not closed where it should have been; the fault stands right behind it.
+    pub damaged: bool,
+}
+
+impl Outermost {
+    /// Whether an issue at these bytes is about it.
+    pub(in crate::template) fn owns(&self, at: Bytes) -> bool {
+        self.span.holds(at) || (self.damaged && at.start == self.span.end)
+    }
+}
+
+impl FileReading {
+    /// Whether a blocking issue concerns a template: it lies in it, or outside of every template of the file.
+    pub fn is_faulty(&self, template: &Template, strict: bool) -> bool {
+        let span = template.origin.spot.span;
+        self.issues.iter().filter(|(_, issue)| issue.blocks(strict)).any(|(at, _)| {
+            let mut owners = self.outermost.iter().filter(|known| known.owns(*at)).peekable();
+            owners.peek().is_none() || owners.any(|owner| owner.span == span)
+        })
+    }
+
+    /// Whether there is an issue of severity error.
+    pub fn has_error(&self) -> bool {
+        self.issues.iter().any(|(_, issue)| issue.severity == Severity::Error)
+    }
+}
+
+/// Reads the bytes of a file. `file` is its name as shown to a person.
+pub fn read_file(file: &str, bytes: &[u8]) -> FileReading {
+    read_file_with(file, bytes, &Known::default())
+}
+
+/// Reads the bytes of a file and checks what it names against the world.
+pub fn read_file_with(file: &str, bytes: &[u8], known: &Known<'_>) -> FileReading {
+    // Markup of two bytes a character is valid UTF-8 of which every other character is none that XML allows.
+    let wide = matches!(bytes, [0, b'<' | b' ' | b'\n' | b'\r', ..] | [b'<' | b' ' | b'\n' | b'\r', 0, ..]);
+    let valid = if wide { Err(0) } else { std::str::from_utf8(bytes).map_err(|error| error.valid_up_to()) };
+    match valid {
+        Ok(text) => read_known(file, text, known),
+        Err(valid) => {
+            let text = std::str::from_utf8(bytes.get(..valid).unwrap_or_default()).unwrap_or_default();
+            let lines = Lines::new(text);
+            let mut report = Report::new(file, &lines);
+            let at = Bytes::new(text.len(), text.len());
+            let draft = Draft::new(Code::T004, at, "the file is not UTF-8 from here on");
+            report.add(draft.advice("save it as UTF-8"), "");
+            FileReading { issues: report.into_issues(), ..FileReading::default() }
+        }
+    }
+}
+
+/// Reads the text of a file.
+pub fn read_text(file: &str, text: &str) -> FileReading {
+    read_known(file, text, &Known::default())
+}
+
+fn read_known(file: &str, text: &str, known: &Known<'_>) -> FileReading {
+    let lines = Lines::new(text);
+    let mut document = xml::parse(text, Mode::Strict);
+    let mut reader = Reader::new(file, text, &lines, known);
+    for (index, fault) in std::mem::take(&mut document.faults).into_iter().enumerate() {
+        // Looking a path up walks the tree; behind the last issue that is told it would be for nothing.
+        let root = document.root.as_ref().filter(|_| index <= MOST);
+        let path = root.map(|root| path_at(root, fault.opened.unwrap_or(fault.span).start));
+        reader.fault(fault, &path.unwrap_or_default());
+    }
+    let (mut templates, mut outermost) = (Vec::new(), Vec::new());
+    if let Some(mut root) = document.root {
+        alias::canonicalise(&mut reader, &mut root);
+        reader.check_root(&root);
+        templates = reader.lower_root(&root);
+        let top: Vec<&xml::Element> = if root.name == "templates" { root.elements().collect() } else { vec![&root] };
+        outermost = top
+            .into_iter()
+            .map(|element| Outermost {
+                name: element.attribute("name").map(|name| name.value.as_str().to_owned()),
+                span: element.span,
+                damaged: element.damaged,
+            })
+            .collect();
+    }
+    FileReading { templates, issues: reader.report.into_issues(), outermost }
+}
+
+/// Names of the elements around a byte.
+fn path_at(root: &xml::Element, offset: usize) -> String {
+    let mut path = Vec::new();
+    let mut inside = Some(root);
+    while let Some(element) = inside {
+        if element.name != "templates" {
+            path.push(check::label(element));
+        }
+        inside = element.elements().find(|child| child.span.start <= offset && offset < child.span.end);
+    }
+    path.join("/")
+}
+
+/// Walks the elements of one file.
+pub(super) struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+    lines: &'a Lines<'a>,
+    known: &'a Known<'a>,
+    report: Report<'a>,
+    /// Names of the elements around, outermost first.
+    path: Vec<String>,
+    /// Start tag of the innermost task.
+    task: Option<Bytes>,
+    /// Damaged elements around.
+    muted: usize,
+}
+
+impl<'a> Reader<'a> {
+    fn new(file: &'a str, text: &'a str, lines: &'a Lines<'a>, known: &'a Known<'a>) -> Self {
+        let report = Report::new(file, lines);
+        Self { file, text, lines, known, report, path: Vec::new(), task: None, muted: 0 }
+    }
+
+    /// Adds an issue here. Structure is not judged inside a damaged element (spec 3).
+    fn add(&mut self, draft: Draft) {
+        let structural = (Code::T010..=Code::T023).contains(&draft.code());
+        if structural && self.muted > 0 {
+            return;
+        }
+        let opened = self.task.filter(|task| draft.is_error() && !task.holds(draft.span()) && !draft.has_related());
+        let draft = match opened {
+            Some(task) => draft.related(task, "task opened here"),
+            None => draft,
+        };
+        self.report.add(draft, &self.path.join("/"));
+    }
+
+    fn fault(&mut self, fault: Fault, path: &str) {
+        let code = match fault.kind {
+            FaultKind::Malformed => Code::T001,
+            FaultKind::Forbidden => Code::T002,
+            FaultKind::TooLarge => Code::T003,
+            FaultKind::Encoding => Code::T004,
+            FaultKind::Ignored => Code::T521,
+        };
+        let found = self.text.get(fault.span.start..fault.span.end).unwrap_or_default();
+        let mut draft = Draft::new(code, fault.span, fault.message).advice(fault.advice);
+        if !found.is_empty() && code != Code::T003 {
+            draft = draft.found(found);
+        }
+        if let Some(opened) = fault.opened {
+            draft = draft.related(opened, "opened here");
+        }
+        self.report.add(draft, path);
+    }
+}

@@ -1,0 +1,45 @@
+//! Tests of the formats, as one binary: each binary is linked for itself.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+#[allow(dead_code, reason = "each test uses its part")]
+#[path = "../book/mod.rs"]
+mod book;
+#[allow(dead_code, reason = "each test uses its part")]
+#[path = "../../../../fuzz/src/checks.rs"]
+mod checks;
+#[allow(dead_code, reason = "each test uses its part")]
+#[path = "../../benches/hostile/families.rs"]
+mod families;
+#[allow(dead_code, reason = "each test uses its part")]
+#[path = "../formats/mod.rs"]
+mod formats;
+#[allow(dead_code, reason = "each test uses its part")]
+#[path = "../../../callsheet-core/tests/sections/mod.rs"]
+mod sections;
+#[allow(dead_code, reason = "each test uses its part")]
+#[path = "../support/mod.rs"]
+mod support;
+#[allow(dead_code, reason = "each test uses its part")]
+#[path = "../../benches/hostile/world.rs"]
+mod world;
+
+mod corpus;
+mod grammar;
+mod grammar_reading;
+mod grammar_twins;
+mod hostile;
+mod hunks;
+mod laws;
+mod lists;
+mod markdown;
+mod prompt;
+mod replies;
+mod sheets;
+mod skill;
+mod task_properties;
+mod tasks;
+mod template_acceptance;
+mod template_acceptance_values;
+mod template_library;
+mod template_values;
+mod templates;

@@ -1,0 +1,312 @@
+//! The architecture, held by tests: who may depend on whom, what core must never touch, and the order of its modules.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::support::{root, rust_files};
+
+/// Crate, and the workspace crates it may use. A crate missing here fails the test: say where it belongs.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("callsheet-core", &[]),
+    ("callsheet-format", &["callsheet-core"]),
+    ("callsheet-runtime", &["callsheet-core", "callsheet-format"]),
+    ("callsheet-models", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-local", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-tools", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-store", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-symbols", &["callsheet-core", "callsheet-format", "callsheet-runtime"]),
+    ("callsheet-sim", &["callsheet-core", "callsheet-format"]),
+    (
+        "callsheet",
+        &[
+            "callsheet-core",
+            "callsheet-format",
+            "callsheet-runtime",
+            "callsheet-models",
+            "callsheet-local",
+            "callsheet-tools",
+            "callsheet-store",
+            "callsheet-symbols",
+        ],
+    ),
+];
+
+/// Libraries that must not be reachable from a crate, with the crate that owns them.
+const BANNED: &[(&str, &[&str])] = &[
+    ("callsheet-core", &["pulldown-cmark", "saphyr-parser", "similar"]),
+    ("callsheet-format", &["tokio", "reqwest", "rusqlite", "rand", "genai", "tempfile", "ignore", "tree-sitter"]),
+    ("callsheet-runtime", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap", "tree-sitter"]),
+    ("callsheet-store", &["reqwest", "genai", "llama-cpp-2", "clap"]),
+    ("callsheet-tools", &["rusqlite", "genai", "llama-cpp-2", "clap"]),
+    ("callsheet-models", &["rusqlite", "llama-cpp-2", "clap"]),
+    ("callsheet-local", &["rusqlite", "genai", "clap"]),
+    ("callsheet-symbols", &["reqwest", "rusqlite", "genai", "llama-cpp-2", "clap"]),
+];
+
+/// Crates without I/O, clock and randomness, whose modules have an order.
+const PURE: [&str; 2] = ["callsheet-core", "callsheet-format"];
+
+/// Normal (not dev, not build) dependencies of a package with every feature on, transitively.
+fn tree(package: &str) -> BTreeSet<String> {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--offline",
+            "--all-features",
+            "-e",
+            "normal",
+            "--prefix",
+            "none",
+            "--format",
+            "{p}",
+            "-p",
+            package,
+        ])
+        .current_dir(root())
+        .output()
+        .expect("cargo tree starts");
+    assert!(output.status.success(), "cargo tree -p {package}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .filter_map(|line| line.split_whitespace().next())
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn crates_use_only_what_the_table_allows() {
+    let listed: BTreeSet<&str> = MAY_USE.iter().map(|(name, _)| *name).collect();
+    let mut present: BTreeSet<String> = std::fs::read_dir(root().join("crates"))
+        .expect("crates/")
+        .map(|entry| entry.expect("entry").file_name().to_string_lossy().into_owned())
+        .collect();
+    present.insert("callsheet".into());
+    for package in &present {
+        assert!(listed.contains(package.as_str()), "{package} is not in MAY_USE: say what it may use");
+    }
+    for (package, allowed) in MAY_USE {
+        for used in tree(package).iter().filter(|name| name.starts_with("callsheet") && name != package) {
+            assert!(allowed.contains(&used.as_str()), "{package} must not use {used}");
+        }
+    }
+}
+
+#[test]
+fn heavy_libraries_stay_with_their_owner() {
+    for (package, banned) in BANNED {
+        let tree = tree(package);
+        for name in *banned {
+            assert!(!tree.contains(*name), "{package} must not reach {name}");
+        }
+    }
+}
+
+#[test]
+fn core_and_format_touch_no_world() {
+    const WORLD: &[&str] = &[
+        "std::fs",
+        "std::env",
+        "std::net",
+        "std::time",
+        "std::process",
+        "std::thread",
+        "std::io",
+        "tokio::",
+        "async fn",
+        "HashMap",
+        "HashSet",
+        "rand::",
+        "thread_local!",
+        "static mut",
+    ];
+    for file in PURE.iter().flat_map(|name| rust_files(&root().join("crates").join(name).join("src"))) {
+        let text = std::fs::read_to_string(&file).expect("readable");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for (number, line) in code.lines().enumerate() {
+            let line = line.split("//").next().unwrap_or_default();
+            for word in WORLD {
+                assert!(!line.contains(word), "{}:{}: {word} is of the world", file.display(), number + 1);
+            }
+        }
+    }
+}
+
+/// Modules of a crate in the order of `lib.rs`, lowest first.
+fn modules(lib: &str) -> Vec<String> {
+    lib.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';').map(str::to_owned)).collect()
+}
+
+#[test]
+fn modules_of_pure_crates_use_only_modules_above_them() {
+    for name in PURE {
+        let source = root().join("crates").join(name).join("src");
+        let order = modules(&std::fs::read_to_string(source.join("lib.rs")).expect("lib.rs"));
+        for (rank, module) in order.iter().enumerate() {
+            let alone = source.join(module).with_extension("rs");
+            for file in rust_files(&source.join(module)).into_iter().chain(alone.exists().then_some(alone)) {
+                let text = std::fs::read_to_string(&file).expect("readable");
+                let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+                for used in crate_paths(code) {
+                    let Some(used_rank) = order.iter().position(|name| *name == used) else { continue };
+                    assert!(
+                        used_rank <= rank,
+                        "{}: `{module}` must not use `{used}`, which stands below it in lib.rs",
+                        relative(&file).display()
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn crate_paths(code: &str) -> Vec<String> {
+    code.match_indices("crate::")
+        .map(|(at, found)| {
+            code[at + found.len()..].chars().take_while(|c| c.is_ascii_lowercase() || *c == '_').collect::<String>()
+        })
+        .collect()
+}
+
+fn relative(file: &Path) -> PathBuf {
+    file.strip_prefix(root()).unwrap_or(file).to_path_buf()
+}
+
+/// A tool is named in its folder, or by a constant of core that its folder uses where the machine must know it.
+#[test]
+fn a_tool_is_named_in_one_place() {
+    let mut folders = vec![root().join("src")];
+    let crates = std::fs::read_dir(root().join("crates")).expect("crates/").flatten().map(|entry| entry.path());
+    // What the simulation makes up is no tool of ours.
+    folders.extend(crates.filter(|path| !path.ends_with("callsheet-sim")).map(|path| path.join("src")));
+    let files: Vec<PathBuf> = folders.iter().flat_map(|folder| rust_files(folder)).collect();
+    for tool in callsheet_tools::registry() {
+        let name = format!("\"{}\"", tool.spec().name);
+        let names = |file: &&PathBuf| {
+            let text = std::fs::read_to_string(file).expect("readable");
+            let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+            code.lines().any(|line| line.split("//").next().unwrap_or_default().contains(&name))
+        };
+        let places: Vec<PathBuf> = files.iter().filter(names).map(|file| relative(file)).collect();
+        assert_eq!(places.len(), 1, "{name} stands in {places:?}");
+    }
+}
+
+/// Memory ranks and stores without opening a file: neither its port, nor the lookup, nor the index sees the project. What
+/// it finds is looked at by the driver, on the handler's side. Core touches no world at all, which is a test above.
+/// covers: C50, C44
+#[test]
+fn c50_only_the_handler_opens_task_files() {
+    let memory = [
+        "crates/callsheet-runtime/src/ports/memory.rs",
+        "crates/callsheet-runtime/src/memory/indexed.rs",
+        "crates/callsheet-store/src/index.rs",
+    ];
+    for file in memory {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        for word in ["Workspace", "std::fs", "fs::read", "File::", "tokio::fs", "outline"] {
+            assert!(!text.contains(word), "{file} names {word}");
+        }
+    }
+}
+
+/// The files of the machine: each, and the folder of operators as one.
+fn machine() -> Vec<(String, String)> {
+    let source = root().join("crates/callsheet-core/src/run");
+    let mut parts: BTreeMap<String, String> = BTreeMap::new();
+    for file in rust_files(&source) {
+        let below = file.strip_prefix(&source).expect("below");
+        let part = below.iter().next().expect("a name").to_string_lossy().trim_end_matches(".rs").to_owned();
+        let text = std::fs::read_to_string(&file).expect("readable");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let code: Vec<&str> = code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+        parts.entry(part).or_default().push_str(&format!("{}\n", code.join("\n")));
+    }
+    parts.into_iter().collect()
+}
+
+/// The lines of the struct `name`.
+fn fields<'a>(code: &'a str, name: &str) -> Vec<&'a str> {
+    let head = format!("struct {name} {{");
+    let lines = code.lines().skip_while(|line| !line.ends_with(&head)).skip(1);
+    lines.take_while(|line| *line != "}").map(str::trim).filter(|line| !line.is_empty()).collect()
+}
+
+/// A run is made of parts, one idea each. A part is changed by its own methods alone, so whoever changes an idea reads one
+/// file; what needs several parts is a type of its own.
+#[test]
+fn the_parts_of_a_run_keep_their_fields() {
+    let machine = machine();
+    let code = |part: &str| &machine.iter().find(|(name, _)| name == part).expect("a file").1;
+    let parts = fields(code("mod"), "Run");
+    assert!((2..=12).contains(&parts.len()), "`Run` has {} parts", parts.len());
+    for part in parts {
+        assert!(!part.starts_with("pub"), "`Run` hands out its part `{part}`");
+        let (_, kind) = part.trim_end_matches(',').split_once(": ").expect("a field");
+        let (file, name) = kind.split_once("::").unwrap_or(("operators", kind));
+        let fields = fields(code(file), name);
+        assert!(!fields.is_empty(), "{file}.rs has no struct {name} with fields");
+        let public = fields.iter().find(|field| field.starts_with("pub"));
+        assert!(public.is_none(), "a field of {name} is public: {public:?}");
+    }
+    let own: Vec<&String> =
+        machine.iter().filter(|(_, code)| code.contains("impl Run {")).map(|(name, _)| name).collect();
+    assert!(own.len() <= 4, "`impl Run` stands in {own:?}");
+}
+
+/// Files of the machine that a file of it imports from.
+fn used_files<'a>(
+    name: &str,
+    code: &str,
+    files: &BTreeSet<&'a str>,
+    handed: &BTreeMap<&'a str, &'a str>,
+) -> BTreeSet<&'a str> {
+    let above = if name == "operators" { "crate::run::" } else { "super::" };
+    let mut found = BTreeSet::new();
+    for (at, _) in code.match_indices(above) {
+        let rest = &code[at + above.len()..];
+        let end = if rest.starts_with('{') { rest.find('}') } else { rest.find([';', '(', ' ', '<', '>', ',']) };
+        let path = rest[..end.unwrap_or(rest.len())].trim_start_matches('{');
+        let names = path.split(',').map(|name| name.trim().split("::").next().unwrap_or_default());
+        found.extend(names.filter_map(|used| files.get(used).or_else(|| handed.get(used)).copied()));
+    }
+    found.remove(name);
+    found
+}
+
+/// No file of the machine uses another one that uses it, over however many others. `mod.rs` only names them.
+#[test]
+fn files_of_the_machine_use_each_other_one_way() {
+    let machine = machine();
+    let root = &machine.iter().find(|(name, _)| name == "mod").expect("mod.rs").1;
+    // Where a name stands that `mod.rs` hands on.
+    let mut handed = BTreeMap::new();
+    for line in root.split("pub use ").skip(1) {
+        let (file, names) = line.split(';').next().unwrap_or_default().split_once("::").expect("a path");
+        for name in names.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty()) {
+            handed.insert(name, file);
+        }
+    }
+    let files: BTreeSet<&str> = machine.iter().map(|(name, _)| name.as_str()).filter(|name| *name != "mod").collect();
+    let mut left: Vec<(&str, BTreeSet<&str>)> = machine
+        .iter()
+        .filter(|(name, _)| name != "mod")
+        .map(|(name, code)| (name.as_str(), used_files(name, code, &files, &handed)))
+        .collect();
+    // What uses nothing that is left is no part of a circle.
+    while let Some(free) =
+        left.iter().position(|(_, uses)| uses.iter().all(|used| !left.iter().any(|(name, _)| name == used)))
+    {
+        left.remove(free);
+    }
+    let circle: Vec<String> = left
+        .iter()
+        .map(|(name, uses)| {
+            let uses: Vec<&str> =
+                uses.iter().filter(|used| left.iter().any(|(name, _)| name == *used)).copied().collect();
+            format!("{name} uses {}", uses.join(", "))
+        })
+        .collect();
+    assert!(circle.is_empty(), "these files use each other in a circle:\n{}", circle.join("\n"));
+}

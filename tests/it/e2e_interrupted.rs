@@ -1,0 +1,300 @@
+//! Runs at a terminal, and runs that are stopped or killed and taken up again.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use crate::support::garden::Garden;
+use crate::support::terminal::{at_terminal, exit_code, rest};
+use expectrl::{ControlCode, Expect};
+
+fn coloured(mut command: Command) -> Command {
+    command.env("TERM", "xterm-256color");
+    command
+}
+
+/// covers: 11.4, 11.5
+#[test]
+fn a_person_at_the_terminal_says_yes() {
+    let garden = Garden::with("writer");
+    let mut terminal = at_terminal(coloured(garden.command(&["run", "bring the notes up to date"])));
+    terminal.expect("write-water-1").unwrap();
+    terminal.expect("[y] yes").unwrap();
+    assert!(garden.path("minutes.md").exists());
+    terminal.send_line("y").unwrap();
+    terminal.expect("wants to make these changes").unwrap();
+    terminal.expect("\u{1b}[32m+Barrel 2 is mended.").unwrap();
+    terminal.expect("[y] yes").unwrap();
+    assert!(garden.path("minutes.md").exists());
+    terminal.send_line("y").unwrap();
+    let last = rest(&mut terminal);
+    assert!(last.contains("Complete") && last.contains("are up to date"), "{last}");
+    assert_eq!(exit_code(terminal.get_process()), 0);
+    assert!(!garden.path("minutes.md").exists());
+}
+
+/// covers: 11.7
+#[test]
+fn a_person_at_the_terminal_says_no_and_why() {
+    let garden = Garden::with("writer");
+    let mut command = coloured(garden.command(&["run", "bring the notes up to date"]));
+    command.env("NO_COLOR", "1");
+    let mut terminal = at_terminal(command);
+    let mut seen = String::from_utf8_lossy(terminal.expect("[y] yes").unwrap().as_bytes()).into_owned();
+    terminal.send_line("n").unwrap();
+    terminal.expect("Why?").unwrap();
+    terminal.send_line("not in winter").unwrap();
+    seen.push_str(&rest(&mut terminal));
+    assert!(seen.contains("not in winter"), "{seen}");
+    let colours = seen
+        .split("\u{1b}[")
+        .skip(1)
+        .filter(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m'));
+    assert_eq!(colours.count(), 0, "{seen:?}");
+    assert_eq!(exit_code(terminal.get_process()), 5);
+}
+
+/// covers: 2.16, 2.18
+/// covers: 11.9 exit 130
+#[test]
+fn an_interrupt_ends_cleanly_and_a_resume_goes_on() {
+    let garden = Garden::with("steps");
+    let mut terminal = at_terminal(coloured(garden.command(&["run", "read all"])));
+    terminal.expect("read-water-1").unwrap();
+    terminal.send(ControlCode::EndOfText).unwrap();
+    let last = rest(&mut terminal);
+    assert!(last.contains("callsheet resume"), "{last}");
+    assert_eq!(exit_code(terminal.get_process()), 130);
+    assert_eq!(garden.facts().last().unwrap()["outcome"], "cancelled");
+    garden.expect(0, &["resume"]);
+    assert_eq!(garden.facts().last().unwrap()["outcome"], "complete");
+}
+
+/// covers: 2.16
+#[test]
+fn an_interrupt_ends_planning() {
+    let garden = Garden::with("slow");
+    let mut terminal = at_terminal(coloured(garden.command(&["plan", "read all"])));
+    terminal.expect("Running: plan").unwrap();
+    terminal.send(ControlCode::EndOfText).unwrap();
+    let last = rest(&mut terminal);
+    assert!(last.contains("callsheet resume"), "{last}");
+    assert_eq!(exit_code(terminal.get_process()), 130);
+    assert!(!garden.path("sheet.md").exists());
+}
+
+/// covers: 2.16
+#[test]
+fn an_interrupt_at_a_gate_changes_nothing() {
+    let garden = Garden::with("writer");
+    let before = garden.files();
+    let mut terminal = at_terminal(coloured(garden.command(&["run", "bring the notes up to date"])));
+    terminal.expect("[y] yes").unwrap();
+    terminal.send(ControlCode::EndOfText).unwrap();
+    let last = rest(&mut terminal);
+    assert!(last.contains("callsheet resume"), "{last}");
+    assert_eq!(exit_code(terminal.get_process()), 130);
+    assert_eq!(garden.files(), before);
+    garden.expect(3, &["resume"]);
+    garden.expect(0, &["approve"]);
+    garden.expect(0, &["resume", "--approval", "before-run"]);
+    assert_ne!(garden.files(), before);
+}
+
+/// Kills at a few moments: after the n-th line of facts on stdout. What was finished is never asked again.
+/// covers: 2.18
+#[test]
+fn a_killed_run_is_taken_up_and_pays_for_nothing_twice() {
+    for moment in [1, 2, 3, 6, 9, 12] {
+        let garden = Garden::with("steps");
+        let mut command = garden.command(&["run", "read all", "--json"]);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let facts = lines.by_ref().map_while(Result::ok).filter(|line| line.contains("\"event\":"));
+        let seen = facts.take(moment).count();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(seen, moment, "the run ended too early to be killed");
+        let finished = received(&garden);
+        let ended = garden.expect(0, &["resume"]);
+        assert!(ended.out.contains("Ana waters on Mondays."), "{}", ended.out);
+        let all = received(&garden);
+        assert_eq!(all.get(..finished.len()), Some(&finished[..]), "killed after fact {moment}");
+        // The plan, and one call for each task.
+        assert_eq!(all.len(), 4, "killed after fact {moment}: {all:?}");
+        let mut once = all.clone();
+        once.sort();
+        once.dedup();
+        assert_eq!(once.len(), all.len(), "a call was paid twice after fact {moment}: {all:?}");
+    }
+}
+
+/// Prompts of the calls that gave a reply.
+fn received(garden: &Garden) -> Vec<String> {
+    let facts = garden.facts();
+    let replies = facts.iter().filter(|fact| fact["event"] == "reply_received");
+    replies.map(|fact| fact["prompt"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Somebody else stops a run.
+#[test]
+fn a_run_is_cancelled_from_another_terminal() {
+    let garden = Garden::with("slow");
+    let mut command = garden.command(&["run", "read all", "--json"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    while !line.contains("\"started\"") {
+        line.clear();
+        assert!(out.read_line(&mut line).unwrap() > 0, "the run ended before it began");
+    }
+    garden.expect(0, &["cancel"]);
+    let mut rest = String::new();
+    out.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(rest.contains("cancelled"), "{rest}");
+}
+
+/// Two changes wait at once: an answer is that of the one question on the screen.
+///
+/// covers: 11.5, 11.7
+#[test]
+fn one_question_owns_the_terminal_until_it_is_answered() {
+    let garden = Garden::with("steered");
+    let command = garden.command(&["run", "go", "--approval", "before-apply", "--plain"]);
+    let mut terminal = at_terminal(coloured(command));
+    terminal.expect("[y] yes  [n] no").unwrap();
+    // A slip of the finger, so that the second question has time to push in.
+    terminal.send_line("1").unwrap();
+    terminal.expect("one of the letters").unwrap();
+    terminal.expect("[y] yes  [n] no").unwrap();
+    terminal.send_line("n").unwrap();
+    terminal.expect("Why?").unwrap();
+    terminal.send_line("not now").unwrap();
+    let next = terminal.expect("wants to make these changes").unwrap();
+    let next = String::from_utf8_lossy(next.as_bytes()).into_owned();
+    terminal.expect("[y] yes  [n] no").unwrap();
+    terminal.send_line("y").unwrap();
+    rest(&mut terminal);
+    let (rota, thanks) = (garden.path("rota.md").exists(), garden.path("thanks.md").exists());
+    assert!(rota != thanks, "one was denied, one approved");
+    let asked = next.split(" wants to make").next().and_then(|text| text.split_whitespace().last()).unwrap();
+    assert_eq!(asked == "write-rota-1", rota, "the second question was the approved one: {next}");
+}
+
+/// A loop whose command tells its number and sleeps the first time.
+const SLEEPER: &str = "calls = [{ name = 'run_command', arguments = { argv = ['sh', '-c', 'if [ -e pid ]; then echo again; else echo $$ > pid; while [ ! -e go ]; do sleep 0.1; done; fi'] } }]\n";
+
+fn sleeping(garden: &mut Garden) -> std::process::Child {
+    garden.write(
+        ".callsheet/skills/try_it.md",
+        "---\nname: try_it\ndescription: Tries it. Use it for trials.\ntools: [run_command]\nmode: loop\n---\nSay what.\n---\nTry it.\n",
+    );
+    garden.write("work.md", "## Goals / summary\nTry.\n## Tasks\n### Task section 1\n- **Name** Try\n- **What is needed** Try it.\n- **Skill** try_it\n- **References** [Water](water.md)\n- **Expected output** What came.\n");
+    garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n{SLEEPER}"));
+    started(garden, garden.command(&["run", "--sheet", "work.md", "--approval", "never"]))
+}
+
+fn started(garden: &Garden, mut command: Command) -> std::process::Child {
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !std::fs::read_to_string(garden.path("pid")).is_ok_and(|pid| pid.ends_with('\n')) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    child
+}
+
+fn is_alive(garden: &Garden) -> bool {
+    let pid = garden.read("pid");
+    // A process that nobody waited for yet is gone as well.
+    let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    !state.is_empty() && !state.contains(") Z ")
+}
+
+/// covers: 2.18, 10.7
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_ends_with_a_killed_run_and_may_be_made_again() {
+    let mut garden = Garden::bare();
+    let mut child = sleeping(&mut garden);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    while is_alive(&garden) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    let done = "text = '''\n## Result summary\nIt came again.\n'''\n";
+    garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n[[rule.reply]]\n{SLEEPER}[[rule.reply]]\n{done}"));
+    let ended = garden.expect(0, &["resume", "--approval", "never"]);
+    assert!(ended.out.contains("It came again."), "{}", ended.out);
+    let last = garden.expect(0, &["show", "--prompt", "3"]).out;
+    assert!(last.contains("interrupted") && last.contains("again\n"), "it was made once more: {last}");
+    assert!(!last.contains("You made this same call before"), "{last}");
+}
+
+/// The terminal goes away.
+/// covers: 2.16
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hangup_ends_a_run_as_an_interrupt_does() {
+    let mut garden = Garden::bare();
+    let mut child = sleeping(&mut garden);
+    Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(!is_alive(&garden), "its command is gone");
+    assert_eq!(garden.facts().last().unwrap()["outcome"], "cancelled");
+    let ended = garden.expect(2, &["cancel"]);
+    assert!(ended.err.contains("no running run"), "{}", ended.err);
+    let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
+    let ended = garden.expect(2, &["cancel", &run]);
+    assert!(ended.err.contains("is not running"), "{}", ended.err);
+}
+
+/// A run whose hangups are ignored goes on after its terminal went away.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_under_nohup_goes_on() {
+    let mut garden = Garden::bare();
+    let mut child = sleeping(&mut garden);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::remove_file(garden.path("pid")).unwrap();
+    let done = "text = '''\n## Result summary\nIt came.\n'''\n";
+    garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n[[rule.reply]]\n{SLEEPER}[[rule.reply]]\n{done}"));
+    let run = garden.command(&["run", "--sheet", "work.md", "--approval", "never"]);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' HUP; exec \"$0\" \"$@\""]).arg(run.get_program()).args(run.get_args());
+    shell.current_dir(garden.project()).stdin(Stdio::null()).env_clear();
+    shell.envs(run.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let mut child = started(&garden, shell);
+    Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
+    garden.write("go", "");
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+}
+
+/// A script that was killed with its run is not run again unasked, not even where nobody asks before scripts.
+/// covers: T 8
+#[cfg(target_os = "linux")]
+#[test]
+fn a_killed_script_of_a_template_asks_whether_it_runs_again() {
+    let garden = Garden::bare();
+    garden.write("work.sh", "echo $$ > pid\nwhile [ ! -e go ]; do sleep 0.05; done\necho over\n");
+    let slow =
+        r#"<task type="script" name="slow"><description>Take long</description><command>sh work.sh</command></task>"#;
+    garden.write(".callsheet/templates/slow.xml", slow);
+    let mut child = started(&garden, garden.command(&["template", "run", "slow", "--approval", "never"]));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    while is_alive(&garden) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    garden.write("go", "");
+    garden.expect(3, &["resume", "--approval", "never"]);
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.contains("slow started this call, which never finished, and wants to make it again"), "{shown}");
+    // Who says no and has it done again later is asked again.
+    garden.expect(5, &["deny", "--resume"]);
+    let folder = garden.run_folder();
+    let run = folder.file_name().and_then(|name| name.to_str()).unwrap();
+    garden.expect(3, &["retry", run, "--approval", "never"]);
+    garden.expect(0, &["approve"]);
+    assert_eq!(garden.expect(0, &["resume", "--approval", "never"]).out.trim(), "over");
+}

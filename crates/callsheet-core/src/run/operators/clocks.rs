@@ -18,6 +18,7 @@ impl super::tree::Trees<'_> {
     /// The time of a task of the tree passes while a leaf of it holds a slot.
     pub fn set_clocks(&mut self, now: u64) {
         let holding: Vec<usize> = self
+            .0
             .tasks
             .all_holding()
             .filter(|task| task.holds_slot())

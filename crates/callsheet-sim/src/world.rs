@@ -6,8 +6,8 @@ use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
 use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::record::{
-    Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted,
-    ListOrigin, Outcome, PlannedTask, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted, ListOrigin,
+    Outcome, PlannedTask, RefusedPart, RepeatPolicy, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State, ToolState};
 use callsheet_core::spec::{
@@ -483,7 +483,14 @@ impl World {
         let task = key.task.as_ref().and_then(|slug| run.task(slug));
         let talks = key.phase == Phase::Execute && task.is_some_and(|task| task.is_loop());
         if talks && (!asked.without_tools || self.misbehaves(5)) && !self.tame && self.random.chance(70) {
-            return Event::CallsAsked { key, calls: self.calls(), said: None, again: Again::Made, repairs, issues };
+            return Event::CallsAsked {
+                key,
+                calls: self.calls(),
+                said: None,
+                again: RepeatPolicy::Remake,
+                repairs,
+                issues,
+            };
         }
         let writes = key.phase == Phase::Execute && self.random.chance(40);
         let result = ResultParts {

@@ -9,7 +9,7 @@ use crate::spec::{BlobId, ExecRunId, Goals, Phase, RunId, Settings, Slug};
 use super::Run;
 use super::attempts::Attempts;
 use super::changes::SetKey;
-use super::execution::ToolRun;
+use super::execution::{ExecRun, ToolRun};
 use super::ledger::Spent;
 use super::limit::Limit;
 use super::operators::{Operators, TaskOp};
@@ -285,7 +285,7 @@ impl Run {
         match key.phase {
             Phase::Plan | Phase::Iterate | Phase::Continue => self.calls.list(key.phase),
             Phase::Refine => task().map(|task| &task.refine),
-            Phase::Execute => task()?.run(key.run.as_ref()?).map(|run| &run.attempts),
+            Phase::Execute | Phase::Review => task()?.run(key.run.as_ref()?).map(|run| &run.attempts),
             Phase::Merge => task()?.merge.as_ref().map(|merge| &merge.attempts),
         }
     }
@@ -311,6 +311,16 @@ impl Run {
     /// Those of one task, by the slug it had.
     pub fn calls_of(&self, task: &Slug) -> impl DoubleEndedIterator<Item = &CallRecord> {
         self.calls.of_task(task)
+    }
+
+    /// Those of one task without the reviews of its results.
+    pub fn turns_of(&self, task: &Slug) -> impl DoubleEndedIterator<Item = &CallRecord> {
+        self.calls_of(task).filter(|call| call.key.phase != Phase::Review)
+    }
+
+    /// Tasks with a result whose review is not over.
+    pub fn reviewed(&self) -> impl Iterator<Item = &TaskRun> {
+        self.tasks.reviewed().filter(|task| task.runs.iter().any(ExecRun::has_open_review))
     }
 
     /// The record of one call.
@@ -425,7 +435,8 @@ impl Run {
         let task = self.tasks.get_mut(key.task.as_ref()?)?;
         match key.phase {
             Phase::Refine => Some(&mut task.refine),
-            Phase::Execute => task.run_mut(key.run.as_ref()?).map(|run| &mut run.attempts),
+            // A review belongs to the attempt whose result it is about.
+            Phase::Execute | Phase::Review => task.run_mut(key.run.as_ref()?).map(|run| &mut run.attempts),
             Phase::Merge => task.merge.as_mut().map(|merge| &mut merge.attempts),
             _ => None,
         }

@@ -7,6 +7,7 @@ use super::execute::Executing;
 use super::limit::Limit;
 use super::next_stage::NextStage;
 use super::operators::Trees;
+use super::reviews::Reviews;
 use super::schedule::Schedule;
 use super::state::Stage;
 use super::steps::{Advance, Steps};
@@ -45,7 +46,8 @@ impl Advancing<'_> {
             // Budgets of a tree are shared, so a log entry of one leaf may end another.
             self.0.tasks.look_again();
         }
-        let mut moved = Executing(self.0).end_overdue();
+        let mut moved = Reviews(self.0).end_forbidden();
+        moved |= Executing(self.0).end_overdue();
         moved |= Executing(self.0).end_all();
         moved |= Steps(self.0).promote();
         self.0.tasks.refresh();
@@ -71,7 +73,8 @@ impl Advancing<'_> {
     fn operate(&mut self) -> bool {
         // Budgets of the tree are shared, so a log entry of one leaf may end another.
         self.0.tasks.look_again();
-        let mut moved = Executing(self.0).end_overdue();
+        let mut moved = Reviews(self.0).end_forbidden();
+        moved |= Executing(self.0).end_overdue();
         moved |= Executing(self.0).end_all();
         moved |= Steps(self.0).promote();
         self.0.tasks.refresh();

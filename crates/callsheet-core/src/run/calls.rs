@@ -77,8 +77,11 @@ impl Calls {
 
     /// The changes that the last reply of an execution asked for could not be made. Returns the reply.
     pub fn note_rejection(&mut self, task: &Slug, run: &ExecRunId, issues: &[Issue]) -> Option<BlobId> {
-        let of_run =
-            |record: &&mut CallRecord| record.key.task.as_ref() == Some(task) && record.key.run.as_ref() == Some(run);
+        // A review asks for none.
+        let of_run = |record: &&mut CallRecord| {
+            let call = &record.key;
+            call.phase != Phase::Review && call.task.as_ref() == Some(task) && call.run.as_ref() == Some(run)
+        };
         let record = self.records.iter_mut().rev().find(of_run)?;
         record.rejected = issues.to_vec();
         Some(record.reply.clone())

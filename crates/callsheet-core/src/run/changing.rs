@@ -1,7 +1,7 @@
 //! Change sets on their way to the disk (spec 3.10): staged, applied, moved, refused, taken back.
 
 use crate::issue::{Issue, IssueCode};
-use crate::record::ChangeSet;
+use crate::record::{ChangeSet, ResultParts};
 use crate::spec::{ExecRunId, Slug};
 
 use super::approval::Approval;
@@ -17,6 +17,20 @@ use super::{Run, limits};
 pub(super) struct Changing<'a>(pub &'a mut Run);
 
 impl Changing<'_> {
+    /// An execution reply was accepted; its changes still have to be approved and applied.
+    pub fn accepted(&mut self, slug: &Slug, id: &ExecRunId, result: &ResultParts) {
+        let revision = self.0.changes.revision();
+        let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return };
+        run.attempts.reading = None;
+        match result.changes.as_ref().filter(|changes| !changes.files.is_empty()) {
+            Some(changes) => {
+                run.phase = ExecutionPhase::Accepted(Box::new(result.clone()));
+                self.stage(slug, id, SetSource::Reply, changes.clone());
+            }
+            None => run.finish(result.clone(), revision),
+        }
+    }
+
     /// Notes a change set that is not on disk yet. Returns its number.
     pub fn stage(&mut self, task: &Slug, run: &ExecRunId, source: SetSource, changes: ChangeSet) -> u32 {
         let stage = self.first_stage(task);

@@ -9,7 +9,7 @@ use super::Run;
 use super::answers::check_answer;
 use super::approval::Approval;
 use super::changes::SetKey;
-use super::execution::MergeBy;
+use super::execution::{ExecRun, MergeBy};
 use super::lists::{check_applies, check_drop, check_list, transition};
 use super::mounts::{call_of, check_mount, check_return, failed_calls};
 use super::next_stage::without_follow_up;
@@ -64,12 +64,19 @@ impl<'a> Check<'a> {
             Event::ReplyReceived { key, .. } | Event::CallFailed { key, .. } => {
                 self.in_flight(EffectKey::Ask(key.clone()))
             }
-            Event::ReplyRefused { key, .. } => self.to_be_read(key, true),
+            // What cannot be read of a review counts as a verdict.
+            Event::ReplyRefused { key, .. } => self.to_be_read(key, key.phase != Phase::Review),
             Event::ListAdopted { origin, list, .. } => check_list(run, origin, list),
             Event::TaskRefined { key, .. } => self.to_be_read(key, key.phase == Phase::Refine && key.task.is_some()),
             Event::RunFinished { key, .. } => {
                 let fits = matches!(key.phase, Phase::Merge | Phase::Execute) && key.task.is_some();
                 self.to_be_read(key, fits)
+            }
+            Event::Reviewed { key, .. } => {
+                let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
+                let exec = key.run.as_ref().and_then(|id| task?.run(id));
+                let asked = exec.is_some_and(ExecRun::is_under_review);
+                self.to_be_read(key, key.phase == Phase::Review && asked)
             }
             Event::CallsAsked { key, calls, .. } => self.requests(key, calls),
             Event::ReferencesChecked { task, n, stage, .. } => {
@@ -99,6 +106,25 @@ impl<'a> Check<'a> {
                 require(Approval(run).open_gates().any(|open| open == *gate), || Reject::GateClosed(gate.clone()))?;
                 check_answer(gate, answer)
             }
+            Event::ChangesApplied { .. }
+            | Event::ChangesRebased { .. }
+            | Event::ChangesRejected { .. }
+            | Event::ChangesRolledBack { .. } => self.of_changes(event),
+            Event::TreeAdopted { tree: adopted } => tree.adopted(adopted),
+            Event::LimitsChanged { .. } => require(run.operators.trees().next().is_some(), || Reject::ListNotAwaited),
+            Event::Evaluated { task, n, step } => tree.evaluated(task, *n, step),
+            Event::ContextRetrieved { task, n, .. } => tree.retrieved(task, *n),
+            Event::CancelRequested => require(!run.progress.is_concluding(), || Reject::Concluding),
+            Event::RunWaiting { outcome } => self.waits(*outcome),
+            Event::RunConcluded { outcome, .. } => self.concludes(*outcome),
+            _ => Ok(()),
+        }
+    }
+
+    /// Change sets on their way to the disk.
+    fn of_changes(self, event: &Event) -> Checked {
+        let run = self.0;
+        match event {
             Event::ChangesApplied { task, run: exec, set, changes } => {
                 let key = set_key(task, exec, *set);
                 let same = run.changes.get(&key).is_none_or(|pending| pending.changes == *changes);
@@ -109,16 +135,6 @@ impl<'a> Check<'a> {
                 self.in_flight(set_key(task, run, *set).apply())
             }
             Event::ChangesRolledBack { task, run, set } => self.in_flight(set_key(task, run, *set).roll_back()),
-            Event::TreeAdopted { tree: adopted } => tree.adopted(adopted),
-            Event::LimitsChanged { .. } => require(run.operators.trees().next().is_some(), || Reject::ListNotAwaited),
-            Event::Evaluated { task, n, step } => tree.evaluated(task, *n, step),
-            Event::ContextRetrieved { task, n, .. } => tree.retrieved(task, *n),
-            Event::CancelRequested => require(!run.progress.is_concluding(), || Reject::Concluding),
-            Event::RunWaiting { outcome } => self.waits(*outcome),
-            Event::RunConcluded { outcome, .. } => {
-                let ends = run.stage() == Stage::Conclude(*outcome) && !run.flights.has_applies();
-                require(ends, || Reject::WrongOutcome(*outcome))
-            }
             _ => Ok(()),
         }
     }
@@ -198,6 +214,11 @@ impl<'a> Check<'a> {
         let task = self.0.tasks.get(slug);
         let applied = task.into_iter().flat_map(|task| &task.applied).any(|one| one.set == set && !one.reverted);
         require(applied, || Reject::UnknownSet { task: slug.clone(), set })
+    }
+
+    fn concludes(self, outcome: Outcome) -> Checked {
+        let ends = self.0.stage() == Stage::Conclude(outcome) && !self.0.flights.has_applies();
+        require(ends, || Reject::WrongOutcome(outcome))
     }
 
     /// Nobody can be asked.

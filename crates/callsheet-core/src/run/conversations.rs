@@ -1,26 +1,27 @@
 //! Tool conversations (spec 10.7): turns that ask for calls, and equal calls that are not made again.
 
 use crate::issue::{Issue, Repair};
-use crate::record::{Again, CallKey};
+use crate::record::{CallKey, RepeatPolicy};
 use crate::spec::{BlobId, ExecRunId, Slug, ToolCall, ToolEffect};
 
 use super::execution::{ExecRun, ToolOutput, ToolRun, ToolState, Turn};
 use super::failure::{Cause, Failure};
 use super::limit::Limit;
 use super::replies::Replies;
+use super::reviews::Reviews;
 use super::task::TaskRun;
 use super::task_change::TaskChange;
-use super::{Run, limits};
+use super::{Run, limits, reviews};
 
 /// Takes in the turns of conversations.
 pub(super) struct Conversations<'a>(pub &'a mut Run);
 
 impl Conversations<'_> {
-    pub fn calls_requested(
+    pub fn tool_calls_requested(
         &mut self,
         key: &CallKey,
         calls: &[ToolCall],
-        (said, again): (Option<&BlobId>, Again),
+        (said, again): (Option<&BlobId>, RepeatPolicy),
         repairs: &[Repair],
         issues: &[Issue],
     ) {
@@ -39,7 +40,7 @@ impl Conversations<'_> {
         if let Some(limit) = withdrawn {
             // It calls tools that were not offered: an attempt of the final reply is used.
             self.0.progress.notified_mut().note_reached(limit);
-            let max = limits::attempts(self.0);
+            let max = reviews::attempts(self.0, key);
             if self.0.attempts_mut(key).is_some_and(|attempts| attempts.use_up(max)) {
                 Replies(self.0).exhausted(key, issues.to_vec());
             }
@@ -75,13 +76,17 @@ impl Conversations<'_> {
             return;
         }
         let reason = format!("{equal} consecutive turns were identical");
-        run.fail(Failure { reason, cause: Cause::NoProgress, ..Failure::default() });
         self.0.progress.notified_mut().note_reached(Limit::NoProgress);
+        if Reviews(self.0).keep(slug, id, &reason) {
+            return;
+        }
+        let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return };
+        run.fail(Failure { reason, cause: Cause::NoProgress, ..Failure::default() });
     }
 }
 
 /// Calls of a turn, those equal to an earlier one with no call since that does more than read answered from it.
-fn answer_repeats(whole: &Run, task: &TaskRun, run: &ExecRun, calls: &[ToolCall], again: Again) -> Vec<ToolRun> {
+fn answer_repeats(whole: &Run, task: &TaskRun, run: &ExecRun, calls: &[ToolCall], again: RepeatPolicy) -> Vec<ToolRun> {
     let mut answered: Vec<ToolRun> = Vec::new();
     for call in calls {
         let mut tool = ToolRun::new(call.clone());
@@ -89,7 +94,7 @@ fn answer_repeats(whole: &Run, task: &TaskRun, run: &ExecRun, calls: &[ToolCall]
         let mut since = false;
         let formers = run.calls.iter().chain(&answered).rev();
         // One that was answered from an earlier one was not made: what counts is what it stands for.
-        let counts = |former: &&ToolRun| again != Again::Made || !former.is_repeated();
+        let counts = |former: &&ToolRun| again == RepeatPolicy::Answer || !former.is_repeated();
         for former in formers.filter(counts) {
             let of = match &former.state {
                 ToolState::Done(ToolOutput::Repeated { of }) => of,
@@ -98,7 +103,7 @@ fn answer_repeats(whole: &Run, task: &TaskRun, run: &ExecRun, calls: &[ToolCall]
             if former.call.name == call.name && former.call.arguments == call.arguments {
                 let undone =
                     former.had_no_effect() || task.is_taken_back(former) || since && was_refused(whole, former);
-                if again != Again::No && undone {
+                if again == RepeatPolicy::Remake && undone {
                     break;
                 }
                 tool.state = ToolState::Done(ToolOutput::Repeated { of: of.clone() });
@@ -123,7 +128,7 @@ fn was_refused(run: &Run, call: &ToolRun) -> bool {
 
 /// Whether a call of a conversation may be made again although an equal one was made before (spec 10.7): it had no
 /// effect, or none that is left.
-pub(super) fn may_call_again(whole: &Run, task: &TaskRun, run: &ExecRun) -> Again {
+pub(super) fn may_call_again(whole: &Run, task: &TaskRun, run: &ExecRun) -> RepeatPolicy {
     let may = run.calls.iter().any(|call| call.had_no_effect() || task.is_taken_back(call) || was_refused(whole, call));
-    if may { Again::Made } else { Again::No }
+    if may { RepeatPolicy::Remake } else { RepeatPolicy::Answer }
 }

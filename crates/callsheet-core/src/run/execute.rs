@@ -12,6 +12,7 @@ use super::effect::Effect;
 use super::execution::{ExecRun, ExecutionPhase, Merge, MergeBy, RunInput, ToolOutput, ToolRun};
 use super::failure::{Cause, Failure};
 use super::limit::Limit;
+use super::reviews::has_reviewed_result;
 use super::state::State;
 use super::task::{ExecutionStage, TaskRun};
 use super::task_change::TaskChange;
@@ -65,7 +66,8 @@ impl Executing<'_> {
             .all_holding()
             .chain(run.tasks.unsettled())
             .filter(|task| matches!(task.state(), State::Refining | State::Ready | State::Running))
-            .filter(|task| limits::task_time_is_over(run, task))
+            // Its call ends by itself at that time; then what was reviewed counts.
+            .filter(|task| limits::task_time_is_over(run, task) && !has_reviewed_result(run, task))
             .map(TaskRun::slug)
             .collect();
         overdue.sort();
@@ -157,7 +159,8 @@ impl Executing<'_> {
         let Some(task) = self.0.tasks.get(slug) else { return false };
         let Some((limit, cause)) = limits::ends_task(self.0, task) else { return false };
         let mut ended = Vec::new();
-        for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| !run.is_ended()) {
+        let open = |run: &ExecRun| !run.is_ended() && !run.has_open_review();
+        for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| open(run)) {
             let work = Units(self.0).work_of_execution(task, run).work;
             if work.iter().any(|(effect, in_flight)| matches!(effect, Effect::AskModel(_)) && !in_flight) {
                 ended.push(index);
@@ -335,5 +338,6 @@ fn new_run(name: RunName, input: RunInput, is_loop: bool) -> ExecRun {
         attempts: Attempts::default(),
         phase: ExecutionPhase::Working,
         seen: None,
+        review: None,
     }
 }

@@ -50,6 +50,50 @@ pub struct ExecRun {
     pub phase: ExecutionPhase,
     /// What it reads held when it began; `None` if that is not known, or if it acts by tools.
     pub seen: Option<BTreeMap<String, BlobId>>,
+    /// The review of its result, once there was one to make.
+    pub review: Option<Review>,
+}
+
+/// The review of the result of an execution. There is at most one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Review {
+    /// The call that gave the result.
+    pub of: CallKey,
+    /// The result: it counts if the review finds it complete, or if nothing better comes.
+    pub result: ResultParts,
+    /// How far it is.
+    pub phase: ReviewPhase,
+    /// What the reviewer says is missing: the task is done once more.
+    pub missing: Option<String>,
+}
+
+/// How far a review is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ReviewPhase {
+    /// The verdict is awaited.
+    Asked,
+    /// Something is missing, and the task is done once more.
+    OnceMore,
+    /// Nothing is reviewed or done once more.
+    Over {
+        /// Why there is no verdict, or no second result.
+        failed: Option<String>,
+    },
+}
+
+impl Review {
+    /// Nothing is reviewed or done once more.
+    pub fn is_over(&self) -> bool {
+        matches!(self.phase, ReviewPhase::Over { .. })
+    }
+
+    /// Why there is no verdict, or no second result.
+    pub fn failed(&self) -> Option<&str> {
+        match &self.phase {
+            ReviewPhase::Over { failed } => failed.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// What an execution does, with all that it needs to do that.
@@ -80,6 +124,20 @@ impl ExecRun {
     /// The reply is accepted and its changes, if any, are on disk.
     pub fn is_finished(&self) -> bool {
         matches!(self.phase, ExecutionPhase::Finished { .. })
+    }
+
+    /// Its result waits for the verdict of a review.
+    pub fn is_under_review(&self) -> bool {
+        self.review.as_ref().is_some_and(|review| review.phase == ReviewPhase::Asked)
+    }
+
+    /// A review had it done once more, and there is no second result yet.
+    pub fn is_done_once_more(&self) -> bool {
+        self.review.as_ref().is_some_and(|review| review.phase == ReviewPhase::OnceMore)
+    }
+
+    pub(super) fn has_open_review(&self) -> bool {
+        self.review.as_ref().is_some_and(|review| !review.is_over())
     }
 
     /// It finished at this revision of the workspace.
@@ -117,7 +175,10 @@ impl ExecRun {
     /// Nothing of it was done, nor is asked of a person.
     pub(super) fn is_untouched(&self) -> bool {
         let called = self.calls.iter().any(|call| call.state != ToolState::Queued);
-        let replied = !self.turns.is_empty() || self.result().is_some() || self.attempts.reading.is_some();
+        let replied = !self.turns.is_empty()
+            || self.result().is_some()
+            || self.review.is_some()
+            || self.attempts.reading.is_some();
         !called && !replied && !self.is_ended() && self.attempts.issues.is_empty()
     }
 

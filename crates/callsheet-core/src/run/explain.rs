@@ -392,7 +392,6 @@ impl Explainer<'_> {
     /// The gate before a section: what stands in it waits for the answer, readers too until the section is open.
     fn gate(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
-        let goes_on = task.has_begun() && Approval(run).has(task);
         let current = run.tasks.current_step()?;
         let is_open = run.stage() == Stage::Operate || run.progress.rounds().open_step() == Some(current);
         if is_open && Approval(run).has(task) {

@@ -17,6 +17,7 @@ use super::next_stage::NextStage;
 use super::operators::{Caller, Trees};
 use super::replies::Replies;
 use super::resume::Resume;
+use super::reviews::Reviews;
 use super::steps::Steps;
 use super::task::TaskRun;
 use super::task_change::TaskChange;
@@ -56,6 +57,7 @@ impl Fold<'_> {
             | Event::ReplyRefused { .. }
             | Event::TaskRefined { .. }
             | Event::RunFinished { .. }
+            | Event::Reviewed { .. }
             | Event::CallsAsked { .. } => self.model_call(event, at),
             Event::ReferencesChecked { .. } => Steps(run).references_checked(event),
             Event::RunsMerged { task, result, .. } => Executing(run).merged(task, result),
@@ -101,8 +103,11 @@ impl Fold<'_> {
                 replies.refined(key, refinement, repairs, issues)
             }
             Event::RunFinished { key, result, repairs, issues } => replies.finished(key, result, repairs, issues),
+            Event::Reviewed { key, missing, repairs, issues } => {
+                Reviews(self.0).reviewed(key, missing.as_deref(), repairs, issues);
+            }
             Event::CallsAsked { key, calls, said, again, repairs, issues } => {
-                Conversations(self.0).calls_requested(key, calls, (said.as_ref(), *again), repairs, issues);
+                Conversations(self.0).tool_calls_requested(key, calls, (said.as_ref(), *again), repairs, issues);
             }
             _ => {}
         }

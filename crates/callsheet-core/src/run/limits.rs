@@ -175,6 +175,12 @@ pub(super) fn ends_task(run: &Run, task: &TaskRun) -> Option<(Limit, Cause)> {
     above.map(|limit| (limit, Cause::AboveLimit(limit)))
 }
 
+/// The limit that allows no review of an execution, or no second result after one. A review is no turn of a conversation.
+pub(super) fn forbids_review(run: &Run, task: &TaskRun, exec: &ExecRun) -> Option<Limit> {
+    let any = || forbids_call(run, Some(task), &Listed::default());
+    if exec.is_under_review() { any() } else { ends_task(run, task).map(|(limit, _)| limit).or_else(any) }
+}
+
 /// A handler may have as many assistant messages as its limit says; the next one is not asked for (spec "Templates" 9).
 fn forbids_turn(run: &Run, task: &TaskRun) -> Option<Limit> {
     if !task.is_handler() {
@@ -187,7 +193,7 @@ fn forbids_turn(run: &Run, task: &TaskRun) -> Option<Limit> {
 
 /// Assistant messages of a handler, refused ones too. One that a limit of the run cut is not read, and is asked for again.
 fn replies(run: &Run, task: &TaskRun) -> u32 {
-    let read = run.calls_of(&task.task.slug).filter(|call| call.stop != StopReason::Budget);
+    let read = run.turns_of(&task.task.slug).filter(|call| call.stop != StopReason::Budget);
     u32::try_from(read.count()).unwrap_or(u32::MAX)
 }
 
@@ -216,7 +222,7 @@ pub(super) fn may_wait(run: &Run, task: Option<&TaskRun>) -> bool {
 
 /// A token budget of a call.
 struct Budget {
-    whose: Short,
+    whose: Shortfall,
     /// Tokens that are not spent.
     left: u64,
     /// Of these, what others in flight hold.
@@ -228,10 +234,10 @@ fn budgets(run: &Run, task: Option<&TaskRun>) -> Vec<Budget> {
     let of = |account: &Account| {
         let max = bounds(run, &account.holder).tokens?;
         let whose = match &account.holder {
-            Holder::Run => Short::Run,
-            Holder::Task(slug) if task.is_some_and(|task| task.task.slug == *slug) => Short::Task,
-            Holder::Op(number) if own_op == Some(*number) => Short::Task,
-            Holder::Task(_) | Holder::Op(_) => Short::Above,
+            Holder::Run => Shortfall::Run,
+            Holder::Task(slug) if task.is_some_and(|task| task.task.slug == *slug) => Shortfall::Task,
+            Holder::Op(number) if own_op == Some(*number) => Shortfall::Task,
+            Holder::Task(_) | Holder::Op(_) => Shortfall::Above,
         };
         Some(Budget { whose, left: max.saturating_sub(account.spent.tokens()), held: account.spent.reserved })
     };
@@ -240,18 +246,18 @@ fn budgets(run: &Run, task: Option<&TaskRun>) -> Vec<Budget> {
 
 /// The token budget that left a call too little. `needed`: tokens that it takes at least, and would have if all that others
 /// hold came back.
-pub(super) fn short_of_tokens(run: &Run, task: Option<&TaskRun>, needed: u64) -> Short {
+pub(super) fn short_of_tokens(run: &Run, task: Option<&TaskRun>, needed: u64) -> Shortfall {
     let budgets = budgets(run, task);
     if task.is_some() && may_wait(run, task) && budgets.iter().all(|budget| budget.left > needed) {
-        return Short::Now;
+        return Shortfall::Now;
     }
     let least = budgets.into_iter().min_by_key(|budget| budget.left.saturating_sub(budget.held));
-    least.map_or(Short::Run, |budget| budget.whose)
+    least.map_or(Shortfall::Run, |budget| budget.whose)
 }
 
 /// Whose tokens are short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Short {
+pub(super) enum Shortfall {
     /// The run's.
     Run,
     /// The task's.

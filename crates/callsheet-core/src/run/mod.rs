@@ -9,7 +9,7 @@
 //!
 //! 1. **check** (`check`, with the rules of `lists`, `answers`, `mounts` and `operators`): whether the entry fits; else it is
 //!    refused with a [`Reject`], and nothing has changed.
-//! 2. **fold** (`fold`, and the type of each idea: `Replies`, `Conversations`, `ToolResults`, `Changing`, `Answers`, `Lists`,
+//! 2. **fold** (`fold`, and the type of each idea: `Replies`, `Conversations`, `ToolResults`, `Changing`, `Answers`, `Lists`, `Reviews`,
 //!    `Commands`, `Continuation`, `Resume`, `Mounts`, `Trees`): note what it says. A fold cannot fail.
 //! 3. **advance** (`advance`, with `steps`, `execute`, `operators`): make every transition that needs nobody: release waiting
 //!    tasks, block readers of lost outputs, open gates, begin executions, end tasks, steps and rounds. Every change of a
@@ -85,6 +85,7 @@ mod progress;
 mod reject;
 mod replies;
 mod resume;
+mod reviews;
 mod rounds;
 mod schedule;
 mod scheduler;
@@ -104,7 +105,8 @@ pub use access::{LimitUse, Problem, ProblemKind};
 pub use attempts::Attempts;
 pub use effect::{Asked, Effect, EvalPhase};
 pub use execution::{
-    AppliedSet, ExecRun, ExecutionPhase, Merge, MergeBy, RunInput, ToolOutput, ToolRun, ToolState, Turn,
+    AppliedSet, ExecRun, ExecutionPhase, Merge, MergeBy, Review, ReviewPhase, RunInput, ToolOutput, ToolRun, ToolState,
+    Turn,
 };
 pub use explain::{Explainer, Why};
 pub use failure::{Cause, Failure};

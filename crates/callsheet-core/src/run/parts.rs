@@ -132,6 +132,7 @@ fn rename_links<'a>(text: &str, renamed: impl Fn(&Slug, &str) -> Option<&'a str>
 #[cfg(test)]
 mod tests {
     use super::{free_name, rename_links};
+    use crate::spec::Slug;
 
     #[test]
     fn a_taken_name_gets_the_run_before_its_ending() {

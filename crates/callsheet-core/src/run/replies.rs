@@ -2,19 +2,18 @@
 
 use crate::issue::{Issue, Repair};
 use crate::record::{CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts, StopReason};
-use crate::spec::{BlobId, Phase, Refinement, Slug};
+use crate::spec::{BlobId, Phase, Refinement};
 
-use super::changes::SetSource;
 use super::changing::Changing;
-use super::execution::ExecutionPhase;
 use super::failure::{Cause, Failure};
 use super::ideal::Ideal;
 use super::limit::Limit;
 use super::next_stage::NextStage;
+use super::reviews::Reviews;
 use super::task::{ReferenceCheck, TaskPhase, TaskRun};
 use super::task_change::TaskChange;
 use super::totals::CallRecord;
-use super::{Run, limits};
+use super::{Run, limits, reviews};
 
 /// Takes in what came of model calls.
 pub(super) struct Replies<'a>(pub &'a mut Run);
@@ -26,7 +25,8 @@ impl Replies<'_> {
         let run = &mut *self.0;
         // Where the run's own limit cut it, it is asked for again with a larger one.
         let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
-        let short = *stop == StopReason::Budget && limits::short_of_tokens(run, task, u64::MAX) == limits::Short::Run;
+        let short =
+            *stop == StopReason::Budget && limits::short_of_tokens(run, task, u64::MAX) == limits::Shortfall::Run;
         let mut attempt = 1;
         if let Some(attempts) = run.attempts_mut(key) {
             attempt = attempts.attempt;
@@ -85,7 +85,7 @@ impl Replies<'_> {
         {
             task.take(valid);
         }
-        let max = limits::attempts(self.0);
+        let max = reviews::attempts(self.0, key);
         if self.0.attempts_mut(key).is_some_and(|attempts| attempts.refuse(issues.to_vec(), reply, max)) {
             self.exhausted(key, issues.to_vec());
         }
@@ -113,22 +113,8 @@ impl Replies<'_> {
         if key.phase == Phase::Merge {
             TaskChange(self.0).finish(slug, result);
         } else {
-            self.evaluated(slug, key, result);
-        }
-    }
-
-    /// An execution reply was accepted; its changes still have to be approved and applied.
-    fn evaluated(&mut self, slug: &Slug, key: &CallKey, result: &ResultParts) {
-        let revision = self.0.changes.revision();
-        let Some(id) = &key.run else { return };
-        let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return };
-        run.attempts.reading = None;
-        match result.changes.as_ref().filter(|changes| !changes.files.is_empty()) {
-            Some(changes) => {
-                run.phase = ExecutionPhase::Accepted(Box::new(result.clone()));
-                Changing(self.0).stage(slug, id, SetSource::Reply, changes.clone());
-            }
-            None => run.finish(result.clone(), revision),
+            let Some(id) = key.run.as_ref().filter(|_| !Reviews(self.0).put_under_review(key, result)) else { return };
+            Changing(self.0).accepted(slug, id, result);
         }
     }
 
@@ -158,10 +144,17 @@ impl Replies<'_> {
         if let Some(task) = key.task.as_ref().and_then(|slug| run.tasks.get_mut(slug)) {
             task.measure(sizes, None);
         }
-        let max = limits::attempts(run);
+        let max = reviews::attempts(run, key);
         let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
         let handler = task.is_some_and(TaskRun::is_handler);
         let run_is_over = limits::time_is_over(run, at);
+        if key.phase == Phase::Review {
+            let cut = *fault == CallFault::Timeout && run_is_over;
+            if !cut {
+                Reviews(run).failed(key, fault, message, sizes);
+            }
+            return;
+        }
         let Some(attempts) = run.attempts_mut(key) else { return };
         match fault {
             CallFault::Cancelled => {}
@@ -206,13 +199,13 @@ impl Replies<'_> {
         let needed = sizes.map_or(0, |sizes| sizes.prompt);
         let cause = match limits::short_of_tokens(run, task, needed) {
             // It is known now how large it is, and waits until there is as much.
-            limits::Short::Now => return,
-            limits::Short::Run => {
+            limits::Shortfall::Now => return,
+            limits::Shortfall::Run => {
                 run.ledger.note_no_room(limits::tokens_left(run));
                 return;
             }
-            limits::Short::Task => Cause::Limit(Limit::TaskTokens),
-            limits::Short::Above => Cause::AboveLimit(Limit::TaskTokens),
+            limits::Shortfall::Task => Cause::Limit(Limit::TaskTokens),
+            limits::Shortfall::Above => Cause::AboveLimit(Limit::TaskTokens),
         };
         run.progress.notified_mut().note_reached(Limit::TaskTokens);
         if let Some(attempts) = run.attempts_mut(key) {
@@ -265,7 +258,10 @@ impl Replies<'_> {
             return run.progress.conclude_saying(Outcome::Unreachable, failure.reason);
         };
         match (key.phase, &key.run) {
-            (Phase::Execute, Some(id)) => {
+            (Phase::Execute | Phase::Review, Some(id)) => {
+                if Reviews(run).keep(slug, id, &failure.reason) {
+                    return;
+                }
                 if let Some(run) = run.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) {
                     run.fail(failure);
                 }

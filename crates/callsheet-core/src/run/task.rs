@@ -8,7 +8,7 @@ use crate::record::{Apart, CallSizes, ReferenceStage, RefusedPart, ResultParts};
 use crate::spec::{BlobId, ExecRunId, Refinement, SkillMode, SkillPolicy, Slug, Task, Wording};
 
 use super::attempts::Attempts;
-use super::execution::{AppliedSet, ExecRun, Merge, ToolOutput, ToolRun};
+use super::execution::{AppliedSet, ExecRun, Merge, Review, ToolOutput, ToolRun};
 use super::failure::Failure;
 use super::state::{State, Stopwatch};
 
@@ -447,6 +447,11 @@ impl TaskRun {
     pub fn taken_back_files(&self) -> BTreeSet<&str> {
         let sets = self.applied.iter().filter(|set| set.reverted);
         sets.flat_map(|set| &set.changes.files).map(|file| file.path.as_str()).collect()
+    }
+
+    /// Reviews of its results.
+    pub fn reviews(&self) -> impl Iterator<Item = &Review> {
+        self.runs.iter().filter_map(|run| run.review.as_ref())
     }
 
     /// Whether the skill's tasks are tool conversations (spec 10.7).

@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::spec::Slug;
 
+use super::execution::ExecRun;
 use super::state::State;
 use super::task::{TaskPhase, TaskRun};
 
@@ -65,6 +66,7 @@ struct Traits {
     writer: bool,
     holding: bool,
     asking: bool,
+    reviewed: bool,
 }
 
 /// Keys of tasks by what they have.
@@ -75,6 +77,7 @@ struct Sets {
     writers: BTreeSet<usize>,
     holding: BTreeSet<usize>,
     asking: BTreeSet<usize>,
+    reviewed: BTreeSet<usize>,
 }
 
 /// What is known follows from the tasks and the list.
@@ -96,6 +99,7 @@ impl Traits {
             writer: task.writer.is_some() && !task.state().is_ended(),
             holding: task.holds_slot(),
             asking: executing && open().any(|call| call.state.is_asking()),
+            reviewed: executing && task.runs.iter().any(ExecRun::has_open_review),
         }
     }
 }
@@ -354,6 +358,11 @@ impl TaskTable {
         self.chosen(&self.sets.asking, 0..self.ranked.len())
     }
 
+    /// Tasks that may have a result whose review is not over.
+    pub fn reviewed(&self) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.reviewed, 0..self.keys_end())
+    }
+
     /// Tasks of a step that may be ready and not started.
     pub fn startable(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.startable, self.places(step))
@@ -513,12 +522,13 @@ pub(super) enum Supply {
 
 impl Sets {
     fn change(&mut self, key: usize, old: Traits, new: Traits) {
-        let Self { units, startable, writers, holding, asking } = self;
+        let Self { units, startable, writers, holding, asking, reviewed } = self;
         put(units, key, old.units, new.units);
         put(startable, key, old.startable, new.startable);
         put(writers, key, old.writer, new.writer);
         put(holding, key, old.holding, new.holding);
         put(asking, key, old.asking, new.asking);
+        put(reviewed, key, old.reviewed, new.reviewed);
     }
 }
 

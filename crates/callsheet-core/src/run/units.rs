@@ -169,7 +169,8 @@ impl<'a> Units<'a> {
         }
         if run.calls.iter().all(|call| call.output().is_some()) {
             if !task.is_process() && has_the_turn {
-                found.work.push(self.ask_or_read(Phase::Execute, Some(task), Some(run), &run.attempts));
+                let phase = if run.is_under_review() { Phase::Review } else { Phase::Execute };
+                found.work.push(self.ask_or_read(phase, Some(task), Some(run), &run.attempts));
             }
             return found;
         }

@@ -1,6 +1,6 @@
 //! What the driver, prompts and views ask of a run that needs more than its parts: limits, gates, reasons.
 
-use crate::record::{Again, EffectKey, Gate, Outcome};
+use crate::record::{EffectKey, Gate, Outcome, RepeatPolicy};
 use crate::spec::Slug;
 
 use super::access::LimitUse;
@@ -80,7 +80,7 @@ impl Run {
 
     /// Whether a call of a conversation may be made again although an equal one was made before (spec 10.7): it had no
     /// effect, or none that is left.
-    pub fn may_call_again(&self, task: &TaskRun, run: &ExecRun) -> Again {
+    pub fn may_call_again(&self, task: &TaskRun, run: &ExecRun) -> RepeatPolicy {
         conversations::may_call_again(self, task, run)
     }
 

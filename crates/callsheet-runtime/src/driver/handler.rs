@@ -8,7 +8,7 @@ use callsheet_core::fence::fence;
 use callsheet_core::issue::Severity;
 use callsheet_core::memory::FileMatch;
 use callsheet_core::prompt::Note;
-use callsheet_core::record::{Again, Event, Plan, ResultParts};
+use callsheet_core::record::{Event, Plan, RepeatPolicy, ResultParts};
 use callsheet_core::run::{Asked, Run, SPAWN_SUBTASK, TaskOp, TaskRun};
 use callsheet_core::spec::{Reference, Target, ToolSpec};
 use callsheet_core::template::{DataSource, DataSourceKind, OutputType, SchemaChoice, Template};
@@ -362,7 +362,7 @@ pub(super) fn read(
     let manual = cut || handler_task(world, run, task)?.manual_xml;
     Ok(match read_turn(&reply.text, &calls, &taken, manual) {
         Said::Calls(calls, said) => {
-            Event::CallsAsked { key, calls, said: Some(said), again: Again::No, repairs, issues }
+            Event::CallsAsked { key, calls, said: Some(said), again: RepeatPolicy::Answer, repairs, issues }
         }
         Said::Final => {
             let document = world.store.stage_blob(reply.text.clone().into_bytes());

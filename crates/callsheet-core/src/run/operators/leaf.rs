@@ -44,7 +44,6 @@ pub(super) fn task(op: &TaskOp) -> Option<TaskRun> {
         references: Vec::new(),
         expected: String::new(),
         approval: false,
-        review: None,
         calls,
         extra: String::new(),
     });

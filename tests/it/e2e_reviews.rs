@@ -46,13 +46,14 @@ fn a_result_that_lacks_something_is_done_once_more() {
 /// covers: 10.9, 3.3, review-unreadable
 #[test]
 fn a_task_says_itself_whether_it_is_reviewed() {
-    let garden = Garden::scripted(
-        "[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n[[rule]]\nphase = \"review\"\ntext = \"It is fine.\"\n",
-    );
+    const MODEL: &str =
+        "[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n[[rule]]\nphase = \"review\"\ntext = \"It is fine.\"\n";
+    let garden = Garden::scripted(MODEL);
     garden.write("never.md", format!("{SHEET}- **Review** never\n"));
     garden.expect(0, &["run", "--sheet", "never.md", "--review", "always"]);
     assert_eq!(phases(&garden), ["execute"]);
     assert!(garden.run_file("sheet.md").contains("- **Review** never\n"));
+    let garden = Garden::scripted(MODEL);
     garden.write("always.md", format!("{SHEET}- **Review** always\n"));
     let ended = garden.expect(0, &["run", "--sheet", "always.md"]);
     assert_eq!(ended.out, "Ana.\n");

@@ -144,10 +144,17 @@ fn files_that_are_known_are_judged_before_the_first_call() {
     assert!(checked.out.contains("`watr.md` does not exist; did you mean water.md?"), "{}", checked.out);
     let misspelt = garden.expect(2, &["template", "check", ".callsheet/templates/raeds.xml"]);
     assert!(misspelt.err.contains("Did you mean reads.xml"), "{}", misspelt.err);
-    for arguments in [&["written"][..], &["reads"], &["calls"], &["each"], &["plain", "--file", "watr.md"]] {
+    for arguments in [&["literal"][..], &["plain", "--file", "watr.md"]] {
         let ended = garden.expect(2, &[&["template", "run"][..], arguments].concat());
         assert!(ended.err.contains("watr.md (did you mean water.md?)"), "{arguments:?}: {}", ended.err);
         assert!(ended.err.contains("calls: 0"), "{arguments:?}: {}", ended.err);
+    }
+    // What is filled in is known when the task opens: it fails, and no model is asked.
+    for name in ["written", "reads", "each", "calls"] {
+        let ended = garden.expect(5, &["template", "run", name]);
+        assert!(ended.err.contains("watr.md does not exist"), "{name}: {}", ended.err);
+        let calls = if name == "calls" { "calls: 1" } else { "calls: 0" };
+        assert!(ended.err.contains(calls), "{name}: {}", ended.err);
     }
 }
 

@@ -172,14 +172,11 @@ impl Evaluator<'_> {
     /// Files that are written out in templates and without which a run does not begin: what a task of it may write can
     /// still come to be, and what is given with the request takes the place of all.
     fn absent_files(&self, template: &Template, fault: &mut InputFaultDetails) {
-        let writes = |tool: &str| self.writes(tool);
-        let tries = |node: &Node| matches!(node.kind, Kind::DirectorEvaluatorLoop { script: Some(_), .. });
-        let all: Vec<&Template> = self.reached(template).into_iter().chain([template]).collect();
-        let mut nodes = all.iter().flat_map(|one| one.body.walk());
-        if nodes.any(|node| tries(node) || node.effects(&writes) == Effects::Write) || !self.tree.files.is_empty() {
+        if self.writes_files() || !self.tree.files.is_empty() {
             return;
         }
-        for (path, node) in all.into_iter().flat_map(written_paths) {
+        let all = self.reached(template).into_iter().chain([template]);
+        for (path, node) in all.flat_map(written_paths) {
             if let Some(near) = self.tree.absent.get(path) {
                 let at = &node.refs.as_ref().map_or(&node.origin, |refs| &refs.origin);
                 let task = node.id.clone().unwrap_or_default();
@@ -188,6 +185,15 @@ impl Evaluator<'_> {
                 fault.no_file(path, near, Some(location));
             }
         }
+    }
+
+    /// Whether a task of the tree may write files, so that one which is not there can still come to be.
+    pub(super) fn writes_files(&self) -> bool {
+        let writes = |tool: &str| self.writes(tool);
+        let tries = |node: &Node| matches!(node.kind, Kind::DirectorEvaluatorLoop { script: Some(_), .. });
+        let Some(entry) = self.template(&self.tree.entry) else { return false };
+        let mut nodes = self.reached(entry).into_iter().chain([entry]).flat_map(|one| one.body.walk());
+        nodes.any(|node| tries(node) || node.effects(&writes) == Effects::Write)
     }
 
     fn inputs(&self, op: &TaskOp, node: &Node, scope: &Environment) -> Result<Vec<(String, Bound)>, Box<TaskError>> {

@@ -16,7 +16,7 @@ use crate::transport_policy::{RetryPolicy, jitter, send};
 
 use super::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
-use crate::prompting::render::PromptFault;
+use crate::prompting::fault::PromptFault;
 use crate::prompting::review::Prepared;
 use crate::prompting::{PromptRecord, constraint};
 use crate::services::Services;

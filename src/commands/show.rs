@@ -189,7 +189,7 @@ fn models_text(run: &Run) -> String {
 
 /// A task, and those of the templates that it calls.
 fn task_lines(run: &Run, task: &TaskRun) -> String {
-    let below = run.tasks_below(&task.task.slug).filter(|task| task.state != State::Dropped);
+    let below = run.tasks_below(&task.task.slug).filter(|task| task.state() != State::Dropped);
     let below: String = below.map(|task| format!("  {}", task_line(run, task))).collect();
     format!("{}{below}", task_line(run, task))
 }

@@ -214,7 +214,7 @@ impl Scene {
             let explainer = Some(&explainer).filter(|_| self.run.step() == Some(index));
             for task in tasks {
                 tree.push((weight, self.task_line(task, explainer)));
-                let below = self.run.tasks_below(&task.task.slug).filter(|below| !below.state.is_ended());
+                let below = self.run.tasks_below(&task.task.slug).filter(|below| !below.state().is_ended());
                 tree.extend(below.map(|below| (weight, format!("  {}", self.task_line(below, explainer)))));
             }
         }

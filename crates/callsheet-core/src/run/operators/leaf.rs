@@ -44,6 +44,7 @@ pub(super) fn task(op: &TaskOp) -> Option<TaskRun> {
         references: Vec::new(),
         expected: String::new(),
         approval: false,
+        review: None,
         calls,
         extra: String::new(),
     });

@@ -13,17 +13,17 @@ use super::{one_line, state_mark};
 
 /// Lines for people without a live view.
 pub struct PlainLines {
-    seen: Mutex<Seen>,
+    seen: Mutex<ShownStates>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct ShownStates {
     states: BTreeMap<Slug, State>,
 }
 
 impl Default for PlainLines {
     fn default() -> Self {
-        Self { seen: Mutex::new(Seen::default()) }
+        Self { seen: Mutex::new(ShownStates::default()) }
     }
 }
 
@@ -72,7 +72,7 @@ impl Observer for Notices {
     }
 }
 
-impl Seen {
+impl ShownStates {
     fn changed_states(&mut self, run: &Run) -> Vec<String> {
         let mut lines = Vec::new();
         for task in run.all_tasks() {

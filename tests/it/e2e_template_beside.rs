@@ -4,7 +4,7 @@
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 
 /// The refinement of a task by its name: a call of a template with a value.
 fn refined(name: &str, template: &str, value: &str) -> String {
@@ -15,9 +15,9 @@ fn refined(name: &str, template: &str, value: &str) -> String {
 }
 
 /// A sheet of one section: tasks by name, template and value.
-fn garden(templates: &[(&str, &str)], tasks: &[(&str, &str, &str)]) -> Garden {
+fn garden(templates: &[(&str, &str)], tasks: &[(&str, &str, &str)]) -> TestProject {
     let script: String = tasks.iter().map(|(name, template, value)| refined(name, template, value)).collect();
-    let garden = Garden::scripted(&script);
+    let garden = TestProject::scripted(&script);
     for (name, body) in templates {
         let text = format!("<template name=\"{name}\" params=\"q\">{body}</template>");
         garden.write(&format!(".callsheet/templates/{name}.xml"), text);
@@ -42,7 +42,7 @@ fn run_with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     RUN.into_iter().chain(more.iter().copied()).collect()
 }
 
-fn newest(garden: &Garden) -> String {
+fn newest(garden: &TestProject) -> String {
     let shown = garden.expect(0, &["show"]).out;
     shown.split("Run ").nth(1).and_then(|rest| rest.split(':').next()).unwrap().to_owned()
 }
@@ -50,7 +50,7 @@ fn newest(garden: &Garden) -> String {
 /// Ends when the file `go` is there, or in two minutes.
 const HOLDING: &str = "for i in $(seq 1200); do if test -e go; then break; fi; sleep 0.1; done";
 
-fn started(garden: &Garden, arguments: &[&str]) -> Child {
+fn started(garden: &TestProject, arguments: &[&str]) -> Child {
     garden.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -158,7 +158,7 @@ fn c49_an_answer_in_a_template_is_taken_while_others_work() {
 /// covers: T 8
 #[test]
 fn equal_calls_of_one_node_are_one_question_and_are_approved_at_once() {
-    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n");
+    let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n");
     let library = r#"<task type="map" name="each" items="list"><description>Tell each</description><inputs><input name="list"/></inputs>
 <body><task type="script"><description>Tell {{item}}</description><command>echo {{item}}</command></task></body></task>"#;
     garden.write(".callsheet/templates/each.xml", library);
@@ -174,6 +174,6 @@ fn equal_calls_of_one_node_are_one_question_and_are_approved_at_once() {
     assert!(ended.out.contains("bees") && ended.out.contains("moths"), "{}", ended.out);
 }
 
-fn run_of(garden: &Garden) -> String {
+fn run_of(garden: &TestProject) -> String {
     garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned()
 }

@@ -1,7 +1,7 @@
 //! Templates that tasks of a sheet call: what they may use beside each other, and how a person answers each of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 use crate::support::terminal::{at_terminal, exit_code, rest};
 use expectrl::Expect;
 
@@ -30,8 +30,8 @@ fn sheet(sections: &[&[&str]]) -> String {
     format!("## Goals / summary\nTell.\n## Tasks\n{sections}")
 }
 
-fn garden(script: &str, template: &str, sections: &[&[&str]]) -> Garden {
-    let garden = Garden::scripted(script);
+fn garden(script: &str, template: &str, sections: &[&[&str]]) -> TestProject {
+    let garden = TestProject::scripted(script);
     garden.write(".callsheet/templates/tell.xml", template);
     garden.write("w.md", sheet(sections));
     garden
@@ -167,7 +167,7 @@ fn c49_a_question_is_answered_by_its_name() {
 /// covers: C46
 #[test]
 fn c46_questions_of_one_run_are_all_told_and_answered_by_name() {
-    let garden = Garden::scripted(&[asked("apples"), asked("beans")].concat());
+    let garden = TestProject::scripted(&[asked("apples"), asked("beans")].concat());
     let library = r#"<parallel><task type="atomic" id="a"><description>Ask about apples</description><allowed_tools><tool>ask_user</tool>
 </allowed_tools></task><task type="atomic" id="b"><description>Ask about beans</description><allowed_tools><tool>ask_user</tool>
 </allowed_tools></task></parallel>"#;

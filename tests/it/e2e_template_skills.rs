@@ -2,7 +2,7 @@
 //! and asking for subtasks through the whole binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 
 const REPORT: &str = r#"<template name="water_report" params="question:string" AUTO><task type="atomic">
 <description>Report who waters the barrels of the garden</description><instructions>Answer: {{question}}</instructions>
@@ -45,8 +45,8 @@ On Mondays it is Bo.
 '''
 "#;
 
-fn garden(auto: &str) -> Garden {
-    let garden = Garden::scripted(SCRIPT);
+fn garden(auto: &str) -> TestProject {
+    let garden = TestProject::scripted(SCRIPT);
     garden.write(".callsheet/templates/water.xml", REPORT.replace("AUTO", auto));
     garden
 }
@@ -139,7 +139,7 @@ fn c49_of_equal_names_the_template_wins_and_is_told() {
 /// covers: C42, C43
 #[test]
 fn c42_a_subtask_answers_the_reply_that_asked_for_it() {
-    let garden = Garden::scripted(
+    let garden = TestProject::scripted(
         r#"
 [[rule]]
 phase = "execute"
@@ -187,7 +187,7 @@ text = \"Ana waters all of them.\"
 /// covers: C49, C48
 #[test]
 fn c49_a_sheet_waits_for_a_template_that_waits_for_a_person() {
-    let garden = Garden::scripted(&format!("{SCRIPT}{COUNTED}"));
+    let garden = TestProject::scripted(&format!("{SCRIPT}{COUNTED}"));
     garden.write(".callsheet/templates/water.xml", COUNT);
     // The template runs a process: the task is a writer, and waits to begin.
     let ended = garden.expect(3, &["run", "who waters?"]);
@@ -219,7 +219,7 @@ fn c49_a_sheet_waits_for_a_template_that_waits_for_a_person() {
 /// covers: C49
 #[test]
 fn c49_a_denial_inside_a_template_fails_the_task_of_the_sheet() {
-    let garden = Garden::scripted(&format!("{SCRIPT}{COUNTED}"));
+    let garden = TestProject::scripted(&format!("{SCRIPT}{COUNTED}"));
     garden.write(".callsheet/templates/water.xml", COUNT);
     garden.expect(3, &["run", "--approval", "before-apply", "--iterate", "never", "who waters?"]);
     garden.expect(0, &["deny", "--because", "not today"]);
@@ -231,7 +231,7 @@ fn c49_a_denial_inside_a_template_fails_the_task_of_the_sheet() {
 #[test]
 fn c49_a_failure_inside_a_template_is_told_with_its_place() {
     let garden =
-        Garden::scripted(&SCRIPT.replace(
+        TestProject::scripted(&SCRIPT.replace(
             "Ana waters them.\n\nOn Mondays it is Bo.",
             "{\"status\": \"FAILED\", \"content\": \"no barrel\"}",
         ));
@@ -260,7 +260,7 @@ calls = [{ name = "ask_user", arguments = { prompt = "Which barrel?" } }]
 /// covers: C49
 #[test]
 fn c49_a_question_inside_a_template_is_answered_through_the_sheet() {
-    let garden = Garden::scripted(&format!("{SCRIPT}{ASKED}"));
+    let garden = TestProject::scripted(&format!("{SCRIPT}{ASKED}"));
     garden.write(".callsheet/templates/water.xml", ASKING);
     let ended = garden.expect(3, &["run", "who waters?"]);
     assert!(ended.err.contains("Answer: callsheet resume ") && ended.err.contains("--answer"), "{}", ended.err);
@@ -288,7 +288,7 @@ text = "It is written."
 /// covers: C49
 #[test]
 fn c49_an_undo_takes_back_what_a_template_inside_a_sheet_changed() {
-    let garden = Garden::scripted(&format!("{SCRIPT}{WRITTEN}"));
+    let garden = TestProject::scripted(&format!("{SCRIPT}{WRITTEN}"));
     garden.write(".callsheet/templates/water.xml", WRITING);
     let before = garden.files();
     let ended = garden.expect(0, &["run", "--approval", "never", "who waters?"]);

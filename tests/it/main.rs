@@ -1,4 +1,5 @@
 //! Every test of the whole program and of the source tree, as one binary: each binary is linked for itself.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod support;
 

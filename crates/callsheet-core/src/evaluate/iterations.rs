@@ -26,18 +26,18 @@ impl Evaluator<'_> {
     /// Names of the table of spec 8 for a part of the loop.
     pub(super) fn for_part(&self, above: &TaskOp, place: &Place) -> Vec<(String, Bound)> {
         let (iteration, part) = match place {
-            Place::Director { iteration } => (*iteration, Part::Director),
-            Place::Script { iteration } => (*iteration, Part::Script),
-            Place::Evaluator { iteration } => (*iteration, Part::Evaluator),
+            Place::Director { iteration } => (*iteration, LoopPart::Director),
+            Place::Script { iteration } => (*iteration, LoopPart::Script),
+            Place::Evaluator { iteration } => (*iteration, LoopPart::Evaluator),
             _ => return Vec::new(),
         };
         let mut names = self.for_all(above, iteration);
-        if part == Part::Director {
+        if part == LoopPart::Director {
             names.extend(self.for_director(above, iteration));
             return names;
         }
         names.extend(self.directors_names(above, iteration));
-        if part == Part::Evaluator {
+        if part == LoopPart::Evaluator {
             names.extend(self.scripts_names(above, iteration));
         }
         names
@@ -298,7 +298,7 @@ impl Evaluator<'_> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum LoopPart {
     Director,
     Script,
     Evaluator,

@@ -27,21 +27,21 @@ impl Evaluator<'_> {
                 // The script of a loop has no switches of its own: it is asked for.
                 let origin = self.parent(op).and_then(|above| self.node(above)).map(|node| node.origin.clone());
                 let plan = self.process_plan(op, script, &own, &origin.unwrap_or_default(), SCRIPT);
-                plan.map(|plan| self.opened(op, plan, None)).map_err(Stop::Failed)
+                plan.map(|plan| self.opened(op, plan, None)).map_err(NotOpened::Failed)
             }
-            None => Err(Stop::Failed(unexpected("the recorded tree does not hold this task"))),
+            None => Err(NotOpened::Failed(unexpected("the recorded tree does not hold this task"))),
         };
         match opened {
             Ok(opened) => Step::Opened(Box::new(opened)),
-            Err(Stop::Seeks(step)) => *step,
-            Err(Stop::Skipped) => {
+            Err(NotOpened::Seeks(step)) => *step,
+            Err(NotOpened::Skipped) => {
                 let mut result = TaskResult::default();
                 self.warn_of_unknown(op, &mut result);
                 result.notes.other.insert("skipped".to_owned(), Value::Bool(true));
                 result.notes.warn("condition", "no case of the cond applies and it has no else, so nothing ran here");
                 self.closed(op, result)
             }
-            Err(Stop::Failed(error)) => {
+            Err(NotOpened::Failed(error)) => {
                 let error = match self.node(op) {
                     Some(node) => failure::located(*error, &node.origin, op.id.as_str()),
                     None => *error,
@@ -57,7 +57,7 @@ impl Evaluator<'_> {
         Opened { plan, names, context, called: None }
     }
 
-    fn open_node(&self, op: &TaskOp, node: &Node) -> Result<Opened, Stop> {
+    fn open_node(&self, op: &TaskOp, node: &Node) -> Result<Opened, NotOpened> {
         if op.place == Place::Top || self.is_before_top(op) {
             self.check_whole_run(op)?;
         }
@@ -69,13 +69,13 @@ impl Evaluator<'_> {
         let own = scope.inner(names.bound.clone());
         let own = std::sync::Arc::new(own);
         if let Some(step) = self.seek(op, node, &own)? {
-            return Err(Stop::Seeks(Box::new(step)));
+            return Err(NotOpened::Seeks(Box::new(step)));
         }
         let plan = match &node.kind {
             Kind::Atomic => self.handler_plan(op, node, &own)?,
             Kind::Script { script, .. } => {
                 let tool = self.process_tool(op, node);
-                self.process_plan(op, script, &own, &node.origin, tool).map_err(Stop::Failed)?
+                self.process_plan(op, script, &own, &node.origin, tool).map_err(NotOpened::Failed)?
             }
             Kind::Sequential { .. } | Kind::Parallel { .. } | Kind::DirectorEvaluatorLoop { .. } => Plan::Children,
             Kind::Map { items, .. } => {
@@ -96,7 +96,7 @@ impl Evaluator<'_> {
                 match (holds, otherwise) {
                     (Some((case, _)), _) => Plan::Branch { case: Some(case) },
                     (None, Some(_)) => Plan::Branch { case: None },
-                    (None, None) => return Err(Stop::Skipped),
+                    (None, None) => return Err(NotOpened::Skipped),
                 }
             }
             Kind::Call { arguments } => {
@@ -435,7 +435,7 @@ const PROCESSES: [&str; 2] = [SCRIPT, SCRIPT_READ];
 const REPLY_TOKENS: u32 = 8_192;
 
 /// Why a task is not opened.
-enum Stop {
+enum NotOpened {
     Failed(Box<TaskError>),
     /// Something is looked up first.
     Seeks(Box<Step>),
@@ -443,7 +443,7 @@ enum Stop {
     Skipped,
 }
 
-impl From<Box<TaskError>> for Stop {
+impl From<Box<TaskError>> for NotOpened {
     fn from(error: Box<TaskError>) -> Self {
         Self::Failed(error)
     }

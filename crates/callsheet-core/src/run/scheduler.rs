@@ -109,10 +109,8 @@ impl<'a> Scheduler<'a> {
                 let tokens = limits::reserve(self.run, task);
                 self.listed.add(&self.run.ledger, task.map(|task| &task.task.slug), tokens);
             }
-            Effect::RunTool { call, .. } => {
-                if self.run.policy(&call.name).exclusive {
-                    self.exclusive.insert(call.name.clone());
-                }
+            Effect::RunTool { call, .. } if self.run.policy(&call.name).exclusive => {
+                self.exclusive.insert(call.name.clone());
             }
             _ => {}
         }

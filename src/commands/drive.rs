@@ -344,10 +344,10 @@ fn is_lost(run: &Run, task: &TaskRun) -> bool {
     let mut open = vec![task];
     while let Some(task) = open.pop() {
         for producer in task.producers().filter_map(|producer| run.task(producer)) {
-            if producer.state == State::Dropped {
+            if producer.state() == State::Dropped {
                 return true;
             }
-            if producer.state != State::Done && seen.insert(&producer.task.slug) {
+            if producer.state() != State::Done && seen.insert(&producer.task.slug) {
                 open.push(producer);
             }
         }

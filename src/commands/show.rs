@@ -189,7 +189,7 @@ fn models_text(run: &Run) -> String {
 
 /// A task, and those of the templates that it calls.
 fn task_lines(run: &Run, task: &TaskRun) -> String {
-    let below = run.tasks_below(&task.task.slug).filter(|task| task.state != State::Dropped);
+    let below = run.tasks_below(&task.task.slug).filter(|task| task.state() != State::Dropped);
     let below: String = below.map(|task| format!("  {}", task_line(run, task))).collect();
     format!("{}{below}", task_line(run, task))
 }
@@ -241,9 +241,9 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
         text.push_str(&format!("Needs approval: {reason}\n"));
     }
     for run in &task.runs {
-        let state = if run.finished {
+        let state = if run.is_finished() {
             "finished"
-        } else if run.failure.is_some() {
+        } else if run.failure().is_some() {
             "failed"
         } else {
             "open"
@@ -258,11 +258,11 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
     for review in task.reviews() {
         text.push_str(&format!("{}\n", one_line(&review_words(review), 600)));
     }
-    if let Some(failure) = &task.failure {
+    if let Some(failure) = task.failure() {
         text.push_str(&format!("Failed: {}\n", failure.reason));
         failure.issues.iter().for_each(|issue| text.push_str(&format!("  {issue}\n")));
     }
-    if let Some(words) = &task.denial {
+    if let Some(words) = task.denial() {
         text.push_str(&format!("Denied: {words}\n"));
     }
     for set in &task.applied {
@@ -274,7 +274,7 @@ fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Fa
             text.push_str(&format!("\n{}\n{}", refused.told, blob(store, &refused.diff)?));
         }
     }
-    if let Some(document) = task.result.as_ref().and_then(|result| result.document.as_ref()) {
+    if let Some(document) = task.result().and_then(|result| result.document.as_ref()) {
         text.push_str(&format!("\n{}\n", blob(store, document)?));
     }
     Ok(text)

@@ -41,7 +41,7 @@ fn task_json(run: &Run, task: &TaskRun) -> Value {
         "name": task.task.name,
         "skill": task.task.skill,
         "below": task.below,
-        "state": task.state.as_str(),
+        "state": task.state().as_str(),
         "step": step,
         "writes": task.writer.is_some(),
         "changed": task.changed_files(),
@@ -52,7 +52,7 @@ fn task_json(run: &Run, task: &TaskRun) -> Value {
 
 /// `missing`: what the reviewer says is missing. `failed`: why there is no verdict, or no second result.
 fn review_json(review: &Review) -> Value {
-    json!({ "over": review.over, "missing": review.missing, "failed": review.failed })
+    json!({ "over": review.is_over(), "missing": review.missing, "failed": review.failed() })
 }
 
 fn call_json(call: &CallRecord) -> Value {

@@ -76,7 +76,7 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: SteerAction) -> Result
         let tasks = of_tree(&run, preview, id, slugs)?;
         return Ok(SteeredRun { store, summary, run, tasks });
     }
-    let failed: Vec<String> = run.tasks().filter(|task| task.state == State::Failed).map(slug_of).collect();
+    let failed: Vec<String> = run.tasks().filter(|task| task.state() == State::Failed).map(slug_of).collect();
     if slugs.is_empty() && failed.is_empty() {
         return Err(nothing_failed(id));
     }
@@ -106,7 +106,7 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: SteerAction) -> Result
             let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
             return Err(unknown(id, slug, &names));
         };
-        let (slug, state) = (task.task.slug.clone(), task.state);
+        let (slug, state) = (task.task.slug.clone(), task.state());
         let event = match wish {
             SteerAction::Retry => Event::TaskRetried { task: slug.clone(), skills: BTreeMap::new() },
             SteerAction::Drop => Event::TaskDropped { task: slug.clone() },
@@ -114,7 +114,7 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: SteerAction) -> Result
         // A retry may bring a task back that is named later, too.
         let comes_back = wish == SteerAction::Retry
             && !state.is_ended()
-            && run.task(&slug).is_some_and(|task| task.state.is_problem());
+            && run.task(&slug).is_some_and(|task| task.state().is_problem());
         if comes_back && (all || !tasks.is_empty()) {
             continue;
         }

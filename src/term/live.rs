@@ -199,8 +199,8 @@ impl Scene {
         let explainer = self.run.explainer();
         for (index, step) in self.run.steps().iter().enumerate() {
             let tasks: Vec<&TaskRun> = step.iter().filter_map(|slug| self.run.task(slug)).collect();
-            let ended = tasks.iter().filter(|task| task.state.is_ended()).count();
-            let begun = tasks.iter().any(|task| !matches!(task.state, State::Planned | State::Waiting));
+            let ended = tasks.iter().filter(|task| task.state().is_ended()).count();
+            let begun = tasks.iter().any(|task| !matches!(task.state(), State::Planned | State::Waiting));
             let title = format!("Step {}  {ended}/{}", index + 1, tasks.len());
             let weight = if ended == tasks.len() {
                 2
@@ -214,7 +214,7 @@ impl Scene {
             let explainer = Some(&explainer).filter(|_| self.run.step() == Some(index));
             for task in tasks {
                 tree.push((weight, self.task_line(task, explainer)));
-                let below = self.run.tasks_below(&task.task.slug).filter(|below| !below.state.is_ended());
+                let below = self.run.tasks_below(&task.task.slug).filter(|below| !below.state().is_ended());
                 tree.extend(below.map(|below| (weight, format!("  {}", self.task_line(below, explainer)))));
             }
         }

@@ -1,7 +1,7 @@
 //! The architecture, held by tests: who may depend on whom, what core must never touch, and the order of its modules.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -290,4 +290,104 @@ fn rooms_of_the_runtime_import_one_way() {
         }
     }
     assert!(left.is_empty(), "a circle of files: {left:?}");
+}
+
+/// The files of the machine: each, and the folder of operators as one.
+fn machine() -> Vec<(String, String)> {
+    let source = root().join("crates/callsheet-core/src/run");
+    let mut parts: BTreeMap<String, String> = BTreeMap::new();
+    for file in rust_files(&source) {
+        let below = file.strip_prefix(&source).expect("below");
+        let part = below.iter().next().expect("a name").to_string_lossy().trim_end_matches(".rs").to_owned();
+        let text = std::fs::read_to_string(&file).expect("readable");
+        let code = text.split("#[cfg(test)]").next().unwrap_or_default();
+        let code: Vec<&str> = code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
+        parts.entry(part).or_default().push_str(&format!("{}\n", code.join("\n")));
+    }
+    parts.into_iter().collect()
+}
+
+/// The lines of the struct `name`.
+fn fields<'a>(code: &'a str, name: &str) -> Vec<&'a str> {
+    let head = format!("struct {name} {{");
+    let lines = code.lines().skip_while(|line| !line.ends_with(&head)).skip(1);
+    lines.take_while(|line| *line != "}").map(str::trim).filter(|line| !line.is_empty()).collect()
+}
+
+/// A run is made of parts, one idea each. A part is changed by its own methods alone, so whoever changes an idea reads one
+/// file; what needs several parts is a type of its own.
+#[test]
+fn the_parts_of_a_run_keep_their_fields() {
+    let machine = machine();
+    let code = |part: &str| &machine.iter().find(|(name, _)| name == part).expect("a file").1;
+    let parts = fields(code("mod"), "Run");
+    assert!((2..=12).contains(&parts.len()), "`Run` has {} parts", parts.len());
+    for part in parts {
+        assert!(!part.starts_with("pub"), "`Run` hands out its part `{part}`");
+        let (_, kind) = part.trim_end_matches(',').split_once(": ").expect("a field");
+        let (file, name) = kind.split_once("::").unwrap_or(("operators", kind));
+        let fields = fields(code(file), name);
+        assert!(!fields.is_empty(), "{file}.rs has no struct {name} with fields");
+        let public = fields.iter().find(|field| field.starts_with("pub"));
+        assert!(public.is_none(), "a field of {name} is public: {public:?}");
+    }
+    let own: Vec<&String> =
+        machine.iter().filter(|(_, code)| code.contains("impl Run {")).map(|(name, _)| name).collect();
+    assert!(own.len() <= 4, "`impl Run` stands in {own:?}");
+}
+
+/// Files of the machine that a file of it imports from.
+fn used_files<'a>(
+    name: &str,
+    code: &str,
+    files: &BTreeSet<&'a str>,
+    handed: &BTreeMap<&'a str, &'a str>,
+) -> BTreeSet<&'a str> {
+    let above = if name == "operators" { "crate::run::" } else { "super::" };
+    let mut found = BTreeSet::new();
+    for (at, _) in code.match_indices(above) {
+        let rest = &code[at + above.len()..];
+        let end = if rest.starts_with('{') { rest.find('}') } else { rest.find([';', '(', ' ', '<', '>', ',']) };
+        let path = rest[..end.unwrap_or(rest.len())].trim_start_matches('{');
+        let names = path.split(',').map(|name| name.trim().split("::").next().unwrap_or_default());
+        found.extend(names.filter_map(|used| files.get(used).or_else(|| handed.get(used)).copied()));
+    }
+    found.remove(name);
+    found
+}
+
+/// No file of the machine uses another one that uses it, over however many others. `mod.rs` only names them.
+#[test]
+fn files_of_the_machine_use_each_other_one_way() {
+    let machine = machine();
+    let root = &machine.iter().find(|(name, _)| name == "mod").expect("mod.rs").1;
+    // Where a name stands that `mod.rs` hands on.
+    let mut handed = BTreeMap::new();
+    for line in root.split("pub use ").skip(1) {
+        let (file, names) = line.split(';').next().unwrap_or_default().split_once("::").expect("a path");
+        for name in names.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|name| !name.is_empty()) {
+            handed.insert(name, file);
+        }
+    }
+    let files: BTreeSet<&str> = machine.iter().map(|(name, _)| name.as_str()).filter(|name| *name != "mod").collect();
+    let mut left: Vec<(&str, BTreeSet<&str>)> = machine
+        .iter()
+        .filter(|(name, _)| name != "mod")
+        .map(|(name, code)| (name.as_str(), used_files(name, code, &files, &handed)))
+        .collect();
+    // What uses nothing that is left is no part of a circle.
+    while let Some(free) =
+        left.iter().position(|(_, uses)| uses.iter().all(|used| !left.iter().any(|(name, _)| name == used)))
+    {
+        left.remove(free);
+    }
+    let circle: Vec<String> = left
+        .iter()
+        .map(|(name, uses)| {
+            let uses: Vec<&str> =
+                uses.iter().filter(|used| left.iter().any(|(name, _)| name == *used)).copied().collect();
+            format!("{name} uses {}", uses.join(", "))
+        })
+        .collect();
+    assert!(circle.is_empty(), "these files use each other in a circle:\n{}", circle.join("\n"));
 }

@@ -141,7 +141,7 @@ impl Witness {
                 self.note_removed(run, list, edit);
                 for planned in list.steps.iter().flatten().filter(|planned| !planned.unchanged) {
                     // An edit leaves alone what runs.
-                    if !edit || run.task(&planned.task.slug).is_none_or(|task| task.state != State::Running) {
+                    if !edit || run.task(&planned.task.slug).is_none_or(|task| task.state() != State::Running) {
                         self.starts_anew(&planned.task.slug);
                     }
                 }
@@ -162,7 +162,7 @@ impl Witness {
     fn note_retried(&mut self, run: &Run, retried: &Slug) {
         let ended = |slug: &Slug| self.states.get(slug).is_some_and(|state| state.is_problem());
         // The one that is named may be blocked again at once.
-        let open = run.tasks().filter(|task| !task.state.is_ended() || task.task.slug == *retried);
+        let open = run.tasks().filter(|task| !task.state().is_ended() || task.task.slug == *retried);
         let back: Vec<Slug> = open.map(|task| task.task.slug.clone()).filter(ended).collect();
         back.iter().for_each(|slug| self.starts_anew(slug));
     }
@@ -317,7 +317,7 @@ impl Witness {
             _ => false,
         };
         let task = task_of(effect).and_then(|slug| run.task(slug));
-        if again || task.is_some_and(|task| task.state == State::Done) {
+        if again || task.is_some_and(|task| task.state() == State::Done) {
             return Err(format!("nothing finished is performed again: {effect:?}"));
         }
         Ok(())
@@ -419,7 +419,7 @@ impl Witness {
         let step = task_of(effect).and_then(|slug| run.step_of(slug));
         let (true, Some(step), false) = (executes, step, self.resumed) else { return Ok(()) };
         let mut earlier = run.steps().iter().take(step).flatten().filter_map(|slug| run.task(slug));
-        if earlier.any(|task| !task.state.is_ended()) {
+        if earlier.any(|task| !task.state().is_ended()) {
             return Err(format!("steps go in order: {effect:?}"));
         }
         Ok(())
@@ -428,7 +428,7 @@ impl Witness {
     fn note_removed(&mut self, run: &Run, list: &ListAdopted, edit: bool) {
         let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
         self.removed.retain(|slug| !listed.contains(slug));
-        let runs = |slug: &Slug| run.task(slug).is_some_and(|task| task.state == State::Running);
+        let runs = |slug: &Slug| run.task(slug).is_some_and(|task| task.state() == State::Running);
         let removed = self.states.iter().filter(|(slug, state)| edit && !state.is_ended() && !listed.contains(slug));
         let removed: Vec<Slug> = removed.map(|(slug, _)| slug.clone()).filter(|slug| !runs(slug)).collect();
         self.removed.extend(removed);
@@ -451,10 +451,10 @@ impl Witness {
     fn done_tasks_are_never_altered(&mut self, run: &Run) -> Kept {
         for task in run.done() {
             match self.done.get(&task.task.slug) {
-                Some((text, result)) if *text == task.task && *result == task.result => {}
+                Some((text, result)) if *text == task.task && result.as_ref() == task.result() => {}
                 Some(_) => return Err(format!("done tasks are never altered: {}", task.task.slug)),
                 None => {
-                    self.done.insert(task.task.slug.clone(), (task.task.clone(), task.result.clone()));
+                    self.done.insert(task.task.slug.clone(), (task.task.clone(), task.result().cloned()));
                 }
             }
         }
@@ -467,12 +467,12 @@ impl Witness {
             |list: &ListAdopted, slug: &Slug| list.steps.iter().flatten().any(|known| known.task.slug == *slug);
         let is_back = |slug: &Slug| matches!(event, Event::ListAdopted { origin: ListOrigin::Edit(_), list, .. } if listed(list, slug));
         for task in run.tasks() {
-            let before = self.states.insert(task.task.slug.clone(), task.state);
+            let before = self.states.insert(task.task.slug.clone(), task.state());
             if let Some(before @ (State::Done | State::Dropped)) = before
-                && before != task.state
+                && before != task.state()
                 && (before == State::Done || !is_back(&task.task.slug))
             {
-                return Err(format!("{} went from {before:?} to {:?}", task.task.slug, task.state));
+                return Err(format!("{} went from {before:?} to {:?}", task.task.slug, task.state()));
             }
         }
         Ok(())
@@ -506,7 +506,7 @@ fn task_of(effect: &EffectKey) -> Option<&Slug> {
 /// # Errors
 /// It stalls, or ended too early.
 pub fn nothing_owed_is_forgotten(run: &Run) -> Kept {
-    let pending = run.tasks().any(|task| !task.state.is_ended());
+    let pending = run.tasks().any(|task| !task.state().is_ended());
     match run.outcome() {
         None => Err("nothing owed is forgotten: the run stalls".to_owned()),
         Some(Outcome::Complete | Outcome::Incomplete) if pending => {
@@ -514,7 +514,7 @@ pub fn nothing_owed_is_forgotten(run: &Run) -> Kept {
         }
         // A tree may go on without what failed; its result says so.
         Some(Outcome::Complete)
-            if run.operators().tree().is_none() && run.tasks().any(|task| task.state.is_problem()) =>
+            if run.operators().tree().is_none() && run.tasks().any(|task| task.state().is_problem()) =>
         {
             Err("nothing owed is forgotten: a complete run has a failed task".to_owned())
         }

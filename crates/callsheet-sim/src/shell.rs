@@ -263,7 +263,7 @@ impl Shell {
                 EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }
             }
             // An edit may have listed it anew.
-            Event::TaskDropped { task } => return self.run.task(task).is_some_and(|task| !task.state.is_ended()),
+            Event::TaskDropped { task } => return self.run.task(task).is_some_and(|task| !task.state().is_ended()),
             _ => return false,
         };
         self.run.is_outstanding(&key)

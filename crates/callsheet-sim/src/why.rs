@@ -35,7 +35,7 @@ pub fn every_task_says_why(run: &Run) -> Kept {
 /// What is put on disk, or taken back, may be of a task that has ended.
 fn is_of_open_task(run: &Run, effect: &Effect, task: &Slug) -> bool {
     let of_changes = matches!(effect, Effect::ApplyChanges { .. } | Effect::RollBack { .. });
-    !of_changes || run.task(task).is_some_and(|task| !task.state.is_ended())
+    !of_changes || run.task(task).is_some_and(|task| !task.state().is_ended())
 }
 
 fn leads_somewhere(explainer: &Explainer<'_>, task: &Slug, known: &mut BTreeSet<Slug>) -> Kept {

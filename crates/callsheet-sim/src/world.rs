@@ -6,8 +6,8 @@ use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
 use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::record::{
-    Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted,
-    ListOrigin, Outcome, PlannedTask, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted, ListOrigin,
+    Outcome, PlannedTask, RefusedPart, RepeatPolicy, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State, ToolState};
 use callsheet_core::spec::{
@@ -135,9 +135,9 @@ impl World {
             run.map_or(Vec::new(), |run| run.done().map(|task| task.task.slug.clone()).collect());
         let mut again: Vec<PlannedTask> = Vec::new();
         for task in run.iter().flat_map(|run| run.tasks()) {
-            let relisted = !matches!(task.state, State::Done | State::Dropped | State::Cancelled | State::Running);
+            let relisted = !matches!(task.state(), State::Done | State::Dropped | State::Cancelled | State::Running);
             if relisted && self.random.chance(60) {
-                let unchanged = !task.state.is_ended() && self.random.chance(60);
+                let unchanged = !task.state().is_ended() && self.random.chance(60);
                 let mut planned = PlannedTask { task: task.task.clone(), unchanged, writer: task.writer.clone() };
                 if !unchanged && self.random.chance(50) {
                     planned.task.need.push_str(" again");
@@ -169,8 +169,8 @@ impl World {
         for step in run.steps() {
             let mut tasks = Vec::new();
             for task in step.iter().filter_map(|slug| run.task(slug)) {
-                let fixed = matches!(task.state, State::Done | State::Dropped);
-                let (stays, goes) = match task.state {
+                let fixed = matches!(task.state(), State::Done | State::Dropped);
+                let (stays, goes) = match task.state() {
                     _ if fixed => (0, 98),
                     State::Running => (70, 15),
                     _ => (60, 20),
@@ -488,7 +488,14 @@ impl World {
         let task = key.task.as_ref().and_then(|slug| run.task(slug));
         let talks = key.phase == Phase::Execute && task.is_some_and(|task| task.is_loop());
         if talks && (!asked.without_tools || self.misbehaves(5)) && !self.tame && self.random.chance(70) {
-            return Event::CallsAsked { key, calls: self.calls(), said: None, again: Again::Made, repairs, issues };
+            return Event::CallsAsked {
+                key,
+                calls: self.calls(),
+                said: None,
+                again: RepeatPolicy::Remake,
+                repairs,
+                issues,
+            };
         }
         let writes = key.phase == Phase::Execute && self.random.chance(40);
         let result = ResultParts {

@@ -29,8 +29,8 @@ impl Evaluator<'_> {
             return failed(failure::failure(Reason::UnexpectedError, "the handler is not known", Details::default()));
         };
         let last = self.run.turns_of(&task.task.slug).next_back();
-        let mut result = if task.state == State::Done {
-            let text = task.result.as_ref().and_then(|result| result.document.as_ref()).map(|blob| self.text(blob));
+        let mut result = if task.state() == State::Done {
+            let text = task.result().and_then(|result| result.document.as_ref()).map(|blob| self.text(blob));
             let text = text.unwrap_or_default();
             if last.is_some_and(|call| call.stop == StopReason::Budget) {
                 let error = failure::with_content(self.token_error(op, "the token budget cut the reply off"), &text);
@@ -49,7 +49,7 @@ impl Evaluator<'_> {
                 let error = failure::with_content(error, &text);
                 TaskResult { content: text, ..failed(error) }
             } else if task.skill.as_ref().is_some_and(|skill| skill.writes_files) {
-                written(task.result.as_ref().map_or("", |result| &result.summary), &text)
+                written(task.result().map_or("", |result| &result.summary), &text)
             } else {
                 self.read(node, &text)
             }

@@ -151,7 +151,7 @@ impl Evaluator<'_> {
         let Some(task) = self.leaf(op) else {
             return fail(failure::failure(Reason::UnexpectedError, "the process is not known", Details::default()));
         };
-        if task.state != State::Done {
+        if task.state() != State::Done {
             return fail(self.leaf_error(op, task));
         }
         let output = task.runs.iter().flat_map(|run| &run.calls).find_map(|call| call.output());

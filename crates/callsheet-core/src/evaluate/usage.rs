@@ -61,12 +61,12 @@ impl Evaluator<'_> {
 
     /// Why the work of a leaf did not come to an end.
     pub(super) fn leaf_error(&self, op: &TaskOp, task: &TaskRun) -> TaskError {
-        if task.state == State::Denied {
-            let words = task.denial.as_deref().unwrap_or_default().trim();
+        if task.state() == State::Denied {
+            let words = task.denial().unwrap_or_default().trim();
             let message = if words.is_empty() { "a person denied it".to_owned() } else { format!("denied: {words}") };
             return failure::halted(Halt::ApprovalDenied, message, Details::default());
         }
-        let Some(found) = &task.failure else {
+        let Some(found) = task.failure() else {
             return failure::failure(Reason::UnexpectedError, "it ended without a reason", Details::default());
         };
         if found.communication {

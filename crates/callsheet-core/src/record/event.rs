@@ -8,8 +8,8 @@ use crate::issue::{Issue, Repair};
 use crate::spec::{BlobId, ExecRunId, Refinement, RunId, Settings, SkillPolicy, Slug, TaskLimits, ToolCall};
 
 use super::{
-    Again, Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome,
-    PromptFile, ReferenceStage, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
+    Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome, PromptFile,
+    ReferenceStage, RepeatPolicy, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
 };
 
 /// Where an adopted list came from.
@@ -71,7 +71,7 @@ pub enum Event {
         /// Task.
         task: Slug,
         /// Skills that are no longer as they were pinned, as they are now: tasks that come back go on with these
-        /// (spec 2.5, 7.5). Older logs have none.
+        /// (spec 2.5, 7.5).
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         skills: BTreeMap<String, SkillPolicy>,
     },
@@ -188,8 +188,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         said: Option<BlobId>,
         /// What equal earlier calls that had no effect, or none that is left, answer of these.
-        #[serde(default, skip_serializing_if = "Again::is_no")]
-        again: Again,
+        #[serde(default, skip_serializing_if = "RepeatPolicy::is_answer")]
+        again: RepeatPolicy,
         /// Repairs made.
         repairs: Vec<Repair>,
         /// Warnings.
@@ -206,7 +206,7 @@ pub enum Event {
         stage: ReferenceStage,
         /// What was found.
         issues: Vec<Issue>,
-        /// Hashes of what they hold, by target as written in a link; of those that hold. Older logs have none.
+        /// Hashes of what they hold, by target as written in a link; of those that hold.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         contents: BTreeMap<String, BlobId>,
         /// Together they hold more than one prompt has room for: each is read by itself (spec 10.1).

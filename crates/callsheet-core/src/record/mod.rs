@@ -1,14 +1,13 @@
-//! The versioned log: one fact a line, numbered, dated. The newest version is what `run` folds; older ones are
-//! upgraded on reading, so that a record never has to be rewritten.
+//! The log: one entry a line, numbered, dated. It is what `run` folds.
 
-mod again;
 mod event;
 mod operators;
 mod parts;
+mod repeat;
 
-pub use again::Again;
 pub use event::{Event, ListOrigin};
 pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, SubtaskTool, Tree};
+pub use repeat::RepeatPolicy;
 
 pub use parts::{
     Answer, Apart, CallFault, CallKey, CallNo, CallSizes, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate,

@@ -1,11 +1,21 @@
-//! What the driver, prompts and views read off a run.
+//! What the driver, prompts and views read off the parts of a run, and where one of them is reached through another.
+
+use std::collections::BTreeMap;
 
 use crate::issue::Issue;
-use crate::record::{CallKey, ChangeSet, Entry, Outcome, ToolPolicy};
-use crate::spec::{ExecRunId, Goals, Phase, RunId, Settings, Slug};
+use crate::record::{CallKey, ChangeSet, EffectKey, Entry, Outcome, PromptFile, ToolPolicy};
+use crate::spec::{BlobId, ExecRunId, Goals, Phase, RunId, Settings, Slug};
 
-use super::task::SetKey;
-use super::{Attempts, CallRecord, Limit, Run, Stage, State, TaskRun};
+use super::Run;
+use super::attempts::Attempts;
+use super::changes::SetKey;
+use super::execution::{ExecRun, ToolRun};
+use super::ledger::Spent;
+use super::limit::Limit;
+use super::operators::{Operators, TaskOp};
+use super::state::{Stage, State};
+use super::task::{TaskPhase, TaskRun};
+use super::totals::{CallRecord, Totals};
 
 /// A task that ended without output, for `task_problems` (spec 2.9) and the report.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,122 +75,114 @@ impl LimitUse {
 impl Run {
     /// Name of the run; `None` before `RunStarted`.
     pub fn id(&self) -> Option<&RunId> {
-        self.id.as_ref()
+        self.setup.id()
     }
 
     /// How it began.
     pub fn entry(&self) -> Option<&Entry> {
-        self.entry.as_ref()
+        self.setup.entry()
     }
 
     /// The original prompt (spec 2.1); empty before `RunStarted`.
     pub fn prompt(&self) -> &str {
-        self.entry.as_ref().map_or("", Entry::prompt)
+        self.setup.entry().map_or("", Entry::prompt)
     }
 
     /// Accepted follow-ups, verbatim, in order (spec 2.17).
     pub fn follow_ups(&self) -> &[String] {
-        &self.follow_ups
+        self.follow_ups.accepted()
     }
 
     /// The follow-up whose list is not accepted yet.
     pub fn pending_follow_up(&self) -> Option<&str> {
-        self.follow_up.as_deref()
+        self.follow_ups.pending()
     }
 
     /// The original prompt, the accepted follow-ups, and the one that is being asked for: what headings of references may
     /// mean (spec 5.1). Empty before `RunStarted`.
     pub fn prompts(&self) -> Vec<&str> {
-        let all = [self.prompt()].into_iter().chain(self.follow_ups.iter().map(String::as_str));
-        all.chain(self.follow_up.as_deref()).filter(|text| !text.is_empty()).collect()
+        let all = [self.prompt()].into_iter().chain(self.follow_ups.accepted().iter().map(String::as_str));
+        all.chain(self.follow_ups.pending()).filter(|text| !text.is_empty()).collect()
     }
 
     /// Whether a task was listed for the latest follow-up, or for the request if there is none.
     pub fn is_of_latest(&self, task: &TaskRun) -> bool {
-        self.follow_ups.is_empty() || task.round > self.rounds_before
+        self.follow_ups.accepted().is_empty() || task.round > self.follow_ups.rounds_before()
     }
 
     /// Task trees that run here, and what was opened of them.
-    pub fn operators(&self) -> &super::Operators {
+    pub fn operators(&self) -> &Operators {
         &self.operators
-    }
-
-    /// Whether a task of the tree, or one above it, has spent a budget of its own (spec "Templates" 9).
-    pub fn is_spent(&self, op: &super::TaskOp) -> bool {
-        super::limits::is_spent(self, op)
     }
 
     /// Names of the registered tools with what they do, in the order of names.
     pub fn tools(&self) -> impl Iterator<Item = (&str, ToolPolicy)> {
-        self.tool_policies.iter().map(|(name, policy)| (name.as_str(), *policy))
+        self.setup.tools()
     }
 
     /// Settings in force.
     pub fn settings(&self) -> &Settings {
-        &self.settings
+        self.setup.settings()
     }
 
     /// Goals and markers of the latest accepted list.
     pub fn goals(&self) -> &Goals {
-        &self.goals
+        self.sheet.goals()
     }
 
     /// Goals of earlier lists, oldest first.
     pub fn former_goals(&self) -> &[Goals] {
-        &self.former_goals
+        self.sheet.former_goals()
     }
 
     /// Links that iterations marked as no longer relevant (spec 5.10).
     pub fn no_longer_relevant(&self) -> &[String] {
-        &self.no_longer_relevant
+        self.sheet.no_longer_relevant()
     }
 
     /// What the latest list reply said under `Issues with the tasks`, for the person only.
     pub fn remarks(&self) -> &str {
-        &self.remarks
+        self.sheet.remarks()
     }
 
     /// The message for a person that goes with the stage or outcome, if there is one.
     pub fn message(&self) -> Option<&str> {
-        self.message.as_deref()
+        self.progress.message()
     }
 
     /// What the run is doing.
     pub fn stage(&self) -> Stage {
-        self.stage
+        self.progress.stage()
     }
 
     /// The round, from 1, counted anew at a resume; 0 before the first list.
     pub fn round(&self) -> u32 {
-        self.round
+        self.progress.rounds().current()
     }
 
     /// Rounds since the start of the run.
     pub fn rounds(&self) -> u32 {
-        self.rounds
+        self.progress.rounds().total()
     }
 
     /// How the run ended, or why it waits; `None` while it goes on or still owes its report.
     pub fn outcome(&self) -> Option<Outcome> {
-        match self.stage {
-            Stage::Concluded(outcome) => Some(outcome),
-            _ => self.waiting,
-        }
+        self.progress.outcome()
     }
 
     /// The number of the last fact that was applied.
     pub fn last_fact(&self) -> u64 {
-        self.last_fact
+        self.clock.last_entry()
     }
 
     /// The time of the last fact, milliseconds since the Unix epoch.
     pub fn now_ms(&self) -> u64 {
-        self.now
+        self.clock.now()
     }
 
     /// A list was ever accepted.
     pub fn has_list(&self) -> bool {
-        self.list_adopted
+        self.sheet.has_list()
     }
 
     /// Slugs of the current list by step, in sheet order.
@@ -190,7 +192,7 @@ impl Run {
 
     /// The step that runs, 0-based; `None` when all tasks of the list have ended.
     pub fn step(&self) -> Option<usize> {
-        self.current_step()
+        self.tasks.current_step()
     }
 
     /// The 0-based step of a task in the current list.
@@ -200,13 +202,13 @@ impl Run {
 
     /// A task by slug or by the former slug of a renamed task (spec 6.4).
     pub fn task(&self, slug: &Slug) -> Option<&TaskRun> {
-        self.tasks.get(slug).or_else(|| self.tasks.get(self.aliases.get(slug)?))
+        self.tasks.find(slug)
     }
 
     /// Every task that was listed, or of the template that is run, in the order of first appearance. What templates that a
     /// listed task calls are made of is not among them.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskRun> {
-        self.tasks.in_order().filter(|task| task.below.is_none())
+        self.tasks.in_order().filter(|task| task.is_own())
     }
 
     /// Tasks of the templates that a listed task calls, in the order they were opened.
@@ -222,8 +224,8 @@ impl Run {
     /// Where a task stands for people. The work of a task of a template may be done and its result a failure: it failed,
     /// and until its result is judged it runs.
     pub fn standing(&self, task: &TaskRun) -> State {
-        let Some(op) = self.operators.of_leaf(&task.task.slug).filter(|_| task.state == State::Done) else {
-            return task.state;
+        let Some(op) = self.operators.of_leaf(&task.task.slug).filter(|_| task.state() == State::Done) else {
+            return task.state();
         };
         let is_former = op.reparse.is_some() || op.leaf().as_ref() != Some(&task.task.slug);
         match &op.closed {
@@ -236,43 +238,40 @@ impl Run {
 
     /// Every task as in [`Run::tasks`], with its 0-based step in the current list, as [`Run::step_of`] gives it.
     pub fn tasks_with_steps(&self) -> impl Iterator<Item = (&TaskRun, Option<usize>)> {
-        self.tasks.in_order_with_steps().filter(|(task, _)| task.below.is_none())
+        self.tasks.in_order_with_steps().filter(|(task, _)| task.is_own())
     }
 
     /// Finished tasks, in the order of first appearance.
     pub fn done(&self) -> impl Iterator<Item = &TaskRun> {
-        self.tasks().filter(|task| task.state == State::Done)
+        self.tasks().filter(|task| task.state() == State::Done)
     }
 
     /// Every slug ever given, former ones included (spec 6.3).
     pub fn taken(&self) -> impl Iterator<Item = &Slug> {
-        self.tasks().map(|task| &task.task.slug).chain(self.aliases.keys())
+        self.tasks.slugs()
     }
 
     /// Whether a person approved every writer of this run (spec 11.5).
     pub fn writer_approval(&self) -> bool {
-        self.writer_approval
+        self.gates.approves_all()
     }
 
     /// What no accepted iteration has seen yet: `task_problems`.
     pub fn problems(&self) -> impl Iterator<Item = Problem<'_>> {
-        self.all_problems().filter(|problem| !problem.task.problem_seen)
+        self.all_problems().filter(|problem| problem.task.has_open_problem())
     }
 
     /// Every task that is failed, denied or blocked now, for the report.
     pub fn all_problems(&self) -> impl Iterator<Item = Problem<'_>> {
         self.tasks().filter_map(|task| {
-            let kind = match task.state {
-                State::Failed => {
-                    let failure = task.failure.as_ref();
-                    ProblemKind::Failed {
-                        reason: failure.map_or("", |failure| &failure.reason),
-                        issues: failure.map_or(&[], |failure| &failure.issues),
-                        communication: failure.is_some_and(|failure| failure.communication),
-                    }
-                }
-                State::Denied => ProblemKind::Denied { words: task.denial.as_deref().unwrap_or_default() },
-                State::Blocked => ProblemKind::Blocked { cause: task.blocked_by.as_ref().unwrap_or(&task.task.slug) },
+            let kind = match &task.phase {
+                TaskPhase::Failed { failure, .. } => ProblemKind::Failed {
+                    reason: &failure.reason,
+                    issues: &failure.issues,
+                    communication: failure.communication,
+                },
+                TaskPhase::Denied { words, .. } => ProblemKind::Denied { words },
+                TaskPhase::Blocked { by, .. } => ProblemKind::Blocked { cause: by },
                 _ => return None,
             };
             Some(Problem { task, kind })
@@ -284,9 +283,7 @@ impl Run {
     pub fn attempts(&self, key: &CallKey) -> Option<&Attempts> {
         let task = || self.tasks.get(key.task.as_ref()?);
         match key.phase {
-            Phase::Plan => Some(&self.plan),
-            Phase::Iterate => Some(&self.iterate),
-            Phase::Continue => Some(&self.follow),
+            Phase::Plan | Phase::Iterate | Phase::Continue => self.calls.list(key.phase),
             Phase::Refine => task().map(|task| &task.refine),
             Phase::Execute | Phase::Review => task()?.run(key.run.as_ref()?).map(|run| &run.attempts),
             Phase::Merge => task()?.merge.as_ref().map(|merge| &merge.attempts),
@@ -303,18 +300,17 @@ impl Run {
     /// A change set that is not on disk yet.
     pub fn pending_changes(&self, task: &Slug, run: &ExecRunId, set: u32) -> Option<&ChangeSet> {
         let key = SetKey { task: task.clone(), run: run.clone(), set };
-        self.sets.get(&key).map(|pending| &pending.changes)
+        self.changes.get(&key).map(|pending| &pending.changes)
     }
 
     /// Model calls that gave a reply, in the order they were recorded.
     pub fn calls(&self) -> &[CallRecord] {
-        &self.calls
+        self.calls.records()
     }
 
     /// Those of one task, by the slug it had.
     pub fn calls_of(&self, task: &Slug) -> impl DoubleEndedIterator<Item = &CallRecord> {
-        let places = self.task_calls.get(task).map(Vec::as_slice).unwrap_or_default();
-        places.iter().filter_map(|place| self.calls.get(*place))
+        self.calls.of_task(task)
     }
 
     /// Those of one task without the reviews of its results.
@@ -322,44 +318,138 @@ impl Run {
         self.calls_of(task).filter(|call| call.key.phase != Phase::Review)
     }
 
+    /// Tasks with a result whose review is not over.
+    pub fn reviewed(&self) -> impl Iterator<Item = &TaskRun> {
+        self.tasks.reviewed().filter(|task| task.runs.iter().any(ExecRun::has_open_review))
+    }
+
     /// The record of one call.
     pub fn call_record(&self, key: &CallKey) -> Option<&CallRecord> {
-        self.calls.get(*self.call_index.get(key)?)
+        self.calls.get(key)
+    }
+
+    /// Calls, tokens, cost, repairs by code.
+    pub fn totals(&self) -> Totals {
+        let spent = self.ledger.of_run();
+        Totals {
+            calls: spent.calls,
+            failed_calls: spent.failed_calls,
+            input: spent.input,
+            output: spent.output,
+            cached: spent.cached,
+            cost_usd: spent.cost_usd,
+            tools: self.calls.tools(),
+            repairs: self.calls.repairs().clone(),
+        }
+    }
+
+    /// What a task of a tree and all below it spent.
+    pub fn spent(&self, op: &TaskOp) -> Spent {
+        self.ledger.of_op(op.number)
     }
 
     /// The least number of model calls that what happened so far needs without retries (spec 2.14).
     pub fn minimum_calls(&self) -> u32 {
-        self.minimum_calls
+        self.calls.minimum()
     }
 
     /// Milliseconds in which work was in flight.
     pub fn busy_ms(&self) -> u64 {
-        self.clock.spent_ms(self.now)
-    }
-
-    /// Milliseconds that are left of the run's own time; `None`: there is no limit.
-    pub fn time_left_ms(&self) -> Option<u64> {
-        super::limits::time_left_ms(self)
-    }
-
-    /// Milliseconds of the longest dependency chain of measured times: what the run would have taken with unlimited
-    /// slots.
-    pub fn ideal_ms(&self) -> u64 {
-        self.ideal_pass_ms().saturating_add(self.list_calls_ms())
+        self.clock.spent_ms(self.clock.now())
     }
 
     /// The limit that ended the run, if one did.
     pub fn ended_by(&self) -> Option<Limit> {
-        self.ended_by.filter(|_| self.outcome() == Some(Outcome::LimitReached))
+        self.progress.ended_by().filter(|_| self.outcome() == Some(Outcome::LimitReached))
     }
 
     /// Limits that shaped this run.
     pub fn limits_reached(&self) -> impl Iterator<Item = Limit> {
-        self.reached.iter().copied()
+        self.progress.notified().reached()
     }
 
-    /// How far the limits of the run are used.
-    pub fn limit_uses(&self) -> Vec<LimitUse> {
-        super::limits::uses(self)
+    /// The prompt templates this run used, by key, as they were when they were used last (spec 8.1).
+    pub fn prompts_used(&self) -> &BTreeMap<String, PromptFile> {
+        self.setup.prompts()
+    }
+
+    /// Whether `sheet.md` was ever to be written with this content.
+    pub fn has_rendered(&self, hash: &BlobId) -> bool {
+        self.sheet.has_rendered(hash)
+    }
+
+    /// Whether any rendering was recorded.
+    pub fn has_rendered_any(&self) -> bool {
+        self.sheet.has_rendered_any()
+    }
+
+    /// What `sheet.md` was to hold last, or held when it was read as an edit last, and when that was recorded, in
+    /// milliseconds since the Unix epoch.
+    pub fn last_sheet(&self) -> Option<(&BlobId, u64)> {
+        self.sheet.last_file()
+    }
+
+    /// What is known of a tool (spec 11.1).
+    pub fn policy(&self, tool: &str) -> ToolPolicy {
+        self.setup.policy(tool)
+    }
+
+    /// Whether the effect is outstanding.
+    pub fn is_outstanding(&self, key: &EffectKey) -> bool {
+        self.flights.is_pending(key)
+    }
+
+    /// Whether the effect has been started and its result has not been applied.
+    pub fn is_in_flight(&self, key: &EffectKey) -> bool {
+        self.flights.contains(key)
+    }
+
+    /// The reply of the call is about to be read.
+    pub(super) fn is_to_be_read(&self, key: &CallKey) -> bool {
+        self.flights.is_pending(&EffectKey::Read(key.clone()))
+    }
+
+    /// The problems that hold a step: the next one that has a writer, until an accepted iteration has seen them (spec
+    /// 2.9).
+    pub(super) fn held_by(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
+        let asked = self.progress.rounds().has_passed_gate(step);
+        let may_hold = !asked && self.tasks.pending_of(step).any(|task| task.writer.is_some());
+        let tasks = may_hold.then(|| self.tasks.values()).into_iter().flatten();
+        tasks.filter(|task| task.is_own() && task.has_open_problem())
+    }
+
+    pub(super) fn is_held(&self, step: usize) -> bool {
+        self.held_by(step).next().is_some()
+    }
+
+    /// Whether the step that comes next is not held.
+    pub(super) fn may_start_step(&self) -> bool {
+        self.tasks.current_step().is_some_and(|step| !self.is_held(step))
+    }
+
+    /// The attempts that a call belongs to.
+    pub(super) fn attempts_mut(&mut self, key: &CallKey) -> Option<&mut Attempts> {
+        if key.task.is_none() {
+            return self.calls.list_mut(key.phase);
+        }
+        let task = self.tasks.get_mut(key.task.as_ref()?)?;
+        match key.phase {
+            Phase::Refine => Some(&mut task.refine),
+            // A review belongs to the attempt whose result it is about.
+            Phase::Execute | Phase::Review => task.run_mut(key.run.as_ref()?).map(|run| &mut run.attempts),
+            Phase::Merge => task.merge.as_mut().map(|merge| &mut merge.attempts),
+            _ => None,
+        }
+    }
+
+    pub(super) fn tool_mut(&mut self, task: &Slug, run: &ExecRunId, call: &str) -> Option<&mut ToolRun> {
+        self.tasks.get_mut(task)?.run_mut(run)?.call_mut(call)
+    }
+
+    /// A later list may have left the task out: it gets a step of its own.
+    pub(super) fn place(&mut self, slug: &Slug) {
+        if let Some(at) = self.tasks.place(slug) {
+            self.progress.rounds_mut().insert_step(at);
+        }
     }
 }

@@ -70,6 +70,11 @@ impl Attempts {
         self.use_up(max)
     }
 
+    /// A phase that ended without a reply begins again at a resume; what it had tried is still counted as time.
+    pub(super) fn renewed(&self) -> Self {
+        Self { busy_ms: self.busy_ms, reading: self.reading.clone(), counted: self.counted, ..Self::default() }
+    }
+
     /// The unit ended: its slot is free, its reply is read.
     pub(super) fn close(&mut self) {
         self.reading = None;

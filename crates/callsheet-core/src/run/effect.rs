@@ -83,7 +83,7 @@ pub enum Effect {
         /// Counts the evaluations of this task.
         n: u32,
         /// What is asked.
-        moment: super::EvalPhase,
+        moment: EvalPhase,
     },
     /// Look up the context of a task of the tree; record `ContextRetrieved`. Holds no slot: it delays no other task.
     Retrieve {
@@ -182,4 +182,15 @@ impl Effect {
             Self::Conclude(_) => EffectKey::Conclude,
         }
     }
+}
+
+/// Which evaluation of a task of a tree is to be made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EvalPhase {
+    /// Bind inputs, fill texts, choose.
+    Open,
+    /// Whether a loop goes on.
+    Judge,
+    /// Make the result.
+    Close,
 }

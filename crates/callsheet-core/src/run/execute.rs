@@ -5,18 +5,30 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::links::link_target;
 use crate::names::{call_title, distinct_title, reference_title};
 use crate::record::{CallKey, EffectKey, ResultParts};
-use crate::spec::{BlobId, ExecRunId, Execution, MergePolicy, Reference, SkillMode, Slug, ToolCall};
+use crate::spec::{BlobId, ExecRunId, Execution, MergePolicy, Phase, Reference, SkillMode, Slug, ToolCall};
 
-use super::{Attempts, ExecRun, Failure, Merge, Reject, Run, RunInput, State, TaskRun, ToolRun, limits};
+use super::attempts::Attempts;
+use super::effect::Effect;
+use super::execution::{ExecRun, ExecutionPhase, Merge, MergeBy, RunInput, ToolOutput, ToolRun};
+use super::failure::{Cause, Failure};
+use super::limit::Limit;
+use super::reviews::has_reviewed_result;
+use super::state::State;
+use super::task::{ExecutionStage, TaskRun};
+use super::task_change::TaskChange;
+use super::units::Units;
+use super::{Run, limits};
 
-impl Run {
+/// Begins executions of tasks and ends them.
+pub(super) struct Executing<'a>(pub &'a mut Run);
+
+impl Executing<'_> {
     /// The execution runs of a task (spec 10.1). Finished ones with the same inputs are kept (spec 10.5).
-    pub(super) fn build_runs(&mut self, slug: &Slug) {
-        let world = self.world;
-        let Some(task) = self.tasks.get_mut(slug) else { return };
-        if std::mem::take(&mut task.kept) {
-            task.go_on();
-            return;
+    pub fn begin(&mut self, slug: &Slug) {
+        let now = self.0.changes.revision();
+        let Some(task) = self.0.tasks.get_mut(slug) else { return };
+        if task.is_on_hold() {
+            return task.continue_execution();
         }
         let former = std::mem::take(&mut task.runs);
         for Planned { name, references, calls } in plan_runs(task) {
@@ -29,9 +41,9 @@ impl Run {
             };
             let seen = seen_by(task, &input);
             let same = |run: &&ExecRun| {
-                let same_world = run.finished_world == world || run.seen.is_some() && run.seen == seen;
+                let unmoved = run.finished_at(now) || run.seen.is_some() && run.seen == seen;
                 // Among other references a run has another number; one that acted keeps its own.
-                (run.id == name.id || run.calls.is_empty()) && run.input == input && run.finished && same_world
+                (run.id == name.id || run.calls.is_empty()) && run.input == input && run.is_finished() && unmoved
             };
             let kept = former.iter().find(same).cloned();
             let run = match kept {
@@ -41,55 +53,58 @@ impl Run {
             task.runs.push(run);
         }
         task.merge = None;
-        task.executing = true;
+        task.execution = ExecutionStage::Begun;
     }
 
-    /// An execution reply was accepted; its changes still have to be approved and applied.
-    pub(super) fn evaluated(&mut self, slug: &Slug, key: &CallKey, result: &ResultParts) -> Result<(), Reject> {
-        let world = self.world;
-        let Some(id) = &key.run else { return Err(Reject::NotAwaited(key.clone())) };
-        let Some(run) = self.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else {
-            return Err(Reject::NotAwaited(key.clone()));
-        };
-        run.attempts.reading = None;
-        run.result = Some(result.clone());
-        match &result.changes {
-            Some(changes) if !changes.files.is_empty() => {
-                self.stage_changes(slug, id, super::task::SetSource::Reply, changes.clone());
-            }
-            _ => {
-                run.finished = true;
-                run.finished_world = world;
-            }
+    /// A task whose time is over fails (spec 12.6).
+    pub fn end_overdue(&mut self) -> bool {
+        let run = &mut *self.0;
+        run.tasks.refresh();
+        // The time of a task passes only while it holds a slot.
+        let mut overdue: Vec<Slug> = run
+            .tasks
+            .all_holding()
+            .chain(run.tasks.unsettled())
+            .filter(|task| matches!(task.state(), State::Refining | State::Ready | State::Running))
+            // Its call ends by itself at that time; then what was reviewed counts.
+            .filter(|task| limits::task_time_is_over(run, task) && !has_reviewed_result(run, task))
+            .map(TaskRun::slug)
+            .collect();
+        overdue.sort();
+        overdue.dedup();
+        for slug in &overdue {
+            run.progress.notified_mut().note_reached(Limit::TaskTimeout);
+            let reason = "it ran out of time".to_owned();
+            let cause = Cause::Limit(Limit::TaskTimeout);
+            TaskChange(run).fail(slug, Failure { reason, cause, ..Failure::default() });
         }
-        Ok(())
+        !overdue.is_empty()
     }
 
-    /// Ends runs and tasks that can go no further. True if something changed.
-    pub(super) fn end_executions(&mut self) -> Result<bool, Reject> {
-        self.refresh();
+    /// Ends executions and tasks that can get no further. True if something changed.
+    pub fn end_all(&mut self) -> bool {
         let mut moved = false;
+        self.0.tasks.refresh();
         let executing: Vec<Slug> =
-            self.tasks.unsettled().filter(|task| task.is_executing()).map(TaskRun::slug).collect();
+            self.0.tasks.unsettled().filter(|task| task.is_executing()).map(TaskRun::slug).collect();
         for slug in executing {
             moved |= self.end_limited_units(&slug);
-            moved |= self.end_execution(&slug)?;
+            moved |= self.end(&slug);
         }
-        let refining: Vec<Slug> =
-            self.tasks.unsettled().filter(|task| task.state == State::Refining).map(TaskRun::slug).collect();
-        for slug in refining {
-            moved |= self.end_limited_refinement(&slug)?;
+        let refining = self.0.tasks.unsettled().filter(|task| task.state() == State::Refining).map(TaskRun::slug);
+        for slug in refining.collect::<Vec<_>>() {
+            moved |= self.end_limited_refinement(&slug);
         }
-        Ok(moved)
+        moved
     }
 
-    fn end_execution(&mut self, slug: &Slug) -> Result<bool, Reject> {
+    fn end(&mut self, slug: &Slug) -> bool {
         self.end_process(slug);
-        let Some(task) = self.tasks.get_mut(slug) else { return Ok(false) };
+        let Some(task) = self.0.tasks.get(slug) else { return false };
         if task.merge.is_some() || !task.runs.iter().all(ExecRun::is_ended) {
-            return Ok(false);
+            return false;
         }
-        let failures: Vec<&Failure> = task.runs.iter().filter_map(|run| run.failure.as_ref()).collect();
+        let failures: Vec<&Failure> = task.runs.iter().filter_map(ExecRun::failure).collect();
         if let Some(first) = failures.first() {
             let failure = Failure {
                 reason: first.reason.clone(),
@@ -97,131 +112,100 @@ impl Run {
                 communication: failures.iter().all(|failure| failure.communication),
                 cause: first.cause,
             };
-            self.fail_task(slug, failure)?;
-            return Ok(true);
+            TaskChange(self.0).fail(slug, failure);
+            return true;
         }
         if let [only] = task.runs.as_slice() {
-            let result = only.result.clone().unwrap_or_default();
-            self.enter_running(slug)?;
-            self.finish_task(slug, &result)?;
-            return Ok(true);
+            let result = only.result().cloned().unwrap_or_default();
+            let mut change = TaskChange(self.0);
+            change.enter_running(slug);
+            change.finish(slug, &result);
+            return true;
         }
         let own = task.skill.as_ref().and_then(|skill| skill.merge);
-        task.merges = task.merges.saturating_add(1);
-        task.merge = Some(Merge {
-            n: task.merges,
-            by_model: own.unwrap_or(self.settings.merge) == MergePolicy::Model,
-            fell_back: false,
-            attempts: Attempts::default(),
-        });
-        Ok(true)
+        let by_model = own.unwrap_or(self.0.settings().merge) == MergePolicy::Model;
+        let by = if by_model { MergeBy::Model } else { MergeBy::Code };
+        if let Some(task) = self.0.tasks.get_mut(slug) {
+            task.merges = task.merges.saturating_add(1);
+            task.merge = Some(Merge { n: task.merges, by, attempts: Attempts::default() });
+        }
+        true
     }
 
     /// A process has no evaluation: what its call gave is its result.
     fn end_process(&mut self, slug: &Slug) {
-        let world = self.world;
-        let Some(task) = self.tasks.get(slug).filter(|task| task.is_process()) else { return };
+        let revision = self.0.changes.revision();
+        let Some(task) = self.0.tasks.get(slug).filter(|task| task.is_process()) else { return };
         let over = |run: &&ExecRun| !run.is_ended() && run.calls.iter().all(|call| call.output().is_some());
         let Some(id) = task.runs.iter().find(over).map(|run| run.id.clone()) else { return };
-        let Some(run) = self.tasks.get_mut(slug).and_then(|task| task.run_mut(&id)) else { return };
+        let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(&id)) else { return };
         let printed = run.calls.iter().find_map(|call| match call.output() {
-            Some(super::ToolOutput::Text { blob, .. }) => Some(blob.clone()),
+            Some(ToolOutput::Text { blob, .. }) => Some(blob.clone()),
             _ => None,
         });
-        run.result = Some(ResultParts { document: printed, ..ResultParts::default() });
-        run.finished = true;
-        run.finished_world = world;
+        run.finish(ResultParts { document: printed, ..ResultParts::default() }, revision);
         run.attempts.close();
     }
 
-    pub(super) fn runs_merged(&mut self, slug: &Slug, n: u32, result: &ResultParts) -> Result<(), Reject> {
-        self.expect_task(slug)?;
-        let task = self.tasks.get(slug);
-        let awaited = task.filter(|task| task.is_executing()).and_then(|task| task.merge.as_ref());
-        match awaited {
-            Some(merge) if merge.n == n && (!merge.by_model || merge.fell_back) => {}
-            _ => return Err(Reject::NotInFlight(EffectKey::Merge { task: slug.clone(), n })),
-        }
-        if self.stage != super::Stage::Pass {
-            return Err(Reject::Concluding);
-        }
-        self.enter_running(slug)?;
-        self.finish_task(slug, result)
-    }
-
-    /// The task is done (spec 10.5).
-    pub(super) fn finish_task(&mut self, slug: &Slug, result: &ResultParts) -> Result<(), Reject> {
-        let Some(task) = self.tasks.get_mut(slug) else { return Err(Reject::UnknownTask(slug.clone())) };
-        let of_runs = task.runs.iter().filter_map(|run| run.result.as_ref()).any(|result| result.more_work);
-        self.more_work |= of_runs || result.more_work;
-        let mut result = result.clone();
-        if task.merge.is_some() {
-            result.details = task.details();
-        }
-        // Whoever reads the result hears what of it a person refused (spec 11.4).
-        let told: Vec<&str> = task.refused().map(|part| part.told.as_str()).collect();
-        for told in told {
-            result.summary = format!("{}\n\n{told}", result.summary.trim_end());
-        }
-        task.result = Some(result);
-        self.set_state(slug, State::Done)
+    /// Code merged the runs of a task.
+    pub fn merged(&mut self, slug: &Slug, result: &ResultParts) {
+        let mut change = TaskChange(self.0);
+        change.enter_running(slug);
+        change.finish(slug, result);
     }
 
     /// Units whose next model call a limit of the task forbids fail; a merge falls back to code.
     fn end_limited_units(&mut self, slug: &Slug) -> bool {
-        let Some(task) = self.tasks.get(slug) else { return false };
-        let Some((limit, cause)) = limits::ends_task(self, task) else { return false };
+        let Some(task) = self.0.tasks.get(slug) else { return false };
+        let Some((limit, cause)) = limits::ends_task(self.0, task) else { return false };
         let mut ended = Vec::new();
         let open = |run: &ExecRun| !run.is_ended() && !run.has_open_review();
         for (index, run) in task.runs.iter().enumerate().filter(|(_, run)| open(run)) {
-            let work = self.execution_owing(task, run).work;
-            if work.iter().any(|(effect, in_flight)| matches!(effect, super::Effect::AskModel(_)) && !in_flight) {
+            let work = Units(self.0).work_of_execution(task, run).work;
+            if work.iter().any(|(effect, in_flight)| matches!(effect, Effect::AskModel(_)) && !in_flight) {
                 ended.push(index);
             }
         }
-        let key = CallKey { phase: crate::spec::Phase::Merge, task: Some(slug.clone()), run: None, n: 0 };
+        let key = CallKey { phase: Phase::Merge, task: Some(slug.clone()), run: None, n: 0 };
         let merge_in_flight = self.asks_in_flight(&key);
-        let Some(task) = self.tasks.get_mut(slug) else { return false };
+        let Some(task) = self.0.tasks.get_mut(slug) else { return false };
         let mut moved = !ended.is_empty();
         for index in ended {
             if let Some(run) = task.runs.get_mut(index) {
                 let reason = format!("it reached its limit {}", limit.name());
-                run.failure = Some(Failure { reason, cause, ..Failure::default() });
-                run.attempts.close();
+                run.fail(Failure { reason, cause, ..Failure::default() });
             }
         }
         if let Some(merge) = &mut task.merge
-            && merge.by_model
-            && !merge.fell_back
+            && merge.by == MergeBy::Model
             && merge.attempts.reading.is_none()
             && !merge_in_flight
         {
-            merge.fell_back = true;
-            merge.attempts.close();
+            merge.fall_back();
             moved = true;
         }
         if moved {
-            self.reached.insert(limit);
+            self.0.progress.notified_mut().note_reached(limit);
         }
         moved
     }
 
-    fn end_limited_refinement(&mut self, slug: &Slug) -> Result<bool, Reject> {
-        let key = CallKey { phase: crate::spec::Phase::Refine, task: Some(slug.clone()), run: None, n: 0 };
-        let Some(task) = self.tasks.get(slug) else { return Ok(false) };
-        let Some((limit, cause)) = limits::ends_task(self, task) else { return Ok(false) };
+    fn end_limited_refinement(&mut self, slug: &Slug) -> bool {
+        let key = CallKey { phase: Phase::Refine, task: Some(slug.clone()), run: None, n: 0 };
+        let Some(task) = self.0.tasks.get(slug) else { return false };
+        let Some((limit, cause)) = limits::ends_task(self.0, task) else { return false };
         if task.refine.reading.is_some() || self.asks_in_flight(&key) {
-            return Ok(false);
+            return false;
         }
-        self.reached.insert(limit);
+        self.0.progress.notified_mut().note_reached(limit);
         let reason = format!("it reached its limit {}", limit.name());
-        self.fail_task(slug, Failure { reason, cause, ..Failure::default() })?;
-        Ok(true)
+        TaskChange(self.0).fail(slug, Failure { reason, cause, ..Failure::default() });
+        true
     }
 
     /// Whether a call of the same unit as `key` is in flight, whatever its number.
     fn asks_in_flight(&self, key: &CallKey) -> bool {
-        self.in_flight.iter().any(|effect| match effect {
+        self.0.flights.iter().any(|effect| match effect {
             EffectKey::Ask(call) => call.phase == key.phase && call.task == key.task && call.run == key.run,
             _ => false,
         })
@@ -311,14 +295,14 @@ impl TaskRun {
 
     /// Its references are about to be read together, if one prompt has room for them (spec 10.1).
     pub fn needs_room(&self) -> bool {
-        self.may_part() && self.execution() == Execution::PerCall && !self.kept
+        self.may_part() && self.execution() == Execution::PerCall && !self.is_on_hold()
     }
 }
 
 impl TaskRun {
-    /// Execution that had begun goes on. A run that read something else than is there now begins anew.
-    fn go_on(&mut self) {
-        self.executing = true;
+    /// An execution that was on hold continues. A run that read something else than is there now begins anew.
+    fn continue_execution(&mut self) {
+        self.execution = ExecutionStage::Begun;
         let seen: Vec<_> = self.runs.iter().map(|run| seen_by(self, &run.input)).collect();
         for (run, seen) in self.runs.iter_mut().zip(seen) {
             if run.seen.is_some() && seen.is_some() && run.seen != seen {
@@ -352,11 +336,8 @@ fn new_run(name: RunName, input: RunInput, is_loop: bool) -> ExecRun {
         turns: Vec::new(),
         repeats: 0,
         attempts: Attempts::default(),
-        result: None,
-        review: None,
-        finished: false,
-        finished_world: 0,
+        phase: ExecutionPhase::Working,
         seen: None,
-        failure: None,
+        review: None,
     }
 }

@@ -6,8 +6,19 @@ use serde::Serialize;
 use crate::record::{EffectKey, Gate, GateKind, Outcome};
 use crate::spec::{ExecRunId, Phase, Slug};
 
+use super::access::LimitUse;
+use super::approval::Approval;
+use super::effect::Effect;
+use super::execution::ToolState;
+use super::gates::gate_names;
+use super::limit::Limit;
+use super::operators::{OpState, TaskOp, TreeQuery};
+use super::schedule::Schedule;
 use super::scheduler::{Refused, Scheduler};
-use super::{Effect, Limit, LimitUse, OpState, Run, Stage, State, TaskOp, TaskRun, ToolState, limits};
+use super::state::{Stage, State};
+use super::task::{TaskPhase, TaskRun};
+use super::units::Units;
+use super::{Run, limits};
 
 /// Why a task is not done.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -144,38 +155,15 @@ pub struct Explainer<'a> {
     rolled_back: Option<Slug>,
 }
 
-impl Run {
-    /// Why a task is not done, by its slug or by the name of a task of the tree.
-    pub fn explain(&self, task: &Slug) -> Why {
-        self.explainer().why(task)
-    }
-
+impl<'a> Explainer<'a> {
     /// For several tasks of the run as it is now.
-    pub fn explainer(&self) -> Explainer<'_> {
-        let rolled_back = self.roll_backs().iter().find_map(Effect::task).cloned();
-        let works = self.stage.is_working() || matches!(self.stage, Stage::Prepare | Stage::Iterate | Stage::Continue);
-        let scheduler = (works && rolled_back.is_none()).then(|| self.hand_out());
-        Explainer { run: self, scheduler, rolled_back }
-    }
-
-    /// Tasks that are neither done nor dropped: those of the list in its order, then those of earlier lists; of a tree every
-    /// task that was opened.
-    pub fn not_done(&self) -> Vec<&Slug> {
-        if self.operators.tree().is_some() {
-            let open = self.operators.iter().filter(|op| op.state != OpState::Closed || op.failed());
-            return open.map(|op| &op.id).collect();
-        }
-        let of_list = |task: &&TaskRun| task.below.is_none() && !matches!(task.state, State::Done | State::Dropped);
-        let earlier = self.tasks().filter(|task| self.step_of(&task.task.slug).is_none());
-        let open = self.listed().chain(earlier).filter(of_list).map(|task| &task.task.slug);
-        open.flat_map(|slug| std::iter::once(slug).chain(self.open_below(slug))).collect()
-    }
-
-    /// What was opened for calls of a task and has not come back.
-    fn open_below(&self, task: &Slug) -> impl Iterator<Item = &Slug> {
-        let of_task = |op: &&TaskOp| self.operators.caller(op.mount).is_some_and(|caller| caller.task == *task);
-        let open = self.operators.iter().filter(|op| op.state != OpState::Closed);
-        open.filter(of_task).map(|op| &op.id)
+    pub(super) fn new(run: &'a Run) -> Self {
+        let schedule = Schedule(run);
+        let rolled_back = schedule.roll_backs().iter().find_map(Effect::task).cloned();
+        let works =
+            run.stage().is_working() || matches!(run.stage(), Stage::Prepare | Stage::Iterate | Stage::Continue);
+        let scheduler = (works && rolled_back.is_none()).then(|| schedule.hand_out());
+        Self { run, scheduler, rolled_back }
     }
 }
 
@@ -193,14 +181,14 @@ impl Explainer<'_> {
         let run = self.run;
         let leaf = op.leaf().and_then(|slug| run.tasks.get(&slug));
         if op.state == OpState::Closed {
-            let failure = leaf.and_then(|leaf| leaf.failure.as_ref()).filter(|_| op.failed());
+            let failure = leaf.and_then(|leaf| leaf.failure()).filter(|_| op.failed());
             return Why::Ended {
                 state: if op.failed() { State::Failed } else { State::Done },
                 reason: failure.map(|failure| failure.reason.clone()).unwrap_or_default(),
                 cause: run.operators.children(op).find(|part| op.failed() && part.failed()).map(|part| part.id.clone()),
             };
         }
-        if let (OpState::Open, Some(leaf)) = (op.state, leaf.filter(|leaf| !leaf.state.is_ended())) {
+        if let (OpState::Open, Some(leaf)) = (op.state, leaf.filter(|leaf| !leaf.state().is_ended())) {
             return self.of_task(leaf);
         }
         let slot = || matches!(op.state, OpState::Due(_)).then(|| self.slot());
@@ -215,7 +203,7 @@ impl Explainer<'_> {
     }
 
     fn of_task(&self, task: &TaskRun) -> Why {
-        if task.state.is_ended() {
+        if task.state().is_ended() {
             return self.ended(task);
         }
         let why = self.at_work(&task.task.slug).or_else(|| self.comes_first(Some(task)));
@@ -224,21 +212,20 @@ impl Explainer<'_> {
     }
 
     fn ended(&self, task: &TaskRun) -> Why {
-        let failure = || task.failure.as_ref().map(|failure| failure.reason.clone());
         let state = self.run.standing(task);
-        let (reason, cause) = match state {
-            State::Failed => (failure(), None),
-            State::Denied => (task.denial.clone(), None),
-            State::Blocked => (None, task.blocked_by.clone()),
-            _ => (None, None),
+        let (reason, cause) = match (&task.phase, state) {
+            (TaskPhase::Failed { failure, .. }, State::Failed) => (failure.reason.clone(), None),
+            (TaskPhase::Denied { words, .. }, State::Denied) => (words.clone(), None),
+            (TaskPhase::Blocked { by, .. }, State::Blocked) => (String::new(), Some(by.clone())),
+            _ => (String::new(), None),
         };
-        Why::Ended { state, reason: reason.unwrap_or_default(), cause }
+        Why::Ended { state, reason, cause }
     }
 
     /// What is outstanding for it.
     fn at_work(&self, slug: &Slug) -> Option<Why> {
-        let of_task = self.run.owed.iter().filter(|effect| effect.task() == Some(slug)).map(Effect::key);
-        let (running, next): (Vec<_>, Vec<_>) = of_task.partition(|key| self.run.in_flight.contains(key));
+        let of_task = self.run.flights.pending().iter().filter(|effect| effect.task() == Some(slug)).map(Effect::key);
+        let (running, next): (Vec<_>, Vec<_>) = of_task.partition(|key| self.run.flights.contains(key));
         if !running.is_empty() {
             return Some(Why::Running { work: running });
         }
@@ -248,12 +235,12 @@ impl Explainer<'_> {
     /// What comes before all work: the limit that ended the run, an apply that is taken back.
     fn comes_first(&self, task: Option<&TaskRun>) -> Option<Why> {
         let run = self.run;
-        match (run.stage, run.ended_by, &self.rolled_back) {
+        match (run.stage(), run.progress.ended_by(), &self.rolled_back) {
             (Stage::Conclude(Outcome::LimitReached) | Stage::Concluded(Outcome::LimitReached), Some(limit), _) => {
                 Some(self.limit(task, limit))
             }
             (Stage::Conclude(Outcome::MaxRounds) | Stage::Concluded(Outcome::MaxRounds), ..) => {
-                let rounds = Some(f64::from(run.settings.max_rounds));
+                let rounds = Some(f64::from(run.settings().max_rounds));
                 Some(Why::Limit { limit: Limit::MaxRounds, used: rounds, max: rounds })
             }
             (Stage::Concluded(_), ..) => None,
@@ -265,7 +252,7 @@ impl Explainer<'_> {
     /// It has work, and the scheduler gave it nothing.
     fn refused(&self, task: &TaskRun) -> Option<Why> {
         let scheduler = self.scheduler.as_ref()?;
-        let owes = self.run.units_of(task).any(|unit| !self.run.owing(&unit).work.is_empty());
+        let owes = Units(self.run).of(task).any(|unit| !Units(self.run).work_of(&unit).work.is_empty());
         let refused = scheduler.refused.iter().find(|refused| *refused.task == task.task.slug);
         owes.then(|| match refused {
             Some(Refused { limit: Limit::Exclusive, .. }) => self.exclusive(task),
@@ -285,27 +272,27 @@ impl Explainer<'_> {
                 Effect::Retrieve { .. } | Effect::AskApproval(_) | Effect::AskPerson { .. } | Effect::Conclude(_)
             )
         };
-        let work = self.run.owed.iter().filter(holds).map(Effect::key).collect();
+        let work = self.run.flights.pending().iter().filter(holds).map(Effect::key).collect();
         Why::Slot { jobs: limits::jobs(self.run), work }
     }
 
     fn budget(&self, limit: Limit) -> Option<Why> {
         let run = self.run;
         let holds = |key: &EffectKey| matches!(key, EffectKey::Ask(_));
-        let work: Vec<EffectKey> = run.owed.iter().map(Effect::key).filter(holds).collect();
+        let work: Vec<EffectKey> = run.flights.pending().iter().map(Effect::key).filter(holds).collect();
         (!work.is_empty()).then_some(Why::Budget { limit, work })
     }
 
     fn exclusive(&self, task: &TaskRun) -> Why {
         let run = self.run;
-        let mut work = run.units_of(task).flat_map(|unit| run.owing(&unit).work);
+        let mut work = Units(run).of(task).flat_map(|unit| Units(run).work_of(&unit).work);
         let tool = work.find_map(|(effect, _)| match effect {
             Effect::RunTool { call, .. } if run.policy(&call.name).exclusive => Some(call.name),
             _ => None,
         });
         let tool = tool.unwrap_or_default();
         let uses = |effect: &&Effect| matches!(effect, Effect::RunTool { call, .. } if call.name == tool);
-        let by = run.owed.iter().find(uses).and_then(Effect::task).cloned();
+        let by = run.flights.pending().iter().find(uses).and_then(Effect::task).cloned();
         Why::ExclusiveTool { tool, by }
     }
 
@@ -328,17 +315,17 @@ impl Explainer<'_> {
     /// A gate, a question, or the template of a call.
     fn person(&self, task: &TaskRun) -> Option<Why> {
         let (run, slug) = (self.run, &task.task.slug);
-        if !run.stage.is_working() {
+        if !run.stage().is_working() {
             return None;
         }
         let asks = |gate: &Gate| match &gate.kind {
             GateKind::BeforeRun(tasks) => tasks.contains(slug),
-            GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => task == slug,
+            _ => gate_names(gate, slug),
         };
-        if let Some(gate) = run.open_gates().filter(asks).min_by_key(|gate| gate.n) {
+        if let Some(gate) = Approval(run).open_gates().filter(asks).min_by_key(|gate| gate.n) {
             return Some(Why::Gate { gate });
         }
-        let own = run.executing_calls().filter(|(of, ..)| *of == slug);
+        let own = Approval(run).calls().filter(|(of, ..)| *of == slug);
         let mut asking = own.filter_map(|(_, exec, call)| match &call.state {
             ToolState::Asking(question) => {
                 let (run, call) = (exec.clone(), call.call.id.clone());
@@ -348,7 +335,7 @@ impl Explainer<'_> {
         });
         asking.next().or_else(|| {
             let calls =
-                task.runs.iter().filter(|_| task.is_executing() && run.is_approved(task)).flat_map(|run| &run.calls);
+                task.runs.iter().filter(|_| task.is_executing() && Approval(run).has(task)).flat_map(|run| &run.calls);
             let tops = calls.filter_map(|call| match call.state {
                 ToolState::Mounted(number) => run.operators.top_of(number),
                 _ => None,
@@ -360,9 +347,9 @@ impl Explainer<'_> {
     /// Problems hold the section that comes next.
     fn held(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
-        let goes_on = task.executing && run.is_approved(task);
+        let goes_on = task.has_begun() && Approval(run).has(task);
         let current =
-            run.current_step().filter(|_| run.operators.tree().is_none() && task.below.is_none() && !goes_on)?;
+            run.tasks.current_step().filter(|_| run.operators.tree().is_none() && task.is_own() && !goes_on)?;
         let tasks: Vec<Slug> = run.held_by(current).map(TaskRun::slug).collect();
         let is_next = run.step_of(&task.task.slug) == Some(current);
         (is_next && !tasks.is_empty()).then_some(Why::Held { tasks })
@@ -370,7 +357,7 @@ impl Explainer<'_> {
 
     /// No list is at work.
     fn no_list(&self) -> Option<Why> {
-        let phase = match self.run.stage {
+        let phase = match self.run.stage() {
             Stage::Pass | Stage::Operate => return None,
             Stage::Conclude(outcome) | Stage::Concluded(outcome) => return Some(Why::Concluded { outcome }),
             Stage::Empty | Stage::AwaitList | Stage::Prepare => Phase::Plan,
@@ -383,27 +370,27 @@ impl Explainer<'_> {
     /// What goes before it in the list or in the tree.
     fn order(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
-        if let Some(caller) = task.below.clone().filter(|_| !run.is_called(task)) {
+        if let Some(caller) = task.below.clone().filter(|_| !Approval(run).is_called(task)) {
             return Some(Why::WaitsForTask { tasks: vec![caller] });
         }
-        if task.executing {
-            let turn = run.has_turn_before(task).map(|other| Why::Writer { by: other.slug() });
+        if task.has_begun() {
+            let turn = TreeQuery(run).has_turn_before(task).map(|other| Why::Writer { by: other.slug() });
             let why = turn.or_else(|| self.parts(run.operators.of_leaf(&task.task.slug)?)).or_else(|| self.gate(task));
             // One whose approval is void is asked about anew when its section comes.
-            if why.is_some() || run.is_approved(task) {
+            if why.is_some() || Approval(run).has(task) {
                 return why;
             }
         }
-        let alone = || run.writes_meanwhile(task).map(|other| Why::Writer { by: other.slug() });
+        let alone = || TreeQuery(run).writes_meanwhile(task).map(|other| Why::Writer { by: other.slug() });
         if task.below.is_some() {
             return self.gate(task).or_else(alone);
         }
-        if let Some(why) = waits_for(run.awaited_by(task).map(|producer| &producer.task.slug)) {
+        if let Some(why) = waits_for(run.tasks.awaited_by(task).map(|producer| &producer.task.slug)) {
             return Some(why);
         }
-        let (current, own) = (run.current_step()?, run.step_of(&task.task.slug)?);
+        let (current, own) = (run.tasks.current_step()?, run.step_of(&task.task.slug)?);
         if current < own {
-            let tasks = run.pending_of(current).map(TaskRun::slug).collect();
+            let tasks = run.tasks.pending_of(current).map(TaskRun::slug).collect();
             return Some(Why::WaitsForSection { section: current.saturating_add(1), tasks });
         }
         self.gate(task).or_else(alone)
@@ -412,16 +399,16 @@ impl Explainer<'_> {
     /// The gate before a section: what stands in it waits for the answer, readers too until the section is open.
     fn gate(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
-        let current = run.current_step();
-        let is_open = run.stage == Stage::Operate || task.below.is_some() || run.pass.open == current;
-        if is_open && run.is_approved(task) {
+        let current = run.tasks.current_step();
+        let in_section = run.stage() != Stage::Operate && task.below.is_none();
+        let is_open = !in_section || run.progress.rounds().open_step() == current;
+        if is_open && Approval(run).has(task) {
             return None;
         }
-        if let Some(gate) = &run.before_run {
+        if let Some(gate) = run.gates.before_run() {
             return Some(Why::Gate { gate: gate.clone() });
         }
-        let current = current?;
-        let tasks: Vec<Slug> = run.gate_waits_for(current).map(TaskRun::slug).collect();
+        let tasks: Vec<Slug> = Approval(run).gate_waits_for(current?).map(TaskRun::slug).collect();
         (!tasks.is_empty()).then_some(Why::WaitsForWriters { tasks })
     }
 }

@@ -59,6 +59,8 @@ pub(super) struct Ledger {
     ops: BTreeMap<usize, usize>,
     /// Calls in flight: where each reserved how many tokens.
     open: BTreeMap<CallKey, (usize, u64)>,
+    /// What was left of the run's limit of tokens when a call had no room in it.
+    no_room: Option<u64>,
 }
 
 /// Calls that are listed and not started yet, and the tokens that they reserve, by account.
@@ -75,7 +77,13 @@ impl Spent {
 impl Default for Ledger {
     fn default() -> Self {
         let of_run = Account { holder: Holder::Run, spent: Spent::default(), above: None };
-        Self { accounts: vec![of_run], tasks: BTreeMap::new(), ops: BTreeMap::new(), open: BTreeMap::new() }
+        Self {
+            accounts: vec![of_run],
+            tasks: BTreeMap::new(),
+            ops: BTreeMap::new(),
+            open: BTreeMap::new(),
+            no_room: None,
+        }
     }
 }
 
@@ -131,6 +139,16 @@ impl Ledger {
     fn from(&self, account: usize) -> impl Iterator<Item = (usize, &Account)> {
         let numbers = std::iter::successors(Some(account), |at| self.accounts.get(*at)?.above);
         numbers.filter_map(|number| Some((number, self.accounts.get(number)?)))
+    }
+
+    /// What was left of the run's limit of tokens when a call had no room in it.
+    pub fn no_room(&self) -> Option<u64> {
+        self.no_room
+    }
+
+    /// A call had no room in what is left of the run's limit of tokens.
+    pub fn note_no_room(&mut self, left: Option<u64>) {
+        self.no_room = left;
     }
 
     /// What the run spent.
@@ -212,12 +230,5 @@ impl Ledger {
             change(&mut account.spent);
             at = account.above;
         }
-    }
-}
-
-impl super::Run {
-    /// What a task of a tree and all below it spent.
-    pub fn spent(&self, op: &super::TaskOp) -> Spent {
-        self.ledger.of_op(op.number)
     }
 }

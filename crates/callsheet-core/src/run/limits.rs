@@ -1,101 +1,23 @@
 //! Every limit, checked here and nowhere else. A limit that shaped what is owed leaves its mark, so that tests and
 //! the simulation can show that each of them was reached.
 
-use serde::{Deserialize, Serialize};
-
 use crate::record::StopReason;
 use crate::spec::{ExecRunId, SkillLimits, Slug, TaskLimits};
 
+use super::Run;
+use super::access::LimitUse;
+use super::execution::ExecRun;
+use super::failure::Cause;
 use super::ledger::{Account, Holder, Listed};
-use super::{Cause, ExecRun, LimitUse, Run, TaskRun};
-
-/// The limits of a run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Limit {
-    /// `jobs`: work units in flight (spec 2.6).
-    Jobs,
-    /// `limits.parallel` of a skill: execution runs of one task at once (spec 10.3).
-    Parallel,
-    /// Exclusive tools (spec 10.3).
-    Exclusive,
-    /// `attempts` of a phase (spec 12).
-    Attempts,
-    /// `max_rounds` (spec 2.4).
-    MaxRounds,
-    /// `max_calls` of the run.
-    MaxCalls,
-    /// `max_tokens` of the run.
-    MaxTokens,
-    /// `max_cost_usd` of the run.
-    MaxCost,
-    /// `run_timeout_seconds`.
-    RunTimeout,
-    /// `timeout_seconds` of a task.
-    TaskTimeout,
-    /// `limits.max_calls` of a skill.
-    TaskCalls,
-    /// `limits.max_tokens` of a skill.
-    TaskTokens,
-    /// `max_turns` of a loop task (spec 10.7).
-    MaxTurns,
-    /// Three repeated calls of a loop task (spec 10.7).
-    RepeatedCalls,
-    /// `no_progress_repeats`: equal turns of a handler in a row (spec "Templates" 9).
-    NoProgress,
-    /// `max_context_fraction` of a handler. Held where a prompt is put together; here it only informs.
-    Window,
-    /// `max_output_bytes` of a handler. Held where a reply is received; here it only informs.
-    Output,
-}
-
-impl Limit {
-    /// All limits that shape what is owed.
-    pub const ALL: [Self; 15] = [
-        Self::Jobs,
-        Self::Parallel,
-        Self::Exclusive,
-        Self::Attempts,
-        Self::MaxRounds,
-        Self::MaxCalls,
-        Self::MaxTokens,
-        Self::MaxCost,
-        Self::RunTimeout,
-        Self::TaskTimeout,
-        Self::TaskCalls,
-        Self::TaskTokens,
-        Self::MaxTurns,
-        Self::RepeatedCalls,
-        Self::NoProgress,
-    ];
-
-    /// The name a person sets it by.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Jobs => "jobs",
-            Self::Parallel => "parallel",
-            Self::Exclusive => "exclusive",
-            Self::Attempts => "attempts",
-            Self::MaxRounds => "max_rounds",
-            Self::MaxCalls | Self::TaskCalls => "max_calls",
-            Self::MaxTokens | Self::TaskTokens => "max_tokens",
-            Self::MaxCost => "max_cost_usd",
-            Self::RunTimeout => "run_timeout_seconds",
-            Self::TaskTimeout => "timeout_seconds",
-            Self::MaxTurns => "max_turns",
-            Self::RepeatedCalls => "repeated_calls",
-            Self::NoProgress => "no_progress_repeats",
-            Self::Window => "max_context_fraction",
-            Self::Output => "max_output_bytes",
-        }
-    }
-}
+use super::limit::Limit;
+use super::operators::TaskOp;
+use super::task::TaskRun;
 
 /// Equal calls of a conversation after which its tools are withdrawn (spec 10.7).
 const REPEATED_CALLS: u32 = 3;
 
 pub(super) fn jobs(run: &Run) -> usize {
-    usize::try_from(run.settings.jobs).unwrap_or(usize::MAX).max(1)
+    usize::try_from(run.settings().jobs).unwrap_or(usize::MAX).max(1)
 }
 
 pub(super) fn parallel(task: &TaskRun) -> usize {
@@ -104,11 +26,11 @@ pub(super) fn parallel(task: &TaskRun) -> usize {
 }
 
 pub(super) fn attempts(run: &Run) -> u32 {
-    run.settings.attempts.max(1)
+    run.settings().attempts.max(1)
 }
 
 pub(super) fn rounds_are_over(run: &Run) -> bool {
-    run.round > run.settings.max_rounds
+    run.round() > run.settings().max_rounds
 }
 
 /// What may be spent of an account.
@@ -122,7 +44,7 @@ struct Bounds {
 fn bounds(run: &Run, holder: &Holder) -> Bounds {
     match holder {
         Holder::Run => {
-            let limits = &run.settings.limits;
+            let limits = &run.settings().limits;
             Bounds { calls: Some(limits.max_calls), tokens: limits.max_tokens, cost_usd: limits.max_cost_usd }
         }
         Holder::Task(slug) => {
@@ -163,7 +85,7 @@ fn spent_of(run: &Run, account: &Account, starting: u32) -> Option<Limit> {
             let op = run.operators.at(*number)?;
             let seconds = run.operators.node(op)?.limits.timeout_seconds?;
             let max = u64::from(seconds).saturating_mul(1_000);
-            (op.clock.spent_ms(run.now) >= max).then_some(Limit::TaskTimeout)
+            (op.clock.spent_ms(run.clock.now()) >= max).then_some(Limit::TaskTimeout)
         }
     }
 }
@@ -201,31 +123,31 @@ pub(super) fn call_waits(run: &Run, task: Option<&TaskRun>, listed: &Listed) -> 
 }
 
 /// Whether a task of a tree, or what is above it short of the run, has spent what it may.
-pub(super) fn is_spent(run: &Run, op: &super::TaskOp) -> bool {
+pub(super) fn is_spent(run: &Run, op: &TaskOp) -> bool {
     let mut chain = run.ledger.chain_of_op(op.number).filter(|(_, account)| account.holder != Holder::Run);
     chain.any(|(_, account)| spent_of(run, account, 0).is_some())
 }
 
 /// Tokens that are left of the run's own limit.
 pub(super) fn tokens_left(run: &Run) -> Option<u64> {
-    run.settings.limits.max_tokens.map(|max| max.saturating_sub(run.ledger.of_run().tokens()))
+    run.settings().limits.max_tokens.map(|max| max.saturating_sub(run.ledger.of_run().tokens()))
 }
 
 /// A call found no room in what is left of the run's tokens, and there is no more since.
 fn no_room(run: &Run) -> Option<Limit> {
-    let (found, now) = run.no_room.zip(tokens_left(run))?;
+    let (found, now) = run.ledger.no_room().zip(tokens_left(run))?;
     (now <= found).then_some(Limit::MaxTokens)
 }
 
 /// A call that the end of the run's time cut is not made again before a resume.
 pub(super) fn forbids_again(run: &Run, task: &Slug, exec: &ExecRunId, call: &str) -> Option<Limit> {
     let call = run.tasks.get(task)?.run(exec)?.call(call)?;
-    call.cut.then_some(Limit::RunTimeout)
+    call.is_cut().then_some(Limit::RunTimeout)
 }
 
 /// The run limit that allows no further work at all.
 pub(super) fn forbids_work(run: &Run) -> Option<Limit> {
-    time_is_over(run, run.now).then_some(Limit::RunTimeout)
+    time_is_over(run, run.clock.now()).then_some(Limit::RunTimeout)
 }
 
 pub(super) fn time_is_over(run: &Run, at: u64) -> bool {
@@ -234,11 +156,11 @@ pub(super) fn time_is_over(run: &Run, at: u64) -> bool {
 
 /// Milliseconds that are left of the run's time; `None`: there is no limit.
 pub(super) fn time_left_ms(run: &Run) -> Option<u64> {
-    run_timeout_ms(run).map(|max| max.saturating_sub(run.clock.spent_ms(run.now)))
+    run_timeout_ms(run).map(|max| max.saturating_sub(run.clock.spent_ms(run.clock.now())))
 }
 
 fn run_timeout_ms(run: &Run) -> Option<u64> {
-    run.settings.limits.run_timeout_seconds.map(|seconds| seconds.saturating_mul(1_000))
+    run.settings().limits.run_timeout_seconds.map(|seconds| seconds.saturating_mul(1_000))
 }
 
 /// The limit that ends a unit of the task whose next thing is a model call: one of its own, or one of what is above it short
@@ -253,13 +175,19 @@ pub(super) fn ends_task(run: &Run, task: &TaskRun) -> Option<(Limit, Cause)> {
     above.map(|limit| (limit, Cause::AboveLimit(limit)))
 }
 
+/// The limit that allows no review of an execution, or no second result after one. A review is no turn of a conversation.
+pub(super) fn forbids_review(run: &Run, task: &TaskRun, exec: &ExecRun) -> Option<Limit> {
+    let any = || forbids_call(run, Some(task), &Listed::default());
+    if exec.is_under_review() { any() } else { ends_task(run, task).map(|(limit, _)| limit).or_else(any) }
+}
+
 /// A handler may have as many assistant messages as its limit says; the next one is not asked for (spec "Templates" 9).
 fn forbids_turn(run: &Run, task: &TaskRun) -> Option<Limit> {
     if !task.is_handler() {
         return None;
     }
     let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
-    let max = own.unwrap_or(run.settings.limits.max_turns);
+    let max = own.unwrap_or(run.settings().limits.max_turns);
     (replies(run, task) >= max).then_some(Limit::MaxTurns)
 }
 
@@ -277,7 +205,7 @@ pub(super) fn reserve(run: &Run, task: Option<&TaskRun>) -> u64 {
     let handler = task.and_then(|task| Some((task, run.operators.of_leaf(&task.task.slug)?)));
     let known = handler.map(|(task, op)| op.reserve(task.sizes.prompt)).filter(|tokens| *tokens > 0);
     // A prompt that was found to be larger is known as well.
-    let prompt = task.map_or(0, |task| task.sizes.prompt).max(u64::from(run.settings.budget.prompt));
+    let prompt = task.map_or(0, |task| task.sizes.prompt).max(u64::from(run.settings().budget.prompt));
     known.unwrap_or_else(|| prompt.saturating_add(REPLY))
 }
 
@@ -294,7 +222,7 @@ pub(super) fn may_wait(run: &Run, task: Option<&TaskRun>) -> bool {
 
 /// A token budget of a call.
 struct Budget {
-    whose: Short,
+    whose: Shortfall,
     /// Tokens that are not spent.
     left: u64,
     /// Of these, what others in flight hold.
@@ -306,10 +234,10 @@ fn budgets(run: &Run, task: Option<&TaskRun>) -> Vec<Budget> {
     let of = |account: &Account| {
         let max = bounds(run, &account.holder).tokens?;
         let whose = match &account.holder {
-            Holder::Run => Short::Run,
-            Holder::Task(slug) if task.is_some_and(|task| task.task.slug == *slug) => Short::Task,
-            Holder::Op(number) if own_op == Some(*number) => Short::Task,
-            Holder::Task(_) | Holder::Op(_) => Short::Above,
+            Holder::Run => Shortfall::Run,
+            Holder::Task(slug) if task.is_some_and(|task| task.task.slug == *slug) => Shortfall::Task,
+            Holder::Op(number) if own_op == Some(*number) => Shortfall::Task,
+            Holder::Task(_) | Holder::Op(_) => Shortfall::Above,
         };
         Some(Budget { whose, left: max.saturating_sub(account.spent.tokens()), held: account.spent.reserved })
     };
@@ -318,18 +246,18 @@ fn budgets(run: &Run, task: Option<&TaskRun>) -> Vec<Budget> {
 
 /// The token budget that left a call too little. `needed`: tokens that it takes at least, and would have if all that others
 /// hold came back.
-pub(super) fn short_of_tokens(run: &Run, task: Option<&TaskRun>, needed: u64) -> Short {
+pub(super) fn short_of_tokens(run: &Run, task: Option<&TaskRun>, needed: u64) -> Shortfall {
     let budgets = budgets(run, task);
     if task.is_some() && may_wait(run, task) && budgets.iter().all(|budget| budget.left > needed) {
-        return Short::Now;
+        return Shortfall::Now;
     }
     let least = budgets.into_iter().min_by_key(|budget| budget.left.saturating_sub(budget.held));
-    least.map_or(Short::Run, |budget| budget.whose)
+    least.map_or(Shortfall::Run, |budget| budget.whose)
 }
 
 /// Whose tokens are short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Short {
+pub(super) enum Shortfall {
     /// The run's.
     Run,
     /// The task's.
@@ -345,12 +273,12 @@ pub(super) fn no_progress_repeats(run: &Run, task: &Slug) -> usize {
     let op = run.operators.of_leaf(task);
     let node = op.and_then(|op| run.operators.node(op));
     let own = node.and_then(|node| node.limits.no_progress_repeats);
-    usize::try_from(own.unwrap_or(run.settings.limits.no_progress_repeats)).unwrap_or(usize::MAX).max(1)
+    usize::try_from(own.unwrap_or(run.settings().limits.no_progress_repeats)).unwrap_or(usize::MAX).max(1)
 }
 
 pub(super) fn task_timeout_ms(run: &Run, task: &TaskRun) -> u64 {
     let own = task.skill.as_ref().and_then(|skill| skill.limits.timeout_seconds);
-    u64::from(own.unwrap_or(run.settings.limits.timeout_seconds)).saturating_mul(1_000)
+    u64::from(own.unwrap_or(run.settings().limits.timeout_seconds)).saturating_mul(1_000)
 }
 
 /// A process ends itself at its time, tells what it said, and is killed 5 s later if it does not (spec "Templates" 8).
@@ -358,18 +286,18 @@ const PROCESS_GRACE_MS: u64 = 15_000;
 
 pub(super) fn task_time_is_over(run: &Run, task: &TaskRun) -> bool {
     let grace = if task.is_process() { PROCESS_GRACE_MS } else { 0 };
-    task.clock.spent_ms(run.now) >= task_timeout_ms(run, task).saturating_add(grace)
+    task.clock.spent_ms(run.clock.now()) >= task_timeout_ms(run, task).saturating_add(grace)
 }
 
 /// Milliseconds that an effect may take: what is left of the task's time and of the run's. The plan and iteration
 /// calls have the time of one task.
 pub(super) fn deadline_ms(run: &Run, task: Option<&TaskRun>) -> u64 {
     let of_task = match task {
-        Some(task) => task_timeout_ms(run, task).saturating_sub(task.clock.spent_ms(run.now)),
-        None => u64::from(run.settings.limits.timeout_seconds).saturating_mul(1_000),
+        Some(task) => task_timeout_ms(run, task).saturating_sub(task.clock.spent_ms(run.clock.now())),
+        None => u64::from(run.settings().limits.timeout_seconds).saturating_mul(1_000),
     };
     let of_run = time_left_ms(run).unwrap_or(u64::MAX);
-    of_task.min(of_run).min(task.map_or(u64::MAX, |task| left_above_ms(run, task, run.now)))
+    of_task.min(of_run).min(task.map_or(u64::MAX, |task| left_above_ms(run, task, run.clock.now())))
 }
 
 /// Milliseconds that the task of the tree and those above it have left (spec "Templates" 9).
@@ -391,7 +319,7 @@ pub(super) fn withdraws_tools(run: &Run, task: &TaskRun, exec: &ExecRun) -> Opti
         return Some(Limit::RepeatedCalls);
     }
     let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
-    let max = own.unwrap_or(run.settings.limits.max_turns);
+    let max = own.unwrap_or(run.settings().limits.max_turns);
     (turn(exec) >= max).then_some(Limit::MaxTurns)
 }
 
@@ -402,7 +330,7 @@ pub(super) fn turn(exec: &ExecRun) -> u32 {
 
 /// How far the limits of the run are used.
 pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
-    let (limits, spent) = (&run.settings.limits, run.ledger.of_run());
+    let (limits, spent) = (&run.settings().limits, run.ledger.of_run());
     let one = |limit, used, max| LimitUse { task: None, limit, used, max, threshold: limits.warning_threshold };
     let mut uses = vec![one(Limit::MaxCalls, f64::from(spent.calls), f64::from(limits.max_calls))];
     if let Some(max) = limits.max_tokens {
@@ -418,10 +346,10 @@ pub(super) fn uses(run: &Run) -> Vec<LimitUse> {
 }
 
 /// How far the limits of one task of the tree are used: those it sets itself, and the turns of a handler.
-pub(super) fn uses_of(run: &Run, op: &super::TaskOp) -> Vec<LimitUse> {
+pub(super) fn uses_of(run: &Run, op: &TaskOp) -> Vec<LimitUse> {
     let Some(node) = run.operators.node(op) else { return Vec::new() };
-    let (limits, spent) = (&node.limits, run.spent(op));
-    let threshold = limits.warning_threshold.unwrap_or(run.settings.limits.warning_threshold);
+    let (limits, spent) = (&node.limits, run.ledger.of_op(op.number));
+    let threshold = limits.warning_threshold.unwrap_or(run.settings().limits.warning_threshold);
     let mut uses = Vec::new();
     let mut put = |limit, used, max: Option<f64>| {
         uses.extend(max.map(|max| LimitUse { task: Some(op.id.clone()), limit, used, max, threshold }));
@@ -429,13 +357,13 @@ pub(super) fn uses_of(run: &Run, op: &super::TaskOp) -> Vec<LimitUse> {
     put(Limit::TaskCalls, f64::from(spent.calls), limits.max_calls.map(f64::from));
     put(Limit::TaskTokens, number(spent.tokens()), limits.max_tokens.map(number));
     put(Limit::MaxCost, spent.cost_usd, limits.max_cost_usd);
-    let seconds = number(op.clock.spent_ms(run.now)) / 1_000.0;
+    let seconds = number(op.clock.spent_ms(run.clock.now())) / 1_000.0;
     put(Limit::TaskTimeout, seconds, limits.timeout_seconds.map(f64::from));
     let leaf = op.leaf().and_then(|slug| run.task(&slug)).filter(|task| task.is_handler());
     if let Some(task) = leaf {
         let own = task.skill.as_ref().and_then(|skill| skill.limits.max_turns);
         let turns = task.runs.iter().map(|exec| exec.turns.len()).max().unwrap_or(0);
-        let max = own.unwrap_or(run.settings.limits.max_turns);
+        let max = own.unwrap_or(run.settings().limits.max_turns);
         put(Limit::MaxTurns, f64::from(u32::try_from(turns).unwrap_or(u32::MAX)), Some(f64::from(max)));
         let set = |limit: u64| (limit > 0).then(|| number(limit));
         put(Limit::Window, number(task.sizes.prompt), set(task.sizes.prompt_limit));

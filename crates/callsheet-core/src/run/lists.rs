@@ -1,232 +1,152 @@
-//! Adopted lists: they replace the outstanding tasks (spec 2.3, 2.11).
+//! Adopted lists: they replace the outstanding tasks (spec 2.3, 2.11), and so do a person's edits (spec 2.18).
 
 use std::collections::BTreeSet;
 
 use crate::issue::{Issue, IssueCode, Repair};
-use crate::record::{EffectKey, Gate, GateKind, ListAdopted, ListOrigin, Outcome, PlannedTask};
-use crate::spec::{Goals, Phase, SkillPolicy, Slug, Task};
+use crate::record::{EffectKey, ListAdopted, ListOrigin, PlannedTask};
+use crate::spec::{Phase, SkillPolicy, Slug, Task};
 
-use super::steps::Pass;
-use super::{Attempts, ExecRun, Reject, Run, Stage, State, Stopwatch, TaskRun};
+use super::Run;
+use super::approval::Approval;
+use super::execution::ExecRun;
+use super::gates::gate_names;
+use super::ideal::Ideal;
+use super::next_stage::{NextStage, ends_by_itself};
+use super::reject::Reject;
+use super::replies::Replies;
+use super::state::{Stage, State, Stopwatch};
+use super::task::{ExecutionStage, TaskPhase, TaskRun};
+use super::task_change::TaskChange;
 
-impl Run {
-    pub(super) fn list_adopted(
+/// Puts lists in the place of what is outstanding.
+pub(super) struct Lists<'a>(pub &'a mut Run);
+
+impl Lists<'_> {
+    pub fn adopted(
         &mut self,
         origin: &ListOrigin,
         list: &ListAdopted,
-        repairs: &[Repair],
-        issues: &[Issue],
+        (repairs, issues): (&[Repair], &[Issue]),
         at: u64,
-    ) -> Result<(), Reject> {
-        if let ListOrigin::Edit(sheet) = origin {
-            self.edited(list, issues)?;
-            // What was read is an edit no more.
-            self.sheet_is(sheet, at);
-            return Ok(());
-        }
-        self.check_list(list)?;
+    ) {
         match origin {
-            ListOrigin::Host if self.stage == Stage::AwaitList => {}
-            ListOrigin::Host | ListOrigin::Edit(_) => return Err(Reject::ListNotAwaited),
+            ListOrigin::Edit(sheet) => {
+                self.edited(list, issues);
+                // What was read is an edit no more.
+                return self.0.sheet.note_file(sheet, at);
+            }
             ListOrigin::Reply(key) => {
-                let fits = match key.phase {
-                    Phase::Plan => self.stage == Stage::Prepare,
-                    Phase::Iterate => self.stage == Stage::Iterate,
-                    Phase::Continue => self.stage == Stage::Continue,
-                    _ => false,
-                };
-                if !fits {
-                    return Err(Reject::ListNotAwaited);
-                }
-                self.accept(key, repairs, issues)?;
+                Replies(self.0).accept(key, repairs, issues);
                 if key.phase == Phase::Continue {
-                    self.follow_up_accepted();
+                    // Rounds count anew.
+                    let rounds = self.0.progress.rounds_mut();
+                    self.0.follow_ups.accept(rounds.total());
+                    rounds.count_anew(0);
                 }
             }
+            ListOrigin::Host => {}
         }
-        self.close_list_calls();
-        self.adopt_goals(origin, list);
+        Ideal(self.0).note_list();
+        self.0.calls.close_lists();
+        self.0.sheet.adopt(list, *origin == ListOrigin::Host);
         // The accepted list has seen every problem it was told of (spec 2.9).
-        for task in self.tasks.values_mut() {
-            task.problem_seen |= task.state.is_problem() && task.problem_shown;
-        }
-        self.replace_tasks(list, issues, false)?;
-        self.begin_round();
-        Ok(())
+        self.0.tasks.values_mut().for_each(TaskRun::acknowledge_shown);
+        self.replace_tasks(list, issues, false);
+        NextStage(self.0).begin_round();
     }
 
     /// A person's edit (spec 2.18).
-    fn edited(&mut self, list: &ListAdopted, issues: &[Issue]) -> Result<(), Reject> {
-        self.check_edit(list)?;
-        if list.goals != self.goals {
-            let goals = Goals { text: list.goals.text.clone(), ..list.goals };
-            self.former_goals.push(std::mem::replace(&mut self.goals, goals));
-        }
-        // The sheet shows every mark, so a person takes one back by deleting it.
-        self.no_longer_relevant.clear();
-        self.mark_irrelevant(list);
-        self.call_back(list)?;
+    fn edited(&mut self, list: &ListAdopted, issues: &[Issue]) {
+        self.0.sheet.edit(list);
+        self.call_back(list);
         self.hold_unstarted();
-        self.replace_tasks(list, issues, true)?;
-        self.pass = Pass::default();
-        self.unblock(true);
-        self.go_on_with_the_list();
-        Ok(())
+        self.replace_tasks(list, issues, true);
+        self.0.progress.rounds_mut().restart_pass();
+        self.0.tasks.unblock(true);
+        NextStage(self.0).follow_list();
     }
 
     /// A task that an edit changes or leaves out while nothing of it is at work but a person has not begun: it is ready again,
     /// and follows the edit.
-    fn call_back(&mut self, list: &ListAdopted) -> Result<(), Reject> {
-        let stays =
-            |slug: &Slug| list.steps.iter().flatten().any(|planned| planned.unchanged && planned.task.slug == *slug);
-        let waiting = self.tasks().filter(|task| task.state == State::Running).map(slug_of);
-        let waiting: Vec<Slug> = waiting.filter(|slug| !stays(slug) && !self.has_begun(slug)).collect();
-        waiting.iter().try_for_each(|slug| self.set_state(slug, State::Ready))
-    }
-
-    /// Whether an edit leaves the task alone: it runs, and does not merely wait for a person.
-    pub fn has_begun(&self, slug: &Slug) -> bool {
-        let asks = |gate: Gate| match gate.kind {
-            GateKind::BeforeApply { task, .. } | GateKind::BeforeCall { task, .. } => task == *slug,
-            GateKind::BeforeRun(_) => false,
-        };
-        let waits = self.open_gates().any(asks)
-            || self.open_questions().any(|key| matches!(&key, EffectKey::Question { task, .. } if task == slug));
-        let runs = self.task(slug).is_some_and(|task| task.state == State::Running);
-        runs && (!waits || self.works_by_itself(slug))
+    fn call_back(&mut self, list: &ListAdopted) {
+        for slug in called_back(self.0, list) {
+            TaskChange(self.0).enter(&slug, TaskPhase::Ready);
+        }
     }
 
     /// What may run waits for its step and its gate in the new list: a resume that comes with an edit has just opened it
     /// (spec 2.6, 2.7). What it had done before the resume stays.
     fn hold_unstarted(&mut self) {
-        let sets: BTreeSet<&Slug> = self.sets.keys().map(|key| &key.task).collect();
-        let waits = |task: &&TaskRun| task.state == State::Ready && task.executing && !sets.contains(&task.task.slug);
+        let run = &mut *self.0;
+        let waits = |task: &&TaskRun| {
+            task.state() == State::Ready && task.has_begun() && !run.changes.has_any_of(&task.task.slug)
+        };
         // Of one that had begun nothing is in flight right after a resume; otherwise a person may be at its gate.
-        let rests = |task: &&TaskRun| task.runs.iter().all(ExecRun::is_untouched) || !self.works(&task.task.slug);
-        let held: Vec<Slug> = self.tasks.values().filter(waits).filter(rests).map(slug_of).collect();
+        let rests =
+            |task: &&TaskRun| task.runs.iter().all(ExecRun::is_untouched) || !run.flights.works_for(&task.task.slug);
+        let held: Vec<Slug> = run.tasks.values().filter(waits).filter(rests).map(TaskRun::slug).collect();
         for slug in held {
-            if let Some(task) = self.tasks.get_mut(&slug) {
-                task.executing = false;
-                if task.runs.iter().all(ExecRun::is_untouched) {
-                    task.runs.clear();
-                } else {
-                    task.kept = true;
-                }
+            let Some(task) = run.tasks.get_mut(&slug) else { continue };
+            if task.runs.iter().all(ExecRun::is_untouched) {
+                task.execution = ExecutionStage::NotBegun;
+                task.runs.clear();
+            } else {
+                task.execution = ExecutionStage::OnHold;
             }
         }
     }
 
-    /// Refuses a list that the table of spec 2.10 forbids, before anything is changed.
-    pub(super) fn check_list(&self, list: &ListAdopted) -> Result<(), Reject> {
-        let mut seen = BTreeSet::new();
-        for planned in list.steps.iter().flatten() {
-            let slug = &planned.task.slug;
-            if !seen.insert(slug) {
-                return Err(Reject::Duplicate(slug.clone()));
-            }
-            // Only a person puts a task back that was dropped.
-            let may_come = |state: State| state == State::Planned || state.may_become(State::Planned);
-            if let Some(task) = self.tasks.get(slug)
-                && (task.state == State::Dropped || !may_come(task.state))
-            {
-                return Err(Reject::Transition { task: slug.clone(), from: task.state, to: State::Planned });
-            }
-        }
-        Ok(())
-    }
-
-    fn adopt_goals(&mut self, origin: &ListOrigin, list: &ListAdopted) {
-        let mut goals = list.goals.clone();
-        if *origin == ListOrigin::Host && !goals.plan_continues {
-            goals.plan_complete = true;
-        }
-        if self.list_adopted {
-            self.former_goals.push(self.goals.clone());
-        }
-        if goals.text.trim().is_empty() {
-            goals.text.clone_from(&self.goals.text);
-        }
-        self.goals = goals;
-        self.list_adopted = true;
-        self.remarks.clone_from(&list.remarks);
-        if *origin == ListOrigin::Host {
-            self.no_longer_relevant.clear();
-        }
-        self.mark_irrelevant(list);
-    }
-
-    /// What was marked as no longer relevant (spec 5.10): a reply only adds marks.
-    fn mark_irrelevant(&mut self, list: &ListAdopted) {
-        for link in &list.no_longer_relevant {
-            if !self.no_longer_relevant.contains(link) {
-                self.no_longer_relevant.push(link.clone());
-            }
-        }
-    }
-
-    /// `edit`: a person's list, in which a problem task that stands unchanged is none that is listed again. It leaves alone
+    /// `edit`: a person's list, in which a problem task that stays unchanged is none that is listed again. It leaves alone
     /// what runs, whether it changes it or leaves it out (spec 2.18).
-    pub(super) fn replace_tasks(&mut self, list: &ListAdopted, issues: &[Issue], edit: bool) -> Result<(), Reject> {
-        let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
-        let omitted =
-            |task: &&TaskRun| task.below.is_none() && !task.state.is_ended() && !listed.contains(&task.task.slug);
-        let begun = |task: &TaskRun| edit && task.state == State::Running;
+    fn replace_tasks(&mut self, list: &ListAdopted, issues: &[Issue], edit: bool) {
         let omitted: Vec<(Slug, bool)> =
-            self.tasks.values().filter(omitted).map(|task| (slug_of(task), begun(task))).collect();
+            omitted(self.0, list).map(|task| (task.slug(), edit && task.state() == State::Running)).collect();
         for (slug, _) in omitted.iter().filter(|(_, begun)| !begun) {
-            self.set_state(slug, State::Dropped)?;
+            TaskChange(self.0).enter(slug, TaskPhase::Dropped);
         }
-        self.before_run = None;
+        self.0.gates.close_before_run();
         for planned in list.steps.iter().flatten() {
             let slug = &planned.task.slug;
-            if edit && planned.unchanged && self.tasks.get(slug).is_some_and(|task| task.state.is_problem()) {
+            if edit && planned.unchanged && self.0.tasks.get(slug).is_some_and(|task| task.state().is_problem()) {
                 continue;
             }
             let policy = planned.task.skill.as_ref().map(|skill| list.skills.get(skill));
-            self.list_task(planned, policy, issues)?;
+            self.list_task(planned, policy, issues);
         }
         let mut steps: Vec<Vec<Slug>> =
             list.steps.iter().map(|step| step.iter().map(|planned| planned.task.slug.clone()).collect()).collect();
         // What was taken out and runs goes before all that is listed, which may read it.
         steps.insert(0, omitted.into_iter().filter(|(_, begun)| *begun).map(|(slug, _)| slug).collect());
         steps.retain(|step| !step.is_empty());
-        self.tasks.set_steps(steps);
-        Ok(())
+        self.0.tasks.set_steps(steps);
     }
 
-    fn list_task(
-        &mut self,
-        planned: &PlannedTask,
-        policy: Option<Option<&SkillPolicy>>,
-        issues: &[Issue],
-    ) -> Result<(), Reject> {
+    fn list_task(&mut self, planned: &PlannedTask, policy: Option<Option<&SkillPolicy>>, issues: &[Issue]) {
+        let run = &mut *self.0;
         let slug = planned.task.slug.clone();
         for alias in &planned.task.aliases {
-            self.aliases.insert(alias.clone(), slug.clone());
+            run.tasks.alias(alias.clone(), slug.clone());
         }
-        let round = self.rounds.saturating_add(1);
-        if !self.tasks.contains_key(&slug) {
-            self.tasks.insert(slug.clone(), TaskRun::new(planned.task.clone()));
-        } else if self
-            .tasks
-            .get(&slug)
-            .is_some_and(|task| task.state == State::Running || planned.unchanged && !task.state.is_ended())
-        {
-            if let Some(task) = self.tasks.get_mut(&slug) {
+        let round = run.progress.rounds().total().saturating_add(1);
+        match run.tasks.get_mut(&slug) {
+            None => run.tasks.insert(slug.clone(), TaskRun::new(planned.task.clone())),
+            Some(task) if task.state() == State::Running || planned.unchanged && !task.state().is_ended() => {
                 task.round = round;
+                return;
             }
-            return Ok(());
-        } else {
-            self.set_state(&slug, State::Planned)?;
-            // What it had in flight or waiting was for another text.
-            self.forget_work(&slug);
-            self.abandon_calls(&slug);
-            self.forget_roll_backs(&slug);
+            Some(_) => {
+                let mut change = TaskChange(run);
+                change.enter(&slug, TaskPhase::Planned);
+                // What it had in flight or waiting was for another text.
+                change.abort_in_flight(&slug);
+                change.abandon_calls(&slug, None);
+                run.changes.make_stale(&slug);
+            }
         }
-        let world = self.world;
-        let Some(task) = self.tasks.get_mut(&slug) else { return Ok(()) };
-        self.ledger.open_task(&slug, None);
-        task.restart(world);
+        let revision = run.changes.revision();
+        run.ledger.open_task(&slug, None);
+        let Some(task) = run.tasks.get_mut(&slug) else { return };
+        task.restart(revision);
         task.note_former();
         task.task = planned.task.clone();
         task.writer.clone_from(&planned.writer);
@@ -240,42 +160,132 @@ impl Run {
         task.must_refine = issues.iter().any(|issue| {
             issue.code == IssueCode::CallDropped && issue.place.task.as_deref() == Some(planned.task.name.as_str())
         });
-        Ok(())
-    }
-
-    fn begin_round(&mut self) {
-        if self.has_pending() || self.rounds == 0 {
-            self.round = self.round.saturating_add(1);
-            self.rounds = self.rounds.saturating_add(1);
-        }
-        self.iteration_due = false;
-        self.more_work = false;
-        self.pass = Pass::default();
-        self.stage = Stage::Pass;
-        self.idle = false;
-        self.plan = Attempts::default();
-        self.iterate = Attempts::default();
-        self.follow = Attempts::default();
-        self.message = None;
-        if self.settings.plan_only {
-            self.stage = Stage::Conclude(Outcome::Planned);
-        } else {
-            self.conclude_if_nothing_starts();
-        }
     }
 }
 
-fn slug_of(task: &TaskRun) -> Slug {
-    task.task.slug.clone()
+/// Tasks that have not ended and that the list leaves out.
+fn omitted<'a>(run: &'a Run, list: &ListAdopted) -> impl Iterator<Item = &'a TaskRun> {
+    let listed: BTreeSet<Slug> = list.steps.iter().flatten().map(|planned| planned.task.slug.clone()).collect();
+    run.tasks
+        .values()
+        .filter(move |task| task.is_own() && !task.state().is_ended() && !listed.contains(&task.task.slug))
+}
+
+/// Tasks that run, that an edit changes or leaves out, and that have not begun.
+fn called_back(run: &Run, list: &ListAdopted) -> Vec<Slug> {
+    let stays =
+        |slug: &Slug| list.steps.iter().flatten().any(|planned| planned.unchanged && planned.task.slug == *slug);
+    let waiting = run.tasks().filter(|task| task.state() == State::Running).map(TaskRun::slug);
+    waiting.filter(|slug| !stays(slug) && !has_begun(run, slug)).collect()
+}
+
+/// Whether an edit leaves the task alone: it runs, and does not merely wait for a person.
+pub(super) fn has_begun(run: &Run, slug: &Slug) -> bool {
+    let asks = |key: EffectKey| matches!(&key, EffectKey::Question { task, .. } if task == slug);
+    let approval = Approval(run);
+    let waits = approval.open_gates().any(|gate| gate_names(&gate, slug))
+        || approval.questions().any(|question| asks(question.key()));
+    let runs = run.task(slug).is_some_and(|task| task.state() == State::Running);
+    runs && (!waits || run.flights.works_by_itself(slug))
+}
+
+/// Whether an edit of the list is adopted now: while a round is under way, between rounds, and before the report. A run
+/// that a person or a limit stopped adopts it when it is resumed.
+pub(super) fn may_edit(run: &Run) -> bool {
+    let stage = match run.stage() {
+        Stage::Pass | Stage::Iterate | Stage::Continue => true,
+        Stage::Conclude(outcome) => ends_by_itself(outcome),
+        _ => false,
+    };
+    run.sheet.has_list() && stage
+}
+
+/// Refuses a list that was not asked for, or that the table of spec 2.10 forbids.
+pub(super) fn check_list(run: &Run, origin: &ListOrigin, list: &ListAdopted) -> Result<(), Reject> {
+    if let ListOrigin::Edit(_) = origin {
+        return check_edit(run, list);
+    }
+    let mut seen = BTreeSet::new();
+    for planned in list.steps.iter().flatten() {
+        let slug = &planned.task.slug;
+        if !seen.insert(slug) {
+            return Err(Reject::Duplicate(slug.clone()));
+        }
+        // Only a person puts a task back that was dropped.
+        if let Some(task) = run.tasks.get(slug)
+            && task.state() != State::Planned
+            && (task.state() == State::Dropped || !task.state().may_become(State::Planned))
+        {
+            return Err(transition(slug, task.state(), State::Planned));
+        }
+    }
+    let awaited = match origin {
+        ListOrigin::Host => run.stage() == Stage::AwaitList,
+        ListOrigin::Edit(_) => false,
+        ListOrigin::Reply(key) => match key.phase {
+            Phase::Plan => run.stage() == Stage::Prepare,
+            Phase::Iterate => run.stage() == Stage::Iterate,
+            Phase::Continue => run.stage() == Stage::Continue,
+            _ => false,
+        },
+    };
+    if !awaited {
+        return Err(Reject::ListNotAwaited);
+    }
+    if let ListOrigin::Reply(key) = origin
+        && !run.is_to_be_read(key)
+    {
+        return Err(Reject::NotAwaited(key.clone()));
+    }
+    omitted(run, list).try_for_each(check_drop)
+}
+
+/// Refuses an edit that would alter what has ended well. What runs is left alone.
+fn check_edit(run: &Run, list: &ListAdopted) -> Result<(), Reject> {
+    if !may_edit(run) {
+        return Err(Reject::NotEditable);
+    }
+    let mut listed = BTreeSet::new();
+    for planned in list.steps.iter().flatten() {
+        let slug = &planned.task.slug;
+        if !listed.insert(slug) {
+            return Err(Reject::Duplicate(slug.clone()));
+        }
+        let Some(task) = run.tasks.get(slug).filter(|task| task.state() != State::Running) else { continue };
+        let ended_well = matches!(task.state(), State::Done | State::Dropped | State::Cancelled);
+        let stays = planned.unchanged && !ended_well;
+        if !stays {
+            check_applies(run, slug)?;
+        }
+        if !stays && task.state() != State::Planned && !task.state().may_become(State::Planned) {
+            return Err(transition(slug, task.state(), State::Planned));
+        }
+    }
+    Ok(())
+}
+
+/// An apply in flight outlives its task (spec 3.10), which may not begin anew meanwhile.
+pub(super) fn check_applies(run: &Run, slug: &Slug) -> Result<(), Reject> {
+    if run.flights.applies_for(slug) { Err(Reject::Applying(slug.clone())) } else { Ok(()) }
+}
+
+/// Whether a task may be taken off the list.
+pub(super) fn check_drop(task: &TaskRun) -> Result<(), Reject> {
+    let may = !task.state().is_ended() && task.state().may_become(State::Dropped);
+    if may { Ok(()) } else { Err(transition(&task.task.slug, task.state(), State::Dropped)) }
+}
+
+pub(super) fn transition(slug: &Slug, from: State, to: State) -> Reject {
+    Reject::Transition { task: slug.clone(), from, to }
 }
 
 impl TaskRun {
     /// Listed again with another text, or after it ended: everything starts anew, except numbers that are never
     /// used twice and finished runs, which are kept in case their inputs stay the same (spec 10.5).
-    pub(super) fn restart(&mut self, world: u32) {
+    pub(super) fn restart(&mut self, revision: u32) {
         let fresh = Self::new(self.task.clone());
         let former = std::mem::replace(self, fresh);
-        self.state = former.state;
+        self.phase = former.phase;
         self.former = former.former;
         self.checks = former.checks;
         self.merges = former.merges;
@@ -285,6 +295,6 @@ impl TaskRun {
         self.ideal_refined_ms = former.ideal_refined_ms;
         self.ideal_end_ms = former.ideal_end_ms;
         self.runs = former.runs;
-        self.runs.retain(|run| run.finished && (run.finished_world == world || run.seen.is_some()));
+        self.runs.retain(|run| run.finished_at(revision) || run.is_finished() && run.seen.is_some());
     }
 }

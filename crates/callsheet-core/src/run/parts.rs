@@ -7,7 +7,10 @@ use crate::links::{link_target, parse_target};
 use crate::record::{DetailBlob, ResultParts};
 use crate::spec::{BlobId, Slug, Target};
 
-use super::{ExecRun, Run, State, TaskRun};
+use super::Run;
+use super::execution::ExecRun;
+use super::state::State;
+use super::task::TaskRun;
 
 /// The result of one run among those of its task.
 #[derive(Clone, Debug)]
@@ -49,7 +52,7 @@ impl TaskRun {
         let mut taken: BTreeMap<String, &BlobId> = BTreeMap::new();
         let mut parts = Vec::new();
         for exec in &self.runs {
-            let Some(result) = &exec.result else { continue };
+            let Some(result) = exec.result() else { continue };
             let mut details = Vec::new();
             for detail in &result.details {
                 let name = free_name(&detail.filename, &exec.slug, |name| {
@@ -65,8 +68,8 @@ impl TaskRun {
 
     /// The parts of a task that failed although some of its runs finished: these are kept and told (spec 10.5).
     pub fn finished_parts(&self) -> Vec<RunPart<'_>> {
-        let failed = self.state == State::Failed;
-        self.parts().into_iter().filter(|part| failed && part.exec.finished).collect()
+        let failed = self.state() == State::Failed;
+        self.parts().into_iter().filter(|part| failed && part.exec.is_finished()).collect()
     }
 
     /// Details files of those parts.

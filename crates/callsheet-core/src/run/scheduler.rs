@@ -5,9 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::record::EffectKey;
 use crate::spec::Slug;
 
+use super::effect::Effect;
 use super::ledger::Listed;
-use super::units::Unit;
-use super::{Effect, Limit, Run, TaskRun, limits};
+use super::limit::Limit;
+use super::task::TaskRun;
+use super::units::{Unit, Units};
+use super::{Run, limits};
 
 /// What is to be done now.
 #[derive(Default)]
@@ -50,7 +53,7 @@ pub(super) struct Scheduler<'a> {
 
 impl<'a> Scheduler<'a> {
     pub(super) fn new(run: &'a Run) -> Self {
-        let exclusive = run.in_flight.iter().filter_map(|key| run.exclusive_in_flight(key)).collect();
+        let exclusive = run.flights.iter().filter_map(|key| exclusive_tool(run, key)).collect();
         Self {
             run,
             used: 0,
@@ -117,7 +120,7 @@ impl<'a> Scheduler<'a> {
     /// Units that hold a slot: all that is in flight, or else the next thing.
     pub(super) fn keep(&mut self, unit: &Unit<'a>) -> Vec<Effect> {
         let (in_flight, mut new): (Vec<_>, Vec<_>) =
-            self.run.owing(unit).work.into_iter().partition(|(_, in_flight)| *in_flight);
+            Units(self.run).work_of(unit).work.into_iter().partition(|(_, in_flight)| *in_flight);
         if in_flight.is_empty() {
             let first = new.iter().position(|(effect, _)| self.may_start(unit.task(), effect));
             match first {
@@ -146,7 +149,7 @@ impl<'a> Scheduler<'a> {
 
     /// Gives a unit that holds no slot one. False if it has work and no slot is left, as for all that follow.
     pub(super) fn admit(&mut self, unit: &Unit<'a>, open: &mut BTreeMap<&'a Slug, usize>) -> bool {
-        let owing = self.run.owing(unit);
+        let owing = Units(self.run).work_of(unit);
         if owing.work.is_empty() {
             return true;
         }
@@ -175,4 +178,11 @@ impl<'a> Scheduler<'a> {
         }
         true
     }
+}
+
+/// The tool of a call in flight that runs beside no other call of it.
+pub(super) fn exclusive_tool(run: &Run, key: &EffectKey) -> Option<String> {
+    let EffectKey::Tool { task, run: exec, call } = key else { return None };
+    let name = &run.tasks.get(task)?.run(exec)?.call(call)?.call.name;
+    run.policy(name).exclusive.then(|| name.clone())
 }

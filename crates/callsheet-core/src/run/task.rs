@@ -1,54 +1,139 @@
-//! What a run knows of one task: its state, its execution runs and why it ended as it did. Plain data; the rules are
-//! in the neighbouring files. Handed out by reference only, so the fields are public.
+//! What a run knows of one task: its phase, its executions and what came of them. Plain data; the rules are in the
+//! neighbouring files. Handed out by reference only, so the fields are public.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::issue::Issue;
-use crate::record::{Apart, CallKey, CallSizes, ChangeSet, ReferenceStage, RefusedPart, ResultParts};
-use crate::spec::{BlobId, ExecRunId, Reference, Refinement, SkillMode, SkillPolicy, Slug, Task, ToolCall, Wording};
+use crate::record::{Apart, CallSizes, ReferenceStage, RefusedPart, ResultParts};
+use crate::spec::{BlobId, ExecRunId, Refinement, SkillMode, SkillPolicy, Slug, Task, Wording};
 
-use super::{Attempts, Limit, Review, State, Stopwatch};
+use super::attempts::Attempts;
+use super::execution::{AppliedSet, ExecRun, Merge, Review, ToolOutput, ToolRun};
+use super::failure::Failure;
+use super::state::{State, Stopwatch};
 
-/// Why a task or an execution run failed.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Failure {
-    /// For a person and the iteration.
-    pub reason: String,
-    /// Issues of the last refused reply or of the reference check.
-    pub issues: Vec<Issue>,
-    /// All of it was communication (spec 12.3, 12.4).
-    pub communication: bool,
-    /// What ended it, where a rule asks.
-    pub cause: Cause,
-}
-
-/// What ended a task or an execution run.
+/// What is known of the references of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Cause {
-    /// See the reason.
+pub enum ReferenceCheck {
+    /// Nothing, or nothing that still counts.
     #[default]
-    Other,
-    /// A limit of its own.
-    Limit(Limit),
-    /// A limit of a task of the tree above it (spec "Templates" 9).
-    AboveLimit(Limit),
-    /// The prompt did not fit the window.
-    Overflow,
-    /// Refused credentials, unknown model and the like.
-    Configuration,
-    /// Equal turns in a row (spec "Templates" 9).
-    NoProgress,
-    /// A subtask that failed because a budget above it is spent (spec "Templates" 12).
-    Subtask,
+    Open,
+    /// They are to be checked.
+    Pending {
+        /// Number of the check.
+        n: u32,
+        /// When.
+        stage: ReferenceStage,
+    },
+    /// They held at this revision of the workspace.
+    Passed {
+        /// That revision.
+        revision: u32,
+    },
 }
 
-/// A reference check that is owed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Check {
-    /// Its number.
-    pub n: u32,
-    /// When.
-    pub stage: ReferenceStage,
+/// Whether the iteration knows of a problem (spec 2.9).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Notice {
+    /// It was not told.
+    #[default]
+    New,
+    /// The call in progress tells of it.
+    Shown,
+    /// An accepted iteration has seen it.
+    Acknowledged,
+}
+
+/// What a task does, with all that it needs to do that.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TaskPhase {
+    /// Accepted, nothing started.
+    Planned,
+    /// A referenced output does not exist yet.
+    Waiting,
+    /// Refinement calls in progress.
+    Refining,
+    /// Waits for its step, a unit or approval.
+    Ready,
+    /// Executions, merge, change validation and apply.
+    Running,
+    /// Ended with this result; final.
+    Done(Box<ResultParts>),
+    /// Ended without output.
+    Failed {
+        /// Why.
+        failure: Box<Failure>,
+        /// Who knows.
+        notice: Notice,
+    },
+    /// A task it reads from ended without output.
+    Blocked {
+        /// That task, or the one whose problem holds it; itself if a policy does.
+        by: Slug,
+        /// Who knows.
+        notice: Notice,
+    },
+    /// A person refused it.
+    Denied {
+        /// Their words, verbatim; may be empty.
+        words: String,
+        /// Who knows.
+        notice: Notice,
+    },
+    /// Stopped by cancellation.
+    Cancelled,
+    /// Removed from the list.
+    Dropped,
+}
+
+impl TaskPhase {
+    /// It failed, and nobody knows yet.
+    pub(super) fn failed(failure: Failure) -> Self {
+        Self::Failed { failure: Box::new(failure), notice: Notice::New }
+    }
+
+    /// Its place in the table of spec 2.10.
+    pub fn state(&self) -> State {
+        match self {
+            Self::Planned => State::Planned,
+            Self::Waiting => State::Waiting,
+            Self::Refining => State::Refining,
+            Self::Ready => State::Ready,
+            Self::Running => State::Running,
+            Self::Done(_) => State::Done,
+            Self::Failed { .. } => State::Failed,
+            Self::Blocked { .. } => State::Blocked,
+            Self::Denied { .. } => State::Denied,
+            Self::Cancelled => State::Cancelled,
+            Self::Dropped => State::Dropped,
+        }
+    }
+
+    fn notice(&self) -> Option<Notice> {
+        match self {
+            Self::Failed { notice, .. } | Self::Blocked { notice, .. } | Self::Denied { notice, .. } => Some(*notice),
+            _ => None,
+        }
+    }
+
+    fn notice_mut(&mut self) -> Option<&mut Notice> {
+        match self {
+            Self::Failed { notice, .. } | Self::Blocked { notice, .. } | Self::Denied { notice, .. } => Some(notice),
+            _ => None,
+        }
+    }
+}
+
+/// How far the execution of a task is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExecutionStage {
+    /// Not begun: `TaskRun::runs` are finished ones of before, which may be used again.
+    #[default]
+    NotBegun,
+    /// It had begun and waits for its step again: it goes on with its runs when that opens.
+    OnHold,
+    /// Begun: the runs are those of this execution. They stay when the task has ended.
+    Begun,
 }
 
 /// One task of the run.
@@ -58,8 +143,8 @@ pub struct TaskRun {
     pub task: Task,
     /// As it was before it was refined or listed with other words, oldest first.
     pub former: Vec<Task>,
-    /// Where it stands.
-    pub state: State,
+    /// What it does.
+    pub phase: TaskPhase,
     /// Why it is a writer (spec 11.1); `None`: a reader.
     pub writer: Option<String>,
     /// Policy of its skill, pinned when the list was adopted; `None`: no skill.
@@ -76,20 +161,16 @@ pub struct TaskRun {
     pub refine: Attempts,
     /// Issues of the last reference check, for the refinement prompt and the person.
     pub check_issues: Vec<Issue>,
-    /// A check that is owed.
-    pub check: Option<Check>,
+    /// Whether its references hold.
+    pub check: ReferenceCheck,
     /// Checks so far.
     pub checks: u32,
-    /// `Run::world` at the last check without errors.
-    pub checked: Option<u32>,
     /// What its references held at the last check, by target as written in a link.
     pub seen: BTreeMap<String, BlobId>,
     /// At the last check its references were too large for one prompt (spec 10.1).
     pub apart: Option<Apart>,
-    /// Execution has begun: `runs` are those of this execution.
-    pub executing: bool,
-    /// Execution had begun and waits for its step again: it goes on with `runs` when that opens.
-    pub kept: bool,
+    /// How far its execution is.
+    pub execution: ExecutionStage,
     /// Execution runs in order (spec 10.1). Kept after the task ended.
     pub runs: Vec<ExecRun>,
     /// The merge, once all of several runs are finished.
@@ -100,18 +181,6 @@ pub struct TaskRun {
     pub sets: u32,
     /// Change sets on disk, in order.
     pub applied: Vec<AppliedSet>,
-    /// The result of a done task.
-    pub result: Option<ResultParts>,
-    /// Why it failed.
-    pub failure: Option<Failure>,
-    /// The words of its denial, verbatim; may be empty.
-    pub denial: Option<String>,
-    /// The task whose missing output or the problem that blocks it.
-    pub blocked_by: Option<Slug>,
-    /// The iteration call in progress tells of its problem.
-    pub problem_shown: bool,
-    /// An accepted iteration has seen its problem (spec 2.9).
-    pub problem_seen: bool,
     /// Its skill was not there when the list was adopted.
     pub skill_lost: bool,
     /// The task of the list whose call of a template it is part of; `None`: it is of the list, or the run is the template.
@@ -184,7 +253,7 @@ impl TaskRun {
         Self {
             task,
             former: Vec::new(),
-            state: State::Planned,
+            phase: TaskPhase::Planned,
             writer: None,
             skill: None,
             approved: false,
@@ -193,24 +262,16 @@ impl TaskRun {
             sent_back: false,
             refine: Attempts::default(),
             check_issues: Vec::new(),
-            check: None,
+            check: ReferenceCheck::Open,
             checks: 0,
-            checked: None,
             seen: BTreeMap::new(),
             apart: None,
-            executing: false,
-            kept: false,
+            execution: ExecutionStage::NotBegun,
             runs: Vec::new(),
             merge: None,
             merges: 0,
             sets: 0,
             applied: Vec::new(),
-            result: None,
-            failure: None,
-            denial: None,
-            blocked_by: None,
-            problem_shown: false,
-            problem_seen: false,
             skill_lost: false,
             below: None,
             round: 0,
@@ -231,9 +292,126 @@ impl TaskRun {
         self.runs.iter_mut().find(|run| run.id == *id)
     }
 
-    /// `ready` or `running` with execution runs under way.
+    /// Where it stands in the table of spec 2.10.
+    pub fn state(&self) -> State {
+        self.phase.state()
+    }
+
+    /// The result of a done task.
+    pub fn result(&self) -> Option<&ResultParts> {
+        match &self.phase {
+            TaskPhase::Done(result) => Some(result),
+            _ => None,
+        }
+    }
+
+    /// Why it failed.
+    pub fn failure(&self) -> Option<&Failure> {
+        match &self.phase {
+            TaskPhase::Failed { failure, .. } => Some(failure),
+            _ => None,
+        }
+    }
+
+    /// The words of its denial, verbatim; may be empty.
+    pub fn denial(&self) -> Option<&str> {
+        match &self.phase {
+            TaskPhase::Denied { words, .. } => Some(words),
+            _ => None,
+        }
+    }
+
+    /// The task whose missing output, or whose problem, blocks it.
+    pub fn blocked_by(&self) -> Option<&Slug> {
+        match &self.phase {
+            TaskPhase::Blocked { by, .. } => Some(by),
+            _ => None,
+        }
+    }
+
+    /// It failed because the provider could not be reached.
+    pub(super) fn is_unreached(&self) -> bool {
+        self.failure().is_some_and(|failure| failure.communication)
+    }
+
+    /// It has a problem that no accepted iteration has seen (spec 2.9).
+    pub fn has_open_problem(&self) -> bool {
+        self.phase.notice().is_some_and(|notice| notice != Notice::Acknowledged)
+    }
+
+    /// The iteration call that begins tells of its problem.
+    pub(super) fn show_problem(&mut self) {
+        if let Some(notice) = self.phase.notice_mut().filter(|notice| **notice == Notice::New) {
+            *notice = Notice::Shown;
+        }
+    }
+
+    /// The accepted list has seen the problem that it was told of.
+    pub(super) fn acknowledge_shown(&mut self) {
+        if let Some(notice) = self.phase.notice_mut().filter(|notice| **notice == Notice::Shown) {
+            *notice = Notice::Acknowledged;
+        }
+    }
+
+    /// A person has seen its problem.
+    pub(super) fn acknowledge(&mut self) {
+        if let Some(notice) = self.phase.notice_mut() {
+            *notice = Notice::Acknowledged;
+        }
+    }
+
+    /// Its execution has begun, and its runs are those of it.
+    pub(super) fn has_begun(&self) -> bool {
+        self.execution == ExecutionStage::Begun
+    }
+
+    /// Its execution had begun and waits for its step again.
+    pub(super) fn is_on_hold(&self) -> bool {
+        self.execution == ExecutionStage::OnHold
+    }
+
+    /// What it had begun is given up: its references changed.
+    pub(super) fn forget_hold(&mut self) {
+        if self.is_on_hold() {
+            self.execution = ExecutionStage::NotBegun;
+        }
+    }
+
+    /// `ready` or `running` with executions under way.
     pub(super) fn is_executing(&self) -> bool {
-        self.executing && matches!(self.state, State::Ready | State::Running)
+        self.has_begun() && matches!(self.phase, TaskPhase::Ready | TaskPhase::Running)
+    }
+
+    /// A reference check of it is pending.
+    pub(super) fn is_being_checked(&self) -> bool {
+        matches!(self.check, ReferenceCheck::Pending { .. })
+    }
+
+    /// None of its units holds a slot any more.
+    pub(super) fn release_slots(&mut self) {
+        self.refine.admitted = false;
+        let runs = self.runs.iter_mut().map(|run| &mut run.attempts);
+        let all = runs.chain(self.merge.iter_mut().map(|merge| &mut merge.attempts));
+        all.for_each(|attempts| attempts.admitted = false);
+    }
+
+    /// Its references held at this revision of the workspace.
+    pub(super) fn has_checked(&self, now: u32) -> bool {
+        self.check == ReferenceCheck::Passed { revision: now }
+    }
+
+    /// Asks for a check unless one is pending. True if it was not.
+    pub(super) fn ask_check(&mut self, stage: ReferenceStage) -> bool {
+        if self.is_being_checked() {
+            return false;
+        }
+        self.checks = self.checks.saturating_add(1);
+        self.check = ReferenceCheck::Pending { n: self.checks, stage };
+        true
+    }
+
+    pub(super) fn slug(&self) -> Slug {
+        self.task.slug.clone()
     }
 
     /// Tasks whose outputs it reads.
@@ -271,6 +449,11 @@ impl TaskRun {
         sets.flat_map(|set| &set.changes.files).map(|file| file.path.as_str()).collect()
     }
 
+    /// Reviews of its results.
+    pub fn reviews(&self) -> impl Iterator<Item = &Review> {
+        self.runs.iter().filter_map(|run| run.review.as_ref())
+    }
+
     /// Whether the skill's tasks are tool conversations (spec 10.7).
     pub fn is_loop(&self) -> bool {
         self.skill.as_ref().is_some_and(|skill| matches!(skill.mode, SkillMode::Loop | SkillMode::Handler))
@@ -281,259 +464,18 @@ impl TaskRun {
         self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Handler)
     }
 
+    /// Whether its calls run templates.
+    pub(super) fn calls_template(&self) -> bool {
+        self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Template)
+    }
+
+    /// It is of the list, or of the template that is run, and not of one that a listed task calls.
+    pub(super) fn is_own(&self) -> bool {
+        self.below.is_none()
+    }
+
     /// Whether it is a process, for which no model is asked.
     pub fn is_process(&self) -> bool {
         self.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Process)
     }
-}
-
-/// What an execution run was given; equal inputs allow a finished run to be kept when its task is listed again.
-#[derive(Clone, Debug, PartialEq)]
-pub struct RunInput {
-    /// What is needed.
-    pub need: String,
-    /// Expected output.
-    pub expected: String,
-    /// Hash of the skill.
-    pub skill: Option<BlobId>,
-    /// References, shared ones included.
-    pub references: Vec<Reference>,
-    /// Fixed tool calls.
-    pub calls: Vec<ToolCall>,
-}
-
-/// One execution of a task: its tool calls, then one evaluation; or a bounded tool conversation.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ExecRun {
-    /// Its name inside the task, for the machine.
-    pub id: ExecRunId,
-    /// What people and models call it: the title of its reference, or its tool and the main argument; other than that of
-    /// every other run of the task. Empty where it reads and calls all that the task has.
-    pub title: String,
-    /// The title in names of files.
-    pub slug: Slug,
-    /// It is a tool conversation (spec 10.7).
-    pub is_loop: bool,
-    /// What it reads and calls.
-    pub input: RunInput,
-    /// Tool calls in order: the fixed ones, or those of all turns.
-    pub calls: Vec<ToolRun>,
-    /// Turns of a conversation that asked for calls.
-    pub turns: Vec<Turn>,
-    /// Equal calls that were answered without running them.
-    pub repeats: u32,
-    /// Its model calls.
-    pub attempts: Attempts,
-    /// The accepted reply. Its changes may still wait.
-    pub result: Option<ResultParts>,
-    /// The review of its result, once there was one to make.
-    pub review: Option<Review>,
-    /// The reply is accepted and its changes, if any, are on disk.
-    pub finished: bool,
-    /// `Run::world` when it finished.
-    pub finished_world: u32,
-    /// What it reads held when it began; `None` if that is not known, or if it acts by tools.
-    pub seen: Option<BTreeMap<String, BlobId>>,
-    /// Why it failed.
-    pub failure: Option<Failure>,
-}
-
-impl ExecRun {
-    /// Finished or failed.
-    pub fn is_ended(&self) -> bool {
-        self.finished || self.failure.is_some()
-    }
-
-    /// Nothing of it was done, nor is asked of a person.
-    pub(super) fn is_untouched(&self) -> bool {
-        let called = self.calls.iter().any(|call| call.state != ToolState::Queued);
-        let replied =
-            !self.turns.is_empty() || self.result.is_some() || self.review.is_some() || self.attempts.reading.is_some();
-        !called && !replied && !self.is_ended() && self.attempts.issues.is_empty()
-    }
-
-    /// The call with this id.
-    pub fn call(&self, id: &str) -> Option<&ToolRun> {
-        self.calls.iter().find(|call| call.call.id == id)
-    }
-
-    pub(super) fn call_mut(&mut self, id: &str) -> Option<&mut ToolRun> {
-        self.calls.iter_mut().find(|call| call.call.id == id)
-    }
-}
-
-/// A turn of a conversation that asked for calls.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Turn {
-    /// The model call.
-    pub key: CallKey,
-    /// The reply as recorded.
-    pub reply: Option<BlobId>,
-    /// Ids of its calls, in order; the calls themselves are in `ExecRun::calls`.
-    pub calls: Vec<String>,
-    /// Hash of what it said and asked for, without ids; `None` for tasks of sheets.
-    pub said: Option<BlobId>,
-}
-
-/// A tool call of an execution run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ToolRun {
-    /// The call.
-    pub call: ToolCall,
-    /// Where it stands.
-    pub state: ToolState,
-    /// Milliseconds it took.
-    pub ms: u64,
-    /// Of a call of a template that came back: the number of its tree.
-    pub mount: Option<usize>,
-    /// The run's time was over before it ended; a resume settles it.
-    pub cut: bool,
-    /// A process that was killed while it ran and may not be repeated unasked: its gate asks whether it runs again.
-    pub again: bool,
-}
-
-impl ToolRun {
-    pub(super) fn new(call: ToolCall) -> Self {
-        Self { call, state: ToolState::Queued, ms: 0, mount: None, cut: false, again: false }
-    }
-
-    /// It ended without any effect that is known of, and without an output of its own.
-    pub fn had_no_effect(&self) -> bool {
-        matches!(self.output(), Some(ToolOutput::Interrupted | ToolOutput::Rejected(_)))
-    }
-
-    /// Whether an equal earlier call answered it.
-    pub fn is_repeated(&self) -> bool {
-        matches!(self.output(), Some(ToolOutput::Repeated { .. }))
-    }
-
-    /// The output, once there is one.
-    pub fn output(&self) -> Option<&ToolOutput> {
-        match &self.state {
-            ToolState::Done(output) => Some(output),
-            _ => None,
-        }
-    }
-}
-
-/// Where a tool call stands. In flight is `Queued` or `Approved` with its key among the effects in flight.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ToolState {
-    /// Not started.
-    Queued,
-    /// Waits at the before-call gate of this number.
-    Gated(u32),
-    /// Approved, not finished.
-    Approved,
-    /// Waits for a person's answer to this question.
-    Asking(String),
-    /// It runs a template: the tree of this number.
-    Mounted(usize),
-    /// Its change set of this number waits to be approved or applied.
-    Staged(u32),
-    /// It has an output.
-    Done(ToolOutput),
-}
-
-impl ToolState {
-    /// It waits for a person.
-    pub(super) fn is_asking(&self) -> bool {
-        matches!(self, Self::Gated(_) | Self::Asking(_))
-    }
-}
-
-/// What the model sees of a call. `prompt` renders the variants; their texts are blobs or fragments.
-#[derive(Clone, Debug, PartialEq)]
-pub enum ToolOutput {
-    /// The tool's text.
-    Text {
-        /// Whole output.
-        blob: BlobId,
-        /// It is an error text.
-        error: bool,
-    },
-    /// A person's answer.
-    Answered(BlobId),
-    /// Its changes are on disk, as this set of `TaskRun::applied`.
-    Applied {
-        /// Number of the set.
-        set: u32,
-    },
-    /// Its changes could not be applied; an error for the model.
-    Rejected(Vec<Issue>),
-    /// An equal earlier call of the run already gave the output (spec 10.7).
-    Repeated {
-        /// Id of that call.
-        of: String,
-    },
-    /// Started, never finished, and not to be repeated (spec 2.18); an error for the model.
-    Interrupted,
-}
-
-/// The merge of several finished runs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Merge {
-    /// Its number, for a merge by code.
-    pub n: u32,
-    /// By one model call; after its attempts, by code.
-    pub by_model: bool,
-    /// The model's attempts ended without a result.
-    pub fell_back: bool,
-    /// Its model calls.
-    pub attempts: Attempts,
-}
-
-/// A change set that is on disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct AppliedSet {
-    /// Execution run it came from.
-    pub run: ExecRunId,
-    /// Its number inside the task.
-    pub set: u32,
-    /// What was applied.
-    pub changes: ChangeSet,
-    /// What a person refused of it before.
-    pub refused: Option<RefusedPart>,
-    /// A person took it back.
-    pub reverted: bool,
-}
-
-/// Where a change set came from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum SetSource {
-    /// The accepted reply of the run.
-    Reply,
-    /// The tool call with this id.
-    Call(String),
-}
-
-/// Where a change set stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SetStage {
-    /// At the before-apply gate of this number.
-    Gated(u32),
-    /// To be applied.
-    Approved,
-    /// Its apply was interrupted and must be taken back before anything else.
-    RollBack,
-}
-
-/// Identity of a change set.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct SetKey {
-    pub task: Slug,
-    pub run: ExecRunId,
-    pub set: u32,
-}
-
-/// A change set that is not on disk yet.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct PendingSet {
-    pub changes: ChangeSet,
-    pub source: SetSource,
-    pub stage: SetStage,
-    /// What a person refused of it.
-    pub refused: Option<RefusedPart>,
-    /// Its task started anew meanwhile.
-    pub stale: bool,
 }

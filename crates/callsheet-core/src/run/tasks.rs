@@ -1,7 +1,7 @@
 //! The tasks of a run by number, and what of them is worth a look. A fact concerns one or two tasks, so that work per
 //! fact must not grow with the list.
 //!
-//! Whoever borrows a task to change it leaves a mark; [`Tasks::refresh`] then looks at the marked tasks and keeps the
+//! Whoever borrows a task to change it leaves a mark; [`TaskTable::refresh`] then looks at the marked tasks and keeps the
 //! sets below true. A set only says where to look: whoever walks it asks each task again, and while marks are left it
 //! walks all tasks. So a set may hold too much and never too little. `Run::is_settled` compares with a run that walks
 //! all tasks all the time.
@@ -10,21 +10,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::spec::Slug;
 
-use super::{ExecRun, State, TaskRun};
+use super::execution::ExecRun;
+use super::state::State;
+use super::task::{TaskPhase, TaskRun};
 
 /// Tasks by number, which is the order of first appearance, and the current list.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tasks {
+pub(super) struct TaskTable {
     list: Vec<TaskRun>,
     numbers: BTreeMap<Slug, usize>,
+    /// Former slugs of renamed tasks (spec 6.4).
+    aliases: BTreeMap<Slug, Slug>,
     /// Slugs of the current list, by step.
     steps: Vec<Vec<Slug>>,
     /// Tasks of templates by the task that calls them, in the order they were opened.
     below: BTreeMap<Slug, Vec<Slug>>,
     /// By number.
     known: Vec<Known>,
-    /// Numbers of the current list in sheet order, each task with those below it. A task's *key* is its place here; a task that is not listed has
-    /// its number behind all places.
+    /// Numbers of the current list in sheet order, each task with those below it. A task's *key* is its place here; a
+    /// task that is not listed has its number behind all places.
     ranked: Vec<usize>,
     /// Place of the first task of each step.
     starts: Vec<usize>,
@@ -77,12 +81,10 @@ struct Sets {
 }
 
 /// What is known follows from the tasks and the list.
-impl PartialEq for Tasks {
+impl PartialEq for TaskTable {
     fn eq(&self, other: &Self) -> bool {
-        self.list == other.list
-            && self.numbers == other.numbers
-            && self.steps == other.steps
-            && self.below == other.below
+        let known = self.numbers == other.numbers && self.aliases == other.aliases;
+        known && self.below == other.below && self.list == other.list && self.steps == other.steps
     }
 }
 
@@ -91,10 +93,10 @@ impl Traits {
         let executing = task.is_executing();
         let open = || task.runs.iter().filter(|run| !run.is_ended()).flat_map(|run| &run.calls);
         Self {
-            pending: !task.state.is_ended(),
-            units: executing || task.state == State::Refining || task.check.is_some(),
-            startable: task.state == State::Ready && !task.executing,
-            writer: task.writer.is_some() && !task.state.is_ended(),
+            pending: !task.state().is_ended(),
+            units: executing || task.state() == State::Refining || task.is_being_checked(),
+            startable: task.state() == State::Ready && !task.has_begun(),
+            writer: task.writer.is_some() && !task.state().is_ended(),
             holding: task.holds_slot(),
             asking: executing && open().any(|call| call.state.is_asking()),
             reviewed: executing && task.runs.iter().any(ExecRun::has_open_review),
@@ -110,7 +112,22 @@ impl TaskRun {
     }
 }
 
-impl Tasks {
+impl TaskTable {
+    /// By slug, or by the former slug of a renamed task (spec 6.4).
+    pub fn find(&self, slug: &Slug) -> Option<&TaskRun> {
+        self.get(slug).or_else(|| self.get(self.aliases.get(slug)?))
+    }
+
+    /// A renamed task may still be named as before.
+    pub fn alias(&mut self, former: Slug, slug: Slug) {
+        self.aliases.insert(former, slug);
+    }
+
+    /// Every slug ever given, former ones included (spec 6.3).
+    pub fn slugs(&self) -> impl Iterator<Item = &Slug> {
+        self.list.iter().filter(|task| task.is_own()).map(|task| &task.task.slug).chain(self.aliases.keys())
+    }
+
     pub fn get(&self, slug: &Slug) -> Option<&TaskRun> {
         self.list.get(*self.numbers.get(slug)?)
     }
@@ -119,10 +136,6 @@ impl Tasks {
         let number = *self.numbers.get(slug)?;
         self.mark(number);
         self.list.get_mut(number)
-    }
-
-    pub fn contains_key(&self, slug: &Slug) -> bool {
-        self.numbers.contains_key(slug)
     }
 
     /// In the order of slugs.
@@ -220,6 +233,19 @@ impl Tasks {
         self.below.get(caller).into_iter().flatten().filter_map(|slug| self.get(slug))
     }
 
+    /// A later list may have left the task out: it gets a step of its own, behind what it reads. Gives the place of
+    /// that step.
+    pub fn place(&mut self, slug: &Slug) -> Option<usize> {
+        let task = self.get(slug).filter(|task| task.is_own() && self.step_of(slug).is_none())?;
+        let producers = task.producers().filter_map(|producer| self.find(producer));
+        let pending = producers.filter(|producer| !producer.state().is_ended());
+        let at = pending.filter_map(|producer| self.step_of(&producer.task.slug)).max().map_or(0, |step| step + 1);
+        let mut steps = self.steps.clone();
+        steps.insert(at, vec![slug.clone()]);
+        self.set_steps(steps);
+        Some(at)
+    }
+
     /// The 0-based step of a task in the current list.
     pub fn step_of(&self, slug: &Slug) -> Option<usize> {
         self.known.get(*self.numbers.get(slug)?)?.step
@@ -230,7 +256,7 @@ impl Tasks {
         if self.is_known() {
             return self.pending.iter().position(|pending| *pending > 0);
         }
-        (0..self.steps.len()).find(|step| self.of_step(*step).any(|task| !task.state.is_ended()))
+        (0..self.steps.len()).find(|step| self.of_step(*step).any(|task| !task.state().is_ended()))
     }
 
     /// Tasks of the current list in sheet order.
@@ -241,6 +267,69 @@ impl Tasks {
     pub fn of_step(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
         let numbers = self.ranked.get(self.places(step)).unwrap_or_default();
         numbers.iter().filter_map(|number| self.list.get(*number))
+    }
+
+    /// Some task has not ended: `has_pending_exec()` of spec 2.4.
+    pub fn has_pending(&self) -> bool {
+        self.list.iter().any(|task| !task.state().is_ended())
+    }
+
+    /// Tasks of a step that have not ended.
+    pub fn pending_of(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
+        self.of_step(step).filter(|task| task.is_own() && !task.state().is_ended())
+    }
+
+    /// Whether the outputs that a task reads exist, are still to come, or never will.
+    pub fn supply(&self, task: &TaskRun) -> Supply {
+        let mut producers = task.producers().filter_map(|slug| self.find(slug));
+        match producers.find(|producer| producer.state().is_without_output()) {
+            Some(lost) => Supply::Lost(lost.slug()),
+            None if self.awaited_by(task).next().is_some() => Supply::ToCome,
+            None => Supply::Here,
+        }
+    }
+
+    /// Tasks whose outputs a task reads and that are still to give them. Only an earlier step can; anything else is left to
+    /// the check at the start.
+    pub fn awaited_by<'a>(&'a self, task: &'a TaskRun) -> impl Iterator<Item = &'a TaskRun> {
+        let producers = task.producers().filter_map(move |slug| self.find(slug));
+        producers.filter(move |producer| {
+            !producer.state().is_ended() && self.is_earlier(&producer.task.slug, &task.task.slug)
+        })
+    }
+
+    fn is_earlier(&self, producer: &Slug, reader: &Slug) -> bool {
+        match (self.step_of(producer), self.step_of(reader)) {
+            (Some(producer), Some(reader)) => producer < reader,
+            _ => false,
+        }
+    }
+
+    /// Whether nothing that the task reads has ended without output.
+    pub fn may_have_inputs(&self, task: &TaskRun) -> bool {
+        let mut producers = task.producers().filter_map(|producer| self.find(producer));
+        producers.all(|producer| !producer.state().is_without_output())
+    }
+
+    /// Tasks blocked by one that may run again wait for it again (spec 12.4); `listed`: only those of the current list.
+    pub fn unblock(&mut self, listed: bool) {
+        loop {
+            let freed: Vec<Slug> = self
+                .values()
+                .filter(|task| !listed || self.step_of(&task.task.slug).is_some())
+                .filter(|task| task.state() == State::Blocked && task.producers().next().is_some())
+                .filter(|task| self.may_have_inputs(task))
+                .map(TaskRun::slug)
+                .collect();
+            if freed.is_empty() {
+                return;
+            }
+            for slug in freed {
+                if let Some(task) = self.get_mut(&slug) {
+                    task.phase = TaskPhase::Planned;
+                }
+            }
+        }
     }
 
     /// Listed tasks of the steps before the task's, or of all steps if it is not listed.
@@ -304,7 +393,7 @@ impl Tasks {
     /// Something that all tasks share has changed: those that have not ended are looked at again.
     pub fn look_again(&mut self) {
         for number in 0..self.list.len() {
-            if self.list.get(number).is_some_and(|task| !task.state.is_ended()) {
+            if self.list.get(number).is_some_and(|task| !task.state().is_ended()) {
                 self.mark(number);
             }
         }
@@ -326,10 +415,10 @@ impl Tasks {
         !self.sets.holding.is_empty()
     }
 
-    /// Looks at the marked tasks. `aliases` are former slugs that references may still name.
-    pub fn refresh(&mut self, aliases: &BTreeMap<Slug, Slug>) {
+    /// Looks at the marked tasks.
+    pub fn refresh(&mut self) {
         for number in std::mem::take(&mut self.marked) {
-            self.look_at(number, aliases);
+            self.look_at(number);
         }
     }
 
@@ -387,7 +476,7 @@ impl Tasks {
         some.into_iter().flatten().copied().chain(all).filter_map(|key| self.at(key))
     }
 
-    fn look_at(&mut self, number: usize, aliases: &BTreeMap<Slug, Slug>) {
+    fn look_at(&mut self, number: usize) {
         let (Some(task), Some(known)) = (self.list.get(number), self.known.get_mut(number)) else { return };
         known.marked = false;
         self.unsettled.insert(known.key);
@@ -411,14 +500,24 @@ impl Tasks {
                 self.readers.entry(producer.clone()).or_default().insert(number);
             }
         }
-        if known.state != Some(task.state) {
-            known.state = Some(task.state);
+        if known.state != Some(task.state()) {
+            known.state = Some(task.state());
             let slug = &task.task.slug;
-            let former = aliases.iter().filter(|(_, to)| *to == slug).map(|(alias, _)| alias);
+            let former = self.aliases.iter().filter(|(_, to)| *to == slug).map(|(alias, _)| alias);
             let readers = former.chain([slug]).filter_map(|slug| self.readers.get(slug)).flatten();
             self.unsettled.extend(readers.filter_map(|reader| self.known.get(*reader)).map(|reader| reader.key));
         }
     }
+}
+
+/// What is known of the outputs that a task reads.
+pub(super) enum Supply {
+    /// They exist.
+    Here,
+    /// They are still to come.
+    ToCome,
+    /// That of this task never comes.
+    Lost(Slug),
 }
 
 impl Sets {

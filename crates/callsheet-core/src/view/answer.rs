@@ -12,7 +12,7 @@ pub fn answer(run: &Run, shown: &dyn Fn(&TaskRun, &str) -> String) -> String {
     if run.operators().tree().is_some() || !run.outcome().is_some_and(Outcome::is_finished) {
         return String::new();
     }
-    let done: Vec<&TaskRun> = run.tasks().filter(|task| task.state == State::Done).collect();
+    let done: Vec<&TaskRun> = run.tasks().filter(|task| task.state() == State::Done).collect();
     let reads = |reader: &TaskRun, task: &TaskRun| {
         let mut read = reader.producers().filter_map(|slug| run.task(slug));
         read.any(|producer| producer.task.slug == task.task.slug)
@@ -21,7 +21,7 @@ pub fn answer(run: &Run, shown: &dyn Fn(&TaskRun, &str) -> String) -> String {
     let (latest, earlier): (Vec<&TaskRun>, Vec<&TaskRun>) = last.partition(|task| run.is_of_latest(task));
     let last = if latest.is_empty() { earlier } else { latest };
     let summary = |task: &TaskRun| {
-        let summary = task.result.as_ref().map(|result| result.summary.trim()).unwrap_or_default();
+        let summary = task.result().map(|result| result.summary.trim()).unwrap_or_default();
         shown(task, summary)
     };
     match last.as_slice() {

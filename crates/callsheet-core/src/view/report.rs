@@ -26,7 +26,7 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
     if !run.goals().text.trim().is_empty() {
         text.push_str(&format!("\n## Goals / summary\n\n{}\n", run.goals().text.trim()));
     }
-    let mut done: Vec<&TaskRun> = run.tasks().filter(|task| task.state == State::Done).collect();
+    let mut done: Vec<&TaskRun> = run.tasks().filter(|task| task.state() == State::Done).collect();
     if let Some(result) = of_tree {
         text.push_str(&result_of_tree(result));
         done.retain(|task| !task.applied.is_empty());
@@ -50,11 +50,11 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
     if !kept.is_empty() {
         text.push_str(&format!("\n## Finished parts of failed tasks\n{kept}"));
     }
-    let pending: Vec<&TaskRun> = run.all_tasks().filter(|task| !task.state.is_ended()).collect();
+    let pending: Vec<&TaskRun> = run.all_tasks().filter(|task| !task.state().is_ended()).collect();
     if !pending.is_empty() {
         text.push_str("\n## Still pending\n\n");
         for task in pending {
-            text.push_str(&format!("- {}: {}{}\n", task.task.name, task.state.as_str(), changed_words(task)));
+            text.push_str(&format!("- {}: {}{}\n", task.task.name, task.state().as_str(), changed_words(task)));
         }
     }
     text.push_str(&format!("\n## Cost\n\n{}", Summary::of(run)));
@@ -80,7 +80,7 @@ pub fn problem_line(run: &Run, problem: &Problem<'_>) -> String {
         ProblemKind::Denied { words } => format!("{name} was denied: {}", words.trim()),
         ProblemKind::Blocked { cause } => {
             let known = run.task(cause);
-            let dropped = known.is_some_and(|task| task.state == State::Dropped);
+            let dropped = known.is_some_and(|task| task.state() == State::Dropped);
             let cause = known.map_or(cause.as_str(), |task| task.task.name.as_str());
             let why = if dropped { ", which was dropped" } else { "" };
             format!("{name} could not run, because it depends on {cause}{why}")
@@ -114,14 +114,14 @@ fn result_of_tree(result: &TaskResult) -> String {
 }
 
 fn result(task: &TaskRun) -> String {
-    let Some(result) = &task.result else { return String::new() };
+    let Some(result) = task.result() else { return String::new() };
     let mut text = format!("\n### {}\n\n{}\n", task.task.name, result.summary.trim());
     for set in &task.applied {
         let files: Vec<&str> = set.changes.files.iter().map(|file| file.path.as_str()).collect();
         let back = if set.reverted { ", reverted" } else { "" };
         text.push_str(&format!("\nChanged: {}{back}\n", files.join(", ")));
     }
-    if task.merge.as_ref().is_some_and(|merge| merge.fell_back) {
+    if task.merge.as_ref().is_some_and(|merge| merge.fell_back()) {
         text.push_str("\nMerged by code, because the model gave no valid merge.\n");
     }
     if task.apart.is_some() && task.runs.len() > 1 {
@@ -138,11 +138,11 @@ fn result(task: &TaskRun) -> String {
 
 /// What a review said of a result, in words for a person.
 pub fn review_words(review: &Review) -> String {
-    match (&review.missing, &review.failed) {
-        (None, None) if review.over => "Reviewed: complete.".to_owned(),
+    match (&review.missing, review.failed()) {
+        (None, None) if review.is_over() => "Reviewed: complete.".to_owned(),
         (None, None) => "Under review.".to_owned(),
         (None, Some(why)) => format!("Warning: not reviewed ({why}); the result counts as it is."),
-        (Some(missing), None) if review.over => format!("Reviewed, and done once more, because of: {missing}"),
+        (Some(missing), None) if review.is_over() => format!("Reviewed, and done once more, because of: {missing}"),
         (Some(missing), None) => format!("Reviewed, and being done once more, because of: {missing}"),
         (Some(missing), Some(why)) => {
             format!(

@@ -45,7 +45,7 @@ impl Summary {
     pub fn of(run: &Run) -> Self {
         let totals = run.totals();
         let mut tasks = BTreeMap::new();
-        for task in run.tasks().filter(|task| task.state != State::Dropped) {
+        for task in run.tasks().filter(|task| task.state() != State::Dropped) {
             *tasks.entry(run.standing(task).as_str()).or_insert(0) += 1;
         }
         let count = |found: usize| u32::try_from(found).unwrap_or(u32::MAX);

@@ -24,7 +24,7 @@ pub(crate) fn changed_skills(
     let mut changed = BTreeMap::new();
     let mut notices: BTreeMap<&String, String> = BTreeMap::new();
     let mut loaded = None;
-    for task in run.tasks().filter(|task| task.state.is_problem()) {
+    for task in run.tasks().filter(|task| task.state().is_problem()) {
         let Some(name) = task.task.skill.as_ref() else { continue };
         let loaded = loaded.get_or_insert_with(|| services.skills(run.settings()));
         let line = match loaded.catalog.get(name) {
@@ -54,8 +54,8 @@ fn coming_back(run: &Run, asked: &[Slug]) -> BTreeSet<Slug> {
         // One that came back with another is refused, and is back.
         let _refused = after.apply(&LogEntry { v: VERSION, n: after.last_fact() + 1, at: after.now_ms(), event });
     }
-    let problems = run.tasks().filter(|task| task.state.is_problem());
-    let back = problems.filter(|task| after.task(&task.task.slug).is_some_and(|now| !now.state.is_problem()));
+    let problems = run.tasks().filter(|task| task.state().is_problem());
+    let back = problems.filter(|task| after.task(&task.task.slug).is_some_and(|now| !now.state().is_problem()));
     back.map(|task| task.task.slug.clone()).chain(asked.iter().cloned()).collect()
 }
 

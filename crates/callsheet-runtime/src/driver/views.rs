@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, SyncSender, channel, sync_channel};
 
 use callsheet_core::record::{DetailBlob, Event};
-use callsheet_core::run::{ExecRun, Run, State, TaskRun};
+use callsheet_core::run::{ExecRun, Run, TaskRun};
 use callsheet_core::spec::{BlobId, Slug};
 
 use crate::prompting::reverted::rejected_and_reverted;
@@ -102,8 +102,8 @@ pub(crate) struct TaskView {
 impl TaskView {
     pub fn of(task: &TaskRun) -> Self {
         let several = task.runs.iter().filter(|_| task.runs.len() > 1);
-        let document = |exec: &ExecRun| Some((exec.slug.clone(), exec.result.as_ref()?.document.clone()?));
-        let result = task.result.as_ref().filter(|_| task.state == State::Done);
+        let document = |exec: &ExecRun| Some((exec.slug.clone(), exec.result()?.document.clone()?));
+        let result = task.result();
         let applied = task.applied.iter().filter(|set| !set.reverted);
         Self {
             slug: task.task.slug.clone(),

@@ -12,7 +12,7 @@ use crate::services::Services;
 /// Merges the finished runs of a task by code (spec 3.12).
 pub(crate) fn merge_by_code(services: &Services, run: &Run, task: &Slug, n: u32) -> Result<Event, DriveFault> {
     let owner = run.task(task).ok_or_else(|| DriveFault::defect("a merge of an unknown task"))?;
-    if owner.merge.as_ref().is_some_and(|merge| merge.by_model) {
+    if owner.merge.as_ref().is_some_and(|merge| merge.fell_back()) {
         services.notice(&format!("note: {task}: the model gave no valid merge, so code merged its runs"));
     }
     let mut texts = Vec::new();

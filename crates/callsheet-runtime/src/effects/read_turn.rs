@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use callsheet_core::issue::Severity;
-use callsheet_core::record::{Again, Event, ResultParts};
+use callsheet_core::record::{Event, RepeatPolicy, ResultParts};
 use callsheet_core::run::{Asked, Run, TaskRun};
 use callsheet_core::spec::ToolSpec;
 use callsheet_format::reading::ReadContext;
@@ -85,7 +85,7 @@ pub(crate) fn read(
     let manual = cut || handler_task(services, run, task)?.manual_xml;
     Ok(match read_turn(&reply.text, &calls, &taken, manual) {
         Said::Calls(calls, said) => {
-            Event::CallsAsked { key, calls, said: Some(said), again: Again::No, repairs, issues }
+            Event::CallsAsked { key, calls, said: Some(said), again: RepeatPolicy::Answer, repairs, issues }
         }
         Said::Final => {
             let document = services.store.stage_blob(reply.text.clone().into_bytes());

@@ -109,7 +109,7 @@ impl ListOffer {
             .steps()
             .iter()
             .map(|step| {
-                let open = step.iter().filter_map(|slug| run.task(slug)).filter(|task| !task.state.is_ended());
+                let open = step.iter().filter_map(|slug| run.task(slug)).filter(|task| !task.state().is_ended());
                 open.map(|task| texts::task_text(&task.task, sheet::TaskForm::Coarse)).collect::<Vec<_>>()
             })
             .filter(|step: &Vec<String>| !step.is_empty())

@@ -23,7 +23,7 @@ fn reverted(task: &TaskRun) -> String {
 
 /// The summary of a done task as later prompts show it: with what was taken back since (spec 3.10).
 pub(crate) fn current_summary(task: &TaskRun) -> Option<String> {
-    let summary = &task.result.as_ref()?.summary;
+    let summary = &task.result()?.summary;
     let reverted = reverted(task);
     Some(if reverted.is_empty() { summary.clone() } else { format!("{}\n\n{reverted}", summary.trim_end()) })
 }

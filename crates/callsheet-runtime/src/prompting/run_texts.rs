@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callsheet_core::run::{Run, State};
+use callsheet_core::run::Run;
 use callsheet_core::spec::{PlanPart, Slug, Target};
 use callsheet_format::sheet;
 use callsheet_format::sheet::TaskForm;
@@ -41,7 +41,7 @@ impl Texts {
         let mut outputs = BTreeMap::new();
         for slug in wanted.iter().filter_map(|wanted| wanted.reference.target.producer()) {
             if let Some(task) = run.task(slug) {
-                let result = task.result.clone().filter(|_| task.state == State::Done);
+                let result = task.result().cloned();
                 let (rejected, summary) =
                     (reverted::rejected_and_reverted(task), reverted::current_summary(task).unwrap_or_default());
                 outputs.insert(slug.clone(), OutputTexts { slug: task.task.slug.clone(), result, rejected, summary });

@@ -11,14 +11,14 @@ use crate::services::Services;
 pub(crate) fn writer_before(run: &Run, slug: &Slug) -> bool {
     let step = run.step_of(slug).unwrap_or(0);
     let earlier = run.steps().iter().take(step).flatten();
-    earlier.filter_map(|slug| run.task(slug)).any(|task| task.writer.is_some() && !task.state.is_ended())
+    earlier.filter_map(|slug| run.task(slug)).any(|task| task.writer.is_some() && !task.state().is_ended())
 }
 
 /// File links of the summaries of producers, each once, without those the task names itself (spec 2.12).
 pub(crate) fn carried(run: &Run, own: &[Reference]) -> Vec<Wanted> {
     let mut carried: Vec<Wanted> = Vec::new();
     let producers = own.iter().filter_map(|reference| run.task(reference.target.producer()?));
-    for link in producers.filter_map(|task| task.result.as_ref()).flat_map(|result| &result.links) {
+    for link in producers.filter_map(|task| task.result()).flat_map(|result| &result.links) {
         let Ok(target) = parse_target(link) else { continue };
         let known =
             own.iter().map(|reference| &reference.target).chain(carried.iter().map(|wanted| &wanted.reference.target));

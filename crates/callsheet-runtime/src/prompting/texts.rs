@@ -43,7 +43,7 @@ fn outstanding(run: &Run) -> TaskList {
         tasks: step
             .iter()
             .filter_map(|slug| run.task(slug))
-            .filter(|task| !task.state.is_ended())
+            .filter(|task| !task.state().is_ended())
             .map(|task| task.task.clone())
             .collect(),
     });

@@ -32,8 +32,8 @@ pub(crate) fn reconcile(
     }
     let former: Vec<Former<'_>> = run
         .tasks()
-        .filter(|task| !matches!(task.state, State::Done | State::Dropped))
-        .map(|task| Former { task: &task.task, outstanding: !task.state.is_ended() })
+        .filter(|task| !matches!(task.state(), State::Done | State::Dropped))
+        .map(|task| Former { task: &task.task, outstanding: !task.state().is_ended() })
         .collect();
     let taken = run.taken().cloned().collect();
     let adoption = Adoption { former: &former, skills: &skills, taken: &taken, edit };

@@ -32,19 +32,19 @@ impl Snapshots {
                     .unwrap_or_else(|| known_task(task, step).into())
             })
             .collect();
-        let listed = run.tasks().zip(kept.iter()).filter(|(task, _)| task.state != State::Dropped);
+        let listed = run.tasks().zip(kept.iter()).filter(|(task, _)| task.state() != State::Dropped);
         listed.map(|(_, known)| Arc::clone(known)).collect()
     }
 }
 
 fn known_task(task: &TaskRun, step: Option<u32>) -> KnownTask {
-    let result = task.result.as_ref();
+    let result = task.result();
     KnownTask {
         task: task.task.clone(),
         step,
-        done: task.state == State::Done,
-        denied: task.state == State::Denied,
-        outstanding: !task.state.is_ended(),
+        done: task.state() == State::Done,
+        denied: task.state() == State::Denied,
+        outstanding: !task.state().is_ended(),
         headings: result.map(|result| result.headings.clone()).unwrap_or_default(),
         details: result
             .map(|result| result.details.iter().map(|detail| detail.filename.clone()).collect())
@@ -58,7 +58,7 @@ fn known_task(task: &TaskRun, step: Option<u32>) -> KnownTask {
 fn is_still(known: &KnownTask, task: &TaskRun, step: Option<u32>) -> bool {
     let KnownTask { task: text, step: known_step, done, denied, outstanding, headings, details, tokens, writer } =
         known;
-    let result = task.result.as_ref();
+    let result = task.result();
     let of_result = match result {
         Some(result) => {
             *tokens == result.tokens
@@ -67,7 +67,7 @@ fn is_still(known: &KnownTask, task: &TaskRun, step: Option<u32>) -> bool {
         }
         None => *tokens == 0 && headings.is_empty() && details.is_empty(),
     };
-    let states = (task.state == State::Done, task.state == State::Denied, !task.state.is_ended());
+    let states = (task.state() == State::Done, task.state() == State::Denied, !task.state().is_ended());
     of_result
         && (*done, *denied, *outstanding) == states
         && *known_step == step

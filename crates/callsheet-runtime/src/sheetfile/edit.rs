@@ -128,7 +128,7 @@ fn done_already(repairs: &[Repair]) -> Vec<String> {
 
 /// What a text of an earlier moment may show.
 fn past(run: &Run) -> Past {
-    let dropped = run.tasks().filter(|task| task.state == State::Dropped);
+    let dropped = run.tasks().filter(|task| task.state() == State::Dropped);
     let wordings = run.done().map(|task| (task.task.slug.clone(), task.wordings()));
     Past {
         dropped: dropped.map(|task| task.task.clone()).collect(),
@@ -174,7 +174,7 @@ fn running(run: &Run, list: &ListAdopted, spans: &BTreeMap<Slug, Span>) -> Vec<I
 
 /// Goals, steps and tasks are those of the run.
 fn says_the_same(run: &Run, list: &ListAdopted) -> bool {
-    let shown = |slug: &&Slug| run.task(slug).is_some_and(|task| !matches!(task.state, State::Done | State::Dropped));
+    let shown = |slug: &&Slug| run.task(slug).is_some_and(|task| !matches!(task.state(), State::Done | State::Dropped));
     let steps = run.steps().iter().map(|step| step.iter().filter(shown).collect::<Vec<_>>());
     let steps: Vec<Vec<&Slug>> = steps.filter(|step| !step.is_empty()).collect();
     let listed: Vec<Vec<&Slug>> =

@@ -29,8 +29,8 @@ pub(super) fn difference(before: &Run, after: &Run) -> String {
     for task in after.tasks() {
         match before.task(&task.task.slug) {
             None => added += 1,
-            Some(former) if former.state == State::Dropped && task.state != State::Dropped => added += 1,
-            Some(former) if former.state != State::Dropped && task.state == State::Dropped => removed += 1,
+            Some(former) if former.state() == State::Dropped && task.state() != State::Dropped => added += 1,
+            Some(former) if former.state() != State::Dropped && task.state() == State::Dropped => removed += 1,
             Some(former) if former.task != task.task => changed += 1,
             Some(_) => {}
         }

@@ -14,24 +14,25 @@ impl super::TaskOp {
     }
 }
 
-impl crate::run::Run {
+impl super::tree::Trees<'_> {
     /// The time of a task of the tree passes while a leaf of it holds a slot.
-    pub(in crate::run) fn set_tree_clocks(&mut self, now: u64) {
+    pub fn set_clocks(&mut self, now: u64) {
         let holding: Vec<usize> = self
+            .0
             .tasks
             .all_holding()
             .filter(|task| task.holds_slot())
-            .filter_map(|task| self.operators.leaves.get(&task.task.slug))
+            .filter_map(|task| self.0.operators.leaves.get(&task.task.slug))
             .copied()
             .collect();
         let mut running = std::collections::BTreeSet::new();
         for leaf in holding {
             let mut at = Some(leaf);
             while let Some(number) = at.filter(|number| running.insert(*number)) {
-                at = self.operators.list.get(number).and_then(|op| op.parent);
+                at = self.0.operators.list.get(number).and_then(|op| op.parent);
             }
         }
-        for (number, op) in self.operators.list.iter_mut().enumerate() {
+        for (number, op) in self.0.operators.list.iter_mut().enumerate() {
             op.clock.set(running.contains(&number), now);
         }
     }

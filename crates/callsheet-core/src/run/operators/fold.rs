@@ -3,57 +3,52 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::record::{EffectKey, Opened, Step, Tree};
+use crate::record::{Opened, Step, Tree};
 use crate::spec::{BlobId, ExecRunId, Slug};
 use crate::template::Node;
 
 use super::place::{below_caller, extended, slug_of};
-use super::{Caller, EvalPhase, Mount, OpState, Place, Reparse, TaskOp, Work};
-use crate::run::{Reject, Run, Stage, Stopwatch};
+use super::tree::Trees;
+use super::{Caller, Mount, OpState, Place, Reparse, TaskOp, Work};
+use crate::run::{Stage, Stopwatch};
 
-impl Run {
+impl Trees<'_> {
     /// The tree is what this run executes; its top task begins.
-    pub(in crate::run) fn tree_adopted(&mut self, tree: &Tree) -> Result<(), Reject> {
-        let template = matches!(self.entry, Some(crate::record::Entry::Template { .. }));
-        let known = tree.templates.contains_key(&tree.entry);
-        if self.stage != Stage::AwaitList || !template || !known || !self.operators.mounts.is_empty() {
-            return Err(Reject::ListNotAwaited);
-        }
-        self.list_adopted = true;
-        (self.round, self.rounds) = (1, 1);
-        self.stage = Stage::Operate;
+    pub fn adopt(&mut self, tree: &Tree) {
+        self.0.sheet.adopt_tree();
+        self.0.progress.rounds_mut().begin();
+        self.0.progress.go(Stage::Operate);
         self.mount(tree.clone(), None);
-        Ok(())
     }
 
     /// A tree is executed from here on, for a call or as the run itself. Returns its number.
-    pub(in crate::run) fn mount(&mut self, tree: Tree, caller: Option<Caller>) -> usize {
-        let number = self.operators.mounts.len();
-        let top = self.operators.list.len();
-        self.operators.mounts.push(Mount { tree: Arc::new(tree), top, caller });
+    pub fn mount(&mut self, tree: Tree, caller: Option<Caller>) -> usize {
+        let number = self.0.operators.mounts.len();
+        let top = self.0.operators.list.len();
+        self.0.operators.mounts.push(Mount { tree: Arc::new(tree), top, caller });
         self.open_op(number, None, Place::Top);
         number
     }
 
     /// Opens a task of a tree; it gathers its nested inputs first.
     pub(super) fn open_op(&mut self, mount: usize, parent: Option<usize>, place: Place) {
-        let Some(Mount { tree, caller, .. }) = self.operators.mounts.get(mount).cloned() else { return };
-        let (template, depth) = match parent.and_then(|number| self.operators.at(number)) {
+        let Some(Mount { tree, caller, .. }) = self.0.operators.mounts.get(mount).cloned() else { return };
+        let (template, depth) = match parent.and_then(|number| self.0.operators.at(number)) {
             None => (tree.entry.clone(), 0),
             Some(above) if place == Place::Body => {
                 let recorded = above.opened.as_ref().and_then(|opened| opened.called.as_ref());
                 let recorded = recorded.map(|template| template.name.clone());
-                let called = || self.operators.node(above).and_then(|node| node.template.clone());
+                let called = || self.0.operators.node(above).and_then(|node| node.template.clone());
                 (recorded.or_else(called).unwrap_or_default(), above.depth)
             }
             Some(above) if place == Place::Match => (tree.matcher.clone().unwrap_or_default(), above.depth),
             Some(above) if place.is_subtask() => (above.template.clone(), above.depth.saturating_add(1)),
             Some(above) => (above.template.clone(), above.depth),
         };
-        let number = self.operators.list.len();
+        let number = self.0.operators.list.len();
         let id = {
-            let above = parent.and_then(|number| self.operators.at(number));
-            let work = match above.and_then(|above| self.operators.work(above)) {
+            let above = parent.and_then(|number| self.0.operators.at(number));
+            let work = match above.and_then(|above| self.0.operators.work(above)) {
                 Some(Work::Node(node)) => place.below(node),
                 _ => None,
             };
@@ -63,11 +58,11 @@ impl Run {
                 (None, Some(caller)) => below_caller(&caller.task, &word),
                 (None, None) => slug_of(&[&word]),
             };
-            self.operators.free(base)
+            self.0.operators.free(base)
         };
-        self.ledger.open_op(number, parent, caller.as_ref().map(|caller| &caller.task));
-        self.operators.numbers.insert(id.clone(), number);
-        self.operators.list.push(TaskOp {
+        self.0.ledger.open_op(number, parent, caller.as_ref().map(|caller| &caller.task));
+        self.0.operators.numbers.insert(id.clone(), number);
+        self.0.operators.list.push(TaskOp {
             id,
             number,
             mount,
@@ -93,35 +88,14 @@ impl Run {
             reparse: None,
             clock: Stopwatch::default(),
         });
-        if let Some(above) = parent.and_then(|number| self.operators.list.get_mut(number)) {
+        if let Some(above) = parent.and_then(|number| self.0.operators.list.get_mut(number)) {
             above.children.push(number);
         }
     }
 
     /// Pure code looked at a task of the tree.
-    pub(in crate::run) fn tree_evaluated(&mut self, task: &Slug, n: u32, step: &Step) -> Result<(), Reject> {
-        let key = EffectKey::Evaluate { task: task.clone(), n };
-        let Some(number) = self.operators.numbers.get(task).copied() else {
-            return Err(Reject::UnknownTask(task.clone()));
-        };
-        let due = match self.operators.at(number) {
-            Some(TaskOp { state: OpState::Due(moment), evaluations, former: false, .. }) if *evaluations == n => {
-                *moment
-            }
-            _ => return Err(Reject::NotInFlight(key)),
-        };
-        if !self.stage.is_working() {
-            return Err(Reject::Concluding);
-        }
-        let fits = match step {
-            Step::Opened(_) | Step::Seeks { .. } | Step::Matches => due == EvalPhase::Open,
-            Step::GoesOn | Step::Regrown { .. } => due == EvalPhase::Judge,
-            Step::Again { .. } | Step::Reparse { .. } => due == EvalPhase::Close,
-            Step::Closed(_) => true,
-        };
-        if !fits {
-            return Err(Reject::NotInFlight(key));
-        }
+    pub fn evaluated(&mut self, task: &Slug, step: &Step) {
+        let Some(number) = self.0.operators.numbers.get(task).copied() else { return };
         match step {
             Step::Opened(opened) => self.op_opened(number, opened),
             Step::Seeks { request } => self.op_seeks(number, request),
@@ -149,11 +123,10 @@ impl Run {
                 self.answer_call(number, closed);
             }
         }
-        Ok(())
     }
 
     pub(super) fn change_op(&mut self, number: usize, change: impl FnOnce(&mut TaskOp)) {
-        if let Some(op) = self.operators.list.get_mut(number) {
+        if let Some(op) = self.0.operators.list.get_mut(number) {
             change(op);
         }
     }
@@ -179,21 +152,21 @@ impl Run {
 
     /// A leaf becomes a task of the one step there is, or below the task that called its template.
     pub(super) fn list_leaf(&mut self, number: usize) {
-        let Some(op) = self.operators.at(number) else { return };
-        let node = self.operators.node(op);
-        let caller = self.operators.caller(op.mount).map(|caller| caller.task.clone());
+        let Some(op) = self.0.operators.at(number) else { return };
+        let node = self.0.operators.node(op);
+        let caller = self.0.operators.caller(op.mount).map(|caller| caller.task.clone());
         let Some(mut task) = super::leaf::task(op) else { return };
         if let Some(node) = node {
             super::leaf::limit(&mut task, &node.limits);
         }
         let slug = task.task.slug.clone();
-        self.ledger.open_task(&slug, Some(number));
-        self.operators.leaves.insert(slug.clone(), number);
+        self.0.ledger.open_task(&slug, Some(number));
+        self.0.operators.leaves.insert(slug.clone(), number);
         task.below.clone_from(&caller);
-        self.tasks.insert(slug.clone(), task);
+        self.0.tasks.insert(slug.clone(), task);
         match caller {
-            Some(caller) => self.tasks.list_below(&caller, slug),
-            None => self.tasks.list_last(slug),
+            Some(caller) => self.0.tasks.list_below(&caller, slug),
+            None => self.0.tasks.list_last(slug),
         }
     }
 }

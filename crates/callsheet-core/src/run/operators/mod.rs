@@ -16,6 +16,7 @@
 //! names and its result in `evaluate`.
 
 mod call;
+mod check;
 mod clocks;
 mod cond;
 mod fold;
@@ -34,6 +35,7 @@ mod seek;
 mod sequence;
 mod settle;
 mod subtask;
+mod tree;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,22 +44,15 @@ use crate::record::{Closed, Opened, Plan, Retrieval, Tree};
 use crate::spec::{BlobId, ExecRunId, Slug};
 use crate::template::{Node, Script, Template};
 
-use super::Stopwatch;
+use super::effect::EvalPhase;
+use super::state::Stopwatch;
 use rules::Rules;
+
+pub(in crate::run) use check::TreeCheck;
+pub(in crate::run) use tree::{TreeQuery, Trees};
 
 pub use place::Place;
 pub use subtask::{SPAWN_SUBTASK, SUBTASK_REQUEST};
-
-/// Which evaluation is owed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EvalPhase {
-    /// Bind inputs, fill texts, choose.
-    Open,
-    /// Whether a loop goes on.
-    Judge,
-    /// Make the result.
-    Close,
-}
 
 /// Where a task of the tree stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,27 +1,19 @@
-//! After an outage: what failed because no provider could be reached is open again when the run is taken up (spec 15).
+//! After an outage: what failed because no provider could be reached is open again when the run is resumed (spec 15).
 
 use std::collections::BTreeSet;
 
-use crate::record::Outcome;
+use crate::run::TaskRun;
 use crate::spec::Slug;
 
 use super::OpState;
-use crate::run::{Run, Stage, State};
+use super::tree::Trees;
 
-impl Run {
-    /// Opens the tasks of trees that an outage ended. Returns their leaves.
-    pub(in crate::run) fn reopen_after_outage(&mut self) -> BTreeSet<Slug> {
-        if self.operators.tree().is_none() {
-            return self.reopen_calls_after_outage();
-        }
-        if self.stage == Stage::Concluded(Outcome::Unreachable) { self.reopen_mount(0) } else { BTreeSet::new() }
-    }
-
-    /// The same for one tree, with all above them that failed by them.
-    pub(in crate::run) fn reopen_mount(&mut self, mount: usize) -> BTreeSet<Slug> {
+impl Trees<'_> {
+    /// Opens the tasks of a tree that an outage ended, with all above them that failed by them. Returns their leaves.
+    pub fn reopen(&mut self, mount: usize) -> BTreeSet<Slug> {
         // What failed up to the top; a model was told of a failed subtask, and that stays said.
         let mut failing = BTreeSet::new();
-        for op in self.operators.iter().filter(|op| op.mount == mount) {
+        for op in self.0.operators.iter().filter(|op| op.mount == mount) {
             let number = op.number;
             let reaches_the_top = op.parent.is_none_or(|above| failing.contains(&above));
             if reaches_the_top && op.failed() && !op.place.is_subtask() {
@@ -32,7 +24,7 @@ impl Run {
         let mut reopened = BTreeSet::new();
         // Children are behind their parents.
         for number in failing.into_iter().rev() {
-            let Some(op) = self.operators.at(number) else { continue };
+            let Some(op) = self.0.operators.at(number) else { continue };
             let leaf = op.leaf().filter(|leaf| self.is_unreached(leaf));
             if leaf.is_none() && !op.children.iter().any(|child| reopened.contains(child)) {
                 continue;
@@ -48,7 +40,6 @@ impl Run {
     }
 
     fn is_unreached(&self, leaf: &Slug) -> bool {
-        let failed = self.tasks.get(leaf).filter(|task| task.state == State::Failed);
-        failed.and_then(|task| task.failure.as_ref()).is_some_and(|failure| failure.communication)
+        self.0.tasks.get(leaf).is_some_and(TaskRun::is_unreached)
     }
 }

@@ -4,17 +4,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::run::{Reject, Run, Stage, Stopwatch};
+use crate::record::EffectKey;
+use crate::run::{Reject, Stage, Stopwatch};
 use crate::spec::{Slug, TaskLimits};
 
 use super::rules::Rules;
+use super::tree::{TreeQuery, Trees};
 use super::{OpState, Operators, Place, TaskOp};
 
-impl Run {
+impl TreeQuery<'_> {
     /// What of a run of a template is retried where nobody says which: the whole of a run that failed; of one that came
     /// back whole what failed on the way and was only collected.
-    pub fn failed_of_tree(&self) -> Vec<Slug> {
-        let operators = &self.operators;
+    pub fn failed(self) -> Vec<Slug> {
+        let operators = &self.0.operators;
         if let Some(top) = operators.top().filter(|top| top.failed()) {
             return vec![top.id.clone()];
         }
@@ -23,13 +25,12 @@ impl Run {
         let outermost = operators.iter().filter(|op| op.failed() && !told(op) && !above_failed(op));
         outermost.map(|op| op.id.clone()).collect()
     }
+}
 
+impl Trees<'_> {
     /// What templates limit now counts from here on; what was spent stays spent.
-    pub(in crate::run) fn limits_changed(&mut self, limits: &BTreeMap<String, Vec<TaskLimits>>) -> Result<(), Reject> {
-        if self.operators.mounts.is_empty() {
-            return Err(Reject::ListNotAwaited);
-        }
-        for mount in &mut self.operators.mounts {
+    pub fn change_limits(&mut self, limits: &BTreeMap<String, Vec<TaskLimits>>) {
+        for mount in &mut self.0.operators.mounts {
             let tree = Arc::make_mut(&mut mount.tree);
             for (name, each) in limits {
                 if let Some(template) = tree.templates.get_mut(name) {
@@ -37,44 +38,48 @@ impl Run {
                 }
             }
         }
-        let operators = &self.operators;
+        let operators = &self.0.operators;
         let limits = operators.iter().filter_map(|op| Some((op.leaf()?, operators.node(op)?.limits.clone())));
         for (leaf, limits) in limits.collect::<Vec<_>>() {
-            if let Some(task) = self.tasks.get_mut(&leaf).filter(|task| !task.state.is_ended()) {
+            if let Some(task) = self.0.tasks.get_mut(&leaf).filter(|task| !task.state().is_ended()) {
                 super::leaf::limit(task, &limits);
             }
         }
-        Ok(())
     }
 
-    /// A failed task of the tree begins again, by its name or that of its handler.
-    pub(in crate::run) fn retried_in_tree(&mut self, slug: &Slug) -> Result<(), Reject> {
-        let number = self.operators.numbers.get(slug).or_else(|| self.operators.leaves.get(slug)).copied();
-        let number = number.ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
-        let over = matches!(self.stage, Stage::Operate | Stage::Conclude(_));
-        if !over || !self.operators.at(number).is_some_and(|op| op.failed() && !op.former) {
-            return Err(Reject::NotFailed(slug.clone()));
-        }
-        self.retry_op(number)?;
-        self.stage = Stage::Operate;
-        (self.waiting, self.message, self.idle) = (None, None, false);
-        self.in_flight.remove(&crate::record::EffectKey::Conclude);
-        Ok(())
+    /// A failed task of the run's own tree begins again, by its name or that of its handler.
+    pub fn retry(&mut self, slug: &Slug) {
+        let Some(number) = self.0.operators.named(slug).map(|op| op.number) else { return };
+        self.retry_op(number);
+        let progress = &mut self.0.progress;
+        progress.go(Stage::Operate);
+        progress.stop_waiting();
+        progress.unsay();
+        progress.set_idle(false);
+        self.0.flights.end(&EffectKey::Conclude);
     }
 
     /// A task of a tree that came back failed begins again, with what stands around it.
-    pub(in crate::run) fn retry_op(&mut self, number: usize) -> Result<(), Reject> {
-        let mut after = self.operators.clone();
-        let mut begun = Vec::new();
-        after.begin_again(number, &mut begun)?;
-        after.open_above(number, &mut begun)?;
-        self.operators = after;
+    pub fn retry_op(&mut self, number: usize) {
+        let Ok((after, begun)) = self.0.operators.retried(number) else { return };
+        self.0.operators = after;
         begun.into_iter().for_each(|leaf| self.list_leaf(leaf));
-        Ok(())
     }
 }
 
 impl Operators {
+    /// What the trees are when a failed task begins again, and the leaves with a new handler or process.
+    ///
+    /// # Errors
+    /// What read its result is still at work.
+    pub(in crate::run) fn retried(&self, number: usize) -> Result<(Self, Vec<usize>), Reject> {
+        let mut after = self.clone();
+        let mut begun = Vec::new();
+        after.begin_again(number, &mut begun)?;
+        after.open_above(number, &mut begun)?;
+        Ok((after, begun))
+    }
+
     /// Begins again what of a task that came back did not give what it should. `begun`: leaves with a new handler or
     /// process.
     fn begin_again(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {

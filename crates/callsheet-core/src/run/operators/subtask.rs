@@ -3,10 +3,11 @@
 //! conversation goes on where it was; requests of one turn run beside each other and are answered in their order.
 
 use crate::record::Closed;
-use crate::run::{Cause, Failure, Run, TaskRun, ToolOutput, ToolState};
+use crate::run::{Cause, Failure, TaskRun, ToolOutput, ToolState};
 use crate::spec::ToolCall;
 use crate::template::ReturnStatus;
 
+use super::tree::{TreeQuery, Trees};
 use super::{OpState, Operators, Place, TaskOp, leaf};
 
 /// The tool by which a model asks for a subtask.
@@ -22,39 +23,41 @@ impl Operators {
     }
 }
 
-impl Run {
+impl TreeQuery<'_> {
     /// Calls of a handler that are not opened yet.
-    pub(super) fn subtasks_asked(&self, op: &TaskOp, task: &TaskRun) -> Vec<Place> {
+    pub(super) fn subtasks_asked(self, op: &TaskOp, task: &TaskRun) -> Vec<Place> {
         if !task.is_handler() || !task.is_executing() {
             return Vec::new();
         }
         let calls = task.runs.iter().filter(|run| !run.is_ended()).flat_map(|run| (0..).zip(&run.calls));
         calls
-            .filter(|(_, call)| call.output().is_none() && self.operators.is_subtask_tool(&call.call.name))
+            .filter(|(_, call)| call.output().is_none() && self.0.operators.is_subtask_tool(&call.call.name))
             .map(|(call, _)| Place::Subtask { attempt: op.attempt, call })
-            .filter(|place| self.operators.child(op, place).is_none())
+            .filter(|place| self.0.operators.child(op, place).is_none())
             .collect()
     }
 
     /// What an equal request gave before a person had its handler done again: it is not done twice.
-    pub(super) fn given_before(&self, parent: usize, place: &Place) -> Option<Closed> {
-        let (parent, Place::Subtask { attempt, call }) = (self.operators.at(parent)?, place) else { return None };
+    pub(super) fn given_before(self, parent: usize, place: &Place) -> Option<Closed> {
+        let (parent, Place::Subtask { attempt, call }) = (self.0.operators.at(parent)?, place) else { return None };
         let asked = |attempt: u32, call: u32| {
-            let run = self.tasks.get(&leaf::slug(&parent.id, attempt))?.runs.first()?;
+            let run = self.0.tasks.get(&leaf::slug(&parent.id, attempt))?.runs.first()?;
             Some(&run.calls.get(super::index_of(call)?)?.call)
         };
         let own = asked(*attempt, *call)?;
-        self.operators.children(parent).filter(|child| !child.failed()).find_map(|child| {
+        self.0.operators.children(parent).filter(|child| !child.failed()).find_map(|child| {
             let Place::Subtask { attempt: before, call } = child.place else { return None };
             let was_retried = before < *attempt && before <= parent.retried;
             let equal = |known: &ToolCall| known.name == own.name && known.arguments == own.arguments;
             child.closed.clone().filter(|_| was_retried && asked(before, call).is_some_and(equal))
         })
     }
+}
 
+impl Trees<'_> {
     /// The task that was opened last has come back already.
     pub(super) fn op_given(&mut self, closed: &Closed) {
-        let number = self.operators.list.len().saturating_sub(1);
+        let number = self.0.operators.list.len().saturating_sub(1);
         self.change_op(number, |op| {
             op.closed = Some(closed.clone());
             op.state = OpState::Closed;
@@ -65,17 +68,16 @@ impl Run {
     /// A subtask came back: its result is the output of the call that asked for it. One that failed because a budget
     /// above it is spent ends the handler.
     pub(super) fn answer_call(&mut self, number: usize, closed: &Closed) {
-        let Some(op) = self.operators.at(number) else { return };
+        let Some(op) = self.0.operators.at(number) else { return };
         let Place::Subtask { attempt, call } = op.place else { return };
         let Some(slug) =
-            op.parent.and_then(|above| self.operators.at(above)).map(|above| leaf::slug(&above.id, attempt))
+            op.parent.and_then(|above| self.0.operators.at(above)).map(|above| leaf::slug(&above.id, attempt))
         else {
             return;
         };
-        let Some(run) = self.tasks.get_mut(&slug).and_then(|task| task.runs.first_mut()) else { return };
+        let Some(run) = self.0.tasks.get_mut(&slug).and_then(|task| task.runs.first_mut()) else { return };
         if closed.fatal && !run.is_ended() {
-            run.failure = Some(Failure { cause: Cause::Subtask, ..Failure::default() });
-            run.attempts.close();
+            run.fail(Failure { cause: Cause::Subtask, ..Failure::default() });
         }
         let error = closed.status != ReturnStatus::Complete;
         let blob = closed.response.clone().unwrap_or_else(|| closed.result.clone());

@@ -8,8 +8,8 @@ use std::fmt::Write as _;
 use callsheet_core::evaluate::{Memory, evaluate_with, result_of_run};
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
-    Again, Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, LogEntry, Plan, ResultParts,
-    Retrieval, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
+    Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, LogEntry, Plan, RepeatPolicy,
+    ResultParts, Retrieval, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
 use callsheet_core::run::{Asked, Effect, Run, State, TaskRun, ToolOutput, Why};
 use callsheet_core::spec::{BlobId, Phase, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
@@ -508,13 +508,13 @@ impl Player {
             .collect();
         let text = if native.is_empty() { text } else { said };
         let task = self.run.task(key.task.as_ref().unwrap()).unwrap();
-        assert!(task.state != State::Done);
+        assert!(task.state() != State::Done);
         let taken = task.runs.iter().flat_map(|run| &run.calls).map(|call| call.call.id.clone()).collect();
         let manual = self.told(key.task.as_ref().unwrap())["manual_xml"] == json!(true);
         match read_turn(&text, &native, &taken, manual) {
             Said::Calls(calls, said) => {
                 let (said, repairs, issues) = (Some(said), Vec::new(), Vec::new());
-                self.happens(Event::CallsAsked { key, calls, said, again: Again::No, repairs, issues });
+                self.happens(Event::CallsAsked { key, calls, said, again: RepeatPolicy::Answer, repairs, issues });
             }
             Said::Final => {
                 let document = Some(self.keep(text.into_bytes()));

@@ -138,8 +138,8 @@ impl Player {
         let mut text = String::new();
         for task in self.run.all_tasks() {
             let slug = &task.task.slug;
-            if self.states.insert(slug.clone(), task.state) != Some(task.state) {
-                text.push_str(&format!("· {slug} {}\n", task.state.as_str()));
+            if self.states.insert(slug.clone(), task.state()) != Some(task.state()) {
+                text.push_str(&format!("· {slug} {}\n", task.state().as_str()));
             }
         }
         let owed = self.run.outstanding();
@@ -169,8 +169,8 @@ impl Player {
         }
         for task in self.run.all_tasks() {
             let slug = &task.task.slug;
-            if self.states.insert(slug.clone(), task.state) != Some(task.state) {
-                text.push_str(&format!("· {slug} {}\n", task.state.as_str()));
+            if self.states.insert(slug.clone(), task.state()) != Some(task.state()) {
+                text.push_str(&format!("· {slug} {}\n", task.state().as_str()));
             }
         }
         let stands = self.stands();

@@ -3,8 +3,9 @@
 use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::record::{
-    Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin,
-    Outcome, PlannedTask, ReferenceStage, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin, Outcome,
+    PlannedTask, ReferenceStage, RefusedPart, RepeatPolicy, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage,
+    Verdict,
 };
 use callsheet_core::run::Effect;
 use callsheet_core::spec::{
@@ -265,7 +266,7 @@ impl Player {
                     key,
                     calls: calls.collect(),
                     said: None,
-                    again: Again::No,
+                    again: RepeatPolicy::Answer,
                     repairs: vec![],
                     issues: vec![],
                 }

@@ -1,0 +1,147 @@
+//! Advancing: what follows from a log entry without anybody doing anything; and how the run ends when a limit leaves
+//! nothing to do.
+
+use super::answers::Answers;
+use super::approval::Approval;
+use super::execute::Executing;
+use super::limit::Limit;
+use super::next_stage::NextStage;
+use super::operators::Trees;
+use super::reviews::Reviews;
+use super::schedule::Schedule;
+use super::state::Stage;
+use super::steps::{Advance, Steps};
+use super::units::Units;
+use super::{Run, limits};
+
+/// Advances a run as far as it goes by itself.
+pub(super) struct Advancing<'a>(pub &'a mut Run);
+
+impl Advancing<'_> {
+    /// Makes every transition that needs neither work nor a person.
+    pub fn advance(&mut self) {
+        // Each turn moves a task, an execution or the stage along a finite order; the bound only guards against a defect.
+        for _ in 0..10_000 {
+            let moved = match self.0.stage() {
+                Stage::Pass => self.pass(),
+                Stage::Operate => self.operate(),
+                Stage::Iterate => Executing(self.0).end_overdue(),
+                _ => false,
+            };
+            if !moved {
+                break;
+            }
+        }
+        if self.0.stage().is_working() {
+            self.0.tasks.settled();
+        }
+        self.release_slots();
+        self.0.tasks.refresh();
+        self.set_clocks();
+    }
+
+    fn pass(&mut self) -> bool {
+        let calls = self.0.operators.are_at_work();
+        if calls {
+            // Budgets of a tree are shared, so a log entry of one leaf may end another.
+            self.0.tasks.look_again();
+        }
+        let mut moved = Reviews(self.0).end_forbidden();
+        moved |= Executing(self.0).end_overdue();
+        moved |= Executing(self.0).end_all();
+        moved |= Steps(self.0).promote();
+        self.0.tasks.refresh();
+        if calls {
+            moved |= Trees(self.0).step();
+            self.0.tasks.refresh();
+        }
+        match Steps(self.0).open() {
+            Advance::Moved => moved = true,
+            Advance::Waiting => {}
+            Advance::Over if moved || self.executes() => {}
+            Advance::Over => {
+                NextStage(self.0).end_pass();
+                return true;
+            }
+        }
+        self.0.tasks.refresh();
+        moved |= Answers(self.0).ask_before_calls();
+        moved
+    }
+
+    /// One turn of a run of a template.
+    fn operate(&mut self) -> bool {
+        // Budgets of the tree are shared, so a log entry of one leaf may end another.
+        self.0.tasks.look_again();
+        let mut moved = Reviews(self.0).end_forbidden();
+        moved |= Executing(self.0).end_overdue();
+        moved |= Executing(self.0).end_all();
+        moved |= Steps(self.0).promote();
+        self.0.tasks.refresh();
+        moved |= Trees(self.0).step();
+        if self.0.stage() != Stage::Operate {
+            return true;
+        }
+        self.0.tasks.refresh();
+        Answers(self.0).ask_before_run(Some(0));
+        moved |= Steps(self.0).start(0);
+        self.0.tasks.refresh();
+        moved |= Answers(self.0).ask_before_calls();
+        moved
+    }
+
+    fn executes(&self) -> bool {
+        self.0.tasks.listed().any(|task| task.is_executing() && Approval(self.0).has(task))
+    }
+
+    /// A unit that has ended, or whose next thing is a gate or a question, holds no slot (spec 2.6).
+    fn release_slots(&mut self) {
+        let run = &mut *self.0;
+        run.tasks.refresh();
+        let mut free = Vec::new();
+        for task in run.tasks.all_holding().filter(|task| task.has_begun()) {
+            for (index, exec) in task.runs.iter().enumerate().filter(|(_, exec)| exec.attempts.admitted) {
+                let found = Units(run).work_of_execution(task, exec);
+                if exec.is_ended() || (found.work.is_empty() && found.person) {
+                    free.push((task.slug(), index));
+                }
+            }
+        }
+        for (slug, index) in free {
+            if let Some(exec) = run.tasks.get_mut(&slug).and_then(|task| task.runs.get_mut(index)) {
+                exec.attempts.admitted = false;
+            }
+        }
+    }
+
+    /// Clocks count while something of theirs holds a slot.
+    fn set_clocks(&mut self) {
+        let run = &mut *self.0;
+        let now = run.clock.now();
+        let working = run.tasks.set_clocks(now) || run.calls.asks_for_list();
+        Trees(run).set_clocks(now);
+        run.clock.set_working(working && !run.progress.has_concluded());
+    }
+
+    /// Notes what is to be done now. A run limit that leaves nothing to do ends the run (spec 2.15).
+    pub fn schedule(&mut self) {
+        let run = &mut *self.0;
+        let mut work = Schedule(run).work();
+        for limit in std::mem::take(&mut work.reached) {
+            run.progress.notified_mut().note_reached(limit);
+        }
+        if let (true, Some(limit)) = (work.effects.is_empty(), work.blocked)
+            && limit != Limit::Exclusive
+        {
+            let left = limits::tokens_left(run).filter(|left| limit == Limit::MaxTokens && *left > 0);
+            let message = match left {
+                Some(left) => format!("{} leaves {left} tokens, too few for another call", limit.name()),
+                None => format!("{} is used up", limit.name()),
+            };
+            run.progress.conclude_by(limit, message);
+            work = Schedule(run).work();
+        }
+        work.effects.extend(Schedule(run).people());
+        run.flights.set_pending(work.effects, work.waiting);
+    }
+}

@@ -1,0 +1,156 @@
+//! What a person is to approve or to answer: open gates and questions, and what waits at them (spec 2.7, 11).
+
+use crate::record::{EffectKey, Gate, GateKind};
+use crate::spec::{ApprovalMode, ExecRunId, Slug, ToolEffect};
+
+use super::Run;
+use super::effect::Effect;
+use super::execution::{ToolRun, ToolState};
+use super::operators::Work;
+use super::state::State;
+use super::task::TaskRun;
+
+/// Asks a run what a person is to approve or to answer.
+#[derive(Clone, Copy)]
+pub(super) struct Approval<'a>(pub &'a Run);
+
+impl<'a> Approval<'a> {
+    fn mode(self) -> ApprovalMode {
+        self.0.settings().approval
+    }
+
+    /// Whether the task may run as far as spec 2.7 is concerned. What a task calls may run as long as that may.
+    pub fn has(self, task: &TaskRun) -> bool {
+        let own = |task: &TaskRun| self.0.gates.is_approved(task, self.mode());
+        let caller = task.below.as_ref().and_then(|caller| self.0.tasks.get(caller));
+        own(task) && caller.is_none_or(own)
+    }
+
+    /// Whether a task is part of a template that a task at work calls.
+    pub fn is_called(self, task: &TaskRun) -> bool {
+        let caller = task.below.as_ref().and_then(|caller| self.0.tasks.get(caller));
+        caller.is_some_and(|caller| caller.is_executing() && self.has(caller))
+    }
+
+    /// Changes and calls of the task wait for a person (spec 11.2).
+    pub fn holds_acts_of(self, task: &TaskRun) -> bool {
+        self.0.gates.hold_acts_of(task, self.mode())
+    }
+
+    pub fn unapproved_writers(self, step: usize) -> impl Iterator<Item = &'a TaskRun> {
+        self.0.tasks.writers(step).filter(move |task| !task.state().is_ended() && !self.has(task))
+    }
+
+    /// Unapproved writers of a step and of those behind it: the before-run gate lists them together.
+    pub fn writers_from(self, step: usize) -> impl Iterator<Item = &'a TaskRun> {
+        (step..self.0.steps().len()).flat_map(move |step| self.unapproved_writers(step))
+    }
+
+    /// Writers that the before-run gate of a step waits for: they are still to be refined.
+    pub fn gate_waits_for(self, step: usize) -> impl Iterator<Item = &'a TaskRun> {
+        self.writers_from(step).filter(|task| !may_be_asked_about(task))
+    }
+
+    /// A call whose tool does not only read, unless it only stages a change set, which has a gate of its own.
+    pub fn gates_tool(self, tool: &str) -> bool {
+        let policy = self.0.policy(tool);
+        policy.effect != ToolEffect::Read && !policy.stages_changes()
+    }
+
+    /// A process of the same place in the tree was started, did not end, and nobody agreed since that it runs again.
+    pub fn would_run_again(self, task: &Slug) -> bool {
+        self.0.gates.unended().any(|unended| self.0.operators.are_of_one_place(task, unended))
+    }
+
+    /// The words of a process of a template, with the files that are written for it: an approval holds for the same ones in
+    /// the whole run (spec "Templates" 8).
+    pub fn words_of(self, task: &Slug, run: &ExecRunId, call: &str) -> Option<String> {
+        let call = self.process_call(task, run, call)?;
+        let arguments = &call.call.arguments;
+        Some(arguments.get("binding").or_else(|| arguments.get("argv"))?.to_string())
+    }
+
+    /// Whether a person approved the words of a process, and is not asked whether it runs again.
+    pub fn has_words_of(self, task: &Slug, run: &ExecRunId, call: &str) -> bool {
+        let asks_again = self.process_call(task, run, call).is_some_and(ToolRun::asks_again);
+        !asks_again && self.words_of(task, run, call).is_some_and(|words| self.0.gates.has_approved_words(&words))
+    }
+
+    fn process_call(self, task: &Slug, run: &ExecRunId, call: &str) -> Option<&'a ToolRun> {
+        self.0.tasks.get(task).filter(|task| task.is_process())?.run(run)?.call(call)
+    }
+
+    /// Calls of executions under way that may wait for a person.
+    pub fn calls(self) -> impl Iterator<Item = (&'a Slug, &'a ExecRunId, &'a ToolRun)> {
+        self.0.tasks.asking().filter(|task| task.is_executing()).flat_map(|task| {
+            let runs = task.runs.iter().filter(|run| !run.is_ended());
+            runs.flat_map(|run| run.calls.iter().map(|call| (&task.task.slug, &run.id, call)))
+        })
+    }
+
+    /// Open gates, in no particular order.
+    pub fn open_gates(self) -> impl Iterator<Item = Gate> {
+        let calls = self.calls().filter_map(|(task, run, call)| match call.state {
+            ToolState::Gated { gate, .. } => {
+                let (task, run, call) = (task.clone(), run.clone(), call.call.id.clone());
+                Some(Gate { n: gate, kind: GateKind::BeforeCall { task, run, call } })
+            }
+            _ => None,
+        });
+        self.0.gates.before_run().cloned().into_iter().chain(self.0.changes.open_gates()).chain(calls)
+    }
+
+    /// Open questions.
+    pub fn questions(self) -> impl Iterator<Item = Effect> {
+        self.calls().filter_map(|(task, run, call)| match &call.state {
+            ToolState::Asking(question) => Some(Effect::AskPerson {
+                task: task.clone(),
+                run: run.clone(),
+                call: call.call.id.clone(),
+                question: question.clone(),
+            }),
+            _ => None,
+        })
+    }
+
+    pub fn is_open_question(self, key: &EffectKey) -> bool {
+        self.questions().any(|question| question.key() == *key)
+    }
+
+    /// Open gates in the order they were opened, then questions; also while the run waits for somebody who is not there.
+    pub fn asking(self) -> Vec<Effect> {
+        if !self.0.stage().is_working() {
+            return Vec::new();
+        }
+        let mut gates: Vec<Gate> = self.open_gates().collect();
+        gates.sort_by_key(|gate| gate.n);
+        gates.into_iter().map(Effect::AskApproval).chain(self.questions()).collect()
+    }
+
+    /// The other open gates before calls of the same tool by the same node of a template, in the order they were opened.
+    pub fn equal_calls(self, gate: &Gate) -> Vec<Gate> {
+        let Some((tool, work)) = self.work_of_call(gate) else { return Vec::new() };
+        let same = |other: &Gate| {
+            self.work_of_call(other).is_some_and(|(name, other)| name == tool && work.is_the_same_as(other))
+        };
+        let mut equal: Vec<Gate> = self.open_gates().filter(|other| other != gate && same(other)).collect();
+        equal.sort_by_key(|gate| gate.n);
+        equal
+    }
+
+    fn work_of_call(self, gate: &Gate) -> Option<(&'a str, Work<'a>)> {
+        let GateKind::BeforeCall { task, run, call } = &gate.kind else { return None };
+        let call = self.0.tasks.get(task)?.run(run)?.call(call).filter(|call| !call.asks_again())?;
+        let operators = &self.0.operators;
+        Some((call.call.name.as_str(), operators.work(operators.of_leaf(task)?)?))
+    }
+}
+
+/// Nothing but what it reads and a person comes before the writer runs.
+pub(super) fn may_be_asked_about(writer: &TaskRun) -> bool {
+    match writer.state() {
+        State::Ready => true,
+        State::Waiting => !writer.is_being_checked(),
+        _ => false,
+    }
+}

@@ -1,0 +1,150 @@
+//! Change sets on their way to the disk (spec 3.10): staged, applied, moved, refused, taken back.
+
+use crate::issue::{Issue, IssueCode};
+use crate::record::{ChangeSet, ResultParts};
+use crate::spec::{ExecRunId, Slug};
+
+use super::approval::Approval;
+use super::changes::{PendingSet, SetKey, SetSource, SetStage};
+use super::execution::{AppliedSet, ExecRun, ExecutionPhase, ToolOutput, ToolState};
+use super::failure::Failure;
+use super::limit::Limit;
+use super::state::State;
+use super::task::TaskRun;
+use super::{Run, limits};
+
+/// Moves change sets on.
+pub(super) struct Changing<'a>(pub &'a mut Run);
+
+impl Changing<'_> {
+    /// An execution reply was accepted; its changes still have to be approved and applied.
+    pub fn accepted(&mut self, slug: &Slug, id: &ExecRunId, result: &ResultParts) {
+        let revision = self.0.changes.revision();
+        let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return };
+        run.attempts.reading = None;
+        match result.changes.as_ref().filter(|changes| !changes.files.is_empty()) {
+            Some(changes) => {
+                run.phase = ExecutionPhase::Accepted(Box::new(result.clone()));
+                self.stage(slug, id, SetSource::Reply, changes.clone());
+            }
+            None => run.finish(result.clone(), revision),
+        }
+    }
+
+    /// Notes a change set that is not on disk yet. Returns its number.
+    pub fn stage(&mut self, task: &Slug, run: &ExecRunId, source: SetSource, changes: ChangeSet) -> u32 {
+        let stage = self.first_stage(task);
+        let Some(entry) = self.0.tasks.get_mut(task) else { return 0 };
+        entry.sets = entry.sets.saturating_add(1);
+        let set = entry.sets;
+        let key = SetKey { task: task.clone(), run: run.clone(), set };
+        self.0.changes.insert(key, PendingSet { changes, source, stage, refused: None, stale: false });
+        set
+    }
+
+    /// Where a new change set of the task begins.
+    fn first_stage(&mut self, slug: &Slug) -> SetStage {
+        if self.0.tasks.get(slug).is_some_and(|task| Approval(self.0).holds_acts_of(task)) {
+            SetStage::Gated(self.0.gates.next())
+        } else {
+            SetStage::Approved
+        }
+    }
+
+    /// The execution that a change set belongs to, if it is still under way.
+    fn owner_mut(&mut self, key: &SetKey) -> Option<&mut ExecRun> {
+        let task = self.0.tasks.get_mut(&key.task).filter(|task| is_under_way(task))?;
+        task.run_mut(&key.run)
+    }
+
+    pub fn applied(&mut self, key: &SetKey, changes: &ChangeSet) {
+        self.0.flights.end(&key.apply());
+        let Some(pending) = self.0.changes.take(key) else { return };
+        self.0.changes.note_change();
+        let revision = self.0.changes.revision();
+        let set = key.set;
+        if let Some(task) = self.0.tasks.get_mut(&key.task) {
+            let (run, refused) = (key.run.clone(), pending.refused.clone());
+            task.applied.push(AppliedSet { run, set, changes: changes.clone(), refused, reverted: false });
+        }
+        let Some(owner) = self.owner_mut(key) else { return };
+        match pending.source.call() {
+            None => {
+                let result = owner.result().cloned().unwrap_or_default();
+                owner.finish(result, revision);
+            }
+            Some(id) => {
+                if let Some(call) = owner.call_mut(id) {
+                    call.state = ToolState::Done(ToolOutput::Applied { set });
+                }
+            }
+        }
+    }
+
+    /// A set that fits the files as they are now takes the place of one that does not, under the next number. Where its
+    /// hunks are others than those that were approved, the gate asks again.
+    pub fn rebased(&mut self, key: &SetKey, changes: &ChangeSet, as_shown: bool) {
+        self.0.flights.end(&key.apply());
+        let Some(pending) = self.0.changes.take(key) else { return };
+        if pending.stale || self.owner_mut(key).is_none() {
+            return;
+        }
+        let stage = if as_shown { SetStage::Approved } else { self.first_stage(&key.task) };
+        let Some(entry) = self.0.tasks.get_mut(&key.task) else { return };
+        entry.sets = entry.sets.saturating_add(1);
+        let next = SetKey { set: entry.sets, ..key.clone() };
+        if let (Some(id), Some(owner)) = (pending.source.call(), self.owner_mut(&next))
+            && let Some(call) = owner.call_mut(id)
+        {
+            call.state = ToolState::Staged(next.set);
+        }
+        self.0.changes.insert(next, PendingSet { changes: changes.clone(), stage, ..pending });
+    }
+
+    pub fn rejected(&mut self, key: &SetKey, issues: &[Issue]) {
+        self.0.flights.end(&key.apply());
+        let Some(pending) = self.0.changes.take(key) else { return };
+        if let Some(id) = pending.source.call() {
+            if let Some(call) = self.owner_mut(key).and_then(|owner| owner.call_mut(id)) {
+                call.state = ToolState::Done(ToolOutput::Rejected(issues.to_vec()));
+            }
+            return;
+        }
+        let reply = self.0.calls.note_rejection(&key.task, &key.run, issues);
+        let max = limits::attempts(self.0);
+        let Some(owner) = self.owner_mut(key) else { return };
+        owner.phase = ExecutionPhase::Working;
+        // No other reply gives a right to write: a person has to free the cause.
+        if issues.iter().all(|issue| issue.code == IssueCode::FileUnreadable) {
+            let reason = "its changes could not be written".to_owned();
+            owner.fail(Failure { reason, issues: issues.to_vec(), ..Failure::default() });
+            return;
+        }
+        if owner.attempts.refuse(issues.to_vec(), reply, max) {
+            let reason = format!("no valid reply after {max} attempts");
+            owner.fail(Failure { reason, issues: issues.to_vec(), ..Failure::default() });
+            self.0.progress.notified_mut().note_reached(Limit::Attempts);
+        }
+    }
+
+    /// An interrupted apply was taken back.
+    pub fn rolled_back(&mut self, key: &SetKey) {
+        self.0.flights.end(&key.roll_back());
+        let wanted = self.0.tasks.get(&key.task).is_some_and(is_under_way);
+        self.0.changes.rolled_back(key, wanted);
+    }
+
+    /// A person took applied changes back, usually after the run.
+    pub fn reverted(&mut self, task: &Slug, set: u32) {
+        let Some(entry) = self.0.tasks.get_mut(task) else { return };
+        if let Some(applied) = entry.applied.iter_mut().find(|applied| applied.set == set && !applied.reverted) {
+            applied.reverted = true;
+            self.0.changes.note_change();
+        }
+    }
+}
+
+/// Its execution is under way now, or after a resume.
+fn is_under_way(task: &TaskRun) -> bool {
+    task.is_executing() || (task.has_begun() && task.state() == State::Cancelled)
+}

@@ -1,0 +1,48 @@
+//! Follow-ups on ended runs (spec 2.17).
+
+use crate::record::{EffectKey, Outcome};
+use crate::spec::{Phase, Settings};
+
+use super::Run;
+use super::next_stage::without_follow_up;
+use super::resume::Resume;
+use super::state::Stage;
+
+/// Takes in follow-ups.
+pub(super) struct Continuation<'a>(pub &'a mut Run);
+
+impl Continuation<'_> {
+    /// Resumes an ended run with a new text: all that a resume settles is settled, then a list is asked for. A text whose
+    /// list was never accepted gives way to the next one.
+    pub fn ask(&mut self, text: &str, settings: &Settings) {
+        let former = match self.0.stage() {
+            Stage::Concluded(outcome) => without_follow_up(self.0).unwrap_or(outcome),
+            _ => self.0.follow_ups.before().unwrap_or(Outcome::Complete),
+        };
+        Resume(self.0).resume(settings);
+        let run = &mut *self.0;
+        run.gates.set_approves_all(false);
+        if run.sheet.has_list() {
+            run.follow_ups.ask(text, former);
+            run.calls.restart_list(Phase::Continue);
+            run.progress.go(Stage::Continue);
+        } else {
+            run.setup.ask_instead(text);
+            run.calls.restart_list(Phase::Plan);
+            run.progress.go(Stage::Prepare);
+        }
+    }
+
+    /// A person takes back a follow-up that has no list yet: the run is again as it ended before it.
+    pub fn withdraw(&mut self, outcome: Outcome) {
+        let run = &mut *self.0;
+        if run.follow_ups.before().is_some() {
+            run.progress.unsay();
+        }
+        run.flights.abort(|key| matches!(key, EffectKey::Ask(call) if call.phase == Phase::Continue));
+        run.ledger.released_but(|call| call.phase != Phase::Continue);
+        run.follow_ups.withdraw();
+        run.calls.restart_list(Phase::Continue);
+        run.progress.concluded(outcome);
+    }
+}

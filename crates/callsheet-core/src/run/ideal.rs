@@ -1,0 +1,70 @@
+//! The ideal time: when things could have ended with unlimited slots (spec 2.14).
+
+use crate::spec::{Slug, ToolEffect};
+
+use super::Run;
+use super::execution::ExecRun;
+
+/// Earliest end of all tasks listed now, with unlimited slots.
+pub(super) fn pass_ms(run: &Run) -> u64 {
+    run.tasks.listed().map(|task| task.ideal_end_ms).fold(run.clock.ideal_list_ms(), u64::max)
+}
+
+/// Notes when things could have ended.
+pub(super) struct Ideal<'a>(pub &'a mut Run);
+
+impl Ideal<'_> {
+    /// A list was accepted. It could have existed when all before it had ended and its calls were made.
+    pub fn note_list(&mut self) {
+        let ms = pass_ms(self.0).saturating_add(self.0.calls.list_ms());
+        self.0.clock.set_ideal_list_ms(ms);
+    }
+
+    /// Earliest end of the refinement: after the list and after the outputs it reads.
+    pub fn note_refined(&mut self, slug: &Slug) {
+        let run = &mut *self.0;
+        let Some(task) = run.tasks.get(slug) else { return };
+        let producers = task.producers().filter_map(|producer| run.tasks.find(producer));
+        let begin = producers.map(|producer| producer.ideal_end_ms).fold(run.clock.ideal_list_ms(), u64::max);
+        let end = begin.saturating_add(task.refine.busy_ms);
+        if let Some(task) = run.tasks.get_mut(slug) {
+            task.ideal_refined_ms = end;
+        }
+    }
+
+    /// Earliest end of the task: after its refinement and all earlier steps.
+    pub fn note_end(&mut self, slug: &Slug) {
+        let run = &mut *self.0;
+        let Some(task) = run.tasks.get(slug) else { return };
+        let barrier = run.tasks.of_earlier_steps(slug).map(|task| task.ideal_end_ms).max();
+        let begin = task.ideal_refined_ms.max(barrier.unwrap_or(0)).max(run.clock.ideal_list_ms());
+        let longest = task.runs.iter().filter(|_| task.has_begun()).map(|exec| busy_of(run, exec)).max();
+        let merge = task.merge.as_ref().map_or(0, |merge| merge.attempts.busy_ms);
+        let end = begin.saturating_add(longest.unwrap_or(0)).saturating_add(merge);
+        if let Some(task) = run.tasks.get_mut(slug) {
+            task.ideal_end_ms = end;
+        }
+    }
+}
+
+/// Model calls one after another, and per turn the longest reading call and all others.
+fn busy_of(run: &Run, exec: &ExecRun) -> u64 {
+    let batches: Vec<Vec<&str>> = if exec.is_loop {
+        exec.turns.iter().map(|turn| turn.calls.iter().map(String::as_str).collect()).collect()
+    } else {
+        vec![exec.calls.iter().map(|call| call.call.id.as_str()).collect()]
+    };
+    let mut busy = exec.attempts.busy_ms;
+    for batch in batches {
+        let mut longest_read = 0;
+        for call in batch.iter().filter_map(|id| exec.call(id)) {
+            if run.policy(&call.call.name).effect == ToolEffect::Read {
+                longest_read = call.ms.max(longest_read);
+            } else {
+                busy = busy.saturating_add(call.ms);
+            }
+        }
+        busy = busy.saturating_add(longest_read);
+    }
+    busy
+}

@@ -1,0 +1,189 @@
+//! What a run does next as a whole: another round, the iteration, the end (spec 2.4, 2.11, 2.13, 2.16).
+
+use crate::record::{EffectKey, Outcome};
+use crate::spec::{Phase, Policy, Slug};
+
+use super::limit::Limit;
+use super::state::{Stage, State};
+use super::task::{TaskPhase, TaskRun};
+use super::task_change::{TaskChange, return_reserves};
+use super::{Run, limits};
+
+/// Changes the stage of a run.
+pub(super) struct NextStage<'a>(pub &'a mut Run);
+
+impl NextStage<'_> {
+    /// The pass can start nothing more (spec 2.13, 12.4): iterate, or conclude.
+    pub fn end_pass(&mut self) {
+        let failed = |task: &&TaskRun| task.is_own() && task.state() == State::Failed && task.has_open_problem();
+        let failed: Vec<bool> = self.0.tasks.values().filter(failed).map(TaskRun::is_unreached).collect();
+        if !failed.is_empty() && failed.iter().all(|unreached| *unreached) {
+            return self.0.progress.conclude(Outcome::Unreachable);
+        }
+        let iterate = self.0.settings().iterate;
+        if iterate == Policy::Never {
+            self.block_held_tasks();
+        }
+        let run = &mut *self.0;
+        let all_done = run.tasks().all(|task| matches!(task.state(), State::Done | State::Dropped));
+        let complete = all_done && run.sheet.goals().plan_complete && !run.progress.rounds().wants_more_work();
+        if iterate == Policy::Never || iterate == Policy::Auto && complete {
+            let outcome = verdict(run);
+            return run.progress.conclude(outcome);
+        }
+        run.progress.rounds_mut().set_iteration_due(true);
+        run.calls.forget_list(Phase::Iterate);
+        run.progress.go(Stage::Iterate);
+    }
+
+    /// Without an iteration nobody will release them.
+    fn block_held_tasks(&mut self) {
+        let cause = self.0.tasks.values().find(|task| task.is_own() && task.has_open_problem()).map(TaskRun::slug);
+        let held: Vec<Slug> =
+            self.0.tasks.listed().filter(|task| task.is_own() && !task.state().is_ended()).map(TaskRun::slug).collect();
+        for slug in held {
+            let cause = cause.clone().unwrap_or_else(|| slug.clone());
+            TaskChange(self.0).block(&slug, cause);
+        }
+    }
+
+    /// A list was accepted.
+    pub fn begin_round(&mut self) {
+        let run = &mut *self.0;
+        let rounds = run.progress.rounds_mut();
+        if run.tasks.has_pending() || rounds.total() == 0 {
+            rounds.begin();
+        }
+        rounds.set_iteration_due(false);
+        rounds.forget_more_work();
+        rounds.restart_pass();
+        run.progress.set_idle(false);
+        for phase in [Phase::Plan, Phase::Iterate, Phase::Continue] {
+            run.calls.forget_list(phase);
+        }
+        run.progress.unsay();
+        if run.settings().plan_only {
+            run.progress.conclude(Outcome::Planned);
+        } else {
+            self.pass();
+        }
+    }
+
+    /// No list could be had from the iteration: it stays as it was, and writer steps stay held (spec 2.11).
+    pub fn iteration_failed(&mut self) {
+        let run = &mut *self.0;
+        if !run.may_start_step() {
+            return run.progress.conclude(Outcome::IterationFailed);
+        }
+        let rounds = run.progress.rounds_mut();
+        rounds.begin();
+        rounds.set_iteration_due(false);
+        self.pass();
+    }
+
+    /// Passes over the steps, unless nothing can start: the head of the loop of spec 2.4.
+    pub fn pass(&mut self) {
+        let run = &mut *self.0;
+        run.progress.go(Stage::Pass);
+        if !run.tasks.has_pending() {
+            let outcome = verdict(run);
+            run.progress.conclude(outcome);
+        } else if limits::rounds_are_over(run) {
+            run.progress.notified_mut().note_reached(Limit::MaxRounds);
+            run.progress.conclude_saying(Outcome::MaxRounds, "Max rounds reached.".to_owned());
+        }
+    }
+
+    /// The list has changed under the run. Between rounds the next one begins, unless nothing of it could start; a run
+    /// that was about to end continues.
+    pub fn follow_list(&mut self) {
+        self.ask_lists_anew();
+        let run = &mut *self.0;
+        let continues = match run.stage() {
+            Stage::Iterate | Stage::Conclude(Outcome::IterationFailed) => run.may_start_step(),
+            // A follow-up that has no list holds up nothing.
+            Stage::Continue => run.follow_ups.has_failed() && run.tasks.has_pending(),
+            Stage::Conclude(outcome) => ends_by_itself(outcome) && run.tasks.has_pending(),
+            _ => false,
+        };
+        if continues {
+            run.progress.unsay();
+            self.next_round();
+        }
+    }
+
+    /// A call for a list that was told of another list is made again; nobody waits for a person any more.
+    pub fn ask_lists_anew(&mut self) {
+        let run = &mut *self.0;
+        run.progress.stop_waiting();
+        run.gates.close_before_run();
+        run.flights
+            .abort(|key| matches!(key, EffectKey::Ask(call) if matches!(call.phase, Phase::Iterate | Phase::Continue)));
+        return_reserves(run);
+        match run.stage() {
+            Stage::Iterate => run.calls.restart_list(Phase::Iterate),
+            Stage::Continue => run.calls.restart_list(Phase::Continue),
+            _ => {}
+        }
+    }
+
+    fn next_round(&mut self) {
+        let run = &mut *self.0;
+        let idle = run.progress.is_idle();
+        run.progress.set_idle(false);
+        let rounds = run.progress.rounds_mut();
+        if !idle {
+            rounds.begin();
+        }
+        rounds.set_iteration_due(false);
+        rounds.restart_pass();
+        run.flights.end(&EffectKey::Conclude);
+        run.follow_ups.forget_before();
+        self.pass();
+    }
+
+    /// A person stops the run: all work goes, tasks that have not ended are cancelled. An apply in flight is not cut
+    /// off, since nothing may be applied half (spec 2.16).
+    pub fn cancel(&mut self) {
+        let pending: Vec<Slug> =
+            self.0.tasks.values().filter(|task| !task.state().is_ended()).map(TaskRun::slug).collect();
+        for slug in pending {
+            TaskChange(self.0).enter(&slug, TaskPhase::Cancelled);
+        }
+        self.0.calls.release_lists();
+        self.0.progress.stop_waiting();
+        self.0.progress.conclude(Outcome::Cancelled);
+    }
+}
+
+fn verdict(run: &Run) -> Outcome {
+    if run.tasks().any(|task| task.state().is_problem()) { Outcome::Incomplete } else { Outcome::Complete }
+}
+
+/// The run ends because nothing is left that could start, not because somebody or a limit stopped it.
+pub(super) fn ends_by_itself(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::Complete | Outcome::Incomplete | Outcome::IterationFailed)
+}
+
+/// Whether a call for a list was given up. A person or a limit that ends it only interrupts it.
+pub(super) fn gave_up_list(outcome: Outcome) -> bool {
+    matches!(outcome, Outcome::IterationFailed | Outcome::Unreachable | Outcome::Misconfigured)
+}
+
+/// How a run that rests would have ended without its follow-up that has no list yet; `None`: it has no such follow-up,
+/// or does not rest.
+pub(super) fn without_follow_up(run: &Run) -> Option<Outcome> {
+    run.follow_ups.pending()?;
+    match run.stage() {
+        Stage::Concluded(outcome) => Some(run.follow_ups.before().unwrap_or(outcome)),
+        Stage::Continue => run.follow_ups.before(),
+        _ => None,
+    }
+}
+
+/// Whether a follow-up whose list could not be had waits until nothing else is left to do.
+pub(super) fn follow_up_waits(run: &Run) -> bool {
+    let ended = run.progress.ending().is_some_and(gave_up_list);
+    let failed = run.follow_ups.pending().is_some() && (run.follow_ups.has_failed() || ended);
+    failed && (run.tasks.has_pending() || run.progress.rounds().iteration_is_due())
+}

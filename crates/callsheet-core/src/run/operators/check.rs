@@ -1,0 +1,67 @@
+//! Whether log entries of a task tree fit.
+
+use crate::record::{EffectKey, Entry, Step, Tree};
+use crate::run::{Reject, Run, Stage};
+use crate::spec::Slug;
+
+use super::{EvalPhase, OpState, TaskOp};
+
+/// Checks log entries of the tree.
+#[derive(Clone, Copy)]
+pub(in crate::run) struct TreeCheck<'a>(pub &'a Run);
+
+impl<'a> TreeCheck<'a> {
+    /// A tree was adopted.
+    pub fn adopted(self, tree: &Tree) -> Result<(), Reject> {
+        let run = self.0;
+        let template = matches!(run.entry(), Some(Entry::Template { .. }));
+        let known = tree.templates.contains_key(&tree.entry);
+        let awaited = run.stage() == Stage::AwaitList && run.operators.mounts.is_empty();
+        if awaited && template && known { Ok(()) } else { Err(Reject::ListNotAwaited) }
+    }
+
+    /// A failed task of the run's own tree begins again, by its name or that of its handler.
+    pub fn retried(self, slug: &Slug) -> Result<(), Reject> {
+        let operators = &self.0.operators;
+        let op = operators.named(slug).ok_or_else(|| Reject::UnknownTask(slug.clone()))?;
+        let works = matches!(self.0.stage(), Stage::Operate | Stage::Conclude(_));
+        if !works || !op.failed() || op.former {
+            return Err(Reject::NotFailed(slug.clone()));
+        }
+        operators.retried(op.number).map(|_| ())
+    }
+
+    /// A task was evaluated.
+    pub fn evaluated(self, task: &Slug, n: u32, step: &Step) -> Result<(), Reject> {
+        let not_in_flight = || Reject::NotInFlight(EffectKey::Evaluate { task: task.clone(), n });
+        let due = match self.op(task)? {
+            TaskOp { state: OpState::Due(moment), evaluations, former: false, .. } if *evaluations == n => *moment,
+            _ => return Err(not_in_flight()),
+        };
+        if !self.0.stage().is_working() {
+            return Err(Reject::Concluding);
+        }
+        let fits = match step {
+            Step::Opened(_) | Step::Seeks { .. } | Step::Matches => due == EvalPhase::Open,
+            Step::GoesOn | Step::Regrown { .. } => due == EvalPhase::Judge,
+            Step::Again { .. } | Step::Reparse { .. } => due == EvalPhase::Close,
+            Step::Closed(_) => true,
+        };
+        if fits { Ok(()) } else { Err(not_in_flight()) }
+    }
+
+    /// Its context was looked up.
+    pub fn retrieved(self, task: &Slug, n: u32) -> Result<(), Reject> {
+        let key = EffectKey::Retrieve { task: task.clone(), n };
+        let op = self.op(task)?;
+        if !self.0.stage().is_working() {
+            return Err(Reject::Concluding);
+        }
+        let expected = op.state == OpState::Seeking && op.lookups == n && !op.former;
+        if expected && self.0.flights.contains(&key) { Ok(()) } else { Err(Reject::NotInFlight(key)) }
+    }
+
+    fn op(self, task: &Slug) -> Result<&'a TaskOp, Reject> {
+        self.0.operators.get(task).ok_or_else(|| Reject::UnknownTask(task.clone()))
+    }
+}

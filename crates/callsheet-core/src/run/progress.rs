@@ -1,0 +1,133 @@
+//! Where the run as a whole is: its stage, its round, what it says of both.
+
+use crate::record::Outcome;
+
+use super::limit::Limit;
+use super::notified::Notified;
+use super::rounds::Rounds;
+use super::state::Stage;
+
+/// Where the run is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Progress {
+    stage: Stage,
+    /// Nobody can be asked, and nothing else is left to do.
+    waiting: Option<Outcome>,
+    /// For a person, with the stage or the outcome.
+    message: Option<String>,
+    /// The limit that left nothing to do.
+    ended_by: Option<Limit>,
+    /// The run was resumed and had nothing to do.
+    idle: bool,
+    rounds: Rounds,
+    notified: Notified,
+}
+
+impl Progress {
+    pub fn stage(&self) -> Stage {
+        self.stage
+    }
+
+    pub fn go(&mut self, stage: Stage) {
+        self.stage = stage;
+    }
+
+    /// The outcome that the run is about to end with, or has ended with.
+    pub fn ending(&self) -> Option<Outcome> {
+        match self.stage {
+            Stage::Conclude(outcome) | Stage::Concluded(outcome) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    pub fn is_concluding(&self) -> bool {
+        matches!(self.stage, Stage::Conclude(_))
+    }
+
+    pub fn has_concluded(&self) -> bool {
+        matches!(self.stage, Stage::Concluded(_))
+    }
+
+    pub fn conclude(&mut self, outcome: Outcome) {
+        self.stage = Stage::Conclude(outcome);
+    }
+
+    pub fn conclude_saying(&mut self, outcome: Outcome, message: String) {
+        self.message = Some(message);
+        self.conclude(outcome);
+    }
+
+    /// A limit leaves nothing to do.
+    pub fn conclude_by(&mut self, limit: Limit, message: String) {
+        self.ended_by = Some(limit);
+        self.conclude_saying(Outcome::LimitReached, message);
+    }
+
+    /// The report is written.
+    pub fn concluded(&mut self, outcome: Outcome) {
+        self.stage = Stage::Concluded(outcome);
+    }
+
+    /// How the run ended, or why it waits.
+    pub fn outcome(&self) -> Option<Outcome> {
+        match self.stage {
+            Stage::Concluded(outcome) => Some(outcome),
+            _ => self.waiting,
+        }
+    }
+
+    pub fn ended_by(&self) -> Option<Limit> {
+        self.ended_by
+    }
+
+    pub fn message(&self) -> Option<&str> {
+        self.message.as_deref()
+    }
+
+    pub fn say(&mut self, message: String) {
+        self.message = Some(message);
+    }
+
+    pub fn unsay(&mut self) {
+        self.message = None;
+    }
+
+    pub fn is_waiting(&self) -> bool {
+        self.waiting.is_some()
+    }
+
+    /// Nobody can be asked.
+    pub fn wait(&mut self, outcome: Outcome) {
+        self.waiting = Some(outcome);
+    }
+
+    /// Somebody answered, or the run has something else to do.
+    pub fn stop_waiting(&mut self) {
+        self.waiting = None;
+    }
+
+    pub fn is_idle(&self) -> bool {
+        self.idle
+    }
+
+    pub fn set_idle(&mut self, idle: bool) {
+        self.idle = idle;
+    }
+
+    /// What is said once of limits.
+    pub fn notified(&self) -> &Notified {
+        &self.notified
+    }
+
+    pub fn notified_mut(&mut self) -> &mut Notified {
+        &mut self.notified
+    }
+
+    pub fn rounds(&self) -> &Rounds {
+        &self.rounds
+    }
+
+    pub fn rounds_mut(&mut self) -> &mut Rounds {
+        &mut self.rounds
+    }
+}

@@ -1,0 +1,277 @@
+//! What came of model calls: replies, faults, refusals, and what accepted replies gave.
+
+use crate::issue::{Issue, Repair};
+use crate::record::{CallFault, CallKey, CallSizes, EffectKey, Event, Outcome, ResultParts, StopReason};
+use crate::spec::{BlobId, Phase, Refinement};
+
+use super::changing::Changing;
+use super::failure::{Cause, Failure};
+use super::ideal::Ideal;
+use super::limit::Limit;
+use super::next_stage::NextStage;
+use super::reviews::Reviews;
+use super::task::{ReferenceCheck, TaskPhase, TaskRun};
+use super::task_change::TaskChange;
+use super::totals::CallRecord;
+use super::{Run, limits, reviews};
+
+/// Takes in what came of model calls.
+pub(super) struct Replies<'a>(pub &'a mut Run);
+
+impl Replies<'_> {
+    pub fn received(&mut self, event: &Event) {
+        let Event::ReplyReceived { key, prompt, reply, model, usage, ms, sends, stop, sizes } = event else { return };
+        self.landed(key);
+        let run = &mut *self.0;
+        // Where the run's own limit cut it, it is asked for again with a larger one.
+        let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
+        let short =
+            *stop == StopReason::Budget && limits::short_of_tokens(run, task, u64::MAX) == limits::Shortfall::Run;
+        let mut attempt = 1;
+        if let Some(attempts) = run.attempts_mut(key) {
+            attempt = attempts.attempt;
+            attempts.reading = Some(key.clone()).filter(|_| !short);
+            attempts.communication = false;
+            attempts.busy_ms = attempts.busy_ms.saturating_add(*ms);
+        }
+        let now = run.clock.now();
+        if let Some(task) = key.task.as_ref().and_then(|slug| run.tasks.get_mut(slug)) {
+            task.measure(*sizes, Some(now));
+        }
+        run.ledger.charged(key.task.as_ref(), usage);
+        if short {
+            run.ledger.note_no_room(limits::tokens_left(run));
+        }
+        let part = run.part(key).to_owned();
+        run.calls.add(CallRecord {
+            key: key.clone(),
+            part,
+            number: 0,
+            attempt,
+            model: model.clone(),
+            usage: *usage,
+            ms: *ms,
+            sends: *sends,
+            stop: *stop,
+            prompt: prompt.clone(),
+            reply: reply.clone(),
+            repairs: Vec::new(),
+            issues: Vec::new(),
+            accepted: None,
+            rejected: Vec::new(),
+        });
+    }
+
+    /// The call is over: nothing of it is in flight or reserved.
+    fn landed(&mut self, key: &CallKey) {
+        self.0.flights.end(&EffectKey::Ask(key.clone()));
+        self.0.ledger.released(key);
+    }
+
+    /// Notes the reading in the record of the call. Returns the reply.
+    fn read(&mut self, key: &CallKey, accepted: bool, repairs: &[Repair], issues: &[Issue]) -> Option<BlobId> {
+        self.0.calls.note_reading(key, accepted, repairs, issues)
+    }
+
+    /// An accepted reply.
+    pub fn accept(&mut self, key: &CallKey, repairs: &[Repair], issues: &[Issue]) {
+        self.read(key, true, repairs, issues);
+    }
+
+    pub fn refused(&mut self, key: &CallKey, issues: &[Issue], repairs: &[Repair], valid: Option<&Refinement>) {
+        let reply = self.read(key, false, repairs, issues);
+        if let (Phase::Refine, Some(valid)) = (key.phase, valid)
+            && let Some(task) = key.task.as_ref().and_then(|slug| self.0.tasks.get_mut(slug))
+        {
+            task.take(valid);
+        }
+        let max = reviews::attempts(self.0, key);
+        if self.0.attempts_mut(key).is_some_and(|attempts| attempts.refuse(issues.to_vec(), reply, max)) {
+            self.exhausted(key, issues.to_vec());
+        }
+    }
+
+    pub fn refined(&mut self, key: &CallKey, refinement: &Refinement, repairs: &[Repair], issues: &[Issue]) {
+        self.accept(key, repairs, issues);
+        let Some(slug) = &key.task else { return };
+        Ideal(self.0).note_refined(slug);
+        if let Some(task) = self.0.tasks.get_mut(slug) {
+            task.must_refine = false;
+            task.refine.close();
+            task.refined = true;
+            task.check = ReferenceCheck::Open;
+            task.take(refinement);
+        }
+        TaskChange(self.0).enter(slug, TaskPhase::Ready);
+    }
+
+    /// An execution or a merge gave its result.
+    pub fn finished(&mut self, key: &CallKey, result: &ResultParts, repairs: &[Repair], issues: &[Issue]) {
+        let Some(slug) = &key.task else { return };
+        self.accept(key, repairs, issues);
+        TaskChange(self.0).enter_running(slug);
+        if key.phase == Phase::Merge {
+            TaskChange(self.0).finish(slug, result);
+        } else {
+            let Some(id) = key.run.as_ref().filter(|_| !Reviews(self.0).put_under_review(key, result)) else { return };
+            Changing(self.0).accepted(slug, id, result);
+        }
+    }
+
+    /// A call gave no reply.
+    pub fn unanswered(&mut self, event: &Event, at: u64) {
+        let Event::CallFailed { key, fault, sends, message, sizes } = event else { return };
+        self.call_failed(key, fault, message, *sizes, at);
+        self.take_back(key, *sends);
+    }
+
+    /// A call of a handler that was refused before it was sent is no model call: what it took is free again, for others
+    /// as well (spec "Templates" 9).
+    fn take_back(&mut self, key: &CallKey, sends: u32) {
+        let run = &mut *self.0;
+        let task = key.task.as_ref().filter(|_| sends == 0).and_then(|slug| run.tasks.get(slug));
+        let Some(task) = task.filter(|task| task.is_handler()) else { return };
+        run.ledger.taken_back(&task.task.slug);
+        if run.attempts_mut(key).is_some_and(|attempts| std::mem::take(&mut attempts.counted)) {
+            run.calls.need_one_less();
+        }
+    }
+
+    fn call_failed(&mut self, key: &CallKey, fault: &CallFault, message: &str, sizes: Option<CallSizes>, at: u64) {
+        self.landed(key);
+        let run = &mut *self.0;
+        run.ledger.failed(key.task.as_ref());
+        if let Some(task) = key.task.as_ref().and_then(|slug| run.tasks.get_mut(slug)) {
+            task.measure(sizes, None);
+        }
+        let max = reviews::attempts(run, key);
+        let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
+        let handler = task.is_some_and(TaskRun::is_handler);
+        let run_is_over = limits::time_is_over(run, at);
+        if key.phase == Phase::Review {
+            let cut = *fault == CallFault::Timeout && run_is_over;
+            if !cut {
+                Reviews(run).failed(key, fault, message, sizes);
+            }
+            return;
+        }
+        let Some(attempts) = run.attempts_mut(key) else { return };
+        match fault {
+            CallFault::Cancelled => {}
+            CallFault::ContextOverflow | CallFault::Configuration if handler => {
+                attempts.close();
+                let cause = if *fault == CallFault::Configuration { Cause::Configuration } else { Cause::Overflow };
+                self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
+            }
+            CallFault::ContextOverflow => {
+                if attempts.overflow(max) {
+                    self.never_fitted(key, message);
+                }
+            }
+            CallFault::Configuration => {
+                attempts.close();
+                if !run.progress.is_concluding() {
+                    run.progress.conclude_saying(Outcome::Misconfigured, message.to_owned());
+                }
+            }
+            CallFault::Budget => self.left_no_room(key, message, sizes),
+            // The run's own limit will end it (spec 2.15); the task stays pending.
+            CallFault::Timeout if run_is_over => {}
+            CallFault::Timeout => {
+                attempts.close();
+                run.progress.notified_mut().note_reached(Limit::TaskTimeout);
+                let cause = Cause::Limit(Limit::TaskTimeout);
+                self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
+            }
+            CallFault::Communication => {
+                attempts.close();
+                attempts.communication = true;
+                let reason = message.to_owned();
+                self.phase_failed(key, Failure { reason, communication: true, ..Failure::default() });
+            }
+        }
+    }
+
+    /// A token budget left no room for a reply. That of the run ends the run, and the task stays pending (spec 2.15).
+    fn left_no_room(&mut self, key: &CallKey, message: &str, sizes: Option<CallSizes>) {
+        let run = &mut *self.0;
+        let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
+        let needed = sizes.map_or(0, |sizes| sizes.prompt);
+        let cause = match limits::short_of_tokens(run, task, needed) {
+            // It is known now how large it is, and waits until there is as much.
+            limits::Shortfall::Now => return,
+            limits::Shortfall::Run => {
+                run.ledger.note_no_room(limits::tokens_left(run));
+                return;
+            }
+            limits::Shortfall::Task => Cause::Limit(Limit::TaskTokens),
+            limits::Shortfall::Above => Cause::AboveLimit(Limit::TaskTokens),
+        };
+        run.progress.notified_mut().note_reached(Limit::TaskTokens);
+        if let Some(attempts) = run.attempts_mut(key) {
+            attempts.close();
+        }
+        self.phase_failed(key, Failure { reason: message.to_owned(), cause, ..Failure::default() });
+    }
+
+    /// All attempts of a phase are used up: the last column of the table of spec 12.
+    pub fn exhausted(&mut self, key: &CallKey, issues: Vec<Issue>) {
+        let run = &mut *self.0;
+        run.progress.notified_mut().note_reached(Limit::Attempts);
+        let tries = limits::attempts(run);
+        let no_list = |what: &str| format!("{what} valid task list after {tries} tries.");
+        match key.phase {
+            Phase::Plan => run.progress.conclude_saying(Outcome::PlanFailed, no_list("Could not build")),
+            Phase::Iterate => {
+                run.progress.say(no_list("Task list iteration: could not get"));
+                NextStage(run).iteration_failed();
+            }
+            // List and follow-ups stay as they were (spec 12).
+            Phase::Continue => {
+                run.progress.conclude_saying(Outcome::IterationFailed, no_list("Task list continuation: could not get"))
+            }
+            _ => {
+                let reason = format!("no valid reply after {tries} attempts");
+                self.phase_failed(key, Failure { reason, issues, ..Failure::default() });
+            }
+        }
+    }
+
+    /// All attempts of a phase are used up, the last one by a prompt that did not fit (spec 12.3).
+    fn never_fitted(&mut self, key: &CallKey, message: &str) {
+        if key.task.is_none() || key.phase == Phase::Merge {
+            return self.exhausted(key, Vec::new());
+        }
+        self.0.progress.notified_mut().note_reached(Limit::Attempts);
+        let reason = format!("no valid reply after {} attempts; the last one: {message}", limits::attempts(self.0));
+        self.phase_failed(key, Failure { reason, ..Failure::default() });
+    }
+
+    /// A phase ended without a valid reply.
+    fn phase_failed(&mut self, key: &CallKey, failure: Failure) {
+        let run = &mut *self.0;
+        if run.progress.is_concluding() {
+            // A cancelled or ending run may be resumed; there is nothing to fail.
+            return;
+        }
+        let Some(slug) = &key.task else {
+            return run.progress.conclude_saying(Outcome::Unreachable, failure.reason);
+        };
+        match (key.phase, &key.run) {
+            (Phase::Execute | Phase::Review, Some(id)) => {
+                if Reviews(run).keep(slug, id, &failure.reason) {
+                    return;
+                }
+                if let Some(run) = run.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) {
+                    run.fail(failure);
+                }
+            }
+            (Phase::Merge, _) => {
+                if let Some(merge) = run.tasks.get_mut(slug).and_then(|task| task.merge.as_mut()) {
+                    merge.fall_back();
+                }
+            }
+            _ => TaskChange(run).fail(slug, failure),
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Reviews (spec 10.9): a model is asked whether a result is complete. A `no` has the task done once more; whatever keeps a
+//! review or the second result from coming, the result that is there counts.
+
+use crate::issue::{Issue, IssueCode, Repair};
+use crate::record::{CallFault, CallKey, CallSizes, ResultParts};
+use crate::spec::{ExecRunId, Phase, Policy, Slug};
+
+use super::approval::Approval;
+use super::changing::Changing;
+use super::effect::Effect;
+use super::execution::{ExecRun, Review, ReviewPhase};
+use super::limit::Limit;
+use super::task::TaskRun;
+use super::task_change::TaskChange;
+use super::units::Units;
+use super::{Run, limits};
+
+/// Has results reviewed, and takes in what came of it.
+pub(super) struct Reviews<'a>(pub &'a mut Run);
+
+impl Reviews<'_> {
+    /// The accepted result of an execution goes to a review first, if it is to have one: then true. A second result needs
+    /// none.
+    pub fn put_under_review(&mut self, key: &CallKey, result: &ResultParts) -> bool {
+        let (Some(slug), Some(id)) = (&key.task, &key.run) else { return false };
+        let wanted = self.0.tasks.get(slug).is_some_and(|task| wants_review(self.0, task));
+        let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return false };
+        if let Some(review) = &mut run.review {
+            review.phase = ReviewPhase::Over { failed: None };
+            return false;
+        }
+        if !wanted {
+            return false;
+        }
+        let (of, result) = (key.clone(), result.clone());
+        run.review = Some(Review { of, result, phase: ReviewPhase::Asked, missing: None });
+        run.attempts.reading = None;
+        run.attempts.counted = false;
+        true
+    }
+
+    /// A verdict was read.
+    pub fn reviewed(&mut self, key: &CallKey, missing: Option<&str>, repairs: &[Repair], issues: &[Issue]) {
+        let (Some(slug), Some(id)) = (&key.task, &key.run) else { return };
+        self.0.calls.note_reading(key, true, repairs, issues);
+        let unreadable = issues.iter().find(|issue| issue.code == IssueCode::ReviewUnreadable);
+        let Some(missing) = missing else {
+            return self.count_result(slug, id, unreadable.map(|issue| issue.what.clone()));
+        };
+        let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return };
+        let Some(review) = &mut run.review else { return };
+        review.missing = Some(missing.to_owned());
+        review.phase = ReviewPhase::OnceMore;
+        run.attempts.reading = None;
+        run.attempts.attempt = run.attempts.attempt.saturating_add(1);
+        run.attempts.issues = issues.to_vec();
+        run.attempts.refused = self.0.calls.get(&review.of).map(|record| record.reply.clone());
+    }
+
+    /// A review gave no reply.
+    pub fn failed(&mut self, key: &CallKey, fault: &CallFault, message: &str, sizes: Option<CallSizes>) {
+        let (Some(slug), Some(id)) = (&key.task, &key.run) else { return };
+        let needed = sizes.map_or(0, |sizes| sizes.prompt);
+        let waits = *fault == CallFault::Budget
+            && limits::short_of_tokens(self.0, self.0.tasks.get(slug), needed) == limits::Shortfall::Now;
+        // Then it waits until others return what they hold.
+        if *fault != CallFault::Cancelled && !waits {
+            self.count_result(slug, id, Some(message.to_owned()));
+        }
+    }
+
+    /// The result under review counts as it is; `failed`: why no better is known of it.
+    fn count_result(&mut self, slug: &Slug, id: &ExecRunId, failed: Option<String>) {
+        let run = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id));
+        let Some(review) = run.and_then(|run| run.review.as_mut()) else { return };
+        review.phase = ReviewPhase::Over { failed };
+        let result = review.result.clone();
+        TaskChange(self.0).enter_running(slug);
+        Changing(self.0).accepted(slug, id, &result);
+    }
+
+    /// An execution that was done once more failed: its first result counts. False if it has none.
+    pub fn keep(&mut self, slug: &Slug, id: &ExecRunId, reason: &str) -> bool {
+        let open = self.0.tasks.get(slug).and_then(|task| task.run(id)).is_some_and(ExecRun::has_open_review);
+        if open {
+            self.count_result(slug, id, Some(reason.to_owned()));
+        }
+        open
+    }
+
+    /// Results whose review, or second attempt, a limit forbids count as they are. True if there is one.
+    pub fn end_forbidden(&mut self) -> bool {
+        let run = &mut *self.0;
+        run.tasks.refresh();
+        let open = run.tasks.reviewed().filter(|task| task.is_executing() && Approval(run).has(task));
+        let forbidden = open.filter_map(|task| {
+            let exec = task.runs.iter().find(|exec| exec.has_open_review())?;
+            let limit = forbids(run, task, exec)?;
+            Some((task.slug(), exec.id.clone(), limit))
+        });
+        let forbidden: Vec<(Slug, ExecRunId, Limit)> = forbidden.collect();
+        for (slug, id, limit) in &forbidden {
+            self.0.progress.notified_mut().note_reached(*limit);
+            self.count_result(slug, id, Some(format!("the limit {} is reached", limit.name())));
+        }
+        !forbidden.is_empty()
+    }
+}
+
+/// Attempts that the phase of a call has. What a review asks for once more has that one alone.
+pub(super) fn attempts(run: &Run, key: &CallKey) -> u32 {
+    let task = key.task.as_ref().and_then(|slug| run.tasks.get(slug));
+    let exec = key.run.as_ref().and_then(|id| task?.run(id)).filter(|_| key.phase == Phase::Execute);
+    if exec.is_some_and(ExecRun::is_done_once_more) { 0 } else { limits::attempts(run) }
+}
+
+/// Whether results of the task are reviewed: its own policy, that of its skill, that of the run. `auto` is no.
+fn wants_review(run: &Run, task: &TaskRun) -> bool {
+    let of_skill = task.skill.as_ref().and_then(|skill| skill.review);
+    let policy = task.task.review.or(of_skill).unwrap_or(run.settings().review);
+    // A part says nothing of whether the whole is done.
+    policy == Policy::Always && task.runs.len() == 1
+}
+
+/// Whether a result of the task waits for a review, or for a second one, that is in flight, or counts after it.
+pub(super) fn has_reviewed_result(run: &Run, task: &TaskRun) -> bool {
+    let works = || run.flights.works_by_itself(&task.task.slug);
+    task.runs.iter().any(|exec| exec.review.is_some() && exec.is_finished() || exec.has_open_review() && works())
+}
+
+fn forbids(run: &Run, task: &TaskRun, exec: &ExecRun) -> Option<Limit> {
+    if limits::task_time_is_over(run, task) && !run.flights.works_by_itself(&task.task.slug) {
+        return Some(Limit::TaskTimeout);
+    }
+    let work = Units(run).work_of_execution(task, exec).work;
+    let asks = |(effect, in_flight): &(Effect, bool)| matches!(effect, Effect::AskModel(_)) && !in_flight;
+    if work.iter().any(asks) { limits::forbids_review(run, task, exec) } else { None }
+}

@@ -1,0 +1,76 @@
+//! What a run was set up with: its name, how it begins, settings, tools, and the prompt files it used.
+
+use std::collections::BTreeMap;
+
+use crate::record::{Entry, PromptFile, ToolPolicy};
+use crate::spec::{RunId, Settings};
+
+use super::state::Stage;
+
+/// What a run was set up with. Empty before `RunStarted`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Setup {
+    id: Option<RunId>,
+    entry: Option<Entry>,
+    settings: Settings,
+    tools: BTreeMap<String, ToolPolicy>,
+    /// Prompt files by key, as they were when they were used last (spec 8.1).
+    prompts: BTreeMap<String, PromptFile>,
+}
+
+impl Setup {
+    pub fn start(&mut self, run: &RunId, entry: &Entry, settings: &Settings, tools: &BTreeMap<String, ToolPolicy>) {
+        self.id = Some(run.clone());
+        self.entry = Some(entry.clone());
+        self.settings = settings.clone();
+        self.tools.clone_from(tools);
+    }
+
+    pub fn id(&self) -> Option<&RunId> {
+        self.id.as_ref()
+    }
+
+    pub fn entry(&self) -> Option<&Entry> {
+        self.entry.as_ref()
+    }
+
+    /// Another text takes the place of a prompt for which there was never a list.
+    pub fn ask_instead(&mut self, prompt: &str) {
+        self.entry = Some(Entry::Prompt { prompt: prompt.to_owned() });
+    }
+
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Settings in force from here on.
+    pub fn set(&mut self, settings: &Settings) {
+        self.settings = settings.clone();
+    }
+
+    /// Registered tools, in the order of names.
+    pub fn tools(&self) -> impl Iterator<Item = (&str, ToolPolicy)> {
+        self.tools.iter().map(|(name, policy)| (name.as_str(), *policy))
+    }
+
+    /// What is known of a tool (spec 11.1).
+    pub fn policy(&self, tool: &str) -> ToolPolicy {
+        self.tools.get(tool).copied().unwrap_or_default()
+    }
+
+    pub fn prompts(&self) -> &BTreeMap<String, PromptFile> {
+        &self.prompts
+    }
+
+    pub fn use_prompts(&mut self, prompts: &BTreeMap<String, PromptFile>) {
+        self.prompts.extend(prompts.iter().map(|(key, file)| (key.clone(), file.clone())));
+    }
+
+    /// What a run does that has no list yet.
+    pub fn stage_without_list(&self) -> Stage {
+        match self.entry {
+            Some(Entry::Prompt { .. }) => Stage::Prepare,
+            _ => Stage::AwaitList,
+        }
+    }
+}

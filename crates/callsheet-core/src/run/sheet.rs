@@ -1,0 +1,108 @@
+//! What the sheet of a run says beside its tasks, and what of it was written to `sheet.md`.
+
+use std::collections::BTreeSet;
+
+use crate::record::ListAdopted;
+use crate::spec::{BlobId, Goals};
+
+/// The sheet beside its tasks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Sheet {
+    /// A list was ever accepted.
+    adopted: bool,
+    goals: Goals,
+    /// Oldest first.
+    former_goals: Vec<Goals>,
+    no_longer_relevant: Vec<String>,
+    remarks: String,
+    /// Hashes of every rendered sheet (spec 2.18).
+    rendered: BTreeSet<BlobId>,
+    /// What the file was to hold last, or was read last, and when that was.
+    last: Option<(BlobId, u64)>,
+}
+
+impl Sheet {
+    pub fn has_list(&self) -> bool {
+        self.adopted
+    }
+
+    pub fn goals(&self) -> &Goals {
+        &self.goals
+    }
+
+    pub fn former_goals(&self) -> &[Goals] {
+        &self.former_goals
+    }
+
+    pub fn no_longer_relevant(&self) -> &[String] {
+        &self.no_longer_relevant
+    }
+
+    pub fn remarks(&self) -> &str {
+        &self.remarks
+    }
+
+    /// A task tree is what is executed.
+    pub fn adopt_tree(&mut self) {
+        self.adopted = true;
+    }
+
+    /// A list was accepted; `by_host`: it was read by code.
+    pub fn adopt(&mut self, list: &ListAdopted, by_host: bool) {
+        let mut goals = list.goals.clone();
+        if by_host && !goals.plan_continues {
+            goals.plan_complete = true;
+        }
+        if self.adopted {
+            self.former_goals.push(self.goals.clone());
+        }
+        if goals.text.trim().is_empty() {
+            goals.text.clone_from(&self.goals.text);
+        }
+        self.goals = goals;
+        self.adopted = true;
+        self.remarks.clone_from(&list.remarks);
+        if by_host {
+            self.no_longer_relevant.clear();
+        }
+        self.mark_irrelevant(list);
+    }
+
+    /// A person edited it.
+    pub fn edit(&mut self, list: &ListAdopted) {
+        if list.goals != self.goals {
+            let goals = Goals { text: list.goals.text.clone(), ..list.goals };
+            self.former_goals.push(std::mem::replace(&mut self.goals, goals));
+        }
+        // The sheet shows every mark, so a person takes one back by deleting it.
+        self.no_longer_relevant.clear();
+        self.mark_irrelevant(list);
+    }
+
+    /// What was marked as no longer relevant (spec 5.10): a reply only adds marks.
+    fn mark_irrelevant(&mut self, list: &ListAdopted) {
+        for link in &list.no_longer_relevant {
+            if !self.no_longer_relevant.contains(link) {
+                self.no_longer_relevant.push(link.clone());
+            }
+        }
+    }
+
+    /// The file is about to be written with this content, or was read with it.
+    pub fn note_file(&mut self, hash: &BlobId, at: u64) {
+        self.rendered.insert(hash.clone());
+        self.last = Some((hash.clone(), at));
+    }
+
+    pub fn has_rendered(&self, hash: &BlobId) -> bool {
+        self.rendered.contains(hash)
+    }
+
+    pub fn has_rendered_any(&self) -> bool {
+        !self.rendered.is_empty()
+    }
+
+    pub fn last_file(&self) -> Option<(&BlobId, u64)> {
+        self.last.as_ref().map(|(hash, at)| (hash, *at))
+    }
+}

@@ -1,0 +1,109 @@
+//! A task goes from one phase to the next, along the table of spec 2.10, and lets go of what it held.
+
+use crate::record::{EffectKey, ResultParts};
+use crate::spec::{ExecRunId, Slug};
+
+use super::Run;
+use super::failure::Failure;
+use super::ideal::Ideal;
+use super::state::State;
+use super::task::{Notice, ReferenceCheck, TaskPhase};
+
+/// Changes the phases of tasks.
+pub(super) struct TaskChange<'a>(pub &'a mut Run);
+
+impl TaskChange<'_> {
+    /// Moves a task along the table; staying where it is is no transition, and what the table does not hold is none. What
+    /// a log entry asks for was checked before.
+    pub fn enter(&mut self, slug: &Slug, to: TaskPhase) {
+        let Some(task) = self.0.tasks.get_mut(slug) else { return };
+        let (from, state) = (task.state(), to.state());
+        if from == state || !from.may_become(state) {
+            return;
+        }
+        task.phase = to;
+        if state.is_ended() {
+            self.release(slug);
+        }
+    }
+
+    /// The first piece of work of an execution makes a ready task run.
+    pub fn enter_running(&mut self, slug: &Slug) {
+        if self.0.tasks.get(slug).is_some_and(|task| task.state() == State::Ready) {
+            self.enter(slug, TaskPhase::Running);
+        }
+    }
+
+    pub fn fail(&mut self, slug: &Slug, failure: Failure) {
+        self.enter(slug, TaskPhase::failed(failure));
+    }
+
+    pub fn block(&mut self, slug: &Slug, by: Slug) {
+        self.enter(slug, TaskPhase::Blocked { by, notice: Notice::New });
+    }
+
+    /// Spec 11.7: the task is not executed, its pending changes are discarded.
+    pub fn deny(&mut self, slug: &Slug, words: &str) {
+        self.enter(slug, TaskPhase::Denied { words: words.to_owned(), notice: Notice::New });
+    }
+
+    /// The task is done (spec 10.5).
+    pub fn finish(&mut self, slug: &Slug, result: &ResultParts) {
+        let run = &mut *self.0;
+        let Some(task) = run.tasks.get(slug) else { return };
+        let of_runs = task.runs.iter().filter_map(|exec| exec.result()).any(|result| result.more_work);
+        run.progress.rounds_mut().note_more_work(of_runs || result.more_work);
+        let mut result = result.clone();
+        if task.merge.is_some() {
+            result.details = task.details();
+        }
+        // Whoever reads the result hears what of it a person refused (spec 11.4).
+        for part in task.refused() {
+            result.summary = format!("{}\n\n{}", result.summary.trim_end(), part.told);
+        }
+        self.enter(slug, TaskPhase::Done(Box::new(result)));
+    }
+
+    /// An ended task holds nothing. A cancelled one may be resumed, so what was in flight stays known until the resume
+    /// settles it.
+    fn release(&mut self, slug: &Slug) {
+        if self.0.tasks.get(slug).is_some_and(|task| task.state() != State::Cancelled) {
+            self.abort_in_flight(slug);
+            self.abandon_calls(slug, None);
+        }
+        if let Some(task) = self.0.tasks.get_mut(slug) {
+            if task.is_being_checked() {
+                task.check = ReferenceCheck::Open;
+            }
+            task.release_slots();
+        }
+        Ideal(self.0).note_end(slug);
+    }
+
+    /// The task, or one execution of it, ended or starts anew: nothing of the trees of its calls is done any more.
+    pub fn abandon_calls(&mut self, slug: &Slug, run: Option<&ExecRunId>) {
+        for leaf in self.0.operators.abandon(slug, run) {
+            let open = self.0.tasks.get_mut(&leaf).filter(|leaf| !leaf.state().is_ended());
+            if let Some(open) = open {
+                open.phase = TaskPhase::Dropped;
+                self.release(&leaf);
+            }
+        }
+    }
+
+    /// Gives up what a task has in flight and what of it waits for a person. An apply in flight is never abandoned:
+    /// nothing may be applied half (spec 3.10).
+    pub fn abort_in_flight(&mut self, slug: &Slug) {
+        let run = &mut *self.0;
+        run.flights.abort_task(slug);
+        return_reserves(run);
+        let flights = &run.flights;
+        run.changes.abort_task(slug, |apply| flights.contains(apply));
+    }
+}
+
+/// A call that was given up does not come back: what it reserved is free for others.
+pub(super) fn return_reserves(run: &mut Run) {
+    let flights = &run.flights;
+    run.ledger.released_but(|call| flights.contains(&EffectKey::Ask(call.clone())));
+}

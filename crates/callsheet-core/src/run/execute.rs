@@ -31,7 +31,8 @@ impl Run {
             let same = |run: &&ExecRun| {
                 let same_world = run.finished_world == world || run.seen.is_some() && run.seen == seen;
                 // Among other references a run has another number; one that acted keeps its own.
-                (run.id == name.id || run.calls.is_empty()) && run.input == input && run.finished && same_world
+                let has_result = run.finished || run.has_open_review();
+                (run.id == name.id || run.calls.is_empty()) && run.input == input && has_result && same_world
             };
             let kept = former.iter().find(same).cloned();
             let run = match kept {

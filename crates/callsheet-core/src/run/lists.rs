@@ -103,7 +103,11 @@ impl Run {
         let waits = |task: &&TaskRun| task.state == State::Ready && task.executing && !sets.contains(&task.task.slug);
         // Of one that had begun nothing is in flight right after a resume; otherwise a person may be at its gate.
         let rests = |task: &&TaskRun| task.runs.iter().all(ExecRun::is_untouched) || !self.works(&task.task.slug);
-        let held: Vec<Slug> = self.tasks.values().filter(waits).filter(rests).map(slug_of).collect();
+        let mut held: BTreeSet<Slug> = self.tasks.values().filter(waits).filter(rests).map(slug_of).collect();
+        // Nor does a task wait while something goes on of what it calls.
+        let goes_on = |task: &&TaskRun| task.is_executing() && !held.contains(&task.task.slug);
+        let callers: Vec<Slug> = self.tasks.values().filter(goes_on).filter_map(|task| task.below.clone()).collect();
+        held.retain(|slug| !callers.contains(slug));
         for slug in held {
             if let Some(task) = self.tasks.get_mut(&slug) {
                 task.executing = false;

@@ -215,12 +215,12 @@ pub(crate) fn merge() -> Form {
     grammar::merge()
 }
 
-pub(crate) fn write_execution(resolved: &Resolved) -> Form {
+pub(crate) fn write_execution(resolved: &Resolved, expected: Option<&str>) -> Form {
     let whole = resolved.shown_in_full.keys().map(|path| EditableFile { path: path.clone(), shown_in_full: true });
     let part = resolved
         .shown_in_part
         .keys()
         .filter(|path| !resolved.shown_in_full.contains_key(*path))
         .map(|path| EditableFile { path: path.clone(), shown_in_full: false });
-    grammar::write_execution(&whole.chain(part).collect::<Vec<_>>())
+    grammar::write_execution(&whole.chain(part).collect::<Vec<_>>(), expected)
 }

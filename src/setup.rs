@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use callsheet_core::spec::RunId;
-use callsheet_runtime::driver::{Session, is_inner};
+use callsheet_runtime::driver::Session;
 use callsheet_runtime::fault::DriveFault;
 use callsheet_runtime::ports::{RunSummary, Store, StoreFault};
 use callsheet_runtime::transport_policy::withhold;
@@ -155,21 +155,14 @@ pub fn find_run(
         if runs.is_empty() {
             return Err(Failure::usage("there are no runs here yet", "`callsheet run \"…\"` starts one"));
         }
-        // Runs of templates inside of others come after those that a person began.
-        let (outer, inner): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| !is_inner(&run.run));
-        return outer
+        return runs
             .into_iter()
-            .chain(inner)
             .find(fits)
             .ok_or_else(|| Failure::usage(format!("there is no {} here", kind()), "`callsheet runs` lists all runs"));
     };
     let mut found: Vec<RunSummary> = runs.iter().filter(|run| run.run.as_str() == asked).cloned().collect();
     if found.is_empty() {
         found = runs.into_iter().filter(|run| run.run.as_str().starts_with(asked)).collect();
-    }
-    if found.len() > 1 && found.iter().any(|run| !is_inner(&run.run)) {
-        // The name of a run inside another begins with that of the other.
-        found.retain(|run| !is_inner(&run.run));
     }
     match found.len() {
         1 => Ok(found.remove(0)),

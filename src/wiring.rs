@@ -7,7 +7,6 @@ use std::sync::Arc;
 use callsheet_core::record::SubtaskTool;
 use callsheet_core::spec::{RunId, Settings, ToolSpec};
 use callsheet_format::prompt::{Environment, Templates};
-use callsheet_runtime::driver::Turns;
 use callsheet_runtime::memory::IndexedMemory;
 use callsheet_runtime::paths::{Workspace, read_regular};
 use callsheet_runtime::ports::{
@@ -16,7 +15,7 @@ use callsheet_runtime::ports::{
 use callsheet_runtime::prompts::{LoadedPrompts, PromptDirs, load_prompts};
 use callsheet_runtime::references::{LargeFiles, Pages, edited_last};
 use callsheet_runtime::runfiles::RunFiles;
-use callsheet_runtime::services::{ModelSet, PinnedSkills, Services, Snapshots};
+use callsheet_runtime::services::{Commands, ModelSet, PinnedSkills, Services, Snapshots};
 use callsheet_runtime::skills::SkillDirs;
 use callsheet_runtime::templates::TemplateDirs;
 use callsheet_runtime::transport_policy::Slots;
@@ -88,7 +87,7 @@ pub fn services(setup: &Setup, run: &RunId, settings: &Settings, parts: Parts) -
         refused_constraints: ModelSet::default(),
         unpriced: Arc::default(),
         unknown_windows: Arc::default(),
-        turns: Turns::default(),
+        commands: Commands::default(),
         large: LargeFiles::default(),
         pages: Pages::new(Some(Arc::clone(&fetch)), Some(files.clone())),
         fetch: Some(fetch),

@@ -476,8 +476,8 @@ impl std::str::FromStr for HeadlessArg {
                 let slugs: Vec<String> = text.split(',').map(str::trim).map(str::to_owned).collect();
                 let valid = |slug: &String| {
                     let in_call = slug.split_once('/');
-                    let (outer, inner) = in_call.map_or((slug.as_str(), None), |(outer, inner)| (outer, Some(inner)));
-                    is_slug(outer) && inner.is_none_or(is_inner_name)
+                    let (task, below) = in_call.map_or((slug.as_str(), None), |(task, below)| (task, Some(below)));
+                    is_slug(task) && below.is_none_or(is_name_below)
                 };
                 // A slip of the finger must not leave a run waiting for nobody.
                 let meant = [("stop", 1), ("deny", 1), ("approve", 2)];
@@ -498,6 +498,6 @@ fn is_slug(text: &str) -> bool {
 }
 
 /// Tasks of templates have the names that their authors gave.
-fn is_inner_name(text: &str) -> bool {
+fn is_name_below(text: &str) -> bool {
     !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }

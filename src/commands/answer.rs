@@ -8,16 +8,15 @@ use callsheet_core::fuzzy;
 use callsheet_core::record::{Answer, Gate, GateKind, Outcome, Verdict};
 use callsheet_core::spec::{RunId, Slug};
 use callsheet_format::edit::{HunkPick, HunkVerdict};
-use callsheet_runtime::driver::{ResumeKind, Session, caller_of, outer_of};
+use callsheet_runtime::driver::{ResumeKind, Session};
 use callsheet_runtime::effects::{gate_view, open_gates, part_fault};
-use callsheet_runtime::ports::{InboxMessage, PartAnswer, RunSummary, Store, address};
+use callsheet_runtime::ports::{InboxMessage, PartAnswer, RunSummary, Store};
 
 use crate::cli::{ApproveArgs, DenyArgs, EditArg, Exit, Failure, RunNameArgs, WorkArgs};
 use crate::setup::{Setup, find_run, store_failure};
 use crate::term::hunk_of;
 
 use super::drive::drive_failure;
-use super::inside::asking_runs;
 use super::resume::resume_run;
 use super::take_in::{recorded, take_in};
 
@@ -25,27 +24,12 @@ fn waits(run: &RunSummary) -> bool {
     run.owner.is_some() || run.outcome == Some(Outcome::ApprovalRequired)
 }
 
-/// One open gate of a run, or of one inside it.
-struct Open {
-    /// The run whose gate it is.
-    run: RunId,
-    gate: Gate,
-}
-
-impl Open {
-    /// The names by which a person answers for its tasks.
-    fn addresses(&self) -> Vec<String> {
-        let inside = caller_of(&self.run);
-        asked_about(&self.gate).map(|task| address(inside.as_ref(), task)).collect()
-    }
-}
-
 /// What waits for an approval in a run that a person names.
 struct Asked {
     store: Arc<dyn Store>,
     run: RunSummary,
-    /// In the order they were opened, those of the run itself first. Never empty.
-    open: Vec<Open>,
+    /// In the order they were opened. Never empty.
+    open: Vec<Gate>,
 }
 
 /// The tasks a gate asks about.
@@ -73,10 +57,7 @@ fn open(setup: &Setup, run: Option<&str>) -> Result<Asked, Failure> {
     if edited {
         run = recorded(&store, &found)?.run;
     }
-    let mut open = Vec::new();
-    for (id, folded) in asking_runs(&store, &found.run, run, Outcome::ApprovalRequired)? {
-        open.extend(open_gates(&folded).map(|gate| Open { run: id.clone(), gate }));
-    }
+    let open: Vec<Gate> = open_gates(&run).collect();
     if open.is_empty() && edited {
         return Err(Failure::usage(
             format!("after the edit of its sheet, run {} no longer waits for approval", found.run),
@@ -94,66 +75,62 @@ fn open(setup: &Setup, run: Option<&str>) -> Result<Asked, Failure> {
 
 impl Asked {
     /// The gates that ask about the named tasks, each with those of them it asks about; all gates if none is named.
-    fn chosen(&self, slugs: &[String]) -> Result<Vec<(&Open, Vec<Slug>)>, Failure> {
-        let named = |open: &Open, slugs: &[String]| {
-            let asked = asked_about(&open.gate).filter(|task| slugs.iter().any(|name| self.means(name, open, task)));
+    fn chosen(&self, slugs: &[String]) -> Result<Vec<(&Gate, Vec<Slug>)>, Failure> {
+        let named = |gate: &Gate, slugs: &[String]| {
+            let asked = asked_about(gate).filter(|task| slugs.iter().any(|name| means(name, task)));
             asked.cloned().collect::<Vec<_>>()
         };
-        let waits = |name: &String| self.open.iter().any(|open| !named(open, std::slice::from_ref(name)).is_empty());
+        let waits = |name: &String| self.open.iter().any(|gate| !named(gate, std::slice::from_ref(name)).is_empty());
         if let Some(slug) = slugs.iter().find(|name| !waits(name)) {
-            let offered: Vec<String> = self.open.iter().flat_map(Open::addresses).collect();
-            let near = fuzzy::did_you_mean(slug, offered.iter().map(String::as_str));
+            let offered: Vec<&str> = self.open.iter().flat_map(asked_about).map(Slug::as_str).collect();
+            let near = fuzzy::did_you_mean(slug, offered.iter().copied());
             let advice = format!("{near} pending: {}", offered.join(", "));
             return Err(Failure::usage(format!("{slug} is not waiting for approval"), advice.trim_start().to_owned()));
         }
-        let gates = self.open.iter().map(|open| (open, named(open, slugs)));
+        let gates = self.open.iter().map(|gate| (gate, named(gate, slugs)));
         Ok(gates.filter(|(_, named)| slugs.is_empty() || !named.is_empty()).collect())
     }
 
-    /// Whether a person who says `name` means that task of a gate: its address, the task whose call its run is in, or its
-    /// bare name where no other has it.
-    fn means(&self, name: &str, open: &Open, task: &Slug) -> bool {
-        let inside = caller_of(&open.run);
-        let alone =
-            || self.open.iter().flat_map(|open| asked_about(&open.gate)).filter(|other| *other == task).count() == 1;
-        let bare = name == task.as_str() && (inside.is_none() || open.run == self.run.run || alone());
-        bare || inside.as_ref().is_some_and(|outer| name == outer.as_str()) || name == address(inside.as_ref(), task)
-    }
-
     /// Whether an answer speaks of a gate alone, and not of what else waits: its tasks were named, or there is no rest.
-    fn speaks_of(&self, open: &Open, named: &[Slug]) -> bool {
-        let asked = self.open.iter().map(|open| asked_about(&open.gate).count()).sum::<usize>();
-        asked == 1 || named.len() == asked_about(&open.gate).count()
+    fn speaks_of(&self, gate: &Gate, named: &[Slug]) -> bool {
+        let asked = self.open.iter().map(|gate| asked_about(gate).count()).sum::<usize>();
+        asked == 1 || named.len() == asked_about(gate).count()
     }
 }
 
-/// Leaves letters for `run` or for runs inside it. `resume`: a run that rests goes on with them.
+/// Whether a person who says `name` means the task: by its own name, or by that of the task whose call it is part of.
+fn means(name: &str, task: &Slug) -> bool {
+    name == task.as_str() || task.as_str().split_once('/').is_some_and(|(caller, _)| name == caller)
+}
+
+fn is_change(gate: &Gate) -> bool {
+    matches!(gate.kind, GateKind::BeforeApply { .. })
+}
+
+/// Leaves letters for `run`. `resume`: a run that rests goes on with them.
 fn leave(
     setup: &Setup,
     store: &Arc<dyn Store>,
     run: &RunSummary,
-    letters: Vec<(&RunId, InboxMessage)>,
+    letters: Vec<InboxMessage>,
     resume: bool,
 ) -> Result<Exit, Failure> {
-    for (id, letter) in &letters {
+    let id = &run.run;
+    for letter in &letters {
         store.post(id, letter).map_err(store_failure)?;
     }
     let what = match letters.as_slice() {
-        [(_, InboxMessage::Cancel)] => "the cancel request".to_owned(),
+        [InboxMessage::Cancel] => "the cancel request".to_owned(),
         [_] => "the answer".to_owned(),
         several => format!("{} answers", several.len()),
     };
-    let mut told: Vec<&str> = letters.iter().map(|(id, _)| id.as_str()).collect();
-    told.dedup();
-    let told = told.join(" and ");
-    let outer = outer_of(&run.run);
     if resume && run.owner.is_none() {
-        let (folded, _) = Session::view(store, &outer).map_err(|fault| drive_failure(&fault, &outer))?;
-        return resume_run(setup, &WorkArgs::default(), Arc::clone(store), &outer, folded, ResumeKind::Resume);
+        let (folded, _) = Session::view(store, id).map_err(|fault| drive_failure(&fault, id))?;
+        return resume_run(setup, &WorkArgs::default(), Arc::clone(store), id, folded, ResumeKind::Resume);
     }
     let words = match &run.owner {
-        Some(owner) => format!("sent {what} to {told} ({owner})"),
-        None => format!("saved {what} for {told}. Next: {} resume {outer}", setup.command),
+        Some(owner) => format!("sent {what} to {id} ({owner})"),
+        None => format!("saved {what} for {id}. Next: {} resume {id}", setup.command),
     };
     super::say(setup, &words).map(|()| Exit::Complete)
 }
@@ -174,36 +151,34 @@ pub(super) fn approve(setup: &Setup, arguments: &ApproveArgs) -> Result<Exit, Fa
     let id = &asked.run.run;
     let chosen = asked.chosen(&arguments.slugs)?;
     if arguments.hunks.is_some() || !arguments.edit.is_empty() {
-        let is_change = |(open, _): &&(&Open, Vec<Slug>)| matches!(open.gate.kind, GateKind::BeforeApply { .. });
-        let changes: Vec<&Open> = chosen.iter().filter(is_change).map(|(open, _)| *open).collect();
-        let Some(Open { run, gate }) = changes.first().or(chosen.first().map(|(open, _)| open)) else {
+        let changes: Vec<&Gate> = chosen.iter().map(|(gate, _)| *gate).filter(|gate| is_change(gate)).collect();
+        let Some(gate) = changes.first().copied().or(chosen.first().map(|(gate, _)| *gate)) else {
             return Err(Failure::internal(format!("run {id} has no gate to answer"), ""));
         };
         if changes.len() > 1 {
             return Err(several_changes(
                 id,
-                &changes.iter().flat_map(|open| open.addresses()).collect::<Vec<_>>(),
+                &changes.iter().flat_map(|gate| asked_about(gate)).map(ToString::to_string).collect::<Vec<_>>(),
                 &format!("callsheet approve {id} SLUG --hunks …"),
             ));
         }
-        let part = part(setup, &asked.store, run, gate, arguments)?;
+        let part = part(setup, &asked.store, id, gate, arguments)?;
         let letter = InboxMessage::Part { gate: Some(gate.clone()), part };
-        return leave(setup, &asked.store, &asked.run, vec![(run, letter)], arguments.resume);
+        return leave(setup, &asked.store, &asked.run, vec![letter], arguments.resume);
     }
-    let change = |open: &Open| matches!(open.gate.kind, GateKind::BeforeApply { .. });
-    if arguments.all && chosen.iter().all(|(open, _)| change(open)) {
+    if arguments.all && chosen.iter().all(|(gate, _)| is_change(gate)) {
         return Err(Failure::usage(
             format!("run {id} has only pending changes, and --all does not approve changes"),
             format!("inspect them: callsheet show {id}; then: callsheet approve {id}"),
         ));
     }
-    let letters = chosen.into_iter().filter(|(open, _)| !arguments.all || !change(open)).map(|(open, named)| {
-        let by_name = asked.speaks_of(open, &named);
-        let answer = match open.gate.kind {
+    let letters = chosen.into_iter().filter(|(gate, _)| !arguments.all || !is_change(gate)).map(|(gate, named)| {
+        let by_name = asked.speaks_of(gate, &named);
+        let answer = match gate.kind {
             GateKind::BeforeRun(_) if arguments.all => Answer::All,
-            _ => verdict(&open.gate, named, "", Verdict::Approve),
+            _ => verdict(gate, named, "", Verdict::Approve),
         };
-        (&open.run, InboxMessage::Answer { gate: Some(open.gate.clone()), answer, named: by_name })
+        InboxMessage::Answer { gate: Some(gate.clone()), answer, named: by_name }
     });
     leave(setup, &asked.store, &asked.run, letters.collect(), arguments.resume)
 }
@@ -271,10 +246,10 @@ fn edited(edits: &[EditArg]) -> Result<BTreeMap<u32, String>, Failure> {
 pub(super) fn deny(setup: &Setup, arguments: &DenyArgs) -> Result<Exit, Failure> {
     let asked = open(setup, arguments.run.as_deref())?;
     let words = arguments.because.as_deref().unwrap_or_default();
-    let letters = asked.chosen(&arguments.slugs)?.into_iter().map(|(open, named)| {
-        let by_name = asked.speaks_of(open, &named);
-        let answer = verdict(&open.gate, named, words, Verdict::Deny);
-        (&open.run, InboxMessage::Answer { gate: Some(open.gate.clone()), answer, named: by_name })
+    let letters = asked.chosen(&arguments.slugs)?.into_iter().map(|(gate, named)| {
+        let by_name = asked.speaks_of(gate, &named);
+        let answer = verdict(gate, named, words, Verdict::Deny);
+        InboxMessage::Answer { gate: Some(gate.clone()), answer, named: by_name }
     });
     leave(setup, &asked.store, &asked.run, letters.collect(), arguments.resume)
 }
@@ -291,5 +266,5 @@ pub(super) fn cancel(setup: &Setup, arguments: &RunNameArgs) -> Result<Exit, Fai
         };
         return Err(Failure::usage(what, advice));
     }
-    leave(setup, &store, &run, vec![(&run.run, InboxMessage::Cancel)], false)
+    leave(setup, &store, &run, vec![InboxMessage::Cancel], false)
 }

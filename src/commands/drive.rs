@@ -10,7 +10,7 @@ use callsheet_core::view::{Summary, problem_line};
 use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
 use callsheet_models::config::ProcessEnvironment;
-use callsheet_runtime::driver::{Session, changed_inside, drive};
+use callsheet_runtime::driver::{Session, drive};
 use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::ports::{Observer, Person, Signal, Store};
 use callsheet_runtime::services::Services;
@@ -24,7 +24,7 @@ use crate::term::{self, JsonLines, LiveView, NobodyThere, Notices, PlainLines, T
 use crate::wiring::{Parts, services};
 
 use super::answered::answer_text;
-use super::inside::{how_to_answer, questions};
+use super::questions::{how_to_answer, questions};
 use super::tree_needs::{ModelWish, model_wish};
 use super::waits::{commands, waits, waits_text};
 
@@ -252,7 +252,7 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
     }
     let answer = answer_text(setup, run, id);
     if setup.json {
-        let gates = waits(setup, &setup.store()?, id, run)?;
+        let gates = waits(setup, &*setup.store()?, run)?;
         let next: Vec<String> = gates.iter().flat_map(|view| commands(setup, &gates, view, id)).collect();
         return super::print_json(&serde_json::json!({
             "result": outcome, "run": id, "answer": answer, "files": run_folder(id), "summary": summary,
@@ -275,7 +275,8 @@ pub(super) fn last_words(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome)
     tell!("Files: {}", setup.seen_from_here(&run_folder(id)));
     tell_part!("{summary}");
     tell_next(setup, run, id, outcome)?;
-    tell_of_changes(setup, run, id)
+    tell_of_changes(setup, run, id);
+    Ok(())
 }
 
 /// What a person does next, each with its command.
@@ -284,10 +285,10 @@ fn tell_next(setup: &Setup, run: &Run, id: &RunId, outcome: Outcome) -> Result<(
     match outcome {
         Outcome::ApprovalRequired => {
             tell_gates(setup, run, id)?;
-            tell_questions(setup, run, id, "also asks")?;
+            tell_questions(setup, run, id, "also asks");
         }
         Outcome::InputRequired => {
-            tell_questions(setup, run, id, "asks")?;
+            tell_questions(setup, run, id, "asks");
             tell_gates(setup, run, id)?;
         }
         Outcome::LimitReached => match run.ended_by().and_then(flag_of) {
@@ -354,31 +355,27 @@ fn is_lost(run: &Run, task: &TaskRun) -> bool {
     false
 }
 
-/// The questions that wait, of the run and of those inside it, and how they are answered.
-fn tell_questions(setup: &Setup, run: &Run, id: &RunId, verb: &str) -> Result<(), Failure> {
-    let asked = questions(&setup.store()?, id, run)?;
+/// The questions that wait, and how they are answered.
+fn tell_questions(setup: &Setup, run: &Run, id: &RunId, verb: &str) {
+    let asked = questions(run);
     for question in &asked {
         tell!("{} {verb}: {}", question.task, term::one_line(&visible(&question.text), 600));
     }
     tell_part!("{}", how_to_answer(setup, &asked, id));
-    Ok(())
 }
 
-/// The gates that wait, of the run and of those inside it, and how they are answered. Beside questions, which of them
-/// ended the run is chance.
+/// The gates that wait, and how they are answered. Beside questions, which of them ended the run is chance.
 fn tell_gates(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
-    let gates = waits(setup, &setup.store()?, id, run)?;
+    let gates = waits(setup, &*setup.store()?, run)?;
     tell_part!("{}", term::harmless(&waits_text(setup, &gates, id)));
     Ok(())
 }
 
-/// How what the run, or a run inside it, changed on disk can be taken back.
-fn tell_of_changes(setup: &Setup, run: &Run, id: &RunId) -> Result<(), Failure> {
-    let own = run.tasks().flat_map(|task| &task.applied).any(|applied| !applied.reverted);
-    if own || changed_inside(&setup.store()?, id).map_err(|fault| drive_failure(&fault, id))? {
+/// How what the run changed on disk can be taken back.
+fn tell_of_changes(setup: &Setup, run: &Run, id: &RunId) {
+    if run.all_tasks().flat_map(|task| &task.applied).any(|applied| !applied.reverted) {
         tell!("Revert the changes: {} undo {id}", setup.command);
     }
-    Ok(())
 }
 
 /// The result of a template run.
@@ -407,9 +404,8 @@ fn tree_warnings(setup: &Setup, run: &Run) -> Vec<String> {
 /// Operators that came back whole although parts of them failed, each in a line.
 fn collected(run: &Run) -> Vec<String> {
     let operators = run.operators();
-    let tree = operators.tree();
     let collects = |op: &&TaskOp| {
-        let node = tree.and_then(|tree| operators.node(tree, op));
+        let node = operators.node(op);
         let collects = node.is_some_and(|node| {
             matches!(node.kind, Kind::Map { .. } | Kind::Parallel { .. } | Kind::Sequential { .. })
         });
@@ -494,7 +490,8 @@ fn tree_words(
     } else if !run.failed_of_tree().is_empty() {
         tell!("Next: {} retry {id}", setup.command);
     }
-    tell_of_changes(setup, run, id)
+    tell_of_changes(setup, run, id);
+    Ok(())
 }
 
 pub(super) fn run_folder(id: &RunId) -> String {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use callsheet_core::record::Outcome;
 use callsheet_core::run::Run;
-use callsheet_core::spec::{RULES, RunId};
-use callsheet_runtime::driver::{ResumeKind, Session, is_inner, reopen};
+use callsheet_core::spec::RunId;
+use callsheet_runtime::driver::{ResumeKind, Session, reopen};
 use callsheet_runtime::fault::{DriveFault, InputFault};
 use callsheet_runtime::paths::Workspace;
 use callsheet_runtime::ports::{RunSummary, Store};
@@ -15,14 +15,13 @@ use callsheet_runtime::sheetfile::is_edited;
 use crate::cli::{Exit, Failure, ResumeArgs, WorkArgs};
 use crate::setup::{Setup, config_failure, find_run, store_failure};
 
-use super::inside::{letter, questions};
+use super::questions::{letter, questions};
 
 use super::drive::{Front, drive_failure, last_words, prepare, sheet_failure, to_the_end};
 
 pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Failure> {
     let store = setup.existing_store()?;
-    // A run inside a call goes on with the one around it, or by its name.
-    let fits = |run: &RunSummary| !is_inner(&run.run) && goes_on(setup, &store, run).unwrap_or(false);
+    let fits = |run: &RunSummary| goes_on(setup, &store, run).unwrap_or(false);
     let found = find_run(&store, arguments.run.as_deref(), fits, "unfinished")?;
     let (run, _) = Session::view(&store, &found.run).map_err(|fault| drive_failure(&fault, &found.run))?;
     if found.outcome == Some(Outcome::Complete) && !has_more(setup, &store, &found.run, &run)? {
@@ -30,8 +29,8 @@ pub(super) fn resume(setup: &Setup, arguments: &ResumeArgs) -> Result<Exit, Fail
         return Ok(Exit::Complete);
     }
     if let Some(text) = &arguments.answer {
-        let (asking, letter) = letter(&questions(&store, &found.run, &run)?, text)?;
-        store.post(asking.as_ref().unwrap_or(&found.run), &letter).map_err(store_failure)?;
+        let letter = letter(&questions(&run), text)?;
+        store.post(&found.run, &letter).map_err(store_failure)?;
     }
     resume_run(setup, &arguments.work, store, &found.run, run, ResumeKind::Resume)
 }
@@ -79,9 +78,6 @@ pub(super) fn resume_run(
         }
     }
     settings.plan_only &= how == ResumeKind::Resume && !run.has_list();
-    settings.whole_shares = true;
-    settings.accounts_inside = true;
-    settings.rules = RULES;
     let tree = run.operators().tree().cloned();
     front.begin_with(run);
     let runtime = super::runtime()?;

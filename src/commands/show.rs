@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use callsheet_core::record::LogEntry;
-use callsheet_core::run::{CallRecord, Run, TaskRun};
+use callsheet_core::run::{CallRecord, Run, State, TaskRun};
 use callsheet_core::spec::{BlobId, Phase, RunId};
 use callsheet_core::template::TaskResult;
 use callsheet_core::view::{Summary, call_words, problem_line, review_words, timeline};
@@ -20,7 +20,7 @@ use crate::term::{duration, harmless, hunk_to_edit, one_line, outcome_words, sta
 use super::answer::{asked_about, several_changes};
 use super::answered::answer_text;
 use super::drive::run_folder;
-use super::inside::{Question, how_to_answer, questions};
+use super::questions::{Question, how_to_answer, questions};
 use super::show_json::run_json;
 use super::take_in::{Folded, recorded, take_in};
 use super::waits::{addresses, waits, waits_text};
@@ -34,7 +34,7 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if let Some(task) = &arguments.why {
         return super::why::why(setup, &run, &found, task.as_deref());
     } else if let Some(number) = arguments.hunk {
-        hunk(&waits(setup, &store, &found.run, &run)?, number, arguments.task.as_deref(), &found.run)?
+        hunk(&waits(setup, &*store, &run)?, number, arguments.task.as_deref(), &found.run)?
     } else if let Some(slug) = &arguments.task {
         task_text(&store, &run, slug)?
     } else if let Some(number) = arguments.call {
@@ -50,15 +50,15 @@ pub(super) fn show(setup: &Setup, arguments: &ShowArgs) -> Result<Exit, Failure>
     } else if setup.json {
         let mut shown = run_json(setup, &run, &found.run);
         shown["task_result"] = serde_json::json!(result_of_tree(&store, &run));
-        shown["waits"] = serde_json::json!(waits(setup, &store, &found.run, &run)?);
-        let asked = questions(&store, &found.run, &run)?;
+        shown["waits"] = serde_json::json!(waits(setup, &*store, &run)?);
+        let asked = questions(&run);
         let asked: Vec<_> = asked.iter().map(|one| serde_json::json!({ "task": one.task, "text": one.text })).collect();
         shown["question"] = asked.first().cloned().into();
         shown["questions"] = asked.into();
         return super::print_json(&shown).map(|()| Exit::Complete);
     } else {
-        let gates = waits(setup, &store, &found.run, &run)?;
-        let mut text = run_text(setup, &run, &found.run, &gates, &questions(&store, &found.run, &run)?);
+        let gates = waits(setup, &*store, &run)?;
+        let mut text = run_text(setup, &run, &found.run, &gates, &questions(&run));
         if let Some(result) = result_of_tree(&store, &run) {
             text.push_str(&tree_text(&result));
         }
@@ -88,8 +88,7 @@ fn now(setup: &Setup, store: &Arc<dyn Store>, found: &RunSummary) -> Result<Fold
 
 /// Whether a person who says `name` means a task of the gate.
 fn is_asked(view: &GateView, name: &str) -> bool {
-    let of_caller = view.inside.as_ref().is_some_and(|outer| outer.as_str() == name);
-    of_caller || asked_about(&view.gate).any(|task| task.as_str() == name || view.address(task) == name)
+    asked_about(&view.gate).any(|task| task.as_str() == name || task.as_str().starts_with(&format!("{name}/")))
 }
 
 /// One hunk of the change that waits, as a person edits it (spec 11.4).
@@ -119,24 +118,16 @@ fn run_text(setup: &Setup, run: &Run, id: &RunId, waits: &[GateView], questions:
     for (index, step) in run.steps().iter().enumerate() {
         text.push_str(&format!("Step {}\n", index + 1));
         for task in step.iter().filter_map(|slug| run.task(slug)) {
-            text.push_str(&task_line(run, task));
+            text.push_str(&task_lines(run, task));
         }
     }
     let earlier: Vec<&TaskRun> = run.tasks().filter(|task| run.step_of(&task.task.slug).is_none()).collect();
     if !earlier.is_empty() {
         text.push_str("From earlier lists\n");
-        earlier.into_iter().for_each(|task| text.push_str(&task_line(run, task)));
+        earlier.into_iter().for_each(|task| text.push_str(&task_lines(run, task)));
     }
     for problem in run.all_problems() {
         text.push_str(&format!("Problem: {}\n", one_line(&problem_line(run, &problem), 400)));
-    }
-    for paused in run.paused_calls() {
-        text.push_str(&format!(
-            "{} waits for its run {}: {}\n",
-            paused.task,
-            paused.run,
-            outcome_words(paused.outcome)
-        ));
     }
     text.push_str(&waits_text(setup, waits, id));
     for question in questions {
@@ -196,6 +187,13 @@ fn models_text(run: &Run) -> String {
     }
 }
 
+/// A task, and those of the templates that it calls.
+fn task_lines(run: &Run, task: &TaskRun) -> String {
+    let below = run.tasks_below(&task.task.slug).filter(|task| task.state != State::Dropped);
+    let below: String = below.map(|task| format!("  {}", task_line(run, task))).collect();
+    format!("{}{below}", task_line(run, task))
+}
+
 fn task_line(run: &Run, task: &TaskRun) -> String {
     let (mark, word) = state_mark(run.standing(task));
     let writes = if task.writer.is_some() { " (writes)" } else { "" };
@@ -230,8 +228,8 @@ fn call_line(call: &CallRecord) -> String {
 }
 
 fn task_text(store: &Arc<dyn Store>, run: &Run, slug: &str) -> Result<String, Failure> {
-    let task = run.tasks().find(|task| task.task.slug.as_str() == slug).ok_or_else(|| {
-        let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
+    let task = run.all_tasks().find(|task| task.task.slug.as_str() == slug).ok_or_else(|| {
+        let names: Vec<&str> = run.all_tasks().map(|task| task.task.slug.as_str()).collect();
         let near = callsheet_core::fuzzy::did_you_mean(slug, names.iter().copied());
         let all = || format!("there are: {}", one_line(&names.join(", "), 600));
         Failure::usage(format!("there is no task {slug}"), if near.is_empty() { all() } else { near })

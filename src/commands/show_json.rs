@@ -13,7 +13,7 @@ use super::drive::run_folder;
 
 /// The run without what only its store and its neighbours know: `waits`, `question`, `task_result`.
 pub(super) fn run_json(setup: &Setup, run: &Run, id: &RunId) -> Value {
-    let tasks: Vec<Value> = run.tasks().map(|task| task_json(run, task)).collect();
+    let tasks: Vec<Value> = run.all_tasks().map(|task| task_json(run, task)).collect();
     let problems: Vec<Value> = run
         .all_problems()
         .map(|problem| json!({ "task": problem.task.task.slug, "message": problem_line(run, &problem) }))
@@ -40,6 +40,7 @@ fn task_json(run: &Run, task: &TaskRun) -> Value {
         "task": task.task.slug,
         "name": task.task.name,
         "skill": task.task.skill,
+        "below": task.below,
         "state": task.state.as_str(),
         "step": step,
         "writes": task.writer.is_some(),

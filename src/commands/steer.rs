@@ -20,12 +20,12 @@ use super::resume::resume_run;
 
 /// What is to become of tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Wish {
+enum SteerAction {
     Retry,
     Drop,
 }
 
-struct Found {
+struct SteeredRun {
     store: Arc<dyn Store>,
     summary: RunSummary,
     run: Run,
@@ -33,8 +33,8 @@ struct Found {
 }
 
 pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failure> {
-    let found = find(setup, &arguments.run, &arguments.tasks, Wish::Retry)?;
-    let Found { store, summary, run, tasks } = found;
+    let found = find(setup, &arguments.run, &arguments.tasks, SteerAction::Retry)?;
+    let SteeredRun { store, summary, run, tasks } = found;
     if !tasks.is_empty() {
         store.post(&summary.run, &InboxMessage::Retry { tasks }).map_err(store_failure)?;
     }
@@ -45,7 +45,7 @@ pub(super) fn retry(setup: &Setup, arguments: &RetryArgs) -> Result<Exit, Failur
 }
 
 pub(super) fn drop_tasks(setup: &Setup, arguments: &DropArgs) -> Result<Exit, Failure> {
-    let Found { store, summary, tasks, .. } = find(setup, &arguments.run, &arguments.tasks, Wish::Drop)?;
+    let SteeredRun { store, summary, tasks, .. } = find(setup, &arguments.run, &arguments.tasks, SteerAction::Drop)?;
     store.post(&summary.run, &InboxMessage::Drop { tasks }).map_err(store_failure)?;
     let words = match &summary.owner {
         Some(owner) => format!("sent to {} ({owner})", summary.run),
@@ -55,13 +55,13 @@ pub(super) fn drop_tasks(setup: &Setup, arguments: &DropArgs) -> Result<Exit, Fa
 }
 
 /// The run and the tasks, once it is sure that the table of states allows the wish for all of them.
-fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found, Failure> {
+fn find(setup: &Setup, run: &str, slugs: &[String], wish: SteerAction) -> Result<SteeredRun, Failure> {
     let store = setup.existing_store()?;
     let summary = find_run(&store, Some(run), |_| true, "")?;
     let id = &summary.run;
     let (run, _) = Session::view(&store, id).map_err(|fault| drive_failure(&fault, id))?;
     let of_template = run.operators().tree().is_some();
-    if of_template && wish == Wish::Drop {
+    if of_template && wish == SteerAction::Drop {
         return Err(of_a_template(&run, id));
     }
     let mut preview = run.clone();
@@ -74,7 +74,7 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found,
     }
     if of_template {
         let tasks = of_tree(&run, preview, id, slugs)?;
-        return Ok(Found { store, summary, run, tasks });
+        return Ok(SteeredRun { store, summary, run, tasks });
     }
     let failed: Vec<String> = run.tasks().filter(|task| task.state == State::Failed).map(slug_of).collect();
     if slugs.is_empty() && failed.is_empty() {
@@ -82,30 +82,46 @@ fn find(setup: &Setup, run: &str, slugs: &[String], wish: Wish) -> Result<Found,
     }
     let all = slugs.is_empty();
     let mut slugs: Vec<&String> = if all { failed.iter().collect() } else { slugs.iter().collect() };
-    if wish == Wish::Drop {
+    if wish == SteerAction::Drop {
         // Of a chain the last goes first: what reads a task that is dropped is blocked, and stays so.
         slugs.sort_by_key(|slug| std::cmp::Reverse(run.step_of(&Slug::new((*slug).clone()))));
     }
     for slug in slugs {
-        let Some(task) = preview.task(&Slug::new(slug.clone())) else {
+        let named = Slug::new(slug.clone());
+        let operators = run.operators();
+        if let Some(op) =
+            operators.get(&named).or_else(|| operators.of_leaf(&named)).filter(|_| wish == SteerAction::Retry)
+        {
+            let is_back = preview.operators().get(&op.id).is_some_and(|now| op.failed() && !now.failed());
+            if is_back {
+                // The resume, or one that is named before, brings it back.
+                continue;
+            }
+            let retried = Event::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() };
+            preview = with(&preview, retried).ok_or_else(|| cannot_retry_alone(&named, op.failed(), id))?;
+            tasks.push(op.id.clone());
+            continue;
+        }
+        let Some(task) = preview.task(&named).filter(|task| task.below.is_none()) else {
             let names: Vec<&str> = run.tasks().map(|task| task.task.slug.as_str()).collect();
             return Err(unknown(id, slug, &names));
         };
         let (slug, state) = (task.task.slug.clone(), task.state);
         let event = match wish {
-            Wish::Retry => Event::TaskRetried { task: slug.clone(), skills: BTreeMap::new() },
-            Wish::Drop => Event::TaskDropped { task: slug.clone() },
+            SteerAction::Retry => Event::TaskRetried { task: slug.clone(), skills: BTreeMap::new() },
+            SteerAction::Drop => Event::TaskDropped { task: slug.clone() },
         };
         // A retry may bring a task back that is named later, too.
-        let comes_back =
-            wish == Wish::Retry && !state.is_ended() && run.task(&slug).is_some_and(|task| task.state.is_problem());
+        let comes_back = wish == SteerAction::Retry
+            && !state.is_ended()
+            && run.task(&slug).is_some_and(|task| task.state.is_problem());
         if comes_back && (all || !tasks.is_empty()) {
             continue;
         }
         preview = with(&preview, event).ok_or_else(|| refusal(&slug, state, wish, id))?;
         tasks.push(slug);
     }
-    Ok(Found { store, summary, run, tasks })
+    Ok(SteeredRun { store, summary, run, tasks })
 }
 
 fn slug_of(task: &TaskRun) -> String {
@@ -132,19 +148,24 @@ fn of_tree(run: &Run, mut preview: Run, id: &RunId, slugs: &[String]) -> Result<
             continue;
         }
         let retried = Event::TaskRetried { task: op.id.clone(), skills: BTreeMap::new() };
-        preview = with(&preview, retried).ok_or_else(|| match failed(run) {
-            true => Failure::usage(
-                format!("can't retry {slug} alone: the task that requested it has already used its failure"),
-                format!("inspect the run: callsheet show {id}; retry everything that failed: callsheet retry {id}"),
-            ),
-            false => Failure::usage(
-                format!("{slug} has not failed, and you can retry only failed tasks"),
-                format!("inspect the run: callsheet show {id}"),
-            ),
-        })?;
+        preview = with(&preview, retried).ok_or_else(|| cannot_retry_alone(&slug, failed(run), id))?;
         tasks.push(op.id.clone());
     }
     Ok(tasks)
+}
+
+fn cannot_retry_alone(slug: &Slug, failed: bool, id: &RunId) -> Failure {
+    if failed {
+        Failure::usage(
+            format!("can't retry {slug} alone: the task that requested it has already used its failure"),
+            format!("inspect the run: callsheet show {id}; retry everything that failed: callsheet retry {id}"),
+        )
+    } else {
+        Failure::usage(
+            format!("{slug} has not failed, and you can retry only failed tasks"),
+            format!("inspect the run: callsheet show {id}"),
+        )
+    }
 }
 
 fn nothing_failed(id: &RunId) -> Failure {
@@ -177,29 +198,29 @@ fn with(run: &Run, event: Event) -> Option<Run> {
 }
 
 /// Why not, and what to do instead.
-fn refusal(slug: &Slug, state: State, wish: Wish, id: &RunId) -> Failure {
+fn refusal(slug: &Slug, state: State, wish: SteerAction, id: &RunId) -> Failure {
     let word = state.as_str();
     let (what, advice) = match (wish, state) {
-        (Wish::Retry, State::Done) => (
+        (SteerAction::Retry, State::Done) => (
             format!("{slug} is done, and you cannot retry a done task"),
             format!("ask for more: callsheet continue {id} \"…\""),
         ),
-        (Wish::Drop, State::Done) => {
+        (SteerAction::Drop, State::Done) => {
             (format!("{slug} is done; you cannot drop it"), format!("revert its changes: callsheet undo {id}"))
         }
         (_, State::Dropped) => (
             format!("{slug} was dropped, and you cannot retry a dropped task"),
             format!("add it to .callsheet/runs/{id}/sheet.md again, then: callsheet resume {id}"),
         ),
-        (Wish::Retry, _) => (
+        (SteerAction::Retry, _) => (
             format!("{slug} has not ended ({word}), so there is nothing to retry"),
             format!("resume the run: callsheet resume {id}"),
         ),
-        (Wish::Drop, State::Running) => (
+        (SteerAction::Drop, State::Running) => (
             format!("{slug} is running, and you cannot drop a running task"),
             format!("stop the run first: callsheet cancel {id}"),
         ),
-        (Wish::Drop, _) => (
+        (SteerAction::Drop, _) => (
             format!("{slug} has ended ({word}), so there is nothing to drop"),
             format!("retry it: callsheet retry {id} {slug}"),
         ),

@@ -1,8 +1,6 @@
 //! The gates that are open, what they ask, and the commands that answer them.
 
-use std::sync::Arc;
-
-use callsheet_core::record::{Gate, GateKind, Outcome};
+use callsheet_core::record::{Gate, GateKind};
 use callsheet_core::run::Run;
 use callsheet_core::spec::{Phase, RunId};
 use callsheet_runtime::effects::{gate_view, open_gates};
@@ -14,28 +12,25 @@ use crate::setup::{Setup, store_failure};
 use crate::term::gate_text;
 
 use super::answer::asked_about;
-use super::inside::asking_runs;
 
 /// The names by which a person answers for the tasks of a gate.
 pub(super) fn addresses(view: &GateView) -> Vec<String> {
-    asked_about(&view.gate).map(|task| view.address(task)).collect()
+    asked_about(&view.gate).map(ToString::to_string).collect()
 }
 
-/// What the open gates ask, of the run and of those inside it, from the record.
-pub(super) fn waits(setup: &Setup, store: &Arc<dyn Store>, id: &RunId, run: &Run) -> Result<Vec<GateView>, Failure> {
+/// What the open gates ask, from the record.
+pub(super) fn waits(setup: &Setup, store: &dyn Store, run: &Run) -> Result<Vec<GateView>, Failure> {
     let mut views = Vec::new();
-    for (_, run) in asking_runs(store, id, run.clone(), Outcome::ApprovalRequired)? {
-        for gate in open_gates(&run) {
-            let mut view = gate_view(&**store, &setup.project, &run, &gate).map_err(store_failure)?;
-            for writer in &mut view.writers {
-                let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
-                let wish = skill.and_then(|skill| skill.model.as_deref());
-                if let Some(model) = configured(&setup.config, Phase::Execute, wish, run.settings().model.as_deref()) {
-                    writer.model = model;
-                }
+    for gate in open_gates(run) {
+        let mut view = gate_view(store, &setup.project, run, &gate).map_err(store_failure)?;
+        for writer in &mut view.writers {
+            let skill = run.task(&writer.task.slug).and_then(|task| task.skill.as_ref());
+            let wish = skill.and_then(|skill| skill.model.as_deref());
+            if let Some(model) = configured(&setup.config, Phase::Execute, wish, run.settings().model.as_deref()) {
+                writer.model = model;
             }
-            views.push(view);
         }
+        views.push(view);
     }
     Ok(views)
 }
@@ -82,7 +77,7 @@ pub(super) fn commands(setup: &Setup, waits: &[GateView], view: &GateView, id: &
 
 /// Whether a gate that is shown lists the call of another one.
 fn lists(shown: &GateView, other: &GateView) -> bool {
-    shown.inside == other.inside && shown.also.iter().any(|also| also.gate == other.gate)
+    shown.also.iter().any(|also| also.gate == other.gate)
 }
 
 fn gate_name(gate: &Gate) -> String {

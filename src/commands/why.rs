@@ -88,7 +88,6 @@ fn advice(call: &str, run: &RunId, task: &Slug, why: &Why, at_work: bool) -> Opt
             Some(format!("{call} approve {run} {asked} --resume"))
         }
         Why::Question { .. } => Some(format!("{call} resume {run} --answer \"{task}=…\"")),
-        Why::Inside { .. } => Some(format!("{call} show {run}")),
         Why::Limit { limit, .. } => rests(format!("{call} resume {run}{}", flag(*limit))),
         Why::Ended { state: State::Failed | State::Denied, .. } => rests(format!("{call} retry {run} {task}")),
         Why::Ended { state: State::Blocked, cause: Some(cause), .. } => rests(format!("{call} retry {run} {cause}")),

@@ -212,7 +212,11 @@ impl Scene {
             tree.push((weight.min(1), self.style(title, |style| style.bold())));
             // What stands in later steps waits for this one.
             let explainer = Some(&explainer).filter(|_| self.run.step() == Some(index));
-            tree.extend(tasks.iter().map(|task| (weight, self.task_line(task, explainer))));
+            for task in tasks {
+                tree.push((weight, self.task_line(task, explainer)));
+                let below = self.run.tasks_below(&task.task.slug).filter(|below| !below.state.is_ended());
+                tree.extend(below.map(|below| (weight, format!("  {}", self.task_line(below, explainer)))));
+            }
         }
         let fixed = 2 + usize::from(!self.news.is_empty());
         for fold in [2, 1] {

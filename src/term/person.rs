@@ -10,7 +10,7 @@ use callsheet_core::record::{Answer, GateKind, Verdict};
 use callsheet_core::spec::{Slug, ToolCall};
 use callsheet_core::template::Inherit;
 use callsheet_core::visible::visible;
-use callsheet_runtime::ports::{EqualCall, GateAnswer, GateView, Person, QuestionAnswer, QuestionView, address};
+use callsheet_runtime::ports::{EqualCall, GateAnswer, GateView, Person, QuestionAnswer, QuestionView};
 use tokio::sync::{Mutex, MutexGuard, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -39,7 +39,7 @@ pub struct TerminalPerson {
     /// Held by the one question that is on the screen, until it is answered.
     turn: Mutex<()>,
     /// What was said of calls that were listed with another one.
-    said: Mutex<Vec<(Option<Slug>, EqualCall, Answer)>>,
+    said: Mutex<Vec<(EqualCall, Answer)>>,
     pub(super) colour: bool,
 }
 
@@ -187,8 +187,8 @@ impl Person for TerminalPerson {
     async fn approve(&self, view: &GateView, cancel: &CancellationToken) -> GateAnswer {
         let Some(_turn) = self.turn(cancel).await else { return GateAnswer::Absent };
         let mut said = self.said.lock().await;
-        if let Some(at) = said.iter().position(|(inside, listed, _)| is_listed(inside.as_ref(), listed, view)) {
-            return GateAnswer::Answered(said.swap_remove(at).2);
+        if let Some(at) = said.iter().position(|(listed, _)| is_listed(listed, view)) {
+            return GateAnswer::Answered(said.swap_remove(at).1);
         }
         drop(said);
         if let Some(live) = &self.view {
@@ -196,7 +196,7 @@ impl Person for TerminalPerson {
         }
         let answer = self.gate(view, cancel).await;
         if let Some(GateAnswer::Answered(answer @ (Answer::Listed | Answer::Deny { .. }))) = &answer {
-            let listed = view.also.iter().map(|also| (view.inside.clone(), also.clone(), answer.clone()));
+            let listed = view.also.iter().map(|also| (also.clone(), answer.clone()));
             self.said.lock().await.extend(listed);
         }
         if let Some(live) = &self.view {
@@ -211,7 +211,7 @@ impl Person for TerminalPerson {
             live.pause();
         }
         let mut exact = Exact::default();
-        let who = exact.show(&address(view.inside.as_ref(), &view.task));
+        let who = exact.show(view.task.as_str());
         let asked = exact.show(&view.question);
         let question = format!("\n{who} asks: {asked}\n{}> ", exact.told());
         let answer = self.ask(&question, cancel).await;
@@ -223,8 +223,8 @@ impl Person for TerminalPerson {
 }
 
 /// Whether what was listed is what is asked about now, as it was seen.
-fn is_listed(inside: Option<&Slug>, listed: &EqualCall, view: &GateView) -> bool {
-    inside == view.inside.as_ref() && listed.gate == view.gate && view.call.as_ref() == Some(&listed.call)
+fn is_listed(listed: &EqualCall, view: &GateView) -> bool {
+    listed.gate == view.gate && view.call.as_ref() == Some(&listed.call)
 }
 
 /// One thread owns stdin, so that a withdrawn question never swallows the answer to the next one.
@@ -277,7 +277,7 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
             }
         }
         GateKind::BeforeApply { task, .. } => {
-            text.push_str(&format!("{} wants to make these changes:\n\n", exact.show(&view.address(task))));
+            text.push_str(&format!("{} wants to make these changes:\n\n", exact.show(task.as_str())));
             let diff = match view.hunks.as_slice() {
                 [] => view.diff.clone(),
                 hunks => numbered_diff(hunks),
@@ -286,7 +286,7 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
             text.push_str(&diff_text(&diff, colour));
         }
         GateKind::BeforeCall { task, .. } => {
-            let name = exact.show(&view.address(task));
+            let name = exact.show(task.as_str());
             text.push_str(&match view.also.len() {
                 0 if view.again => {
                     format!("{name} started this call, which never finished, and wants to make it again")
@@ -302,7 +302,7 @@ pub fn gate_text(view: &GateView, colour: bool) -> String {
                 text.push_str(&call_text(call, &mut exact));
             }
             for also in &view.also {
-                let name = exact.show(&view.address(&also.task));
+                let name = exact.show(also.task.as_str());
                 text.push_str(&format!("  {name}:\n{}", call_text(&also.call, &mut exact)));
             }
         }

@@ -1,9 +1,11 @@
 //! Plain lines on stderr, for logs and for terminals that cannot redraw. One line an event, never two writers in one.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Mutex;
 
 use callsheet_core::run::{Run, State};
+use callsheet_core::spec::Slug;
 use callsheet_runtime::ports::{Observer, Signal};
 
 use super::lines::{event_line, own_failure_line, retry_line, silent_line};
@@ -11,18 +13,17 @@ use super::{one_line, state_mark};
 
 /// Lines for people without a live view.
 pub struct PlainLines {
-    seen: Mutex<Seen>,
+    seen: Mutex<ShownStates>,
 }
 
 #[derive(Default)]
-struct Seen {
-    /// In the order of `Run::tasks`, which only grows.
-    states: Vec<State>,
+struct ShownStates {
+    states: BTreeMap<Slug, State>,
 }
 
 impl Default for PlainLines {
     fn default() -> Self {
-        Self { seen: Mutex::new(Seen::default()) }
+        Self { seen: Mutex::new(ShownStates::default()) }
     }
 }
 
@@ -71,17 +72,15 @@ impl Observer for Notices {
     }
 }
 
-impl Seen {
+impl ShownStates {
     fn changed_states(&mut self, run: &Run) -> Vec<String> {
         let mut lines = Vec::new();
-        for (place, task) in run.tasks().enumerate() {
+        for task in run.all_tasks() {
             let standing = run.standing(task);
-            if self.states.get(place) == Some(&standing) {
-                continue;
-            }
-            match self.states.get_mut(place) {
+            match self.states.get_mut(&task.task.slug) {
+                Some(state) if *state == standing => continue,
                 Some(state) => *state = standing,
-                None => self.states.push(standing),
+                None => drop(self.states.insert(task.task.slug.clone(), standing)),
             }
             if standing != State::Planned {
                 let (mark, word) = state_mark(standing);

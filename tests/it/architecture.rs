@@ -214,9 +214,6 @@ fn c50_only_the_handler_opens_task_files() {
 /// Rooms of the runtime, lowest first: a room imports only rooms above it in this list.
 const ROOMS: &[&str] = &["fault", "services", "replay", "reading", "prompting", "sheetfile", "effects", "driver"];
 
-/// A template that a sheet calls is still driven as a run of its own, from within an effect.
-const NESTED_RUNS: [&str; 2] = ["driver::template", "driver::turns"];
-
 /// Files of the rooms by module path, with what each imports of the others.
 fn room_imports() -> Vec<(String, BTreeSet<String>)> {
     let source = root().join("crates/callsheet-runtime/src");
@@ -239,8 +236,7 @@ fn room_imports() -> Vec<(String, BTreeSet<String>)> {
         }
         Some(path)
     };
-    let looked_at = files.iter().filter(|(name, _)| !NESTED_RUNS.contains(&name.as_str()));
-    let imports = looked_at.map(|(name, file)| {
+    let imports = files.iter().map(|(name, file)| {
         let text = std::fs::read_to_string(file).expect("readable");
         let code = text.split("#[cfg(test)]").next().unwrap_or_default();
         let lines: Vec<&str> = code.lines().map(|line| line.split("//").next().unwrap_or_default()).collect();
@@ -252,7 +248,6 @@ fn room_imports() -> Vec<(String, BTreeSet<String>)> {
             // It passes on what its files hold.
             used.extend(names.iter().filter(|other| other.starts_with(&format!("{name}::"))).cloned());
         }
-        used.retain(|used| !NESTED_RUNS.contains(&used.as_str()));
         (name.clone(), used)
     });
     imports.collect()

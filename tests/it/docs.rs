@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 use crate::support::{root, walk};
 
 fn documents() -> Vec<PathBuf> {
@@ -192,7 +192,7 @@ fn blocks<'a>(text: &'a str, words: &str) -> Vec<(&'a str, &'a str)> {
 /// covers: 3.4, 4.8
 #[test]
 fn sheets_of_the_guides_are_read_as_they_say() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     let mut found = 0;
     for file in guides() {
         let text = std::fs::read_to_string(&file).expect("readable");
@@ -219,7 +219,7 @@ fn sheets_of_the_guides_are_read_as_they_say() {
 /// covers: 7.1, 7.2
 #[test]
 fn skills_of_the_guides_have_no_issue() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     let mut found = 0;
     for file in guides() {
         let text = std::fs::read_to_string(&file).expect("readable");

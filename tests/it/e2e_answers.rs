@@ -2,14 +2,14 @@
 //! taken back, plans.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::{Ended, Garden, json_lines};
+use crate::support::garden::{Ended, TestProject, json_lines};
 
-fn name_of(garden: &Garden) -> String {
+fn name_of(garden: &TestProject) -> String {
     garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned()
 }
 
 /// Runs a command from the folder above the project, which it names.
-fn from_above(garden: &Garden, arguments: &[&str]) -> Ended {
+fn from_above(garden: &TestProject, arguments: &[&str]) -> Ended {
     let arguments = [arguments, &["-C", "garden"]].concat();
     Ended::from(garden.command(&arguments).current_dir(garden.project().parent().unwrap()).output().unwrap())
 }
@@ -17,7 +17,7 @@ fn from_above(garden: &Garden, arguments: &[&str]) -> Ended {
 /// covers: 11.8, 11.9 exit 3
 #[test]
 fn a_write_without_a_terminal_is_three_commands() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     let first = from_above(&garden, &["run", "bring the notes up to date"]);
     let run = name_of(&garden);
     let command = format!("Answer: callsheet -C garden approve {run} --resume\n");
@@ -37,7 +37,7 @@ fn a_write_without_a_terminal_is_three_commands() {
 /// covers: 11.8
 #[test]
 fn a_denial_goes_on_as_well_and_each_gate_has_its_command() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     let waiting = garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
     let run = name_of(&garden);
     let command = format!("callsheet approve {run} write-thanks-1 --resume\n");
@@ -55,7 +55,7 @@ fn a_denial_goes_on_as_well_and_each_gate_has_its_command() {
 fn a_complete_run_says_its_answer_again_with_links_to_files_that_are_there() {
     let plan = std::fs::read_to_string(crate::support::root().join("tests/fixtures/e2e/answer.toml")).unwrap();
     let (plan, _) = plan.split_once("[[rule]]\nphase = \"execute\"").unwrap();
-    let garden = Garden::scripted(&format!(
+    let garden = TestProject::scripted(&format!(
         "{plan}[[rule]]\nphase = \"execute\"\ntext = '''\n## Result summary\nAna; see [water](water.md) and [gone](gone.md).\n\
          ## Details\n- **Filename** list.md\n```markdown\nAna\n```\n'''\n"
     ));
@@ -72,7 +72,7 @@ fn a_complete_run_says_its_answer_again_with_links_to_files_that_are_there() {
 /// covers: 2.17, 2.18 retry
 #[test]
 fn a_follow_up_without_a_list_holds_up_nothing_and_is_taken_back() {
-    let mut garden = Garden::with("fails");
+    let mut garden = TestProject::with("fails");
     garden.expect(5, &["run", "who waters, and how?"]);
     let run = name_of(&garden);
     garden.expect(2, &["continue", &run, "--withdraw"]);
@@ -95,7 +95,7 @@ fn a_follow_up_without_a_list_holds_up_nothing_and_is_taken_back() {
 /// covers: 2.15 planned, 2.15 plan_failed, 2.18
 #[test]
 fn a_run_that_was_told_to_be_resumed_is_found_and_a_plan_is_run_by_its_name() {
-    let mut garden = Garden::with("never_a_plan");
+    let mut garden = TestProject::with("never_a_plan");
     let failed = garden.expect(4, &["run", "who waters?"]);
     assert!(failed.err.contains("callsheet resume"), "{}", failed.err);
     garden.follow("answer");

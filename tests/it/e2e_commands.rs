@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-use crate::support::garden::{Ended, Garden};
+use crate::support::garden::{Ended, TestProject};
 use callsheet_tools::{Enforcement, sandbox_status};
 
 /// A loop that makes these calls, one a turn, and ends.
-fn garden(calls: &[&[&str]]) -> Garden {
-    let mut garden = Garden::bare();
+fn garden(calls: &[&[&str]]) -> TestProject {
+    let mut garden = TestProject::bare();
     garden.write(
         ".callsheet/skills/try_it.md",
         "---\nname: try_it\ndescription: Tries it. Use it for trials.\ntools: [run_command]\nmode: loop\n---\nSay what.\n---\nTry it.\n",
@@ -22,7 +22,7 @@ fn garden(calls: &[&[&str]]) -> Garden {
 }
 
 /// From here on the model makes these calls, and ends. Each process begins with the first one.
-fn follow(garden: &mut Garden, calls: &[&[&str]]) {
+fn follow(garden: &mut TestProject, calls: &[&[&str]]) {
     let replies: String = calls
         .iter()
         .map(|argv| {
@@ -33,7 +33,7 @@ fn follow(garden: &mut Garden, calls: &[&[&str]]) {
     garden.follow_text(&format!("[[rule]]\nphase = 'execute'\n{replies}{last}"));
 }
 
-fn run(garden: &Garden, approval: &str, code: i32) -> Ended {
+fn run(garden: &TestProject, approval: &str, code: i32) -> Ended {
     garden.expect(code, &["run", "--sheet", "work.md", "--approval", approval])
 }
 

@@ -1,7 +1,7 @@
 //! Where the files of a prompt come from, and what lookups find (spec "Templates" 5, 13, 14), as a user has it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-use crate::support::garden::{Ended, Garden, json_lines};
+use crate::support::garden::{Ended, TestProject, json_lines};
 use callsheet_core::record::{Event, Step};
 use callsheet_core::spec::RunId;
 use callsheet_core::template::TaskResult;
@@ -19,8 +19,8 @@ fn template(name: &str, inside: &str) -> String {
     )
 }
 
-fn garden(templates: &[(&str, &str)]) -> Garden {
-    let garden = Garden::scripted(SAYS);
+fn garden(templates: &[(&str, &str)]) -> TestProject {
+    let garden = TestProject::scripted(SAYS);
     let all: String = templates.iter().map(|(name, inside)| template(name, inside)).collect();
     garden.write(".callsheet/templates/all.xml", format!("<templates version=\"1\">{all}</templates>"));
     garden.write("notes/honey.md", "# Honey\n\nThe beehive gives honey.\n");
@@ -46,7 +46,7 @@ impl Seen {
     }
 }
 
-fn run(garden: &Garden, arguments: &[&str]) -> Seen {
+fn run(garden: &TestProject, arguments: &[&str]) -> Seen {
     let ended = garden.expect(0, &[&["--json", "template", "run"], arguments].concat());
     let last = json_lines(&ended.out).pop().unwrap();
     let prompt = garden.expect(0, &["show", "--prompt", "1"]).out;
@@ -165,7 +165,7 @@ text = "Made."
 /// covers: C14, C28
 #[test]
 fn c14_context_source_tells_files_that_an_evaluation_added() {
-    let garden = Garden::scripted(ADDS);
+    let garden = TestProject::scripted(ADDS);
     garden.write(".callsheet/templates/loops.xml", LOOPS);
     garden.write("notes/honey.md", "# Honey\n\nThe beehive gives honey.\n");
     garden.write("notes/wax.md", "# Wax\n\nCandles.\n");
@@ -183,7 +183,7 @@ fn c14_context_source_tells_files_that_an_evaluation_added() {
 }
 
 /// What a task of a run came back with.
-fn result_of(garden: &Garden, run: &RunId, task: &str) -> TaskResult {
+fn result_of(garden: &TestProject, run: &RunId, task: &str) -> TaskResult {
     let store = SqliteStore::open(&garden.store()).unwrap();
     let closed = store.read(run, 1).unwrap().into_iter().find_map(|fact| match fact.event {
         Event::Evaluated { task: of, step: Step::Closed(closed), .. } if of.as_str() == task => Some(closed.result),
@@ -305,7 +305,7 @@ fn c16_the_bytes_of_a_prompt_are_fixed() {
 <output_format type="json" schema="object"/></task>
 <task id="third"><description>Read about wax</description><instructions>Short.</instructions><allowed_tools/>
 <context_management inherit_context="none" fresh_context="enabled"/></task></steps></task>"#;
-    let garden = Garden::scripted(
+    let garden = TestProject::scripted(
         "[[rule]]\nphase = \"execute\"\nprompt = \"Judge\"\ntext = '{\"verdict\": \"good\"}'\n[[rule]]\nphase = \"execute\"\ntext = 'Word.'\n",
     );
     garden.write(".callsheet/templates/whole.xml", library);
@@ -365,7 +365,7 @@ fn empty_and_cut_files_are_told_of() {
 /// covers: C19
 #[test]
 fn c19_what_was_used_is_told_whatever_the_model_says() {
-    let garden = Garden::scripted(
+    let garden = TestProject::scripted(
         r#"
 [[rule]]
 phase = "execute"

@@ -4,7 +4,7 @@
 
 use std::process::Stdio;
 
-use crate::support::garden::{Ended, Garden, json_lines};
+use crate::support::garden::{Ended, TestProject, json_lines};
 
 const DONE: &str = "[[rule]]\nphase = \"execute\"\ntext = \"## Result summary\\nAna waters.\"\n";
 const NOTHING_LEFT: &str = "[default]\ntext = \"## Tasks\"\n";
@@ -31,23 +31,23 @@ fn new_file(path: &str) -> String {
     format!("## Change details\n- **file_path** {path}\n- **complete_file** true\n```markdown\nNew.\n```\n")
 }
 
-fn run_of(garden: &Garden) -> String {
+fn run_of(garden: &TestProject) -> String {
     garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-fn states(garden: &Garden) -> Vec<String> {
+fn states(garden: &TestProject) -> Vec<String> {
     let shown = json_lines(&garden.expect(0, &["show", "--json"]).out).remove(0);
     let tasks = shown["tasks"].as_array().unwrap().iter();
     tasks.map(|task| format!("{} {}", task["task"].as_str().unwrap(), task["state"].as_str().unwrap())).collect()
 }
 
 /// Puts a text into the sheet of the run.
-fn save(garden: &Garden, text: &str) {
+fn save(garden: &TestProject, text: &str) {
     std::fs::write(garden.run_folder().join("sheet.md"), text).unwrap();
 }
 
 /// The sheet as it is, with tasks before all others.
-fn with_tasks(garden: &Garden, tasks: &[String]) -> String {
+fn with_tasks(garden: &TestProject, tasks: &[String]) -> String {
     let steps: String = tasks.iter().map(|task| format!("### Task section 1\n{task}")).collect();
     let text = garden.run_file("sheet.md");
     assert!(text.contains("## Tasks\n"), "{text}");
@@ -60,7 +60,7 @@ fn a_done_task_in_the_words_of_before_its_refinement_is_not_done_again() {
     let refined =
         "[[rule]]\nphase = \"refine\"\ntext = \"## Task\\n- **What is needed** Add w.md with one line.\\n\"\n";
     let writes = executes("w", &format!("## Result summary\nWritten.\n{}", new_file("w.md")));
-    let garden = Garden::scripted(&format!("{refined}{writes}{DONE}{NOTHING_LEFT}"));
+    let garden = TestProject::scripted(&format!("{refined}{writes}{DONE}{NOTHING_LEFT}"));
     garden.write(".callsheet/skills/wr.md", "description: x\ntools: write_file\nrefine: always\n---\nWrite.\n");
     let first = task("W", "Add w.md.", "wr", "");
     garden.write("work.md", sheet(std::slice::from_ref(&first)));
@@ -81,8 +81,8 @@ fn a_done_task_in_the_words_of_before_its_refinement_is_not_done_again() {
     assert!(states(&garden).iter().any(|state| state.starts_with("w-2 ")));
 }
 
-fn written_and_told() -> Garden {
-    let garden = Garden::scripted(&format!(
+fn written_and_told() -> TestProject {
+    let garden = TestProject::scripted(&format!(
         "{}{DONE}{NOTHING_LEFT}",
         executes("w", &format!("## Result summary\nWritten.\n{}", new_file("w.md")))
     ));
@@ -147,7 +147,7 @@ fn what_reads_a_dropped_task_stays_editable_and_comes_back_with_it() {
 #[test]
 fn retry_tells_every_skill_that_what_comes_back_follows() {
     let script = |said: &str| format!("{}{DONE}{NOTHING_LEFT}", executes("r", said));
-    let mut garden = Garden::scripted(&script("## Result summary"));
+    let mut garden = TestProject::scripted(&script("## Result summary"));
     let skill = |body: &str| format!("description: x\nwrites: false\n---\n{body}\n");
     let first = ".callsheet/skills/look.md";
     garden.write(first, skill("Look."));
@@ -186,7 +186,7 @@ fn undo_tells_what_a_file_still_holds_of_a_set_that_is_left_alone() {
             "## Result summary\nDone.\n## Change details\n- **file_path** list.md\n```markdown\n{old}\n```\n```markdown\n{new}\n```\n"
         )
     };
-    let garden = Garden::scripted(&format!(
+    let garden = TestProject::scripted(&format!(
         "{}{}{DONE}{NOTHING_LEFT}",
         executes("w", &format!("{}{}", change("one", "ONE"), new_file("w.md"))),
         executes("v", &change("two", "TWO"))
@@ -219,7 +219,7 @@ fn who_reads_a_part_of_an_output_is_told_what_was_taken_back() {
     let details = "## Details\n- **Filename** o.csv\n```csv\n1,2\n```\n";
     let written = format!("## Result summary\nWritten.\n## More\nAll of it.\n{}{details}", new_file("w.md"));
     let garden =
-        Garden::scripted(&format!("{}{more}{}'''\n{DONE}{NOTHING_LEFT}", executes("w", &written), parts.concat()));
+        TestProject::scripted(&format!("{}{more}{}'''\n{DONE}{NOTHING_LEFT}", executes("w", &written), parts.concat()));
     garden.write("work.md", sheet(&[task("W", "Add w.md.", "write_document", "[a](water.md)")]));
     garden.expect(0, &["run", "--sheet", "work.md", "--approval", "never"]);
     garden.expect(0, &["undo"]);
@@ -237,7 +237,7 @@ fn who_reads_a_part_of_an_output_is_told_what_was_taken_back() {
 }
 
 /// What is said of the run while it goes on, once it holds these words.
-fn await_shown(garden: &Garden, words: &str) {
+fn await_shown(garden: &TestProject, words: &str) {
     while !garden.call(&["show", "--json"]).out.contains(words) {
         std::thread::yield_now();
     }
@@ -248,7 +248,7 @@ fn await_shown(garden: &Garden, words: &str) {
 fn a_writer_that_is_taken_out_while_the_first_step_runs_never_starts() {
     let waits = "[[rule]]\nlabel = \"^execute r\"\nuntil = \"edited\"\ntext = \"## Result summary\\nAna waters.\"\n";
     let writes = executes("w", &format!("## Result summary\nWritten.\n{}", new_file("w.md")));
-    let garden = Garden::scripted(&format!("{waits}{writes}{DONE}{NOTHING_LEFT}"));
+    let garden = TestProject::scripted(&format!("{waits}{writes}{DONE}{NOTHING_LEFT}"));
     let tasks = [
         task("R", "Read.", "read_files", "[a](water.md)"),
         task("W", "Add w.md.", "write_document", "[a](water.md)"),

@@ -1,12 +1,12 @@
 //! Ends of a run that no model decides: limits, the last round, a provider that does not answer.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::{Ended, Garden};
+use crate::support::garden::{Ended, TestProject};
 
 /// covers: 2.15 limit_reached, 11.9 exit 6
 #[test]
 fn a_limit_ends_the_run_and_leaves_what_is_pending() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     let ended = garden.expect(6, &["run", "who waters?", "--max-calls", "1"]);
     assert!(ended.err.contains("max_calls"), "{}", ended.err);
     let shown = garden.expect(0, &["show"]).out;
@@ -22,7 +22,7 @@ fn a_limit_ends_the_run_and_leaves_what_is_pending() {
 #[test]
 fn the_last_round_ends_the_run() {
     let again = "## Tasks\n- **What is needed** Ask once more.\n- **Expected output** A word.";
-    let garden = Garden::scripted(&format!(
+    let garden = TestProject::scripted(&format!(
         "[[rule]]\nphase = \"plan\"\ntext = '''\n## Goals / summary\nAsk.\n{again}\n'''\n\
          [[rule]]\nphase = \"iterate\"\ntext = '''\n{again}\n'''\n\
          [[rule]]\nphase = \"execute\"\ntext = '''\n## Result summary\nAna waters.\n'''\n"
@@ -36,7 +36,7 @@ fn the_last_round_ends_the_run() {
 #[test]
 fn a_provider_that_does_not_answer_is_told_and_the_run_can_go_on() {
     let mut garden =
-        Garden::scripted("[default]\nfault = { kind = \"communication\", message = \"connection refused\" }\n");
+        TestProject::scripted("[default]\nfault = { kind = \"communication\", message = \"connection refused\" }\n");
     let mut command = garden.command(&["run", "who waters?"]);
     let ended = Ended::from(command.env("CALLSHEET_COMM_TRIES", "1").output().unwrap());
     assert_eq!(ended.code, 7, "{}", ended.err);
@@ -57,7 +57,7 @@ fn a_provider_that_does_not_answer_is_told_and_the_run_can_go_on() {
 fn a_server_that_says_nothing_is_left() {
     // Nobody accepts: the system takes the connections, and that is all.
     let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     std::fs::create_dir_all(garden.home()).unwrap();
     let config = format!(
         "model = \"quiet/brook\"\ncomm_tries = 1\n[providers.quiet]\ndialect = \"openai\"\n\
@@ -76,7 +76,7 @@ fn a_server_that_says_nothing_is_left() {
 /// covers: 7.9, 11.3
 #[test]
 fn show_names_the_models_that_answered() {
-    let mut garden = Garden::with("writer");
+    let mut garden = TestProject::with("writer");
     let began = crate::support::root().join("tests/fixtures/e2e/writer.toml");
     let other = garden.home().with_file_name("other.toml");
     std::fs::copy(&began, &other).unwrap();
@@ -99,9 +99,9 @@ fn show_names_the_models_that_answered() {
 const ONE: &str = r#"<task name="one"><description>Tell of the water</description><instructions>At length.</instructions>
 <allowed_tools/><limits max_tokens="MOST"/></task>"#;
 
-fn of_tokens(most: u32) -> Garden {
+fn of_tokens(most: u32) -> TestProject {
     let words = "water ".repeat(400);
-    let garden = Garden::scripted(&format!("[[rule]]\nphase = \"execute\"\ntext = '''\n{words}\n'''\n"));
+    let garden = TestProject::scripted(&format!("[[rule]]\nphase = \"execute\"\ntext = '''\n{words}\n'''\n"));
     garden.write(".callsheet/templates/one.xml", ONE.replace("MOST", &most.to_string()));
     garden
 }
@@ -126,7 +126,7 @@ fn a_prompt_that_leaves_no_room_for_a_reply_is_not_sent() {
     let ended = garden.expect(6, &["template", "run", "one"]);
     assert!(ended.err.contains("its token budget has only 20 left"), "{}", ended.err);
     assert_eq!(garden.count("reply_received"), 0);
-    let sheet = Garden::with("answer");
+    let sheet = TestProject::with("answer");
     let ended = sheet.expect(6, &["run", "who waters?", "--max-tokens", "20"]);
     assert!(ended.err.contains("max_tokens leaves 20 tokens, too few for another call"), "{}", ended.err);
     assert_eq!(sheet.count("reply_received"), 0);

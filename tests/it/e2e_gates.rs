@@ -2,19 +2,19 @@
 //! says to several things with one command.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::{Garden, json_lines};
+use crate::support::garden::{TestProject, json_lines};
 
 /// A writer, and a task that reads its output.
 const CHAIN: &str = "## Goals / summary\nKnow it.\n## Tasks\n### Task section 1\n- **Name** Write First\n- **What is needed** Add rota.md.\n- **Skill** write_document\n- **Expected output** A file.\n### Task section 2\n- **Name** Read Second\n- **What is needed** What is planned.\n- **Skill** read_files\n- **References** [first](#write-first-results)\n- **Expected output** A list.\n";
 
 const RUN: [&str; 4] = ["run", "bring the notes up to date", "--approval", "before-apply"];
 
-fn name_of(garden: &Garden) -> String {
+fn name_of(garden: &TestProject) -> String {
     garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-fn both_wait() -> (Garden, String) {
-    let garden = Garden::with("steered");
+fn both_wait() -> (TestProject, String) {
+    let garden = TestProject::with("steered");
     garden.expect(3, &RUN);
     let run = name_of(&garden);
     let shown = garden.expect(0, &["show"]).out;
@@ -67,7 +67,7 @@ fn changes_that_wait_together_are_denied_at_once() {
 #[test]
 fn a_chain_is_dropped_in_any_order() {
     for together in [true, false] {
-        let garden = Garden::with("steered");
+        let garden = TestProject::with("steered");
         garden.write("work.md", CHAIN);
         garden.expect(3, &["run", "--sheet", "work.md"]);
         let run = name_of(&garden);
@@ -89,7 +89,7 @@ fn a_chain_is_dropped_in_any_order() {
 /// covers: 2.2
 #[test]
 fn a_sheet_says_what_it_is_for_or_is_given_a_request() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     garden.write("list.md", "## Tasks\n- **What is needed** Who waters.\n- **Expected output** A name.\n");
     let refused = garden.expect(2, &["run", "--sheet", "list.md"]);
     assert!(refused.err.contains("Goals / summary"), "{}", refused.err);
@@ -102,7 +102,7 @@ fn a_sheet_says_what_it_is_for_or_is_given_a_request() {
 /// covers: 11.8, 2.18 before resume
 #[test]
 fn an_answer_counts_once_though_a_broken_sheet_stops_the_resume() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-run"]);
     garden.expect(0, &["approve"]);
     let sheet = garden.run_file("sheet.md");
@@ -118,7 +118,7 @@ fn an_answer_counts_once_though_a_broken_sheet_stops_the_resume() {
 /// covers: 11.8
 #[test]
 fn a_slip_in_headless_is_refused() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     let refused = garden.expect(2, &["run", "bring the notes up to date", "--headless", "aprove"]);
     assert!(refused.err.contains("did you mean approve?"), "{}", refused.err);
 }
@@ -127,7 +127,7 @@ fn a_slip_in_headless_is_refused() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_stderr_that_nobody_reads_loses_no_answer() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
     let output = garden.command(&["run", "who waters?"]).stderr(full()).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
@@ -139,7 +139,7 @@ fn a_stderr_that_nobody_reads_loses_no_answer() {
 /// covers: 12.6
 #[test]
 fn a_cost_is_a_number() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     for cost in ["nan", "inf", "-1"] {
         let refused = garden.expect(2, &["run", "who waters?", &format!("--max-cost={cost}")]);
         assert!(refused.err.contains("expected a number that is 0 or more"), "{}", refused.err);
@@ -148,7 +148,7 @@ fn a_cost_is_a_number() {
 
 #[test]
 fn json_is_all_that_is_printed_with_json() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     garden.expect(0, &["run", "who waters?"]);
     for what in [&["--plan"][..], &["--task", "read-water-1"], &["--call", "1"]] {
         let shown = garden.expect(0, &[&["show", "--json"], what].concat()).out;
@@ -162,7 +162,7 @@ fn json_is_all_that_is_printed_with_json() {
 /// covers: 2.18
 #[test]
 fn no_run_begins_without_a_place_for_its_record() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     std::fs::create_dir_all(garden.home().join("state")).unwrap();
     let in_the_way = garden.home().join("state/projects");
     std::fs::write(&in_the_way, "").unwrap();
@@ -177,7 +177,7 @@ fn no_run_begins_without_a_place_for_its_record() {
 /// covers: 2.2, 13 run names
 #[test]
 fn runs_that_begin_in_the_same_second_get_names_of_their_own() {
-    let garden = Garden::with("follow_up");
+    let garden = TestProject::with("follow_up");
     let children: Vec<_> = (0..4)
         .map(|_| {
             let mut command = garden.command(&["run", "who waters?"]);
@@ -193,7 +193,7 @@ fn runs_that_begin_in_the_same_second_get_names_of_their_own() {
 }
 
 /// Three writers, which one gate asks about.
-fn three() -> Garden {
+fn three() -> TestProject {
     let task = |name: &str| {
         format!(
             "- **Name** {name}\n- **What is needed** Write {name}.\n- **Skill** write_document\n- **References** [Water](water.md)\n- **Expected output** A file.\n\n"
@@ -201,7 +201,7 @@ fn three() -> Garden {
     };
     let plan: String = ["One", "Two", "Three"].into_iter().map(task).collect();
     let writes = "## Result summary\n[made](made-$1.md)\n\n## Change details\n- **file_path** made-$1.md\n- **complete_file** true\n```markdown\nMade.\n```\n";
-    Garden::scripted(&format!(
+    TestProject::scripted(&format!(
         "[[rule]]\nphase = \"plan\"\ntext = '''\n## Goals / summary\nWrite.\n\n## Tasks\n### Task section 1\n{plan}'''\n\
          [[rule]]\nphase = \"iterate\"\ntext = '''\n## Tasks\n'''\n\
          [[rule]]\nlabel = '^execute (\\w+)'\nexpand = true\ntext = '''\n{writes}'''\n"
@@ -209,7 +209,7 @@ fn three() -> Garden {
 }
 
 /// Writers that each change the first and the last line of a file of their own.
-fn two_hunks_each(names: &[&str]) -> Garden {
+fn two_hunks_each(names: &[&str]) -> TestProject {
     let task = |name: &&str| {
         format!(
             "- **Name** {name}\n- **What is needed** Write.\n- **Skill** write_document\n- **References** [F]({name}.md)\n- **Expected output** A file.\n\n"
@@ -220,7 +220,7 @@ fn two_hunks_each(names: &[&str]) -> Garden {
         format!("\n## Change details\n- **file_path** $1.md\n```text\n{old}\n```\n```text\n{new}\n```\n")
     };
     let writes = format!("## Result summary\nmade\n{}{}", change("first", "FIRST"), change("last", "LAST"));
-    let garden = Garden::scripted(&format!(
+    let garden = TestProject::scripted(&format!(
         "[[rule]]\nphase = \"plan\"\ntext = '''\n## Goals / summary\nWrite.\n\n## Tasks\n### Task section 1\n{plan}'''\n\
          [[rule]]\nphase = \"iterate\"\ntext = '''\n## Tasks\n'''\n\
          [[rule]]\nlabel = '^execute (\\w+)'\nexpand = true\ntext = '''\n{writes}'''\n"
@@ -316,7 +316,7 @@ fn json_says_what_the_text_says() {
     let parse = |text: &str| -> Vec<serde_json::Value> {
         text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
     };
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     let before = garden.files();
     garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply", "--json"]);
     let noted = parse(&garden.expect(0, &["approve", "--json"]).out);
@@ -340,7 +340,7 @@ fn json_says_what_the_text_says() {
 
 #[test]
 fn a_plan_says_where_it_is_and_a_wrong_file_costs_no_call() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     let refused = garden.expect(2, &["plan", "who waters?", "--output", "nowhere/plan.md"]);
     assert!(refused.err.contains("its folder does not exist"), "{}", refused.err);
     garden.expect(2, &["plan", "who waters?", "--output", "."]);
@@ -348,7 +348,7 @@ fn a_plan_says_where_it_is_and_a_wrong_file_costs_no_call() {
     let planned = garden.expect(0, &["plan", "who waters?", "--output", "planned.md", "--json"]).out;
     let last: serde_json::Value = serde_json::from_str(planned.lines().last().unwrap()).unwrap();
     assert_eq!((&last["result"], &last["file"]), (&"planned".into(), &"planned.md".into()));
-    let none = Garden::scripted("[default]\ntext = 'no'\n");
+    let none = TestProject::scripted("[default]\ntext = 'no'\n");
     let failed = none.expect(4, &["plan", "who waters?", "--json"]).out;
     let last: serde_json::Value = serde_json::from_str(failed.lines().last().unwrap()).unwrap();
     assert_eq!(last["result"], "plan_failed", "{failed}");
@@ -357,7 +357,7 @@ fn a_plan_says_where_it_is_and_a_wrong_file_costs_no_call() {
 /// covers: 10.8
 #[test]
 fn a_waiting_run_says_why_its_tasks_are_not_done() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.write("work.md", CHAIN);
     garden.expect(3, &["run", "--sheet", "work.md"]);
     let run = name_of(&garden);

@@ -1,15 +1,15 @@
 //! A change set is kept in part: by number from another process, or hunk by hunk at a terminal (spec 11.4).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::{Ended, Garden};
+use crate::support::garden::{Ended, TestProject};
 use crate::support::terminal::{at_terminal, exit_code, rest};
 use expectrl::Expect;
 
 const RUN: [&str; 6] = ["run", "--skill", "write_document", "bring the rota up to date", "--approval", "before-apply"];
 
 /// A garden with a file of Windows line endings whose last line has none; hunks 3 and 4 of the change are in it.
-fn garden() -> Garden {
-    let garden = Garden::with("hunks");
+fn garden() -> TestProject {
+    let garden = TestProject::with("hunks");
     garden.write("rota.md", rota());
     garden
 }
@@ -20,7 +20,7 @@ fn rota() -> String {
     lines.join("\r\n")
 }
 
-fn answer_of(garden: &Garden) -> serde_json::Value {
+fn answer_of(garden: &TestProject) -> serde_json::Value {
     let facts = garden.facts();
     facts.into_iter().rev().find(|fact| fact["event"] == "gate_answered").expect("an answer")["answer"].clone()
 }
@@ -205,7 +205,7 @@ fn hunks_answer_no_other_gate() {
 }
 
 /// A conversation that changes two places of a file, then gives this reply.
-fn conversation(last: &str) -> Garden {
+fn conversation(last: &str) -> TestProject {
     let edit = "calls = [{ name = \"read_file\", arguments = { path = \"rota.md\" } }]";
     let text = rota().replace("week 3: Ana", "week 3: Ana and Ben").replace("week 24: Ben", "week 24: Cem");
     let write = format!(
@@ -213,7 +213,7 @@ fn conversation(last: &str) -> Garden {
         serde_json::to_string(&text).unwrap()
     );
     let replies: String = [edit, &write, last].iter().map(|reply| format!("[[rule.reply]]\n{reply}\n")).collect();
-    let garden = Garden::scripted(&format!("[[rule]]\nphase = \"execute\"\n{replies}"));
+    let garden = TestProject::scripted(&format!("[[rule]]\nphase = \"execute\"\n{replies}"));
     garden.write("rota.md", rota());
     garden.write(
         ".callsheet/skills/keep_notes.md",

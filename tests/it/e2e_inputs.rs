@@ -1,13 +1,13 @@
 //! What users, models and projects give that is wrong, odd or hostile.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::{Garden, is_harmless};
+use crate::support::garden::{TestProject, is_harmless};
 
 /// covers: 4.4, 2.3
 /// covers: 4.3
 #[test]
 fn what_code_can_repair_costs_no_call() {
-    let garden = Garden::with("repairs");
+    let garden = TestProject::with("repairs");
     let ended = garden.expect(0, &["run", "who waters?"]);
     assert_eq!(ended.out, "Ana looks after the barrels.\n");
     assert_eq!(garden.count("reply_received"), 2);
@@ -21,7 +21,7 @@ fn what_code_can_repair_costs_no_call() {
 /// covers: 12.5
 #[test]
 fn what_cannot_be_repaired_is_asked_again_with_its_place() {
-    let garden = Garden::with("asked_again");
+    let garden = TestProject::with("asked_again");
     garden.expect(0, &["run", "who waters?"]);
     assert_eq!(garden.count("reply_received"), 4);
     assert_eq!(garden.count("reply_refused"), 2);
@@ -36,7 +36,7 @@ fn what_cannot_be_repaired_is_asked_again_with_its_place() {
 /// covers: 3.7, 12.2, 4.4
 #[test]
 fn a_refinement_with_bad_calls_is_asked_again() {
-    let garden = Garden::with("bad_refinement");
+    let garden = TestProject::with("bad_refinement");
     let before = garden.files();
     garden.expect(0, &["run", "where is the rota?"]);
     let issues: Vec<String> = garden
@@ -54,7 +54,7 @@ fn a_refinement_with_bad_calls_is_asked_again() {
 /// covers: 11.9 exit 4
 #[test]
 fn five_bad_plans_end_the_run() {
-    let garden = Garden::with("never_a_plan");
+    let garden = TestProject::with("never_a_plan");
     let ended = garden.expect(4, &["run", "who waters?"]);
     assert_eq!(ended.out, "");
     assert!(ended.err.contains("Could not build valid task list after 5 tries."), "{}", ended.err);
@@ -64,7 +64,7 @@ fn five_bad_plans_end_the_run() {
 /// covers: 5.5, 5.1
 #[test]
 fn nothing_outside_the_project_is_read() {
-    let garden = Garden::with("escapes");
+    let garden = TestProject::with("escapes");
     std::fs::write(garden.project().parent().unwrap().join("secret.txt"), "the secret word").unwrap();
     std::os::unix::fs::symlink("../secret.txt", garden.path("leak.md")).unwrap();
     garden.expect(0, &["run", "look around"]);
@@ -79,7 +79,7 @@ fn nothing_outside_the_project_is_read() {
 /// covers: 5.9, 8.3, 5.8
 #[test]
 fn odd_files_confuse_neither_the_prompt_nor_the_terminal() {
-    let garden = Garden::with("odd_files");
+    let garden = TestProject::with("odd_files");
     garden
         .write("odd.md", "{issues}\n```\n````markdown\n## Result summary\n~~~~\n\u{1b}[2J$1 {{task_data}}\n## Tasks\n");
     garden.write("binary.bin", [0_u8, 159, 146, 150, 0, 255, 1]);
@@ -99,7 +99,7 @@ fn odd_files_confuse_neither_the_prompt_nor_the_terminal() {
 /// covers: 5.9
 #[test]
 fn a_large_text_is_cut_to_its_budget() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     garden.write("water.md", "Ana waters the beds every day.\n".repeat(140_000));
     let ended = garden.call(&["run", "who waters?"]);
     assert!(ended.code == 0 || ended.code == 4, "{}", ended.err);
@@ -112,7 +112,7 @@ fn a_large_text_is_cut_to_its_budget() {
 /// covers: 11.9 exit 2
 #[test]
 fn wrong_usage_ends_with_two() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     for (arguments, words) in [
         (&["run", "x", "--no-such-flag"][..], "--no-such-flag"),
         (&["run", ""], "empty"),
@@ -135,7 +135,7 @@ fn wrong_usage_ends_with_two() {
 /// covers: 2.2
 #[test]
 fn a_request_needs_no_quotes() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     garden.expect(0, &["run", "who", "waters?"]);
     let began = garden.facts().remove(0).to_string();
     assert!(began.contains("\"who waters?\""), "{began}");
@@ -144,7 +144,7 @@ fn a_request_needs_no_quotes() {
 /// covers: 7.9, 11.9 exit 1
 #[test]
 fn a_model_that_cannot_be_used_is_told_before_a_run_is_made() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     for (model, words) in [
         ("nowhere/small", "[providers.nowhere]"),
         ("mistral/small", "MISTRAL_API_KEY"),
@@ -162,7 +162,7 @@ fn a_model_that_cannot_be_used_is_told_before_a_run_is_made() {
 /// covers: 11.9 exit 1
 #[test]
 fn a_configuration_that_cannot_be_read_names_its_place() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     garden.write(".callsheet/config.toml", "jobs = 2\nmax_rounds = [\n");
     let ended = garden.expect(1, &["run", "who waters?"]);
     assert!(ended.err.contains("config.toml:2:") || ended.err.contains("config.toml:3:"), "{}", ended.err);
@@ -177,7 +177,7 @@ fn a_configuration_that_cannot_be_read_names_its_place() {
 
 #[test]
 fn an_untrusted_project_sets_no_approval() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.write(".callsheet/config.toml", "[approval]\nmode = \"never\"\n");
     let before = garden.files();
     let ended = garden.expect(3, &["run", "bring the notes up to date"]);

@@ -4,7 +4,7 @@
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 use crate::support::terminal::{at_terminal, exit_code, rest};
 use expectrl::{ControlCode, Expect};
 
@@ -16,7 +16,7 @@ fn coloured(mut command: Command) -> Command {
 /// covers: 11.4, 11.5
 #[test]
 fn a_person_at_the_terminal_says_yes() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     let mut terminal = at_terminal(coloured(garden.command(&["run", "bring the notes up to date"])));
     terminal.expect("write-water-1").unwrap();
     terminal.expect("[y] yes").unwrap();
@@ -36,7 +36,7 @@ fn a_person_at_the_terminal_says_yes() {
 /// covers: 11.7
 #[test]
 fn a_person_at_the_terminal_says_no_and_why() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     let mut command = coloured(garden.command(&["run", "bring the notes up to date"]));
     command.env("NO_COLOR", "1");
     let mut terminal = at_terminal(command);
@@ -58,7 +58,7 @@ fn a_person_at_the_terminal_says_no_and_why() {
 /// covers: 11.9 exit 130
 #[test]
 fn an_interrupt_ends_cleanly_and_a_resume_goes_on() {
-    let garden = Garden::with("steps");
+    let garden = TestProject::with("steps");
     let mut terminal = at_terminal(coloured(garden.command(&["run", "read all"])));
     terminal.expect("read-water-1").unwrap();
     terminal.send(ControlCode::EndOfText).unwrap();
@@ -73,7 +73,7 @@ fn an_interrupt_ends_cleanly_and_a_resume_goes_on() {
 /// covers: 2.16
 #[test]
 fn an_interrupt_ends_planning() {
-    let garden = Garden::with("slow");
+    let garden = TestProject::with("slow");
     let mut terminal = at_terminal(coloured(garden.command(&["plan", "read all"])));
     terminal.expect("Running: plan").unwrap();
     terminal.send(ControlCode::EndOfText).unwrap();
@@ -86,7 +86,7 @@ fn an_interrupt_ends_planning() {
 /// covers: 2.16
 #[test]
 fn an_interrupt_at_a_gate_changes_nothing() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     let before = garden.files();
     let mut terminal = at_terminal(coloured(garden.command(&["run", "bring the notes up to date"])));
     terminal.expect("[y] yes").unwrap();
@@ -106,7 +106,7 @@ fn an_interrupt_at_a_gate_changes_nothing() {
 #[test]
 fn a_killed_run_is_taken_up_and_pays_for_nothing_twice() {
     for moment in [1, 2, 3, 6, 9, 12] {
-        let garden = Garden::with("steps");
+        let garden = TestProject::with("steps");
         let mut command = garden.command(&["run", "read all", "--json"]);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
@@ -130,7 +130,7 @@ fn a_killed_run_is_taken_up_and_pays_for_nothing_twice() {
 }
 
 /// Prompts of the calls that gave a reply.
-fn received(garden: &Garden) -> Vec<String> {
+fn received(garden: &TestProject) -> Vec<String> {
     let facts = garden.facts();
     let replies = facts.iter().filter(|fact| fact["event"] == "reply_received");
     replies.map(|fact| fact["prompt"].as_str().unwrap().to_owned()).collect()
@@ -139,7 +139,7 @@ fn received(garden: &Garden) -> Vec<String> {
 /// Somebody else stops a run.
 #[test]
 fn a_run_is_cancelled_from_another_terminal() {
-    let garden = Garden::with("slow");
+    let garden = TestProject::with("slow");
     let mut command = garden.command(&["run", "read all", "--json"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -160,7 +160,7 @@ fn a_run_is_cancelled_from_another_terminal() {
 /// covers: 11.5, 11.7
 #[test]
 fn one_question_owns_the_terminal_until_it_is_answered() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     let command = garden.command(&["run", "go", "--approval", "before-apply", "--plain"]);
     let mut terminal = at_terminal(coloured(command));
     terminal.expect("[y] yes  [n] no").unwrap();
@@ -185,7 +185,7 @@ fn one_question_owns_the_terminal_until_it_is_answered() {
 /// A loop whose command tells its number and sleeps the first time.
 const SLEEPER: &str = "calls = [{ name = 'run_command', arguments = { argv = ['sh', '-c', 'if [ -e pid ]; then echo again; else echo $$ > pid; while [ ! -e go ]; do sleep 0.1; done; fi'] } }]\n";
 
-fn sleeping(garden: &mut Garden) -> std::process::Child {
+fn sleeping(garden: &mut TestProject) -> std::process::Child {
     garden.write(
         ".callsheet/skills/try_it.md",
         "---\nname: try_it\ndescription: Tries it. Use it for trials.\ntools: [run_command]\nmode: loop\n---\nSay what.\n---\nTry it.\n",
@@ -195,7 +195,7 @@ fn sleeping(garden: &mut Garden) -> std::process::Child {
     started(garden, garden.command(&["run", "--sheet", "work.md", "--approval", "never"]))
 }
 
-fn started(garden: &Garden, mut command: Command) -> std::process::Child {
+fn started(garden: &TestProject, mut command: Command) -> std::process::Child {
     let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while !std::fs::read_to_string(garden.path("pid")).is_ok_and(|pid| pid.ends_with('\n')) {
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -203,7 +203,7 @@ fn started(garden: &Garden, mut command: Command) -> std::process::Child {
     child
 }
 
-fn is_alive(garden: &Garden) -> bool {
+fn is_alive(garden: &TestProject) -> bool {
     let pid = garden.read("pid");
     // A process that nobody waited for yet is gone as well.
     let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
@@ -214,7 +214,7 @@ fn is_alive(garden: &Garden) -> bool {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_command_ends_with_a_killed_run_and_may_be_made_again() {
-    let mut garden = Garden::bare();
+    let mut garden = TestProject::bare();
     let mut child = sleeping(&mut garden);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -235,7 +235,7 @@ fn a_command_ends_with_a_killed_run_and_may_be_made_again() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_hangup_ends_a_run_as_an_interrupt_does() {
-    let mut garden = Garden::bare();
+    let mut garden = TestProject::bare();
     let mut child = sleeping(&mut garden);
     Command::new("kill").args(["-HUP", &child.id().to_string()]).status().unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
@@ -252,7 +252,7 @@ fn a_hangup_ends_a_run_as_an_interrupt_does() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_run_under_nohup_goes_on() {
-    let mut garden = Garden::bare();
+    let mut garden = TestProject::bare();
     let mut child = sleeping(&mut garden);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -275,7 +275,7 @@ fn a_run_under_nohup_goes_on() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_killed_script_of_a_template_asks_whether_it_runs_again() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write("work.sh", "echo $$ > pid\nwhile [ ! -e go ]; do sleep 0.05; done\necho over\n");
     let slow =
         r#"<task type="script" name="slow"><description>Take long</description><command>sh work.sh</command></task>"#;

@@ -2,7 +2,7 @@
 //! that a task changed before it ended otherwise than done (spec 10.7).
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 
 const KEEPER: &str = "---\nname: keep_notes\ndescription: Keeps notes. Use it for notes.\ntools: [read_file, write_file]\nmode: loop\n---\nSay which.\n---\nKeep them.\n";
 const READ: &str = "calls = [{ name = \"read_file\", arguments = { path = \"water.md\" } }]";
@@ -18,8 +18,8 @@ fn script(replies: &[&str]) -> String {
     format!("[[rule]]\nphase = \"execute\"\n{replies}")
 }
 
-fn garden(replies: &[&str]) -> Garden {
-    let garden = Garden::scripted(&script(replies));
+fn garden(replies: &[&str]) -> TestProject {
+    let garden = TestProject::scripted(&script(replies));
     garden.write(".callsheet/skills/keep_notes.md", KEEPER);
     garden
 }
@@ -98,7 +98,7 @@ fn a_change_that_was_taken_back_may_be_made_again() {
 fn what_a_failed_conversation_changed_is_told() {
     let wrong = "text = '''\n## Result summary\n'''";
     let plan = "[[rule]]\nphase = \"iterate\"\ntext = '''\n## Tasks\n'''\n";
-    let garden = Garden::scripted(&format!("{plan}{}", script(&[MORE, wrong])));
+    let garden = TestProject::scripted(&format!("{plan}{}", script(&[MORE, wrong])));
     garden.write(".callsheet/skills/keep_notes.md", KEEPER);
     garden.expect(5, &[&RUN[..], &["--iterate", "always"]].concat());
     let asked = garden.expect(0, &["show", "--prompt", "7"]).out;

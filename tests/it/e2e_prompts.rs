@@ -1,10 +1,10 @@
 //! Prompts as a user sees, copies and changes them, through the built binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 use callsheet_format::prompt::{PromptKey, Templates};
 
-fn state(garden: &Garden, name: &str) -> (String, String) {
+fn state(garden: &TestProject, name: &str) -> (String, String) {
     let out = garden.expect(0, &["--json", "prompts", "list"]).out;
     let lines: Vec<serde_json::Value> = out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let line = lines.iter().find(|line| line["name"] == name).unwrap();
@@ -14,7 +14,7 @@ fn state(garden: &Garden, name: &str) -> (String, String) {
 /// covers: 8.1
 #[test]
 fn an_ejected_template_is_the_users_to_change_and_is_never_written_over() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     let (bundled, hash) = state(&garden, "task_execution");
     assert_eq!(bundled, "bundled");
     let out = garden.expect(0, &["prompts", "eject", "--only", "task_execution"]).out;
@@ -46,7 +46,7 @@ fn an_ejected_template_is_the_users_to_change_and_is_never_written_over() {
 /// covers: 8.1
 #[test]
 fn templates_go_to_the_users_folder_or_any_other() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.expect(0, &["prompts", "eject", "--user", "--only", "task_post_exec"]);
     assert_eq!(state(&garden, "task_post_exec").0, "same as bundled");
     garden.expect(0, &["prompts", "eject", "elsewhere"]);
@@ -60,7 +60,7 @@ fn templates_go_to_the_users_folder_or_any_other() {
 /// covers: 5.1, 8.9
 #[test]
 fn a_planner_is_told_of_open_files_and_of_a_project_that_nobody_describes() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     for name in ["AGENTS.md", "README.md"] {
         std::fs::remove_file(garden.path(name)).unwrap();
     }
@@ -83,7 +83,7 @@ fn a_planner_is_told_of_open_files_and_of_a_project_that_nobody_describes() {
 /// covers: 12.5
 #[test]
 fn a_prompt_is_shown_exactly_as_it_was_sent() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     garden.write("water.md", "Ana \u{1b}[31mwaters\u{1b}[0m.\n```\n~~~~\n");
     let tape = garden.path("../tape");
     garden.expect(0, &["run", "who waters?", "--record", tape.to_str().unwrap()]);
@@ -105,7 +105,7 @@ fn a_prompt_is_shown_exactly_as_it_was_sent() {
 /// covers: 12.6
 #[test]
 fn a_provider_may_be_asked_without_grammars() {
-    let garden = Garden::with("grammar");
+    let garden = TestProject::with("grammar");
     let constrained = |name: &str| {
         let tape = garden.path(name);
         garden.expect(0, &["run", "who waters?", "--record", tape.to_str().unwrap()]);

@@ -1,14 +1,14 @@
 //! Reviews of results, through the built binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::{Garden, json_lines};
+use crate::support::garden::{TestProject, json_lines};
 
 const SHEET: &str = "## Goals / summary\nKnow who.\n## Tasks\n### Task section 1\n- **Name** Read Water 1\n\
     - **What is needed** Who looks after the barrels and the pump.\n- **Skill** read_files\n- **References** [Water](water.md)\n\
     - **Expected output** Two names.\n";
 
 /// The phases of the model calls that were begun.
-fn phases(garden: &Garden) -> Vec<String> {
+fn phases(garden: &TestProject) -> Vec<String> {
     let facts = garden.facts();
     let asked = facts.iter().filter_map(|fact| fact["effect"].get("ask"));
     asked.map(|key| key["phase"].as_str().unwrap().to_owned()).collect()
@@ -19,7 +19,7 @@ fn phases(garden: &Garden) -> Vec<String> {
 /// covers: 10.9, 12.6 review, review-missing
 #[test]
 fn a_result_that_lacks_something_is_done_once_more() {
-    let garden = Garden::with("review");
+    let garden = TestProject::with("review");
     garden.write("work.md", SHEET);
     let ended = garden.expect(0, &["run", "--sheet", "work.md", "--review", "always", "--plain"]);
     assert_eq!(ended.out, "Ana looks after the barrels, Ben after the pump.\n");
@@ -46,13 +46,14 @@ fn a_result_that_lacks_something_is_done_once_more() {
 /// covers: 10.9, 3.3, review-unreadable
 #[test]
 fn a_task_says_itself_whether_it_is_reviewed() {
-    let garden = Garden::scripted(
-        "[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n[[rule]]\nphase = \"review\"\ntext = \"It is fine.\"\n",
-    );
+    const MODEL: &str =
+        "[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n[[rule]]\nphase = \"review\"\ntext = \"It is fine.\"\n";
+    let garden = TestProject::scripted(MODEL);
     garden.write("never.md", format!("{SHEET}- **Review** never\n"));
     garden.expect(0, &["run", "--sheet", "never.md", "--review", "always"]);
     assert_eq!(phases(&garden), ["execute"]);
     assert!(garden.run_file("sheet.md").contains("- **Review** never\n"));
+    let garden = TestProject::scripted(MODEL);
     garden.write("always.md", format!("{SHEET}- **Review** always\n"));
     let ended = garden.expect(0, &["run", "--sheet", "always.md"]);
     assert_eq!(ended.out, "Ana.\n");

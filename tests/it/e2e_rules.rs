@@ -2,10 +2,10 @@
 //! refined, links that are no longer relevant, files that change under a set.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 use serde_json::Value;
 
-fn facts(garden: &Garden, event: &str) -> Vec<Value> {
+fn facts(garden: &TestProject, event: &str) -> Vec<Value> {
     garden.facts().into_iter().filter(|fact| fact["event"] == event).collect()
 }
 
@@ -17,7 +17,7 @@ fn codes(fact: &Value) -> Vec<&str> {
 /// covers: 3.7, 12, 9.1
 #[test]
 fn the_retry_of_a_refinement_starts_from_its_valid_parts() {
-    let garden = Garden::with("partial_refinement");
+    let garden = TestProject::with("partial_refinement");
     garden.expect(0, &["run", "where is the rota?"]);
     let refused = facts(&garden, "reply_refused");
     assert_eq!(refused.len(), 1);
@@ -45,7 +45,7 @@ const SHEET: &str = "## Goals / summary\nFind it.\n## Tasks\n### Task section 1\
 /// covers: 2.12, refinement-required, 11.9
 #[test]
 fn what_only_a_refinement_can_give_is_said_before_any_round() {
-    let garden = Garden::with("plan_without_calls");
+    let garden = TestProject::with("plan_without_calls");
     garden.write("work.md", SHEET);
     garden.expect(0, &["run", "--sheet", "work.md", "--check"]);
     let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check", "--refine", "never"]);
@@ -67,7 +67,7 @@ fn what_only_a_refinement_can_give_is_said_before_any_round() {
 /// covers: 5.10, reference-restricted
 #[test]
 fn a_link_that_is_no_longer_relevant_is_shown_where_a_task_names_it() {
-    let garden = Garden::with("no_longer_relevant");
+    let garden = TestProject::with("no_longer_relevant");
     garden.expect(0, &["run", "who waters?"]);
     let adopted = facts(&garden, "list_adopted");
     let warned: Vec<Vec<&str>> = adopted.iter().map(|fact| codes(fact)).collect();
@@ -83,7 +83,7 @@ fn a_link_that_is_no_longer_relevant_is_shown_where_a_task_names_it() {
 /// covers: 3.10, 11.4
 #[test]
 fn a_change_whose_file_moved_is_shown_again_unless_its_lines_are_those_that_were_shown() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
     let far = format!("First of all.\n\n{}", garden.read("water.md"));
     garden.write("water.md", &far);
@@ -95,7 +95,7 @@ fn a_change_whose_file_moved_is_shown_again_unless_its_lines_are_those_that_were
     garden.expect(0, &["undo"]);
     assert_eq!(garden.read("water.md"), far, "the text of others is kept by the undo too");
 
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
     let near = garden.read("water.md").replace("Ana looks", "Ben looks");
     garden.write("water.md", &near);
@@ -115,7 +115,7 @@ fn a_change_whose_file_moved_is_shown_again_unless_its_lines_are_those_that_were
 /// covers: 3.10, 11.4
 #[test]
 fn an_approved_change_does_not_follow_a_link_that_was_not_there() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
     let water = garden.read("water.md");
     garden.write("other.md", &water);
@@ -134,7 +134,7 @@ fn what_two_writers_make_of_one_line_is_never_a_mixture_that_nobody_saw() {
         let text = format!("## Result summary\nRenamed.\n{change}```md\n{title}\n```\n");
         format!("[[rule]]\nlabel = \"^execute {task}\"\ntext = '''\n{text}'''\n")
     };
-    let garden = Garden::scripted(&format!("{}{}", writes("one", "# Demo one"), writes("three", "# Demo three")));
+    let garden = TestProject::scripted(&format!("{}{}", writes("one", "# Demo one"), writes("three", "# Demo three")));
     garden.write("demo.md", "# Demo\n\nText.\n");
     let task = |name: &str| {
         let lines = ["What is needed** Rename the demo.", "Skill** write_document", "References** [d](demo.md)"];
@@ -155,7 +155,7 @@ fn what_two_writers_make_of_one_line_is_never_a_mixture_that_nobody_saw() {
 /// covers: 3.10, 11.4, 11.6
 #[test]
 fn an_approved_change_never_goes_to_a_neighbour_and_deletes_no_text_that_nobody_saw() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
     garden.expect(0, &["approve"]);
     let water = garden.read("water.md");
@@ -172,7 +172,7 @@ fn an_approved_change_never_goes_to_a_neighbour_and_deletes_no_text_that_nobody_
 /// covers: 3.10, 12.2
 #[test]
 fn a_set_that_no_longer_fits_goes_back_to_the_model_with_its_issues() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
     garden.write("water.md", "Nothing of the old is left.\n");
     let before = garden.files();
@@ -189,7 +189,7 @@ fn a_set_that_no_longer_fits_goes_back_to_the_model_with_its_issues() {
 /// covers: 3.10
 #[test]
 fn an_undo_says_what_it_restored_and_what_it_deleted() {
-    let mut garden = Garden::with("writer");
+    let mut garden = TestProject::with("writer");
     let ended = garden.expect(0, &["run", "bring the notes up to date", "--headless", "approve"]);
     assert!(ended.err.contains("Revert the changes: callsheet undo"), "{}", ended.err);
     let ended = garden.expect(0, &["undo"]);
@@ -207,7 +207,7 @@ fn an_undo_says_what_it_restored_and_what_it_deleted() {
 /// covers: 11.8, 11.5
 #[test]
 fn slugs_given_beforehand_approve_these_tasks_and_no_other() {
-    let garden = Garden::with("two_writers");
+    let garden = TestProject::with("two_writers");
     garden.expect(3, &["run", "two notes", "--headless", "write-first-1"]);
     assert_eq!(garden.read("first.md"), "First.\n");
     assert!(!garden.path("second.md").exists());
@@ -224,7 +224,7 @@ fn slugs_given_beforehand_approve_these_tasks_and_no_other() {
 /// covers: 11.5
 #[test]
 fn all_never_answers_for_one_change() {
-    let garden = Garden::with("two_writers");
+    let garden = TestProject::with("two_writers");
     garden.expect(3, &["run", "two notes"]);
     garden.expect(0, &["approve", "--all"]);
     garden.expect(3, &["resume"]);
@@ -236,7 +236,7 @@ fn all_never_answers_for_one_change() {
 /// covers: 11.3
 #[test]
 fn a_gate_before_the_run_shows_what_is_approved() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.write(
         ".callsheet/skills/write_document.md",
         "---\nname: write_document\ndescription: Writes documents. Use it for documents.\ntools: [write_file]\n---\nSay what.\n---\nWrite it.\n",

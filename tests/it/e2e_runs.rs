@@ -1,13 +1,13 @@
 //! Whole runs of the built binary: a reader, a writer with its gates, denial, undo.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::{Garden, is_harmless};
+use crate::support::garden::{TestProject, is_harmless};
 
 /// covers: 2.13, 2.14, 10.6
 /// covers: 11.9 exit 0
 #[test]
 fn a_one_task_request_costs_two_calls() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     let ended = garden.expect(0, &["run", "who waters?"]);
     assert_eq!(ended.out, "Ana looks after the barrels.\n");
     assert!(ended.err.contains("Complete"), "{}", ended.err);
@@ -27,7 +27,7 @@ fn a_one_task_request_costs_two_calls() {
 /// covers: 11.9 exit 3, 11.3
 #[test]
 fn nothing_changes_before_both_gates_are_answered() {
-    let mut garden = Garden::with("writer");
+    let mut garden = TestProject::with("writer");
     let before = garden.files();
     let ended = garden.expect(3, &["run", "bring the notes up to date"]);
     assert_eq!(ended.out, "");
@@ -73,7 +73,7 @@ fn nothing_changes_before_both_gates_are_answered() {
 /// covers: 3.10
 #[test]
 fn undo_leaves_a_file_that_somebody_changed_since() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.expect(0, &["run", "bring the notes up to date", "--headless", "approve"]);
     garden.write("water.md", "All new.\n");
     let ended = garden.expect(5, &["undo"]);
@@ -85,7 +85,7 @@ fn undo_leaves_a_file_that_somebody_changed_since() {
 /// covers: 11.7, 2.9, 11.9
 #[test]
 fn words_of_a_denial_reach_the_next_plan() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     let before = garden.files();
     garden.expect(3, &["run", "bring the notes up to date"]);
     garden.expect(0, &["deny", "--because", "the barrel leaks again"]);
@@ -103,7 +103,7 @@ fn words_of_a_denial_reach_the_next_plan() {
 /// covers: 11.9 exit 5
 #[test]
 fn headless_policies_answer_for_the_absent() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     let before = garden.files();
     let ended = garden.expect(5, &["run", "bring the notes up to date", "--headless", "deny"]);
     assert!(ended.err.contains("no approver present"), "{}", ended.err);
@@ -117,7 +117,7 @@ fn headless_policies_answer_for_the_absent() {
 /// covers: 11.5
 #[test]
 fn an_answer_for_a_task_that_does_not_wait_is_refused() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.expect(3, &["run", "bring the notes up to date"]);
     let run = garden.run_folder();
     let name = run.file_name().unwrap().to_str().unwrap();

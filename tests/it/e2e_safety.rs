@@ -5,14 +5,14 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 use expectrl::session::OsSession as Session;
 use expectrl::{Eof, Expect};
 
 /// covers: 2.2
 #[test]
 fn a_plan_starts_nothing_of_its_list_and_a_bare_resume_passes_it_by() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     let before = garden.files();
     garden.expect(0, &["plan", "bring the notes up to date", "-o", "-"]);
     assert_eq!(garden.asked().len(), 1, "the plan call alone: {:?}", garden.asked());
@@ -48,7 +48,7 @@ fn what_was_typed_before_a_gate_answers_nothing() {
     let writer = std::fs::read_to_string(crate::support::root().join("tests/fixtures/e2e/writer.toml")).unwrap();
     // The plan is under way when the view says so, and ends when the answer was typed.
     let script = writer.replacen("phase = \"plan\"", "phase = \"plan\"\nuntil = \"typed\"", 1);
-    let garden = Garden::scripted(&script);
+    let garden = TestProject::scripted(&script);
     let before = garden.files();
     let mut terminal = at_terminal(&garden.command(&["run", "bring the notes up to date", "--approval", "before-run"]));
     terminal.expect("Running: plan").unwrap();
@@ -68,7 +68,7 @@ fn what_was_typed_before_a_gate_answers_nothing() {
 #[test]
 fn gates_show_long_commands_and_diffs_uncut() {
     let long = |word: &str| format!("{}-{word}-end", "a-long-argument-".repeat(120));
-    let mut garden = Garden::scripted(&format!(
+    let mut garden = TestProject::scripted(&format!(
         "[[rule]]\nphase = \"refine\"\ntext = '''\n## Task\n- **What is needed** Touch {}.\n## Tool Calls\n```json\n\
          {{\"name\": \"run_command\", \"id\": \"c1\", \"arguments\": {{\"argv\": [\"echo\", \"{}\"]}}}}\n```\n'''\n",
         long("need"),
@@ -98,7 +98,7 @@ fn gates_show_long_commands_and_diffs_uncut() {
 /// covers: 10.6
 #[test]
 fn a_project_brings_no_record_with_it() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.expect(3, &["run", "bring the notes up to date"]);
     assert!(garden.has_store());
     let mut kept: Vec<String> = std::fs::read_dir(garden.path(".callsheet"))
@@ -130,7 +130,7 @@ fn a_loop_replaces_a_file_only_when_it_has_read_it() {
     };
     let run = ["run", "--skill", "keep_notes", "keep the notes", "--headless", "approve"];
 
-    let mut garden = Garden::scripted(&script(&[write, last]));
+    let mut garden = TestProject::scripted(&script(&[write, last]));
     garden.write(".callsheet/skills/keep_notes.md", KEEPER);
     let old = garden.read("water.md");
     garden.expect(0, &run);
@@ -148,7 +148,7 @@ fn a_loop_replaces_a_file_only_when_it_has_read_it() {
 /// covers: 8.1
 #[test]
 fn prompts_of_a_project_or_a_user_are_told() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     let bundled = |name: &str| {
         std::fs::read_to_string(crate::support::root().join(format!("crates/callsheet-format/prompts/{name}.md")))
             .unwrap()
@@ -188,9 +188,9 @@ fn tool_outputs_shrink_after_an_overflow() {
              [[rule]]\nphase = \"execute\"\n{overflow}[[rule.reply]]\ntext = '''\n## Result summary\nAna waters.\n'''\n"
         )
     };
-    let mut garden = Garden::scripted(&script(""));
+    let mut garden = TestProject::scripted(&script(""));
     garden.write("large.md", "Ana waters the beds every day of the week.\n".repeat(2_000));
-    let output = |garden: &Garden| {
+    let output = |garden: &TestProject| {
         garden.expect(0, &["run", "--skill", "find_code", "read it"]);
         let prompt = garden.expect(0, &["show", "--prompt", "2"]).out;
         let (_, output) = prompt.split_once("### Tool output r1").expect("the output is shown");
@@ -210,7 +210,7 @@ fn a_budget_knows_the_window() {
     let plan = std::fs::read_to_string(crate::support::root().join("tests/fixtures/e2e/answer.toml")).unwrap();
     let plan = plan.replace("[Water](water.md)", "[Water](water.md) [Project](project_description)");
     let large = "Ana waters the beds every day of the week.\n".repeat(600);
-    let mut garden = Garden::scripted(&format!("{plan}\n[model]\nwindow = 8192\n"));
+    let mut garden = TestProject::scripted(&format!("{plan}\n[model]\nwindow = 8192\n"));
     garden.write("water.md", &large);
     garden.call(&["run", "who waters?"]);
     let facts = garden.facts();
@@ -225,7 +225,7 @@ fn a_budget_knows_the_window() {
 /// covers: 11.5
 #[test]
 fn enter_answers_a_gate_before_the_run_and_never_one_before_a_change() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     let before = garden.files();
     let mut terminal = at_terminal(&garden.command(&["run", "bring the notes up to date"]));
     terminal.expect("[y] yes (Enter)").unwrap();

@@ -1,14 +1,14 @@
 //! Sheets, skills, tools and the other commands of the built binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::{Garden, json_lines};
+use crate::support::garden::{TestProject, json_lines};
 
 const SHEET: &str = "## Goals / summary\nSay who waters.\n## Tasks\n### Task section 1\n- **Name** Read Water 1\n- **What is needed** Who waters.\n- **Skill** read_files\n- **References** [Water](water.md)\n";
 
 /// covers: 2.2, 2.14
 #[test]
 fn a_sheet_runs_without_a_plan_call() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     garden.write("work.md", SHEET);
     let ended = garden.expect(0, &["run", "--sheet", "work.md"]);
     assert_eq!(ended.out, "Ana looks after the barrels.\n");
@@ -18,7 +18,7 @@ fn a_sheet_runs_without_a_plan_call() {
 /// covers: 2.2, 11.9
 #[test]
 fn a_sheet_with_errors_is_refused_with_lines() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     garden.write("work.md", SHEET.replace("read_files", "swim_in_lakes").replace("water.md", "nowhere.md"));
     for arguments in [&["run", "--sheet", "work.md", "--check"][..], &["run", "--sheet", "work.md"]] {
         let ended = garden.expect(2, arguments);
@@ -37,7 +37,7 @@ fn a_sheet_with_errors_is_refused_with_lines() {
 /// covers: 3.4, 2.2
 #[test]
 fn plain_items_of_a_sheet_are_told_and_nothing_is_begun() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     let goals = "## Goals / summary\nSay who waters.\n## Tasks\n";
     for tasks in [
         "1. Read water.md\n",
@@ -75,7 +75,7 @@ fn plain_items_of_a_sheet_are_told_and_nothing_is_begun() {
 /// covers: 2.2, 3.2
 #[test]
 fn a_sheet_is_checked_and_run_alike() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     let sheet = SHEET.replace("- **Skill** read_files\n", "").replace("(water.md)", "(water.md) [open](current_file)");
     garden.write("work.md", sheet);
     let checked = garden.expect(0, &["run", "--sheet", "work.md", "--check"]).out;
@@ -94,7 +94,7 @@ fn a_sheet_is_checked_and_run_alike() {
 /// A check needs no model.
 #[test]
 fn a_sheet_is_checked_without_a_model() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write("work.md", SHEET);
     garden.expect(0, &["run", "--sheet", "work.md", "--check"]);
 }
@@ -102,7 +102,7 @@ fn a_sheet_is_checked_without_a_model() {
 /// covers: 2.2
 #[test]
 fn a_planned_sheet_is_edited_and_run() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     let planned = garden.expect(0, &["plan", "who waters?", "-o", "work.md"]);
     assert!(!planned.err.contains("cancelled"), "{}", planned.err);
     let listed = garden.expect(0, &["runs"]).out;
@@ -123,7 +123,7 @@ fn a_planned_sheet_is_edited_and_run() {
 /// covers: 2.2, 10.7
 #[test]
 fn a_loop_skill_calls_tools_until_it_has_an_answer() {
-    let garden = Garden::with("explore");
+    let garden = TestProject::with("explore");
     let ended = garden.expect(0, &["run", "--skill", "explore_code", "where is the rota?"]);
     assert_eq!(ended.out.lines().next(), Some("The rota is described in [water](water.md)."));
     assert_eq!(garden.count("tool_finished"), 2);
@@ -135,7 +135,7 @@ fn a_loop_skill_calls_tools_until_it_has_an_answer() {
 /// covers: 11.1, 11.4
 #[test]
 fn a_command_waits_for_its_gate() {
-    let mut garden = Garden::with("command");
+    let mut garden = TestProject::with("command");
     garden.expect(3, &["run", "--skill", "run_checks", "make a file"]);
     garden.expect(0, &["approve"]);
     garden.expect(3, &["resume"]);
@@ -152,7 +152,7 @@ fn a_command_waits_for_its_gate() {
 /// covers: 2.15, 11.9
 #[test]
 fn a_question_waits_for_its_answer() {
-    let mut garden = Garden::with("question");
+    let mut garden = TestProject::with("question");
     garden.write(
         ".callsheet/skills/ask_first.md",
         "---\nname: ask_first\ndescription: Ask a person before answering. Use it when the request is not clear.\ntools: [ask_user]\nmode: loop\n---\nSay what is unclear.\n---\nAsk, then answer.\n",
@@ -169,7 +169,7 @@ fn a_question_waits_for_its_answer() {
 
 #[test]
 fn json_is_all_there_is_on_stdout() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     let ended = garden.expect(0, &["run", "who waters?", "--json"]);
     let lines = json_lines(&ended.out);
     let watched: Vec<_> = lines.iter().filter(|line| line.get("event").is_some()).cloned().collect();
@@ -189,14 +189,14 @@ fn json_is_all_there_is_on_stdout() {
 
 #[test]
 fn completions_are_printed() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     let ended = garden.expect(0, &["completions", "bash"]);
     assert!(ended.out.contains("_callsheet()") && ended.err.is_empty());
 }
 
 #[test]
 fn a_recording_is_replayed_without_the_model() {
-    let mut garden = Garden::with("answer");
+    let mut garden = TestProject::with("answer");
     let first = garden.expect(0, &["run", "who waters?", "--record", "tapes"]);
     garden.follow("never_a_plan");
     let model = format!("scripted:{}", crate::support::root().join("tests/fixtures/e2e/answer.toml").display());
@@ -210,7 +210,8 @@ fn a_recording_is_replayed_without_the_model() {
 /// covers: 5.5, 5.7
 #[test]
 fn a_page_that_cannot_be_had_fails_its_task_before_a_model_is_asked() {
-    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"## Result summary\\nI know nothing.\\n\"\n");
+    let garden =
+        TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = \"## Result summary\\nI know nothing.\\n\"\n");
     garden.write(
         "page.md",
         "## Original prompt\nRead the page.\n## Goals / summary\nRead.\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Read Page 1\n- **What is needed** What the page says.\n- **Skill** read_files\n- **References** [page](http://127.0.0.1:9/x)\n- **Expected output** A line.\n",
@@ -224,7 +225,7 @@ fn a_page_that_cannot_be_had_fails_its_task_before_a_model_is_asked() {
 /// covers: 5.1, 2.2
 #[test]
 fn a_sheet_refers_to_the_headings_of_its_own_prompt() {
-    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"## Result summary\\nIt is old.\\n\"\n");
+    let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = \"## Result summary\\nIt is old.\\n\"\n");
     garden.write(
         "own.md",
         "## Original prompt\n```text\n# The pump\nIt is old.\n```\n## Goals / summary\nRead.\n**plan complete**\n## Tasks\n### Task section 1\n- **Name** Read Pump 1\n- **What is needed** How old the pump is.\n- **Skill** read_files\n- **References** [pump](#the-pump)\n- **Expected output** A line.\n",
@@ -248,7 +249,7 @@ fn lists(mark: &str, content: &str) -> String {
     )
 }
 
-fn one_by_one(garden: &Garden, merge: &str) {
+fn one_by_one(garden: &TestProject, merge: &str) {
     let skill = std::fs::read_to_string(crate::support::root().join("skills/read_files.md")).unwrap();
     let skill = skill.replacen("---\nname", &format!("---\nmerge: {merge}\nexecution: per-reference\nname"), 1);
     garden.write(".callsheet/skills/read_files.md", skill);
@@ -260,7 +261,7 @@ fn files_of_one_name_that_several_runs_hand_over_are_all_kept() {
     let rest = "[default]\ntext = '''\n## Result summary\nThe second.\n'''\n";
     for merge in ["code", "model"] {
         let script = lists("Four rain barrels", "barrels") + &lists("Before spring", "beds") + rest;
-        let garden = Garden::scripted(&script);
+        let garden = TestProject::scripted(&script);
         one_by_one(&garden, merge);
         garden.write("work.md", TWICE);
         garden.expect(0, &["run", "--sheet", "work.md"]);
@@ -282,8 +283,8 @@ fn files_of_one_name_that_several_runs_hand_over_are_all_kept() {
 }
 
 /// A garden with this many beds, and a sheet that compares them.
-fn beds(count: usize, content: &str, skill: &str) -> Garden {
-    let garden = Garden::scripted("[default]\ntext = '''\n## Result summary\nBed 3 holds no beans.\n'''\n");
+fn beds(count: usize, content: &str, skill: &str) -> TestProject {
+    let garden = TestProject::scripted("[default]\ntext = '''\n## Result summary\nBed 3 holds no beans.\n'''\n");
     let mut links = String::new();
     for n in 1..=count {
         garden.write(&format!("bed{n}.md"), format!("This is bed number {n}.\n{content}"));
@@ -346,7 +347,7 @@ fn what_finished_of_a_failed_task_is_told_to_the_person_and_to_the_iteration() {
         .to_owned()
         + &lists("Four rain barrels", "barrels")
         + "[[rule]]\nphase = 'iterate'\ntext = '''\n## Tasks\n**plan complete**\n'''\n";
-    let garden = Garden::scripted(&script);
+    let garden = TestProject::scripted(&script);
     one_by_one(&garden, "code");
     let list = TWICE.split("### Task section ").nth(2).unwrap().replacen('2', "1", 1);
     garden.write("work.md", format!("## Goals / summary\nList.\n## Tasks\n### Task section {list}"));
@@ -365,7 +366,7 @@ fn what_finished_of_a_failed_task_is_told_to_the_person_and_to_the_iteration() {
 /// covers: 5.1
 #[test]
 fn a_check_knows_the_file_that_is_said_to_be_open() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write("work.md", SHEET.replace("(water.md)", "(current_file)") + "- **Expected output** A name.\n");
     let ended = garden.expect(0, &["run", "--sheet", "work.md", "--check"]);
     assert!(ended.out.contains("no-current-file"), "{}", ended.out);
@@ -376,7 +377,7 @@ fn a_check_knows_the_file_that_is_said_to_be_open() {
 /// covers: 2.17, 2.18 before resume
 #[test]
 fn a_follow_up_beside_a_broken_edit_is_to_be_said_again() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     garden.write("work.md", SHEET);
     garden.expect(0, &["run", "--sheet", "work.md"]);
     let sheet = garden
@@ -395,7 +396,7 @@ fn a_follow_up_beside_a_broken_edit_is_to_be_said_again() {
 /// covers: 2.17, 8.7
 #[test]
 fn a_follow_up_hears_of_what_failed() {
-    let mut garden = Garden::with("fails");
+    let mut garden = TestProject::with("fails");
     garden.expect(5, &["run", "who waters, and how?"]);
     let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
     garden.follow_text(

@@ -1,12 +1,12 @@
 //! `skill new`, `skill show`, `skill check`, and the check of a sheet.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::{Garden, json_lines};
+use crate::support::garden::{TestProject, json_lines};
 
 /// covers: 7.1, 7.2, 7.5
 #[test]
 fn a_new_skill_is_sound_in_either_form_and_runs() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     let ended = garden.expect(0, &["skill", "new", "compare_texts"]);
     assert!(ended.out.trim_end().ends_with(".callsheet/skills/compare_texts.md"), "{}", ended.out);
     let ended = garden.expect(0, &["skill", "new", "compare-folders", "--folder"]);
@@ -25,7 +25,7 @@ fn a_new_skill_is_sound_in_either_form_and_runs() {
 /// covers: 7.5
 #[test]
 fn a_new_skill_writes_over_nothing() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write(".callsheet/skills/mine.md", "my own words");
     for arguments in [&["skill", "new", "mine"][..], &["skill", "new", "mine", "--folder"]] {
         let ended = garden.expect(2, arguments);
@@ -42,7 +42,7 @@ fn a_new_skill_writes_over_nothing() {
 /// covers: 7.1, 7.2
 #[test]
 fn a_name_that_is_no_name_writes_nothing() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     let names = ["../up", "a  b", " a", "", "readme", "a/b", "x: y\nz", "größe"];
     for name in names {
         for folder in [false, true] {
@@ -57,7 +57,7 @@ fn a_name_that_is_no_name_writes_nothing() {
 /// covers: 7.5, 7.7
 #[test]
 fn a_skill_is_shown_with_where_it_comes_from() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     let ended = garden.expect(0, &["skill", "show", "edit_code"]);
     assert_eq!(ended.out, std::fs::read_to_string(crate::support::root().join("skills/edit_code.md")).unwrap());
     assert!(ended.err.contains("from bundled: edit_code.md"), "{}", ended.err);
@@ -75,7 +75,7 @@ fn a_skill_is_shown_with_where_it_comes_from() {
 /// covers: 7.3, 11.9
 #[test]
 fn a_check_names_file_line_and_column() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write("some/good.md", "description: x\n---\ndo\n");
     garden.write("some/bad.md", "description: x\nmode: sometimes\ncolour: red\n---\ndo\n");
     garden.expect(0, &["skill", "check", "some/good.md"]);
@@ -90,7 +90,7 @@ fn a_check_names_file_line_and_column() {
 /// covers: 7.5, 11.9
 #[test]
 fn a_check_of_several_paths_passes_over_none() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write("one/bad.md", "no description\n---\ndo\n");
     garden.write("none/readme.txt", "nothing");
     garden.write("two/same.md", "description: x\n---\ndo\n");
@@ -104,7 +104,7 @@ fn a_check_of_several_paths_passes_over_none() {
 /// covers: 2.2, 4.8, 11.9
 #[test]
 fn a_sheet_check_names_columns_and_writes_nothing() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     let sheet = "## Goals / summary\nWater.\n## Tasks\n### Task section 1\n- **Name** Read 1\n- **What is needed** Who waters.\n- **Skill** read_filez_of\n- **References** [Water](water.md) [No](nowhere.md)\n- **Expected output** A name.\n";
     garden.write("work.md", sheet);
     let ended = garden.expect(2, &["run", "--sheet", "work.md", "--check"]);
@@ -122,7 +122,7 @@ fn a_sheet_check_names_columns_and_writes_nothing() {
 /// covers: 7.3, 7.7
 #[test]
 fn a_sheet_check_tells_of_a_broken_skill() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write(".callsheet/skills/prune_roses.md", "description: x\nmode: sometimes\n---\ndo\n");
     garden.write(
         "work.md",

@@ -4,20 +4,20 @@
 
 use std::path::PathBuf;
 
-use crate::support::garden::{Garden, is_harmless};
+use crate::support::garden::{TestProject, is_harmless};
 use crate::support::terminal::{at_terminal, exit_code, rest};
 use expectrl::Expect;
 
-fn name_of(garden: &Garden) -> String {
+fn name_of(garden: &TestProject) -> String {
     garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned()
 }
 
-fn sheet_of(garden: &Garden) -> PathBuf {
+fn sheet_of(garden: &TestProject) -> PathBuf {
     garden.run_folder().join("sheet.md")
 }
 
 /// Replaces words of the run's sheet, each of which must be there.
-fn edit(garden: &Garden, changes: &[(&str, &str)]) {
+fn edit(garden: &TestProject, changes: &[(&str, &str)]) {
     let mut text = garden.run_file("sheet.md");
     for (old, new) in changes {
         assert!(text.contains(old), "{old} is missing: {text}");
@@ -27,7 +27,7 @@ fn edit(garden: &Garden, changes: &[(&str, &str)]) {
 }
 
 /// Each task with its state, as `show` has them.
-fn states(garden: &Garden) -> Vec<String> {
+fn states(garden: &TestProject) -> Vec<String> {
     let shown = garden.expect(0, &["show"]).out;
     let lines = shown.lines().filter(|line| line.starts_with("  ") && line.contains('['));
     lines
@@ -41,7 +41,7 @@ fn states(garden: &Garden) -> Vec<String> {
 /// covers: 2.17, 3.6, 5.1, 2.14
 #[test]
 fn a_follow_up_builds_on_what_is_done() {
-    let garden = Garden::with("follow_up");
+    let garden = TestProject::with("follow_up");
     garden.expect(0, &["run", "who waters?"]);
     let run = name_of(&garden);
     let ended = garden.expect(0, &["continue", &run, "# The pump\nWhat does it need?"]);
@@ -68,7 +68,7 @@ fn a_follow_up_builds_on_what_is_done() {
 /// covers: 2.17, 12 continuation, 11.9, 2.15 iteration_failed
 #[test]
 fn a_follow_up_that_never_becomes_a_list_changes_nothing() {
-    let mut garden = Garden::with("follow_up");
+    let mut garden = TestProject::with("follow_up");
     garden.expect(0, &["run", "who waters?"]);
     let (run, sheet) = (name_of(&garden), garden.run_file("sheet.md"));
     garden.follow("no_follow_up");
@@ -87,7 +87,7 @@ fn a_follow_up_that_never_becomes_a_list_changes_nothing() {
 /// covers: 2.17
 #[test]
 fn only_a_run_that_has_ended_is_followed_up() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.expect(3, &["run", "bring the notes up to date"]);
     let facts = garden.facts().len();
     let ended = garden.expect(2, &["continue", &name_of(&garden), "And thank everybody."]);
@@ -98,7 +98,7 @@ fn only_a_run_that_has_ended_is_followed_up() {
 /// covers: 2.18 retry, 2.10 failed to planned, 2.10 blocked to planned
 #[test]
 fn a_failed_task_is_done_again_with_what_it_blocked() {
-    let mut garden = Garden::with("fails");
+    let mut garden = TestProject::with("fails");
     let ended = garden.expect(5, &["run", "who waters, and how?"]);
     let run = name_of(&garden);
     assert!(ended.err.contains(&format!("callsheet retry {run} read-water-1 read-water-2")), "{}", ended.err);
@@ -119,7 +119,7 @@ fn a_failed_task_is_done_again_with_what_it_blocked() {
 /// covers: 2.18 retry, 11.7, 2.10 denied to planned
 #[test]
 fn a_denied_task_that_is_done_again_asks_again() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.expect(3, &["run", "bring the notes up to date"]);
     let run = name_of(&garden);
     garden.expect(0, &["deny", "--because", "not today"]);
@@ -135,7 +135,7 @@ fn a_denied_task_that_is_done_again_asks_again() {
 /// covers: 2.18 drop, 2.10 dropped
 #[test]
 fn a_task_that_waits_is_taken_off_the_list() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.expect(3, &["run", "bring the notes up to date"]);
     let run = name_of(&garden);
     let refused = garden.expect(2, &["drop", &run, "read-water-1"]);
@@ -155,7 +155,7 @@ fn a_task_that_waits_is_taken_off_the_list() {
 /// covers: 2.18 edit, 2.18 before resume, 6.4, 11.6, 2.10 dropped
 #[test]
 fn an_edit_before_a_resume_adds_changes_and_removes_tasks() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.expect(3, &["run", "bring the notes up to date"]);
     garden.expect(0, &["approve"]);
     let thanks = garden.run_file("sheet.md");
@@ -200,7 +200,7 @@ fn an_edit_before_a_resume_adds_changes_and_removes_tasks() {
 /// covers: 2.18 edit, 11.9
 #[test]
 fn an_edit_of_a_finished_run_is_done() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.expect(0, &["run", "bring the notes up to date", "--headless", "approve"]);
     let again = garden.expect(0, &["resume", &name_of(&garden)]);
     assert!(!again.out.is_empty() && again.err.contains("Complete"), "its answer again: {}", again.err);
@@ -218,7 +218,7 @@ fn an_edit_of_a_finished_run_is_done() {
 /// covers: 2.18 edit, 4.8
 #[test]
 fn a_broken_edit_is_refused_with_its_place_and_changes_nothing() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.expect(3, &["run", "bring the notes up to date"]);
     let (facts, before) = (garden.facts().len(), states(&garden));
     edit(&garden, &[("**Skill** write_document", "**Skill** swim_in_the_lake")]);
@@ -240,7 +240,7 @@ fn a_broken_edit_is_refused_with_its_place_and_changes_nothing() {
 /// covers: 2.18 edit, 10.6
 #[test]
 fn a_sheet_of_an_earlier_moment_says_nothing_new_of_what_is_done() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.expect(3, &["run", "bring the notes up to date"]);
     let early = garden.run_file("sheet.md");
     garden.expect(0, &["resume", "--headless", "approve"]);
@@ -258,7 +258,7 @@ fn a_sheet_of_an_earlier_moment_says_nothing_new_of_what_is_done() {
 /// covers: 2.18 edit, 10.6
 #[test]
 fn a_sheet_that_was_not_written_over_is_stale() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.expect(3, &["run", "bring the notes up to date"]);
     let early = garden.run_file("sheet.md");
     garden.expect(0, &["drop", &name_of(&garden), "write-thanks-1"]);
@@ -279,7 +279,7 @@ fn a_sheet_that_was_not_written_over_is_stale() {
 /// covers: 2.18 edit
 #[test]
 fn an_edit_back_to_an_earlier_wording_is_an_edit() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-run"]);
     for (old, new) in [("thanks.md", "nothing.md"), ("nothing.md", "thanks.md"), ("thanks.md", "nothing.md")] {
         edit(&garden, &[(&format!("Add {old}."), &format!("Add {new}."))]);
@@ -294,7 +294,7 @@ fn an_edit_back_to_an_earlier_wording_is_an_edit() {
 /// covers: 2.18 edit, 2.18 at the gate
 #[test]
 fn an_edit_back_at_an_open_gate_is_an_edit() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     let mut terminal = at_terminal(garden.command(&["run", "bring them up to date", "--approval", "before-run"]));
     terminal.expect("needed: Add thanks.md.").unwrap();
     terminal.expect("[e] edit the sheet").unwrap();
@@ -313,7 +313,7 @@ fn an_edit_back_at_an_open_gate_is_an_edit() {
 /// covers: 2.18 edit, 2.18 drop
 #[test]
 fn a_dropped_task_that_is_put_back_as_it_was_is_done() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.expect(3, &["run", "bring the notes up to date"]);
     let (run, early) = (name_of(&garden), garden.run_file("sheet.md"));
     garden.expect(0, &["drop", &run, "write-thanks-1"]);
@@ -331,7 +331,7 @@ fn a_dropped_task_that_is_put_back_as_it_was_is_done() {
 /// covers: 2.18 edit, 3.4, 10.6
 #[test]
 fn an_edit_with_words_that_are_no_task_is_refused_and_kept() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.expect(3, &["run", "bring the notes up to date"]);
     let (before, sheet) = (states(&garden), garden.run_file("sheet.md"));
     let task = "- **Name** Read Plan 1\n- **What is needed** Spring.\n- **Skill** read_files\n";
@@ -362,7 +362,7 @@ fn an_edit_with_words_that_are_no_task_is_refused_and_kept() {
 fn a_task_that_is_done_again_follows_its_skill_as_it_is_now() {
     let script =
         |said: &str| format!("[[rule]]\nphase = \"execute\"\ntext = \"{said}\"\n[default]\ntext = \"## Tasks\"\n");
-    let mut garden = Garden::scripted(&script("## Result summary"));
+    let mut garden = TestProject::scripted(&script("## Result summary"));
     let skill = |body: &str| format!("description: x\nwrites: false\n---\n{body}\n");
     garden.write(".callsheet/skills/look.md", skill("Look with the left eye."));
     garden.expect(5, &["run", "--skill", "look", "what is there?"]);
@@ -383,7 +383,7 @@ fn a_task_that_is_done_again_follows_its_skill_as_it_is_now() {
 #[test]
 fn approved_changes_that_could_not_be_made_are_told() {
     let change = "- **file_path** water.md\n- **start_line** 1\n- **end_line** 1\n```markdown\n# Rain\n```\n";
-    let garden = Garden::scripted(&format!(
+    let garden = TestProject::scripted(&format!(
         "[[rule]]\nphase = \"execute\"\ntext = \"\"\"\n## Result summary\nDone.\n## Change details\n{change}\"\"\"\n\
          [default]\ntext = \"## Tasks\"\n"
     ));
@@ -410,7 +410,7 @@ fn approved_changes_that_could_not_be_made_are_told() {
 /// covers: 2.18 edit, 2.18 at the gate, 11.5 edit
 #[test]
 fn the_editor_of_a_person_opens_at_the_gate_and_the_gate_asks_again() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     let editor = garden.home().with_file_name("editor");
     std::fs::write(&editor, "#!/bin/sh\nsed -i \"s/$2/$3/\" \"$4\"\n").unwrap();
     let mut command = garden.command(&["run", "bring the notes up to date", "--approval", "before-run"]);
@@ -437,7 +437,7 @@ fn the_editor_of_a_person_opens_at_the_gate_and_the_gate_asks_again() {
 /// covers: 2.18 edit, 2.18 in a round, 2.13
 #[test]
 fn an_edit_in_a_round_joins_it() {
-    let garden = Garden::with("question");
+    let garden = TestProject::with("question");
     garden.write(
         ".callsheet/skills/ask_first.md",
         "---\nname: ask_first\ndescription: Ask a person before answering.\ntools: [ask_user]\nmode: loop\n---\nSay what is unclear.\n---\nAsk, then answer.\n",
@@ -464,7 +464,7 @@ fn an_edit_in_a_round_joins_it() {
 /// covers: 2.18 edit, 2.18 in a round
 #[test]
 fn an_edit_while_a_task_runs_counts_at_once() {
-    let garden = Garden::scripted(
+    let garden = TestProject::scripted(
         "[[rule]]\nphase = \"execute\"\nuntil = \"edited\"\ntext = \"## Result summary\\nBlue.\"\n\
          [default]\ntext = \"## Tasks\"\n",
     );
@@ -493,7 +493,7 @@ fn an_edit_while_a_task_runs_counts_at_once() {
 /// covers: 2.18 edit, 2.10 running
 #[test]
 fn a_task_that_waits_at_its_gate_follows_an_edit() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     let mut terminal = at_terminal(garden.command(&["run", "bring the notes up to date"]));
     terminal.expect("[y] yes").unwrap();
     terminal.send_line("y").unwrap();
@@ -512,7 +512,7 @@ fn a_task_that_waits_at_its_gate_follows_an_edit() {
 /// covers: 2.12 carried, 2.14 row 5
 #[test]
 fn files_that_a_summary_links_to_are_carried_to_the_next_task() {
-    let garden = Garden::with("carried");
+    let garden = TestProject::with("carried");
     let ended = garden.expect(0, &["run", "what is done before spring?"]);
     assert_eq!(ended.out, "The fence is repaired.\n");
     assert!(ended.err.contains("model calls: 3, none wasted"), "{}", ended.err);
@@ -527,7 +527,7 @@ fn files_that_a_summary_links_to_are_carried_to_the_next_task() {
 /// covers: 11.5
 #[test]
 fn answers_left_one_after_another_all_count() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.expect(3, &["run", "go", "--approval", "before-run", "--iterate", "never"]);
     let run = garden.run_folder().file_name().unwrap().to_string_lossy().into_owned();
     garden.expect(0, &["approve", &run, "write-thanks-1"]);
@@ -539,7 +539,7 @@ fn answers_left_one_after_another_all_count() {
 /// covers: 11.5
 #[test]
 fn of_two_answers_to_one_question_the_later_one_counts() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.expect(3, &["run", "go", "--approval", "before-run", "--iterate", "never"]);
     let run = garden.run_folder().file_name().unwrap().to_string_lossy().into_owned();
     garden.expect(0, &["approve", &run]);

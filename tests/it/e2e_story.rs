@@ -2,7 +2,7 @@
 //! that what it goes on with can only come from the record.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 use crate::support::terminal::{at_terminal, rest};
 use expectrl::Expect;
 
@@ -32,12 +32,12 @@ The pump needs a seal.
 '''
 "#;
 
-fn run_of(garden: &Garden) -> String {
+fn run_of(garden: &TestProject) -> String {
     garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned()
 }
 
 /// Each task of the list with its state.
-fn stands(garden: &Garden, tasks: &[&str]) {
+fn stands(garden: &TestProject, tasks: &[&str]) {
     let shown = garden.expect(0, &["show"]).out;
     for task in tasks {
         let (slug, state) = task.split_once(' ').unwrap();
@@ -46,21 +46,21 @@ fn stands(garden: &Garden, tasks: &[&str]) {
     }
 }
 
-fn edit(garden: &Garden, old: &str, new: &str) {
+fn edit(garden: &TestProject, old: &str, new: &str) {
     let text = garden.run_file("sheet.md");
     assert!(text.contains(old), "{old} is missing: {text}");
     std::fs::write(garden.run_folder().join("sheet.md"), text.replacen(old, new, 1)).unwrap();
 }
 
 /// Model calls that executed a task.
-fn executed(garden: &Garden, task: &str) -> usize {
+fn executed(garden: &TestProject, task: &str) -> usize {
     garden.asked().iter().filter(|key| key.contains("execute") && key.contains(task)).count()
 }
 
 /// covers: 2.17, 2.18 retry, 2.18 drop, 11.5, 11.7, 11.8, 2.11, 2.15 incomplete, 2.15 complete
 #[test]
 fn a_run_is_denied_retried_dropped_and_continued_in_processes_of_their_own() {
-    let mut garden = Garden::with("steered");
+    let mut garden = TestProject::with("steered");
     garden.expect(3, &["run", "bring the notes up to date"]);
     let run = run_of(&garden);
     stands(&garden, &["read-water-1 done", "write-rota-1 ready", "write-thanks-1 ready"]);
@@ -101,7 +101,7 @@ fn a_run_is_denied_retried_dropped_and_continued_in_processes_of_their_own() {
 /// covers: 5.10, 2.18 before resume, 9.2, 3.4
 #[test]
 fn a_person_marks_what_is_no_longer_relevant_in_the_sheet() {
-    let garden = Garden::with("steered");
+    let garden = TestProject::with("steered");
     garden.expect(3, &["run", "bring the notes up to date", "--iterate", "always"]);
     let run = run_of(&garden);
     let mark = "## No longer relevant\n- [](#read-water-1-results)\n\n";
@@ -129,7 +129,7 @@ fn a_person_marks_what_is_no_longer_relevant_in_the_sheet() {
 /// covers: 2.18 edit, 2.18 in a round, 4.8
 #[test]
 fn a_broken_edit_in_a_round_changes_nothing() {
-    let garden = Garden::with("question");
+    let garden = TestProject::with("question");
     garden.write(
         ".callsheet/skills/ask_first.md",
         "---\nname: ask_first\ndescription: Ask a person before answering.\ntools: [ask_user]\nmode: loop\n---\nSay what is unclear.\n---\nAsk, then answer.\n",

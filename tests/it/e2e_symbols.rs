@@ -2,7 +2,7 @@
 #![cfg(feature = "symbols")]
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 
 const PUMP: &str = "/// Waters.\npub struct Pump {\n    on: bool,\n    level: u32,\n}\n\nimpl Pump {\n    /// Begins.\n    pub fn start(&mut self) {\n        self.on = true;\n    }\n\n    pub fn stop(&mut self) {\n        self.on = false;\n    }\n}\n\n// Nobody needs it.\nfn old() {}\n";
 
@@ -15,7 +15,7 @@ fn sheet(references: &str) -> String {
 /// covers: 5.3, 3.9, 3.10
 #[test]
 fn a_symbol_is_shown_and_changed() {
-    let garden = Garden::with("symbols");
+    let garden = TestProject::with("symbols");
     garden.write("pump.rs", PUMP);
     garden.write("work.md", sheet("[Start](pump.rs#start) [Stop](pump.rs#Pump::stop)"));
     garden.expect(0, &["run", "--sheet", "work.md", "--headless", "approve"]);
@@ -32,7 +32,7 @@ fn a_symbol_is_shown_and_changed() {
 /// covers: 5.3, symbol-not-found, symbol-ambiguous, symbol-unsupported
 #[test]
 fn what_is_no_symbol_is_said_with_candidates() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write("pump.rs", format!("{PUMP}impl Tap {{\n    fn stop() {{}}\n}}\n"));
     garden.write("pump.zig", "fn start() void {}\n");
     garden.write("work.md", sheet("[a](pump.rs#Pump.begin) [b](pump.rs#stop) [c](pump.zig#start)"));
@@ -45,7 +45,7 @@ fn what_is_no_symbol_is_said_with_candidates() {
 /// covers: 5.10
 #[test]
 fn a_person_marks_what_is_no_longer_relevant() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     let sheet = sheet("[Water](water.md)").replace("edit_code", "read_files");
     garden.write("work.md", format!("{sheet}## No longer relevant\n- [Old](minutes.md)\n"));
     garden.expect(0, &["run", "--sheet", "work.md"]);

@@ -4,10 +4,10 @@
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 use serde_json::Value;
 
-fn result_of(garden: &Garden) -> Value {
+fn result_of(garden: &TestProject) -> Value {
     serde_json::from_str(&garden.run_file("result.json")).unwrap()
 }
 
@@ -21,7 +21,7 @@ fn process(attributes: &str, argv: &str, rest: &str) -> String {
 /// covers: C26
 #[test]
 fn c26_processes_are_bounded() {
-    let garden = Garden::scripted("");
+    let garden = TestProject::scripted("");
     let act = |template: String| garden.write(".callsheet/templates/act.xml", template);
     garden.write("spawn.sh", "sleep 300 &\necho $! > child\necho begun\nwait\n");
     act(process("", "sh spawn.sh", "<timeout>1</timeout>"));
@@ -63,7 +63,7 @@ fn c26_processes_are_bounded() {
 /// covers: templates 2.2
 #[test]
 fn a_script_that_only_reads_runs_unasked() {
-    let garden = Garden::scripted("");
+    let garden = TestProject::scripted("");
     let act = |template: String| garden.write(".callsheet/templates/act.xml", template);
     act(process(" effects=\"read\"", "sh try.sh", ""));
     garden.write("try.sh", "echo looked; echo changed > changed.txt");
@@ -84,7 +84,7 @@ fn a_script_that_only_reads_runs_unasked() {
 /// covers: templates 2.2
 #[test]
 fn a_task_falls_back_to_its_next_model() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     let away = "fault = { kind = \"communication\", message = \"nobody is there\" }\n";
     garden.write("away.toml", format!("[default]\n{away}"));
     garden.write("back.toml", "[default]\ntext = \"said by the other\"\n");
@@ -117,7 +117,7 @@ fn a_task_falls_back_to_its_next_model() {
 /// covers: templates 15
 #[test]
 fn a_template_run_goes_on_after_an_outage() {
-    let mut garden = Garden::scripted(
+    let mut garden = TestProject::scripted(
         "[[rule]]\nphase = \"execute\"\nprompt = \"Do b\"\n\
          fault = { kind = \"communication\", message = \"nobody is there\" }\n\
          [[rule]]\nphase = \"execute\"\ntext = \"Done.\"\n",
@@ -147,7 +147,7 @@ phase = "execute"
 prompt = "Ask who waters"
 text = '<result status="WAITING"><content>Who waters?</content></result>'
 "#;
-    let mut garden = Garden::scripted(script);
+    let mut garden = TestProject::scripted(script);
     garden.write(".callsheet/templates/ask.xml", ASKS);
     garden.expect(3, &["template", "run", "ask"]);
     assert_eq!(garden.count("reply_received"), 1);
@@ -175,7 +175,7 @@ const WORK: &str = r#"<task type="sequential" name="work"><description>Work</des
 #[test]
 fn c48_killed_processes_come_to_the_same_result() {
     let garden = |moment: Option<usize>| {
-        let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Done.\"\n");
+        let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Done.\"\n");
         garden.write(".callsheet/templates/work.xml", WORK);
         let arguments = ["template", "run", "work", "list:=[1,2]", "--approval", "never", "--json"];
         let mut command = garden.command(&arguments);
@@ -223,7 +223,7 @@ fn without_metrics(value: &mut Value) {
 /// covers: C32
 #[test]
 fn c32_a_refused_reply_is_a_turn() {
-    let garden = Garden::scripted(
+    let garden = TestProject::scripted(
         "[[rule]]\nphase = \"execute\"\ntext = \"Let me see.\"\ncalls = [{ name = \"read_file\", arguments = { nothing = 1 } }]\n",
     );
     let library = r#"<task type="atomic" name="turns"><description>Read</description><instructions>Go.</instructions>

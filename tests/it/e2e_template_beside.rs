@@ -1,12 +1,10 @@
-//! Runs inside calls beside each other and beside other processes: whose turn it is to write, whose time is over, and whom a
-//! person means.
+//! Templates that tasks of a sheet call, beside each other: who writes when, whose time is over, and whom a person means.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 
 /// The refinement of a task by its name: a call of a template with a value.
 fn refined(name: &str, template: &str, value: &str) -> String {
@@ -17,9 +15,9 @@ fn refined(name: &str, template: &str, value: &str) -> String {
 }
 
 /// A sheet of one section: tasks by name, template and value.
-fn garden(templates: &[(&str, &str)], tasks: &[(&str, &str, &str)]) -> Garden {
+fn garden(templates: &[(&str, &str)], tasks: &[(&str, &str, &str)]) -> TestProject {
     let script: String = tasks.iter().map(|(name, template, value)| refined(name, template, value)).collect();
-    let garden = Garden::scripted(&script);
+    let garden = TestProject::scripted(&script);
     for (name, body) in templates {
         let text = format!("<template name=\"{name}\" params=\"q\">{body}</template>");
         garden.write(&format!(".callsheet/templates/{name}.xml"), text);
@@ -44,22 +42,15 @@ fn run_with<'a>(more: &[&'a str]) -> Vec<&'a str> {
     RUN.into_iter().chain(more.iter().copied()).collect()
 }
 
-fn newest(garden: &Garden) -> String {
+fn newest(garden: &TestProject) -> String {
     let shown = garden.expect(0, &["show"]).out;
     shown.split("Run ").nth(1).and_then(|rest| rest.split(':').next()).unwrap().to_owned()
-}
-
-/// The name of the run inside the call of a task.
-fn inside(garden: &Garden, task: &str) -> String {
-    let runs = std::fs::read_dir(garden.path(".callsheet/runs")).unwrap().flatten();
-    let names = runs.map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.into_iter().find(|name| name.contains(&format!("--{task}-"))).expect("a run inside the call")
 }
 
 /// Ends when the file `go` is there, or in two minutes.
 const HOLDING: &str = "for i in $(seq 1200); do if test -e go; then break; fi; sleep 0.1; done";
 
-fn started(garden: &Garden, arguments: &[&str]) -> Child {
+fn started(garden: &TestProject, arguments: &[&str]) -> Child {
     garden.command(arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
@@ -77,7 +68,7 @@ const TOUCHING: &str =
 
 /// covers: C51
 #[test]
-fn c51_writers_of_runs_inside_calls_never_run_beside_each_other() {
+fn c51_writers_of_several_templates_never_run_beside_each_other() {
     let alone = script("", "mkdir busy || touch overlapped; sleep 0.4; rmdir busy; touch made-$0")
         .replace("</command>", " {{q}}</command>");
     let tasks = [("Alpha", "tell", "1"), ("Beta", "tell", "2"), ("Gamma", "tell", "3")];
@@ -87,12 +78,12 @@ fn c51_writers_of_runs_inside_calls_never_run_beside_each_other() {
     assert!(!garden.path("overlapped").exists(), "two writers ran beside each other");
 }
 
-/// A list of tasks says which of the outer run are approved, with all that waits in their calls; names of tasks inside
-/// calls are told with them.
+/// A list of tasks says which are approved, with all that waits in the templates they call; tasks of a template are named
+/// with the task that calls it.
 ///
 /// covers: C49, C51
 #[test]
-fn c51_names_that_answer_beforehand_are_those_of_the_outer_run() {
+fn c51_names_that_answer_beforehand_hold_for_called_templates() {
     let tasks = [("Tell", "tell", "1"), ("Other", "tell", "2")];
     for (named, made) in [("tell", [true, false]), ("other/tell", [false, true]), ("other", [false, true])] {
         let garden = garden(&[("tell", TOUCHING)], &tasks);
@@ -146,63 +137,28 @@ fn c34_a_writing_script_that_the_time_of_the_run_cuts_is_not_started_again() {
     assert_eq!(garden.read("log"), "begun\n");
 }
 
-/// An answer for a run inside a call is taken while another task works.
+/// An answer for a task of a template is taken while another task works.
 ///
 /// covers: C46, C49
 #[test]
-fn c49_an_answer_inside_a_call_is_taken_while_others_work() {
+fn c49_an_answer_in_a_template_is_taken_while_others_work() {
     let holding = script("effects=\"read\"", HOLDING);
     let tasks = [("Alpha", "tell", "1"), ("Beta", "hold", "2")];
     let garden = garden(&[("tell", TOUCHING), ("hold", &holding)], &tasks);
     let mut running = started(&garden, &run_with(&["--approval", "before-apply"]));
     until("the gate", || garden.call(&["show"]).out.contains("alpha/tell wants"));
     let run = newest(&garden);
-    until("its end", || garden.call(&["show", &run]).out.contains("alpha waits for its run"));
     garden.expect(0, &["approve", &run, "alpha"]);
     until("the work", || garden.path("made-1").exists());
     garden.write("go", "");
     assert_eq!(running.wait().unwrap().code(), Some(0));
 }
 
-/// A person took up the run inside a call by itself: the outer one waits for it, and what it came to there counts.
-///
-/// covers: C49
-#[test]
-fn c49_a_run_inside_a_call_that_another_process_drives_is_waited_for() {
-    let holding = script("", &format!("echo begun >> log; {HOLDING}"));
-    let garden = garden(&[("tell", &holding)], &[("Alpha", "tell", "1")]);
-    garden.expect(3, &run_with(&["--approval", "before-apply"]));
-    let run = newest(&garden);
-    garden.expect(0, &["approve", &run]);
-    let mut other = started(&garden, &["resume", &inside(&garden, "alpha")]);
-    until("the process", || garden.path("log").exists());
-    let mut outer = started(&garden, &["resume", &run]);
-    let told = BufReader::new(outer.stderr.take().unwrap());
-    let waits = told.lines().map_while(Result::ok).any(|line| line.contains("which drives the run"));
-    garden.write("go", "");
-    assert!(waits, "the outer run ended instead");
-    assert_eq!(other.wait().unwrap().code(), Some(0));
-    assert_eq!(outer.wait().unwrap().code(), Some(0));
-    assert_eq!(garden.read("log"), "begun\n");
-}
-
-/// A run inside a call is no run to go on with where none is named.
-///
-/// covers: C49
-#[test]
-fn c49_a_bare_resume_takes_up_no_run_inside_a_call() {
-    let failing = script("effects=\"read\"", "exit 3");
-    let garden = garden(&[("tell", &failing)], &[("Alpha", "tell", "1")]);
-    garden.expect(5, &RUN);
-    let ended = garden.expect(2, &["resume"]);
-    assert!(ended.err.contains("there is no unfinished run here"), "{}", ended.err);
-}
-
 /// Calls of one node that wait at once are shown as one question, and `--all` answers them.
 /// covers: T 8
 #[test]
 fn equal_calls_of_one_node_are_one_question_and_are_approved_at_once() {
-    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n");
+    let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n");
     let library = r#"<task type="map" name="each" items="list"><description>Tell each</description><inputs><input name="list"/></inputs>
 <body><task type="script"><description>Tell {{item}}</description><command>echo {{item}}</command></task></body></task>"#;
     garden.write(".callsheet/templates/each.xml", library);
@@ -218,6 +174,6 @@ fn equal_calls_of_one_node_are_one_question_and_are_approved_at_once() {
     assert!(ended.out.contains("bees") && ended.out.contains("moths"), "{}", ended.out);
 }
 
-fn run_of(garden: &Garden) -> String {
+fn run_of(garden: &TestProject) -> String {
     garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned()
 }

@@ -3,7 +3,7 @@
 
 use std::process::Command;
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 
 const REVIEW: &str = r#"
 [[rule]]
@@ -20,8 +20,8 @@ text = "Added: the second bed"
 "#;
 
 /// A garden under version control with one commit and the tag `first`.
-fn garden(script: &str) -> Garden {
-    let garden = Garden::scripted(script);
+fn garden(script: &str) -> TestProject {
+    let garden = TestProject::scripted(script);
     garden.write(".gitignore", ".callsheet/\n");
     git(&garden, &["init", "--quiet"]);
     git(&garden, &["add", "."]);
@@ -30,19 +30,19 @@ fn garden(script: &str) -> Garden {
     garden
 }
 
-fn commit(garden: &Garden, words: &str) {
+fn commit(garden: &TestProject, words: &str) {
     let who = ["-c", "user.name=Ana", "-c", "user.email=ana@example.org", "-c", "commit.gpgsign=false"];
     git(garden, &[who.as_slice(), &["commit", "--quiet", "--allow-empty", "-m", words]].concat());
 }
 
-fn git(garden: &Garden, arguments: &[&str]) {
+fn git(garden: &TestProject, arguments: &[&str]) {
     let mut command = Command::new("git");
     command.args(arguments).current_dir(garden.project()).env("GIT_CONFIG_GLOBAL", "/dev/null");
     let status = command.env("GIT_CONFIG_NOSYSTEM", "1").status().expect("git is there");
     assert!(status.success(), "git {arguments:?}");
 }
 
-fn run(garden: &Garden, template: &str, given: &[&str]) -> crate::support::garden::Ended {
+fn run(garden: &TestProject, template: &str, given: &[&str]) -> crate::support::garden::Ended {
     garden.expect(0, &[["template", "run", "--approval", "never", template].as_slice(), given].concat())
 }
 

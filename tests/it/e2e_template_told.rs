@@ -4,7 +4,7 @@
 use std::io::Write as _;
 use std::process::Stdio;
 
-use crate::support::garden::{Ended, Garden};
+use crate::support::garden::{Ended, TestProject};
 
 const ASK: &str = r#"<templates version="1">
 <template name="view" params="path, focus:string=all"><task type="atomic"><description>View {{path}} for {{focus}}</description>
@@ -12,8 +12,8 @@ const ASK: &str = r#"<templates version="1">
 <task type="sequential" name="ask"><description>Ask about {{topic}}</description><inputs><input name="topic"/></inputs>
 <steps><call id="look" template="view"><arg from="topic"/></call></steps></task></templates>"#;
 
-fn garden(script: &str) -> Garden {
-    let garden = Garden::scripted(script);
+fn garden(script: &str) -> TestProject {
+    let garden = TestProject::scripted(script);
     garden.write(".callsheet/templates/ask.xml", ASK);
     garden
 }
@@ -66,7 +66,7 @@ fn tasks_that_name_their_models_need_no_other() {
     assert_eq!(garden.expect(0, &["template", "run", "own"]).out.trim(), "Ana.");
 }
 
-fn with_stdin(garden: &Garden, arguments: &[&str], text: &str) -> Ended {
+fn with_stdin(garden: &TestProject, arguments: &[&str], text: &str) -> Ended {
     let mut command = garden.command(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -144,10 +144,17 @@ fn files_that_are_known_are_judged_before_the_first_call() {
     assert!(checked.out.contains("`watr.md` does not exist; did you mean water.md?"), "{}", checked.out);
     let misspelt = garden.expect(2, &["template", "check", ".callsheet/templates/raeds.xml"]);
     assert!(misspelt.err.contains("Did you mean reads.xml"), "{}", misspelt.err);
-    for arguments in [&["written"][..], &["reads"], &["calls"], &["each"], &["plain", "--file", "watr.md"]] {
+    for arguments in [&["literal"][..], &["plain", "--file", "watr.md"]] {
         let ended = garden.expect(2, &[&["template", "run"][..], arguments].concat());
         assert!(ended.err.contains("watr.md (did you mean water.md?)"), "{arguments:?}: {}", ended.err);
         assert!(ended.err.contains("calls: 0"), "{arguments:?}: {}", ended.err);
+    }
+    // What is filled in is known when the task opens: it fails, and no model is asked.
+    for name in ["written", "reads", "each", "calls"] {
+        let ended = garden.expect(5, &["template", "run", name]);
+        assert!(ended.err.contains("watr.md does not exist"), "{name}: {}", ended.err);
+        let calls = if name == "calls" { "calls: 1" } else { "calls: 0" };
+        assert!(ended.err.contains(calls), "{name}: {}", ended.err);
     }
 }
 
@@ -307,8 +314,9 @@ fn a_task_with_parts_that_fails_by_itself_is_shown_as_failed() {
     let bars = garden.expect(0, &["show", "--timeline"]).out;
     assert!(bars.lines().filter(|bar| bar.contains("listed failed")).count() == 1, "{bars}");
     // One that fails by a part is not told twice.
-    let garden =
-        Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = '{\"status\": \"FAILED\", \"content\": \"no\"}'\n");
+    let garden = TestProject::scripted(
+        "[[rule]]\nphase = \"execute\"\ntext = '{\"status\": \"FAILED\", \"content\": \"no\"}'\n",
+    );
     garden.write(".callsheet/templates/listed.xml", listed);
     let ended = garden.expect(5, &["template", "run", "listed"]);
     assert!(ended.err.contains("✗ listed-say failed") && !ended.err.contains("✗ listed failed"), "{}", ended.err);
@@ -333,7 +341,7 @@ fn a_template_that_waits_for_a_person_prints_nothing_on_stdout() {
 /// covers: C9, C15
 #[test]
 fn a_model_is_told_values_and_never_records() {
-    let garden = Garden::scripted(
+    let garden = TestProject::scripted(
         r#"[[rule]]
 phase = "execute"
 prompt = "Judge"
@@ -377,7 +385,7 @@ text = "a thing"
 /// covers: C20, C21
 #[test]
 fn a_schema_that_is_not_met_is_told_with_its_place() {
-    let garden = Garden::scripted(
+    let garden = TestProject::scripted(
         r#"[[rule]]
 phase = "execute"
 prompt = "Count"

@@ -1,7 +1,7 @@
 //! Writing skills that a template calls: their changes go through the gate and the writer of sheets.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 
 const LIBRARY: &str = r#"<task type="sequential" name="note"><description>Note</description><steps>
 <call id="write" template="skill:write_document"><arg name="what_is_needed" value="Write notes.md: who waters the barrels"/>
@@ -29,8 +29,8 @@ Ana waters the barrels.
 '''
 "#;
 
-fn garden() -> Garden {
-    let garden = Garden::scripted(SCRIPT);
+fn garden() -> TestProject {
+    let garden = TestProject::scripted(SCRIPT);
     garden.write(".callsheet/templates/note.xml", LIBRARY);
     garden
 }
@@ -64,7 +64,7 @@ fn a_called_skill_that_writes_nothing_is_asked_again() {
         "prompt = \"Write notes.md\"\ntext = ",
         "prompt = \"Write notes.md\"\n[[rule.reply]]\ntext = 'I have written it.'\n[[rule.reply]]\ntext = ",
     );
-    let garden = Garden::scripted(&twice);
+    let garden = TestProject::scripted(&twice);
     garden.write(".callsheet/templates/note.xml", LIBRARY);
     garden.expect(3, &["template", "run", "note", "--approval", "before-apply"]);
     let refused = garden.facts().into_iter().filter(|fact| fact["event"] == "reply_refused").count();
@@ -75,7 +75,7 @@ fn a_called_skill_that_writes_nothing_is_asked_again() {
 /// covers: C40
 #[test]
 fn a_called_skill_that_never_writes_fails_and_is_not_split() {
-    let garden = Garden::scripted("[[rule]]\nphase = \"execute\"\ntext = 'I have written it.'\n");
+    let garden = TestProject::scripted("[[rule]]\nphase = \"execute\"\ntext = 'I have written it.'\n");
     garden.write(".callsheet/templates/note.xml", LIBRARY);
     let ended = garden.expect(5, &["template", "run", "note", "--approval", "before-apply"]);
     assert!(ended.err.contains("no valid reply") && !ended.err.contains("split"), "{}", ended.err);

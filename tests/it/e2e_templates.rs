@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use crate::support::garden::{Garden, json_lines};
+use crate::support::garden::{TestProject, json_lines};
 use callsheet_core::template::{Code, Issue, Severity};
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ fn task(name: &str, more: &str) -> String {
 /// covers: T 2.1, 3
 #[test]
 fn a_new_template_of_each_operator_has_no_issue() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     for operator in OPERATORS {
         let name = format!("my_{operator}");
         let ended = garden.expect(0, &["template", "new", &name, "--type", operator]);
@@ -39,7 +39,7 @@ fn a_new_template_of_each_operator_has_no_issue() {
 /// covers: T 2.1
 #[test]
 fn a_new_template_writes_over_nothing() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write(".callsheet/templates/mine.xml", "my own words");
     garden.write(".callsheet/templates/several.xml", format!("<templates>{}</templates>", task("taken", "")));
     assert!(garden.expect(2, &["template", "new", "mine"]).err.contains("mine.xml exists"));
@@ -61,7 +61,7 @@ fn a_new_template_writes_over_nothing() {
 /// covers: T519, T 2.1
 #[test]
 fn a_stronger_layer_replaces_an_equal_name() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write(".callsheet/templates/a.xml", task("roses", ""));
     std::fs::create_dir_all(garden.home().join("templates")).unwrap();
     std::fs::write(
@@ -84,7 +84,7 @@ fn a_stronger_layer_replaces_an_equal_name() {
 /// covers: T 3
 #[test]
 fn a_check_of_named_paths_reports_on_these_and_knows_the_library() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write(".callsheet/templates/bad.xml", "<templates><template/></templates>");
     garden.write(".callsheet/templates/good.xml", task("roses", ""));
     garden.write("draft/one.xml", "<templates><template name=\"t\"><call template=\"roses\"/></template></templates>");
@@ -105,7 +105,7 @@ fn a_check_of_named_paths_reports_on_these_and_knows_the_library() {
 /// covers: T 3
 #[test]
 fn strict_turns_warnings_into_errors() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write(".callsheet/templates/a.xml", "<task type=\"atomic\" name=\"a\"><description>A</description></task>");
     let ended = garden.expect(0, &["template", "check"]);
     assert!(ended.out.contains("a.xml:1:1: warning T507 instructions.missing"), "{}", ended.out);
@@ -116,7 +116,7 @@ fn strict_turns_warnings_into_errors() {
 /// covers: T 3, C2
 #[test]
 fn a_template_with_errors_is_not_shown_and_the_others_are() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write(
         ".callsheet/templates/a.xml",
         format!("<templates>{}{}</templates>", task("good", ""), task("bad", "<limits max_turns=\"0\"/>")),
@@ -133,7 +133,7 @@ fn a_template_with_errors_is_not_shown_and_the_others_are() {
 /// covers: T 10
 #[test]
 fn a_text_finds_the_templates_that_fit() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write(
         ".callsheet/templates/a.xml",
         format!(
@@ -159,7 +159,7 @@ fn a_text_finds_the_templates_that_fit() {
 /// covers: T 1
 #[test]
 fn a_link_out_of_the_folder_is_not_read() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     garden.write("outside.xml", task("outside", ""));
     std::fs::create_dir_all(garden.path(".callsheet/templates")).unwrap();
     std::os::unix::fs::symlink(garden.path("outside.xml"), garden.path(".callsheet/templates/in.xml")).unwrap();
@@ -185,8 +185,8 @@ fn one_file_each() -> Vec<(String, Vec<u8>)> {
 }
 
 /// A project with one file for each code, and two sound templates that they call.
-fn folder_of_codes(wanted: impl Fn(&str) -> bool) -> Garden {
-    let garden = Garden::bare();
+fn folder_of_codes(wanted: impl Fn(&str) -> bool) -> TestProject {
+    let garden = TestProject::bare();
     for (code, bytes) in one_file_each().into_iter().filter(|(code, _)| wanted(code)) {
         garden.write(&format!(".callsheet/templates/{code}.xml"), &bytes);
         if code == "T519" {
@@ -200,7 +200,7 @@ fn folder_of_codes(wanted: impl Fn(&str) -> bool) -> Garden {
 }
 
 /// What a check says, a line an issue, with the text that stands at its place.
-fn described(garden: &Garden, issues: &[Issue]) -> String {
+fn described(garden: &TestProject, issues: &[Issue]) -> String {
     let mut out = String::new();
     for issue in issues {
         let name = issue.file.rsplit('/').next().unwrap();
@@ -215,7 +215,7 @@ fn described(garden: &Garden, issues: &[Issue]) -> String {
     out
 }
 
-fn checked(garden: &Garden, code: i32, more: &[&str]) -> Vec<Issue> {
+fn checked(garden: &TestProject, code: i32, more: &[&str]) -> Vec<Issue> {
     let mut arguments = vec!["template", "check", "--json"];
     arguments.extend(more);
     let first = garden.expect(code, &arguments);
@@ -223,7 +223,7 @@ fn checked(garden: &Garden, code: i32, more: &[&str]) -> Vec<Issue> {
     first.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn names(garden: &Garden) -> Vec<String> {
+fn names(garden: &TestProject) -> Vec<String> {
     let listed = garden.call(&["template", "list", "--json"]);
     let mut names: Vec<String> =
         json_lines(&listed.out).iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect();
@@ -293,7 +293,7 @@ fn c6_json_matches_its_schema() {
 /// covers: C12
 #[test]
 fn c12_defaults_are_the_table_of_the_specification() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     let rows = [
         ["operator", "inherit_context", "accumulate_data", "accumulation_format", "fresh_context"],
         ["atomic", "full", "false", "notes_only", "disabled"],
@@ -334,7 +334,7 @@ fn c12_defaults_are_the_table_of_the_specification() {
 fn examples_of_documents_load() {
     for (document, strict) in [("docs/guide/templates.md", true), ("docs/spec/templates.md", false)] {
         let text = std::fs::read_to_string(crate::support::root().join(document)).unwrap();
-        let garden = Garden::bare();
+        let garden = TestProject::bare();
         let fences = text.split("```xml\n").skip(1).map(|rest| rest.split("\n```").next().unwrap());
         let mut count = 0;
         for fence in fences {
@@ -367,7 +367,7 @@ fn same(name: &str, text: &str) {
 /// covers: C37
 #[test]
 fn match_looks_at_every_operator_and_takes_a_task_of_a_file() {
-    let garden = Garden::bare();
+    let garden = TestProject::bare();
     let rows = json_lines(&garden.expect(0, &["template", "match", "--all", "summarize several files", "--json"]).out);
     assert_eq!(rows[0]["template"], "summarise_files", "{rows:?}");
     assert_eq!(rows[0]["task_type"], "sequential");

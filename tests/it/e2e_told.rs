@@ -1,17 +1,17 @@
 //! What is told once, and failures for programs: prompt files that are used, limits that are near, errors as JSON.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::{Garden, json_lines};
+use crate::support::garden::{TestProject, json_lines};
 
 /// Every line of the newest run's facts of one kind.
-fn facts(garden: &Garden, event: &str) -> Vec<serde_json::Value> {
+fn facts(garden: &TestProject, event: &str) -> Vec<serde_json::Value> {
     garden.facts().into_iter().filter(|fact| fact["event"] == event).collect()
 }
 
 /// covers: 8.1
 #[test]
 fn the_prompt_files_that_a_run_uses_are_recorded_once() {
-    let garden = Garden::with("steps");
+    let garden = TestProject::with("steps");
     garden.expect(0, &["run", "read all"]);
     let used = facts(&garden, "prompts_used");
     let names: Vec<String> =
@@ -24,7 +24,7 @@ fn the_prompt_files_that_a_run_uses_are_recorded_once() {
 /// covers: 8.1
 #[test]
 fn a_resumed_run_says_that_its_prompts_changed() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-apply"]);
     let resumed = garden.expect(3, &["resume"]);
     assert!(!resumed.err.contains("has changed since"), "nothing changed: {}", resumed.err);
@@ -51,7 +51,7 @@ fn a_resumed_run_says_that_its_prompts_changed() {
 /// covers: 12.6
 #[test]
 fn a_limit_that_is_near_is_told_once() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     let said = |text: &str| text.matches("limit max_calls: 2 of 2 used").count();
     let ended =
         garden.expect(3, &["run", "bring the notes up to date", "--max-calls", "2", "--approval", "before-apply"]);
@@ -73,9 +73,9 @@ fn a_limit_that_is_near_is_told_once() {
 /// A failure before a run starts is one JSON object on stdout, and words on stderr.
 #[test]
 fn a_failure_is_json_too() {
-    let mut garden = Garden::with("answer");
+    let mut garden = TestProject::with("answer");
     garden.write("bad.md", "## Tasks\n- **Name** A\n");
-    let check = |garden: &Garden, code: i32, name: &str, words: &str, arguments: &[&str]| {
+    let check = |garden: &TestProject, code: i32, name: &str, words: &str, arguments: &[&str]| {
         let ended = garden.expect(code, arguments);
         let lines = json_lines(&ended.out);
         assert_eq!(lines.len(), 1, "{arguments:?}: {}", ended.out);
@@ -101,7 +101,7 @@ const PAIR: &str = "## Goals / summary\nSay it.\n## Tasks\n### Task section 1\n-
 /// covers: 3.12, 12 merge by model
 #[test]
 fn a_merge_that_falls_back_to_code_is_told() {
-    let garden = Garden::scripted(
+    let garden = TestProject::scripted(
         "[[rule]]\nphase = 'merge'\ntext = '## Result summary'\n[default]\ntext = '''\n## Result summary\nA part.\n'''\n",
     );
     let skill = std::fs::read_to_string(crate::support::root().join("skills/read_files.md")).unwrap();
@@ -119,7 +119,7 @@ fn a_merge_that_falls_back_to_code_is_told() {
 /// covers: 12.3
 #[test]
 fn a_prompt_that_never_fits_fails_with_that_reason() {
-    let garden = Garden::scripted("[[rule]]\nfault = { kind = 'overflow', message = 'too many tokens' }\n");
+    let garden = TestProject::scripted("[[rule]]\nfault = { kind = 'overflow', message = 'too many tokens' }\n");
     garden.write("work.md", PAIR.replace(" [Plan](plan.md)", ""));
     let ended = garden.expect(5, &["run", "--sheet", "work.md", "--iterate", "never"]);
     let said = ended.err.lines().find(|line| line.contains("Say failed")).unwrap_or_default().to_owned();
@@ -129,7 +129,7 @@ fn a_prompt_that_never_fits_fails_with_that_reason() {
 /// covers: 8.1
 #[test]
 fn a_broken_prompt_file_is_told_before_any_call() {
-    let garden = Garden::with("answer");
+    let garden = TestProject::with("answer");
     garden.write(".callsheet/prompts/task_execution.md", "no separator");
     let ended = garden.expect(1, &["run", "who waters?"]);
     assert!(ended.err.contains(".callsheet/prompts/task_execution.md"), "{}", ended.err);
@@ -139,7 +139,7 @@ fn a_broken_prompt_file_is_told_before_any_call() {
 /// covers: 2.17
 #[test]
 fn a_follow_up_that_gives_way_is_named() {
-    let mut garden = Garden::with("answer");
+    let mut garden = TestProject::with("answer");
     garden.expect(0, &["run", "who waters?"]);
     let run = garden.run_folder().file_name().unwrap().to_str().unwrap().to_owned();
     garden.follow_text("[[rule]]\nfault = { kind = 'communication', message = 'away' }\n");
@@ -153,7 +153,7 @@ fn a_follow_up_that_gives_way_is_named() {
 /// covers: 2.18 drop
 #[test]
 fn what_a_dropped_task_takes_with_it_is_not_to_be_retried() {
-    let garden = Garden::scripted("[default]\ntext = '''\n## Result summary\nIt is there.\n'''\n");
+    let garden = TestProject::scripted("[default]\ntext = '''\n## Result summary\nIt is there.\n'''\n");
     let reader = |n: u32, name: &str, of: &str| {
         format!(
             "### Task section {n}\n- **Name** {name}\n- **What is needed** What is there.\n- **Skill** read_files\n- **References** {of}\n- **Expected output** A line.\n"
@@ -180,7 +180,7 @@ fn what_a_dropped_task_takes_with_it_is_not_to_be_retried() {
 fn an_undo_is_told_to_the_continuation_and_to_tasks_that_read_the_output() {
     let change = "## Result summary\nI changed [water](water.md).\n\n## Change details\n- **file_path** new.md\n- **complete_file** true\n```markdown\nNew.\n```\n";
     let more = "## Goals / summary\nLook.\n\n## Tasks\n### Task section 1\n- **Name** Look\n- **What is needed** Look at it.\n- **Skill** read_files\n- **References** [w](#write-document-1-results)\n- **Expected output** Words.\n";
-    let mut garden = Garden::scripted(&format!("[[rule]]\nphase = \"execute\"\ntext = '''\n{change}'''\n"));
+    let mut garden = TestProject::scripted(&format!("[[rule]]\nphase = \"execute\"\ntext = '''\n{change}'''\n"));
     garden.expect(0, &["run", "--skill", "write_document", "write it", "--approval", "never"]);
     garden.expect(0, &["undo"]);
     let json: serde_json::Value = serde_json::from_str(&garden.expect(0, &["show", "--json"]).out).unwrap();
@@ -202,7 +202,7 @@ fn an_undo_is_told_to_the_continuation_and_to_tasks_that_read_the_output() {
 /// covers: 4.7
 #[test]
 fn words_of_a_denial_are_no_structure_of_the_report() {
-    let garden = Garden::with("writer");
+    let garden = TestProject::with("writer");
     garden.expect(3, &["run", "bring the notes up to date", "--approval", "before-run"]);
     let words = "no\n## Cost\n```x\nnothing";
     garden.expect(0, &["deny", "--because", words]);
@@ -217,7 +217,7 @@ fn words_of_a_denial_are_no_structure_of_the_report() {
 /// covers: 5.1
 #[test]
 fn a_byte_order_mark_before_the_description_and_the_request_is_left_out() {
-    let garden = Garden::with("steps");
+    let garden = TestProject::with("steps");
     garden.write("AGENTS.md", "\u{feff}# A garden\r\nTwelve neighbours.\r\n");
     let mut command = garden.command(&["run", "-"]);
     let mut running = command.stdin(std::process::Stdio::piped()).spawn().unwrap();

@@ -1,12 +1,12 @@
 //! Replies constrained by a JSON schema: read as their Markdown, and given up where a provider refuses them.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-use crate::support::garden::Garden;
+use crate::support::garden::TestProject;
 
 /// covers: 4.1, 2.3
 #[test]
 fn a_twin_is_read_as_the_markdown_it_stands_for() {
-    let garden = Garden::with("twins");
+    let garden = TestProject::with("twins");
     let ended = garden.expect(0, &["run", "who waters?"]);
     assert_eq!(ended.out, "Ana looks after the barrels.\n\\## Details\nNobody else.\n");
     let refused: Vec<String> =
@@ -21,7 +21,7 @@ fn a_twin_is_read_as_the_markdown_it_stands_for() {
 /// covers: 12.3
 #[test]
 fn a_refused_schema_falls_back_to_free_text_with_one_word() {
-    let garden = Garden::with("twins-refused");
+    let garden = TestProject::with("twins-refused");
     let ended = garden.expect(0, &["run", "who waters?"]);
     assert_eq!(ended.out, "Ana looks after the barrels.\n");
     assert_eq!(ended.err.matches("accepts no constraint on replies").count(), 1, "{}", ended.err);

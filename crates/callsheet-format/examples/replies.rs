@@ -5,7 +5,7 @@
 //! (`meaning`), which code does not judge. Below stands how often each repair and issue came, seen and held out apart.
 #![allow(clippy::disallowed_methods, clippy::disallowed_macros, reason = "a report reads fixtures and prints")]
 
-#[path = "../tests/book/mod.rs"]
+#[path = "../tests/it/book/mod.rs"]
 mod book;
 
 use std::collections::BTreeMap;

@@ -5,15 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::record::{
     Answer, CallKey, ChangeSet, EffectKey, Event, Gate, GateKind, ListAdopted, ListOrigin, LogEntry, Outcome,
-    ResultParts, Spending, ToolRecord, Verdict,
+    ResultParts, ToolRecord, Verdict,
 };
 use callsheet_core::run::{Effect, Run, Stage, State};
-use callsheet_core::spec::{
-    ApprovalMode, BlobId, ExecRunId, Phase, RepeatClass, RunId, Settings, Slug, Task, ToolEffect,
-};
+use callsheet_core::spec::{ApprovalMode, BlobId, ExecRunId, Phase, RepeatClass, Settings, Slug, Task, ToolEffect};
 
-use crate::inner::COST;
 use crate::reviews::{Execution, Verdicts};
+use crate::world::COST;
 
 pub(crate) type Kept = Result<(), String>;
 
@@ -43,7 +41,6 @@ pub struct Witness {
     tokens: u64,
     cost: f64,
     task_calls: BTreeMap<Slug, u32>,
-    inner: BTreeMap<RunId, Spending>,
     states: BTreeMap<Slug, State>,
     /// Tasks that an edit took out before they started.
     removed: BTreeSet<Slug>,
@@ -77,7 +74,7 @@ impl Witness {
         self.applied_as_approved(&fact.event)?;
         self.removed_tasks_never_start(&fact.event)?;
         self.note(run, &fact.event);
-        self.inner_runs_share_a_limit(run)?;
+        self.no_limit_is_passed_in_all(run)?;
         self.done_tasks_are_never_altered(run)?;
         self.ended_tasks_stay_ended(run, &fact.event)
     }
@@ -114,13 +111,7 @@ impl Witness {
                     self.finished_runs.insert((task.clone(), exec.clone(), self.epoch(task)));
                 }
             }
-            Event::Reviewed { key, missing, .. } => {
-                let Some(execution) = self.execution(key) else { return };
-                if missing.is_some() {
-                    self.finished_runs.remove(&execution);
-                }
-                self.verdicts.note(execution, missing.is_some());
-            }
+            Event::Reviewed { key, missing, .. } => self.note_verdict(key, missing.is_some()),
             // Runs that read something else than is there now may be done again.
             Event::ReferencesChecked { task, contents, .. } => {
                 let before = self.contents.insert(task.clone(), contents.clone());
@@ -137,8 +128,7 @@ impl Witness {
                 self.applied.insert((task.clone(), *set));
             }
             Event::ToolFinished { task, run: exec, call, record, .. } => {
-                self.note_inner(record);
-                if matches!(record, ToolRecord::Paused { .. } | ToolRecord::Cut { .. }) {
+                if *record == ToolRecord::Cut {
                     return;
                 }
                 let epoch = self.epoch(task);
@@ -156,10 +146,17 @@ impl Witness {
                     }
                 }
             }
-            Event::CallAccounted { inner: Some(inner), spent, .. } => self.note_spent(inner, spent),
             Event::GateAnswered { gate, answer } => self.note_answer(run, gate, answer),
             _ => {}
         }
+    }
+
+    fn note_verdict(&mut self, key: &CallKey, missing: bool) {
+        let Some(execution) = self.execution(key) else { return };
+        if missing {
+            self.finished_runs.remove(&execution);
+        }
+        self.verdicts.note(execution, missing);
     }
 
     fn note_retried(&mut self, run: &Run, retried: &Slug) {
@@ -196,29 +193,11 @@ impl Witness {
         }
     }
 
-    /// What runs inside calls cost is paid here, each part once.
-    fn note_inner(&mut self, record: &ToolRecord) {
-        let (inner, spent) = match record {
-            ToolRecord::Result { run: Some(inner), spent, .. }
-            | ToolRecord::Cut { run: Some(inner), spent }
-            | ToolRecord::Paused { run: inner, spent, .. } => (inner, spent),
-            _ => return,
-        };
-        self.note_spent(inner, spent);
-    }
-
-    fn note_spent(&mut self, inner: &RunId, spent: &Spending) {
-        let known = self.inner.insert(inner.clone(), *spent).unwrap_or_default();
-        self.calls += spent.calls - known.calls;
-        self.tokens += spent.usage.tokens() - known.usage.tokens();
-        self.cost += spent.usage.cost_usd.unwrap_or(0.0) - known.usage.cost_usd.unwrap_or(0.0);
-    }
-
-    /// Runs inside calls, each with what it was lent, never pass the limit of the run together.
-    fn inner_runs_share_a_limit(&self, run: &Run) -> Kept {
+    /// All calls together, those of templates that tasks call as well, never pass a limit of the run.
+    fn no_limit_is_passed_in_all(&self, run: &Run) -> Kept {
         let max = self.settings.limits.max_calls;
         if self.calls > max {
-            return Err(format!("no limit is passed: {} calls of {max} with those of inner runs", self.calls));
+            return Err(format!("no limit is passed: {} calls of {max}", self.calls));
         }
         // What is in flight has reserved what it may use.
         // Every call costs the same, and the last one may pass the limit.
@@ -229,7 +208,7 @@ impl Witness {
             return Err(format!("no limit is passed: {} tokens of {max}", self.tokens));
         }
         if run.totals().calls != self.calls {
-            return Err(format!("inner runs are paid once: {} calls, not {}", run.totals().calls, self.calls));
+            return Err(format!("calls are counted once: {} calls, not {}", run.totals().calls, self.calls));
         }
         Ok(())
     }
@@ -513,6 +492,8 @@ fn task_of(effect: &EffectKey) -> Option<&Slug> {
         | EffectKey::Evaluate { task, .. }
         | EffectKey::Retrieve { task, .. }
         | EffectKey::Tool { task, .. }
+        | EffectKey::Mount { task, .. }
+        | EffectKey::Return { task, .. }
         | EffectKey::Merge { task, .. }
         | EffectKey::Question { task, .. }
         | EffectKey::Apply { task, .. } => Some(task),
@@ -527,8 +508,6 @@ fn task_of(effect: &EffectKey) -> Option<&Slug> {
 pub fn nothing_owed_is_forgotten(run: &Run) -> Kept {
     let pending = run.tasks().any(|task| !task.state.is_ended());
     match run.outcome() {
-        // The shell is about to tell that it waits.
-        None if run.paused_calls().next().is_some() => Ok(()),
         None => Err("nothing owed is forgotten: the run stalls".to_owned()),
         Some(Outcome::Complete | Outcome::Incomplete) if pending => {
             Err("nothing owed is forgotten: the run ended with pending tasks".to_owned())

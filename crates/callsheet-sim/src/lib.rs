@@ -4,7 +4,6 @@
 
 mod changes;
 pub mod checkers;
-mod inner;
 mod library;
 mod logs;
 pub mod random;

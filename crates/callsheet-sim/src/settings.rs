@@ -1,14 +1,16 @@
-//! Settings of a made-up world.
+//! Settings and skills at random.
 
-use callsheet_core::spec::{ApprovalMode, MergePolicy, Policy, Settings};
+use std::collections::BTreeMap;
+
+use callsheet_core::spec::{ApprovalMode, Execution, MergePolicy, Policy, Settings, SkillMode, SkillPolicy};
 
 use crate::random::Random;
+use crate::world::{TEMPLATE, blob};
 
 /// How often results are reviewed.
 pub(crate) const REVIEWS: [Policy; 4] = [Policy::Auto, Policy::Never, Policy::Never, Policy::Always];
 
-/// Settings of a run.
-pub(crate) fn settings(random: &mut Random) -> Settings {
+pub fn settings(random: &mut Random) -> Settings {
     let mut settings = Settings::default();
     let policies = [Policy::Auto, Policy::Auto, Policy::Always, Policy::Never];
     let modes = [ApprovalMode::Both, ApprovalMode::BeforeRun, ApprovalMode::BeforeApply, ApprovalMode::Never];
@@ -38,4 +40,42 @@ pub(crate) fn settings(random: &mut Random) -> Settings {
         limits.run_timeout_seconds = Some(20);
     }
     settings
+}
+
+pub fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {
+    let mut skills = BTreeMap::new();
+    for name in ["one", "two", "three", "four", "five"] {
+        let mut skill = SkillPolicy { hash: Some(blob(name)), ..SkillPolicy::default() };
+        skill.needs_arguments = random.chance(40);
+        let executions = [Execution::PerCall, Execution::Together, Execution::PerReference];
+        skill.execution = random.pick(&executions).copied().unwrap_or_default();
+        if random.chance(40) {
+            skill.writer = Some("it writes".to_owned());
+        }
+        if random.chance(30) {
+            skill.mode = SkillMode::Loop;
+            skill.needs_arguments = false;
+        }
+        if name == "five" && random.chance(60) {
+            skill.mode = SkillMode::Template;
+            skill.tools = vec![TEMPLATE.to_owned()];
+        }
+        if random.chance(20) {
+            skill.merge = Some(MergePolicy::Model);
+        }
+        if random.chance(15) {
+            skill.refine = Some(Policy::Always);
+        }
+        if random.chance(15) {
+            skill.limits.max_calls = Some(u32::try_from(random.below(4)).unwrap_or(1));
+        }
+        if random.chance(10) {
+            skill.limits.max_tokens = Some(200);
+        }
+        if random.chance(20) {
+            skill.limits.parallel = Some(1);
+        }
+        skills.insert(name.to_owned(), skill);
+    }
+    skills
 }

@@ -117,7 +117,6 @@ impl Shell {
             }
             self.start(&owed)?;
             self.disturb()?;
-            self.answer_inside()?;
             self.finish_one()?;
         }
     }
@@ -143,6 +142,8 @@ impl Shell {
                 effect,
                 Effect::ReadReply(_)
                     | Effect::CheckReferences { .. }
+                    | Effect::MountTemplate { .. }
+                    | Effect::ReturnTemplate { .. }
                     | Effect::MergeByCode { .. }
                     | Effect::Evaluate { .. }
             );
@@ -210,16 +211,6 @@ impl Shell {
         Ok(())
     }
 
-    /// An answer comes for a run inside a call that waits, while others work.
-    fn answer_inside(&mut self) -> Result<(), String> {
-        let Some(task) = self.run.paused_calls().next().map(|paused| paused.task.clone()) else { return Ok(()) };
-        if !self.world.tame && self.world.random.chance(10) {
-            self.append(Event::CallTakenUp { task })?
-                .map_err(|reject| format!("an answer inside is refused: {reject}"))?;
-        }
-        Ok(())
-    }
-
     /// A person edits the sheet, has a task done again or takes one off. What does not fit changes nothing.
     fn steer(&mut self) -> Result<(), String> {
         let Some(event) = self.world.steer(&self.run) else { return Ok(()) };
@@ -244,8 +235,8 @@ impl Shell {
             fact.event,
             Event::TaskFailed { .. }
                 | Event::RunWaiting { .. }
-                | Event::CallTakenUp { .. }
-                | Event::CallAccounted { .. }
+                | Event::CallMounted { .. }
+                | Event::CallReturned { .. }
                 | Event::Started { .. }
                 | Event::RunConcluded { .. }
         );
@@ -271,6 +262,8 @@ impl Shell {
             Event::QuestionAnswered { task, run, call, .. } => {
                 EffectKey::Question { task: task.clone(), run: run.clone(), call: call.clone() }
             }
+            // An edit may have listed it anew.
+            Event::TaskDropped { task } => return self.run.task(task).is_some_and(|task| !task.state.is_ended()),
             _ => return false,
         };
         self.run.is_outstanding(&key)
@@ -279,7 +272,6 @@ impl Shell {
     fn crash(&mut self) -> Result<(), String> {
         logs::replay_equals_live(&self.log, &self.run)?;
         self.resumes += 1;
-        self.world.works_unseen(&self.run, self.performing.iter().map(|(_, effect)| effect));
         self.performing.clear();
         self.cancelled.clear();
         self.resting.clear();
@@ -297,9 +289,6 @@ impl Shell {
         let wild = !self.world.tame && !self.world.calm;
         if wild && self.world.random.chance(40) {
             self.steer()?;
-        }
-        for account in self.world.accounts(&self.run) {
-            self.append(account)?.map_err(|reject| format!("an account is refused: {reject}"))?;
         }
         Ok(())
     }
@@ -351,12 +340,6 @@ impl Shell {
                 return Ok(false);
             }
             return Ok(true);
-        }
-        // A run inside a call waits for somebody who is not there, and so does this one.
-        let inside = self.run.paused_calls().map(|paused| paused.outcome).next();
-        if let (Some(outcome), None, true) = (inside, self.run.outcome(), self.world.random.chance(70)) {
-            self.append(Event::RunWaiting { outcome })?.map_err(|reject| format!("it cannot wait: {reject}"))?;
-            return Ok(false);
         }
         // Somebody answers from elsewhere, or a process takes it up.
         if self.world.random.chance(50)

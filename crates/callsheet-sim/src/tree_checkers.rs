@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use callsheet_core::record::{EffectKey, Event, LogEntry, Outcome};
-use callsheet_core::run::{Effect, OpState, Run, Stage, State};
+use callsheet_core::run::{Effect, OpState, Run, Stage, TaskRun};
 use callsheet_core::spec::Slug;
 use callsheet_core::template::{ReturnStatus, TaskResult};
 
@@ -61,10 +61,10 @@ impl TreeWitness {
     /// Whatever runs together, no task's tokens go beyond its limit or that of one above it (spec 9, budget tree).
     fn no_token_is_overspent(&self, run: &Run, task: &Slug) -> Kept {
         let operators = run.operators();
-        let (Some(op), Some(tree)) = (operators.of_leaf(task), operators.tree()) else { return Ok(()) };
+        let Some(op) = operators.of_leaf(task) else { return Ok(()) };
         let over = operators.ancestry(op).find(|above| {
             let tokens = self.tokens.get(&above.id).copied().unwrap_or(0);
-            operators.node(tree, above).and_then(|node| node.limits.max_tokens).is_some_and(|most| tokens > most)
+            operators.node(above).and_then(|node| node.limits.max_tokens).is_some_and(|most| tokens > most)
         });
         over.map_or(Ok(()), |above| {
             Err(format!("no token is overspent: a reply to {task} passes the limit of {}", above.id))
@@ -74,9 +74,9 @@ impl TreeWitness {
     /// Calls and tokens of a task and of every one above it stay within their limits (spec 9, budget tree).
     fn no_budget_is_passed(&self, run: &Run, task: &Slug) -> Kept {
         let operators = run.operators();
-        let (Some(op), Some(tree)) = (operators.of_leaf(task), operators.tree()) else { return Ok(()) };
+        let Some(op) = operators.of_leaf(task) else { return Ok(()) };
         for above in operators.ancestry(op) {
-            let Some(node) = operators.node(tree, above) else { continue };
+            let Some(node) = operators.node(above) else { continue };
             let calls = self.calls.get(&above.id).copied().unwrap_or(0);
             let tokens = self.tokens.get(&above.id).copied().unwrap_or(0);
             if node.limits.max_calls.is_some_and(|most| calls >= most) {
@@ -90,15 +90,14 @@ impl TreeWitness {
     }
 }
 
-/// Of tasks that can change something at most one works (spec 8).
+/// Of tasks of trees that can change something at most one works; who waits for a person does not (spec 8).
 ///
 /// # Errors
 /// Two do.
 pub fn writers_never_overlap(run: &Run) -> Kept {
-    if run.operators().tree().is_none() {
-        return Ok(());
-    }
-    let working = run.tasks().filter(|task| task.state == State::Running && run.can_write(task));
+    let leaves = run.all_tasks().filter(|task| run.operators().of_leaf(&task.task.slug).is_some());
+    let works = |task: &&TaskRun| task.runs.iter().any(|exec| exec.attempts.admitted) && run.can_write(task);
+    let working = leaves.filter(works);
     let working: Vec<&str> = working.map(|task| task.task.slug.as_str()).collect();
     if working.len() > 1 { Err(format!("writers never overlap: {}", working.join(", "))) } else { Ok(()) }
 }

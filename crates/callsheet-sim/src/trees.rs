@@ -76,6 +76,11 @@ impl Trees {
         Ok(Self { seed, tree, blobs: BTreeMap::new() })
     }
 
+    /// The tree, for a call of it.
+    pub fn tree(&self) -> Box<Tree> {
+        Box::new(self.tree.clone())
+    }
+
     /// The facts a run of it begins with.
     pub fn begin(&self, settings: Settings, tools: BTreeMap<String, callsheet_core::record::ToolPolicy>) -> Vec<Event> {
         let entry = Entry::Template { name: self.tree.entry.clone(), prompt: "go".to_owned() };
@@ -153,7 +158,7 @@ impl Trees {
         let (prompt, reply) = (self.keep(b"{}".to_vec()), self.keep(reply.to_string().into_bytes()));
         let wanted = if random.chance(10) { 1_500 } else { 10 };
         let stop = if wanted > room { StopReason::Budget } else { stop };
-        let usage = Usage { input: PROMPT, output: wanted.min(room), cached: 0, cost_usd: Some(crate::inner::COST) };
+        let usage = Usage { input: PROMPT, output: wanted.min(room), cached: 0, cost_usd: Some(crate::world::COST) };
         let model = "test/model".to_owned();
         Event::ReplyReceived { key, prompt, reply, model, usage, ms: 500, sends: 1, stop, sizes: None }
     }

@@ -48,7 +48,6 @@ fn leads_somewhere(explainer: &Explainer<'_>, task: &Slug, known: &mut BTreeSet<
         Why::Ended { .. }
             | Why::Gate { .. }
             | Why::Question { .. }
-            | Why::Inside { .. }
             | Why::Limit { .. }
             | Why::Held { .. }
             | Why::Concluded { .. }

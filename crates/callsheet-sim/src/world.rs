@@ -1,26 +1,24 @@
 //! A made-up world: settings, skills, tools, lists, and what models, tools and people answer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::evaluate::{SCRIPT, SCRIPT_READ};
 use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::record::{
     Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, Gate, GateKind, ListAdopted,
-    ListOrigin, Outcome, PlannedTask, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord, Usage,
-    Verdict,
+    ListOrigin, Outcome, PlannedTask, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
-use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State};
+use callsheet_core::run::{Asked, Effect, Run, SPAWN_SUBTASK, State, ToolState};
 use callsheet_core::spec::{
-    BlobId, Execution, MergePolicy, Phase, Policy, Reference, Refinement, RepeatClass, RunId, Settings, SkillMode,
-    SkillPolicy, Slug, Target, Task, ToolCall, ToolEffect,
+    BlobId, Phase, Reference, Refinement, RepeatClass, RunId, Settings, SkillMode, SkillPolicy, Slug, Target, Task,
+    ToolCall, ToolEffect,
 };
 
 use crate::changes::{changes, moved};
-use crate::inner::{InnerRuns, TEMPLATE};
 use crate::random::Random;
 use crate::reviews::verdict;
-use crate::settings::{REVIEWS, settings};
+use crate::settings::{REVIEWS, settings, skills};
 use crate::trees::Trees;
 
 const TOOLS: [(&str, ToolEffect, RepeatClass, bool); 7] = [
@@ -33,6 +31,12 @@ const TOOLS: [(&str, ToolEffect, RepeatClass, bool); 7] = [
     // Registered nowhere: counts as `Write`, `Once`.
     ("unknown", ToolEffect::Write, RepeatClass::Once, false),
 ];
+
+/// The tool of the skill that is a template.
+pub(crate) const TEMPLATE: &str = "water_report";
+
+/// US dollars that every call costs.
+pub const COST: f64 = 0.01;
 
 /// The world of one seed.
 pub struct World {
@@ -51,7 +55,9 @@ pub struct World {
     pub calm: bool,
     /// Of a run of templates.
     pub trees: Option<Trees>,
-    inner: InnerRuns,
+    seed: u64,
+    /// What the templates that tasks call are made of.
+    called: Option<Trees>,
 }
 
 impl World {
@@ -62,13 +68,14 @@ impl World {
         for (name, effect, repeat, exclusive) in TOOLS.into_iter().take(6) {
             tools.insert(name.to_owned(), ToolPolicy { effect, repeat, exclusive });
         }
-        let template =
-            ToolPolicy { effect: ToolEffect::Read, repeat: RepeatClass::Idempotent, exclusive: random.chance(10) };
-        tools.insert(TEMPLATE.to_owned(), template);
+        let read = ToolPolicy { effect: ToolEffect::Read, repeat: RepeatClass::Read, exclusive: false };
+        tools.insert(TEMPLATE.to_owned(), read);
+        tools.insert(SPAWN_SUBTASK.to_owned(), read);
+        tools.insert(SCRIPT_READ.to_owned(), read);
         let settings = settings(&mut random);
         let skills = skills(&mut random);
-        let (inner, trees) = (InnerRuns::default(), None);
-        Self { random, settings, tools, skills, names: 0, calls: 0, tame: false, calm: false, trees, inner }
+        let (names, calls, tame, calm) = (0, 0, false, false);
+        Self { random, settings, tools, skills, names, calls, tame, calm, trees: None, seed, called: None }
     }
 
     /// The world of a task tree. `order`: of a calm one, another order of the same events.
@@ -80,8 +87,8 @@ impl World {
         world.trees = Some(Trees::new(seed, order.is_none())?);
         let spawns = ToolPolicy { effect: ToolEffect::Read, repeat: RepeatClass::Read, exclusive: false };
         world.tools.insert(SPAWN_SUBTASK.to_owned(), spawns);
-        if world.random.chance(70) {
-            world.tools.insert(SCRIPT_READ.to_owned(), spawns);
+        if !world.random.chance(70) {
+            world.tools.remove(SCRIPT_READ);
         }
         if let Some(order) = order {
             world.calm = true;
@@ -110,16 +117,6 @@ impl World {
             Event::RunStarted { run, entry, settings, tools },
             Event::ListAdopted { origin: ListOrigin::Host, list, repairs: Vec::new(), issues: Vec::new() },
         ]
-    }
-
-    /// A process is killed while runs inside calls work: what they did is done.
-    pub fn works_unseen<'a>(&mut self, run: &Run, performing: impl Iterator<Item = &'a Effect>) {
-        self.inner.work_unseen(&mut self.random, self.tame, run, performing);
-    }
-
-    /// What the runs inside calls used whose process did not come to say so.
-    pub fn accounts(&self, run: &Run) -> Vec<Event> {
-        self.inner.accounts(run)
     }
 
     fn misbehaves(&mut self, percent: usize) -> bool {
@@ -208,8 +205,10 @@ impl World {
         if self.random.chance(40) {
             return Some(self.edit(run));
         }
-        let slugs: Vec<Slug> = run.tasks().map(|task| task.task.slug.clone()).collect();
-        let problems: Vec<Slug> = run.all_problems().map(|problem| problem.task.task.slug.clone()).collect();
+        let slugs: Vec<Slug> = run.all_tasks().map(|task| task.task.slug.clone()).collect();
+        let failed = run.operators().iter().filter(|op| op.failed()).map(|op| op.id.clone());
+        let problems: Vec<Slug> =
+            run.all_problems().map(|problem| problem.task.task.slug.clone()).chain(failed).collect();
         if self.random.chance(60) {
             let slugs = if self.random.chance(80) { problems } else { slugs };
             return self.random.pick(&slugs).cloned().map(|task| Event::TaskRetried { task, skills: BTreeMap::new() });
@@ -295,9 +294,10 @@ impl World {
         if let Some(event) = self.cut(run, effect) {
             return Some(event);
         }
-        if self.trees.is_some()
-            && let Some(event) = self.of_tree(run, effect)
-        {
+        if let Some(event) = self.of_call(run, effect) {
+            return Some(event);
+        }
+        if let Some(event) = self.of_tree(run, effect) {
             return Some(event);
         }
         Some(match effect {
@@ -311,9 +311,7 @@ impl World {
             }
             Effect::RunTool { task, run: exec, call, .. } => {
                 let policy = run.policy(&call.name);
-                let record = if call.name == TEMPLATE {
-                    self.inner.go_on(&mut self.random, self.tame, run, (task, exec, &call.id))
-                } else if call.name == "ask_user" && self.random.chance(50) {
+                let record = if call.name == "ask_user" && self.random.chance(50) {
                     ToolRecord::Question("Which?".to_owned())
                 } else if policy.stages_changes() && self.random.chance(70) {
                     ToolRecord::Changes(changes())
@@ -325,6 +323,7 @@ impl World {
             }
             // A tree's evaluation that fails is a defect; without its fact the run stalls, which is seen.
             Effect::Evaluate { .. } | Effect::Retrieve { .. } => return None,
+            Effect::MountTemplate { .. } | Effect::ReturnTemplate { .. } => return None,
             Effect::MergeByCode { task, n } => {
                 Event::RunsMerged { task: task.clone(), n: *n, result: ResultParts::default() }
             }
@@ -354,16 +353,53 @@ impl World {
     /// Towards the end of the run's time a tool may not come to its own end.
     fn cut(&mut self, run: &Run, effect: &Effect) -> Option<Event> {
         let Effect::RunTool { task, run: exec, call, .. } = effect else { return None };
-        let late = run.time_left_ms().is_some_and(|left| left < 2_000) && call.name != TEMPLATE;
-        let record = ToolRecord::Cut { run: None, spent: Spending::default() };
+        let late = run.time_left_ms().is_some_and(|left| left < 2_000);
+        let record = ToolRecord::Cut;
         let (task, run, call) = (task.clone(), exec.clone(), call.id.clone());
         (late && self.misbehaves(50)).then_some(Event::ToolFinished { task, run, call, record, ms: 200 })
     }
 
+    /// A call of a template begins, or ends.
+    fn of_call(&mut self, run: &Run, effect: &Effect) -> Option<Event> {
+        match effect {
+            Effect::MountTemplate { task, run: exec, call } => {
+                let (task, exec, call) = (task.clone(), exec.clone(), call.id.clone());
+                let trees = self.called.take().or_else(|| Trees::new(self.seed, true).ok());
+                let tree = trees.as_ref().map(Trees::tree);
+                self.called = trees;
+                Some(match tree.filter(|_| !self.misbehaves(5)) {
+                    Some(tree) => Event::CallMounted { task, run: exec, call, tree, shared: BTreeSet::new() },
+                    None => {
+                        let (result, failed) = (Box::default(), Some("its arguments do not fit".to_owned()));
+                        Event::CallReturned { task, run: exec, call, result, failed }
+                    }
+                })
+            }
+            Effect::ReturnTemplate { task, run: exec, call } => {
+                let tool = run.task(task)?.run(exec)?.call(call)?;
+                let ToolState::Mounted(mount) = tool.state else { return None };
+                let failed = run.operators().top_of(mount)?.failed().then(|| "it failed".to_owned());
+                let (task, run, call) = (task.clone(), exec.clone(), call.clone());
+                Some(Event::CallReturned { task, run, call, result: Box::default(), failed })
+            }
+            _ => None,
+        }
+    }
+
     /// What the world of a tree answers in another way.
     fn of_tree(&mut self, run: &Run, effect: &Effect) -> Option<Event> {
+        let task = match effect {
+            Effect::AskApproval(Gate { kind: GateKind::BeforeApply { task, .. }, .. })
+            | Effect::AskApproval(Gate { kind: GateKind::BeforeCall { task, .. }, .. })
+            | Effect::AskPerson { task, .. } => Some(task),
+            effect => effect.task(),
+        };
+        let is_below = task.is_some_and(|task| run.operators().get(task).or(run.operators().of_leaf(task)).is_some());
+        if self.trees.is_none() && !is_below {
+            return None;
+        }
         let wild = !self.calm && self.misbehaves(10);
-        let trees = self.trees.as_mut()?;
+        let trees = self.trees.as_mut().or(self.called.as_mut())?;
         match effect {
             Effect::Evaluate { task, n, moment } => trees.evaluate(run, task, *n, *moment).ok(),
             Effect::Retrieve { task, n, .. } => Some(trees.look_up(task, *n)),
@@ -411,7 +447,7 @@ impl World {
             prompt: blob("prompt"),
             reply: blob("reply"),
             model: "test/model".to_owned(),
-            usage: Usage { input: 100, output: room.min(10), cached: 0, cost_usd: Some(crate::inner::COST) },
+            usage: Usage { input: 100, output: room.min(10), cached: 0, cost_usd: Some(COST) },
             ms: 500,
             sends: 1,
             stop: StopReason::End,
@@ -516,45 +552,7 @@ impl World {
     }
 }
 
-fn skills(random: &mut Random) -> BTreeMap<String, SkillPolicy> {
-    let mut skills = BTreeMap::new();
-    for name in ["one", "two", "three", "four", "five"] {
-        let mut skill = SkillPolicy { hash: Some(blob(name)), ..SkillPolicy::default() };
-        skill.needs_arguments = random.chance(40);
-        let executions = [Execution::PerCall, Execution::Together, Execution::PerReference];
-        skill.execution = random.pick(&executions).copied().unwrap_or_default();
-        if random.chance(40) {
-            skill.writer = Some("it writes".to_owned());
-        }
-        if random.chance(30) {
-            skill.mode = SkillMode::Loop;
-            skill.needs_arguments = false;
-        }
-        if name == "five" {
-            skill.mode = SkillMode::Template;
-            skill.tools = vec![TEMPLATE.to_owned()];
-        }
-        if random.chance(20) {
-            skill.merge = Some(MergePolicy::Model);
-        }
-        if random.chance(15) {
-            skill.refine = Some(Policy::Always);
-        }
-        if random.chance(15) {
-            skill.limits.max_calls = Some(u32::try_from(random.below(4)).unwrap_or(1));
-        }
-        if random.chance(10) {
-            skill.limits.max_tokens = Some(200);
-        }
-        if random.chance(20) {
-            skill.limits.parallel = Some(1);
-        }
-        skills.insert(name.to_owned(), skill);
-    }
-    skills
-}
-
-fn blob(text: &str) -> BlobId {
+pub(crate) fn blob(text: &str) -> BlobId {
     BlobId::new(text)
 }
 

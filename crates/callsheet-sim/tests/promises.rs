@@ -38,7 +38,7 @@ fn ten_thousand_seeds_keep_every_promise() {
     let of_sheets = Limit::ALL.iter().filter(|limit| **limit != Limit::NoProgress);
     let missing: Vec<&Limit> = of_sheets.filter(|limit| !limits.contains(limit)).collect();
     assert!(missing.is_empty(), "no seed reaches {missing:?}");
-    for kind in ["follow-up", "edit", "retry", "drop"] {
+    for kind in ["follow-up", "edit", "retry", "drop", "template"] {
         assert!(kinds.contains(kind), "no seed has a {kind}");
     }
     assert!(kinds.contains("rolled back") && kinds.contains("interrupted"), "no seed crashes at the worst moments");
@@ -62,6 +62,9 @@ fn seeds(worker: usize, workers: usize) -> Seen {
                 Event::RunContinued { .. } => {
                     seen.2.insert("follow-up");
                 }
+                Event::CallMounted { .. } => {
+                    seen.2.insert("template");
+                }
                 Event::TaskRetried { .. } => {
                     seen.2.insert("retry");
                 }
@@ -75,7 +78,7 @@ fn seeds(worker: usize, workers: usize) -> Seen {
             }
         }
         seen.1.extend(report.run.limits_reached());
-        let mut calls = report.run.tasks().flat_map(|task| task.runs.iter().flat_map(|run| &run.calls));
+        let mut calls = report.run.all_tasks().flat_map(|task| task.runs.iter().flat_map(|run| &run.calls));
         if calls.any(|call| call.output() == Some(&callsheet_core::run::ToolOutput::Interrupted)) {
             seen.2.insert("interrupted");
         }

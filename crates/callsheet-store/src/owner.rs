@@ -27,8 +27,8 @@ impl Owner {
     pub(crate) fn current() -> Self {
         let pid = std::process::id();
         let start = match system::look(pid) {
-            system::Seen::Running { start } => start,
-            system::Seen::Ended | system::Seen::Unknown => String::new(),
+            system::ProcessState::Running { start } => start,
+            system::ProcessState::Ended | system::ProcessState::Unknown => String::new(),
         };
         Self { pid, start, host: system::host() }
     }
@@ -40,9 +40,9 @@ impl Owner {
             return Life::MayRun;
         }
         match system::look(self.pid) {
-            system::Seen::Ended => Life::Dead,
-            system::Seen::Running { start } if !self.start.is_empty() && start != self.start => Life::Dead,
-            system::Seen::Running { .. } | system::Seen::Unknown => Life::MayRun,
+            system::ProcessState::Ended => Life::Dead,
+            system::ProcessState::Running { start } if !self.start.is_empty() && start != self.start => Life::Dead,
+            system::ProcessState::Running { .. } | system::ProcessState::Unknown => Life::MayRun,
         }
     }
 }
@@ -69,7 +69,7 @@ mod system {
     use rustix::process::{Pid, test_kill_process};
 
     /// What the system says of a process id.
-    pub(super) enum Seen {
+    pub(super) enum ProcessState {
         /// A process with this id runs; `start` is empty where the system does not tell.
         Running { start: String },
         /// No such process, or only what is left of it until its parent looks.
@@ -82,32 +82,32 @@ mod system {
         rustix::system::uname().nodename().to_string_lossy().into_owned()
     }
 
-    pub(super) fn look(pid: u32) -> Seen {
+    pub(super) fn look(pid: u32) -> ProcessState {
         if let Some(seen) = from_proc(pid) {
             return seen;
         }
-        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return Seen::Ended };
+        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return ProcessState::Ended };
         // `/proc` may be absent, or hide the processes of other users; a signal of 0 still tells whether one is there.
         match test_kill_process(pid) {
-            Ok(()) => Seen::Running { start: String::new() },
-            Err(Errno::SRCH) => Seen::Ended,
-            Err(_) => Seen::Unknown,
+            Ok(()) => ProcessState::Running { start: String::new() },
+            Err(Errno::SRCH) => ProcessState::Ended,
+            Err(_) => ProcessState::Unknown,
         }
     }
 
     /// From `/proc/PID/stat`: state is the 3rd field, start time in clock ticks after boot the 22nd. The name before
     /// them may hold spaces and parentheses, so fields are counted from the last `)`.
-    fn from_proc(pid: u32) -> Option<Seen> {
+    fn from_proc(pid: u32) -> Option<ProcessState> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let (_, fields) = stat.rsplit_once(')')?;
         let mut fields = fields.split_whitespace();
         if matches!(fields.next()?, "Z" | "X" | "x") {
-            return Some(Seen::Ended);
+            return Some(ProcessState::Ended);
         }
         let ticks = fields.nth(18)?;
         // Ticks count from boot, so the boot is part of the identity.
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        Some(Seen::Running { start: format!("{}/{ticks}", boot.trim()) })
+        Some(ProcessState::Running { start: format!("{}/{ticks}", boot.trim()) })
     }
 }
 
@@ -115,7 +115,7 @@ mod system {
 mod system {
     //! Nothing is known of processes here: no lock is ever taken over silently.
 
-    pub(super) enum Seen {
+    pub(super) enum ProcessState {
         #[allow(dead_code, reason = "the same shape as on Unix")]
         Running {
             start: String,
@@ -129,8 +129,8 @@ mod system {
         std::env::var("COMPUTERNAME").unwrap_or_else(|_| "this machine".to_owned())
     }
 
-    pub(super) fn look(_pid: u32) -> Seen {
-        Seen::Unknown
+    pub(super) fn look(_pid: u32) -> ProcessState {
+        ProcessState::Unknown
     }
 }
 

@@ -10,7 +10,7 @@ use tree_sitter::{Node, Query, QueryCursor, QueryCursorOptions, StreamingIterato
 use crate::Deadline;
 
 /// A symbol, or a scope that is none, as found.
-pub(crate) struct Found {
+pub(crate) struct FoundSymbol {
     /// Its bytes, with what wraps it.
     pub(crate) range: Range<usize>,
     /// `None` for a scope.
@@ -25,7 +25,7 @@ pub(crate) struct Found {
 #[derive(Default)]
 pub(crate) struct Nodes {
     /// Symbols and scopes; of several patterns for one node and name the first of the query.
-    pub(crate) symbols: Vec<Found>,
+    pub(crate) symbols: Vec<FoundSymbol>,
     /// Bytes of comments, attributes and decorators.
     pub(crate) leads: Vec<Range<usize>>,
 }
@@ -80,7 +80,7 @@ pub(crate) fn find(query: &Query, tree: &Tree, text: &str, deadline: &Deadline) 
     if timed_out {
         return Err(OutlineFault::TimedOut);
     }
-    let symbols = found.into_iter().map(|((_, _, name), candidate)| Found {
+    let symbols = found.into_iter().map(|((_, _, name), candidate)| FoundSymbol {
         range: wrapped(candidate.node, &wraps),
         kind: candidate.kind,
         name,

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use callsheet_core::symbols::{Symbol, SymbolKind};
 
-use crate::nodes::{Found, Nodes};
+use crate::nodes::{FoundSymbol, Nodes};
 
 /// Longest name, characters; a longer one is no name.
 const LONGEST_NAME: usize = 200;
@@ -50,7 +50,7 @@ struct Scope {
 }
 
 /// `typedef struct a { } a;` is one symbol, and so are two names for one node.
-fn is_repeated(node: &Found, name: &str, parent: Option<&Scope>) -> bool {
+fn is_repeated(node: &FoundSymbol, name: &str, parent: Option<&Scope>) -> bool {
     let same = |scope: &Scope| scope.kind == Some(SymbolKind::Type) && scope.name == name;
     node.kind.is_some() && parent.is_some_and(same)
 }

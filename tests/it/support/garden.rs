@@ -6,7 +6,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A project, the user's folders, and the scripted model that answers.
-pub struct Garden {
+pub struct TestProject {
     folder: tempfile::TempDir,
     script: Option<PathBuf>,
     /// Files that need trust were written since it was given last.
@@ -20,7 +20,7 @@ pub struct Ended {
     pub err: String,
 }
 
-impl Garden {
+impl TestProject {
     /// A garden whose model follows `tests/fixtures/e2e/NAME.toml`.
     pub fn with(script: &str) -> Self {
         let mut garden = Self::bare();

@@ -9,7 +9,7 @@ use crate::record::Plan;
 use crate::run::{Place, TaskOp};
 use crate::spec::TokenCount;
 use crate::template::{
-    Environment, FileSource, InheritContext, Kind, Missing, Node, OutputFormat, SchemaChoice, resolve_task,
+    Environment, FileSource, InheritContext, Kind, Missing, Node, OutputFormat, SchemaChoice, Trust, resolve_task,
     resolve_text,
 };
 
@@ -125,6 +125,8 @@ impl Evaluator<'_> {
             (!bound.value().is_null()).then(|| (input.name.clone(), bound.text()))
         });
         let mut paths: Vec<String> = resolved.paths.iter().flat_map(|path| self.listed(path.as_str())).collect();
+        let known = resolved.paths.iter().filter(|path| path.trust() <= Trust::Caller);
+        let required = known.flat_map(|path| self.listed(path.as_str())).filter(|_| !self.writes_files()).collect();
         let asked = self.asked_files(op);
         let explicit = asked.is_some() || (!self.is_spawned(op) && !self.tree.files.is_empty() && node.refs.is_some());
         if explicit && asked.is_none() {
@@ -155,6 +157,7 @@ impl Evaluator<'_> {
             inputs: inputs.collect(),
             files: FileRequest {
                 paths,
+                required,
                 explicit,
                 command: command.map(|refs| self.words(&refs.command, own)).unwrap_or_default(),
                 query: if matches!(source, Some(FileSource::Description | FileSource::ContextDescription)) {

@@ -26,18 +26,18 @@ impl Evaluator<'_> {
     /// Names of the table of spec 8 for a part of the loop.
     pub(super) fn for_part(&self, above: &TaskOp, place: &Place) -> Vec<(String, Bound)> {
         let (iteration, part) = match place {
-            Place::Director { iteration } => (*iteration, Part::Director),
-            Place::Script { iteration } => (*iteration, Part::Script),
-            Place::Evaluator { iteration } => (*iteration, Part::Evaluator),
+            Place::Director { iteration } => (*iteration, LoopPart::Director),
+            Place::Script { iteration } => (*iteration, LoopPart::Script),
+            Place::Evaluator { iteration } => (*iteration, LoopPart::Evaluator),
             _ => return Vec::new(),
         };
         let mut names = self.for_all(above, iteration);
-        if part == Part::Director {
+        if part == LoopPart::Director {
             names.extend(self.for_director(above, iteration));
             return names;
         }
         names.extend(self.directors_names(above, iteration));
-        if part == Part::Evaluator {
+        if part == LoopPart::Evaluator {
             names.extend(self.scripts_names(above, iteration));
         }
         names
@@ -53,7 +53,7 @@ impl Evaluator<'_> {
         let number = || Bound::json(iteration, Trust::Author);
         vec![
             ("original_prompt".to_owned(), Bound::json(text, trust)),
-            ("user_query".to_owned(), Bound::json(self.run.prompt(), Trust::Caller)),
+            ("user_query".to_owned(), Bound::json(self.request(above), Trust::Caller)),
             ("iteration".to_owned(), number()),
             ("current_iteration".to_owned(), number()),
         ]
@@ -298,7 +298,7 @@ impl Evaluator<'_> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum LoopPart {
     Director,
     Script,
     Evaluator,

@@ -86,8 +86,8 @@ pub fn evaluate_with(
     formats: &dyn Formats,
     memory: &mut Memory,
 ) -> Result<Evaluation, String> {
-    let tree = run.operators().tree().ok_or("the run has no task tree")?;
     let op = run.operators().get(task).ok_or_else(|| format!("there is no task {task}"))?;
+    let tree = run.operators().tree_of(op).ok_or("the task is of no tree")?;
     let evaluator = Evaluator {
         run,
         tree,
@@ -112,8 +112,12 @@ pub fn evaluate_with(
 
 /// The result of the top task, once it has come back.
 pub fn result_of_run(run: &Run, values: Values<'_>) -> Option<TaskResult> {
-    let closed = run.operators().top()?.closed.as_ref()?;
-    serde_json::from_slice(&values(&closed.result)?).ok()
+    result_of(run.operators().top()?, values)
+}
+
+/// The result of a task of a tree, once it has come back.
+pub fn result_of(op: &TaskOp, values: Values<'_>) -> Option<TaskResult> {
+    serde_json::from_slice(&values(&op.closed.as_ref()?.result)?).ok()
 }
 
 struct Evaluator<'a> {
@@ -189,11 +193,22 @@ impl<'a> Evaluator<'a> {
     }
 
     fn work(&self, op: &TaskOp) -> Option<Work<'a>> {
-        self.run.operators().work(self.tree, op)
+        self.run.operators().work(op)
     }
 
     fn node(&self, op: &TaskOp) -> Option<&'a Node> {
-        self.run.operators().node(self.tree, op)
+        self.run.operators().node(op)
+    }
+
+    /// What the tree was called for: the request of the run, or what the task needs whose call it is.
+    fn request(&self, op: &TaskOp) -> &'a str {
+        let caller = self.run.operators().caller(op.mount).and_then(|caller| self.run.task(&caller.task));
+        caller.map_or_else(|| self.run.prompt(), |task| &task.task.need)
+    }
+
+    /// Model calls of the tree so far.
+    fn calls_of_tree(&self, op: &TaskOp) -> u32 {
+        self.run.operators().top_of(op.mount).map_or(0, |top| self.run.spent(top).calls)
     }
 
     fn template(&self, name: &str) -> Option<&'a Template> {
@@ -229,7 +244,7 @@ impl<'a> Evaluator<'a> {
             error.metrics = result.notes.metrics;
         }
         let outcome = match result.status {
-            ReturnStatus::Failed => failure::outcome(result.error.as_deref(), self.run.totals().calls),
+            ReturnStatus::Failed => failure::outcome(result.error.as_deref(), self.calls_of_tree(op)),
             _ => Outcome::Complete,
         };
         // A budget that is spent above ends what it belongs to, whatever would collect the error on the way there.

@@ -141,7 +141,7 @@ impl Evaluator<'_> {
     }
 
     fn scope_in(&self, op: &TaskOp, ambient: &Arc<Environment>) -> Arc<Environment> {
-        let Some(above) = self.parent(op) else { return Arc::new(ambient.inner(self.root())) };
+        let Some(above) = self.parent(op) else { return Arc::new(ambient.inner(self.root(op))) };
         match op.place {
             Place::Body => self.called(above, ambient),
             Place::Match => Arc::new(ambient.inner(self.candidates(above))),
@@ -164,8 +164,8 @@ impl Evaluator<'_> {
         parameters(self.tree)
     }
 
-    fn root(&self) -> BTreeMap<String, Bound> {
-        root(self.tree, self.run.prompt())
+    fn root(&self, op: &TaskOp) -> BTreeMap<String, Bound> {
+        root(self.tree, self.request(op))
     }
 
     /// The body of a called template: a fresh root for a function template, the caller's chain for a standard one.

@@ -27,21 +27,21 @@ impl Evaluator<'_> {
                 // The script of a loop has no switches of its own: it is asked for.
                 let origin = self.parent(op).and_then(|above| self.node(above)).map(|node| node.origin.clone());
                 let plan = self.process_plan(op, script, &own, &origin.unwrap_or_default(), SCRIPT);
-                plan.map(|plan| self.opened(op, plan, None)).map_err(Stop::Failed)
+                plan.map(|plan| self.opened(op, plan, None)).map_err(NotOpened::Failed)
             }
-            None => Err(Stop::Failed(unexpected("the recorded tree does not hold this task"))),
+            None => Err(NotOpened::Failed(unexpected("the recorded tree does not hold this task"))),
         };
         match opened {
             Ok(opened) => Step::Opened(Box::new(opened)),
-            Err(Stop::Seeks(step)) => *step,
-            Err(Stop::Skipped) => {
+            Err(NotOpened::Seeks(step)) => *step,
+            Err(NotOpened::Skipped) => {
                 let mut result = TaskResult::default();
                 self.warn_of_unknown(op, &mut result);
                 result.notes.other.insert("skipped".to_owned(), Value::Bool(true));
                 result.notes.warn("condition", "no case of the cond applies and it has no else, so nothing ran here");
                 self.closed(op, result)
             }
-            Err(Stop::Failed(error)) => {
+            Err(NotOpened::Failed(error)) => {
                 let error = match self.node(op) {
                     Some(node) => failure::located(*error, &node.origin, op.id.as_str()),
                     None => *error,
@@ -57,9 +57,9 @@ impl Evaluator<'_> {
         Opened { plan, names, context, called: None }
     }
 
-    fn open_node(&self, op: &TaskOp, node: &Node) -> Result<Opened, Stop> {
-        if op.place == Place::Top || self.is_before_top() {
-            self.check_whole_run()?;
+    fn open_node(&self, op: &TaskOp, node: &Node) -> Result<Opened, NotOpened> {
+        if op.place == Place::Top || self.is_before_top(op) {
+            self.check_whole_run(op)?;
         }
         if op.place.is_nested() {
             self.check_around(op)?;
@@ -69,13 +69,13 @@ impl Evaluator<'_> {
         let own = scope.inner(names.bound.clone());
         let own = std::sync::Arc::new(own);
         if let Some(step) = self.seek(op, node, &own)? {
-            return Err(Stop::Seeks(Box::new(step)));
+            return Err(NotOpened::Seeks(Box::new(step)));
         }
         let plan = match &node.kind {
             Kind::Atomic => self.handler_plan(op, node, &own)?,
             Kind::Script { script, .. } => {
                 let tool = self.process_tool(op, node);
-                self.process_plan(op, script, &own, &node.origin, tool).map_err(Stop::Failed)?
+                self.process_plan(op, script, &own, &node.origin, tool).map_err(NotOpened::Failed)?
             }
             Kind::Sequential { .. } | Kind::Parallel { .. } | Kind::DirectorEvaluatorLoop { .. } => Plan::Children,
             Kind::Map { items, .. } => {
@@ -96,7 +96,7 @@ impl Evaluator<'_> {
                 match (holds, otherwise) {
                     (Some((case, _)), _) => Plan::Branch { case: Some(case) },
                     (None, Some(_)) => Plan::Branch { case: None },
-                    (None, None) => return Err(Stop::Skipped),
+                    (None, None) => return Err(NotOpened::Skipped),
                 }
             }
             Kind::Call { arguments } => {
@@ -108,8 +108,8 @@ impl Evaluator<'_> {
     }
 
     /// What is nested in the inputs of the top task runs before that is opened.
-    fn is_before_top(&self) -> bool {
-        self.run.operators().top().is_some_and(|top| top.opened.is_none())
+    fn is_before_top(&self, op: &TaskOp) -> bool {
+        self.run.operators().top_of(op.mount).is_some_and(|top| top.opened.is_none())
     }
 
     /// Values that the task around a nested element lacks: no call is made for one that cannot begin (spec 4). What the
@@ -147,7 +147,7 @@ impl Evaluator<'_> {
     }
 
     /// Names that nothing in the whole run can bind, before its first model call (spec 4).
-    fn check_whole_run(&self) -> Result<(), Box<TaskError>> {
+    fn check_whole_run(&self, op: &TaskOp) -> Result<(), Box<TaskError>> {
         let Some(template) = self.template(&self.tree.entry) else {
             let error = failure::failure(Reason::TemplateNotFound, "the template is not there", Details::default());
             return Err(Box::new(error));
@@ -155,7 +155,7 @@ impl Evaluator<'_> {
         if let Some(Err(fault)) = self.parameters() {
             return Err(Box::new(fault.into_error()));
         }
-        let top = self.run.operators().top().map(|op| self.scope(op)).unwrap_or_default();
+        let top = self.run.operators().top_of(op.mount).map(|top| self.scope(top)).unwrap_or_default();
         let mut fault = InputFaultDetails { missing: self.missing_before_run(template, &top), invalid: Vec::new() };
         self.absent_files(template, &mut fault);
         for path in &self.tree.files {
@@ -172,14 +172,11 @@ impl Evaluator<'_> {
     /// Files that are written out in templates and without which a run does not begin: what a task of it may write can
     /// still come to be, and what is given with the request takes the place of all.
     fn absent_files(&self, template: &Template, fault: &mut InputFaultDetails) {
-        let writes = |tool: &str| self.writes(tool);
-        let tries = |node: &Node| matches!(node.kind, Kind::DirectorEvaluatorLoop { script: Some(_), .. });
-        let all: Vec<&Template> = self.reached(template).into_iter().chain([template]).collect();
-        let mut nodes = all.iter().flat_map(|one| one.body.walk());
-        if nodes.any(|node| tries(node) || node.effects(&writes) == Effects::Write) || !self.tree.files.is_empty() {
+        if self.writes_files() || !self.tree.files.is_empty() {
             return;
         }
-        for (path, node) in all.into_iter().flat_map(written_paths) {
+        let all = self.reached(template).into_iter().chain([template]);
+        for (path, node) in all.flat_map(written_paths) {
             if let Some(near) = self.tree.absent.get(path) {
                 let at = &node.refs.as_ref().map_or(&node.origin, |refs| &refs.origin);
                 let task = node.id.clone().unwrap_or_default();
@@ -188,6 +185,15 @@ impl Evaluator<'_> {
                 fault.no_file(path, near, Some(location));
             }
         }
+    }
+
+    /// Whether a task of the tree may write files, so that one which is not there can still come to be.
+    pub(super) fn writes_files(&self) -> bool {
+        let writes = |tool: &str| self.writes(tool);
+        let tries = |node: &Node| matches!(node.kind, Kind::DirectorEvaluatorLoop { script: Some(_), .. });
+        let Some(entry) = self.template(&self.tree.entry) else { return false };
+        let mut nodes = self.reached(entry).into_iter().chain([entry]).flat_map(|one| one.body.walk());
+        nodes.any(|node| tries(node) || node.effects(&writes) == Effects::Write)
     }
 
     fn inputs(&self, op: &TaskOp, node: &Node, scope: &Environment) -> Result<Vec<(String, Bound)>, Box<TaskError>> {
@@ -429,7 +435,7 @@ const PROCESSES: [&str; 2] = [SCRIPT, SCRIPT_READ];
 const REPLY_TOKENS: u32 = 8_192;
 
 /// Why a task is not opened.
-enum Stop {
+enum NotOpened {
     Failed(Box<TaskError>),
     /// Something is looked up first.
     Seeks(Box<Step>),
@@ -437,7 +443,7 @@ enum Stop {
     Skipped,
 }
 
-impl From<Box<TaskError>> for Stop {
+impl From<Box<TaskError>> for NotOpened {
     fn from(error: Box<TaskError>) -> Self {
         Self::Failed(error)
     }

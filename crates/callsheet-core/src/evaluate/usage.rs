@@ -11,7 +11,7 @@ use super::{Evaluator, failure};
 impl Evaluator<'_> {
     pub(super) fn metrics(&self, op: &TaskOp) -> ResourceMetrics {
         let limits = self.node(op).map(|node| node.limits.clone()).unwrap_or_default();
-        let spent = op.spent;
+        let spent = self.run.spent(op);
         let mut metrics = ResourceMetrics { calls: spent.calls, ..ResourceMetrics::default() };
         metrics.tokens.input = spent.input;
         metrics.tokens.output = spent.output;
@@ -100,11 +100,11 @@ impl Evaluator<'_> {
     fn spent_error(&self, op: &TaskOp, limit: Limit, reason: &str) -> TaskError {
         let spent = |resource, used: f64, most: f64| (used >= most).then_some((resource, used, most));
         let owner = self.run.operators().ancestry(op).find_map(|above| {
-            let limits = &self.node(above)?.limits;
+            let (limits, used) = (&self.node(above)?.limits, self.run.spent(above));
             match limit {
-                Limit::TaskCalls => spent(Resource::Calls, f64::from(above.spent.calls), f64::from(limits.max_calls?)),
-                Limit::TaskTokens => spent(Resource::Tokens, number(above.spent.tokens()), number(limits.max_tokens?)),
-                Limit::MaxCost => spent(Resource::Cost, above.spent.cost_usd, limits.max_cost_usd?),
+                Limit::TaskCalls => spent(Resource::Calls, f64::from(used.calls), f64::from(limits.max_calls?)),
+                Limit::TaskTokens => spent(Resource::Tokens, number(used.tokens()), number(limits.max_tokens?)),
+                Limit::MaxCost => spent(Resource::Cost, used.cost_usd, limits.max_cost_usd?),
                 _ => None,
             }
             .map(|found| (above, found))
@@ -119,6 +119,8 @@ impl Evaluator<'_> {
                 failure::exhausted(resource, used, most, message)
             }
             None if limit == Limit::TaskTokens => self.token_error(op, reason),
+            // Of the task of a sheet that calls the template.
+            None if limit == Limit::TaskCalls => failure::exhausted(Resource::Calls, 0.0, 0.0, reason),
             None => failure::failure(Reason::ExecutionTimeout, reason, Details::default()),
         }
     }
@@ -127,7 +129,7 @@ impl Evaluator<'_> {
     pub(super) fn token_error(&self, op: &TaskOp, reason: &str) -> TaskError {
         let budgets = self.run.operators().ancestry(op).filter_map(|above| {
             let max = self.node(above)?.limits.max_tokens?;
-            Some((above.spent.tokens(), max, above))
+            Some((self.run.spent(above).tokens(), max, above))
         });
         match budgets.min_by_key(|(used, max, _)| max.saturating_sub(*used)) {
             Some((used, max, above)) => {

@@ -10,6 +10,10 @@ use crate::memory::FileMatch;
 pub struct FileRequest {
     /// Literal paths and globs, filled.
     pub paths: Vec<String>,
+    /// Of these, paths in the words of an author or the caller that nothing in the run can still write: without them
+    /// nothing is asked (spec 5).
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub required: Vec<String>,
     /// The paths were asked for with the run or while it ran: they are none of the template's.
     pub explicit: bool,
     /// A read-only command that prints one path a line.

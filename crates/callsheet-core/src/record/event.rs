@@ -1,6 +1,6 @@
 //! The facts of a run, version 1.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -9,8 +9,7 @@ use crate::spec::{BlobId, ExecRunId, Refinement, RunId, Settings, SkillPolicy, S
 
 use super::{
     Again, Answer, Apart, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Gate, ListAdopted, Outcome,
-    PromptFile, ReferenceStage, ResultParts, Retrieval, Spending, Step, StopReason, ToolPolicy, ToolRecord, Tree,
-    Usage,
+    PromptFile, ReferenceStage, ResultParts, Retrieval, Step, StopReason, ToolPolicy, ToolRecord, Tree, Usage,
 };
 
 /// Where an adopted list came from.
@@ -371,36 +370,39 @@ pub enum Event {
         /// `approval_required` or `input_required`.
         outcome: Outcome,
     },
-    /// Words of a person came for the run inside a call, which waits for them: the call is made again, while others go on.
-    CallTakenUp {
-        /// The task that made it.
-        task: Slug,
-    },
-    /// Limits of recorded templates that were changed in their files, and nothing else was, count from here on (spec
-    /// "Templates" 9): those of each task, in document order, by the name of the template.
-    LimitsChanged {
-        /// Limits.
-        limits: BTreeMap<String, Vec<TaskLimits>>,
-    },
-    /// A writer waited for its turn behind one that writes outside of this run. It had not begun, so that no time of its task
-    /// passed; of the run it did.
-    TurnAwaited {
-        /// Milliseconds.
-        ms: u64,
-    },
-    /// A process that was killed, or stopped, while a call ran a template did not come to say what the run inside it had
-    /// used. The next one does, before anything else: what was lent to the call comes back.
-    CallAccounted {
+    /// A call runs a template: its tree is executed below the task, in this run (spec "Templates" 16).
+    CallMounted {
         /// The task that made it.
         task: Slug,
         /// Execution run.
         run: ExecRunId,
         /// Id of the call.
         call: String,
-        /// The run inside it; `None`: it had not begun.
-        inner: Option<RunId>,
-        /// What that cost so far, in all.
-        spent: Spending,
+        /// What is executed, with the arguments bound.
+        tree: Box<Tree>,
+        /// Templates of it that stand in the record already, as they were in the last tree that holds them.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        shared: BTreeSet<String>,
+    },
+    /// The template of a call came back, or could not begin: what it gave is the result of the execution run.
+    CallReturned {
+        /// The task that made it.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Id of the call.
+        call: String,
+        /// Document and summary.
+        result: Box<ResultParts>,
+        /// Why it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failed: Option<String>,
+    },
+    /// Limits of recorded templates that were changed in their files, and nothing else was, count from here on (spec
+    /// "Templates" 9): those of each task, in document order, by the name of the template.
+    LimitsChanged {
+        /// Limits.
+        limits: BTreeMap<String, Vec<TaskLimits>>,
     },
     /// The report is written and the run has ended.
     RunConcluded {

@@ -12,8 +12,8 @@ pub use operators::{Closed, HandlerPlan, Opened, Plan, Retrieval, Served, Step, 
 
 pub use parts::{
     Answer, Apart, CallFault, CallKey, CallNo, CallSizes, ChangeSet, DetailBlob, EffectKey, Entry, FileChange, Gate,
-    GateKind, ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart, ResultParts, Spending,
-    StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
+    GateKind, ListAdopted, Outcome, PlannedTask, PromptFile, ReferenceStage, RefusedPart, ResultParts, StopReason,
+    ToolPolicy, ToolRecord, Usage, Verdict,
 };
 
 use serde::{Deserialize, Serialize};

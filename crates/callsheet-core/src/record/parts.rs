@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::spec::{
-    BlobId, ExecRunId, Goals, Phase, RepeatClass, RunId, SkillPolicy, Slug, Task, TaskList, ToolEffect, ToolSpec,
+    BlobId, ExecRunId, Goals, Phase, RepeatClass, SkillPolicy, Slug, Task, TaskList, ToolEffect, ToolSpec,
 };
 
 /// Number of a model call in its run, from 1, in the order replies were recorded.
@@ -44,6 +44,24 @@ pub enum EffectKey {
     },
     /// A tool call.
     Tool {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Call id.
+        call: String,
+    },
+    /// The begin of a call of a template.
+    Mount {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Call id.
+        call: String,
+    },
+    /// The result of a call of a template.
+    Return {
         /// Task.
         task: Slug,
         /// Execution run.
@@ -531,62 +549,7 @@ pub enum ToolRecord {
     Changes(ChangeSet),
     /// A question to a person; the answer becomes the output.
     Question(String),
-    /// The call runs a template in a run of its own (spec "Templates" 16), which stopped before its end.
-    Paused {
-        /// That run.
-        run: RunId,
-        /// Why: it waits for a person, used up what it was lent, or reached no provider.
-        outcome: Outcome,
-        /// The same in words, for a person.
-        reason: String,
-        /// What it cost so far, in all.
-        spent: Spending,
-        /// A model call had no room in what it was lent.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        no_room: bool,
-    },
     /// The run's own time was over before it ended (spec "Templates" 9): nothing of it counts. A resume makes the call again,
     /// or, if it may not be repeated, treats it as one that was never seen to finish.
-    Cut {
-        /// The run inside the call, where it runs a template: it stopped where it stood.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        run: Option<RunId>,
-        /// What that cost so far, in all.
-        #[serde(default)]
-        spent: Spending,
-    },
-    /// The result of the whole task: the call ran a template in a run of its own (spec "Templates" 16).
-    Result {
-        /// That run; `None` in older records.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        run: Option<RunId>,
-        /// Document and summary.
-        result: Box<ResultParts>,
-        /// Why it failed.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        failed: Option<String>,
-        /// What that run cost in all; the calling run pays for it, once.
-        #[serde(default)]
-        spent: Spending,
-    },
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde wants")]
-fn is_zero(ms: &u64) -> bool {
-    *ms == 0
-}
-
-/// What a run inside a call cost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Spending {
-    /// Model calls started.
-    pub calls: u32,
-    /// Of these, calls that gave no reply.
-    pub failed_calls: u32,
-    /// Tokens and cost of all of them.
-    pub usage: Usage,
-    /// Milliseconds of this call in which the run inside it waited for a person and did nothing else.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub waited_ms: u64,
+    Cut,
 }

@@ -5,7 +5,7 @@ use crate::record::{CallKey, ChangeSet, Entry, Outcome, ToolPolicy};
 use crate::spec::{ExecRunId, Goals, Phase, RunId, Settings, Slug};
 
 use super::task::SetKey;
-use super::{Attempts, CallRecord, Limit, Run, Stage, State, TaskRun, Totals};
+use super::{Attempts, CallRecord, Limit, Run, Stage, State, TaskRun};
 
 /// A task that ended without output, for `task_problems` (spec 2.9) and the report.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,15 +100,14 @@ impl Run {
         self.follow_ups.is_empty() || task.round > self.rounds_before
     }
 
-    /// The task tree of a template run, and what was opened of it.
+    /// Task trees that run here, and what was opened of them.
     pub fn operators(&self) -> &super::Operators {
         &self.operators
     }
 
     /// Whether a task of the tree, or one above it, has spent a budget of its own (spec "Templates" 9).
     pub fn is_spent(&self, op: &super::TaskOp) -> bool {
-        let Some(tree) = self.operators.tree() else { return false };
-        self.operators.ancestry(op).any(|op| super::limits::spent_of(self, tree, op, 0).is_some())
+        super::limits::is_spent(self, op)
     }
 
     /// Names of the registered tools with what they do, in the order of names.
@@ -204,9 +203,20 @@ impl Run {
         self.tasks.get(slug).or_else(|| self.tasks.get(self.aliases.get(slug)?))
     }
 
-    /// Every task of the run, in the order of first appearance.
+    /// Every task that was listed, or of the template that is run, in the order of first appearance. What templates that a
+    /// listed task calls are made of is not among them.
     pub fn tasks(&self) -> impl Iterator<Item = &TaskRun> {
-        self.tasks.in_order()
+        self.tasks.in_order().filter(|task| task.below.is_none())
+    }
+
+    /// Tasks of the templates that a listed task calls, in the order they were opened.
+    pub fn tasks_below(&self, task: &Slug) -> impl Iterator<Item = &TaskRun> {
+        self.tasks.below(task)
+    }
+
+    /// Every task of the run, each behind the one whose call it is part of.
+    pub fn all_tasks(&self) -> impl Iterator<Item = &TaskRun> {
+        self.tasks().flat_map(|task| std::iter::once(task).chain(self.tasks_below(&task.task.slug)))
     }
 
     /// Where a task stands for people. The work of a task of a template may be done and its result a failure: it failed,
@@ -226,7 +236,7 @@ impl Run {
 
     /// Every task as in [`Run::tasks`], with its 0-based step in the current list, as [`Run::step_of`] gives it.
     pub fn tasks_with_steps(&self) -> impl Iterator<Item = (&TaskRun, Option<usize>)> {
-        self.tasks.in_order_with_steps()
+        self.tasks.in_order_with_steps().filter(|(task, _)| task.below.is_none())
     }
 
     /// Finished tasks, in the order of first appearance.
@@ -242,16 +252,6 @@ impl Run {
     /// Whether a person approved every writer of this run (spec 11.5).
     pub fn writer_approval(&self) -> bool {
         self.writer_approval
-    }
-
-    /// Whether it ended by its own limit of tokens because a call had no room in what was left, or by its share of the cost
-    /// because a call may cost more.
-    pub fn found_no_room(&self) -> bool {
-        match self.ended_by() {
-            Some(Limit::MaxTokens) => self.no_room.is_some(),
-            Some(Limit::MaxCost) => super::limits::share_of_cost_is_short(self),
-            _ => false,
-        }
     }
 
     /// What no accepted iteration has seen yet: `task_problems`.
@@ -325,11 +325,6 @@ impl Run {
     /// The record of one call.
     pub fn call_record(&self, key: &CallKey) -> Option<&CallRecord> {
         self.calls.get(*self.call_index.get(key)?)
-    }
-
-    /// Calls, tokens, cost, repairs by code.
-    pub fn totals(&self) -> &Totals {
-        &self.totals
     }
 
     /// The least number of model calls that what happened so far needs without retries (spec 2.14).

@@ -22,17 +22,12 @@ impl Run {
             attempts.communication = false;
             attempts.busy_ms = attempts.busy_ms.saturating_add(*ms);
         }
-        let tokens = usage.tokens();
-        if let Some(slug) = &key.task {
-            self.operators.call_ended(slug, Some(usage));
-        }
         if let Some(task) = key.task.as_ref().and_then(|slug| self.tasks.get_mut(slug)) {
-            task.tokens = task.tokens.saturating_add(tokens);
             task.measure(*sizes, Some(self.now));
         }
-        self.totals.add(usage, 1);
+        self.ledger.charged(key.task.as_ref(), usage);
         if short {
-            self.no_room = limits::found_no_room(self);
+            self.no_room = limits::tokens_left(self);
         }
         let number = u32::try_from(self.calls.len()).unwrap_or(u32::MAX).saturating_add(1);
         let part = self.part(key).to_owned();
@@ -69,7 +64,7 @@ impl Run {
     /// Notes the reading in the record of the call. Returns the reply.
     fn read(&mut self, key: &CallKey, accepted: bool, repairs: &[Repair], issues: &[Issue]) -> Option<BlobId> {
         for repair in repairs {
-            *self.totals.repairs.entry(repair.code.as_str().to_owned()).or_insert(0) += 1;
+            *self.repairs.entry(repair.code.as_str().to_owned()).or_insert(0) += 1;
         }
         let record = self.call_index.get(key).and_then(|index| self.calls.get_mut(*index))?;
         record.accepted = Some(accepted);
@@ -121,9 +116,8 @@ impl Run {
         self.accept(key, repairs, issues)?;
         let Some(slug) = key.task.clone() else { return Err(Reject::NotAwaited(key.clone())) };
         self.note_ideal_refined(&slug);
-        let once = self.settings.rules > 0;
         if let Some(task) = self.tasks.get_mut(&slug) {
-            task.must_refine &= !once;
+            task.must_refine = false;
             task.refine.close();
             task.refined = true;
             task.checked = None;
@@ -169,17 +163,9 @@ impl Run {
     /// A call of a handler that was refused before it was sent is no model call: what it took is free again, for others
     /// as well (spec "Templates" 9).
     fn take_back(&mut self, key: &CallKey, sends: u32) {
-        let Some(task) = key.task.as_ref().filter(|_| sends == 0).and_then(|slug| self.tasks.get_mut(slug)) else {
-            return;
-        };
-        if !task.is_handler() {
-            return;
-        }
-        task.calls_started = task.calls_started.saturating_sub(1);
-        let slug = task.task.slug.clone();
-        self.operators.call_taken_back(&slug);
-        self.totals.calls = self.totals.calls.saturating_sub(1);
-        self.totals.failed_calls = self.totals.failed_calls.saturating_sub(1);
+        let task = key.task.as_ref().filter(|_| sends == 0).and_then(|slug| self.tasks.get(slug));
+        let Some(task) = task.filter(|task| task.is_handler()) else { return };
+        self.ledger.taken_back(&task.task.slug);
         let counted = self.attempts_mut(key).is_some_and(|attempts| std::mem::take(&mut attempts.counted));
         self.minimum_calls = self.minimum_calls.saturating_sub(u32::from(counted));
     }
@@ -193,16 +179,13 @@ impl Run {
         at: u64,
     ) -> Result<(), Reject> {
         self.landed(EffectKey::Ask(key.clone()))?;
-        self.totals.failed_calls = self.totals.failed_calls.saturating_add(1);
-        if let Some(slug) = &key.task {
-            self.operators.call_ended(slug, None);
-        }
+        self.ledger.failed(key.task.as_ref());
         if let Some(task) = key.task.as_ref().and_then(|slug| self.tasks.get_mut(slug)) {
             task.measure(sizes, None);
         }
         let max = self.attempts_of(key);
         let handler = key.task.as_ref().and_then(|slug| self.tasks.get(slug)).is_some_and(TaskRun::is_handler);
-        let run_is_over = limits::was_cut_by_run(self, key.task.as_ref().and_then(|slug| self.tasks.get(slug)), at);
+        let run_is_over = limits::time_is_over(self, at);
         if key.phase == Phase::Review {
             let cut = *fault == CallFault::Timeout && run_is_over;
             return if cut { Ok(()) } else { self.review_failed(key, fault, message, sizes) };
@@ -253,7 +236,7 @@ impl Run {
             // It is known now how large it is, and waits until there is as much.
             limits::Short::Now => return Ok(()),
             limits::Short::Run => {
-                self.no_room = limits::found_no_room(self);
+                self.no_room = limits::tokens_left(self);
                 return Ok(());
             }
             limits::Short::Task => Cause::Limit(Limit::TaskTokens),

@@ -51,6 +51,24 @@ pub enum Effect {
         /// Milliseconds it may still take.
         deadline_ms: u64,
     },
+    /// Bind the arguments of a call of a template; record `CallMounted`, or `CallReturned` if they do not fit.
+    MountTemplate {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// The call.
+        call: ToolCall,
+    },
+    /// Make the result of a call whose template came back; record `CallReturned`.
+    ReturnTemplate {
+        /// Task.
+        task: Slug,
+        /// Execution run.
+        run: ExecRunId,
+        /// Call id.
+        call: String,
+    },
     /// Merge the finished runs of a task by code; record `RunsMerged`.
     MergeByCode {
         /// Task.
@@ -122,6 +140,8 @@ impl Effect {
             Self::AskModel(asked) | Self::ReadReply(asked) => asked.key.task.as_ref(),
             Self::CheckReferences { task, .. }
             | Self::RunTool { task, .. }
+            | Self::MountTemplate { task, .. }
+            | Self::ReturnTemplate { task, .. }
             | Self::MergeByCode { task, .. }
             | Self::Evaluate { task, .. }
             | Self::Retrieve { task, .. }
@@ -139,6 +159,12 @@ impl Effect {
             Self::CheckReferences { task, n, .. } => EffectKey::Check { task: task.clone(), n: *n },
             Self::RunTool { task, run, call, .. } => {
                 EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.id.clone() }
+            }
+            Self::MountTemplate { task, run, call } => {
+                EffectKey::Mount { task: task.clone(), run: run.clone(), call: call.id.clone() }
+            }
+            Self::ReturnTemplate { task, run, call } => {
+                EffectKey::Return { task: task.clone(), run: run.clone(), call: call.clone() }
             }
             Self::MergeByCode { task, n } => EffectKey::Merge { task: task.clone(), n: *n },
             Self::Evaluate { task, n, .. } => EffectKey::Evaluate { task: task.clone(), n: *n },

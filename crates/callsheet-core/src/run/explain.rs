@@ -4,7 +4,7 @@
 use serde::Serialize;
 
 use crate::record::{EffectKey, Gate, GateKind, Outcome};
-use crate::spec::{ExecRunId, Phase, RunId, Slug};
+use crate::spec::{ExecRunId, Phase, Slug};
 
 use super::scheduler::{Refused, Scheduler};
 use super::{Effect, Limit, LimitUse, OpState, Run, Stage, State, TaskOp, TaskRun, ToolState, limits};
@@ -45,13 +45,6 @@ pub enum Why {
         call: String,
         /// The question.
         question: String,
-    },
-    /// The run inside one of its calls waits for a person.
-    Inside {
-        /// That run.
-        run: RunId,
-        /// For what.
-        outcome: Outcome,
     },
     /// It reads what others are still to give, or is made of them.
     WaitsForTask {
@@ -172,9 +165,17 @@ impl Run {
             let open = self.operators.iter().filter(|op| op.state != OpState::Closed || op.failed());
             return open.map(|op| &op.id).collect();
         }
+        let of_list = |task: &&TaskRun| task.below.is_none() && !matches!(task.state, State::Done | State::Dropped);
         let earlier = self.tasks().filter(|task| self.step_of(&task.task.slug).is_none());
-        let all = self.listed().chain(earlier);
-        all.filter(|task| !matches!(task.state, State::Done | State::Dropped)).map(|task| &task.task.slug).collect()
+        let open = self.listed().chain(earlier).filter(of_list).map(|task| &task.task.slug);
+        open.flat_map(|slug| std::iter::once(slug).chain(self.open_below(slug))).collect()
+    }
+
+    /// What was opened for calls of a task and has not come back.
+    fn open_below(&self, task: &Slug) -> impl Iterator<Item = &Slug> {
+        let of_task = |op: &&TaskOp| self.operators.caller(op.mount).is_some_and(|caller| caller.task == *task);
+        let open = self.operators.iter().filter(|op| op.state != OpState::Closed);
+        open.filter(of_task).map(|op| &op.id)
     }
 }
 
@@ -290,7 +291,7 @@ impl Explainer<'_> {
 
     fn budget(&self, limit: Limit) -> Option<Why> {
         let run = self.run;
-        let holds = |key: &EffectKey| matches!(key, EffectKey::Ask(_)) || run.loans.contains_key(key);
+        let holds = |key: &EffectKey| matches!(key, EffectKey::Ask(_));
         let work: Vec<EffectKey> = run.owed.iter().map(Effect::key).filter(holds).collect();
         (!work.is_empty()).then_some(Why::Budget { limit, work })
     }
@@ -313,7 +314,7 @@ impl Explainer<'_> {
         let run = self.run;
         let mut uses = limits::uses(run);
         if let Some(task) = task {
-            uses.extend(own_uses(task));
+            uses.extend(own_uses(run, task));
             let op = run.operators.of_leaf(&task.task.slug);
             let above = op.into_iter().flat_map(|op| run.operators.ancestry(op));
             uses.extend(above.flat_map(|op| limits::uses_of(run, op)));
@@ -324,7 +325,7 @@ impl Explainer<'_> {
         Why::Limit { limit, used: most.as_ref().map(|found| found.used), max: most.map(|found| found.max) }
     }
 
-    /// A gate, a question, or the run inside a call.
+    /// A gate, a question, or the template of a call.
     fn person(&self, task: &TaskRun) -> Option<Why> {
         let (run, slug) = (self.run, &task.task.slug);
         if !run.stage.is_working() {
@@ -343,16 +344,25 @@ impl Explainer<'_> {
                 let (run, call) = (exec.clone(), call.call.id.clone());
                 Some(Why::Question { run, call, question: question.clone() })
             }
-            ToolState::Paused { run, outcome } => Some(Why::Inside { run: run.clone(), outcome: *outcome }),
             _ => None,
         });
-        asking.next()
+        asking.next().or_else(|| {
+            let calls =
+                task.runs.iter().filter(|_| task.is_executing() && run.is_approved(task)).flat_map(|run| &run.calls);
+            let tops = calls.filter_map(|call| match call.state {
+                ToolState::Mounted(number) => run.operators.top_of(number),
+                _ => None,
+            });
+            waits_for(tops.filter(|top| top.closed.is_none()).map(|top| &top.id))
+        })
     }
 
     /// Problems hold the section that comes next.
     fn held(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
-        let current = run.current_step().filter(|_| run.operators.tree().is_none() && !task.executing)?;
+        let goes_on = task.executing && run.is_approved(task);
+        let current =
+            run.current_step().filter(|_| run.operators.tree().is_none() && task.below.is_none() && !goes_on)?;
         let tasks: Vec<Slug> = run.held_by(current).map(TaskRun::slug).collect();
         let is_next = run.step_of(&task.task.slug) == Some(current);
         (is_next && !tasks.is_empty()).then_some(Why::Held { tasks })
@@ -373,9 +383,20 @@ impl Explainer<'_> {
     /// What goes before it in the list or in the tree.
     fn order(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
+        if let Some(caller) = task.below.clone().filter(|_| !run.is_called(task)) {
+            return Some(Why::WaitsForTask { tasks: vec![caller] });
+        }
         if task.executing {
             let turn = run.has_turn_before(task).map(|other| Why::Writer { by: other.slug() });
-            return turn.or_else(|| self.parts(run.operators.of_leaf(&task.task.slug)?)).or_else(|| self.gate(task));
+            let why = turn.or_else(|| self.parts(run.operators.of_leaf(&task.task.slug)?)).or_else(|| self.gate(task));
+            // One whose approval is void is asked about anew when its section comes.
+            if why.is_some() || run.is_approved(task) {
+                return why;
+            }
+        }
+        let alone = || run.writes_meanwhile(task).map(|other| Why::Writer { by: other.slug() });
+        if task.below.is_some() {
+            return self.gate(task).or_else(alone);
         }
         if let Some(why) = waits_for(run.awaited_by(task).map(|producer| &producer.task.slug)) {
             return Some(why);
@@ -385,21 +406,21 @@ impl Explainer<'_> {
             let tasks = run.pending_of(current).map(TaskRun::slug).collect();
             return Some(Why::WaitsForSection { section: current.saturating_add(1), tasks });
         }
-        let alone = || run.writes_meanwhile(task).map(|other| Why::Writer { by: other.slug() });
         self.gate(task).or_else(alone)
     }
 
     /// The gate before a section: what stands in it waits for the answer, readers too until the section is open.
     fn gate(&self, task: &TaskRun) -> Option<Why> {
         let run = self.run;
-        let current = run.current_step()?;
-        let is_open = run.stage == Stage::Operate || run.pass.open == Some(current);
+        let current = run.current_step();
+        let is_open = run.stage == Stage::Operate || task.below.is_some() || run.pass.open == current;
         if is_open && run.is_approved(task) {
             return None;
         }
         if let Some(gate) = &run.before_run {
             return Some(Why::Gate { gate: gate.clone() });
         }
+        let current = current?;
         let tasks: Vec<Slug> = run.gate_waits_for(current).map(TaskRun::slug).collect();
         (!tasks.is_empty()).then_some(Why::WaitsForWriters { tasks })
     }
@@ -416,13 +437,14 @@ fn waits_for<'a>(tasks: impl Iterator<Item = &'a Slug>) -> Option<Why> {
 }
 
 /// How far the limits are used that a task has from its skill.
-fn own_uses(task: &TaskRun) -> Vec<LimitUse> {
+fn own_uses(run: &Run, task: &TaskRun) -> Vec<LimitUse> {
     let Some(skill) = &task.skill else { return Vec::new() };
+    let spent = run.ledger.of_task(&task.task.slug);
     let admitted = task.runs.iter().filter(|run| run.attempts.admitted).count();
     let one = |limit, used, max: Option<f64>| max.map(|max| LimitUse { task: None, limit, used, max, threshold: 1.0 });
     let uses = [
-        one(Limit::TaskCalls, f64::from(task.calls_started), skill.limits.max_calls.map(f64::from)),
-        one(Limit::TaskTokens, limits::number(task.tokens), skill.limits.max_tokens.map(limits::number)),
+        one(Limit::TaskCalls, f64::from(spent.calls), skill.limits.max_calls.map(f64::from)),
+        one(Limit::TaskTokens, limits::number(spent.tokens()), skill.limits.max_tokens.map(limits::number)),
         one(Limit::Parallel, limits::count(admitted), skill.limits.parallel.map(f64::from)),
     ];
     uses.into_iter().flatten().collect()

@@ -22,10 +22,9 @@ impl Run {
             | Event::SheetRendered { .. }
             | Event::FollowUpWithdrawn { .. }
             | Event::ChangesReverted { .. } => Ok(()),
-            Event::TaskRetried { task, .. } if self.operators.tree().is_some() => self.retried_in_tree(task),
-            Event::TaskRetried { task, skills } => self.retried(task, skills),
+            Event::TaskRetried { task, skills } => self.retried_by_person(task, skills),
             Event::TaskDropped { task } => self.dropped(task),
-            Event::Started { effect } => self.started(effect, at),
+            Event::Started { effect } => self.started(effect),
             Event::ReplyReceived { .. } => self.reply_received(event),
             Event::CallFailed { .. } => self.unanswered(event, at),
             Event::ReplyRefused { key, issues, repairs, valid } => {
@@ -45,10 +44,9 @@ impl Run {
                 self.calls_asked(key, calls, (said.as_ref(), *again), repairs, issues)
             }
             Event::ReferencesChecked { .. } => self.references_seen(event),
-            Event::ToolFinished { .. }
-            | Event::CallTakenUp { .. }
-            | Event::TurnAwaited { .. }
-            | Event::CallAccounted { .. } => self.fold_of_call(event, at),
+            Event::ToolFinished { .. } | Event::CallMounted { .. } | Event::CallReturned { .. } => {
+                self.fold_of_call(event)
+            }
             Event::QuestionAnswered { task, run, call, output } => self.question_answered(task, run, call, output),
             Event::RunsMerged { task, n, result } => self.runs_merged(task, *n, result),
             Event::GateAnswered { gate, answer } => self.gate_answered(gate, answer),
@@ -95,21 +93,19 @@ impl Run {
         }
     }
 
-    /// Facts of calls of tools and of the runs inside them; others change nothing.
-    fn fold_of_call(&mut self, event: &Event, at: u64) -> Result<(), Reject> {
+    /// Facts of calls of tools and templates; others change nothing.
+    fn fold_of_call(&mut self, event: &Event) -> Result<(), Reject> {
         match event {
-            Event::ToolFinished { task, run, call, record, ms } => {
-                self.tool_finished(task, run, call, record, *ms)?;
-                self.give_back(record, at);
+            Event::ToolFinished { task, run, call, record, ms } => self.tool_finished(task, run, call, record, *ms),
+            Event::CallMounted { task, run, call, tree, shared } => {
+                let tree = self.operators.completed(tree, shared);
+                self.call_mounted(task, run, call, tree)
             }
-            Event::CallTakenUp { task } => self.call_taken_up(task)?,
-            Event::TurnAwaited { ms } => self.clock.add_standing(*ms, at),
-            Event::CallAccounted { task, run, call, inner, spent } => {
-                self.accounted(task, run, call, inner.as_ref(), spent)?;
+            Event::CallReturned { task, run, call, result, failed } => {
+                self.call_returned(task, run, call, result, failed.as_deref())
             }
-            _ => {}
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     /// Facts that do not ask what the run is doing; `None`: another one, that a run which has not concluded may take.
@@ -141,10 +137,15 @@ impl Run {
         })
     }
 
-    fn started(&mut self, key: &EffectKey, at: u64) -> Result<(), Reject> {
+    fn started(&mut self, key: &EffectKey) -> Result<(), Reject> {
         let startable = !matches!(
             key,
-            EffectKey::Read(_) | EffectKey::Check { .. } | EffectKey::Merge { .. } | EffectKey::Evaluate { .. }
+            EffectKey::Read(_)
+                | EffectKey::Check { .. }
+                | EffectKey::Mount { .. }
+                | EffectKey::Return { .. }
+                | EffectKey::Merge { .. }
+                | EffectKey::Evaluate { .. }
         );
         if !startable || self.in_flight.contains(key) {
             return Err(Reject::NotStartable(key.clone()));
@@ -155,18 +156,11 @@ impl Run {
         match key {
             EffectKey::Ask(call) => {
                 let task = call.task.as_ref().and_then(|slug| self.tasks.get(slug));
-                self.reserved.insert(call.clone(), super::limits::reserve(self, task));
-                if let Some(task) = &call.task {
-                    if call.phase != crate::spec::Phase::Refine {
-                        self.enter_running(task)?;
-                    }
-                    let prompt = self.tasks.get(task).map_or(0, |task| task.sizes.prompt);
-                    self.operators.call_started(task, prompt);
-                    if let Some(task) = self.tasks.get_mut(task) {
-                        task.calls_started = task.calls_started.saturating_add(1);
-                    }
+                let tokens = super::limits::reserve(self, task);
+                self.ledger.started(call, tokens);
+                if let Some(task) = call.task.as_ref().filter(|_| call.phase != crate::spec::Phase::Refine) {
+                    self.enter_running(task)?;
                 }
-                self.totals.calls = self.totals.calls.saturating_add(1);
                 self.call_numbers.insert((call.phase, call.task.clone(), call.run.clone()), call.n);
                 if matches!(call.phase, crate::spec::Phase::Iterate | crate::spec::Phase::Continue) {
                     for task in self.tasks.values_mut() {
@@ -182,9 +176,6 @@ impl Run {
             }
             EffectKey::Tool { task, run, .. } | EffectKey::Apply { task, run, .. } => {
                 self.enter_running(task)?;
-                if matches!(key, EffectKey::Tool { .. }) {
-                    self.lend(key, task, at);
-                }
                 if let Some(run) = self.tasks.get_mut(task).and_then(|task| task.run_mut(run)) {
                     run.attempts.admitted = true;
                 }
@@ -201,7 +192,7 @@ impl Run {
             return Err(Reject::NotInFlight(key));
         }
         if let EffectKey::Ask(call) = &key {
-            self.reserved.remove(call);
+            self.ledger.released(call);
         }
         Ok(())
     }
@@ -238,10 +229,11 @@ impl Run {
 
     /// An ended task owes nothing. A cancelled one may be taken up again, so what was in flight stays known until
     /// the resume settles it.
-    fn let_go(&mut self, slug: &Slug) {
+    pub(super) fn let_go(&mut self, slug: &Slug) {
         let cancelled = self.tasks.get(slug).is_some_and(|task| task.state == State::Cancelled);
         if !cancelled {
             self.forget_work(slug);
+            self.abandon_calls(slug);
         }
         if let Some(task) = self.tasks.get_mut(slug) {
             task.check = None;
@@ -273,7 +265,6 @@ impl Run {
     pub(super) fn forget_work(&mut self, slug: &Slug) {
         self.in_flight.retain(|key| !works_for(key, slug));
         self.return_reserves();
-        // Its loans stay until their accounts come: what a run inside of it used is not known here.
         let in_flight = &self.in_flight;
         self.sets.retain(|key, set| {
             key.task != *slug || set.stage == super::task::SetStage::RollBack || in_flight.contains(&key.apply())
@@ -283,7 +274,7 @@ impl Run {
     /// A call that was given up does not come back: what it reserved is free for others.
     pub(super) fn return_reserves(&mut self) {
         let in_flight = &self.in_flight;
-        self.reserved.retain(|call, _| in_flight.contains(&EffectKey::Ask(call.clone())));
+        self.ledger.released_but(|call| in_flight.contains(&EffectKey::Ask(call.clone())));
     }
 
     pub(super) fn fail_task(&mut self, slug: &Slug, failure: Failure) -> Result<(), Reject> {

@@ -59,7 +59,7 @@ impl Run {
             self.message = None;
         }
         self.in_flight.retain(|key| !matches!(key, EffectKey::Ask(call) if call.phase == Phase::Continue));
-        self.reserved.retain(|call, _| call.phase != Phase::Continue);
+        self.return_reserves();
         self.follow_up = None;
         self.follow_up_failed = false;
         self.before_follow_up = None;

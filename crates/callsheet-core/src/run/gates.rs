@@ -11,9 +11,12 @@ use super::{Reject, Run, State, TaskRun, ToolRun, ToolState, Work};
 
 impl Run {
     /// Whether the task may run as far as spec 2.7 is concerned.
+    /// What a task calls may run as long as that may.
     pub(super) fn is_approved(&self, task: &TaskRun) -> bool {
         let asks = matches!(self.settings.approval, ApprovalMode::Both | ApprovalMode::BeforeRun);
-        task.writer.is_none() || !asks || task.approved || self.writer_approval
+        let own = |task: &TaskRun| task.writer.is_none() || !asks || task.approved || self.writer_approval;
+        let caller = task.below.as_ref().and_then(|caller| self.tasks.get(caller));
+        own(task) && caller.is_none_or(own)
     }
 
     pub(super) fn unapproved_writers(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
@@ -21,13 +24,20 @@ impl Run {
     }
 
     /// Opens the before-run gate of a step that has an unapproved writer, once all writers that can be refined are.
-    /// The gate lists all pending writers (spec 2.7).
-    pub(super) fn ask_before_run(&mut self, step: usize) -> Advance {
-        if self.unapproved_writers(step).next().is_none() {
+    /// The gate lists all pending writers (spec 2.7); without a step only those of templates that tasks at work call.
+    pub(super) fn ask_before_run(&mut self, step: Option<usize>) -> Advance {
+        let asks = match step {
+            Some(step) => self.unapproved_writers(step).next().is_some(),
+            None => true,
+        };
+        let listed: Vec<&TaskRun> = match step {
+            Some(step) => self.writers_from(step).collect(),
+            None => self.writers_from(0).filter(|task| self.is_called(task)).collect(),
+        };
+        if !asks || listed.is_empty() {
             self.before_run = None;
             return Advance::Waiting;
         }
-        let listed: Vec<&TaskRun> = self.writers_from(step).collect();
         if let Some(Gate { kind: GateKind::BeforeRun(asked), .. }) = &self.before_run {
             let holds = asked.iter().all(|slug| listed.iter().any(|task| task.task.slug == *slug));
             if holds {
@@ -62,7 +72,10 @@ impl Run {
     /// Opens the before-call gates of calls whose turn it is (spec 11.4). True if one was opened.
     pub(super) fn open_call_gates(&mut self) -> bool {
         let mut closed = Vec::new();
-        let asks = |task: &TaskRun| self.acts_behind_gates(task) || self.would_run_again(&task.task.slug);
+        // What a template changes waits at gates of its own.
+        let asks = |task: &TaskRun| {
+            !task.calls_template() && (self.acts_behind_gates(task) || self.would_run_again(&task.task.slug))
+        };
         for task in self.tasks.unsettled().filter(|task| task.is_executing() && asks(task)) {
             for run in task.runs.iter().filter(|run| !run.is_ended() && run.result.is_none()) {
                 let calls = self.callable(run).into_iter();
@@ -110,7 +123,7 @@ impl Run {
         let GateKind::BeforeCall { task, run, call } = &gate.kind else { return None };
         let call = self.tasks.get(task)?.run(run)?.call(call).filter(|call| !call.again)?;
         let op = self.operators.of_leaf(task)?;
-        Some((call.call.name.as_str(), self.operators.work(self.operators.tree()?, op)?))
+        Some((call.call.name.as_str(), self.operators.work(op)?))
     }
 
     /// The words of a process of a template, with the files that are written for it: an approval holds for the same ones in
@@ -306,7 +319,6 @@ impl Run {
                 Outcome::InputRequired => self.has_question(),
                 _ => false,
             };
-        let waits = waits || self.paused_calls().any(|paused| paused.outcome == outcome);
         if !waits {
             return Err(Reject::NotWaiting(outcome));
         }

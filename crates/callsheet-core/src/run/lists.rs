@@ -79,7 +79,7 @@ impl Run {
     fn call_back(&mut self, list: &ListAdopted) -> Result<(), Reject> {
         let stays =
             |slug: &Slug| list.steps.iter().flatten().any(|planned| planned.unchanged && planned.task.slug == *slug);
-        let waiting = self.tasks.values().filter(|task| task.state == State::Running).map(slug_of);
+        let waiting = self.tasks().filter(|task| task.state == State::Running).map(slug_of);
         let waiting: Vec<Slug> = waiting.filter(|slug| !stays(slug) && !self.has_begun(slug)).collect();
         waiting.iter().try_for_each(|slug| self.set_state(slug, State::Ready))
     }
@@ -168,7 +168,8 @@ impl Run {
     /// what runs, whether it changes it or leaves it out (spec 2.18).
     pub(super) fn replace_tasks(&mut self, list: &ListAdopted, issues: &[Issue], edit: bool) -> Result<(), Reject> {
         let listed: BTreeSet<&Slug> = list.steps.iter().flatten().map(|planned| &planned.task.slug).collect();
-        let omitted = |task: &&TaskRun| !task.state.is_ended() && !listed.contains(&task.task.slug);
+        let omitted =
+            |task: &&TaskRun| task.below.is_none() && !task.state.is_ended() && !listed.contains(&task.task.slug);
         let begun = |task: &TaskRun| edit && task.state == State::Running;
         let omitted: Vec<(Slug, bool)> =
             self.tasks.values().filter(omitted).map(|task| (slug_of(task), begun(task))).collect();
@@ -219,10 +220,12 @@ impl Run {
             self.set_state(&slug, State::Planned)?;
             // What it had in flight or waiting was for another text.
             self.forget_work(&slug);
+            self.abandon_calls(&slug);
             self.forget_roll_backs(&slug);
         }
         let world = self.world;
         let Some(task) = self.tasks.get_mut(&slug) else { return Ok(()) };
+        self.ledger.open_task(&slug, None);
         task.restart(world);
         task.note_former();
         task.task = planned.task.clone();

@@ -5,7 +5,7 @@
 //! A [`Run`] is a value. Nothing in it reads a clock or does anything; the only time it knows is the `at` of facts.
 //! Every [`Run::apply`] does three things:
 //!
-//! 1. **fold** (`fold`, `calls`, `lists`, `tools`, `inner`, `gates`, `resume`, `follow`, `steer`): check that the fact fits, else refuse it with
+//! 1. **fold** (`fold`, `calls`, `lists`, `tools`, `mounts`, `gates`, `resume`, `follow`, `steer`): check that the fact fits, else refuse it with
 //!    a [`Reject`] and change nothing; then note what it says.
 //! 2. **settle** (`rounds`, `steps`, `execute`): make every transition that needs nobody: release waiting tasks,
 //!    block readers of lost outputs, open gates, build execution runs, end tasks, steps and rounds. Each of them
@@ -33,8 +33,9 @@
 //! # Where new things go
 //!
 //! * A new fact: `record::Event`, then the fold in the file of its idea. A new limit: `limits`, nowhere else.
-//! * A template operator: a file in `operators`, which says how. A tree of operators is a stage of this same machine
-//!   ([`Stage::Operate`]); its leaves are `TaskRun`s, so units, gates, limits and resume are the same code.
+//! * A template operator: a file in `operators`, which says how. A tree of operators runs in this same machine, alone
+//!   ([`Stage::Operate`]) or below a task that calls it (`mounts`); its leaves are `TaskRun`s, so units, gates, limits and
+//!   resume are the same code.
 
 mod access;
 mod attempts;
@@ -45,10 +46,11 @@ mod explain;
 mod fold;
 mod follow;
 mod gates;
-mod inner;
+mod ledger;
 pub mod limits;
 mod lists;
 mod loops;
+mod mounts;
 mod operators;
 mod parts;
 mod reject;
@@ -70,10 +72,10 @@ pub use access::{LimitUse, Problem, ProblemKind};
 pub use attempts::Attempts;
 pub use effect::{Asked, Effect};
 pub use explain::{Explainer, Why};
-pub use inner::{Loan, PausedCall};
+pub use ledger::Spent;
 pub use limits::Limit;
 pub use operators::{
-    EvalPhase, OpState, Operators, Place, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, Spent, TaskOp, Work,
+    Caller, EvalPhase, OpState, Operators, Place, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, TaskOp, Work,
 };
 pub use parts::RunPart;
 pub use reject::Reject;
@@ -86,12 +88,13 @@ pub use totals::{CallRecord, Totals};
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use ledger::Ledger;
 use steps::Pass;
 use task::{PendingSet, SetKey};
 use tasks::Tasks;
 use told::Told;
 
-use crate::record::{CallKey, EffectKey, Entry, Gate, LogEntry, Outcome, Spending, ToolPolicy};
+use crate::record::{CallKey, EffectKey, Entry, Gate, LogEntry, Outcome, ToolPolicy};
 use crate::spec::{BlobId, ExecRunId, Goals, Phase, RunId, Settings, Slug};
 
 /// A run: everything that its facts say, and what follows from them.
@@ -117,7 +120,7 @@ pub struct Run {
     /// Former slugs of renamed tasks (spec 6.4).
     aliases: BTreeMap<Slug, Slug>,
     pass: Pass,
-    /// The task tree of a template run.
+    /// Task trees that run here.
     operators: Operators,
     before_run: Option<Gate>,
     writer_approval: bool,
@@ -147,24 +150,17 @@ pub struct Run {
     /// The run was taken up and had nothing to do.
     idle: bool,
     in_flight: BTreeSet<EffectKey>,
-    /// Tokens that calls in flight have reserved of the run's limit.
-    reserved: BTreeMap<CallKey, u64>,
-    /// What runs inside calls may use; a loan stays until its account comes back.
-    loans: BTreeMap<EffectKey, Loan>,
-    /// Since when calls inside of which runs work have been in flight without a gap, in milliseconds since the Unix epoch.
-    calls_inside_since: u64,
-    /// Milliseconds since then that were given back, since a person was awaited.
-    waited_inside_ms: u64,
-    /// What runs inside calls were charged for, each in all.
-    accounts: BTreeMap<RunId, Spending>,
-    /// Runs inside calls that ended in a failure; a call that is made again begins another one.
-    failed_inside: BTreeSet<RunId>,
     call_numbers: BTreeMap<(Phase, Option<Slug>, Option<ExecRunId>), u32>,
     calls: Vec<CallRecord>,
     call_index: BTreeMap<CallKey, usize>,
     /// Places in `calls` of those of each task.
     task_calls: BTreeMap<Slug, Vec<usize>>,
-    totals: Totals,
+    /// What model calls cost.
+    ledger: Ledger,
+    /// Tool calls finished.
+    finished_tools: u32,
+    /// Repairs by code (spec 4.3).
+    repairs: BTreeMap<String, u32>,
     minimum_calls: u32,
     /// Counts what may have changed files: applied sets, calls of tools that do not only read, resumes.
     world: u32,
@@ -177,7 +173,7 @@ pub struct Run {
     /// The limit that left nothing to do.
     ended_by: Option<Limit>,
     /// What was left of the run's limit of tokens when a call had no room in it.
-    no_room: Option<limits::NoRoom>,
+    no_room: Option<u64>,
     told: Told,
     owed: Vec<Effect>,
     /// Calls that are owed as well, and wait for what others reserved of a budget.

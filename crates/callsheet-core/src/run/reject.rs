@@ -47,9 +47,6 @@ pub enum Reject {
     /// Only a task of a tree that failed begins again, and only where nothing that read its result still works.
     #[error("{0} cannot be retried: it has not failed, or other tasks already use its output")]
     NotFailed(Slug),
-    /// Nothing inside a call of the task waits for a person.
-    #[error("no run inside a call of {0} is waiting")]
-    NotPaused(Slug),
     /// What was applied is not the change set that was to be applied.
     #[error("the changes applied are not change set {set} of {task}")]
     OtherChanges {

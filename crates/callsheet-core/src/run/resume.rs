@@ -49,7 +49,7 @@ impl Run {
     }
 
     fn settle_in_flight(&mut self) {
-        self.reserved.clear();
+        self.ledger.released_but(|_| false);
         for key in std::mem::take(&mut self.in_flight) {
             match key {
                 EffectKey::Apply { .. } => {
@@ -91,7 +91,6 @@ impl Run {
     /// Calls that the end of the run's time cut are made again; one that may not be repeated is settled like one whose
     /// process died.
     fn settle_cut(&mut self, slug: &Slug) {
-        let runs_template = self.calls_template(slug);
         let policies = &self.tool_policies;
         let Some(task) = self.tasks.get_mut(slug) else { return };
         let (mut was_cut, mut interrupted) = (false, Vec::new());
@@ -99,7 +98,7 @@ impl Run {
             for call in run.calls.iter_mut().filter(|call| call.cut) {
                 (call.cut, was_cut) = (false, true);
                 let policy = policies.get(&call.call.name).copied().unwrap_or_default();
-                if policy.repeat == RepeatClass::Once && !runs_template {
+                if policy.repeat == RepeatClass::Once {
                     interrupted.push((run.id.clone(), call.call.id.clone()));
                 }
             }
@@ -122,7 +121,6 @@ impl Run {
 
     /// `unreached`: it is a leaf of a task tree that an outage ended. The result of another is made of its failure.
     fn resume_task(&mut self, slug: &Slug, unreached: bool) {
-        self.unpause(slug);
         self.settle_cut(slug);
         let Some(task) = self.tasks.get_mut(slug) else { return };
         let unreachable = task.failure.as_ref().is_some_and(|failure| failure.communication);
@@ -187,7 +185,6 @@ impl Run {
         };
         self.follow_up_failed |= ended.is_some_and(failed) && self.follow_up.is_some();
         if self.operators.tree().is_some() {
-            self.operators.forget_flights();
             let over = self.operators.top().and_then(|top| top.closed.as_ref()).map(|closed| closed.outcome);
             self.stage = over.map_or(Stage::Operate, Stage::Conclude);
         } else if !self.list_adopted {

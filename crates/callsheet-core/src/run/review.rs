@@ -5,6 +5,7 @@ use crate::issue::{Issue, IssueCode, Repair};
 use crate::record::{CallFault, CallKey, CallSizes, ResultParts};
 use crate::spec::{ExecRunId, Phase, Policy, Slug};
 
+use super::ledger::Listed;
 use super::{Effect, ExecRun, Reject, Run, TaskRun, limits};
 
 /// The review of the result of an execution run. There is at most one.
@@ -200,9 +201,9 @@ impl Run {
         }
         // A review is no turn of a conversation.
         let of_task = match run.is_under_review() {
-            true => limits::forbids_task_call(task, 0).or_else(|| limits::spent_above(self, task, 0)),
+            true => None,
             false => limits::ends_task(self, task).map(|(limit, _)| limit),
         };
-        of_task.or_else(|| limits::forbids_call(self, 0))
+        of_task.or_else(|| limits::forbids_call(self, Some(task), &Listed::default()))
     }
 }

@@ -45,11 +45,20 @@ impl Run {
     }
 
     fn settle_pass(&mut self) -> Result<bool, Reject> {
+        let calls = self.operators.are_at_work();
+        if calls {
+            // Budgets of a tree are shared, so a fact of one leaf may end another.
+            self.tasks.look_again();
+        }
         let mut moved = self.end_reviews()?;
         moved |= self.end_overdue_tasks()?;
         moved |= self.end_executions()?;
         moved |= self.promote()?;
         self.refresh();
+        if calls {
+            moved |= self.step_tree();
+            self.refresh();
+        }
         match self.advance()? {
             Advance::Moved => moved = true,
             Advance::Waiting => {}
@@ -69,14 +78,14 @@ impl Run {
         let unreachable: Vec<bool> = self
             .tasks
             .values()
-            .filter(|task| task.state == State::Failed && !task.problem_seen)
+            .filter(|task| task.below.is_none() && task.state == State::Failed && !task.problem_seen)
             .map(|task| task.failure.as_ref().is_some_and(|failure| failure.communication))
             .collect();
         if !unreachable.is_empty() && unreachable.iter().all(|communication| *communication) {
             self.stage = Stage::Conclude(Outcome::Unreachable);
             return Ok(());
         }
-        let all_done = self.tasks.in_order().all(|task| matches!(task.state, State::Done | State::Dropped));
+        let all_done = self.tasks().all(|task| matches!(task.state, State::Done | State::Dropped));
         match self.settings.iterate {
             Policy::Never => {
                 self.block_held_tasks()?;
@@ -96,9 +105,11 @@ impl Run {
 
     /// Without an iteration nobody will release them.
     fn block_held_tasks(&mut self) -> Result<(), Reject> {
-        let problem = self.tasks.values().find(|task| task.state.is_problem() && !task.problem_seen);
+        let problem =
+            self.tasks.values().find(|task| task.below.is_none() && task.state.is_problem() && !task.problem_seen);
         let cause = problem.map(TaskRun::slug);
-        let held: Vec<Slug> = self.listed().filter(|task| !task.state.is_ended()).map(TaskRun::slug).collect();
+        let held = self.listed().filter(|task| task.below.is_none() && !task.state.is_ended());
+        let held: Vec<Slug> = held.map(TaskRun::slug).collect();
         for slug in held {
             let cause = cause.clone().unwrap_or_else(|| slug.clone());
             self.block(&slug, cause)?;
@@ -138,7 +149,7 @@ impl Run {
     }
 
     fn verdict(&self) -> Outcome {
-        if self.tasks.values().any(|task| task.state.is_problem()) { Outcome::Incomplete } else { Outcome::Complete }
+        if self.tasks().any(|task| task.state.is_problem()) { Outcome::Incomplete } else { Outcome::Complete }
     }
 
     /// A task whose time is over fails (spec 12.6).
@@ -150,7 +161,6 @@ impl Run {
             .all_holding()
             .chain(self.tasks.unsettled())
             .filter(|task| matches!(task.state, State::Refining | State::Ready | State::Running))
-            .filter(|task| task.state == State::Refining || !self.has_time_inside(&task.task.slug))
             // Its call ends by itself at that time; then what was reviewed counts.
             .filter(|task| !self.has_reviewed_result(task))
             .filter(|task| limits::task_time_is_over(self, task))

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::record::EffectKey;
 use crate::spec::Slug;
 
+use super::ledger::Listed;
 use super::units::Unit;
 use super::{Effect, Limit, Run, TaskRun, limits};
 
@@ -36,18 +37,9 @@ pub(super) struct Scheduler<'a> {
     run: &'a Run,
     used: usize,
     pub(super) effects: Vec<Effect>,
-    starting: u32,
-    /// Tokens that they reserve of the run's limit.
-    starting_tokens: u64,
-    /// Listed calls that begin a run of their own.
-    lending: u32,
-    /// Listed calls of a task, and the tokens that they reserve.
-    task_starting: BTreeMap<&'a Slug, (u32, u64)>,
-    /// Calls and reserved tokens of listed calls, by the task of the tree they count for.
-    op_starting: BTreeMap<&'a Slug, (u32, u64)>,
+    /// Calls that are listed and not in flight.
+    listed: Listed,
     exclusive: BTreeSet<String>,
-    /// A call that is lent all that is left is listed: nothing that costs tokens begins beside it.
-    has_all: bool,
     pub(super) blocked: Option<Limit>,
     pub(super) reached: BTreeSet<Limit>,
     /// Calls that wait for what others reserved.
@@ -63,13 +55,8 @@ impl<'a> Scheduler<'a> {
             run,
             used: 0,
             effects: Vec::new(),
-            starting: 0,
-            starting_tokens: 0,
-            lending: 0,
-            task_starting: BTreeMap::new(),
-            op_starting: BTreeMap::new(),
+            listed: Listed::default(),
             exclusive,
-            has_all: false,
             blocked: None,
             reached: BTreeSet::new(),
             waiting: Vec::new(),
@@ -92,46 +79,34 @@ impl<'a> Scheduler<'a> {
 
     /// Whether an effect that is not in flight may be listed; notes the limit that forbids it.
     fn may_start(&mut self, task: Option<&'a TaskRun>, effect: &Effect) -> bool {
-        let waiting = self.waiting.len();
+        let mut returns = false;
         let forbidden = match effect {
-            Effect::AskModel(_) => limits::forbids_call(self.run, self.starting)
-                .or_else(|| task.and_then(|task| limits::forbids_task_call(task, self.starting_of(task).0)))
-                .or_else(|| task.and_then(|task| self.budget_forbids(task)))
-                .or_else(|| self.waits(task, effect)),
+            Effect::AskModel(_) => limits::forbids_call(self.run, task, &self.listed).or_else(|| {
+                let limit = limits::call_waits(self.run, task, &self.listed)?;
+                // It is owed all the same: others return what they do not use.
+                self.waiting.push(effect.key());
+                returns = true;
+                Some(limit)
+            }),
             Effect::RunTool { call, .. } if self.exclusive.contains(&call.name) => Some(Limit::Exclusive),
             Effect::RunTool { task, run, call, .. } => {
-                let taken = self.has_all && self.run.has_short_call(task, run, &call.id);
-                limits::forbids_again(self.run, task, run, &call.id)
-                    .or_else(|| limits::forbids_loan(self.run, task, run, &call.id, self.starting))
-                    .or(taken.then_some(Limit::MaxTokens))
-                    .or(limits::forbids_work(self.run))
-                    .or_else(|| self.loan_waits(task, effect))
+                limits::forbids_again(self.run, task, run, &call.id).or(limits::forbids_work(self.run))
             }
-            Effect::ApplyChanges { .. } => limits::forbids_work(self.run),
+            Effect::MountTemplate { .. } | Effect::ApplyChanges { .. } => limits::forbids_work(self.run),
             _ => None,
         };
         if let Some(limit) = forbidden {
             self.reached.insert(limit);
             self.blocked = self.blocked.or(Some(limit));
-            let returns = self.waiting.len() > waiting;
             self.refused.extend(task.map(|task| Refused { task: &task.task.slug, limit, returns }));
             return false;
         }
         match effect {
             Effect::AskModel(_) => {
-                self.starting = self.starting.saturating_add(1);
                 let tokens = limits::reserve(self.run, task);
-                self.starting_tokens = self.starting_tokens.saturating_add(tokens);
-                if let Some(task) = task {
-                    self.reserve(task);
-                    let (calls, reserved) = self.starting_of(task);
-                    let now = (calls.saturating_add(1), reserved.saturating_add(tokens));
-                    self.task_starting.insert(&task.task.slug, now);
-                }
+                self.listed.add(&self.run.ledger, task.map(|task| &task.task.slug), tokens);
             }
-            Effect::RunTool { task, run, call, .. } => {
-                self.has_all |= limits::is_lent_all(self.run, task, run, &call.id, self.starting);
-                self.lending = self.lending.saturating_add(u32::from(self.run.calls_template(task)));
+            Effect::RunTool { call, .. } => {
                 if self.run.policy(&call.name).exclusive {
                     self.exclusive.insert(call.name.clone());
                 }
@@ -139,59 +114,6 @@ impl<'a> Scheduler<'a> {
             _ => {}
         }
         true
-    }
-
-    fn starting_of(&self, task: &TaskRun) -> (u32, u64) {
-        self.task_starting.get(&task.task.slug).copied().unwrap_or_default()
-    }
-
-    /// The budget of a task of the tree that has no room for one more call beside those in flight and listed.
-    fn budget_forbids(&self, task: &TaskRun) -> Option<Limit> {
-        let op = self.run.operators.of_leaf(&task.task.slug)?;
-        self.run.operators.ancestry(op).find_map(|op| {
-            let (calls, _) = self.op_starting.get(&op.id).copied().unwrap_or_default();
-            limits::spent_above(self.run, task, calls)
-        })
-    }
-
-    /// The budget for whose reserved part a call waits. It is owed all the same: whoever made it before there were
-    /// reservations was right.
-    fn waits(&mut self, task: Option<&TaskRun>, effect: &Effect) -> Option<Limit> {
-        let above = task.and_then(|task| {
-            let op = self.run.operators.of_leaf(&task.task.slug)?;
-            self.run.operators.ancestry(op).find_map(|op| {
-                let (calls, reserved) = self.op_starting.get(&op.id).copied().unwrap_or_default();
-                limits::waits_for_reserve(self.run, task, reserved)
-                    .or_else(|| limits::waits_for_cost(self.run, op, calls))
-            })
-        });
-        let starting = (self.starting, self.starting_tokens);
-        let taken = (self.has_all && self.run.settings.whole_shares).then_some(Limit::MaxTokens);
-        let of_task = task.and_then(|task| limits::waits_in_task(self.run, task, self.starting_of(task).1));
-        let limit = above.or(taken).or(of_task).or_else(|| limits::waits_in_run(self.run, task, starting))?;
-        self.waiting.push(effect.key());
-        Some(limit)
-    }
-
-    /// The same for the run inside a call. Those that are listed beside it are taken to cost as much as it does.
-    fn loan_waits(&mut self, task: &Slug, effect: &Effect) -> Option<Limit> {
-        if !self.run.calls_template(task) {
-            return None;
-        }
-        let Effect::RunTool { run: exec, call, .. } = effect else { return None };
-        let listed = self.starting.saturating_add(self.lending);
-        let limit = limits::loan_waits(self.run, task, exec, &call.id, listed)?;
-        self.waiting.push(effect.key());
-        Some(limit)
-    }
-
-    fn reserve(&mut self, task: &TaskRun) {
-        let Some(op) = self.run.operators.of_leaf(&task.task.slug) else { return };
-        let reserve = op.reserve(task.sizes.prompt);
-        for op in self.run.operators.ancestry(op) {
-            let (calls, reserved) = self.op_starting.entry(&op.id).or_default();
-            (*calls, *reserved) = (calls.saturating_add(1), reserved.saturating_add(reserve));
-        }
     }
 
     /// Units that hold a slot: all that is in flight, or else the next thing.

@@ -132,8 +132,6 @@ impl Stage {
 pub struct Stopwatch {
     spent_ms: u64,
     since: Option<u64>,
-    stopped_at: u64,
-    given_back_ms: u64,
 }
 
 impl Stopwatch {
@@ -144,28 +142,13 @@ impl Stopwatch {
             (false, Some(since)) => {
                 self.spent_ms = self.spent_ms.saturating_add(now.saturating_sub(since));
                 self.since = None;
-                self.stopped_at = now;
             }
             _ => {}
         }
     }
 
-    /// What of the last `ms` milliseconds passed while it stood counts all the same, once.
-    pub(super) fn add_standing(&mut self, ms: u64, now: u64) {
-        let from = now.saturating_sub(ms).max(self.stopped_at);
-        let to = self.since.unwrap_or(now);
-        self.spent_ms = self.spent_ms.saturating_add(to.saturating_sub(from));
-        self.stopped_at = self.stopped_at.max(to);
-    }
-
-    /// So many milliseconds that passed do not count.
-    pub(super) fn give_back(&mut self, ms: u64) {
-        self.given_back_ms = self.given_back_ms.saturating_add(ms);
-    }
-
     /// Milliseconds counted up to `now`.
     pub fn spent_ms(&self, now: u64) -> u64 {
-        let counted = self.spent_ms.saturating_add(self.since.map_or(0, |since| now.saturating_sub(since)));
-        counted.saturating_sub(self.given_back_ms)
+        self.spent_ms.saturating_add(self.since.map_or(0, |since| now.saturating_sub(since)))
     }
 }

@@ -73,14 +73,50 @@ impl Run {
         if self.in_flight.iter().any(applies) { Err(Reject::Applying(slug.clone())) } else { Ok(()) }
     }
 
+    /// A person has a task done again: one of the list, of the tree, or below a task of the list.
+    pub(super) fn retried_by_person(
+        &mut self,
+        slug: &Slug,
+        skills: &BTreeMap<String, SkillPolicy>,
+    ) -> Result<(), Reject> {
+        if self.operators.tree().is_some() {
+            return self.retried_in_tree(slug);
+        }
+        match self.operators.named(slug) {
+            Some(_) => self.retried_in_call(slug, skills),
+            None => self.retried(slug, skills),
+        }
+    }
+
     /// A person has a task that ended without output done again; what was blocked by it comes back, too.
-    pub(super) fn retried(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Result<(), Reject> {
+    fn retried(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Result<(), Reject> {
         let Some(task) = self.tasks.get(slug) else { return Err(Reject::UnknownTask(slug.clone())) };
         if !task.state.is_problem() {
             return Err(transition(slug, task.state, State::Planned));
         }
         self.check_applies(slug)?;
+        let mut after = self.clone();
+        if after.retry_calls(slug, skills)? {
+            after.come_back(slug, skills)?;
+            *self = after;
+            return Ok(());
+        }
         self.revive(slug, skills)?;
+        self.bring_back(slug, skills)
+    }
+
+    /// A task whose calls of templates begin again goes on with them.
+    pub(super) fn come_back(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Result<(), Reject> {
+        self.set_state(slug, State::Planned)?;
+        let round = self.rounds;
+        if let Some(task) = self.tasks.get_mut(slug) {
+            task.round = round;
+        }
+        self.bring_back(slug, skills)
+    }
+
+    /// What a task that comes back had blocked comes back, too.
+    fn bring_back(&mut self, slug: &Slug, skills: &BTreeMap<String, SkillPolicy>) -> Result<(), Reject> {
         let mut back = BTreeSet::from([slug.clone()]);
         while let Some(blocked) = self.freed_by(&back) {
             self.revive(&blocked, skills)?;
@@ -101,6 +137,9 @@ impl Run {
     /// A person takes a task off the list that has not begun to run.
     pub(super) fn dropped(&mut self, slug: &Slug) -> Result<(), Reject> {
         let Some(task) = self.tasks.get(slug) else { return Err(Reject::UnknownTask(slug.clone())) };
+        if task.below.is_some() {
+            return Err(Reject::RunsTemplate);
+        }
         if task.state.is_ended() {
             return Err(transition(slug, task.state, State::Dropped));
         }
@@ -120,6 +159,7 @@ impl Run {
         let Some(task) = self.tasks.get_mut(slug) else { return Ok(()) };
         let (writer, skill, lost) = (task.writer.take(), task.skill.take(), task.skill_lost);
         let must_refine = task.must_refine;
+        self.ledger.open_task(slug, None);
         task.restart(world);
         task.writer = writer;
         task.skill = skill;
@@ -159,7 +199,7 @@ impl Run {
 
     /// A later list may have left the task out: it gets a step of its own, behind what it reads.
     pub(super) fn place(&mut self, slug: &Slug) {
-        if self.step_of(slug).is_some() {
+        if self.step_of(slug).is_some() || self.tasks.get(slug).is_some_and(|task| task.below.is_some()) {
             return;
         }
         let Some(task) = self.tasks.get(slug) else { return };

@@ -195,20 +195,24 @@ impl Run {
     /// start in this pass.
     pub(super) fn advance(&mut self) -> Result<Advance, Reject> {
         let Some(current) = self.current_step() else { return Ok(Advance::Over) };
+        // What a task at work calls goes on whatever holds its step.
+        if self.start_below()? {
+            return Ok(Advance::Moved);
+        }
         if self.pass.open != Some(current) {
             if self.is_held(current) {
-                self.before_run = None;
+                self.ask_before_run(None);
                 return Ok(Advance::Over);
             }
             if self.unapproved_writers(current).next().is_some() {
-                return Ok(self.ask_before_run(current));
+                return Ok(self.ask_before_run(Some(current)));
             }
             self.before_run = None;
             self.pass.open = Some(current);
             return Ok(Advance::Moved);
         }
         // A refinement may have made a writer of a task in an open step.
-        let gate = self.ask_before_run(current);
+        let gate = self.ask_before_run(Some(current));
         let moved = self.start_tasks(current)?;
         Ok(if moved { Advance::Moved } else { gate })
     }
@@ -228,20 +232,40 @@ impl Run {
         let asked = self.pass.asked == Some(step) || self.pass.open == Some(step);
         let may_hold = !asked && self.pending_of(step).any(|task| task.writer.is_some());
         let tasks = may_hold.then(|| self.tasks.values()).into_iter().flatten();
-        tasks.filter(|task| task.state.is_problem() && !task.problem_seen)
+        tasks.filter(|task| task.below.is_none() && task.state.is_problem() && !task.problem_seen)
     }
 
     pub(super) fn pending_of(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
-        self.tasks.of_step(step).filter(|task| !task.state.is_ended())
+        self.tasks.of_step(step).filter(|task| task.below.is_none() && !task.state.is_ended())
     }
 
     pub(super) fn start_tasks(&mut self, step: usize) -> Result<bool, Reject> {
-        let ready: Vec<Slug> = self
-            .tasks
-            .startable(step)
-            .filter(|task| task.state == State::Ready && !task.executing && self.is_approved(task))
-            .map(TaskRun::slug)
-            .collect();
+        let ready = self.tasks.startable(step).filter(|task| task.below.is_none() && self.may_start(task));
+        let ready: Vec<Slug> = ready.map(TaskRun::slug).collect();
+        self.start(ready)
+    }
+
+    /// Starts tasks of templates that tasks at work call.
+    fn start_below(&mut self) -> Result<bool, Reject> {
+        if !self.operators.are_at_work() {
+            return Ok(false);
+        }
+        let ready = self.tasks.all_startable().filter(|task| self.is_called(task) && self.may_start(task));
+        let ready: Vec<Slug> = ready.map(TaskRun::slug).collect();
+        self.start(ready)
+    }
+
+    fn may_start(&self, task: &TaskRun) -> bool {
+        task.state == State::Ready && !task.executing && self.is_approved(task)
+    }
+
+    /// Whether it is part of a template that a task at work calls.
+    pub(super) fn is_called(&self, task: &TaskRun) -> bool {
+        let caller = task.below.as_ref().and_then(|caller| self.tasks.get(caller));
+        caller.is_some_and(|caller| caller.is_executing() && self.is_approved(caller))
+    }
+
+    fn start(&mut self, ready: Vec<Slug>) -> Result<bool, Reject> {
         let mut moved = false;
         for slug in ready {
             let world = self.world;

@@ -4,10 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::issue::Issue;
-use crate::record::{Apart, CallKey, CallSizes, ChangeSet, Outcome, ReferenceStage, RefusedPart, ResultParts};
-use crate::spec::{
-    BlobId, ExecRunId, Reference, Refinement, RunId, SkillMode, SkillPolicy, Slug, Task, ToolCall, Wording,
-};
+use crate::record::{Apart, CallKey, CallSizes, ChangeSet, ReferenceStage, RefusedPart, ResultParts};
+use crate::spec::{BlobId, ExecRunId, Reference, Refinement, SkillMode, SkillPolicy, Slug, Task, ToolCall, Wording};
 
 use super::{Attempts, Limit, Review, State, Stopwatch};
 
@@ -116,14 +114,12 @@ pub struct TaskRun {
     pub problem_seen: bool,
     /// Its skill was not there when the list was adopted.
     pub skill_lost: bool,
+    /// The task of the list whose call of a template it is part of; `None`: it is of the list, or the run is the template.
+    pub below: Option<Slug>,
     /// Round in which it was listed last.
     pub round: u32,
     /// Time in which at least one of its units was in flight.
     pub clock: Stopwatch,
-    /// Model calls started for it since it was listed.
-    pub calls_started: u32,
-    /// Tokens of its model calls since it was listed.
-    pub tokens: u64,
     /// Its largest reply so far, and its last prompt, with what they may be.
     pub sizes: CallSizes,
     /// When the last of its replies came, in milliseconds since the Unix epoch.
@@ -216,10 +212,9 @@ impl TaskRun {
             problem_shown: false,
             problem_seen: false,
             skill_lost: false,
+            below: None,
             round: 0,
             clock: Stopwatch::default(),
-            calls_started: 0,
-            tokens: 0,
             sizes: CallSizes::default(),
             last_turn_at: None,
             ideal_refined_ms: 0,
@@ -389,10 +384,8 @@ pub struct ToolRun {
     pub state: ToolState,
     /// Milliseconds it took.
     pub ms: u64,
-    /// The run inside it used up what it was lent, and goes on with another loan.
-    pub short: bool,
-    /// What was left of its loan when a call of it had no room in that.
-    pub short_of: Option<super::Loan>,
+    /// Of a call of a template that came back: the number of its tree.
+    pub mount: Option<usize>,
     /// The run's time was over before it ended; a resume settles it.
     pub cut: bool,
     /// A process that was killed while it ran and may not be repeated unasked: its gate asks whether it runs again.
@@ -401,7 +394,7 @@ pub struct ToolRun {
 
 impl ToolRun {
     pub(super) fn new(call: ToolCall) -> Self {
-        Self { call, state: ToolState::Queued, ms: 0, short: false, short_of: None, cut: false, again: false }
+        Self { call, state: ToolState::Queued, ms: 0, mount: None, cut: false, again: false }
     }
 
     /// It ended without any effect that is known of, and without an output of its own.
@@ -434,13 +427,8 @@ pub enum ToolState {
     Approved,
     /// Waits for a person's answer to this question.
     Asking(String),
-    /// The run inside it waits for a person who is not there, until this run is resumed.
-    Paused {
-        /// The inner run.
-        run: RunId,
-        /// `approval_required` or `input_required`.
-        outcome: Outcome,
-    },
+    /// It runs a template: the tree of this number.
+    Mounted(usize),
     /// Its change set of this number waits to be approved or applied.
     Staged(u32),
     /// It has an output.
@@ -450,7 +438,7 @@ pub enum ToolState {
 impl ToolState {
     /// It waits for a person.
     pub(super) fn is_asking(&self) -> bool {
-        matches!(self, Self::Gated(_) | Self::Asking(_) | Self::Paused { .. })
+        matches!(self, Self::Gated(_) | Self::Asking(_))
     }
 }
 

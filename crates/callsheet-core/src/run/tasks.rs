@@ -19,9 +19,11 @@ pub(super) struct Tasks {
     numbers: BTreeMap<Slug, usize>,
     /// Slugs of the current list, by step.
     steps: Vec<Vec<Slug>>,
+    /// Tasks of templates by the task that calls them, in the order they were opened.
+    below: BTreeMap<Slug, Vec<Slug>>,
     /// By number.
     known: Vec<Known>,
-    /// Numbers of the current list in sheet order. A task's *key* is its place here; a task that is not listed has
+    /// Numbers of the current list in sheet order, each task with those below it. A task's *key* is its place here; a task that is not listed has
     /// its number behind all places.
     ranked: Vec<usize>,
     /// Place of the first task of each step.
@@ -77,7 +79,10 @@ struct Sets {
 /// What is known follows from the tasks and the list.
 impl PartialEq for Tasks {
     fn eq(&self, other: &Self) -> bool {
-        self.list == other.list && self.numbers == other.numbers && self.steps == other.steps
+        self.list == other.list
+            && self.numbers == other.numbers
+            && self.steps == other.steps
+            && self.below == other.below
     }
 }
 
@@ -168,7 +173,9 @@ impl Tasks {
         }
         for (step, slugs) in steps.iter().enumerate() {
             self.starts.push(self.ranked.len());
-            for number in slugs.iter().filter_map(|slug| self.numbers.get(slug)) {
+            let below = |slug| self.below.get(slug).into_iter().flatten();
+            let ranked = slugs.iter().flat_map(|slug| std::iter::once(slug).chain(below(slug)));
+            for number in ranked.filter_map(|slug| self.numbers.get(slug)) {
                 if let Some(known) = self.known.get_mut(*number) {
                     (known.step, known.key) = (Some(step), self.ranked.len());
                     self.ranked.push(*number);
@@ -201,6 +208,18 @@ impl Tasks {
         step.push(slug);
     }
 
+    /// Puts a task of a template below the task that calls it.
+    pub fn list_below(&mut self, caller: &Slug, slug: Slug) {
+        self.below.entry(caller.clone()).or_default().push(slug);
+        let steps = std::mem::take(&mut self.steps);
+        self.set_steps(steps);
+    }
+
+    /// Tasks of templates that a task calls, in the order they were opened.
+    pub fn below(&self, caller: &Slug) -> impl Iterator<Item = &TaskRun> {
+        self.below.get(caller).into_iter().flatten().filter_map(|slug| self.get(slug))
+    }
+
     /// The 0-based step of a task in the current list.
     pub fn step_of(&self, slug: &Slug) -> Option<usize> {
         self.known.get(*self.numbers.get(slug)?)?.step
@@ -220,8 +239,8 @@ impl Tasks {
     }
 
     pub fn of_step(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
-        let slugs = self.steps.get(step).map(Vec::as_slice).unwrap_or_default();
-        slugs.iter().filter_map(|slug| self.get(slug))
+        let numbers = self.ranked.get(self.places(step)).unwrap_or_default();
+        numbers.iter().filter_map(|number| self.list.get(*number))
     }
 
     /// Listed tasks of the steps before the task's, or of all steps if it is not listed.
@@ -258,6 +277,11 @@ impl Tasks {
     /// Tasks of a step that may be ready and not started.
     pub fn startable(&self, step: usize) -> impl Iterator<Item = &TaskRun> {
         self.chosen(&self.sets.startable, self.places(step))
+    }
+
+    /// Listed tasks that may be ready and not started.
+    pub fn all_startable(&self) -> impl Iterator<Item = &TaskRun> {
+        self.chosen(&self.sets.startable, 0..self.ranked.len())
     }
 
     /// Tasks of a step that may be writers that have not ended.

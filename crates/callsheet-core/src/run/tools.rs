@@ -1,10 +1,9 @@
 //! Facts about tool calls, questions and change sets (spec 3.10, 10.4).
 
 use crate::issue::{Issue, IssueCode};
-use crate::record::{ChangeSet, EffectKey, ResultParts, ToolRecord};
+use crate::record::{ChangeSet, EffectKey, ToolRecord};
 use crate::spec::{BlobId, ExecRunId, Phase, Slug, ToolEffect};
 
-use super::inner::Stop;
 use super::task::{PendingSet, SetKey, SetSource, SetStage};
 use super::{AppliedSet, ExecRun, Failure, Reject, Run, State, TaskRun, ToolOutput, ToolRun, ToolState, limits};
 
@@ -22,20 +21,15 @@ impl Run {
         ms: u64,
     ) -> Result<(), Reject> {
         let key = EffectKey::Tool { task: task.clone(), run: run.clone(), call: call.to_owned() };
-        self.landed(key.clone())?;
+        self.landed(key)?;
         if let Some(tool) = self.tool_mut(task, run, call) {
             tool.ms = tool.ms.saturating_add(ms);
         }
-        if let ToolRecord::Cut { run: inner, spent } = record {
-            self.charge(&key, inner.as_ref(), spent);
+        if *record == ToolRecord::Cut {
             self.cut(task, run, call);
             return Ok(());
         }
-        if let ToolRecord::Paused { run: inner, outcome, reason, spent, no_room } = record {
-            self.paused(&key, Stop { inner, outcome: *outcome, reason, no_room: *no_room }, spent);
-            return Ok(());
-        }
-        self.totals.tools = self.totals.tools.saturating_add(1);
+        self.finished_tools = self.finished_tools.saturating_add(1);
         let name = self.tool_mut(task, run, call).map(|tool| tool.call.name.clone()).unwrap_or_default();
         let policy = self.policy(&name);
         if policy.effect != ToolEffect::Read && !policy.stages_changes() {
@@ -46,18 +40,11 @@ impl Run {
                 ToolState::Done(ToolOutput::Text { blob: blob.clone(), error: *error })
             }
             ToolRecord::Question(question) => ToolState::Asking(question.clone()),
-            ToolRecord::Result { run: inner, result, failed, spent } => {
-                self.charge(&key, inner.as_ref(), spent);
-                self.failed_inside.extend(inner.clone().filter(|_| failed.is_some()));
-                self.whole_result(task, run, result, failed.as_deref());
-                let blob = result.document.clone().unwrap_or_else(|| BlobId::of(b""));
-                ToolState::Done(ToolOutput::Text { blob, error: failed.is_some() })
-            }
             ToolRecord::Changes(changes) => {
                 let source = SetSource::Call(call.to_owned());
                 ToolState::Staged(self.stage_changes(task, run, source, changes.clone()))
             }
-            ToolRecord::Paused { .. } | ToolRecord::Cut { .. } => return Ok(()),
+            ToolRecord::Cut => return Ok(()),
         };
         if let Some(tool) = self.tool_mut(task, run, call) {
             tool.state = state;
@@ -75,23 +62,6 @@ impl Run {
         if let Some(tool) = self.tool_mut(task, run, call) {
             tool.cut = true;
         }
-    }
-
-    /// The call was the whole work of its run: there is nothing to interpret.
-    fn whole_result(&mut self, task: &Slug, run: &ExecRunId, result: &ResultParts, failed: Option<&str>) {
-        let world = self.world;
-        let Some(exec) = self.tasks.get_mut(task).and_then(|task| task.run_mut(run)) else { return };
-        match failed {
-            Some(reason) => {
-                exec.failure = Some(Failure { reason: reason.to_owned(), ..Failure::default() });
-            }
-            None => {
-                exec.result = Some(result.clone());
-                exec.finished = true;
-                exec.finished_world = world;
-            }
-        }
-        exec.attempts.close();
     }
 
     /// Open questions: task, run, call.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::issue::{Issue, Repair};
-use crate::record::{CallKey, CallNo, Spending, StopReason, Usage};
+use crate::record::{CallKey, CallNo, StopReason, Usage};
 use crate::spec::{BlobId, Slug, ToolEffect};
 
 use super::{ExecRun, Run};
@@ -58,8 +58,6 @@ pub struct Totals {
     pub cached: u64,
     /// US dollars, as far as known.
     pub cost_usd: f64,
-    /// US dollars of the dearest call that gave a reply.
-    pub dearest_usd: f64,
     /// Tool calls finished.
     pub tools: u32,
     /// Repairs by code (spec 4.3).
@@ -71,27 +69,24 @@ impl Totals {
     pub fn tokens(&self) -> u64 {
         self.input.saturating_add(self.output)
     }
-
-    /// The whole of a run, as what a call of another run cost.
-    pub fn spending(&self) -> Spending {
-        let (calls, failed_calls) = (self.calls, self.failed_calls);
-        let cost_usd = (self.cost_usd > 0.0).then_some(self.cost_usd);
-        let usage = Usage { input: self.input, output: self.output, cached: self.cached, cost_usd };
-        Spending { calls, failed_calls, usage, waited_ms: 0 }
-    }
-
-    /// Adds what `calls` model calls used together.
-    pub(super) fn add(&mut self, usage: &Usage, calls: u32) {
-        self.input = self.input.saturating_add(usage.input);
-        self.output = self.output.saturating_add(usage.output);
-        self.cached = self.cached.saturating_add(usage.cached);
-        let cost = usage.cost_usd.unwrap_or(0.0);
-        self.cost_usd += cost;
-        self.dearest_usd = self.dearest_usd.max(cost / f64::from(calls.max(1)));
-    }
 }
 
 impl Run {
+    /// Calls, tokens, cost, repairs by code.
+    pub fn totals(&self) -> Totals {
+        let spent = self.ledger.of_run();
+        Totals {
+            calls: spent.calls,
+            failed_calls: spent.failed_calls,
+            input: spent.input,
+            output: spent.output,
+            cached: spent.cached,
+            cost_usd: spent.cost_usd,
+            tools: self.finished_tools,
+            repairs: self.repairs.clone(),
+        }
+    }
+
     /// Earliest end of the refinement with unlimited slots: after the list and after the outputs it reads.
     pub(super) fn note_ideal_refined(&mut self, slug: &Slug) {
         let Some(task) = self.tasks.get(slug) else { return };

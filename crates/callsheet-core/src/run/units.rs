@@ -44,7 +44,7 @@ impl<'a> Unit<'a> {
 pub(super) struct Owing {
     /// Work, and whether it is in flight.
     pub work: Vec<(Effect, bool)>,
-    /// A gate or a question waits, or a subtask runs.
+    /// A gate or a question waits, or a subtask or a template runs.
     pub person: bool,
 }
 
@@ -226,9 +226,11 @@ impl Run {
             return owing;
         }
         let slug = &task.task.slug;
+        let has_the_turn = self.has_the_turn(task);
         for (key, set) in self.sets.iter().filter(|(key, _)| key.task == *slug && key.run == run.id) {
             match set.stage {
                 SetStage::Gated(_) => owing.person = true,
+                SetStage::Approved if !has_the_turn => {}
                 SetStage::Approved => {
                     let effect = key.apply_effect(&set.changes);
                     let in_flight = self.in_flight.contains(&key.apply());
@@ -241,7 +243,7 @@ impl Run {
             return owing;
         }
         if run.calls.iter().all(|call| call.output().is_some()) {
-            if task.is_process() {
+            if task.is_process() || !has_the_turn {
                 return owing;
             }
             let phase = if run.is_under_review() { Phase::Review } else { Phase::Execute };
@@ -251,9 +253,16 @@ impl Run {
         // Subtasks are tasks of their own; the conversation waits for them without a slot.
         owing.person |= self.is_waiting_for_subtasks(run);
         for call in self.callable(run) {
+            if task.calls_template() && call.output().is_none() {
+                match self.template_owing(slug, &run.id, call) {
+                    Some(effect) => owing.work.push((effect, false)),
+                    None => owing.person = true,
+                }
+                continue;
+            }
             match call.state {
-                ToolState::Gated(_) | ToolState::Asking(_) | ToolState::Paused { .. } => owing.person = true,
-                ToolState::Queued | ToolState::Approved if !self.has_the_turn(task) => {}
+                ToolState::Gated(_) | ToolState::Asking(_) => owing.person = true,
+                ToolState::Queued | ToolState::Approved if !has_the_turn => {}
                 ToolState::Queued | ToolState::Approved => {
                     let effect = Effect::RunTool {
                         task: slug.clone(),
@@ -264,7 +273,7 @@ impl Run {
                     let in_flight = self.in_flight.contains(&effect.key());
                     owing.work.push((effect, in_flight));
                 }
-                ToolState::Staged(_) | ToolState::Done(_) => {}
+                ToolState::Mounted(_) | ToolState::Staged(_) | ToolState::Done(_) => {}
             }
         }
         owing
@@ -295,6 +304,11 @@ impl Run {
     /// What is known of a tool (spec 11.1).
     pub fn policy(&self, tool: &str) -> ToolPolicy {
         self.tool_policies.get(tool).copied().unwrap_or_default()
+    }
+
+    /// Whether an effect may change something by itself: one such goes on at a time.
+    pub fn writes(&self, key: &EffectKey) -> bool {
+        matches!(key, EffectKey::Apply { .. }) || self.exclusive_in_flight(key).is_some()
     }
 
     pub(super) fn exclusive_in_flight(&self, key: &EffectKey) -> Option<String> {
@@ -343,6 +357,12 @@ impl Run {
         let mut people: Vec<Effect> = gates.into_iter().map(Effect::AskApproval).collect();
         people.extend(self.questions());
         people
+    }
+
+    /// Whether changes of an execution run wait for a person.
+    pub(super) fn has_gated_set(&self, task: &TaskRun, run: &ExecRun) -> bool {
+        let mut own = self.sets.iter().filter(|(key, _)| key.task == task.task.slug && key.run == run.id);
+        own.any(|(_, set)| matches!(set.stage, SetStage::Gated(_)))
     }
 
     /// Open gates, in no particular order.

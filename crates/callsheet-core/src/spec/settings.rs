@@ -82,22 +82,9 @@ pub enum Headless {
     Deny,
     /// Approve everything of this run, at both gates.
     Approve,
-    /// Approve these tasks at both gates, stop at others. `TASK/INNER` is a task of the run inside a call of TASK.
+    /// Approve these tasks at both gates, stop at others. `TASK/NAME` is a task of the template that TASK calls; TASK
+    /// alone means all of them as well.
     Slugs(Vec<Slug>),
-}
-
-impl Headless {
-    /// What it is in the run inside a call of `task`. Names are those of the outer run: that of the task means all that waits
-    /// in its call, `TASK/INNER` one task there (spec "Templates" 16).
-    #[must_use]
-    pub fn inside(&self, task: &Slug) -> Self {
-        let Self::Slugs(slugs) = self else { return self.clone() };
-        if slugs.contains(task) {
-            return Self::Approve;
-        }
-        let inner = slugs.iter().filter_map(|slug| slug.as_str().split_once('/'));
-        Self::Slugs(inner.filter(|(outer, _)| *outer == task.as_str()).map(|(_, inner)| Slug::new(inner)).collect())
-    }
 }
 
 with_defaults! {
@@ -200,23 +187,6 @@ pub struct Settings {
     pub skills: Vec<String> = Vec::new(),
     /// Warnings of model replies and checked files count as errors (spec 4.8).
     pub strict: bool = false,
-    /// Of a run inside a call: its limits are a share, and others may bring back more (spec "Templates" 16).
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub limits_shared: bool = false,
-    /// A share that is the whole of what is left is taken for that: nothing begins beside it, and what was too little
-    /// before does not count any more. Runs of before were recorded without it, until they are taken up again.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub whole_shares: bool = true,
-    /// Runs inside calls keep accounts of their own: a call is held to the times that its template sets, not to that of the
-    /// task which makes it; a share of the cost that may not pay for one more call is given back; one that a crash ended
-    /// goes on with its loan. Runs of before were recorded without it, until they are taken up again.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub accounts_inside: bool = true,
-    /// Which rules a run is folded by: 1, a call that was cut by what was left of the run's time fails no task, waits of
-    /// several calls for a person are given back once, and what was refined is not refined again by a retry; 0, as before.
-    /// Runs of before were recorded without it, until they are taken up again.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub rules: u32 = RULES,
     /// Subtasks of templates inherit nothing unless their request says so (spec "Templates" 5).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub strict_subtask_context: bool = false,
@@ -231,12 +201,4 @@ pub struct Settings {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String> = None,
 }
-}
-
-/// The rules that new runs are folded by.
-pub const RULES: u32 = 1;
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "the form that serde wants")]
-fn is_zero(rules: &u32) -> bool {
-    *rules == 0
 }

@@ -33,7 +33,11 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
     }
     if !done.is_empty() {
         text.push_str(if of_tree.is_some() { "\n## Changes\n" } else { "\n## Results\n" });
-        done.iter().for_each(|task| text.push_str(&result(task)));
+        for task in done {
+            text.push_str(&result(task));
+            let changing = run.tasks_below(&task.task.slug).filter(|below| !below.applied.is_empty());
+            changing.for_each(|below| text.push_str(&result(below)));
+        }
     }
     if of_tree.is_none() && changed_nothing(run) {
         text.push_str("\nNo file was changed.\n");
@@ -49,7 +53,7 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
     if !kept.is_empty() {
         text.push_str(&format!("\n## Finished parts of failed tasks\n{kept}"));
     }
-    let pending: Vec<&TaskRun> = run.tasks().filter(|task| !task.state.is_ended()).collect();
+    let pending: Vec<&TaskRun> = run.all_tasks().filter(|task| !task.state.is_ended()).collect();
     if !pending.is_empty() {
         text.push_str("\n## Still pending\n\n");
         for task in pending {

@@ -85,6 +85,9 @@ pub(super) fn work_words(effect: &EffectKey, run: &Run) -> String {
         EffectKey::Read(key) => format!("read {}", call_words(key, run.part(key))),
         EffectKey::Check { task, .. } => format!("check {task}"),
         EffectKey::Tool { task, call, .. } => format!("tool {call} of {task}"),
+        EffectKey::Mount { task, call, .. } | EffectKey::Return { task, call, .. } => {
+            format!("template {call} of {task}")
+        }
         EffectKey::Merge { task, .. } => format!("merge {task}"),
         EffectKey::Evaluate { task, .. } => format!("evaluate {task}"),
         EffectKey::Retrieve { task, .. } => format!("look up context of {task}"),

@@ -34,7 +34,6 @@ fn words(run: &Run, why: &Why, named: &dyn Fn(&Slug) -> String) -> String {
         Why::Owed { work: next } => format!("is next: {}", work(next)),
         Why::Gate { gate: Gate { n, .. } } => format!("waits for your answer at gate {n}"),
         Why::Question { question, .. } => format!("asks you \"{}\"", question.trim()),
-        Why::Inside { run, outcome } => format!("waits in its run {run} ({})", outcome_word(*outcome)),
         Why::WaitsForTask { tasks: awaited } => format!("waits for {}", tasks(awaited)),
         Why::WaitsForSection { section, tasks: awaited } => {
             format!("waits for task section {section}: {}", tasks(awaited))

@@ -2,13 +2,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 #[allow(dead_code, reason = "each test uses its part")]
-#[path = "../player/mod.rs"]
 mod player;
 #[allow(dead_code, reason = "each test uses its part")]
-#[path = "../sections/mod.rs"]
 mod sections;
 #[allow(dead_code, reason = "each test uses its part")]
-#[path = "../transcript/mod.rs"]
 mod transcript;
 
 mod coverage;

@@ -377,7 +377,8 @@ fn c35_spending_is_charged_to_every_ancestor() {
     let mut player = Player::new(&Script::read([("template", nested.as_str()), ("run top", "")]), 0);
     player.run_to_the_end();
     for op in player.run.operators().iter() {
-        assert_eq!((op.spent.calls, op.spent.tokens()), (1, 15), "{}", op.id);
+        let spent = player.run.spent(op);
+        assert_eq!((spent.calls, spent.tokens()), (1, 15), "{}", op.id);
     }
     let four = |limit: &str| {
         format!(

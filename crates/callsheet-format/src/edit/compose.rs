@@ -12,7 +12,7 @@ use callsheet_core::symbols::{Symbol, SymbolMatch, find_symbol};
 use crate::edit::{Change, ChangeWay, Location};
 use crate::reading::{Diagnostics, Reading, clause};
 
-use super::excerpt::{self, Found, Views};
+use super::excerpt::{self, ExcerptMatch, Views};
 use super::form::{self, Form, Written};
 use super::heading::{Heading, headings};
 use super::place::{self, replace_lines};
@@ -228,7 +228,7 @@ impl FileChanges<'_> {
             return Err(Box::new(self.issue(index, change, IssueCode::AddressMissing, "empty-old", &[])));
         }
         match views.find(written) {
-            (Found::Once { range, new, mended }, written) => {
+            (ExcerptMatch::Once { range, new, mended }, written) => {
                 if mended {
                     let found = before.get(range.clone()).unwrap_or("");
                     self.notes.repair(RepairCode::ExcerptWhitespace, change.span, old, found);
@@ -243,12 +243,12 @@ impl FileChanges<'_> {
                 let (range, new) = replace_lines(lines, first, last, &new);
                 Ok(Splice { range, new, index, mended: mended.then_some(written) })
             }
-            (Found::Several(at), _) => {
+            (ExcerptMatch::Several(at), _) => {
                 let at: Vec<String> = at.iter().map(usize::to_string).collect();
                 let at = at.join(", ");
                 Err(Box::new(self.issue(index, change, IssueCode::ExcerptAmbiguous, "", &[("lines", &at)]).raw(old)))
             }
-            (Found::Nowhere, _) => {
+            (ExcerptMatch::Nowhere, _) => {
                 let mut issue = self.issue(index, change, IssueCode::ExcerptNotFound, "", &[]).raw(old);
                 let affordable = !issue.is_counted() && self.notes.may_compare(lines.count());
                 let near = if affordable { excerpt::nearest_lines(lines, old, 3) } else { Vec::new() };

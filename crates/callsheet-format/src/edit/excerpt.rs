@@ -24,7 +24,7 @@ pub(super) struct Views<'a> {
     pub uniform: bool,
     pub text: &'a str,
     /// What was found for an old and a new text, since models repeat themselves.
-    found: RefCell<BTreeMap<(String, String), Found>>,
+    found: RefCell<BTreeMap<(String, String), ExcerptMatch>>,
     trailing: OnceCell<Joined>,
     trimmed: OnceCell<Joined>,
 }
@@ -49,18 +49,18 @@ impl<'a> Views<'a> {
     }
 
     /// Where an excerpt stands and what takes its place, looked for once; and the texts that were looked for.
-    pub(super) fn find<'w>(&self, written: Written<'w>) -> (Found, Written<'w>) {
+    pub(super) fn find<'w>(&self, written: Written<'w>) -> (ExcerptMatch, Written<'w>) {
         let found = self.find_as_is(written);
-        match without_blank_edges(written).filter(|_| found == Found::Nowhere) {
+        match without_blank_edges(written).filter(|_| found == ExcerptMatch::Nowhere) {
             Some(bare) => match self.find_as_is(bare) {
-                Found::Once { range, new, .. } => (Found::Once { range, new, mended: true }, bare),
+                ExcerptMatch::Once { range, new, .. } => (ExcerptMatch::Once { range, new, mended: true }, bare),
                 other => (other, bare),
             },
             None => (found, written),
         }
     }
 
-    fn find_as_is(&self, written: Written<'_>) -> Found {
+    fn find_as_is(&self, written: Written<'_>) -> ExcerptMatch {
         let key = (written.old.to_owned(), written.new.to_owned());
         self.found.borrow_mut().entry(key).or_insert_with(|| find(self, written.old, written.new)).clone()
     }
@@ -81,7 +81,7 @@ impl Joined {
 
 /// What was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Found {
+pub(super) enum ExcerptMatch {
     /// Once; with a repair if `mended`.
     Once {
         /// Bytes of the file.
@@ -99,7 +99,7 @@ pub(super) enum Found {
 
 /// Finds the lines of `old` in `text`: exactly, else with trailing blanks and line endings ignored, else under one uniform
 /// indent shift, which then applies to `new` too. Lines are found whole, and each way counts only if it gives one match.
-fn find(views: &Views<'_>, old: &str, new: &str) -> Found {
+fn find(views: &Views<'_>, old: &str, new: &str) -> ExcerptMatch {
     let (text, lines) = (views.text, &views.lines);
     let fits = |at: usize| {
         let behind = text.get(at + old.len()..).unwrap_or("");
@@ -108,9 +108,9 @@ fn find(views: &Views<'_>, old: &str, new: &str) -> Found {
     };
     let exact = occurrences(text, old, LISTED, fits);
     match exact.as_slice() {
-        [at] => return Found::Once { range: *at..*at + old.len(), new: new.to_owned(), mended: false },
+        [at] => return ExcerptMatch::Once { range: *at..*at + old.len(), new: new.to_owned(), mended: false },
         [] => {}
-        several => return Found::Several(several.iter().map(|at| lines.line_at(*at)).collect()),
+        several => return ExcerptMatch::Several(several.iter().map(|at| lines.line_at(*at)).collect()),
     }
     let wanted: Vec<&str> = old.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line)).collect();
     let trailing =
@@ -118,7 +118,7 @@ fn find(views: &Views<'_>, old: &str, new: &str) -> Found {
     match trailing.as_slice() {
         [first] => return whole_lines(lines, *first, wanted.len(), new.to_owned()),
         [] => {}
-        several => return Found::Several(several.iter().copied().take(LISTED).collect()),
+        several => return ExcerptMatch::Several(several.iter().copied().take(LISTED).collect()),
     }
     let candidates = line_matches(views.trimmed.get_or_init(|| Joined::of(lines, str::trim)), &wanted, str::trim);
     let shifted: Vec<(usize, String)> = candidates
@@ -127,15 +127,15 @@ fn find(views: &Views<'_>, old: &str, new: &str) -> Found {
         .collect();
     match shifted.as_slice() {
         [(first, new)] => whole_lines(lines, *first, wanted.len(), new.clone()),
-        [] => Found::Nowhere,
-        several => Found::Several(several.iter().map(|(line, _)| *line).take(LISTED).collect()),
+        [] => ExcerptMatch::Nowhere,
+        several => ExcerptMatch::Several(several.iter().map(|(line, _)| *line).take(LISTED).collect()),
     }
 }
 
-fn whole_lines(lines: &Lines<'_>, first: usize, count: usize, new: String) -> Found {
+fn whole_lines(lines: &Lines<'_>, first: usize, count: usize, new: String) -> ExcerptMatch {
     let last = first + count.saturating_sub(1);
     let range = lines.start(first)..lines.start(last) + lines.get(last).len();
-    Found::Once { range, new, mended: true }
+    ExcerptMatch::Once { range, new, mended: true }
 }
 
 /// Both texts of an excerpt without the blank lines at the edges of the old one, if there are any: a model sees blank lines

@@ -49,7 +49,7 @@ pub(super) fn symbol(
     new: &str,
 ) -> (Range<usize>, String) {
     let eol = ending(before);
-    let own = Own::of(lines, symbol);
+    let own = SymbolLines::of(lines, symbol);
     if !has_own_lines(before, lines, symbol, &own) {
         return inline(before, symbol, location, &with_ending(new, eol), eol);
     }
@@ -73,14 +73,14 @@ pub(super) fn symbol(
 }
 
 /// The 1-based lines of a symbol, inside the file whatever the outline says.
-struct Own {
+struct SymbolLines {
     /// With its comment.
     outer: usize,
     first: usize,
     last: usize,
 }
 
-impl Own {
+impl SymbolLines {
     fn of(lines: &Lines<'_>, symbol: &Symbol) -> Self {
         let count = lines.count().max(1);
         let first = (symbol.first as usize).clamp(1, count);
@@ -135,7 +135,7 @@ fn closes(line: &str) -> bool {
 }
 
 /// Whether nothing but the symbol, the mark that ends it and a comment stand on its lines.
-fn has_own_lines(before: &str, lines: &Lines<'_>, symbol: &Symbol, own: &Own) -> bool {
+fn has_own_lines(before: &str, lines: &Lines<'_>, symbol: &Symbol, own: &SymbolLines) -> bool {
     let ahead = before.get(lines.start(own.first)..symbol.start);
     let behind = before.get(symbol.end..lines.start(own.last + 1));
     let (Some(ahead), Some(behind)) = (ahead, behind) else { return true };

@@ -126,14 +126,14 @@ impl<'a> Document<'a> {
             fence::drop_stray(&mut lines, notes);
         }
         let mut scratch = notes.fork();
-        let mut found = Found::of(&lines, format, prepare, ended, &mut scratch);
+        let mut found = LineStructure::of(&lines, format, prepare, ended, &mut scratch);
         let without = !found.sections.iter().any(|section| section.heading.is_some_and(items::is_essential));
         if without && items::promote(&mut lines, format, notes) {
             scratch = notes.fork();
-            found = Found::of(&lines, format, prepare, ended, &mut scratch);
+            found = LineStructure::of(&lines, format, prepare, ended, &mut scratch);
         }
         notes.absorb(scratch);
-        let Found { kinds, fences, sections } = found;
+        let LineStructure { kinds, fences, sections } = found;
         let preamble = 0..sections.first().map_or(lines.len(), |section| section.line);
         Self { lines, kinds, fences, sections, preamble, thinking, ended, format: *format }
     }
@@ -259,13 +259,13 @@ impl<'a> Document<'a> {
 }
 
 /// What stands in lines that are prepared.
-struct Found {
+struct LineStructure {
     kinds: Vec<Kind>,
     fences: Vec<Fence>,
     sections: Vec<Section>,
 }
 
-impl Found {
+impl LineStructure {
     fn of(lines: &[Line<'_>], format: &Format, prepare: Prepare<'_>, ended: bool, notes: &mut Diagnostics) -> Self {
         let mut hidden = copies(lines, format, prepare.copies);
         let fences = fence::find(lines, &hidden);

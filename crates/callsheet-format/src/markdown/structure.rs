@@ -261,10 +261,10 @@ mod tests {
     use super::*;
 
     /// First and last line, level and form of each heading; lines of rules.
-    type Found = (Vec<(usize, usize, u8, Form)>, Vec<usize>);
+    type ParsedHeadings = (Vec<(usize, usize, u8, Form)>, Vec<usize>);
 
     /// What the parser finds in the text as it stands, HTML at the beginning of lines apart.
-    fn parsed(text: &str) -> Found {
+    fn parsed(text: &str) -> ParsedHeadings {
         let shown: Vec<String> = text
             .split('\n')
             .map(|line| match line.trim_start().strip_prefix('<') {
@@ -292,7 +292,7 @@ mod tests {
         (headings, rules)
     }
 
-    fn scanned(text: &str) -> Found {
+    fn scanned(text: &str) -> ParsedHeadings {
         let lines: Vec<Line<'_>> = text.split('\n').map(Line::of).collect();
         let hidden = vec![false; lines.len()];
         let (headings, rules) = scan(&lines, &hidden);

@@ -2,29 +2,29 @@
 
 /// A piece of a file and the 1-based line it starts on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Part<'a> {
+pub(super) struct FilePiece<'a> {
     pub(super) text: &'a str,
     pub(super) line: u32,
 }
 
 /// Front matter, and all that follows its closing line; `None` if there is no closing line.
 pub(super) struct Cut<'a> {
-    pub(super) front: Part<'a>,
-    pub(super) body: Option<Part<'a>>,
+    pub(super) front: FilePiece<'a>,
+    pub(super) body: Option<FilePiece<'a>>,
     /// The file opens with a `---` line.
     pub(super) opened: bool,
 }
 
 /// Cuts the front matter off. An opening `---` line may be left out (spec 7.2).
 pub(super) fn cut_front_matter(text: &str) -> Cut<'_> {
-    let mut rest = Part { text, line: 1 };
+    let mut rest = FilePiece { text, line: 1 };
     let mut opened = false;
     while let Some((line, after)) = split_line(rest.text) {
         if line.trim().is_empty() {
-            rest = Part { text: after, line: rest.line.saturating_add(1) };
+            rest = FilePiece { text: after, line: rest.line.saturating_add(1) };
         } else if is_rule(line) {
             opened = true;
-            rest = Part { text: after, line: rest.line.saturating_add(1) };
+            rest = FilePiece { text: after, line: rest.line.saturating_add(1) };
             break;
         } else {
             break;
@@ -35,7 +35,7 @@ pub(super) fn cut_front_matter(text: &str) -> Cut<'_> {
 }
 
 /// Cuts at the first `---` line outside fences; `None` if there is none.
-pub(super) fn cut_at_rule(part: Part<'_>, fences: bool) -> (Part<'_>, Option<Part<'_>>) {
+pub(super) fn cut_at_rule(part: FilePiece<'_>, fences: bool) -> (FilePiece<'_>, Option<FilePiece<'_>>) {
     let mut open = Fence::default();
     let mut offset = 0;
     let mut line_number = part.line;
@@ -45,7 +45,7 @@ pub(super) fn cut_at_rule(part: Part<'_>, fences: bool) -> (Part<'_>, Option<Par
         let outside = !fences || open.outside(line);
         if outside && is_rule(line) {
             let front = part.text.get(..offset).unwrap_or_default();
-            return (Part { text: front, line: part.line }, Some(Part { text: after, line: line_number }));
+            return (FilePiece { text: front, line: part.line }, Some(FilePiece { text: after, line: line_number }));
         }
         offset += rest.len() - after.len();
         rest = after;

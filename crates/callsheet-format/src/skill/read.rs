@@ -4,7 +4,7 @@ use callsheet_core::spec::{SKILL_TOKENS, Skill, SkillForm, SkillMode, SkillSourc
 
 use super::header::{self, Header};
 use super::issue::{At, Report, SkillIssue};
-use super::parts::{Part, cut_at_rule, cut_front_matter, section};
+use super::parts::{FilePiece, cut_at_rule, cut_front_matter, section};
 use super::policy::{SkillContext, derive};
 use super::suggest::fold;
 use super::yaml;
@@ -82,7 +82,7 @@ fn read(file: &SkillFile, context: SkillContext<'_>, report: &mut Report<'_>) ->
 }
 
 /// Refinement and execution instructions: the whole body twice, or the two parts of the single-file form.
-fn stages<'a>(form: SkillForm, body: Part<'a>, report: &mut Report<'_>) -> (&'a str, &'a str) {
+fn stages<'a>(form: SkillForm, body: FilePiece<'a>, report: &mut Report<'_>) -> (&'a str, &'a str) {
     let (first, second) = match form {
         SkillForm::Folder => (body, None),
         SkillForm::SingleFile => cut_at_rule(body, true),

@@ -99,7 +99,7 @@ fn is_hopeless(fault: &Fault) -> bool {
 }
 
 /// Bytes of the XML in a reply.
-struct Found {
+struct XmlRange {
     start: usize,
     end: usize,
     /// Other text stands around it.
@@ -107,14 +107,14 @@ struct Found {
 }
 
 /// The whole reply, a fence marked `xml`, or the first balanced element in prose, in this order.
-fn find(reply: &str) -> Option<Found> {
+fn find(reply: &str) -> Option<XmlRange> {
     let start = reply.len() - reply.trim_start().len();
     let trimmed = reply.trim();
     if trimmed.starts_with('<') && trimmed.chars().nth(1).is_some_and(xml::is_name_start) {
         // Text behind a balanced root is other text.
         let balanced = xml::parse(trimmed, Mode::Lenient).root.filter(|root| !root.damaged);
         let end = balanced.map_or(trimmed.len(), |root| root.span.end);
-        return Some(Found { start, end: start + end, extracted: end < trimmed.len() });
+        return Some(XmlRange { start, end: start + end, extracted: end < trimmed.len() });
     }
     fenced(reply).or_else(|| in_prose(reply))
 }
@@ -150,22 +150,22 @@ fn elements_in(text: &str) -> Vec<String> {
     names
 }
 
-fn fenced(reply: &str) -> Option<Found> {
+fn fenced(reply: &str) -> Option<XmlRange> {
     let mut at = 0;
     let mut open: Option<usize> = None;
     for line in reply.split_inclusive('\n') {
         let word = line.trim();
         match open {
             None if matches!(word.to_ascii_lowercase().as_str(), "```xml" | "~~~xml") => open = Some(at + line.len()),
-            Some(start) if word == "```" || word == "~~~" => return Some(Found { start, end: at, extracted: true }),
+            Some(start) if word == "```" || word == "~~~" => return Some(XmlRange { start, end: at, extracted: true }),
             _ => {}
         }
         at += line.len();
     }
-    open.map(|start| Found { start, end: reply.len(), extracted: true })
+    open.map(|start| XmlRange { start, end: reply.len(), extracted: true })
 }
 
-fn in_prose(reply: &str) -> Option<Found> {
+fn in_prose(reply: &str) -> Option<XmlRange> {
     let starts = reply.match_indices('<').map(|(at, _)| at).filter(|at| {
         let rest = reply.get(at + 1..).unwrap_or_default();
         SOUGHT.iter().any(|name| {
@@ -176,7 +176,7 @@ fn in_prose(reply: &str) -> Option<Found> {
     for start in starts.take(TRIES) {
         let root = xml::parse(reply.get(start..).unwrap_or_default(), Mode::Lenient).root;
         if let Some(root) = root.filter(|root| !root.damaged) {
-            return Some(Found { start, end: start + root.span.end, extracted: true });
+            return Some(XmlRange { start, end: start + root.span.end, extracted: true });
         }
     }
     None
@@ -193,10 +193,10 @@ fn read_root(root: &Element, text: &str, plain: ReplyReading) -> ReplyReading {
             let given = |name: &str| attribute(error, name).map(str::to_owned);
             let part = |name: &str| error.elements().find(|part| part.name.eq_ignore_ascii_case(name));
             let said = |name: &str| given(name).or_else(|| Some(inner_text(part(name)?, text)));
-            Told { reason: said("reason"), message: said("message") }
+            EnvelopeFailure { reason: said("reason"), message: said("message") }
         });
         let error = error.unwrap_or_default();
-        let told = Told { reason: attribute(root, "reason").map(str::to_owned).or(error.reason), ..error };
+        let told = EnvelopeFailure { reason: attribute(root, "reason").map(str::to_owned).or(error.reason), ..error };
         let content = child("content").map(|content| inner_text(content, text)).unwrap_or_default();
         return envelope(status, content, None, notes, told);
     }
@@ -243,7 +243,7 @@ fn envelope(
     content: String,
     parsed: Option<Value>,
     notes: Map<String, Value>,
-    told: Told,
+    told: EnvelopeFailure,
 ) -> ReplyReading {
     let (notes, conflicts) = normal(notes);
     let word = told.reason.or_else(|| notes.get("reason").and_then(Value::as_str).map(str::to_owned));
@@ -257,7 +257,7 @@ fn envelope(
 
 /// What an envelope tells of a failure.
 #[derive(Default)]
-struct Told {
+struct EnvelopeFailure {
     reason: Option<String>,
     message: Option<String>,
 }
@@ -283,7 +283,7 @@ fn json_envelope(reply: &str) -> Option<ReplyReading> {
     let error = value.get("error").unwrap_or(&Value::Null);
     // An error that is only words is its message.
     let message = word(error, "message").or_else(|| error.as_str().map(str::to_owned));
-    let told = Told { reason: word(&value, "reason").or_else(|| word(error, "reason")), message };
+    let told = EnvelopeFailure { reason: word(&value, "reason").or_else(|| word(error, "reason")), message };
     Some(ReplyReading { conflicts, ..envelope(status, text, parsed, notes, told) })
 }
 

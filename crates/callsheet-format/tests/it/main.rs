@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 #[allow(dead_code, reason = "each test uses its part")]
-#[path = "../book/mod.rs"]
 mod book;
 #[allow(dead_code, reason = "each test uses its part")]
 #[path = "../../../../fuzz/src/checks.rs"]
@@ -11,13 +10,11 @@ mod checks;
 #[path = "../../benches/hostile/families.rs"]
 mod families;
 #[allow(dead_code, reason = "each test uses its part")]
-#[path = "../formats/mod.rs"]
 mod formats;
 #[allow(dead_code, reason = "each test uses its part")]
-#[path = "../../../callsheet-core/tests/sections/mod.rs"]
+#[path = "../../../callsheet-core/tests/it/sections/mod.rs"]
 mod sections;
 #[allow(dead_code, reason = "each test uses its part")]
-#[path = "../support/mod.rs"]
 mod support;
 #[allow(dead_code, reason = "each test uses its part")]
 #[path = "../../benches/hostile/world.rs"]

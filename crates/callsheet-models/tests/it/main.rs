@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 #[allow(dead_code, reason = "each test uses its part")]
-#[path = "../support/mod.rs"]
 mod support;
 
 mod config;

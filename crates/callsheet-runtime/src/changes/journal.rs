@@ -26,7 +26,7 @@ pub(crate) struct Entry {
 impl Journal {
     /// The journal of change set `set` of a task's execution run.
     pub fn new(files: &RunFiles, task: &Slug, run: &ExecRunId, set: u32) -> Self {
-        Self { files: files.clone(), name: format!("journal/{task}-{run}-{set}.json") }
+        Self { files: files.clone(), name: format!("journal/{}-{run}-{set}.json", task.as_str().replace('/', ".")) }
     }
 
     /// Forgets the entry: nothing will be rolled back from it. One that is not there is no error.

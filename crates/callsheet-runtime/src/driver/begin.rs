@@ -1,23 +1,17 @@
 //! How a run begins.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use callsheet_core::evaluate::known_paths;
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::record::{Entry, Event, Tree};
 use callsheet_core::spec::{Goals, RunId, Settings, Slug, Step, Task, TaskList};
 use callsheet_format::reading::Reading;
 
 use crate::driver::session::Session;
+use crate::effects::template::{absent, keep_reachable};
 use crate::fault::{DriveFault, InputFault};
-use crate::prompting::handler::PATTERN;
-use crate::references::near_paths;
 use crate::services::Services;
 use crate::sheetfile::{SheetReading, adopt_host_list, check_sheet};
-
-/// Longest text that is looked at as a path, bytes.
-const LONGEST_PATH: usize = 1_024;
 
 /// Warnings of a sheet file that are reported when it is run.
 const WARNINGS: usize = 10;
@@ -79,6 +73,7 @@ pub fn begin_in(
         EntrySpec::Template { mut tree, prompt } => {
             let name = tree.entry.clone();
             tree.absent = absent(services, &tree);
+            keep_reachable(&mut tree);
             tree_adopted = Some(Event::TreeAdopted { tree });
             (Entry::Template { name, prompt }, None)
         }
@@ -122,17 +117,6 @@ pub fn begin_in(
     events.insert(0, Event::RunStarted { run: id, entry, settings, tools });
     session.record(services, events)?;
     Ok(session)
-}
-
-/// Paths that are known before the run, and lead to nothing that may be read, with those that may be meant (spec
-/// "Templates" 5).
-fn absent(services: &Services, tree: &Tree) -> BTreeMap<String, Vec<String>> {
-    let known = known_paths(tree);
-    let is_path = |text: &&String| text.len() <= LONGEST_PATH && !text.trim().is_empty() && !text.contains('\n');
-    let one = |path: &&String| is_path(path) && !path.contains(PATTERN);
-    let lost = |path: &&String| services.workspace.locate(path).is_err();
-    let lost = known.iter().chain(&tree.files).filter(one).filter(lost);
-    lost.map(|path| (path.clone(), near_paths(&services.workspace, path))).collect()
 }
 
 /// What reading a sheet file warns of; the run begins all the same.

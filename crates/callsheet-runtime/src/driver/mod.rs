@@ -12,9 +12,7 @@ mod notified;
 mod reopen;
 mod retry;
 mod session;
-pub(crate) mod template;
 mod template_files;
-pub(crate) mod turns;
 mod undo;
 mod views;
 mod withdraw;
@@ -22,9 +20,7 @@ mod withdraw;
 pub use begin::{EntrySpec, begin, begin_in};
 pub use reopen::{ResumeKind, apply_edit_if_idle, reopen};
 pub use session::Session;
-pub use template::{caller_of, is_awaited, is_inner, outer_of, runs_inside};
-pub use turns::Turns;
-pub use undo::{Undone, changed_inside, undo};
+pub use undo::{Undone, undo};
 pub use withdraw::withdraw;
 
 use std::collections::BTreeMap;
@@ -43,7 +39,6 @@ use crate::services::Services;
 use crate::sheetfile::sheet_text;
 
 use edits::EditCheck;
-use turns::Turn;
 
 /// How often messages of other processes are looked for and the files that people read are brought up to date.
 const TICK: Duration = Duration::from_millis(200);
@@ -100,8 +95,6 @@ struct Driver {
     in_flight: BTreeMap<EffectKey, CancellationToken>,
     /// Gates and questions that were put to somebody who is not there, with the outcome they lead to.
     unanswered: BTreeMap<EffectKey, Outcome>,
-    /// The turns of writers that are about to be started.
-    turns: BTreeMap<EffectKey, Turn>,
     /// What evaluations read of the record.
     memory: Memory,
     tasks: JoinSet<Completion>,
@@ -116,7 +109,6 @@ impl Driver {
             session,
             in_flight: BTreeMap::new(),
             unanswered: BTreeMap::new(),
-            turns: BTreeMap::new(),
             memory: Memory::default(),
             tasks: JoinSet::new(),
             stop,
@@ -162,7 +154,6 @@ impl Driver {
                     if self.apply_edit()? != EditCheck::Unsettled {
                         inbox::read_inbox(&mut self.session, &self.services)?;
                     }
-                    self.take_up_answered_calls()?;
                     self.session.write_views_beside(&self.services)?;
                 }
             }
@@ -198,7 +189,7 @@ impl Driver {
             }
             let begun = |key: &EffectKey| self.in_flight.contains_key(key) || self.unanswered.contains_key(key);
             let fresh: Vec<Effect> = waiting.into_iter().filter(|effect| !begun(&effect.key())).collect();
-            let fresh: Vec<Effect> = fresh.into_iter().filter(|effect| self.has_turn(effect)).collect();
+            let fresh = self.one_writer(fresh);
             if fresh.is_empty() {
                 self.session.flush(&self.services)?;
                 return Ok(EditCheck::Nothing);
@@ -223,22 +214,12 @@ impl Driver {
         Ok(())
     }
 
-    /// Whether an effect may be started now. A writer beside which another one goes on, of this run or of one inside or
-    /// around it, waits for its turn before it is started.
-    fn has_turn(&mut self, effect: &Effect) -> bool {
-        let key = effect.key();
-        if !turns::needs_turn(self.session.run(), effect) || self.turns.contains_key(&key) {
-            return true;
-        }
-        if let Some(turn) = self.services.turns.free() {
-            self.turns.insert(key, turn);
-            return true;
-        }
-        let cancel = CancellationToken::new();
-        self.in_flight.insert(key.clone(), cancel.clone());
-        let left_ms = self.session.run().time_left_ms();
-        self.tasks.spawn(self.services.turns.clone().wait(key, cancel, left_ms));
-        false
+    /// The effects that may begin now: one at a time of those that write.
+    fn one_writer(&self, fresh: Vec<Effect>) -> Vec<Effect> {
+        let run = self.session.run();
+        let mut writes = self.in_flight.keys().any(|key| run.writes(key));
+        let may_start = |effect: &Effect| !run.writes(&effect.key()) || !std::mem::replace(&mut writes, true);
+        fresh.into_iter().filter(may_start).collect()
     }
 
     /// Applies an edit of the sheet, before anything starts (spec 2.18).
@@ -250,7 +231,6 @@ impl Driver {
     fn cancel_stale(&mut self, pending: &[Effect]) {
         let keys: Vec<EffectKey> = pending.iter().map(Effect::key).collect();
         self.unanswered.retain(|key, _| keys.contains(key));
-        self.turns.retain(|key, _| keys.contains(key));
         for (key, flight) in &self.in_flight {
             if !keys.contains(key) {
                 flight.cancel();
@@ -258,33 +238,16 @@ impl Driver {
         }
     }
 
-    /// Everything else has come to rest and gates or questions are left that nobody answers, here or in a run inside a
-    /// call: the run waits. True if that was recorded.
+    /// Everything else has come to rest and gates or questions are left that nobody answers: the run waits. True if that
+    /// was recorded.
     fn suspend_if_unattended(&mut self) -> Result<bool, DriveFault> {
         if self.session.run().outcome().is_some() {
             return Ok(false);
         }
-        if self.take_up_answered_calls()? {
-            return Ok(true);
-        }
-        let run = self.session.run();
-        let inside = run.paused_calls().map(|paused| paused.outcome);
-        let Some(outcome) = self.unanswered.values().copied().chain(inside).min() else { return Ok(false) };
+        let Some(outcome) = self.unanswered.values().copied().min() else { return Ok(false) };
         self.unanswered.clear();
         self.session.write_views(&self.services)?;
         Ok(self.session.record(&self.services, vec![Event::RunWaiting { outcome }])? > 0)
-    }
-
-    /// Runs inside calls that wait for a person, and for which somebody left words, go on while others work. True if
-    /// there was one.
-    fn take_up_answered_calls(&mut self) -> Result<bool, DriveFault> {
-        let mut answered = Vec::new();
-        for paused in self.session.run().paused_calls() {
-            if self.services.store.has_messages(paused.run)? {
-                answered.push(Event::CallTakenUp { task: paused.task.clone() });
-            }
-        }
-        Ok(self.session.record(&self.services, answered)? > 0)
     }
 
     fn perform_quick(&mut self, effect: &Effect) -> Result<Option<Vec<Event>>, DriveFault> {
@@ -301,11 +264,9 @@ impl Driver {
         let cancel = CancellationToken::new();
         self.in_flight.insert(key.clone(), cancel.clone());
         let work = Work { services: Arc::clone(&self.services), cancel };
-        let turn = self.turns.remove(&key);
         let future = perform(work, effect, self.session.run());
         self.tasks.spawn(async move {
             let result = future.await;
-            drop(turn);
             Completion { key, result }
         });
     }
@@ -324,13 +285,6 @@ impl Driver {
             // The gate is still pending and asks again, unless the edit closed it.
             EffectResult::SheetEdited => {
                 self.session.apply_edit(&self.services)?;
-            }
-            EffectResult::StopRequested => self.stop.cancel(),
-            EffectResult::WriterTurn { turn, waited_ms: ms } => {
-                self.session.record(&self.services, vec![Event::TurnAwaited { ms }])?;
-                if let Some(turn) = turn.filter(|_| self.session.run().is_outstanding(&done.key)) {
-                    self.turns.insert(done.key, turn);
-                }
             }
             EffectResult::Unattended(outcome) => {
                 self.unanswered.insert(done.key, outcome);

@@ -59,8 +59,6 @@ pub fn reopen(
         }
     }
     apply_changed_limits(&mut session, services, ended)?;
-    let accounts = super::template::accounts(services, session.run())?;
-    session.record(services, accounts)?;
     inbox::process_messages(&mut session, services, list_changes)?;
     if let Some(last) = last {
         services.store.discard(session.lock(), last)?;
@@ -136,8 +134,7 @@ fn wait_if_only_asking(session: &mut Session, services: &Services) -> Result<(),
         return Ok(());
     }
     let asks = run.outstanding().iter().map(outcome_of).collect::<Option<Vec<Outcome>>>();
-    let inside = run.paused_calls().map(|paused| paused.outcome);
-    let outcome = asks.and_then(|asks| asks.into_iter().chain(inside).min());
+    let outcome = asks.and_then(|asks| asks.into_iter().min());
     session.record(services, outcome.map(|outcome| Event::RunWaiting { outcome }).into_iter().collect())?;
     Ok(())
 }

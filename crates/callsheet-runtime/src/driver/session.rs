@@ -196,7 +196,7 @@ impl Session {
 
     /// All files that people read, on resume.
     pub(super) fn rewrite_views(&mut self, services: &Services) -> Result<(), DriveFault> {
-        self.run.tasks().map(TaskView::of).for_each(|view| view.write(services));
+        self.run.all_tasks().map(TaskView::of).for_each(|view| view.write(services));
         self.views.stale.note_sheet();
         self.write_views(services)
     }

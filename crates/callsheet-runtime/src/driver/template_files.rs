@@ -38,8 +38,8 @@ pub(super) fn apply_changed_limits(
 /// Limits of recorded templates of which nothing else was changed, by name.
 fn changed_limits(services: &Services, run: &Run) -> BTreeMap<String, Vec<TaskLimits>> {
     let mut changed = BTreeMap::new();
-    let Some(tree) = run.operators().tree() else { return changed };
-    for (file, hash) in &tree.sources {
+    let sources = run.operators().trees().flat_map(|tree| tree.sources.iter().map(move |source| (tree, source)));
+    for (tree, (file, hash)) in sources {
         let Ok(bytes) = read_regular(&services.workspace.root().join(file)) else { continue };
         if BlobId::of(&bytes) == *hash {
             continue;
@@ -59,13 +59,17 @@ fn changed_limits(services: &Services, run: &Run) -> BTreeMap<String, Vec<TaskLi
 
 /// The recorded tree runs; a person hears which of its files are no longer what it was read from.
 pub(super) fn report_edited_templates(services: &Services, run: &Run) {
-    let Some(tree) = run.operators().tree() else { return };
-    let used = used_files(run, tree);
-    for (file, hash) in tree.sources.iter().filter(|(file, _)| used.contains(file.as_str())) {
-        let now = read_regular(&services.workspace.root().join(file));
-        let same = now.as_ref().is_ok_and(|bytes| says_the_same(services, tree, file, bytes));
-        if now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same {
-            services.notice(&format!("note: {file} changed after this run started; the run uses the previous version"));
+    let mut reported = BTreeSet::new();
+    for tree in run.operators().trees() {
+        let used = used_files(run, tree);
+        for (file, hash) in tree.sources.iter().filter(|(file, _)| used.contains(file.as_str())) {
+            let now = read_regular(&services.workspace.root().join(file));
+            let same = now.as_ref().is_ok_and(|bytes| says_the_same(services, tree, file, bytes));
+            let changed = now.map(|bytes| BlobId::of(&bytes)).ok().as_ref() != Some(hash) && !same;
+            if changed && reported.insert(file) {
+                let words = format!("note: {file} changed after this run started; the run uses the previous version");
+                services.notice(&words);
+            }
         }
     }
 }

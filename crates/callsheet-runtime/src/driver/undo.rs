@@ -1,4 +1,4 @@
-//! Undoing a run (spec 3.10), with what the runs inside its calls changed (spec "Templates" 16).
+//! Undoing a run (spec 3.10).
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use crate::ports::{Clock, Store, SystemClock};
 use crate::runfiles::RunFiles;
 
 use super::session::Session;
-use super::template::runs_inside;
 use crate::effects::apply::defect;
 use crate::effects::conclude::write_results;
 use crate::fault::{DriveFault, InputFault};
@@ -55,36 +54,24 @@ impl Undone {
 
 /// A change set that is on disk.
 struct Applied {
-    /// When, milliseconds since the Unix epoch, and which fact of its run.
-    at: (u64, u64),
-    /// Index of its run.
-    of: usize,
     task: Slug,
     run: ExecRunId,
     set: u32,
     changes: ChangeSet,
 }
 
-/// Takes the changes of a run and of the runs inside its calls back, newest first, each set as a whole (spec 3.10). A
+/// Takes the changes of a run back, newest first, each set as a whole (spec 3.10). A
 /// set whose files were changed since is left alone, and so are older sets of the same files.
 ///
 /// # Errors
-/// If another process writes one of the runs, or the disk fails.
+/// If another process writes the run, or the disk fails.
 pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone, DriveFault> {
     let workspace = Workspace::new(project, &[]).map_err(|fault| InputFault::Folder(fault.to_string()))?;
-    let inner = runs_inside(store, id)?;
-    let mut runs = Vec::new();
-    let mut sets = Vec::new();
-    for id in std::iter::once(id).chain(&inner) {
-        let session = Session::open(Arc::clone(store), id)?;
-        sets.extend(applied(store, &session, id, runs.len())?);
-        runs.push((session, RunFiles::new(&workspace, id).map_err(DriveFault::defect)?));
-    }
-    sets.sort_by_key(|set| std::cmp::Reverse(set.at));
+    let mut session = Session::open(Arc::clone(store), id)?;
+    let files = RunFiles::new(&workspace, id).map_err(DriveFault::defect)?;
     let mut undone = Undone::default();
-    for Applied { of, task, run, set, changes, .. } in sets {
-        let Some((session, files)) = runs.get_mut(of) else { continue };
-        let journal = Journal::new(files, &task, &run, set);
+    for Applied { task, run, set, changes } in applied(store, &session, id)?.into_iter().rev() {
+        let journal = Journal::new(&files, &task, &run, set);
         match disk::revert(&changes, &workspace, &**store, &journal, &CancellationToken::new()) {
             Ok(()) => {
                 changes.files.iter().for_each(|file| undone.took_back(file));
@@ -100,37 +87,21 @@ pub fn undo(store: &Arc<dyn Store>, project: &Path, id: &RunId) -> Result<Undone
             Err(fault) => return Err(defect(fault)),
         }
     }
-    for (mut session, files) in runs {
-        if let Some(outcome) = session.run().outcome() {
-            write_results(&**store, &files, session.run(), outcome)?;
-        }
-        session.close();
+    if let Some(outcome) = session.run().outcome() {
+        write_results(&**store, &files, session.run(), outcome)?;
     }
+    session.close();
     Ok(undone)
 }
 
-/// Whether a run inside a call of `id` changed files that nobody took back.
-///
-/// # Errors
-/// If the store cannot be read.
-pub fn changed_inside(store: &Arc<dyn Store>, id: &RunId) -> Result<bool, DriveFault> {
-    for inner in runs_inside(store, id)? {
-        let (run, _) = Session::view(store, &inner)?;
-        if run.tasks().flat_map(|task| &task.applied).any(|applied| !applied.reverted) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// What a run has on disk now.
-fn applied(store: &Arc<dyn Store>, session: &Session, id: &RunId, of: usize) -> Result<Vec<Applied>, DriveFault> {
+/// What a run has on disk now, oldest first.
+fn applied(store: &Arc<dyn Store>, session: &Session, id: &RunId) -> Result<Vec<Applied>, DriveFault> {
     let mut sets = Vec::new();
     for fact in store.read(id, 1)? {
         let Event::ChangesApplied { task, run, set, changes } = fact.event else { continue };
         let applied = session.run().task(&task).map(|task| task.applied.as_slice()).unwrap_or_default();
         if applied.iter().any(|applied| applied.run == run && applied.set == set && !applied.reverted) {
-            sets.push(Applied { at: (fact.at, fact.n), of, task, run, set, changes });
+            sets.push(Applied { task, run, set, changes });
         }
     }
     Ok(sets)

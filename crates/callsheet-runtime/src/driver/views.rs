@@ -52,6 +52,7 @@ impl StaleViews {
             | Event::TaskDropped { .. } => None,
             Event::RunFinished { key, .. } => key.task.as_ref(),
             Event::RunsMerged { task, .. }
+            | Event::CallReturned { task, .. }
             | Event::ChangesApplied { task, .. }
             | Event::ChangesReverted { task, .. } => Some(task),
             _ => return,

@@ -6,7 +6,6 @@ use callsheet_core::record::{Answer, ChangeSet, Event, Gate, GateKind, Outcome a
 use callsheet_core::run::Run;
 use callsheet_core::spec::{ExecRunId, Headless, Phase, Slug};
 
-use crate::driver::template::caller_of;
 use crate::effects::gate_view::{gate_view, pending};
 use crate::effects::hunks::{self, HunkAnswer};
 use crate::effects::work::{EffectFuture, EffectResult, Work, ready};
@@ -79,8 +78,11 @@ fn answer_from_settings(run: &Run, gate: &Gate) -> Option<Answer> {
         Headless::Stop | Headless::Deny => None,
         Headless::Approve => Some(Answer::Listed),
         Headless::Slugs(slugs) => {
-            let named: BTreeMap<Slug, Verdict> =
-                tasks.iter().filter(|task| slugs.contains(task)).map(|task| (task.clone(), Verdict::Approve)).collect();
+            let named: BTreeMap<Slug, Verdict> = tasks
+                .iter()
+                .filter(|task| covers(run, slugs, task))
+                .map(|task| (task.clone(), Verdict::Approve))
+                .collect();
             match &gate.kind {
                 _ if named.len() == tasks.len() => Some(Answer::Listed),
                 // The others stay pending: the gate asks again for them alone.
@@ -91,6 +93,12 @@ fn answer_from_settings(run: &Run, gate: &Gate) -> Option<Answer> {
             }
         }
     }
+}
+
+/// Whether one of the names is that of the task, or of the one whose call it is part of.
+fn covers(run: &Run, slugs: &[Slug], task: &Slug) -> bool {
+    let caller = run.task(task).and_then(|task| task.below.as_ref());
+    slugs.contains(task) || caller.is_some_and(|caller| slugs.contains(caller))
 }
 
 /// The record knows the model a run was started with; that of the execution phase or of a skill is known here.
@@ -105,11 +113,10 @@ fn with_models(mut view: GateView, services: &Services, run: &Run) -> GateView {
 }
 
 /// Puts a tool's question to a person.
-pub(crate) fn question(work: Work, asking: &Run, at: (Slug, ExecRunId, String), question: String) -> EffectFuture {
-    let inside = asking.id().and_then(caller_of);
+pub(crate) fn question(work: Work, at: (Slug, ExecRunId, String), question: String) -> EffectFuture {
     let (task, run, call) = at;
     Box::pin(async move {
-        let view = QuestionView { task: task.clone(), question, inside };
+        let view = QuestionView { task: task.clone(), question };
         match work.services.person.answer(&view, &work.cancel).await {
             QuestionAnswer::Answered(text) => {
                 let output = work.services.store.put_blob(text.as_bytes())?;

@@ -7,7 +7,6 @@ use callsheet_core::record::{ChangeSet, Gate, GateKind};
 use callsheet_core::run::{CallRecord, Effect, Run, TaskRun};
 use callsheet_core::spec::{Phase, Slug};
 
-use crate::driver::template::caller_of;
 use crate::effects::hunks;
 use crate::ports::{AskingCall, EqualCall, GateView, PartAnswer, Store, StoreFault, WriterView};
 use crate::services::Pinned;
@@ -74,7 +73,6 @@ pub fn gate_view(store: &dyn Store, project: &Path, run: &Run, gate: &Gate) -> R
         also: Vec::new(),
         directory: None,
         sheet: None,
-        inside: run.id().and_then(caller_of),
     };
     match &gate.kind {
         GateKind::BeforeRun(tasks) => {

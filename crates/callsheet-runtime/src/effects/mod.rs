@@ -13,6 +13,7 @@ mod model;
 mod read_reply;
 mod read_turn;
 mod stage;
+pub(crate) mod template;
 mod tool;
 mod work;
 
@@ -26,7 +27,7 @@ use crate::services::Services;
 pub(crate) use gate::report_invalid;
 pub(crate) use gate_view::pending;
 pub use gate_view::{OpenQuestion, gate_view, open_gates, open_questions, part_fault};
-pub(crate) use work::{Completion, EffectFuture, EffectResult, Work, ready};
+pub(crate) use work::{Completion, EffectFuture, EffectResult, Work};
 
 /// Performs an effect at once, without a recorded start, if it is pure or harmless to repeat; `None` if it is one that
 /// waits.
@@ -43,6 +44,8 @@ pub(crate) fn perform_quick(
         }
         Effect::Evaluate { task, n, moment } => vec![evaluate::evaluate(services, run, task, *n, *moment, memory)?],
         Effect::MergeByCode { task, n } => vec![merge::merge_by_code(services, run, task, *n)?],
+        Effect::MountTemplate { task, run: exec, call } => vec![template::mount(services, run, task, exec, call)?],
+        Effect::ReturnTemplate { task, run: exec, call } => vec![template::returned(services, run, task, exec, call)?],
         Effect::Conclude(outcome) => vec![conclude::conclude(services, run, *outcome)?],
         _ => return Ok(None),
     }))
@@ -55,15 +58,15 @@ pub(crate) fn perform(work: Work, effect: Effect, run: &Run) -> EffectFuture {
         Effect::RunTool { task, run: exec, call, deadline_ms } => tool::run(work, run, &task, &exec, call, deadline_ms),
         Effect::Retrieve { task, n, request } => lookup::retrieve(work, task, n, &request),
         Effect::AskApproval(gate) => gate::approve(work, run, gate),
-        Effect::AskPerson { task, run: exec, call, question } => {
-            gate::question(work, run, (task, exec, call), question)
-        }
+        Effect::AskPerson { task, run: exec, call, question } => gate::question(work, (task, exec, call), question),
         Effect::ApplyChanges { task, run: exec, set, changes } => apply::apply(work, task, exec, set, changes),
         Effect::RollBack { task, run: exec, set, .. } => apply::roll_back(work, task, exec, set),
         Effect::ReadReply(_)
         | Effect::CheckReferences { .. }
         | Effect::MergeByCode { .. }
         | Effect::Evaluate { .. }
+        | Effect::MountTemplate { .. }
+        | Effect::ReturnTemplate { .. }
         | Effect::Conclude(_) => Box::pin(async { Err(DriveFault::defect("a quick effect was started as work")) }),
     }
 }

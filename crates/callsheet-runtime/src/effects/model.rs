@@ -16,7 +16,7 @@ use crate::transport_policy::{RetryPolicy, jitter, send};
 
 use super::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
-use crate::prompting::render::PromptFault;
+use crate::prompting::fault::PromptFault;
 use crate::prompting::review::Prepared;
 use crate::prompting::{PromptRecord, constraint};
 use crate::services::Services;
@@ -62,7 +62,7 @@ fn has_price_limit(run: &Run) -> bool {
         let mut nodes = tree.templates.values().flat_map(|template| template.body.walk());
         nodes.any(|node| node.limits.max_cost_usd.is_some())
     };
-    run.settings().limits.max_cost_usd.is_some() || run.operators().tree().is_some_and(of_tasks)
+    run.settings().limits.max_cost_usd.is_some() || run.operators().trees().any(of_tasks)
 }
 
 /// A limit of cost cannot hold a model whose price nobody knows, which must not go unsaid.

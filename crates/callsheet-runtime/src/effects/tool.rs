@@ -5,15 +5,14 @@ use std::time::{Duration, Instant};
 
 use callsheet_core::evaluate::ProcessReport;
 use callsheet_core::prompt::Note;
-use callsheet_core::record::{Event, Spending, ToolRecord};
+use callsheet_core::record::{Event, ToolRecord};
 use callsheet_core::run::{Run, TaskRun};
-use callsheet_core::spec::{ExecRunId, SkillMode, Slug, ToolCall, ToolEffect};
+use callsheet_core::spec::{ExecRunId, Slug, ToolCall, ToolEffect};
 
 use crate::ports::{Tool, ToolContext, ToolFault, ToolOutcome};
 
 use super::stage;
 use super::work::{EffectFuture, EffectResult, Work, ready};
-use crate::driver::template;
 use crate::fault::DriveFault;
 use crate::prompting::texts;
 use crate::services::Services;
@@ -31,11 +30,6 @@ pub(crate) fn run(
     let Some(owner) = run.task(task) else {
         return ready(Err(DriveFault::defect("a tool call of an unknown task")));
     };
-    if owner.skill.as_ref().is_some_and(|skill| skill.mode == SkillMode::Template)
-        && let Some(outcome) = template::run(&work, run, owner, exec, &call)
-    {
-        return outcome;
-    }
     let shown = stage::shown(&work.services, run, task, exec);
     let refusal = refusal(&work, owner, &call);
     let tool = tool_of(&work, owner, &call);
@@ -79,9 +73,7 @@ pub(crate) fn run(
         let output =
             |text: String, error| ToolRecord::Output { blob: work.services.store.stage_blob(text.into_bytes()), error };
         let record = match outcome {
-            cut if of_run && is_cut(&cut, is_process, started.elapsed() >= timeout) => {
-                ToolRecord::Cut { run: None, spent: Spending::default() }
-            }
+            cut if of_run && is_cut(&cut, is_process, started.elapsed() >= timeout) => ToolRecord::Cut,
             ToolOutcome::Output(text) => output(text, false),
             ToolOutcome::Failed(text) => output(text, true),
             ToolOutcome::Question(text) => ToolRecord::Question(text),

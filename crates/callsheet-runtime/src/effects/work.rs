@@ -22,10 +22,6 @@ pub(crate) enum EffectResult {
     Events(Vec<Event>),
     /// A person edited the sheet at this gate.
     SheetEdited,
-    /// A person stopped a run inside a call, and so all of it.
-    StopRequested,
-    /// A writer may be started now, of which nothing is done, or the time of the run is over before its turn came.
-    WriterTurn { turn: Option<crate::driver::turns::Turn>, waited_ms: u64 },
     /// Nobody can be asked; the outcome this leads to once nothing else can be done.
     Unattended(Outcome),
 }

@@ -56,9 +56,6 @@ pub struct GateView {
     /// The sheet of the run, for somebody who wants to edit it (spec 11.5).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sheet: Option<String>,
-    /// The task whose call the asking run is in; `None`: nobody called it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inside: Option<Slug>,
 }
 
 /// A call that is asked about with another one, and waits at a gate of its own.
@@ -70,18 +67,6 @@ pub struct EqualCall {
     pub task: Slug,
     /// The call.
     pub call: ToolCall,
-}
-
-impl GateView {
-    /// The name by which a person answers for a task that the gate asks about.
-    pub fn address(&self, task: &Slug) -> String {
-        address(self.inside.as_ref(), task)
-    }
-}
-
-/// A task as a person names it: one of a run inside a call behind the task that made the call.
-pub fn address(inside: Option<&Slug>, task: &Slug) -> String {
-    inside.map_or_else(|| task.to_string(), |outer| format!("{outer}/{task}"))
 }
 
 /// What a person says of the hunks of a change set (spec 11.4). A hunk that is not named is refused.
@@ -114,8 +99,6 @@ pub struct QuestionView {
     pub task: Slug,
     /// The question.
     pub question: String,
-    /// The task whose call the asking run is in; `None`: nobody called it.
-    pub inside: Option<Slug>,
 }
 
 /// An answer to a question.

@@ -133,8 +133,7 @@ fn handler_parts(
     model: &dyn Model,
 ) -> Result<PromptDraft, DriveFault> {
     let capabilities = model.info().capabilities;
-    let policy = task.skill.clone().unwrap_or_default();
-    let offered = handler::offered(services, run, &policy.tools);
+    let offered = handler::offered(services, run, task);
     let text_tools = if capabilities.tools { Vec::new() } else { offered.clone() };
     let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
     let exec = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use callsheet_core::evaluate::{Entry, FILE_TOKENS, FILES_TOKENS, HandlerTask, Item};
 use callsheet_core::fence::fence;
+use callsheet_core::issue::Issue;
 use callsheet_core::memory::FileMatch;
 use callsheet_core::prompt::Note;
 use callsheet_core::record::Plan;
@@ -43,6 +44,8 @@ pub(crate) struct Sources {
     given: Vec<(&'static str, BTreeSet<String>)>,
     /// The command that names files failed.
     command_failed: bool,
+    /// Targets without which nothing is asked.
+    required: BTreeSet<String>,
     /// What gave the first file.
     pub word: &'static str,
     pub warnings: Vec<String>,
@@ -83,7 +86,7 @@ pub(crate) fn input(
     };
     let declared = declared(&plan);
     // Not recorded with the task: it may have been changed since.
-    let node = run.operators().tree().and_then(|tree| run.operators().node(tree, op));
+    let node = run.operators().node(op);
     let fraction = node.and_then(|node| node.limits.max_context_fraction);
     Ok(HandlerInput { prompt: prompt(&plan, tools, issues), wanted, fraction, sources, declared })
 }
@@ -95,14 +98,16 @@ const LINE: usize = 200;
 
 /// The tools that a handler is offered. The one that asks for subtasks lists the templates that may be named (spec
 /// "Templates" 12).
-pub(crate) fn offered(services: &Services, run: &Run, tools: &[String]) -> Vec<ToolSpec> {
+pub(crate) fn offered(services: &Services, run: &Run, task: &TaskRun) -> Vec<ToolSpec> {
+    let tools = task.skill.as_ref().map(|skill| skill.tools.as_slice()).unwrap_or_default();
     let mut offered = services.offered_tools(tools);
     let Some(spec) = offered.iter_mut().find(|tool| tool.name == SPAWN_SUBTASK) else { return offered };
     let named = |template: &&Template| {
         let of_others = matches!(template.body.subtype.as_str(), "director" | "evaluator" | "associative_matching");
         !of_others && !template.name.contains(':') && template.name != "default_atomic"
     };
-    let templates = run.operators().tree().into_iter().flat_map(|tree| tree.templates.values()).filter(named);
+    let tree = run.operators().of_leaf(&task.task.slug).and_then(|op| run.operators().tree_of(op));
+    let templates = tree.into_iter().flat_map(|tree| tree.templates.values()).filter(named);
     let lines: Vec<String> = templates.take(LISTED).map(template_line).collect();
     if !lines.is_empty() {
         let listed = Note::SubtaskTemplates.fill(&[("templates", &lines.join("\n"))]);
@@ -209,6 +214,8 @@ fn declared(plan: &HandlerTask) -> Option<Value> {
 fn files(services: &Services, plan: &HandlerTask) -> (Vec<Wanted>, Sources) {
     let wanted_files = &plan.files;
     let mut sources = Sources { command_failed: wanted_files.command_error.is_some(), ..Sources::default() };
+    let target = |path: &String| Target::File { path: path.clone(), fragment: None }.to_string();
+    sources.required = wanted_files.required.iter().filter(|_| !wanted_files.explicit).map(target).collect();
     let found = |matches: &[FileMatch]| matches.iter().map(|found| found.0.clone()).collect::<Vec<String>>();
     let own = expanded(services, &wanted_files.paths, &mut sources.warnings);
     let asked = if wanted_files.explicit { "explicit_request" } else { "template_literal" };
@@ -265,6 +272,11 @@ fn expanded(services: &Services, wished: &[String], warnings: &mut Vec<String>) 
 pub(crate) fn allowance(window: u32, scale: f64) -> Allowance {
     let budget = callsheet_core::spec::Budget { reference: FILE_TOKENS, prompt: FILES_TOKENS, preview: 0 };
     Allowance::new(&budget, None, Some(window), scale)
+}
+
+/// The first file that an author or the caller named and that is not there.
+pub(crate) fn lost_file<'a>(resolved: &'a Resolved, sources: &Sources) -> Option<&'a Issue> {
+    resolved.issues.iter().find(|issue| issue.place.item.as_ref().is_some_and(|item| sources.required.contains(item)))
 }
 
 /// What the files of a prompt were, with warnings about those that are not there.

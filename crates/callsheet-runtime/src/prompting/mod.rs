@@ -3,6 +3,7 @@
 pub(crate) mod assemble;
 pub(crate) mod constraint;
 pub(crate) mod conversation;
+pub(crate) mod fault;
 pub(crate) mod handler;
 mod project;
 pub(crate) mod recorded;

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::ports::{Message, ModelFault, ModelRequest};
 use crate::prompting::assemble::{Job, PromptDraft};
 use crate::prompting::constraint::Notation;
+use crate::prompting::fault::PromptFault;
 use crate::prompting::size::{check_window, hold_to_budget};
 use crate::prompting::{constraint, handler};
 use crate::references::{Level, Request, Resolved, resolve};
@@ -64,24 +65,6 @@ impl PromptRecord {
     }
 }
 
-/// Why there is no prompt.
-pub(crate) enum PromptFault {
-    /// As if the model had refused it.
-    Model(ModelFault),
-    /// It has more tokens than it may have.
-    TooLarge(u32, u32),
-    /// Its tokens, and those that the budgets leave to it and its reply.
-    OverBudget(u64, u64),
-    /// A reference does not hold; the issue in words.
-    Reference(String),
-}
-
-impl From<ModelFault> for PromptFault {
-    fn from(fault: ModelFault) -> Self {
-        Self::Model(fault)
-    }
-}
-
 /// The first page that could not be fetched, or may not be.
 fn lost_page(issues: &[Issue]) -> Option<&Issue> {
     let is_page = |issue: &&Issue| {
@@ -127,6 +110,11 @@ impl PromptDraft {
         let resolved = resolve(&request, &sources, cancel).await.map_err(|_| ModelFault::Cancelled)?;
         if let (Job::Execute { .. }, Some(page)) = (&self.job, lost_page(&resolved.issues)) {
             return Err(PromptFault::Reference(page.to_string()));
+        }
+        if let Job::Handler { sources, .. } = &self.job
+            && let Some(file) = handler::lost_file(&resolved, sources)
+        {
+            return Err(PromptFault::Reference(file.to_string()));
         }
         let filled = self.fill(services, &resolved)?;
         let mut request = self.request(filled, &resolved);

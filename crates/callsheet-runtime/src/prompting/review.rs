@@ -14,8 +14,9 @@ use crate::ports::{Message, Model};
 use crate::fault::DriveFault;
 use crate::prompting::assemble::{self, PromptDraft};
 use crate::prompting::constraint::{Notation, twin_note};
+use crate::prompting::fault::PromptFault;
 use crate::prompting::recorded;
-use crate::prompting::render::{PromptFault, PromptRecord};
+use crate::prompting::render::PromptRecord;
 use crate::prompting::size::{check_window, hold_to_budget, output_tokens, share};
 use crate::services::Services;
 

@@ -5,7 +5,7 @@ use callsheet_core::spec::{Phase, TokenCount};
 
 use crate::ports::ModelRequest;
 
-use crate::prompting::render::PromptFault;
+use crate::prompting::fault::PromptFault;
 
 /// From here on a window is long enough for replies with reasoning.
 const LONG_WINDOW: u32 = 65_536;

@@ -11,7 +11,7 @@ use crate::ports::Outline;
 
 use super::files::{self, Content, TextFile};
 use super::large::LargeFiles;
-use super::parts::{Part, part_of};
+use super::parts::{FragmentTarget, part_of};
 use super::project::Project;
 use super::render::listing_text;
 
@@ -182,13 +182,13 @@ impl Asked<'_> {
             }
             Some(part) => part,
         };
-        facts.fragment_exists = Some(matches!(part, Part::Lines { .. }));
-        facts.fragment_ambiguous = matches!(part, Part::Several(_));
+        facts.fragment_exists = Some(matches!(part, FragmentTarget::Lines { .. }));
+        facts.fragment_ambiguous = matches!(part, FragmentTarget::Several(_));
         match part {
-            Part::Lines { first, last } => {
+            FragmentTarget::Lines { first, last } => {
                 facts.tokens = super::Excerpt::lines(&text.excerpt.head, first, last).tokens();
             }
-            Part::Several(names) | Part::Missing(names) => facts.anchors = names,
+            FragmentTarget::Several(names) | FragmentTarget::Missing(names) => facts.anchors = names,
         }
     }
 }

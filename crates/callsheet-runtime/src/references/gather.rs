@@ -14,7 +14,7 @@ use super::files::{self, Content, TextFile};
 use super::language::{is_markdown, language};
 use super::large::LargeFiles;
 use super::overview::overview;
-use super::parts::{Part, part_of};
+use super::parts::{FragmentTarget, part_of};
 use super::project::{CANDIDATES, Project};
 use super::render::{Mark, anchors, binary_text, listing_text, marked_headings, section, without_marked};
 use super::resolve::{Level, Request, Sources};
@@ -282,18 +282,18 @@ impl<'a> Gatherer<'a> {
                 piece(format!("{path}#L{first}-L{last}"), text.excerpt, Extent::Part)
             }
             Some(Fragment::Anchor(anchor)) => match part_of(path, &text, anchor, self.sources.disk.outline) {
-                Some(Part::Lines { first, last }) => {
+                Some(FragmentTarget::Lines { first, last }) => {
                     let mut excerpt = Excerpt::lines(&text.excerpt.head, first, last);
                     self.warn_of_marked_heading(link, path, &excerpt.head);
                     excerpt.head = without_marked(&excerpt.head, inside(self.marks_of_file(path, &text), first, last));
                     piece(format!("{path}#L{first}-L{last}"), excerpt, Extent::Part)
                 }
-                Some(Part::Several(names)) => {
+                Some(FragmentTarget::Several(names)) => {
                     let values = [("anchor", anchor.as_str())];
                     self.error(IssueCode::SymbolAmbiguous, "symbol-ambiguous", link, &values, names);
                     None
                 }
-                Some(Part::Missing(names)) => {
+                Some(FragmentTarget::Missing(names)) => {
                     let (code, words) = match is_markdown(path) {
                         true => (IssueCode::AnchorMissing, "anchor-missing"),
                         false => (IssueCode::SymbolNotFound, "symbol-not-found"),
@@ -329,7 +329,7 @@ impl<'a> Gatherer<'a> {
             let lines = match &fragment {
                 Fragment::Lines { first, last } => Some((*first, *last)),
                 Fragment::Anchor(anchor) => match part_of(path, text, anchor, self.sources.disk.outline) {
-                    Some(Part::Lines { first, last }) => Some((first, last)),
+                    Some(FragmentTarget::Lines { first, last }) => Some((first, last)),
                     _ => None,
                 },
             };

@@ -17,12 +17,12 @@ const MOST: usize = 8;
 const SETTLED: Duration = Duration::from_secs(2);
 
 /// Contents by file and window of lines.
-type Kept = BTreeMap<(Stamp, (u32, u32)), Content>;
+type CachedContents = BTreeMap<(Stamp, (u32, u32)), Content>;
 
 /// What large files held when they were read. Only what a file's identity, size and times vouch for is given again.
 #[derive(Debug)]
 pub struct LargeFiles {
-    kept: Mutex<Kept>,
+    kept: Mutex<CachedContents>,
     settled: Duration,
     scans: AtomicU64,
 }

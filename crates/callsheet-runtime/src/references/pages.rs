@@ -19,7 +19,7 @@ pub struct Pages {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct StoredPage {
     asked: String,
     url: String,
     media_type: String,
@@ -72,15 +72,15 @@ impl Pages {
 
     fn kept(&self, url: &str) -> Option<Page> {
         let bytes = self.files.as_ref()?.read(&Self::name(url)).ok()??;
-        let kept: Kept = serde_json::from_slice(&bytes).ok().filter(|kept: &Kept| kept.asked == url)?;
-        let Kept { url, media_type, truncated, text, .. } = kept;
+        let kept: StoredPage = serde_json::from_slice(&bytes).ok().filter(|kept: &StoredPage| kept.asked == url)?;
+        let StoredPage { url, media_type, truncated, text, .. } = kept;
         Some(Page { url, media_type, text, truncated })
     }
 
     /// A page that cannot be kept is fetched again after a resume; nothing else is lost.
     fn keep(&self, url: &str, page: &Page) {
         let Some(files) = &self.files else { return };
-        let kept = Kept {
+        let kept = StoredPage {
             asked: url.to_owned(),
             url: page.url.clone(),
             media_type: page.media_type.clone(),

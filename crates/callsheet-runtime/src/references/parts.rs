@@ -11,7 +11,7 @@ use super::language::is_markdown;
 use super::project::CANDIDATES;
 
 /// What a fragment means.
-pub(super) enum Part {
+pub(super) enum FragmentTarget {
     /// Lines, 1-based and inclusive; a symbol comes with the comment above it.
     Lines { first: u32, last: u32 },
     /// Several symbols: all their full names.
@@ -21,7 +21,7 @@ pub(super) enum Part {
 }
 
 /// Finds a fragment; `None` if names cannot be looked up in this file.
-pub(super) fn part_of(path: &str, text: &TextFile, anchor: &str, outline: &dyn Outline) -> Option<Part> {
+pub(super) fn part_of(path: &str, text: &TextFile, anchor: &str, outline: &dyn Outline) -> Option<FragmentTarget> {
     if !text.complete {
         return None;
     }
@@ -29,17 +29,19 @@ pub(super) fn part_of(path: &str, text: &TextFile, anchor: &str, outline: &dyn O
     if is_markdown(path) {
         let all = headings(content);
         return Some(match find_heading(&all, anchor) {
-            Some(heading) => Part::Lines { first: heading.first, last: heading.last },
-            None => Part::Missing(nearest(anchor, all.iter().map(|heading| heading.slug.as_str()), CANDIDATES)),
+            Some(heading) => FragmentTarget::Lines { first: heading.first, last: heading.last },
+            None => {
+                FragmentTarget::Missing(nearest(anchor, all.iter().map(|heading| heading.slug.as_str()), CANDIDATES))
+            }
         });
     }
     let symbols = outline.outline(path, content).ok()?;
     Some(match find_symbol(&symbols, anchor) {
-        SymbolMatch::One(symbol) => Part::Lines { first: symbol.outer_first, last: symbol.last },
-        SymbolMatch::Several(several) => Part::Several(several.into_iter().map(Symbol::name).collect()),
+        SymbolMatch::One(symbol) => FragmentTarget::Lines { first: symbol.outer_first, last: symbol.last },
+        SymbolMatch::Several(several) => FragmentTarget::Several(several.into_iter().map(Symbol::name).collect()),
         SymbolMatch::None => {
             let names: Vec<String> = symbols.iter().map(Symbol::name).collect();
-            Part::Missing(nearest(anchor, names.iter().map(String::as_str), CANDIDATES))
+            FragmentTarget::Missing(nearest(anchor, names.iter().map(String::as_str), CANDIDATES))
         }
     })
 }

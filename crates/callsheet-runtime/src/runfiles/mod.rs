@@ -154,7 +154,7 @@ impl RunFiles {
     /// # Errors
     /// The system's reason.
     pub fn write_task(&self, slug: &Slug, document: &str) -> Result<String, RunFileFault> {
-        self.write(&format!("tasks/{}.md", one_component(slug.as_str())?), document.as_bytes(), false)
+        self.write(&format!("tasks/{}.md", file_name(slug)?), document.as_bytes(), false)
     }
 
     /// `tasks/<slug>--<slug of the run's title>.md`: the document of one of several runs. No slug has two hyphens side
@@ -163,7 +163,7 @@ impl RunFiles {
     /// # Errors
     /// The system's reason.
     pub fn write_run(&self, slug: &Slug, run: &Slug, document: &str) -> Result<String, RunFileFault> {
-        let name = format!("{slug}--{run}");
+        let name = format!("{}--{run}", file_name(slug)?);
         self.write(&format!("tasks/{}.md", one_component(&name)?), document.as_bytes(), false)
     }
 
@@ -174,7 +174,7 @@ impl RunFiles {
     pub fn write_tool_output(&self, slug: &Slug, call: &str, output: &[u8]) -> Result<String, RunFileFault> {
         let call: String =
             call.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
-        let name = format!("{slug}-{call}");
+        let name = format!("{}-{call}", file_name(slug)?);
         self.write(&format!("tasks/{}.txt", one_component(&name)?), output, false)
     }
 
@@ -183,7 +183,7 @@ impl RunFiles {
     /// # Errors
     /// The system's reason; a file name of more than one component.
     pub fn write_detail(&self, slug: &Slug, filename: &str, content: &[u8]) -> Result<String, RunFileFault> {
-        let name = format!("details/{}/{}", one_component(slug.as_str())?, one_component(filename)?);
+        let name = format!("details/{}/{}", file_name(slug)?, one_component(filename)?);
         self.write(&name, content, false)
     }
 
@@ -192,7 +192,7 @@ impl RunFiles {
     /// # Errors
     /// The system's reason.
     pub fn write_diff(&self, slug: &Slug, diff: &str) -> Result<String, RunFileFault> {
-        self.write(&format!("changes/{}.diff", one_component(slug.as_str())?), diff.as_bytes(), false)
+        self.write(&format!("changes/{}.diff", file_name(slug)?), diff.as_bytes(), false)
     }
 
     /// `result.json`: how the top task of a template run came back.
@@ -278,6 +278,11 @@ impl RunFiles {
     fn path_fault(&self, below: &Path, fault: &PathFault) -> RunFileFault {
         RunFileFault { path: self.directory.join(below).display().to_string(), reason: fault.to_string() }
     }
+}
+
+/// The name of a task's files. That of a task below another one has a `/`, and no other has a dot.
+fn file_name(slug: &Slug) -> Result<String, RunFileFault> {
+    one_component(&slug.as_str().replacen('/', ".", 1)).map(str::to_owned)
 }
 
 /// Files of a run are views of its log: one that cannot be written harms nothing.

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use callsheet_core::record::ToolPolicy;
@@ -21,7 +22,6 @@ use crate::skills::{LoadedSkills, SkillDirs, load_skills, reader_skill};
 use crate::templates::TemplateCatalog;
 use crate::transport_policy::Slots;
 
-use crate::driver::turns::Turns;
 use crate::fault::DriveFault;
 use crate::ports::ModelSource;
 
@@ -51,6 +51,32 @@ impl ModelSet {
     /// Notes it; false if it was known.
     pub fn add(&self, model: &str) -> bool {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(model.to_owned())
+    }
+}
+
+/// How many commands run.
+#[derive(Clone, Debug, Default)]
+pub struct Commands(Arc<AtomicUsize>);
+
+impl Commands {
+    /// Whether one runs.
+    pub(crate) fn any(&self) -> bool {
+        self.0.load(Ordering::SeqCst) > 0
+    }
+
+    /// One runs, until what is given is dropped.
+    pub(crate) fn begin(&self) -> Command {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        Command(self.clone())
+    }
+}
+
+/// A command that runs.
+pub(crate) struct Command(Commands);
+
+impl Drop for Command {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -102,8 +128,8 @@ pub struct Services {
     pub unpriced: Arc<ModelSet>,
     /// Models whose window was asked for and is not known.
     pub unknown_windows: Arc<ModelSet>,
-    /// The turn of writers, shared with the runs inside calls.
-    pub turns: Turns,
+    /// How many commands run.
+    pub commands: Commands,
     /// What replies are compared with, kept from one reply to the next.
     pub snapshots: Snapshots,
     /// Prompt templates, loaded once for the run.
@@ -149,43 +175,6 @@ impl Services {
                 "note: the context window of {id} is unknown: tasks of templates assume {UNKNOWN_WINDOW} tokens, and prompts of \
                  sheets have no limit (set providers.{provider}.window)"
             ));
-        }
-    }
-
-    /// The same world for another run, with files and viewers of its own.
-    pub fn of_run(&self, files: RunFiles, observer: Arc<dyn Observer>) -> Self {
-        Self {
-            store: Arc::clone(&self.store),
-            clock: Arc::clone(&self.clock),
-            person: Arc::clone(&self.person),
-            observer,
-            models: Arc::clone(&self.models),
-            slots: self.slots.clone(),
-            tools: self.tools.clone(),
-            disabled_tools: self.disabled_tools.clone(),
-            workspace: Arc::clone(&self.workspace),
-            outline: Arc::clone(&self.outline),
-            large: LargeFiles::default(),
-            fetch: self.fetch.clone(),
-            pages: Pages::new(self.fetch.clone(), Some(files.clone())),
-            skill_dirs: self.skill_dirs.clone(),
-            pinned_skills: PinnedSkills::default(),
-            refused_constraints: ModelSet::default(),
-            unpriced: Arc::clone(&self.unpriced),
-            unknown_windows: Arc::clone(&self.unknown_windows),
-            turns: self.turns.clone(),
-            snapshots: Snapshots::default(),
-            templates: self.templates.clone(),
-            environment: self.environment.clone(),
-            current_file: self.current_file.clone(),
-            open_files: self.open_files.clone(),
-            process_tools: self.process_tools.clone(),
-            path_command: self.path_command.clone(),
-            memory: Arc::clone(&self.memory),
-            index: Arc::clone(&self.index),
-            files,
-            read_only_sandbox: self.read_only_sandbox,
-            offer: self.offer.clone(),
         }
     }
 

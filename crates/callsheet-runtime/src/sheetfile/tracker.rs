@@ -87,7 +87,7 @@ impl SheetTracker {
     /// The sheet, if it holds what a person wrote and the run has not read. What is written while a command runs is not
     /// a person's (spec 11.11).
     pub(crate) fn unread(&mut self, services: &Services, run: &Run) -> Option<SheetFile> {
-        if !run.may_edit() || services.turns.has_command() || self.checked == Some(services.files.sheet_mark()?) {
+        if !run.may_edit() || services.commands.any() || self.checked == Some(services.files.sheet_mark()?) {
             return None;
         }
         let found = on_disk(services)?;

@@ -9,9 +9,8 @@ use callsheet_core::spec::RunId;
 use crate::runfiles::{RunFiles, SheetFile, trace_fault};
 
 use super::text::sheet_text;
-use crate::driver::turns::Command;
 use crate::replay::replay;
-use crate::services::Services;
+use crate::services::{Command, Services};
 
 /// Where the words of an ignored edit are kept.
 const IGNORED: &str = "sheet-ignored.md";
@@ -24,7 +23,7 @@ pub(crate) struct SheetWatch {
 
 impl SheetWatch {
     pub fn begin(services: &Services) -> Self {
-        let command = services.turns.command();
+        let command = services.commands.begin();
         let before = runs(services).into_iter().map(|(run, files)| (run, files.sheet().ok().flatten())).collect();
         Self { before, _command: command }
     }

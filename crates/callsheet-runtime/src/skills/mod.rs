@@ -56,7 +56,8 @@ pub fn load_skills(dirs: &SkillDirs, context: SkillContext<'_>) -> LoadedSkills 
     if let Some(user) = &dirs.user {
         files.extend(scan::scan(user, SkillLayer::User, Path::new(""), &mut issues));
     }
-    let bundled = bundled_files().into_iter().map(|file| scan::Found { file, folder: None, path: PathBuf::new() });
+    let bundled =
+        bundled_files().into_iter().map(|file| scan::ScannedSkill { file, folder: None, path: PathBuf::new() });
     let mut read = Vec::new();
     for found in files.into_iter().chain(bundled) {
         let (skill, found_issues) = read_skill(&found.file, context);
@@ -92,7 +93,7 @@ fn is_project(skill: &Skill) -> bool {
 /// A skill of a project that could act, or that stands in for one of `names`, and is not trusted as it is.
 fn waits(
     skill: &Skill,
-    found: &scan::Found,
+    found: &scan::ScannedSkill,
     names: &BTreeSet<String>,
     trusted: &Trusted,
     context: SkillContext<'_>,

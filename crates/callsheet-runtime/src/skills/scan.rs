@@ -13,7 +13,7 @@ use super::unreadable;
 const MAX_ENTRIES: usize = 1_000;
 
 /// A file and, in folder form, its folder.
-pub(super) struct Found {
+pub(super) struct ScannedSkill {
     pub(super) file: SkillFile,
     pub(super) folder: Option<PathBuf>,
     /// Where the file is; empty for a bundled one.
@@ -22,7 +22,12 @@ pub(super) struct Found {
 
 /// Skill files directly in `dir`, sorted by name; a directory that is not there has none. Paths are shown relative to
 /// `shown_from` where they can be.
-pub(super) fn scan(dir: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<SkillIssue>) -> Vec<Found> {
+pub(super) fn scan(
+    dir: &Path,
+    layer: SkillLayer,
+    shown_from: &Path,
+    issues: &mut Vec<SkillIssue>,
+) -> Vec<ScannedSkill> {
     let is_link = dir.is_symlink() || dir.parent().is_some_and(Path::is_symlink);
     if layer < SkillLayer::User && is_link && !shown_from.as_os_str().is_empty() {
         let message = "is a link, and Callsheet reads no project skills through links";
@@ -52,13 +57,13 @@ pub(super) fn scan(dir: &Path, layer: SkillLayer, shown_from: &Path, issues: &mu
 }
 
 /// One skill by its own path: a file, or a folder with a `SKILL.md`.
-pub(super) fn one(path: &Path, layer: SkillLayer, issues: &mut Vec<SkillIssue>) -> Option<Found> {
+pub(super) fn one(path: &Path, layer: SkillLayer, issues: &mut Vec<SkillIssue>) -> Option<ScannedSkill> {
     let inside = path.file_name().is_some_and(|name| name == "SKILL.md");
     let path = if inside { path.parent().filter(|folder| folder.file_name().is_some())? } else { path };
     read(path, layer, Path::new(""), issues)
 }
 
-fn read(path: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<SkillIssue>) -> Option<Found> {
+fn read(path: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<SkillIssue>) -> Option<ScannedSkill> {
     let name = path.file_name()?.to_str()?;
     if name.starts_with('.') {
         return None;
@@ -87,7 +92,7 @@ fn read(path: &Path, layer: SkillLayer, shown_from: &Path, issues: &mut Vec<Skil
     match text(&file) {
         Ok(text) => {
             let source = SkillSource { layer, path: shown };
-            Some(Found { file: SkillFile { form, stem: stem.to_owned(), source, text }, folder, path: file })
+            Some(ScannedSkill { file: SkillFile { form, stem: stem.to_owned(), source, text }, folder, path: file })
         }
         Err(reason) => {
             issues.push(unreadable(&shown, &reason, "fix or remove the file"));

@@ -92,7 +92,7 @@ impl TemplateDirs {
 /// Reads and checks every layer. `known` is what else templates are checked against; schemas and paths are looked up
 /// here. Blocking: a few small files.
 pub fn load_templates(dirs: &TemplateDirs, known: &Known<'_>, strict: bool) -> LoadedTemplates {
-    let mut found = Found::default();
+    let mut found = CollectedFiles::default();
     found.layers(dirs, &known.specs);
     let library = found.load(dirs, known, strict);
     LoadedTemplates { library, unreadable: found.unreadable, left_out: found.left_out }
@@ -101,7 +101,7 @@ pub fn load_templates(dirs: &TemplateDirs, known: &Known<'_>, strict: bool) -> L
 /// Reads and checks the files and folders that a person names, beside the library in force: what they call is found
 /// there. Only the files named are reported on.
 pub fn check_templates(paths: &[&Path], dirs: &TemplateDirs, known: &Known<'_>, strict: bool) -> CheckedTemplates {
-    let mut found = Found::default();
+    let mut found = CollectedFiles::default();
     for path in paths {
         if path.is_dir() {
             found.scan(path, Layer::Project, None);
@@ -119,7 +119,7 @@ pub fn check_templates(paths: &[&Path], dirs: &TemplateDirs, known: &Known<'_>, 
 
 /// Files being collected.
 #[derive(Default)]
-struct Found {
+struct CollectedFiles {
     files: Vec<TemplateFile>,
     /// Where each file that is shown under a name really is.
     places: BTreeMap<String, PathBuf>,
@@ -127,7 +127,7 @@ struct Found {
     left_out: Vec<LeftOut>,
 }
 
-impl Found {
+impl CollectedFiles {
     /// Every layer; a file that was taken before is not taken again. Files of the project that could act are left out
     /// unless they are trusted.
     fn layers(&mut self, dirs: &TemplateDirs, tools: &[ToolSpec]) {

@@ -65,7 +65,7 @@ fn read(place: &Place, wanted: &Arguments, cap: usize, ticket: &Ticket) -> Resul
     if file.fill_buf().map_err(failed)?.contains(&0) {
         return Ok(say("read-binary", &[("path", name), ("bytes", &size)]));
     }
-    let part = Part::take(&mut file, (first, last), cap, ticket).map_err(|stop| match stop {
+    let part = LinesRead::take(&mut file, (first, last), cap, ticket).map_err(|stop| match stop {
         Halt::Io(error) => failed(error),
         Halt::Stop(stop) => stop,
     })?;
@@ -81,7 +81,7 @@ enum Halt {
 }
 
 /// The lines asked for, as far as they fit.
-struct Part {
+struct LinesRead {
     text: String,
     /// The last line in `text`, 0 for none.
     last: u64,
@@ -92,7 +92,7 @@ struct Part {
     cap: usize,
 }
 
-impl Part {
+impl LinesRead {
     fn take(file: &mut impl BufRead, lines: (u64, u64), cap: usize, ticket: &Ticket) -> Result<Self, Halt> {
         let mut part = Self { text: String::new(), last: 0, total: 0, broken: false, cap };
         let mut full = false;

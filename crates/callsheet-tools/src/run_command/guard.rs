@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::protected::{Look, MODE, OWN, folder_mode, set_mode};
+use super::protected::{MODE, OWN, ProtectedPaths, folder_mode, set_mode};
 
 /// What whoever changes a folder needs.
 const OWNER: u32 = 0o700;
@@ -18,7 +18,7 @@ const OWNER: u32 = 0o700;
 /// The protected part of a project as it was before a command.
 pub(super) struct Guard {
     root: PathBuf,
-    before: Seen,
+    before: Snapshot,
     /// The folders on the way, with their modes: who may not look into them cannot compare.
     ways: BTreeMap<PathBuf, u32>,
     /// Where links of the protected part led to, and whether that is a folder of git. Links that a command makes are never
@@ -28,7 +28,7 @@ pub(super) struct Guard {
     nested: bool,
     /// The sheets of runs.
     #[cfg(target_os = "linux")]
-    sheets: Seen,
+    sheets: Snapshot,
 }
 
 /// What a command changed although no command may, by its paths below the project.
@@ -40,7 +40,7 @@ pub(crate) struct Restored {
     pub open: Vec<String>,
 }
 
-type Seen = BTreeMap<PathBuf, Entry>;
+type Snapshot = BTreeMap<PathBuf, Entry>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Entry {
@@ -56,14 +56,14 @@ impl Guard {
     pub(super) fn of(root: &Path) -> Self {
         let mut guard = Self {
             root: root.to_path_buf(),
-            before: Seen::new(),
+            before: Snapshot::new(),
             ways: BTreeMap::new(),
             linked: BTreeMap::new(),
             nested: true,
             #[cfg(target_os = "linux")]
             sheets: sheets(root),
         };
-        let mut look = Look::new(root);
+        let mut look = ProtectedPaths::new(root);
         guard.nested = look.project();
         // A link may lead to others.
         let mut open: Vec<PathBuf> = look.paths.iter().cloned().collect();
@@ -149,8 +149,8 @@ impl Guard {
     }
 
     /// What is not as it was, and what is seen now.
-    fn changed(&self) -> (BTreeSet<PathBuf>, Look<'_>) {
-        let mut look = Look::again(&self.root, self.nested);
+    fn changed(&self) -> (BTreeSet<PathBuf>, ProtectedPaths<'_>) {
+        let mut look = ProtectedPaths::again(&self.root, self.nested);
         look.project();
         self.linked.iter().for_each(|(path, of_git)| look.linked(path, *of_git));
         let paths: BTreeSet<&PathBuf> = self.before.keys().chain(look.paths.iter()).collect();
@@ -272,7 +272,7 @@ fn put_file(path: &Path, mode: u32, bytes: &[u8]) -> io::Result<()> {
 }
 
 #[cfg(target_os = "linux")]
-fn sheets(root: &Path) -> Seen {
+fn sheets(root: &Path) -> Snapshot {
     let runs = fs::read_dir(root.join(".callsheet/runs")).into_iter().flatten().flatten().map(|run| run.path());
     let sheets = runs.filter(|run| folder_mode(run).is_some()).map(|run| run.join("sheet.md"));
     sheets.filter_map(|sheet| entry(&sheet, &BTreeMap::new()).map(|found| (sheet, found))).collect()

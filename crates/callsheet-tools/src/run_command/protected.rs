@@ -20,7 +20,7 @@ const NOT_SEARCHED: [&str; 2] = ["node_modules", "target"];
 const OF_COMMITS: [&str; 4] = ["objects", "refs", "logs", "lfs"];
 
 /// A look at the protected part of a project.
-pub(super) struct Look<'a> {
+pub(super) struct ProtectedPaths<'a> {
     root: &'a Path,
     /// All that is protected and there.
     pub(super) paths: BTreeSet<PathBuf>,
@@ -30,7 +30,7 @@ pub(super) struct Look<'a> {
     left: usize,
 }
 
-impl<'a> Look<'a> {
+impl<'a> ProtectedPaths<'a> {
     /// The first look, at a project that may be too large to search.
     pub(super) fn new(root: &'a Path) -> Self {
         Self { root, paths: BTreeSet::new(), widened: BTreeMap::new(), left: MOST }

@@ -9,9 +9,9 @@ use crate::common::words::say;
 
 /// What a stream gave so far, shared with the task that drains it.
 #[derive(Clone)]
-pub(super) struct Stream(Arc<Mutex<Kept>>);
+pub(super) struct Stream(Arc<Mutex<HeadAndTail>>);
 
-struct Kept {
+struct HeadAndTail {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     head_room: usize,
@@ -23,7 +23,7 @@ impl Stream {
     /// Keeps at most `cap` bytes, half of them from the end, where programs say what went wrong.
     pub(super) fn new(cap: usize) -> Self {
         let tail_room = cap / 2;
-        Self(Arc::new(Mutex::new(Kept {
+        Self(Arc::new(Mutex::new(HeadAndTail {
             head: Vec::new(),
             tail: VecDeque::new(),
             head_room: cap - tail_room,
@@ -62,12 +62,12 @@ impl Stream {
         self.kept().dropped > 0
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, HeadAndTail> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Kept {
+impl HeadAndTail {
     fn take(&mut self, bytes: &[u8]) {
         let room = self.head_room.saturating_sub(self.head.len()).min(bytes.len());
         let (head, rest) = bytes.split_at(room);

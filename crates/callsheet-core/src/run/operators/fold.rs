@@ -1,13 +1,14 @@
 //! Facts of the tree: it was adopted, a task of it was evaluated.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::record::{EffectKey, Opened, Step, Tree};
-use crate::spec::{BlobId, Slug};
+use crate::spec::{BlobId, ExecRunId, Slug};
 use crate::template::Node;
 
-use super::place::slug_of;
-use super::{EvalPhase, OpState, Place, Reparse, TaskOp, Work};
+use super::place::{below_caller, extended, slug_of};
+use super::{Caller, EvalPhase, Mount, OpState, Place, Reparse, TaskOp, Work};
 use crate::run::{Reject, Run, Stage, Stopwatch};
 
 impl Run {
@@ -15,26 +16,34 @@ impl Run {
     pub(in crate::run) fn tree_adopted(&mut self, tree: &Tree) -> Result<(), Reject> {
         let template = matches!(self.entry, Some(crate::record::Entry::Template { .. }));
         let known = tree.templates.contains_key(&tree.entry);
-        if self.stage != Stage::AwaitList || !template || !known || self.operators.tree.is_some() {
+        if self.stage != Stage::AwaitList || !template || !known || !self.operators.mounts.is_empty() {
             return Err(Reject::ListNotAwaited);
         }
-        self.operators.tree = Some(Arc::new(tree.clone()));
         self.list_adopted = true;
         (self.round, self.rounds) = (1, 1);
         self.stage = Stage::Operate;
-        self.open_op(None, Place::Top);
+        self.mount(tree.clone(), None);
         Ok(())
     }
 
-    /// Opens a child; it gathers its nested inputs first.
-    pub(in crate::run) fn open_op(&mut self, parent: Option<usize>, place: Place) {
-        let Some(tree) = self.operators.tree.clone() else { return };
+    /// A tree is executed from here on, for a call or as the run itself. Returns its number.
+    pub(in crate::run) fn mount(&mut self, tree: Tree, caller: Option<Caller>) -> usize {
+        let number = self.operators.mounts.len();
+        let top = self.operators.list.len();
+        self.operators.mounts.push(Mount { tree: Arc::new(tree), top, caller });
+        self.open_op(number, None, Place::Top);
+        number
+    }
+
+    /// Opens a task of a tree; it gathers its nested inputs first.
+    pub(super) fn open_op(&mut self, mount: usize, parent: Option<usize>, place: Place) {
+        let Some(Mount { tree, caller, .. }) = self.operators.mounts.get(mount).cloned() else { return };
         let (template, depth) = match parent.and_then(|number| self.operators.at(number)) {
             None => (tree.entry.clone(), 0),
             Some(above) if place == Place::Body => {
                 let recorded = above.opened.as_ref().and_then(|opened| opened.called.as_ref());
                 let recorded = recorded.map(|template| template.name.clone());
-                let called = || self.operators.node(&tree, above).and_then(|node| node.template.clone());
+                let called = || self.operators.node(above).and_then(|node| node.template.clone());
                 (recorded.or_else(called).unwrap_or_default(), above.depth)
             }
             Some(above) if place == Place::Match => (tree.matcher.clone().unwrap_or_default(), above.depth),
@@ -44,18 +53,24 @@ impl Run {
         let number = self.operators.list.len();
         let id = {
             let above = parent.and_then(|number| self.operators.at(number));
-            let work = match above.and_then(|above| self.operators.work(&tree, above)) {
+            let work = match above.and_then(|above| self.operators.work(above)) {
                 Some(Work::Node(node)) => place.below(node),
                 _ => None,
             };
             let word = place.word(work, &template);
-            let base = above.map_or_else(|| slug_of(&[&word]), |above| slug_of(&[above.id.as_str(), &word]));
+            let base = match (above, &caller) {
+                (Some(above), _) => extended(&above.id, &word),
+                (None, Some(caller)) => below_caller(&caller.task, &word),
+                (None, None) => slug_of(&[&word]),
+            };
             self.operators.free(base)
         };
+        self.ledger.open_op(number, parent, caller.as_ref().map(|caller| &caller.task));
         self.operators.numbers.insert(id.clone(), number);
         self.operators.list.push(TaskOp {
             id,
             number,
+            mount,
             parent,
             place,
             template,
@@ -76,8 +91,6 @@ impl Run {
             attempts: Vec::new(),
             issues: None,
             reparse: None,
-            spent: super::Spent::default(),
-            held: 0,
             clock: Stopwatch::default(),
         });
         if let Some(above) = parent.and_then(|number| self.operators.list.get_mut(number)) {
@@ -92,10 +105,12 @@ impl Run {
             return Err(Reject::UnknownTask(task.clone()));
         };
         let due = match self.operators.at(number) {
-            Some(TaskOp { state: OpState::Due(moment), evaluations, .. }) if *evaluations == n => *moment,
+            Some(TaskOp { state: OpState::Due(moment), evaluations, former: false, .. }) if *evaluations == n => {
+                *moment
+            }
             _ => return Err(Reject::NotInFlight(key)),
         };
-        if self.stage != Stage::Operate {
+        if !self.stage.is_working() {
             return Err(Reject::Concluding);
         }
         let fits = match step {
@@ -162,18 +177,24 @@ impl Run {
         self.list_leaf(number);
     }
 
-    /// A leaf becomes a task of the one step there is.
+    /// A leaf becomes a task of the one step there is, or below the task that called its template.
     pub(super) fn list_leaf(&mut self, number: usize) {
         let Some(op) = self.operators.at(number) else { return };
-        let node = self.operators.tree().and_then(|tree| self.operators.node(tree, op));
+        let node = self.operators.node(op);
+        let caller = self.operators.caller(op.mount).map(|caller| caller.task.clone());
         let Some(mut task) = super::leaf::task(op) else { return };
         if let Some(node) = node {
             super::leaf::limit(&mut task, &node.limits);
         }
         let slug = task.task.slug.clone();
+        self.ledger.open_task(&slug, Some(number));
         self.operators.leaves.insert(slug.clone(), number);
+        task.below.clone_from(&caller);
         self.tasks.insert(slug.clone(), task);
-        self.tasks.list_last(slug);
+        match caller {
+            Some(caller) => self.tasks.list_below(&caller, slug),
+            None => self.tasks.list_last(slug),
+        }
     }
 }
 
@@ -184,8 +205,38 @@ impl super::Operators {
         if is_free(&base) {
             return base;
         }
-        let numbered = (2_u32..).map(|number| slug_of(&[base.as_str(), &number.to_string()]));
+        let numbered = (2_u32..).map(|number| extended(&base, &number.to_string()));
         numbered.into_iter().find(|slug| is_free(slug)).unwrap_or(base)
+    }
+
+    /// A tree with the templates that it shares with those before it.
+    pub(in crate::run) fn completed(&self, tree: &Tree, shared: &BTreeSet<String>) -> Tree {
+        let mut tree = tree.clone();
+        for name in shared {
+            let known = self.mounts.iter().rev().find_map(|mount| mount.tree.templates.get(name));
+            tree.templates.extend(known.map(|known| (name.clone(), known.clone())));
+        }
+        tree
+    }
+
+    /// What was opened for open calls of a task, or of one execution run of it, counts no more. Returns its leaves.
+    pub(in crate::run) fn abandon(&mut self, task: &Slug, run: Option<&ExecRunId>) -> Vec<Slug> {
+        let is_of = |caller: &Caller| caller.task == *task && run.is_none_or(|run| caller.run == *run);
+        let of_caller = |mount: &Mount| mount.caller.as_ref().is_some_and(is_of);
+        let is_open = |top: usize| self.list.get(top).is_some_and(|top| top.closed.is_none() && !top.former);
+        let gone: Vec<usize> = (0..)
+            .zip(&self.mounts)
+            .filter(|(_, mount)| of_caller(mount) && is_open(mount.top))
+            .map(|(number, _)| number)
+            .collect();
+        if gone.is_empty() {
+            return Vec::new();
+        }
+        for op in self.list.iter_mut().filter(|op| gone.contains(&op.mount)) {
+            op.former = true;
+        }
+        let of_gone = |number: &usize| self.list.get(*number).is_some_and(|op| gone.contains(&op.mount));
+        self.leaves.iter().filter(|(_, number)| of_gone(number)).map(|(leaf, _)| leaf.clone()).collect()
     }
 
     /// The parts of a node that are operators nested in its inputs and arguments.

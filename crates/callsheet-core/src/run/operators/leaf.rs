@@ -4,12 +4,12 @@ use crate::record::Plan;
 use crate::spec::{Limits, SkillMode, SkillPolicy, Slug, Task, TaskLimits};
 
 use super::TaskOp;
-use super::place::slug_of;
+use super::place::extended;
 use crate::run::TaskRun;
 
 /// The name of a leaf's task: that of its operator, and a number from the second handler on (spec 15).
 pub(super) fn slug(id: &Slug, attempt: u32) -> Slug {
-    if attempt <= 1 { id.clone() } else { slug_of(&[id.as_str(), "again", &attempt.to_string()]) }
+    if attempt <= 1 { id.clone() } else { extended(id, &format!("again-{attempt}")) }
 }
 
 /// The limits of its node are those of a leaf: they may have been changed since it was opened.

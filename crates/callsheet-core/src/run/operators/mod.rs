@@ -15,8 +15,8 @@
 //! A new operator: a variant of `template::Kind` with its row of facts, a file here with its rules, a line in `rules`, its
 //! names and its result in `evaluate`.
 
-mod budget;
 mod call;
+mod clocks;
 mod cond;
 mod fold;
 mod iterate;
@@ -39,13 +39,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::record::{Closed, Opened, Plan, Retrieval, Tree};
-use crate::spec::{BlobId, Slug};
+use crate::spec::{BlobId, ExecRunId, Slug};
 use crate::template::{Node, Script, Template};
 
 use super::Stopwatch;
 use rules::Rules;
 
-pub use budget::Spent;
 pub use place::Place;
 pub use subtask::{SPAWN_SUBTASK, SUBTASK_REQUEST};
 
@@ -95,6 +94,8 @@ pub struct TaskOp {
     pub id: Slug,
     /// Its place in the order of opening.
     pub number: usize,
+    /// The tree it is of, by number.
+    pub mount: usize,
     /// What opened it, by number; `None`: the top task.
     pub parent: Option<usize>,
     /// As what.
@@ -135,10 +136,6 @@ pub struct TaskOp {
     pub issues: Option<BlobId>,
     /// Its failed task is split by a model (spec 11).
     pub reparse: Option<Reparse>,
-    /// What it and all below it spent.
-    pub spent: Spent,
-    /// Tokens that its own call in flight has reserved.
-    pub held: u64,
     /// Time in which something of it held a slot.
     pub clock: Stopwatch,
 }
@@ -176,10 +173,31 @@ impl Work<'_> {
     }
 }
 
-/// The recorded tree and what was opened of it.
+/// The call of a template that a tree is executed for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Caller {
+    /// The task that made it.
+    pub task: Slug,
+    /// Execution run.
+    pub run: ExecRunId,
+    /// Id of the call.
+    pub call: String,
+}
+
+/// A tree that is executed.
+#[derive(Clone, Debug, PartialEq)]
+struct Mount {
+    tree: Arc<Tree>,
+    /// Its top task, by number.
+    top: usize,
+    /// For whom; `None`: the run is of that template.
+    caller: Option<Caller>,
+}
+
+/// The recorded trees and what was opened of them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Operators {
-    tree: Option<Arc<Tree>>,
+    mounts: Vec<Mount>,
     list: Vec<TaskOp>,
     numbers: BTreeMap<Slug, usize>,
     /// Leaves by their tasks.
@@ -189,9 +207,29 @@ pub struct Operators {
 }
 
 impl Operators {
-    /// The recorded tree.
+    /// The tree of a run of a template; `None` for a run of a sheet, whatever its tasks call.
     pub fn tree(&self) -> Option<&Arc<Tree>> {
-        self.tree.as_ref()
+        self.mounts.first().filter(|mount| mount.caller.is_none()).map(|mount| &mount.tree)
+    }
+
+    /// The tree that a task is of.
+    pub fn tree_of(&self, op: &TaskOp) -> Option<&Arc<Tree>> {
+        self.mounts.get(op.mount).map(|mount| &mount.tree)
+    }
+
+    /// All trees.
+    pub fn trees(&self) -> impl Iterator<Item = &Arc<Tree>> {
+        self.mounts.iter().map(|mount| &mount.tree)
+    }
+
+    /// The call that a tree is executed for, by its number.
+    pub fn caller(&self, mount: usize) -> Option<&Caller> {
+        self.mounts.get(mount)?.caller.as_ref()
+    }
+
+    /// The top task of a tree, by its number.
+    pub fn top_of(&self, mount: usize) -> Option<&TaskOp> {
+        self.list.get(self.mounts.get(mount)?.top)
     }
 
     /// In the order they were opened, without those that count no more.
@@ -214,16 +252,29 @@ impl Operators {
         self.list.get(*self.leaves.get(task)?)
     }
 
+    /// By its name or that of its handler.
+    pub(super) fn named(&self, slug: &Slug) -> Option<&TaskOp> {
+        self.get(slug).or_else(|| self.of_leaf(slug))
+    }
+
+    /// Tasks of a tree that has not come back.
+    pub(super) fn are_at_work(&self) -> bool {
+        let mut tops = self.mounts.iter().filter_map(|mount| self.list.get(mount.top));
+        tops.any(|top| top.closed.is_none() && !top.former)
+    }
+
     /// Whether two tasks are leaves of one place in what runs: handlers or processes one after another, or those of a part
     /// that began anew.
     pub(super) fn are_of_one_place(&self, one: &Slug, other: &Slug) -> bool {
         let Some((one, other)) = self.of_leaf(one).zip(self.of_leaf(other)) else { return false };
-        self.ancestry(one).map(|op| &op.place).eq(self.ancestry(other).map(|op| &op.place))
+        let caller = |op: &TaskOp| self.caller(op.mount).map(|caller| &caller.task);
+        caller(one) == caller(other)
+            && self.ancestry(one).map(|op| &op.place).eq(self.ancestry(other).map(|op| &op.place))
     }
 
-    /// The top task.
+    /// The top task of a run of a template.
     pub fn top(&self) -> Option<&TaskOp> {
-        self.list.first()
+        self.list.first().filter(|_| self.tree().is_some())
     }
 
     /// It and everything that opened it, from the inside out.
@@ -243,7 +294,7 @@ impl Operators {
 
     /// It failed, and no task or part that it is made of did so before: what it gave does not fit, or it was refused.
     pub fn failed_by_itself(&self, op: &TaskOp) -> bool {
-        let node = self.tree().and_then(|tree| self.node(tree, op));
+        let node = self.node(op);
         let collects = node.is_some_and(|node| (Rules::of(&node.kind).collects)(&node.kind));
         let mut nested = self.children(op).filter(|child| child.place.is_nested());
         let mut parts = self.children(op).filter(|child| !child.place.is_nested()).peekable();
@@ -254,7 +305,8 @@ impl Operators {
 
     /// Its place in the recorded tree. `None` for a subtask, which has no node of its own, only a body; otherwise for a
     /// recorded tree that does not hold it, which is a defect.
-    pub fn work<'t>(&'t self, tree: &'t Tree, op: &TaskOp) -> Option<Work<'t>> {
+    pub fn work(&self, op: &TaskOp) -> Option<Work<'_>> {
+        let tree = self.tree_of(op)?;
         let Some(parent) = op.parent.and_then(|number| self.at(number)) else {
             return Some(Work::Node(&tree.templates.get(&tree.entry)?.body));
         };
@@ -270,15 +322,15 @@ impl Operators {
             (Place::Regrown, Some(reparse)) => return Some(Work::Node(&reparse.grown.as_ref()?.body)),
             _ => {}
         }
-        match self.work(tree, parent)? {
+        match self.work(parent)? {
             Work::Node(node) => op.place.below(node),
             Work::Script(_) => None,
         }
     }
 
     /// Its node; `None` for the script of a loop.
-    pub fn node<'t>(&'t self, tree: &'t Tree, op: &TaskOp) -> Option<&'t Node> {
-        match self.work(tree, op)? {
+    pub fn node(&self, op: &TaskOp) -> Option<&Node> {
+        match self.work(op)? {
             Work::Node(node) => Some(node),
             Work::Script(_) => None,
         }

@@ -131,6 +131,19 @@ const LONGEST: usize = 64;
 /// Letters of the hash that ends a shortened one.
 const HASHED: usize = 8;
 
+/// The name of a part of a task: that of the task and one word more.
+pub(super) fn extended(id: &Slug, word: &str) -> Slug {
+    match id.as_str().split_once('/') {
+        Some((caller, own)) => Slug::new(format!("{caller}/{}", slug_of(&[own, word]))),
+        None => slug_of(&[id.as_str(), word]),
+    }
+}
+
+/// The name of the top task of a call's tree. No task of a list has a `/` in its name.
+pub(super) fn below_caller(caller: &Slug, template: &str) -> Slug {
+    Slug::new(format!("{caller}/{}", slug_of(&[template])))
+}
+
 /// A slug of words, shortened with a hash of the whole if it is too long.
 pub(super) fn slug_of(words: &[&str]) -> Slug {
     let mut text = String::new();

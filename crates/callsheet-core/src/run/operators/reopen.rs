@@ -9,14 +9,19 @@ use super::OpState;
 use crate::run::{Run, Stage, State};
 
 impl Run {
-    /// Opens the tasks of the tree that an outage ended, with all above them that failed by them. Returns their leaves.
+    /// Opens the tasks of trees that an outage ended. Returns their leaves.
     pub(in crate::run) fn reopen_after_outage(&mut self) -> BTreeSet<Slug> {
-        if self.stage != Stage::Concluded(Outcome::Unreachable) {
-            return BTreeSet::new();
+        if self.operators.tree().is_none() {
+            return self.reopen_calls_after_outage();
         }
+        if self.stage == Stage::Concluded(Outcome::Unreachable) { self.reopen_mount(0) } else { BTreeSet::new() }
+    }
+
+    /// The same for one tree, with all above them that failed by them.
+    pub(in crate::run) fn reopen_mount(&mut self, mount: usize) -> BTreeSet<Slug> {
         // What failed up to the top; a model was told of a failed subtask, and that stays said.
         let mut failing = BTreeSet::new();
-        for op in self.operators.iter() {
+        for op in self.operators.iter().filter(|op| op.mount == mount) {
             let number = op.number;
             let reaches_the_top = op.parent.is_none_or(|above| failing.contains(&above));
             if reaches_the_top && op.failed() && !op.place.is_subtask() {

@@ -26,16 +26,19 @@ impl Run {
 
     /// What templates limit now counts from here on; what was spent stays spent.
     pub(in crate::run) fn limits_changed(&mut self, limits: &BTreeMap<String, Vec<TaskLimits>>) -> Result<(), Reject> {
-        let Some(tree) = &mut self.operators.tree else { return Err(Reject::ListNotAwaited) };
-        let tree = Arc::make_mut(tree);
-        for (name, each) in limits {
-            if let Some(template) = tree.templates.get_mut(name) {
-                template.body.set_limits(&mut each.iter().cloned());
+        if self.operators.mounts.is_empty() {
+            return Err(Reject::ListNotAwaited);
+        }
+        for mount in &mut self.operators.mounts {
+            let tree = Arc::make_mut(&mut mount.tree);
+            for (name, each) in limits {
+                if let Some(template) = tree.templates.get_mut(name) {
+                    template.body.set_limits(&mut each.iter().cloned());
+                }
             }
         }
         let operators = &self.operators;
-        let node = |op: &TaskOp| operators.tree.as_ref().and_then(|tree| operators.node(tree, op));
-        let limits = operators.iter().filter_map(|op| Some((op.leaf()?, node(op)?.limits.clone())));
+        let limits = operators.iter().filter_map(|op| Some((op.leaf()?, operators.node(op)?.limits.clone())));
         for (leaf, limits) in limits.collect::<Vec<_>>() {
             if let Some(task) = self.tasks.get_mut(&leaf).filter(|task| !task.state.is_ended()) {
                 super::leaf::limit(task, &limits);
@@ -52,15 +55,21 @@ impl Run {
         if !over || !self.operators.at(number).is_some_and(|op| op.failed() && !op.former) {
             return Err(Reject::NotFailed(slug.clone()));
         }
+        self.retry_op(number)?;
+        self.stage = Stage::Operate;
+        (self.waiting, self.message, self.idle) = (None, None, false);
+        self.in_flight.remove(&crate::record::EffectKey::Conclude);
+        Ok(())
+    }
+
+    /// A task of a tree that came back failed begins again, with what stands around it.
+    pub(in crate::run) fn retry_op(&mut self, number: usize) -> Result<(), Reject> {
         let mut after = self.operators.clone();
         let mut begun = Vec::new();
         after.begin_again(number, &mut begun)?;
         after.open_above(number, &mut begun)?;
         self.operators = after;
         begun.into_iter().for_each(|leaf| self.list_leaf(leaf));
-        self.stage = Stage::Operate;
-        (self.waiting, self.message, self.idle) = (None, None, false);
-        self.in_flight.remove(&crate::record::EffectKey::Conclude);
         Ok(())
     }
 }
@@ -105,8 +114,7 @@ impl Operators {
 
     /// Whether the result of the last part is that of the whole.
     fn gives_its_last(&self, op: &TaskOp) -> bool {
-        let node = self.tree.as_ref().and_then(|tree| self.node(tree, op));
-        node.is_none_or(|node| Rules::of(&node.kind).gives_its_last)
+        self.node(op).is_none_or(|node| Rules::of(&node.kind).gives_its_last)
     }
 
     /// What stands around a task that begins again is open again, and what read its result is done anew.
@@ -145,7 +153,7 @@ impl Operators {
     }
 
     fn goes_in_order(&self, number: usize) -> bool {
-        let node = self.tree.as_ref().zip(self.at(number)).and_then(|(tree, op)| self.node(tree, op));
+        let node = self.at(number).and_then(|op| self.node(op));
         node.is_some_and(|node| Rules::of(&node.kind).in_order)
     }
 

@@ -2,7 +2,7 @@
 //! nothing again; a lookup that failed is tried once more.
 
 use crate::record::{EffectKey, Retrieval};
-use crate::run::{Effect, Reject, Run, Stage};
+use crate::run::{Effect, Reject, Run};
 use crate::spec::{BlobId, Slug};
 
 use super::{EvalPhase, OpState};
@@ -21,7 +21,7 @@ impl Run {
 
     /// Lookups that are owed, in the order their tasks were opened. They hold no slot.
     pub(in crate::run) fn retrievals(&self) -> impl Iterator<Item = Effect> {
-        let seeking = self.operators.iter().filter(|op| self.stage == Stage::Operate && op.state == OpState::Seeking);
+        let seeking = self.operators.iter().filter(|op| self.stage.is_working() && op.state == OpState::Seeking);
         seeking.filter_map(|op| {
             let request = op.seeks.clone()?;
             Some(Effect::Retrieve { task: op.id.clone(), n: op.lookups, request })
@@ -39,10 +39,11 @@ impl Run {
         let key = EffectKey::Retrieve { task: task.clone(), n };
         let number = self.operators.numbers.get(task).copied();
         let number = number.ok_or_else(|| Reject::UnknownTask(task.clone()))?;
-        if self.stage != Stage::Operate {
+        if !self.stage.is_working() {
             return Err(Reject::Concluding);
         }
-        let expected = self.operators.at(number).is_some_and(|op| op.state == OpState::Seeking && op.lookups == n);
+        let expected =
+            self.operators.at(number).is_some_and(|op| op.state == OpState::Seeking && op.lookups == n && !op.former);
         if !expected {
             return Err(Reject::NotInFlight(key));
         }

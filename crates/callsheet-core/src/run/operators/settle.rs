@@ -1,13 +1,10 @@
 //! What follows in the tree without anybody doing anything: children open, evaluations become due, the run ends with
 //! its top task.
 
-use std::sync::Arc;
-
-use crate::record::Tree;
 use crate::spec::{Slug, ToolEffect};
 
 use super::{EvalPhase, Move, OpState, Operators, Place, TaskOp, View};
-use crate::run::{Effect, Reject, Run, Stage, State, TaskRun, ToolState};
+use crate::run::{Effect, Reject, Run, Stage, State, TaskRun};
 
 impl Run {
     /// One turn of settling in [`Stage::Operate`]. True if something changed.
@@ -24,25 +21,30 @@ impl Run {
             return Ok(true);
         }
         self.refresh();
-        self.ask_before_run(0);
+        self.ask_before_run(Some(0));
         moved |= self.start_tasks(0)?;
         self.refresh();
         moved |= self.open_call_gates();
         Ok(moved)
     }
 
-    /// Moves every task of the tree that can be moved.
-    fn step_tree(&mut self) -> bool {
-        let Some(tree) = self.operators.tree.clone() else { return false };
+    /// Moves every task of a tree that can be moved.
+    pub(in crate::run) fn step_tree(&mut self) -> bool {
         let mut moved = false;
         // Children are behind their parents, so a parent hears of a child in the same turn from the back.
         for number in (0..self.operators.list.len()).rev() {
-            let what = self.operators.at(number).map_or(Move::Wait, |op| self.next_of(&tree, op));
+            let Some((what, mount)) = self.operators.at(number).map(|op| (self.next_of(op), op.mount)) else {
+                continue;
+            };
             match what {
                 Move::Wait => continue,
                 Move::Open(places) => {
                     for place in places {
-                        self.open_op(Some(number), place);
+                        let given = self.given_before(number, &place);
+                        self.open_op(mount, Some(number), place);
+                        if let Some(closed) = given {
+                            self.op_given(&closed);
+                        }
                     }
                 }
                 Move::Owe(moment) => self.change_op(number, |op| {
@@ -58,9 +60,10 @@ impl Run {
         moved
     }
 
-    fn next_of(&self, tree: &Arc<Tree>, op: &TaskOp) -> Move {
-        let node = self.operators.node(tree, op);
+    fn next_of(&self, op: &TaskOp) -> Move {
+        let node = self.operators.node(op);
         match op.state {
+            _ if op.former => Move::Wait,
             OpState::Due(_) | OpState::Seeking | OpState::Closed => Move::Wait,
             OpState::Matching => match self.operators.child(op, &Place::Match) {
                 None => Move::Open(vec![Place::Match]),
@@ -115,7 +118,7 @@ impl Run {
 
     /// Evaluations that are owed, in the order their tasks were opened.
     pub(in crate::run) fn evaluations(&self) -> impl Iterator<Item = Effect> {
-        let due = self.operators.iter().filter(|_| self.stage == Stage::Operate);
+        let due = self.operators.iter().filter(|_| self.stage.is_working());
         due.filter_map(|op| match op.state {
             OpState::Due(moment) => Some(Effect::Evaluate { task: op.id.clone(), n: op.evaluations, moment }),
             _ => None,
@@ -128,30 +131,33 @@ impl Run {
         task.writer.is_some() || task.is_process() && tools.any(|tool| self.policy(tool).effect != ToolEffect::Read)
     }
 
-    /// In a tree a writer runs beside no other writer (spec 8). A process may be asked about all the same: it begins when
-    /// it has the turn.
+    /// In a tree a writer works beside no other writer (spec 8). One that waits for a person does not work: asking is not
+    /// writing. A process may be asked about all the same: it begins when it has the turn.
     pub(in crate::run) fn writes_alone(&self, task: &TaskRun) -> bool {
         self.writes_meanwhile(task).is_none()
     }
 
-    /// The writer at work for which a task of the tree that can write waits.
+    /// The writer at work for which a task of a tree that can write waits before it begins.
     pub(in crate::run) fn writes_meanwhile(&self, task: &TaskRun) -> Option<&TaskRun> {
-        if self.stage != Stage::Operate || task.is_process() || !self.can_write(task) {
+        if task.is_process() || !self.is_writer_of_tree(task) {
             return None;
         }
-        self.tasks.listed().find(|other| {
-            other.task.slug != task.task.slug && self.can_write(other) && other.executing && !other.state.is_ended()
+        self.tasks.with_units().find(|other| {
+            other.task.slug != task.task.slug
+                && self.is_writer_of_tree(other)
+                && other.is_executing()
+                && !self.rests(other)
         })
     }
 
-    /// Whether a process of a tree may begin: no other writer works, nor does one come first that may.
+    /// Whether a writer of a tree may go on: no other one works, nor does one come first that may.
     pub(in crate::run) fn has_the_turn(&self, task: &TaskRun) -> bool {
         self.has_turn_before(task).is_none()
     }
 
-    /// The writer that has its turn before a process of a tree.
+    /// The writer that has its turn before another one of a tree.
     pub(in crate::run) fn has_turn_before(&self, task: &TaskRun) -> Option<&TaskRun> {
-        if self.stage != Stage::Operate || !task.is_process() || task.state == State::Running || !self.can_write(task) {
+        if task.holds_slot() || !self.is_writer_of_tree(task) {
             return None;
         }
         let mut is_earlier = true;
@@ -160,14 +166,22 @@ impl Run {
                 is_earlier = false;
                 return false;
             }
-            let works = !other.is_process() || other.state == State::Running || is_earlier && may_begin(other);
-            works && other.is_executing() && self.can_write(other)
+            let works = other.holds_slot() || is_earlier && !self.rests(other);
+            works && other.is_executing() && self.is_writer_of_tree(other)
         })
     }
-}
 
-/// No call of a process waits for a person.
-fn may_begin(process: &TaskRun) -> bool {
-    let mut calls = process.runs.iter().filter(|run| !run.is_ended()).flat_map(|run| &run.calls);
-    calls.any(|call| matches!(call.state, ToolState::Queued | ToolState::Approved))
+    fn is_writer_of_tree(&self, task: &TaskRun) -> bool {
+        self.operators.of_leaf(&task.task.slug).is_some() && self.can_write(task)
+    }
+
+    /// Nothing of the task goes on before a person has answered, or a subtask has come back.
+    fn rests(&self, task: &TaskRun) -> bool {
+        let mut open = task.runs.iter().filter(|run| !run.is_ended());
+        open.all(|run| {
+            let mut asked = run.calls.iter().filter(|call| call.output().is_none());
+            asked.any(|call| call.state.is_asking() || self.operators.is_subtask_tool(&call.call.name))
+                || self.has_gated_set(task, run)
+        })
+    }
 }

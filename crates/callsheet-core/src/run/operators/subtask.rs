@@ -4,9 +4,10 @@
 
 use crate::record::Closed;
 use crate::run::{Cause, Failure, Run, TaskRun, ToolOutput, ToolState};
+use crate::spec::ToolCall;
 use crate::template::ReturnStatus;
 
-use super::{Operators, Place, TaskOp, leaf};
+use super::{OpState, Operators, Place, TaskOp, leaf};
 
 /// The tool by which a model asks for a subtask.
 pub const SPAWN_SUBTASK: &str = "spawn_subtask";
@@ -16,8 +17,8 @@ pub const SUBTASK_REQUEST: &str = "subtask_request";
 impl Operators {
     /// Whether calls of a tool become subtasks.
     pub fn is_subtask_tool(&self, tool: &str) -> bool {
-        let Some(tree) = &self.tree else { return false };
-        matches!(tool, SPAWN_SUBTASK | SUBTASK_REQUEST) || tree.subtask_tools.contains_key(tool)
+        let mut trees = self.trees();
+        trees.any(|tree| matches!(tool, SPAWN_SUBTASK | SUBTASK_REQUEST) || tree.subtask_tools.contains_key(tool))
     }
 }
 
@@ -33,6 +34,32 @@ impl Run {
             .map(|(call, _)| Place::Subtask { attempt: op.attempt, call })
             .filter(|place| self.operators.child(op, place).is_none())
             .collect()
+    }
+
+    /// What an equal request gave before a person had its handler done again: it is not done twice.
+    pub(super) fn given_before(&self, parent: usize, place: &Place) -> Option<Closed> {
+        let (parent, Place::Subtask { attempt, call }) = (self.operators.at(parent)?, place) else { return None };
+        let asked = |attempt: u32, call: u32| {
+            let run = self.tasks.get(&leaf::slug(&parent.id, attempt))?.runs.first()?;
+            Some(&run.calls.get(super::index_of(call)?)?.call)
+        };
+        let own = asked(*attempt, *call)?;
+        self.operators.children(parent).filter(|child| !child.failed()).find_map(|child| {
+            let Place::Subtask { attempt: before, call } = child.place else { return None };
+            let was_retried = before < *attempt && before <= parent.retried;
+            let equal = |known: &ToolCall| known.name == own.name && known.arguments == own.arguments;
+            child.closed.clone().filter(|_| was_retried && asked(before, call).is_some_and(equal))
+        })
+    }
+
+    /// The task that was opened last has come back already.
+    pub(super) fn op_given(&mut self, closed: &Closed) {
+        let number = self.operators.list.len().saturating_sub(1);
+        self.change_op(number, |op| {
+            op.closed = Some(closed.clone());
+            op.state = OpState::Closed;
+        });
+        self.answer_call(number, closed);
     }
 
     /// A subtask came back: its result is the output of the call that asked for it. One that failed because a budget

@@ -34,7 +34,7 @@ pub(super) enum Position {
 }
 
 /// One setting of `context_management` as written.
-struct Written {
+struct WrittenSetting {
     text: String,
     span: Bytes,
 }
@@ -381,13 +381,13 @@ impl Reader<'_> {
     }
 
     /// A setting as attribute or child element; both are a fault.
-    fn setting(&mut self, block: &Element, name: &str) -> Option<Written> {
+    fn setting(&mut self, block: &Element, name: &str) -> Option<WrittenSetting> {
         let attribute = block.attribute(name);
         let child = block.child(name).map(|child| (child, self.text_of(child, ValueKind::Bool)));
         match (attribute, child) {
             (None, None) => None,
             (Some(attribute), None) => {
-                Some(Written { text: attribute.value.as_str().to_owned(), span: attribute.value_span })
+                Some(WrittenSetting { text: attribute.value.as_str().to_owned(), span: attribute.value_span })
             }
             (given, Some((child, text))) => {
                 if let Some(attribute) = given {
@@ -398,7 +398,7 @@ impl Reader<'_> {
                     let draft = draft.found(text.as_str()).advice("keep one of the two");
                     self.add(draft.related(attribute.name_span, "the attribute"));
                 }
-                Some(Written { text: text.as_str().to_owned(), span: text.whole() })
+                Some(WrittenSetting { text: text.as_str().to_owned(), span: text.whole() })
             }
         }
     }

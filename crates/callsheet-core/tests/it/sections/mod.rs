@@ -9,7 +9,7 @@ use callsheet_core::spec::ToolSpec;
 /// Names, classes and aliases of the built-in tools. A test of the tools holds the file to them.
 #[allow(dead_code, reason = "not every test has tools")]
 pub fn tools() -> Vec<ToolSpec> {
-    serde_json::from_str(include_str!("../tools.json")).expect("tools.json")
+    serde_json::from_str(include_str!("../../tools.json")).expect("tools.json")
 }
 
 /// One fixture.

@@ -148,7 +148,7 @@ fn bundled(tools: &[ToolSpec]) -> Vec<Skill> {
     let files = fs::read_dir(folder).expect("skills").map(|entry| entry.expect("entry").path());
     // The world of the replies offers fewer.
     let all: Vec<ToolSpec> =
-        serde_json::from_str(include_str!("../../../callsheet-core/tests/tools.json")).expect("tools.json");
+        serde_json::from_str(include_str!("../../../../callsheet-core/tests/tools.json")).expect("tools.json");
     let tools: Vec<ToolSpec> = tools.iter().cloned().chain(all).collect();
     let context = SkillContext { tools: &tools, read_only_sandbox: false };
     files

@@ -4,13 +4,12 @@ use callsheet_core::issue::{Issue, IssueCode, Place, Severity, Span};
 use callsheet_core::links::link_target;
 use callsheet_core::record::{
     Again, Answer, Apart, CallFault, CallKey, ChangeSet, Entry, Event, FileChange, GateKind, ListAdopted, ListOrigin,
-    Outcome, PlannedTask, ReferenceStage, RefusedPart, ResultParts, Spending, StopReason, ToolPolicy, ToolRecord,
-    Usage, Verdict,
+    Outcome, PlannedTask, ReferenceStage, RefusedPart, ResultParts, StopReason, ToolPolicy, ToolRecord, Usage, Verdict,
 };
 use callsheet_core::run::Effect;
 use callsheet_core::spec::{
-    Execution, Goals, Phase, Reference, Refinement, RepeatClass, RunId, SkillMode, SkillPolicy, Slug, Target, Task,
-    ToolCall, ToolEffect,
+    Execution, Goals, Phase, Reference, Refinement, RepeatClass, SkillMode, SkillPolicy, Slug, Target, Task, ToolCall,
+    ToolEffect,
 };
 use callsheet_format::reading::Reading;
 use callsheet_format::reply::read_review;
@@ -56,8 +55,7 @@ impl Player {
             }
             ["task", task, "fails"] => self.fact(Event::TaskFailed { task: Slug::new(*task), reason: tail.to_owned() }),
             ["cancel"] => self.fact(Event::CancelRequested),
-            ["answer", "came", "inside", task] => self.fact(Event::CallTakenUp { task: Slug::new(*task) }),
-            ["account", "of", task] => self.account(&Slug::new(*task), tail),
+            ["templates"] => self.templates(&block.join("\n")),
             ["crash"] => self.dies(),
             ["resumed"] => {
                 let settings = self.settings.clone();
@@ -105,13 +103,12 @@ impl Player {
         Ok(())
     }
 
-    /// What a call inside of which a run worked says when nobody makes it any more.
-    fn account(&mut self, task: &Slug, tail: &str) -> Happened {
-        let calls = self.run.calls_to_account();
-        let found = calls.into_iter().find(|(of, ..)| *of == task).map(|(_, run, call)| (run.clone(), call.to_owned()));
-        let (run, call) = found.unwrap_or_else(|| panic!("nothing is lent to {task}"));
-        let inner = (!tail.is_empty()).then(|| inner_run(task));
-        self.fact(Event::CallAccounted { task: task.clone(), run, call, inner, spent: spent(tail) })
+    /// Templates that tasks may call.
+    fn templates(&mut self, text: &str) -> Happened {
+        let reading = callsheet_format::template::read_text("t.xml", text);
+        let named = reading.templates.into_iter().map(|template| (template.name.clone(), template));
+        self.tree.templates.extend(named);
+        Ok(())
     }
 
     fn set(&mut self, text: &str) -> Happened {
@@ -343,19 +340,7 @@ impl Player {
             "error" => ToolRecord::Output { blob: blob(tail), error: true },
             "changes" => ToolRecord::Changes(changes(tail)),
             "question" => ToolRecord::Question(tail.to_owned()),
-            "result" | "failed" => ToolRecord::Result {
-                run: Some(inner_run(&task)),
-                result: Box::default(),
-                failed: (kind == "failed").then(|| "it failed".to_owned()),
-                spent: spent(tail),
-            },
-            "cut" => ToolRecord::Cut { run: (!tail.is_empty()).then(|| inner_run(&task)), spent: spent(tail) },
-            "paused" => {
-                let (outcome, spending) = tail.split_once(' ').unwrap_or((tail, ""));
-                let outcome = serde_json::from_value(Value::String(outcome.to_owned())).unwrap();
-                let reason = "it stopped".to_owned();
-                ToolRecord::Paused { run: inner_run(&task), outcome, reason, spent: spent(spending), no_room: false }
-            }
+            "cut" => ToolRecord::Cut,
             _ => panic!("no tool record {kind}"),
         };
         self.pass_time(500);
@@ -465,20 +450,6 @@ fn answer(verb: &str, words: String) -> Answer {
         "stops" => Answer::Stop,
         _ => panic!("the person cannot {verb}"),
     }
-}
-
-/// The run that a call of the task runs.
-pub fn inner_run(task: &Slug) -> RunId {
-    RunId::new(format!("a-run--{task}"))
-}
-
-/// `after 3 calls`: each of 110 tokens and half a dollar, as the calls of this run.
-fn spent(text: &str) -> Spending {
-    let calls: u32 = text.split_whitespace().find_map(|word| word.parse().ok()).unwrap_or(0);
-    let (input, output) = (u64::from(calls) * 100, u64::from(calls) * 10);
-    let usage = Usage { input, output, cached: 0, cost_usd: Some(f64::from(calls) / 2.0) };
-    let waited = text.split_once("waited ").and_then(|(_, rest)| rest.split(' ').next()?.parse::<u64>().ok());
-    Spending { calls, failed_calls: 0, usage, waited_ms: waited.unwrap_or(0) * 1_000 }
 }
 
 /// `a.rs, not b.rs`; nothing before the comma: nothing is kept.

@@ -5,13 +5,18 @@ mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use callsheet_core::evaluate::evaluate;
 use callsheet_core::record::ToolPolicy;
-use callsheet_core::record::{CallKey, EffectKey, Entry, Event, Gate, GateKind, LogEntry, Outcome, VERSION};
-use callsheet_core::run::{Effect, Run, Stage, State};
-use callsheet_core::spec::{BlobId, RunId, Settings, SkillMode, SkillPolicy, Slug};
+use callsheet_core::record::{CallKey, EffectKey, Entry, Event, Gate, GateKind, LogEntry, Outcome, Tree, VERSION};
+use callsheet_core::run::{Effect, Run, Stage, State, ToolState};
+use callsheet_core::spec::{BlobId, RunId, Settings, SkillPolicy, Slug};
 use callsheet_core::view::why_line;
+use callsheet_format::template::TextFormats;
 
 pub use words::{describe, outcome};
+
+/// What every reply and process gives.
+const SAID: &[u8] = br#"{"exit_code": 0, "stdout": "done", "stderr": "", "timed_out": false, "truncated": false}"#;
 
 /// Plays one transcript.
 pub struct Player {
@@ -22,6 +27,9 @@ pub struct Player {
     pub settings: Settings,
     pub tools: BTreeMap<String, ToolPolicy>,
     pub skills: BTreeMap<String, SkillPolicy>,
+    /// Templates that tasks may call.
+    pub tree: Tree,
+    blobs: BTreeMap<BlobId, Vec<u8>>,
     listed: Vec<Effect>,
     states: BTreeMap<Slug, State>,
     stood: Option<String>,
@@ -37,6 +45,8 @@ impl Player {
             settings: Settings::default(),
             tools: BTreeMap::new(),
             skills: BTreeMap::new(),
+            tree: Tree::default(),
+            blobs: BTreeMap::new(),
             listed: Vec::new(),
             states: BTreeMap::new(),
             stood: None,
@@ -81,8 +91,41 @@ impl Player {
         if let Err(refusal) = self.happen(line, block) {
             text.push_str(&format!("! {refusal}\n"));
         }
+        self.evaluate();
         text.push_str(&self.follows());
         text
+    }
+
+    /// What the trees of calls owe and needs nobody.
+    fn evaluate(&mut self) {
+        loop {
+            let pure = |effect: &Effect| {
+                matches!(effect, Effect::Evaluate { .. } | Effect::MountTemplate { .. } | Effect::ReturnTemplate { .. })
+            };
+            let Some(effect) = self.run.outstanding().into_iter().find(pure) else { return };
+            let event = match effect {
+                Effect::Evaluate { task, n, moment } => {
+                    // What a model or a process said is not kept: it stands for a process that ended well, or its words.
+                    let values = |id: &BlobId| Some(self.blobs.get(id).cloned().unwrap_or_else(|| SAID.into()));
+                    let evaluation = evaluate(&self.run, &task, moment, &values, &TextFormats).unwrap();
+                    self.blobs.extend(evaluation.blobs.into_iter().map(|bytes| (BlobId::of(&bytes), bytes)));
+                    Event::Evaluated { task, n, step: evaluation.step }
+                }
+                Effect::MountTemplate { task, run, call } => {
+                    let tree = Box::new(Tree { entry: call.name, ..self.tree.clone() });
+                    Event::CallMounted { task, run, call: call.id, tree, shared: BTreeSet::new() }
+                }
+                Effect::ReturnTemplate { task, run, call } => {
+                    let tool = self.run.task(&task).and_then(|task| task.run(&run)?.call(&call));
+                    let Some(ToolState::Mounted(mount)) = tool.map(|tool| &tool.state) else { panic!("no tree") };
+                    let failed = self.run.operators().top_of(*mount).is_some_and(|top| top.failed());
+                    let failed = failed.then(|| "it failed".to_owned());
+                    Event::CallReturned { task, run, call, result: Box::default(), failed }
+                }
+                _ => return,
+            };
+            self.fact(event).unwrap();
+        }
     }
 
     /// Why a task is not done.
@@ -93,7 +136,7 @@ impl Player {
     /// New states, effects and the standing of the run; then the shell starts all that is owed.
     fn follows(&mut self) -> String {
         let mut text = String::new();
-        for task in self.run.tasks() {
+        for task in self.run.all_tasks() {
             let slug = &task.task.slug;
             if self.states.insert(slug.clone(), task.state) != Some(task.state) {
                 text.push_str(&format!("· {slug} {}\n", task.state.as_str()));
@@ -122,10 +165,9 @@ impl Player {
         for effect in owed {
             if starts(&self.run, &effect) {
                 self.fact(Event::Started { effect: effect.key() }).unwrap();
-                text.push_str(&self.lent(&effect));
             }
         }
-        for task in self.run.tasks() {
+        for task in self.run.all_tasks() {
             let slug = &task.task.slug;
             if self.states.insert(slug.clone(), task.state) != Some(task.state) {
                 text.push_str(&format!("· {slug} {}\n", task.state.as_str()));
@@ -137,19 +179,6 @@ impl Player {
         }
         self.stood = stands;
         text
-    }
-
-    /// What the run inside a call may use in all.
-    fn lent(&self, effect: &Effect) -> String {
-        let Effect::RunTool { task, run, call, .. } = effect else { return String::new() };
-        let skill = self.run.task(task).and_then(|task| task.skill.as_ref());
-        if skill.is_none_or(|skill| skill.mode != SkillMode::Template) {
-            return String::new();
-        }
-        let limits = self.run.settings_inside(task, run, &call.id, &parse::inner_run(task)).limits;
-        let tokens = limits.max_tokens.map(|max| format!(", {max} tokens")).unwrap_or_default();
-        let cost = limits.max_cost_usd.map(|max| format!(", {max} dollars")).unwrap_or_default();
-        format!("· inside {task}: {} calls{tokens}{cost}\n", limits.max_calls)
     }
 
     /// Whether the last facts were the result of this effect.
@@ -267,8 +296,7 @@ impl Player {
     }
 
     pub fn waiting_outcome(&self) -> Outcome {
-        let inside = self.run.paused_calls().any(|paused| paused.outcome == Outcome::ApprovalRequired);
-        let asks = inside || self.listed.iter().any(|effect| matches!(effect, Effect::AskApproval(_)));
+        let asks = self.listed.iter().any(|effect| matches!(effect, Effect::AskApproval(_)));
         if asks { Outcome::ApprovalRequired } else { Outcome::InputRequired }
     }
 

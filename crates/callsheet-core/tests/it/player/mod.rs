@@ -9,9 +9,9 @@ use callsheet_core::evaluate::{Memory, evaluate_with, result_of_run};
 use callsheet_core::memory::{FileMatch, Found, SeekRequest, relevant_context};
 use callsheet_core::record::{
     Again, Answer, CallFault, CallKey, CallSizes, ChangeSet, EffectKey, Entry, Event, LogEntry, Plan, ResultParts,
-    Retrieval, Spending, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
+    Retrieval, StopReason, ToolPolicy, ToolRecord, Tree, Usage, VERSION,
 };
-use callsheet_core::run::{Asked, Effect, Run, State, ToolOutput, Why};
+use callsheet_core::run::{Asked, Effect, Run, State, TaskRun, ToolOutput, Why};
 use callsheet_core::spec::{BlobId, Phase, RepeatClass, RunId, Settings, Slug, ToolCall, ToolEffect};
 use callsheet_core::template::{Severity, TaskResult};
 use callsheet_format::template::{Said, TextFormats, read_text, read_turn};
@@ -286,7 +286,8 @@ impl Player {
         let silent = self.run.not_done().into_iter().find(|task| explainer.why(task) == Why::Unknown);
         assert_eq!(silent, None, "it says why it is not done, after {text}");
         self.log.push(fact);
-        let writers = self.run.tasks().filter(|task| task.state == State::Running && self.run.can_write(task));
+        let works = |task: &&TaskRun| task.runs.iter().any(|run| run.attempts.admitted) && self.run.can_write(task);
+        let writers = self.run.tasks().filter(works);
         self.most_writers = self.most_writers.max(writers.count());
     }
 
@@ -344,7 +345,7 @@ impl Player {
                 let cut = text == "cut";
                 let blob = self.keep(text.trim_start_matches("error:").trim().as_bytes().to_vec());
                 let record = match question {
-                    _ if cut => ToolRecord::Cut { run: None, spent: Spending::default() },
+                    _ if cut => ToolRecord::Cut,
                     Some(question) => ToolRecord::Question(question.trim().to_owned()),
                     None => ToolRecord::Output { blob, error },
                 };

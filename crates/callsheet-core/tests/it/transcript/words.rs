@@ -71,6 +71,8 @@ pub fn describe(effect: &Effect) -> String {
             format!("check references of {task}: do they still hold?")
         }
         Effect::RunTool { task, run, call, .. } => format!("run {} as {} of {task} {run}", call.name, call.id),
+        Effect::MountTemplate { task, call, .. } => format!("begin {} of {task}", call.name),
+        Effect::ReturnTemplate { task, call, .. } => format!("end {call} of {task}"),
         Effect::MergeByCode { task, .. } => format!("merge {task} by code"),
         Effect::Evaluate { task, .. } => format!("evaluate {task}"),
         Effect::Retrieve { task, .. } => format!("look up context of {task}"),

@@ -1,0 +1,223 @@
+//! What model calls cost. Every call is charged to the account of its task and to all accounts above that: of the tasks of a
+//! tree around it, of the task of a sheet whose call the tree is, and of the run. What a call in flight may still cost is
+//! reserved in the same accounts. Limits are limits of accounts; `limits` alone asks about them.
+
+use std::collections::BTreeMap;
+
+use crate::record::{CallKey, Usage};
+use crate::spec::Slug;
+
+/// What an account and all below it spent.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Spent {
+    /// Model calls started.
+    pub calls: u32,
+    /// Of these, calls that gave no reply.
+    pub failed_calls: u32,
+    /// Tokens read.
+    pub input: u64,
+    /// Tokens written.
+    pub output: u64,
+    /// Tokens read that the provider had cached.
+    pub cached: u64,
+    /// US dollars, as far as known.
+    pub cost_usd: f64,
+    /// US dollars of the dearest call that gave a reply.
+    pub dearest_usd: f64,
+    /// Tokens that calls in flight have reserved.
+    pub reserved: u64,
+    /// Calls in flight.
+    pub in_flight: u32,
+}
+
+/// Whose an account is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Holder {
+    /// The run.
+    Run,
+    /// A task, since it was listed.
+    Task(Slug),
+    /// A task of a tree, by number.
+    Op(usize),
+}
+
+/// One account.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Account {
+    /// Whose.
+    pub holder: Holder,
+    /// What was spent.
+    pub spent: Spent,
+    above: Option<usize>,
+}
+
+/// The accounts of a run. That of the run itself is the first.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Ledger {
+    accounts: Vec<Account>,
+    tasks: BTreeMap<Slug, usize>,
+    ops: BTreeMap<usize, usize>,
+    /// Calls in flight: where each reserved how many tokens.
+    open: BTreeMap<CallKey, (usize, u64)>,
+}
+
+/// Calls that are listed and not started yet, and the tokens that they reserve, by account.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Listed(BTreeMap<usize, (u32, u64)>);
+
+impl Spent {
+    /// Tokens of both kinds.
+    pub fn tokens(&self) -> u64 {
+        self.input.saturating_add(self.output)
+    }
+}
+
+impl Default for Ledger {
+    fn default() -> Self {
+        let of_run = Account { holder: Holder::Run, spent: Spent::default(), above: None };
+        Self { accounts: vec![of_run], tasks: BTreeMap::new(), ops: BTreeMap::new(), open: BTreeMap::new() }
+    }
+}
+
+impl Listed {
+    /// Calls and tokens of an account.
+    pub fn of(&self, account: usize) -> (u32, u64) {
+        self.0.get(&account).copied().unwrap_or_default()
+    }
+
+    /// One more call of a task is listed.
+    pub fn add(&mut self, ledger: &Ledger, task: Option<&Slug>, tokens: u64) {
+        for (account, _) in ledger.chain(task) {
+            let (calls, reserved) = self.0.entry(account).or_default();
+            (*calls, *reserved) = (calls.saturating_add(1), reserved.saturating_add(tokens));
+        }
+    }
+}
+
+impl Ledger {
+    /// A task has an account of its own since it was listed; `op`: the task of a tree whose leaf it is.
+    pub fn open_task(&mut self, task: &Slug, op: Option<usize>) {
+        let above = op.and_then(|op| self.ops.get(&op).copied()).unwrap_or(0);
+        let account = self.open(Holder::Task(task.clone()), above);
+        self.tasks.insert(task.clone(), account);
+    }
+
+    /// A task of a tree has one; `parent`: the one that opened it, `caller`: the task whose call the tree is.
+    pub fn open_op(&mut self, op: usize, parent: Option<usize>, caller: Option<&Slug>) {
+        let above = match parent {
+            Some(parent) => self.ops.get(&parent),
+            None => caller.and_then(|caller| self.tasks.get(caller)),
+        };
+        let account = self.open(Holder::Op(op), above.copied().unwrap_or(0));
+        self.ops.insert(op, account);
+    }
+
+    fn open(&mut self, holder: Holder, above: usize) -> usize {
+        self.accounts.push(Account { holder, spent: Spent::default(), above: Some(above) });
+        self.accounts.len().saturating_sub(1)
+    }
+
+    /// The account that calls of a task are charged to, with its number, and all above it, from the inside out. Calls of no
+    /// task are the run's.
+    pub fn chain(&self, task: Option<&Slug>) -> impl Iterator<Item = (usize, &Account)> {
+        self.from(task.and_then(|task| self.tasks.get(task)).copied().unwrap_or(0))
+    }
+
+    /// The same for a task of a tree.
+    pub fn chain_of_op(&self, op: usize) -> impl Iterator<Item = (usize, &Account)> {
+        self.from(self.ops.get(&op).copied().unwrap_or(0))
+    }
+
+    fn from(&self, account: usize) -> impl Iterator<Item = (usize, &Account)> {
+        let numbers = std::iter::successors(Some(account), |at| self.accounts.get(*at)?.above);
+        numbers.filter_map(|number| Some((number, self.accounts.get(number)?)))
+    }
+
+    /// What the run spent.
+    pub fn of_run(&self) -> Spent {
+        self.accounts.first().map(|account| account.spent).unwrap_or_default()
+    }
+
+    /// What a task spent since it was listed.
+    pub fn of_task(&self, task: &Slug) -> Spent {
+        let account = self.tasks.get(task).and_then(|account| self.accounts.get(*account));
+        account.map(|account| account.spent).unwrap_or_default()
+    }
+
+    /// What a task of a tree and all below it spent.
+    pub fn of_op(&self, op: usize) -> Spent {
+        let account = self.ops.get(&op).and_then(|account| self.accounts.get(*account));
+        account.map(|account| account.spent).unwrap_or_default()
+    }
+
+    /// A call began, and reserves so many tokens.
+    pub fn started(&mut self, call: &CallKey, tokens: u64) {
+        let account = call.task.as_ref().and_then(|task| self.tasks.get(task)).copied().unwrap_or(0);
+        self.open.insert(call.clone(), (account, tokens));
+        self.each_above(account, |spent| {
+            spent.calls = spent.calls.saturating_add(1);
+            spent.reserved = spent.reserved.saturating_add(tokens);
+            spent.in_flight = spent.in_flight.saturating_add(1);
+        });
+    }
+
+    /// It is in flight no more: what it reserved is free for others.
+    pub fn released(&mut self, call: &CallKey) {
+        let Some((account, tokens)) = self.open.remove(call) else { return };
+        self.each_above(account, |spent| {
+            spent.reserved = spent.reserved.saturating_sub(tokens);
+            spent.in_flight = spent.in_flight.saturating_sub(1);
+        });
+    }
+
+    /// Calls that are in flight no more, since they were given up or their process ended.
+    pub fn released_but(&mut self, is_in_flight: impl Fn(&CallKey) -> bool) {
+        let gone: Vec<CallKey> = self.open.keys().filter(|call| !is_in_flight(call)).cloned().collect();
+        gone.iter().for_each(|call| self.released(call));
+    }
+
+    /// It gave a reply.
+    pub fn charged(&mut self, task: Option<&Slug>, usage: &Usage) {
+        self.each_of(task, |spent| {
+            spent.input = spent.input.saturating_add(usage.input);
+            spent.output = spent.output.saturating_add(usage.output);
+            spent.cached = spent.cached.saturating_add(usage.cached);
+            let cost = usage.cost_usd.unwrap_or(0.0);
+            spent.cost_usd += cost;
+            spent.dearest_usd = spent.dearest_usd.max(cost);
+        });
+    }
+
+    /// It gave none.
+    pub fn failed(&mut self, task: Option<&Slug>) {
+        self.each_of(task, |spent| spent.failed_calls = spent.failed_calls.saturating_add(1));
+    }
+
+    /// A failed call that was never sent is none (spec "Templates" 9).
+    pub fn taken_back(&mut self, task: &Slug) {
+        self.each_of(Some(task), |spent| {
+            spent.calls = spent.calls.saturating_sub(1);
+            spent.failed_calls = spent.failed_calls.saturating_sub(1);
+        });
+    }
+
+    fn each_of(&mut self, task: Option<&Slug>, change: impl FnMut(&mut Spent)) {
+        let account = task.and_then(|task| self.tasks.get(task)).copied().unwrap_or(0);
+        self.each_above(account, change);
+    }
+
+    fn each_above(&mut self, account: usize, mut change: impl FnMut(&mut Spent)) {
+        let mut at = Some(account);
+        while let Some(account) = at.and_then(|number| self.accounts.get_mut(number)) {
+            change(&mut account.spent);
+            at = account.above;
+        }
+    }
+}
+
+impl super::Run {
+    /// What a task of a tree and all below it spent.
+    pub fn spent(&self, op: &super::TaskOp) -> Spent {
+        self.ledger.of_op(op.number)
+    }
+}

@@ -1,0 +1,163 @@
+//! A task of a sheet whose skill is a template (spec "Templates" 16): its call becomes a tree below the task, and what the
+//! tree gave becomes the result of the task. Both are pure; the tree itself runs as any other.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use callsheet_core::evaluate::{known_paths, result_of};
+use callsheet_core::record::{Event, ResultParts, Tree};
+use callsheet_core::run::{Run, SPAWN_SUBTASK, TaskRun, ToolState};
+use callsheet_core::spec::{BlobId, ExecRunId, Slug, Target, ToolCall, tokens};
+use callsheet_core::template::{
+    Bound, Environment, Evaluated, Kind, Node, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
+};
+use callsheet_format::reply::task::document_headings;
+
+use crate::fault::DriveFault;
+use crate::ports::Store;
+use crate::prompting::handler::PATTERN;
+use crate::references::near_paths;
+use crate::services::Services;
+
+/// Longest summary that is taken of a result, characters (spec 16).
+const SUMMARY: usize = 600;
+
+/// Longest text that is looked at as a path, bytes.
+const LONGEST_PATH: usize = 1_024;
+
+/// Begins a call: its tree, or why the arguments do not fit.
+pub(crate) fn mount(
+    services: &Services,
+    run: &Run,
+    task: &Slug,
+    exec: &ExecRunId,
+    call: &ToolCall,
+) -> Result<Event, DriveFault> {
+    let owner = run.task(task).ok_or_else(|| DriveFault::defect("a call of an unknown task"))?;
+    let (task, exec) = (task.clone(), exec.clone());
+    Ok(match bound(services, owner, call) {
+        Ok(mut tree) => {
+            tree.absent = absent(services, &tree);
+            keep_reachable(&mut tree);
+            let shared = share(&mut tree, run);
+            Event::CallMounted { task, run: exec, call: call.id.clone(), tree, shared }
+        }
+        Err(reason) => {
+            Event::CallReturned { task, run: exec, call: call.id.clone(), result: Box::default(), failed: Some(reason) }
+        }
+    })
+}
+
+/// What the tree of a call gave.
+pub(crate) fn returned(
+    services: &Services,
+    run: &Run,
+    task: &Slug,
+    exec: &ExecRunId,
+    call: &str,
+) -> Result<Event, DriveFault> {
+    let state = run.task(task).and_then(|task| Some(&task.run(exec)?.call(call)?.state));
+    let Some(ToolState::Mounted(number)) = state else { return Err(DriveFault::defect("a call without a tree")) };
+    let values = |id: &BlobId| services.store.blob(id).ok();
+    let result = run.operators().top_of(*number).and_then(|top| result_of(top, &values)).unwrap_or_default();
+    let is_complete = result.status == ReturnStatus::Complete;
+    let failed = (!is_complete).then(|| result.error.as_deref().map(placed).unwrap_or_default());
+    let result = if is_complete { Box::new(parts(&*services.store, &result)) } else { Box::default() };
+    Ok(Event::CallReturned { task: task.clone(), run: exec.clone(), call: call.to_owned(), result, failed })
+}
+
+/// The tree with the arguments bound (spec 4), before any call.
+fn bound(services: &Services, owner: &TaskRun, call: &ToolCall) -> Result<Box<Tree>, String> {
+    let offered = services.offer.as_ref().filter(|offer| offer.spec(&call.name).is_some());
+    let offered = offered.ok_or_else(|| format!("there is no template {}", call.name))?;
+    let mut tree = Box::new(offered.tree.clone());
+    tree.entry.clone_from(&call.name);
+    let template = tree.templates.get(&call.name).ok_or_else(|| call.name.clone())?;
+    let arguments = call.arguments.as_object().cloned().unwrap_or_default();
+    let given = arguments.into_iter().map(|(name, value)| Evaluated {
+        literal: value.is_string(),
+        name: Some(name),
+        bound: Bound::json(value, Trust::Model),
+    });
+    let root = Arc::new(Environment::root([]));
+    let environment = bind_call(template, given.collect(), &root, &Origin::default(), &call.name);
+    let environment = environment.map_err(|fault| fault.into_error().message)?;
+    tree.variables = environment.own().iter().map(|(name, bound)| (name.clone(), bound.value())).collect();
+    let targets = owner.task.references.iter().map(|reference| &reference.target);
+    tree.files = targets
+        .filter_map(|target| match target {
+            Target::File { path, .. } => Some(path.clone()),
+            _ => None,
+        })
+        .collect();
+    Ok(tree)
+}
+
+/// Paths that are known before the run, and lead to nothing that may be read, with those that may be meant (spec
+/// "Templates" 5).
+pub(crate) fn absent(services: &Services, tree: &Tree) -> BTreeMap<String, Vec<String>> {
+    let known = known_paths(tree);
+    let is_path = |text: &&String| text.len() <= LONGEST_PATH && !text.trim().is_empty() && !text.contains('\n');
+    let one = |path: &&String| is_path(path) && !path.contains(PATTERN);
+    let lost = |path: &&String| services.workspace.locate(path).is_err();
+    let lost = known.iter().chain(&tree.files).filter(one).filter(lost);
+    lost.map(|path| (path.clone(), near_paths(&services.workspace, path))).collect()
+}
+
+/// Leaves out the templates that nothing in a tree can reach: by calls, or since a model may ask for any of them as a
+/// subtask or in a split.
+pub(crate) fn keep_reachable(tree: &mut Tree) {
+    let mut reached: BTreeSet<String> = BTreeSet::new();
+    let mut open: Vec<String> = std::iter::once(&tree.entry).chain(&tree.matcher).cloned().collect();
+    while let Some(name) = open.pop() {
+        let Some(template) = tree.templates.get(&name).filter(|_| reached.insert(name)) else { continue };
+        let nodes = template.body.walk();
+        if nodes.iter().any(|node| may_ask_for_any(node, tree)) {
+            return;
+        }
+        open.extend(nodes.into_iter().filter_map(|node| node.template.clone()));
+    }
+    tree.templates.retain(|name, _| reached.contains(name));
+}
+
+fn may_ask_for_any(node: &Node, tree: &Tree) -> bool {
+    let asks = |tool: &String| tool == SPAWN_SUBTASK || tree.subtask_tools.contains_key(tool);
+    let matches = node.subtype == "associative_matching";
+    let may_ask = node.tools.as_ref().map_or(!matches, |tools| tools.iter().any(asks));
+    matches!(node.kind, Kind::Atomic) && (may_ask || node.recovery.reparse && !matches)
+}
+
+/// Takes the templates out of a tree that the run's record holds already. Gives their names.
+fn share(tree: &mut Tree, run: &Run) -> BTreeSet<String> {
+    let trees: Vec<&Arc<Tree>> = run.operators().trees().collect();
+    let last = |name: &String| trees.iter().rev().find_map(|tree| tree.templates.get(name));
+    let known = tree.templates.iter().filter(|&(name, template)| last(name) == Some(template));
+    let shared: BTreeSet<String> = known.map(|(name, _)| name.clone()).collect();
+    tree.templates.retain(|name, _| !shared.contains(name));
+    shared
+}
+
+/// Document and summary of a result (spec 16).
+fn parts(store: &dyn Store, result: &TaskResult) -> ResultParts {
+    let words = result.words();
+    let summary = result.notes.summary.clone().filter(|summary| !summary.trim().is_empty());
+    ResultParts {
+        summary: summary.unwrap_or_else(|| first_paragraph(&words)),
+        headings: document_headings(&words),
+        tokens: tokens(&words),
+        document: Some(store.stage_blob(words.into_owned().into_bytes())),
+        ..ResultParts::default()
+    }
+}
+
+/// What an error says, and where in the template: the sheet knows nothing of its files.
+fn placed(error: &TaskError) -> String {
+    let Some(at) = error.location.as_ref().filter(|at| !at.file.is_empty()) else { return error.message.clone() };
+    format!("{} ({}:{}:{}: {})", error.message, at.file, at.line, at.column, at.task)
+}
+
+fn first_paragraph(text: &str) -> String {
+    let text = text.trim_start();
+    let end = text.find("\n\n").unwrap_or(text.len());
+    text.get(..end).unwrap_or_default().trim_end().chars().take(SUMMARY).collect()
+}

@@ -17,7 +17,7 @@ use crate::prompting::handler::Sources;
 use crate::prompting::run_texts::Texts;
 use crate::prompting::size::{output_tokens, share};
 use crate::prompting::{constraint, conversation, handler, project, recorded, task_references, texts};
-use crate::reading::expected::expected_file;
+use crate::reading::expected::{ExpectedFile, expected_file};
 use crate::references::{Allowance, Wanted};
 use crate::services::{Services, UNKNOWN_WINDOW};
 
@@ -67,7 +67,7 @@ pub(super) enum Job {
         later: Vec<Message>,
         tools: Vec<ToolSpec>,
         /// Of a writer whose reply is held to a form: the file that its task is about.
-        expected: Option<String>,
+        expected: Option<ExpectedFile>,
     },
     Merge(Box<MergePrompt>),
     /// A handler of a template.

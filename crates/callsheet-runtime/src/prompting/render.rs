@@ -218,7 +218,7 @@ impl PromptDraft {
             Job::Execute { prompt, tools, expected, .. } => match prompt.kind {
                 ExecutionKind::Loop { .. } if self.capabilities.tools && !tools.is_empty() => return None,
                 ExecutionKind::Loop { .. } => constraint::loop_turn(tools),
-                ExecutionKind::Write => constraint::write_execution(resolved, expected.as_deref()),
+                ExecutionKind::Write => constraint::write_execution(resolved, expected.as_ref()),
                 ExecutionKind::Plain => constraint::execution(),
             },
             Job::Handler { .. } => return None,

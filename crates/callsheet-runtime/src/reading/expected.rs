@@ -10,8 +10,17 @@ use crate::references;
 use crate::references::language;
 use crate::services::Services;
 
-/// The file, if the task names one alone. It need not exist.
-pub(crate) fn expected_file(services: &Services, task: &Task) -> Option<String> {
+/// A file that a task is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ExpectedFile {
+    /// Path relative to the project root.
+    pub path: String,
+    /// It is there already.
+    pub exists: bool,
+}
+
+/// The file, if the task names one alone.
+pub(crate) fn expected_file(services: &Services, task: &Task) -> Option<ExpectedFile> {
     let of = |text: &str| files_of(text).filter(|word| is_inside(word)).collect::<BTreeSet<String>>();
     let (need, expected) = (of(&task.need), of(&task.expected));
     let lookup = |path: &String| Lookup::Path { path: path.clone(), fragment: None };
@@ -35,14 +44,14 @@ pub(crate) fn expected_file(services: &Services, task: &Task) -> Option<String> 
 
 /// The one of the named files, each with whether it exists, that the task is about. A file that is not there is to be made;
 /// one that is there may be only what another is made from.
-fn choose(need: &[(String, bool)], expected: &[(String, bool)], linked: &BTreeSet<&str>) -> Option<String> {
+fn choose(need: &[(String, bool)], expected: &[(String, bool)], linked: &BTreeSet<&str>) -> Option<ExpectedFile> {
     if let [(path, false)] = expected {
-        return Some(path.clone());
+        return Some(ExpectedFile { path: path.clone(), exists: false });
     }
     let mut all = need.iter().chain(expected);
     let (path, exists) = all.next()?;
     let alone = all.all(|(other, _)| other == path) && (!exists || linked.iter().all(|other| *other == path.as_str()));
-    alone.then(|| path.clone())
+    alone.then(|| ExpectedFile { path: path.clone(), exists: *exists })
 }
 
 /// A path below the project root that is written as it stands there.
@@ -65,7 +74,7 @@ mod tests {
         let owned = |list: &[(&str, bool)]| -> Vec<(String, bool)> {
             list.iter().map(|(path, exists)| ((*path).to_owned(), *exists)).collect()
         };
-        choose(&owned(need), &owned(expected), &linked.iter().copied().collect())
+        choose(&owned(need), &owned(expected), &linked.iter().copied().collect()).map(|file| file.path)
     }
 
     /// covers: 3.9

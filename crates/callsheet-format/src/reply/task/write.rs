@@ -61,10 +61,11 @@ pub(super) fn check_presence(
 }
 
 /// Changes that leave every file as it is are none (spec 3.11).
-pub(super) fn check_effect(document: &Document, edits: &[FileEdit], notes: &mut Diagnostics) {
+pub(super) fn check_effect(document: &Document, edits: &mut Vec<FileEdit>, notes: &mut Diagnostics) {
     if !edits.is_empty() && edits.iter().all(|edit| edit.before == edit.after) {
         let whole = document.span(0..document.len().max(1));
         notes.push(notes.issue(IssueCode::ChangeDetailsMissing, "same", whole, &[]));
+        edits.clear();
     }
 }
 

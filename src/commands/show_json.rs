@@ -41,7 +41,7 @@ fn task_json(run: &Run, task: &TaskRun) -> Value {
         "name": task.task.name,
         "skill": task.task.skill,
         "below": task.below,
-        "state": task.state().as_str(),
+        "state": run.standing(task).as_str(),
         "step": step,
         "writes": task.writer.is_some(),
         "changed": task.changed_files(),

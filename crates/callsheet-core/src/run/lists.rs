@@ -183,14 +183,16 @@ fn called_back(run: &Run, list: &ListAdopted) -> Vec<Slug> {
     waiting.filter(|slug| !stays(slug) && !has_begun(run, slug)).collect()
 }
 
-/// Whether an edit leaves the task alone: it runs, and does not merely wait for a person.
+/// Whether an edit leaves the task alone: it, or a task below it, works, and does not merely wait for a person.
 pub(super) fn has_begun(run: &Run, slug: &Slug) -> bool {
-    let asks = |key: EffectKey| matches!(&key, EffectKey::Question { task, .. } if task == slug);
+    let below = run.tasks.below(slug).map(|task| &task.task.slug);
+    let all: Vec<&Slug> = std::iter::once(slug).chain(below).collect();
+    let asks = |key: EffectKey| matches!(&key, EffectKey::Question { task, .. } if all.contains(&task));
     let approval = Approval(run);
-    let waits = approval.open_gates().any(|gate| gate_names(&gate, slug))
+    let waits = approval.open_gates().any(|gate| all.iter().any(|task| gate_names(&gate, task)))
         || approval.questions().any(|question| asks(question.key()));
     let runs = run.task(slug).is_some_and(|task| task.state() == State::Running);
-    runs && (!waits || run.flights.works_by_itself(slug))
+    runs && (!waits || all.iter().any(|task| run.flights.works_by_itself(task)))
 }
 
 /// Whether an edit of the list is adopted now: while a round is under way, between rounds, and before the report. A run

@@ -170,7 +170,9 @@ impl Replies<'_> {
             }
             CallFault::Configuration => {
                 attempts.close();
-                if !run.progress.is_concluding() {
+                let reviewed = key.task.as_ref().zip(key.run.as_ref());
+                let kept = reviewed.is_some_and(|(slug, id)| Reviews(run).keep(slug, id, message));
+                if !kept && !run.progress.is_concluding() {
                     run.progress.conclude_saying(Outcome::Misconfigured, message.to_owned());
                 }
             }

@@ -12,7 +12,7 @@ use callsheet_core::run::{Asked, Run};
 use callsheet_core::spec::SkillMode;
 
 use crate::ports::{Clock, Model, ModelFault, ModelReply, Observer, Signal};
-use crate::transport_policy::{RetryPolicy, jitter, send};
+use crate::transport_policy::{Permit, RetryPolicy, jitter, send};
 
 use super::work::{EffectFuture, EffectResult, Work, ready};
 use crate::fault::DriveFault;
@@ -100,11 +100,14 @@ async fn first_that_answers(
     let (mut sends_before, deadline_ms, begun) = (0_u32, asked.deadline_ms, work.services.clock.now_ms());
     let mut event = failed(asked.key.clone(), &ModelFault::Cancelled, 0);
     while let Some((parts, model)) = prepared.pop_front() {
-        asked.deadline_ms = deadline_ms.saturating_sub(work.services.clock.now_ms().saturating_sub(begun));
+        let left_ms = || deadline_ms.saturating_sub(work.services.clock.now_ms().saturating_sub(begun));
         event = match parts.render(&work.services, &work.cancel).await {
-            Ok(prompt) => match work.services.slots.acquire(&model.info().provider, &work.cancel).await {
-                Some(_slot) => call(work, &asked, &prompt, &model, policy, accepts).await?,
-                None => failed(asked.key.clone(), &ModelFault::Cancelled, 0),
+            Ok(prompt) => match slot(work, &model.info().provider, left_ms()).await {
+                Ok(_slot) => {
+                    asked.deadline_ms = left_ms();
+                    call(work, &asked, &prompt, &model, policy, accepts).await?
+                }
+                Err(fault) => failed(asked.key.clone(), &fault, 0),
             },
             Err(PromptFault::Model(fault)) => failed(asked.key.clone(), &fault, 0),
             Err(PromptFault::TooLarge(used, max)) => {
@@ -135,6 +138,15 @@ async fn first_that_answers(
         }
     }
     Ok(event)
+}
+
+/// Waits for a slot of the provider for as long as the call has time.
+async fn slot(work: &Work, provider: &str, left_ms: u64) -> Result<Permit, ModelFault> {
+    tokio::select! {
+        biased;
+        slot = work.services.slots.acquire(provider, &work.cancel) => slot.ok_or(ModelFault::Cancelled),
+        () = work.services.clock.sleep(Duration::from_millis(left_ms)) => Err(ModelFault::Deadline),
+    }
 }
 
 /// Another model may be asked after it.

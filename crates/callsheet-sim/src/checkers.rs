@@ -7,8 +7,10 @@ use callsheet_core::record::{
     Answer, CallKey, ChangeSet, EffectKey, Event, Gate, GateKind, ListAdopted, ListOrigin, LogEntry, Outcome,
     ResultParts, ToolRecord, Verdict,
 };
-use callsheet_core::run::{Effect, Run, Stage, State};
-use callsheet_core::spec::{ApprovalMode, BlobId, ExecRunId, Phase, RepeatClass, Settings, Slug, Task, ToolEffect};
+use callsheet_core::run::{Effect, Run, Stage, State, TaskRun, ToolState};
+use callsheet_core::spec::{
+    ApprovalMode, BlobId, ExecRunId, Phase, Refinement, RepeatClass, Settings, Slug, Task, ToolEffect,
+};
 
 use crate::reviews::{Execution, Verdicts};
 use crate::world::COST;
@@ -120,6 +122,7 @@ impl Witness {
                     self.verdicts.forget(task);
                 }
             }
+            Event::TaskRefined { key, refinement, .. } => self.note_refined(run, key, refinement),
             Event::ChangesRejected { task, run: exec, .. } => {
                 self.finished_runs.remove(&(task.clone(), exec.clone(), self.epoch(task)));
             }
@@ -151,6 +154,16 @@ impl Witness {
         }
     }
 
+    /// What was finished for another text, or by tools before the task was sent back, may be done again (spec 10.5).
+    fn note_refined(&mut self, run: &Run, key: &CallKey, refinement: &Refinement) {
+        let Some(task) = key.task.as_ref().and_then(|slug| run.task(slug)) else { return };
+        let same_text = Refinement { approval: refinement.approval, ..Refinement::default() } == *refinement;
+        if !same_text || task.is_loop() {
+            self.finished_runs.retain(|(of, ..)| *of != task.task.slug);
+            self.verdicts.forget(&task.task.slug);
+        }
+    }
+
     fn note_verdict(&mut self, key: &CallKey, missing: bool) {
         let Some(execution) = self.execution(key) else { return };
         if missing {
@@ -163,7 +176,14 @@ impl Witness {
         let ended = |slug: &Slug| self.states.get(slug).is_some_and(|state| state.is_problem());
         // The one that is named may be blocked again at once.
         let open = run.tasks().filter(|task| !task.state().is_ended() || task.task.slug == *retried);
-        let back: Vec<Slug> = open.map(|task| task.task.slug.clone()).filter(ended).collect();
+        // A call that waits for its tree again goes on with what is finished, under the approval of the same text
+        // (spec 11.6, "Templates" 15).
+        let goes_on = |task: &&TaskRun| {
+            let mut calls = task.runs.iter().flat_map(|exec| &exec.calls);
+            calls.any(|call| matches!(call.state, ToolState::Mounted(_)))
+        };
+        let anew = open.filter(|task| !goes_on(task));
+        let back: Vec<Slug> = anew.map(|task| task.task.slug.clone()).filter(ended).collect();
         back.iter().for_each(|slug| self.starts_anew(slug));
     }
 

@@ -41,9 +41,10 @@ impl Executing<'_> {
             };
             let seen = seen_by(task, &input);
             let same = |run: &&ExecRun| {
-                let unmoved = run.finished_at(now) || run.seen.is_some() && run.seen == seen;
+                let unmoved = run.gave_at(now) || run.seen.is_some() && run.seen == seen;
                 // Among other references a run has another number; one that acted keeps its own.
-                (run.id == name.id || run.calls.is_empty()) && run.input == input && run.is_finished() && unmoved
+                let gave = run.is_finished() || run.has_open_review();
+                (run.id == name.id || run.calls.is_empty()) && run.input == input && gave && unmoved
             };
             let kept = former.iter().find(same).cloned();
             let run = match kept {

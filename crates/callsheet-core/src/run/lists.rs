@@ -84,7 +84,11 @@ impl Lists<'_> {
         // Of one that had begun nothing is in flight right after a resume; otherwise a person may be at its gate.
         let rests =
             |task: &&TaskRun| task.runs.iter().all(ExecRun::is_untouched) || !run.flights.works_for(&task.task.slug);
-        let held: Vec<Slug> = run.tasks.values().filter(waits).filter(rests).map(TaskRun::slug).collect();
+        let mut held: BTreeSet<Slug> = run.tasks.values().filter(waits).filter(rests).map(TaskRun::slug).collect();
+        // Nor does a task wait while something goes on of what it calls.
+        let goes_on = |task: &&TaskRun| task.is_executing() && !held.contains(&task.task.slug);
+        let callers: Vec<Slug> = run.tasks.values().filter(goes_on).filter_map(|task| task.below.clone()).collect();
+        held.retain(|slug| !callers.contains(slug));
         for slug in held {
             let Some(task) = run.tasks.get_mut(&slug) else { continue };
             if task.runs.iter().all(ExecRun::is_untouched) {

@@ -406,7 +406,7 @@ pub enum ModelCommand {
 /// `model pull`.
 #[derive(Clone, Debug, Args)]
 pub struct ModelPullArgs {
-    /// Name in the catalog; by default the first one available.
+    /// Name in the catalog; by default the best one that is fit for real work.
     #[arg(value_name = "NAME")]
     pub name: Option<String>,
 }

@@ -134,9 +134,6 @@ pub(super) async fn prepare(
     }
     models.check()?;
     front.observer.see(&Signal::Notice(&format!("model {} ({})", choice.model, choice.reason)));
-    if let Some(caution) = &choice.caution {
-        front.observer.see(&Signal::Notice(&format!("note: {caution}")));
-    }
     let known = models.infos();
     let parts = Parts {
         store,

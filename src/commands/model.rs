@@ -15,7 +15,7 @@ use crate::cli::{Exit, Failure, ModelCommand, ModelPullArgs, ModelTestArgs};
 use crate::config::{Origin, Value};
 use crate::models::{Models, choose, hub_cache, models_folder, pull_row};
 use crate::setup::Setup;
-use crate::term::{Bar, thousands, window_words};
+use crate::term::{thousands, window_words};
 
 pub(super) fn model(setup: &Setup, command: &ModelCommand) -> Result<Exit, Failure> {
     let runtime = super::runtime()?;
@@ -118,7 +118,7 @@ impl Inventory {
 fn embedded_text(row: &serde_json::Value) -> String {
     let there = match row["path"].as_str() {
         Some(path) => format!("embedded:{path}"),
-        None => "not downloaded; callsheet model pull".to_owned(),
+        None => format!("not downloaded; callsheet model pull {}", row["name"].as_str().unwrap_or_default()),
     };
     let field = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let size = row["bytes"].as_u64().unwrap_or_default() / 1_000_000;
@@ -145,7 +145,7 @@ async fn pull(setup: &Setup, arguments: &ModelPullArgs) -> Result<Exit, Failure>
             })?;
             vec![row]
         }
-        None => weights::catalogue().iter().collect(),
+        None => weights::unasked().collect(),
     };
     let cancel = CancellationToken::new();
     let stop = cancel.clone();
@@ -156,10 +156,7 @@ async fn pull(setup: &Setup, arguments: &ModelPullArgs) -> Result<Exit, Failure>
     });
     let mut reasons = Vec::new();
     for row in rows {
-        let bar = Bar::new(&format!("downloading {} ({} MB)", row.name, row.about_bytes / 1_000_000));
-        let pulled = pull_row(row, &setup.folders, &|progress| bar.show(progress.done, progress.total), &cancel).await;
-        bar.finish();
-        match pulled {
+        match pull_row(row, &setup.folders, &cancel).await {
             Ok(pulled) => {
                 let what = if pulled.fetched { "downloaded and verified" } else { "already downloaded" };
                 tell!("{what}: {}", pulled.path.display());

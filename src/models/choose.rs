@@ -19,8 +19,6 @@ pub struct Choice {
     pub model: ModelRef,
     /// Why, for the first line: `from flag --model`, `Ollama answers on …`.
     pub reason: String,
-    /// A word of caution, if the model is for demonstration only.
-    pub caution: Option<String>,
     /// Requests the provider takes at once, if it told.
     pub slots: Option<u32>,
 }
@@ -34,7 +32,7 @@ impl Choice {
         let model = model.parse().map_err(|fault: callsheet_models::config::ModelRefError| {
             Failure::usage(format!("can't use the model of this run: {fault}"), "name one with --model")
         })?;
-        Ok(Self { model, reason: "the run started with it".to_owned(), caution: None, slots: None })
+        Ok(Self { model, reason: "the run started with it".to_owned(), slots: None })
     }
 }
 
@@ -54,7 +52,7 @@ pub async fn choose(
         let model = text.parse().map_err(|fault: callsheet_models::config::ModelRefError| {
             Failure::usage(format!("{}: {fault}", value.origin), "`callsheet model list` lists the available models")
         })?;
-        return Ok(Choice { model, reason: origin_words(&value.origin), caution: None, slots: None });
+        return Ok(Choice { model, reason: origin_words(&value.origin), slots: None });
     }
     if let Some(choice) = from_server(environment).await {
         return Ok(choice);
@@ -99,7 +97,6 @@ async fn from_server(environment: &(dyn Environment + Sync)) -> Option<Choice> {
         return Some(Choice {
             model: ModelRef::Provided { provider: server.provider.clone(), model: model.name.clone() },
             reason: format!("{} answers at {}{more}", server.provider, server.base_url),
-            caution: None,
             slots: server.slots,
         });
     }
@@ -113,7 +110,6 @@ fn from_key(environment: &(dyn Environment + Sync)) -> Option<Choice> {
         Some(Choice {
             model: ModelRef::Provided { provider: key.provider, model },
             reason: format!("{} is set", key.variable),
-            caution: None,
             slots: None,
         })
     })

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use callsheet_local::weights::{self, HubCache, Progress, PullOptions, WeightsFault, WeightsRow};
+use callsheet_local::weights::{self, Fallback, HubCache, Progress, PullOptions, WeightsFault, WeightsRow};
 use callsheet_models::config::ModelRef;
 use callsheet_runtime::ports::{Model, ModelFault};
 use tokio_util::sync::CancellationToken;
 
 use crate::cli::Failure;
 use crate::config::Folders;
+use crate::term::Bar;
 
 use super::Choice;
 use super::choose::unreachable;
@@ -33,14 +34,13 @@ pub struct PullReport {
     pub fetched: bool,
 }
 
-/// Fetches one row, telling progress.
+/// Fetches one row, with progress and failed sources on stderr.
 ///
 /// # Errors
 /// As `weights::pull`.
 pub async fn pull_row(
     row: &WeightsRow,
     folders: &Folders,
-    progress: &(dyn Fn(Progress) + Send + Sync),
     cancel: &CancellationToken,
 ) -> Result<PullReport, WeightsFault> {
     let options = PullOptions {
@@ -50,8 +50,18 @@ pub async fn pull_row(
         allow_unverified: false,
     };
     let download = crate::download::HttpDownload::default();
-    let pulled = weights::pull(row, &options, &download, progress, cancel).await?;
+    let bar = Bar::new(&format!("downloading {} ({} parameters, {})", row.name, row.parameters, size(row)));
+    let progress = |progress: Progress| bar.show(progress.done, progress.total);
+    let fallback = |fallback: Fallback<'_>| bar.say(&crate::term::harmless(&fallback.to_string()));
+    let pulled = weights::pull(row, &options, &download, &progress, &fallback, cancel).await;
+    bar.finish();
+    let pulled = pulled?;
     Ok(PullReport { path: pulled.path, fetched: pulled.sha256.is_some() })
+}
+
+/// The size of a row's file, for people.
+fn size(row: &WeightsRow) -> String {
+    format!("{} MB", row.about_bytes / 1_000_000)
 }
 
 /// The file of a row, if it is on this machine.
@@ -59,7 +69,8 @@ fn on_disk(row: &WeightsRow, folders: &Folders) -> Option<PathBuf> {
     weights::installed(row, &models_folder(folders)).or_else(|| hub_cache().and_then(|cache| cache.find(row)))
 }
 
-/// The embedded model when nothing else is there: installed weights in the order of the catalogue, else a download.
+/// The embedded model when nothing else is there: installed weights in the order of the catalogue, else a download. Those
+/// for demonstration must be asked for.
 pub(super) async fn choose(folders: &Folders, fetch: bool) -> Result<Choice, Failure> {
     if !cfg!(feature = "embedded") {
         return Err(unreachable(
@@ -67,35 +78,31 @@ pub(super) async fn choose(folders: &Folders, fetch: bool) -> Result<Choice, Fai
             "start a server, set an API key, choose a model with --model, or build with `--features embedded`. `callsheet doctor` shows what Callsheet checked",
         ));
     }
-    for row in weights::catalogue() {
+    for row in weights::unasked() {
         if let Some(path) = on_disk(row, folders) {
-            return Ok(chosen(row, path, "no server responds, no API key is set"));
+            return Ok(chosen(path, "no server responds, no API key is set"));
         }
     }
     if !fetch {
         return Err(no_weights("not downloaded yet"));
     }
     let mut reasons = Vec::new();
-    for row in weights::catalogue() {
-        let bar = crate::term::Bar::new(&format!("downloading {} ({})", row.name, row.parameters));
-        let cancel = CancellationToken::new();
-        match pull_row(row, folders, &|progress| bar.show(progress.done, progress.total), &cancel).await {
-            Ok(pulled) => {
-                bar.finish();
-                return Ok(chosen(row, pulled.path, "no server responds, no API key is set; just downloaded"));
-            }
-            Err(fault) => {
-                bar.finish();
-                reasons.push(format!("{}: {fault}", row.name));
-            }
+    for row in weights::unasked() {
+        tell!(
+            "no server responds and no API key is set, so Callsheet downloads the embedded model {} once: {}. Ctrl-C stops it; the next run resumes it",
+            row.name,
+            size(row)
+        );
+        match pull_row(row, folders, &CancellationToken::new()).await {
+            Ok(pulled) => return Ok(chosen(pulled.path, "no server responds, no API key is set; just downloaded")),
+            Err(fault) => reasons.push(format!("{}: {fault}", row.name)),
         }
     }
     Err(no_weights(&reasons.join("\n  ")))
 }
 
-fn chosen(row: &WeightsRow, path: PathBuf, reason: &str) -> Choice {
-    let caution = row.demonstration.then(|| format!("{}: {}", row.name, row.note));
-    Choice { model: ModelRef::Embedded(path), reason: format!("embedded: {reason}"), caution, slots: Some(1) }
+fn chosen(path: PathBuf, reason: &str) -> Choice {
+    Choice { model: ModelRef::Embedded(path), reason: format!("embedded: {reason}"), slots: Some(1) }
 }
 
 fn no_weights(why: &str) -> Failure {
@@ -103,7 +110,7 @@ fn no_weights(why: &str) -> Failure {
         format!(
             "found no model: no Ollama or llama.cpp server responds, no API key is set, and the embedded model can't be used:\n  {why}"
         ),
-        "start a server, set an API key, or run `callsheet model pull` while online; nothing was started or changed",
+        "start a server, set an API key, name a model with --model (`callsheet model list`), or run `callsheet model pull` while online; nothing was started or changed",
     )
 }
 

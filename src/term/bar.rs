@@ -43,6 +43,14 @@ impl Bar {
         }
     }
 
+    /// A line for people beside it.
+    pub fn say(&self, line: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| tell!("{line}")),
+            None => tell!("{line}"),
+        }
+    }
+
     /// Takes it off the screen.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {

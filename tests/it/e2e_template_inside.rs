@@ -154,8 +154,8 @@ fn c49_a_question_is_answered_by_its_name() {
     assert!(ended.out.contains("It is apples.") && ended.out.contains("It is beans."), "{}", ended.out);
     let shown = crate::support::garden::json_lines(&garden.expect(0, &["show", "--json"]).out).remove(0);
     let last_prompt = |task: &str| {
-        let calls = shown["calls"].as_array().unwrap().iter().filter(|call| call["task"] == task);
-        let number = calls.last().unwrap()["call"].to_string();
+        let mut calls = shown["calls"].as_array().unwrap().iter().filter(|call| call["task"] == task);
+        let number = calls.next_back().unwrap()["call"].to_string();
         garden.expect(0, &["show", "--prompt", &number]).out
     };
     let prompt = last_prompt("beta/tell");

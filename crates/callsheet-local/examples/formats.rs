@@ -105,7 +105,7 @@ fn form(name: &str) -> Form {
         "last turn" => grammar::loop_turn(&[]),
         _ => {
             let file = |(path, shown_in_full): (&str, bool)| EditableFile { path: path.into(), shown_in_full };
-            grammar::write_execution(&FILES.map(file))
+            grammar::write_execution(&FILES.map(file), None)
         }
     }
 }

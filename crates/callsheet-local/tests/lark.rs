@@ -74,7 +74,9 @@ fn all() -> Vec<(&'static str, Grammar)> {
         ("merge", grammar::merge()),
         ("review", grammar::review()),
         ("loop turn", grammar::loop_turn(&tools())),
-        ("write execution", grammar::write_execution(&files)),
+        ("write execution", grammar::write_execution(&files, None)),
+        ("write a known file", grammar::write_execution(&files, Some("a b/c.md"))),
+        ("write a new file", grammar::write_execution(&files, Some("notes/new.md"))),
     ];
     forms.into_iter().map(|(name, form)| (name, form.grammar())).collect()
 }
@@ -98,9 +100,9 @@ fn llguidance_allows_every_walk_to_its_end() {
 #[test]
 fn a_new_file_may_share_a_folder_with_a_known_one() {
     let files = [EditableFile { path: "src/net.rs".into(), shown_in_full: false }];
-    let text = "## Result summary\nA file.\n## Change details\n- **file_path** src/nets/new.rs\n- **complete_file** true\n\
-                ```rust\nfn main() {}\n```";
-    let mut matcher = matcher(&factory(), &grammar::write_execution(&files).grammar());
+    let text = "## Change details\n- **file_path** src/nets/new.rs\n- **complete_file** true\n\
+                ```rust\nfn main() {}\n```\n## Result summary\nA file.";
+    let mut matcher = matcher(&factory(), &grammar::write_execution(&files, None).grammar());
     let bytes: Vec<u32> = text.bytes().map(u32::from).collect();
     assert_eq!(matcher.try_consume_tokens(&bytes).unwrap(), bytes.len());
     assert!(matcher.is_accepting().unwrap());

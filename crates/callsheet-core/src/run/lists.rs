@@ -85,9 +85,9 @@ impl Lists<'_> {
         let rests =
             |task: &&TaskRun| task.runs.iter().all(ExecRun::is_untouched) || !run.flights.works_for(&task.task.slug);
         let mut held: BTreeSet<Slug> = run.tasks.values().filter(waits).filter(rests).map(TaskRun::slug).collect();
-        // Nor does a task wait while something goes on of what it calls.
-        let goes_on = |task: &&TaskRun| task.is_executing() && !held.contains(&task.task.slug);
-        let callers: Vec<Slug> = run.tasks.values().filter(goes_on).filter_map(|task| task.below.clone()).collect();
+        // Nor does a task wait while something of what it calls continues.
+        let continues = |task: &&TaskRun| task.is_executing() && !held.contains(&task.task.slug);
+        let callers: Vec<Slug> = run.tasks.values().filter(continues).filter_map(|task| task.below.clone()).collect();
         held.retain(|slug| !callers.contains(slug));
         for slug in held {
             let Some(task) = run.tasks.get_mut(&slug) else { continue };

@@ -39,6 +39,9 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
             changing.for_each(|below| text.push_str(&result(below)));
         }
     }
+    if of_tree.is_none() && changed_nothing(run) {
+        text.push_str("\nNo file was changed.\n");
+    }
     let problems: Vec<String> = run.all_problems().map(|problem| problem_line(run, &problem)).collect();
     if !problems.is_empty() {
         text.push_str("\n## Problems\n\n");
@@ -59,6 +62,15 @@ pub fn report(run: &Run, outcome: Outcome, of_tree: Option<&TaskResult>) -> Stri
     }
     text.push_str(&format!("\n## Cost\n\n{}", Summary::of(run)));
     readable(&text)
+}
+
+/// Whether tasks should change files, none did, and none could change any in another way.
+fn changed_nothing(run: &Run) -> bool {
+    let writes = |task: &TaskRun| task.skill.as_ref().is_some_and(|skill| skill.writes_files);
+    let other = |task: &TaskRun| task.skill.as_ref().is_some_and(|skill| skill.writer.is_some() && !skill.writes_files);
+    run.tasks().any(writes)
+        && !run.tasks().any(other)
+        && run.tasks().flat_map(|task| &task.applied).all(|set| set.changes.files.is_empty())
 }
 
 /// A list item; words of several lines stand in a fence, so that nothing in them is a heading or a fence of the report.

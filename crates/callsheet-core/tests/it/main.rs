@@ -1,7 +1,6 @@
 //! Tests of the engine, as one binary: each binary is linked for itself.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-#[allow(dead_code, reason = "each test uses its part")]
 mod player;
 #[allow(dead_code, reason = "each test uses its part")]
 mod sections;

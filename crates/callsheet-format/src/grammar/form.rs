@@ -31,14 +31,16 @@ pub enum Part {
     List {
         /// Name in the JSON form.
         name: String,
+        /// The first group, where its text or its choices differ; the JSON form has one form for all.
+        first: Option<Vec<Part>>,
         /// One group.
         item: Vec<Part>,
         /// At least.
         min: u32,
         /// At most.
         max: u32,
-        /// What stands there if there is none.
-        empty: String,
+        /// What may stand there in place of any; its members stand beside the list in the JSON form, and may be null.
+        empty: Vec<Part>,
     },
     /// One of several groups; in the JSON form an object whose `kind` names it.
     OneOf {

@@ -136,53 +136,87 @@ pub fn loop_turn(tools: &[ToolSpec]) -> Form {
     Form { parts }
 }
 
-/// A writer's execution. `files` are the existing files it may change, in any of the four ways (spec 3.9); it may also
-/// create files, delete what was shown in full, take a symbol out, or say that nothing needs to change (spec 3.11).
-pub fn write_execution(files: &[EditableFile]) -> Form {
-    let fits = |file: &&EditableFile| {
-        let path = file.path.as_str();
-        let plain = path.trim() == path && !path.starts_with(['[', '.']) && !path.contains('`');
-        plain && !path.is_empty() && !path.chars().any(char::is_control)
+/// A writer's execution: the changes, then what they are. `files` are the existing files that were shown, which it may
+/// change in any of the ways of spec 3.9 but deletion; it may also create files, or say which of the shown files is already
+/// as the task asks (spec 3.11). `expected` is the file that the task is about: the first change is one of that file.
+pub fn write_execution(files: &[EditableFile], expected: Option<&str>) -> Form {
+    let files: Vec<&EditableFile> = files.iter().filter(|file| stands_in_a_line(&file.path)).collect();
+    let expected = expected.filter(|path| stands_in_a_line(path));
+    let known = files.iter().copied().find(|file| Some(file.path.as_str()) == expected);
+    let own: Vec<&EditableFile> = known.into_iter().collect();
+    let first = match expected {
+        None => ways("## Change details", &files, Some(Value::NewPath)),
+        Some(_) if known.is_some() => ways("## Change details", &own, None),
+        Some(path) => ways("## Change details", &[], Some(Value::Path(vec![path.to_owned()]))),
     };
-    let paths = |whole: bool| -> Vec<String> {
-        let shown = files.iter().filter(fits).filter(|file| file.shown_in_full || !whole);
-        shown.map(|file| file.path.clone()).collect()
+    let change = |ways| vec![Part::OneOf { name: String::new(), ways }];
+    let empty = match expected {
+        None => unchanged(&files),
+        Some(_) => unchanged(&own),
     };
-    let path = |value: Value| Member::needed("file_path", "\n## Change details\n- **file_path** ", value);
-    let fence = |name: &str, lines| Member::needed(name, "", Value::Fence { lines });
-    // A member of the JSON form, so that nothing is deleted without the word.
-    let remove = |label: &str| Member::needed("location", label, Value::Choice(vec!["remove".to_owned()]));
-    let mut ways = Vec::new();
-    let (all, whole) = (paths(false), paths(true));
-    if !all.is_empty() {
-        ways.push(("excerpt".to_owned(), vec![path(Value::Path(all.clone())), fence("old", 40), fence("new", 80)]));
-        let first = Member::needed("start_line", "\n- **start_line** ", Value::Number);
-        let last = Member::needed("end_line", "\n- **end_line** ", Value::Number);
-        ways.push(("lines".to_owned(), vec![path(Value::Path(all.clone())), first, last, fence("new", 80)]));
-        let places = ["replace", "replace-with-comment", "before", "after"].map(str::to_owned).to_vec();
-        let symbol = || Member::needed("symbol", "\n- **ast_path** ", Value::Symbol);
-        let place = Member::needed("location", "\n- **location** ", Value::Choice(places));
-        ways.push(("symbol".to_owned(), vec![path(Value::Path(all.clone())), symbol(), place, fence("new", 80)]));
-        ways.push(("remove_symbol".to_owned(), vec![path(Value::Path(all)), symbol(), remove("\n- **location** ")]));
-    }
-    if !whole.is_empty() {
-        let keys = Part::text("\n- **complete_file** true\n- **overwrite** true");
-        ways.push(("whole_file".to_owned(), vec![path(Value::Path(whole.clone())), keys, fence("content", 200)]));
-        // One text as above, since engines that read the longest word do not go back.
-        let gone = remove("\n- **complete_file** true\n- **location** ");
-        ways.push(("delete_file".to_owned(), vec![path(Value::Path(whole)), gone]));
-    }
-    let keys = Part::text("\n- **complete_file** true");
-    ways.push(("new_file".to_owned(), vec![path(Value::NewPath), keys, fence("content", 200)]));
     let changes = Part::List {
         name: "changes".into(),
-        item: vec![Part::OneOf { name: String::new(), ways }],
-        min: 0,
+        first: Some(change(first)),
+        item: change(ways("\n## Change details", &files, Some(Value::NewPath))),
+        min: u32::from(empty.is_empty()),
         max: MAX_CHANGES,
-        empty: "\n\n**no changes needed**".into(),
+        empty,
     };
     // What was changed is in the changes: a long summary would only use up the tokens they need.
-    Form { parts: vec![summary(4, 300), changes] }
+    let summary = Member::needed("summary", "\n## Result summary\n", Value::Block { lines: 4, line: 300 });
+    Form { parts: vec![changes, summary] }
+}
+
+fn stands_in_a_line(path: &str) -> bool {
+    let plain = path.trim() == path && !path.starts_with(['[', '.']) && !path.contains('`');
+    plain && !path.is_empty() && !path.chars().any(char::is_control)
+}
+
+fn paths<'a>(files: impl Iterator<Item = &'a &'a EditableFile>) -> Value {
+    Value::Path(files.map(|file| file.path.clone()).collect())
+}
+
+fn fence(name: &str, lines: u32) -> Part {
+    Member::needed(name, "", Value::Fence { lines })
+}
+
+/// The line of spec 3.11, and what shows that it is true; nothing if no file was shown.
+fn unchanged(files: &[&EditableFile]) -> Vec<Part> {
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let line = "**no changes needed**\n- **file_path** ";
+    vec![Member::needed("unchanged_file", line, paths(files.iter())), fence("quotation", 20)]
+}
+
+/// The ways to change one of some files or, at `new`, to create one. No file can be deleted.
+fn ways(heading: &str, files: &[&EditableFile], new: Option<Value>) -> Vec<(String, Vec<Part>)> {
+    let label = format!("{heading}\n- **file_path** ");
+    let path = |value: Value| Member::needed("file_path", &label, value);
+    let any = || path(paths(files.iter()));
+    let mut ways = Vec::new();
+    if !files.is_empty() {
+        ways.push(("excerpt".to_owned(), vec![any(), fence("old", 40), fence("new", 80)]));
+        let first = Member::needed("start_line", "\n- **start_line** ", Value::Number);
+        let last = Member::needed("end_line", "\n- **end_line** ", Value::Number);
+        ways.push(("lines".to_owned(), vec![any(), first, last, fence("new", 80)]));
+        let places = ["replace", "replace-with-comment", "before", "after"].map(str::to_owned).to_vec();
+        let symbol = || Member::needed("symbol", "\n- **ast_path** ", Value::Symbol);
+        let place = |places| Member::needed("location", "\n- **location** ", Value::Choice(places));
+        ways.push(("symbol".to_owned(), vec![any(), symbol(), place(places), fence("new", 80)]));
+        // A member of the JSON form, so that nothing is removed without the word.
+        ways.push(("remove_symbol".to_owned(), vec![any(), symbol(), place(vec!["remove".to_owned()])]));
+    }
+    if files.iter().any(|file| file.shown_in_full) {
+        let keys = Part::text("\n- **complete_file** true\n- **overwrite** true");
+        let whole = path(paths(files.iter().filter(|file| file.shown_in_full)));
+        ways.push(("whole_file".to_owned(), vec![whole, keys, fence("content", 200)]));
+    }
+    if let Some(new) = new {
+        let keys = Part::text("\n- **complete_file** true");
+        ways.push(("new_file".to_owned(), vec![path(new), keys, fence("content", 200)]));
+    }
+    ways
 }
 
 fn summary(lines: u32, line: u32) -> Part {
@@ -199,6 +233,6 @@ fn result() -> Vec<Part> {
         Member::needed("content", "", Value::Fence { lines: 200 }),
     ];
     // Two details files might take the same name, which a grammar cannot see.
-    let details = Part::List { name: "details".into(), item: details, min: 0, max: 1, empty: String::new() };
+    let details = Part::List { name: "details".into(), item: details, first: None, min: 0, max: 1, empty: Vec::new() };
     vec![summary(12, 600), Part::flag("more_work_needed", "\n\n**more work needed**"), document(), details]
 }

@@ -26,7 +26,7 @@ impl Form {
 
     /// Names of the members of its JSON form.
     pub fn names(&self) -> Vec<&str> {
-        self.parts.iter().filter_map(Part::name).collect()
+        names(&self.parts)
     }
 }
 
@@ -45,6 +45,34 @@ impl Part {
     }
 }
 
+/// Names of the members of a group, those beside an empty list among them.
+pub(crate) fn names(parts: &[Part]) -> Vec<&str> {
+    let mut all = Vec::new();
+    for part in parts {
+        all.extend(part.name());
+        if let Part::List { empty, .. } = part {
+            all.extend(names(empty));
+        }
+    }
+    all
+}
+
+/// The members of a group with their schemas. Those beside an empty list may be null.
+fn named(parts: &[Part]) -> Vec<(String, Json)> {
+    let mut all = Vec::new();
+    for part in parts {
+        all.extend(part.name().map(|name| (name.to_owned(), schema(part))));
+        if let Part::List { empty, .. } = part {
+            all.extend(named(empty).into_iter().map(|(name, schema)| (name, or_null(schema))));
+        }
+    }
+    all
+}
+
+fn or_null(schema: Json) -> Json {
+    any_of(vec![schema, json!({"type": "null"})])
+}
+
 /// The object of a group; one of several where the group is nothing but a choice.
 fn object(parts: &[Part]) -> Json {
     if let [Part::OneOf { name, ways }] = parts
@@ -52,7 +80,7 @@ fn object(parts: &[Part]) -> Json {
     {
         return one_of(ways);
     }
-    members(parts.iter().filter_map(|part| Some((part.name()?.to_owned(), schema(part)))))
+    members(named(parts).into_iter())
 }
 
 fn members(members: impl Iterator<Item = (String, Json)>) -> Json {
@@ -64,8 +92,7 @@ fn members(members: impl Iterator<Item = (String, Json)>) -> Json {
 fn one_of(ways: &[(String, Vec<Part>)]) -> Json {
     let ways = ways.iter().map(|(kind, parts)| {
         let kind = ("kind".to_owned(), json!({"type": "string", "enum": [kind]}));
-        let named = parts.iter().filter_map(|part| Some((part.name()?.to_owned(), schema(part))));
-        members(std::iter::once(kind).chain(named))
+        members(std::iter::once(kind).chain(named(parts)))
     });
     any_of(ways.collect())
 }
@@ -85,7 +112,7 @@ fn schema(part: &Part) -> Json {
         Part::Member(member) => match (&member.value, member.needed) {
             (Value::Links { links, max, .. }, needed) => list(choice(links), u32::from(needed), *max),
             (value, true) => of_value(value),
-            (value, false) => any_of(vec![of_value(value), json!({"type": "null"})]),
+            (value, false) => or_null(of_value(value)),
         },
         Part::List { item, min, max, .. } => list(object(item), *min, *max),
         Part::OneOf { ways, .. } => one_of(ways),

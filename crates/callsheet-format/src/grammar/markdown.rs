@@ -55,13 +55,19 @@ impl Writer {
             Part::Text(text) => Expr::text(text),
             Part::Flag { text, .. } => Expr::text(text).optional(),
             Part::Member(member) => self.member(member),
-            Part::List { item, min, max, empty, .. } => {
+            Part::List { first, item, min, max, empty, .. } => {
+                let first = first.as_ref().map(|first| self.group(first));
                 let item = self.group(item);
-                if empty.is_empty() {
-                    item.repeat(*min, *max)
-                } else {
-                    Expr::Choice(vec![item.repeat((*min).max(1), *max), Expr::text(empty)])
-                }
+                let min = if empty.is_empty() { *min } else { (*min).max(1) };
+                let items = match first {
+                    None => item.repeat(min, *max),
+                    Some(first) => {
+                        let more = item.repeat(min.saturating_sub(1), max.saturating_sub(1));
+                        let items = joined(vec![first, more]);
+                        if min == 0 { items.optional() } else { items }
+                    }
+                };
+                if empty.is_empty() { items } else { Expr::Choice(vec![items, self.group(empty)]) }
             }
             Part::OneOf { ways, .. } => Expr::Choice(ways.iter().map(|(_, parts)| self.group(parts)).collect()),
             Part::Calls { before, tools, needed } => {

@@ -21,4 +21,5 @@ pub use form::{Form, Member, Part, Sections, Value, coarse_name, new_link, new_n
 pub use formats::{
     EditableFile, continuation, execution, iteration, loop_turn, merge, plan, refinement, review, write_execution,
 };
+pub(crate) use json_form::names;
 pub use sections::{ListShape, list_tokens};

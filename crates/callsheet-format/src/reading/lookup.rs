@@ -145,6 +145,8 @@ pub struct ReadContext {
     pub prompts: Vec<String>,
     /// The task being refined or executed.
     pub current: Option<Task>,
+    /// The file that the task is about, if it names one alone; it need not exist.
+    pub expected_file: Option<String>,
     /// `http(s)` references may be used.
     pub allow_http: bool,
     /// Path of the file the person has open.

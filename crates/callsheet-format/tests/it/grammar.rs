@@ -65,7 +65,8 @@ fn build(input: &Value) -> Grammar {
                 path: file["path"].as_str().unwrap().into(),
                 shown_in_full: file["shown_in_full"] == true,
             };
-            grammar::write_execution(&input["files"].as_array().unwrap().iter().map(file).collect::<Vec<_>>())
+            let files: Vec<EditableFile> = input["files"].as_array().unwrap().iter().map(file).collect();
+            grammar::write_execution(&files, input["expected"].as_str())
         }
         other => panic!("unknown kind {other}"),
     };
@@ -252,22 +253,32 @@ proptest! {
     }
 
     #[test]
-    fn walked_changes_use_one_way_each(seed: u64) {
+    fn walked_changes_use_one_way_each(seed: u64, pick in 0usize..3) {
         let files = [
             EditableFile { path: "src/net.rs".into(), shown_in_full: true },
             EditableFile { path: "docs/a long name.md".into(), shown_in_full: false },
         ];
-        let text = grammar::write_execution(&files).grammar().sample(seed);
-        let blocks: Vec<&str> = text.split("\n## Change details\n").collect();
-        prop_assert_eq!(blocks.len() == 1, text.ends_with("\n\n**no changes needed**"));
-        for block in &blocks[1..] {
+        let expected = [None, Some("docs/a long name.md"), Some("notes/new.md")][pick];
+        let text = grammar::write_execution(&files, expected).grammar().sample(seed);
+        let (changes, _) = text.split_once("\n## Result summary\n").unwrap();
+        if let Some(rest) = changes.strip_prefix("**no changes needed**\n- **file_path** ") {
+            let path = rest.lines().next().unwrap();
+            prop_assert!(files.iter().any(|file| file.path == path) && expected.is_none_or(|expected| expected == path));
+            return Ok(());
+        }
+        let changes = changes.strip_prefix("## Change details\n").unwrap();
+        let blocks: Vec<&str> = changes.split("\n## Change details\n").collect();
+        if let Some(path) = expected {
+            let first = format!("- **file_path** {path}\n");
+            prop_assert!(blocks[0].starts_with(&first), "{}", text);
+        }
+        for block in blocks {
             let path = block.strip_prefix("- **file_path** ").unwrap().lines().next().unwrap();
             let fences = block.lines().filter(|line| line.starts_with("```")).count();
             let known = files.iter().find(|file| file.path == path);
             if block.ends_with("\n- **location** remove") {
-                let whole = block.contains("\n- **complete_file** true\n");
-                prop_assert!(known.is_some_and(|file| file.shown_in_full || !whole));
-                prop_assert_eq!((fences, block.contains("\n- **ast_path** ")), (0, !whole));
+                prop_assert!(known.is_some() && block.contains("\n- **ast_path** "));
+                prop_assert_eq!(fences, 0);
             } else if block.contains("\n- **overwrite** true\n") {
                 prop_assert!(known.is_some_and(|file| file.shown_in_full));
                 prop_assert_eq!(fences, 2);

@@ -4,7 +4,7 @@ use crate::formats::{CONTENT, KINDS, World, full_world, worlds};
 use callsheet_core::issue::{Issue, Severity};
 use callsheet_core::spec::Phase;
 use callsheet_format::grammar::{EditableFile, Form, write_execution};
-use callsheet_format::reading::ReadContext;
+use callsheet_format::reading::{Answer, Candidates, Lookup, ReadContext};
 use callsheet_format::reply::json_form::{JsonForm, read_json_form};
 use callsheet_format::reply::task::read_write_execution;
 use proptest::prelude::*;
@@ -117,6 +117,7 @@ const BEYOND: &[&str] = &[
     "need-missing",
     "name-repeated",
     "protected-path",
+    "change-details-missing",
 ];
 
 fn check(world: &World, kind: &str, twin: &Value) -> Result<(), TestCaseError> {
@@ -231,24 +232,58 @@ fn outlines_show_every_member() {
 #[test]
 fn a_change_whose_kind_is_missing_is_the_way_with_most_of_its_members() {
     let files = [EditableFile { path: "src/net.rs".to_owned(), shown_in_full: true }];
-    let form = write_execution(&files);
+    let form = write_execution(&files, None);
     let read = |change: Value| {
         let twin = json!({ "summary": "Done.", "changes": [change] }).to_string();
         read_json_form(&twin, &form, Phase::Execute).expect("a JSON form")
     };
     let symbol = |place: &str| json!({ "file_path": "src/net.rs", "symbol": "Net.run", "location": place });
     let removed = read(symbol("remove"));
-    assert!(removed.text.ends_with("- **ast_path** Net.run\n- **location** remove"), "{}", removed.text);
+    assert!(removed.text.contains("- **ast_path** Net.run\n- **location** remove\n## Result"), "{}", removed.text);
     let mut replaced = symbol("replace");
     // A replacement that lost its text is not taken for a removal.
     assert!(!read(replaced.clone()).text.contains("remove"));
     replaced["new"] = json!("fn run() {}");
     assert!(read(replaced).text.contains("- **location** replace\n```"));
+    assert!(removed.issues.is_empty(), "{:?}", removed.issues);
+    let reading = read_write_execution(&removed.text, &ReadContext::default());
+    assert!(!reading.issues.iter().any(|issue| issue.code.as_str() == "address-missing"), "{:?}", reading.issues);
+    // No file can be deleted.
     let deleted = read(json!({ "file_path": "src/net.rs", "location": "remove" }));
-    assert!(deleted.text.ends_with("- **complete_file** true\n- **location** remove"), "{}", deleted.text);
-    for twin in [removed, deleted] {
-        assert!(twin.issues.is_empty(), "{:?}", twin.issues);
-        let reading = read_write_execution(&twin.text, &ReadContext::default());
-        assert!(!reading.issues.iter().any(|issue| issue.code.as_str() == "address-missing"), "{:?}", reading.issues);
-    }
+    assert!(!deleted.issues.is_empty() && !deleted.text.contains("remove"), "{}", deleted.text);
+}
+
+/// covers: 3.11
+#[test]
+fn what_needs_no_change_stands_beside_the_list_of_changes() {
+    let files = [EditableFile { path: "docs/a b.md".to_owned(), shown_in_full: false }];
+    let twin =
+        json!({ "changes": [], "unchanged_file": "docs/a b.md", "quotation": "One line.", "summary": "It is there." });
+    let read = read_json_form(&twin.to_string(), &write_execution(&files, None), Phase::Execute).expect("a JSON form");
+    let text = "**no changes needed**\n- **file_path** docs/a b.md\n```text\nOne line.\n```\n\
+                ## Result summary\nIt is there.";
+    assert_eq!((read.text.as_str(), read.issues.len(), read.repairs.len()), (text, 0, 0));
+    let schema = write_execution(&files, Some("docs/new.md")).schema();
+    assert_eq!(
+        (&schema["properties"]["changes"]["minItems"], &schema["properties"]["unchanged_file"]),
+        (&json!(1), &Value::Null)
+    );
+}
+
+/// covers: 3.11
+#[test]
+fn nothing_changed_is_no_result_where_the_file_of_the_task_is_missing() {
+    let text = "**no changes needed**\n- **file_path** docs/a b.md\n```text\nOne line.\n```\n## Result summary\nMade notes.md.";
+    let answers = [
+        (Lookup::Content("docs/a b.md".into()), Answer::Content("One line.\n".into())),
+        (Lookup::Content("notes.md".into()), Answer::Missing(Candidates::default())),
+    ];
+    let mut context = ReadContext { answers: answers.into_iter().collect(), ..ReadContext::default() };
+    let codes = |context: &ReadContext| -> Vec<String> {
+        let errors = read_write_execution(text, context).issues.into_iter();
+        errors.filter(|issue| issue.severity == Severity::Error).map(|issue| issue.code.as_str().to_owned()).collect()
+    };
+    assert_eq!(codes(&context), Vec::<String>::new());
+    context.expected_file = Some("notes.md".into());
+    assert_eq!(codes(&context), ["unchanged-unquoted"]);
 }

@@ -1,7 +1,6 @@
 //! Tests of the formats, as one binary: each binary is linked for itself.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-#[allow(dead_code, reason = "each test uses its part")]
 mod book;
 #[allow(dead_code, reason = "each test uses its part")]
 #[path = "../../../../fuzz/src/checks.rs"]
@@ -9,12 +8,10 @@ mod checks;
 #[allow(dead_code, reason = "each test uses its part")]
 #[path = "../../benches/hostile/families.rs"]
 mod families;
-#[allow(dead_code, reason = "each test uses its part")]
 mod formats;
 #[allow(dead_code, reason = "each test uses its part")]
 #[path = "../../../callsheet-core/tests/it/sections/mod.rs"]
 mod sections;
-#[allow(dead_code, reason = "each test uses its part")]
 mod support;
 #[allow(dead_code, reason = "each test uses its part")]
 #[path = "../../benches/hostile/world.rs"]

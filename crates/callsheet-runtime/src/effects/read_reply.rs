@@ -23,6 +23,7 @@ use crate::fault::DriveFault;
 use crate::ports::ModelReply;
 use crate::prompting::recorded;
 use crate::reading;
+use crate::reading::expected::expected_file;
 use crate::reading::list::reconcile;
 use crate::services::Services;
 
@@ -156,6 +157,7 @@ impl RecordedReply<'_> {
             let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_execution);
             return self.finished(reading, &context, None);
         }
+        context.expected_file = expected_file(self.services, &task.task).map(|file| file.path);
         let reading = reading::read_with(self.services, &self.reply.text, &mut context, read_write_execution);
         let Reading { value, repairs, mut issues, wanted } = reading;
         let mut changes = None;

@@ -17,6 +17,7 @@ use crate::prompting::handler::Sources;
 use crate::prompting::run_texts::Texts;
 use crate::prompting::size::{output_tokens, share};
 use crate::prompting::{constraint, conversation, handler, project, recorded, task_references, texts};
+use crate::reading::expected::{ExpectedFile, expected_file};
 use crate::references::{Allowance, Wanted};
 use crate::services::{Services, UNKNOWN_WINDOW};
 
@@ -65,6 +66,8 @@ pub(super) enum Job {
         outputs: String,
         later: Vec<Message>,
         tools: Vec<ToolSpec>,
+        /// Of a writer whose reply is held to a form: the file that its task is about.
+        expected: Option<ExpectedFile>,
     },
     Merge(Box<MergePrompt>),
     /// A handler of a template.
@@ -196,7 +199,7 @@ fn job(
         Phase::Plan => plan(services, run, asked, window, held),
         Phase::Iterate | Phase::Continue => iterate(services, run, asked, window, held),
         Phase::Refine => refine(services, run, asked, held),
-        Phase::Execute => execute(services, run, asked, model.capabilities),
+        Phase::Execute => execute(services, run, asked, model.capabilities, held),
         Phase::Merge => merge(services, run, asked),
         Phase::Review => Err(DriveFault::defect("a review has the prompt of what it reviews")),
     }
@@ -285,7 +288,13 @@ fn refine(services: &Services, run: &Run, asked: &Asked, held: bool) -> Result<J
     Ok(Job::Refine { prompt: Box::new(prompt), links, needs_call })
 }
 
-fn execute(services: &Services, run: &Run, asked: &Asked, capabilities: Capabilities) -> Result<Job, DriveFault> {
+fn execute(
+    services: &Services,
+    run: &Run,
+    asked: &Asked,
+    capabilities: Capabilities,
+    held: bool,
+) -> Result<Job, DriveFault> {
     let task = owner(run, asked)?;
     let exec = asked.key.run.as_ref().and_then(|id| task.run(id));
     let exec: &ExecRun = exec.ok_or_else(|| DriveFault::defect("a call of an unknown execution run"))?;
@@ -320,7 +329,9 @@ fn execute(services: &Services, run: &Run, asked: &Asked, capabilities: Capabili
         issues,
         skill,
     };
-    Ok(Job::Execute { prompt: Box::new(prompt), outputs, later, tools: offered })
+    let writes = held && prompt.kind == ExecutionKind::Write;
+    let expected = if writes { expected_file(services, &task.task) } else { None };
+    Ok(Job::Execute { prompt: Box::new(prompt), outputs, later, tools: offered, expected })
 }
 
 fn merge(services: &Services, run: &Run, asked: &Asked) -> Result<Job, DriveFault> {

@@ -13,6 +13,7 @@ use ignore::WalkBuilder;
 use serde_json::Value;
 
 use crate::ports::{Constraint, ModelFault, ModelInfo};
+use crate::reading::expected::ExpectedFile;
 use crate::references::Resolved;
 use crate::skills::LoadedSkills;
 
@@ -215,12 +216,15 @@ pub(crate) fn merge() -> Form {
     grammar::merge()
 }
 
-pub(crate) fn write_execution(resolved: &Resolved) -> Form {
+/// The form of a writer's reply. A file that exists and was not shown is none that it could change.
+pub(crate) fn write_execution(resolved: &Resolved, expected: Option<&ExpectedFile>) -> Form {
     let whole = resolved.shown_in_full.keys().map(|path| EditableFile { path: path.clone(), shown_in_full: true });
     let part = resolved
         .shown_in_part
         .keys()
         .filter(|path| !resolved.shown_in_full.contains_key(*path))
         .map(|path| EditableFile { path: path.clone(), shown_in_full: false });
-    grammar::write_execution(&whole.chain(part).collect::<Vec<_>>())
+    let files: Vec<EditableFile> = whole.chain(part).collect();
+    let expected = expected.filter(|file| !file.exists || files.iter().any(|shown| shown.path == file.path));
+    grammar::write_execution(&files, expected.map(|file| file.path.as_str()))
 }

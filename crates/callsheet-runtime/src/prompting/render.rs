@@ -215,10 +215,10 @@ impl PromptDraft {
             Job::Iterate { offer, follow_up: Some(_), .. } => offer.as_ref()?.continuation(),
             Job::Iterate { offer, .. } => offer.as_ref()?.iteration(),
             Job::Refine { prompt, links, needs_call } => constraint::refinement(links, &prompt.tools, *needs_call),
-            Job::Execute { prompt, tools, .. } => match prompt.kind {
+            Job::Execute { prompt, tools, expected, .. } => match prompt.kind {
                 ExecutionKind::Loop { .. } if self.capabilities.tools && !tools.is_empty() => return None,
                 ExecutionKind::Loop { .. } => constraint::loop_turn(tools),
-                ExecutionKind::Write => constraint::write_execution(resolved),
+                ExecutionKind::Write => constraint::write_execution(resolved, expected.as_ref()),
                 ExecutionKind::Plain => constraint::execution(),
             },
             Job::Handler { .. } => return None,

@@ -1,5 +1,6 @@
 //! What readers compare texts with, and the lookups that they ask for.
 
+pub(crate) mod expected;
 pub(crate) mod list;
 
 use std::sync::Arc;

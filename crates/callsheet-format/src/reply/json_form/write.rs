@@ -5,7 +5,7 @@ use callsheet_core::issue::{IssueCode, RepairCode, Span};
 use callsheet_core::spec::Phase;
 use serde_json::{Map, Value as Json};
 
-use crate::grammar::{Form, Member, Part, Sections, Value, coarse_name, new_name};
+use crate::grammar::{Form, Member, Part, Sections, Value, coarse_name, names, new_name};
 use crate::markdown::Format;
 use crate::reading::Diagnostics;
 use crate::reply::{list, task};
@@ -20,7 +20,8 @@ pub(super) fn markdown(form: &Form, value: &Object, phase: Phase, notes: &mut Di
     let formats = if results { task::formats().to_vec() } else { vec![list::PLAN, list::ITERATION] };
     let mut writer = Writer { out: String::new(), formats, headings: results, notes };
     writer.group(&form.parts, value, None);
-    writer.out
+    // The first of several groups stands at the beginning.
+    writer.out.trim_start_matches('\n').to_owned()
 }
 
 struct Writer<'a> {
@@ -39,14 +40,17 @@ impl Writer<'_> {
             return self.one_of(ways, object);
         }
         for (name, value) in object {
-            let known = kind == Some(name) || parts.iter().any(|part| part.name() == Some(name));
+            let known = kind == Some(name) || names(parts).contains(&name.as_str());
             if !known && !value.is_null() {
                 self.notes.repair(RepairCode::KeyDropped, Span::line(1), name, "");
             }
         }
         for part in parts {
             let value = part.name().and_then(|name| object.get(name)).filter(|value| !value.is_null());
-            self.part(part, value);
+            match part {
+                Part::List { empty, .. } if objects(value).is_empty() => self.unlisted(empty, object),
+                _ => self.part(part, value),
+            }
         }
     }
 
@@ -59,13 +63,9 @@ impl Writer<'_> {
                 }
             }
             Part::Member(member) => self.member(member, value),
-            Part::List { item, max, empty, .. } => {
-                let items = objects(value);
-                if items.is_empty() {
-                    self.out.push_str(empty);
-                }
+            Part::List { item, max, .. } => {
                 let most = usize::try_from((*max).max(64)).unwrap_or(64);
-                for object in items.into_iter().take(most) {
+                for object in objects(value).into_iter().take(most) {
                     self.group(item, object, None);
                 }
             }
@@ -75,6 +75,14 @@ impl Writer<'_> {
             },
             Part::Calls { before, .. } => self.calls(before, value),
             Part::Sections(sections) => self.sections(sections, value),
+        }
+    }
+
+    /// What stands in place of a list, if the object has any of it.
+    fn unlisted(&mut self, parts: &[Part], object: &Object) {
+        let value = |part: &Part| part.name().and_then(|name| object.get(name)).filter(|value| !value.is_null());
+        if parts.iter().any(|part| value(part).is_some()) {
+            parts.iter().for_each(|part| self.part(part, value(part)));
         }
     }
 

@@ -62,7 +62,8 @@ pub(super) fn prepare<'a>(text: &'a str, parts: Parts, context: &ReadContext, no
 fn without_prompt_end<'a>(mut document: Document<'a>, notes: &mut Diagnostics) -> Document<'a> {
     let Some(at) = ends_in_prompt(&document) else { return document };
     let first = (0..at).find(|line| !document.line(*line).trim().is_empty());
-    let begins = document.all(Heading::ResultSummary).next().is_some_and(|section| Some(section.line) == first);
+    let own = |heading| matches!(heading, Heading::ResultSummary | Heading::ChangeDetails);
+    let begins = document.sections.first().is_some_and(|one| Some(one.line) == first && one.heading.is_some_and(own));
     let apart = at > 0 && document.line(at - 1).trim().is_empty();
     let of_a_task = |line: usize| {
         label_line(document.line(line), TASK_LABELS)

@@ -71,6 +71,7 @@ pub(super) fn writer(text: &str, context: &ReadContext, notes: &mut Diagnostics)
         }
         execution.changes = changes;
         written.edits = write::resolve(&mut execution.changes, context, notes);
+        write::check_effect(&document, &mut written.edits, notes);
         links::check(&document, &execution, context, notes);
         written.execution = execution;
     }

@@ -34,6 +34,8 @@ pub(super) fn split(text: &str) -> Option<(&str, Tail)> {
             (None, None, None) => {
                 if start.starts_with(['#', '*', '_']) && heading_key(line).starts_with("change") {
                     in_block = true;
+                } else if start.starts_with("# ") || start.starts_with("## ") {
+                    in_block = false;
                 } else if in_block && normalize(line) == "output mode next section" {
                     keys_end = Some(offset + line.len());
                 }

@@ -15,19 +15,32 @@ const QUOTES: usize = 40;
 /// Characters of a quotation, at least.
 const SHORTEST: usize = 6;
 
+/// Label of the file in the form of spec 3.11; its value may hold blanks.
+const LABEL: &str = "- **file_path** ";
+
 /// Whether the reply names an existing file and quotes something of it, in a fence, behind `>` or in quotation marks.
 pub(super) fn is_shown(document: &Document<'_>, context: &ReadContext, notes: &mut Diagnostics) -> bool {
     let text = document.whole();
     let quotes = quotes(document, &text);
-    let named: BTreeSet<String> = files_of(&text).filter(|word| word.contains(['.', '/'])).collect();
+    let labelled: BTreeSet<String> =
+        text.lines().filter_map(|line| line.trim().strip_prefix(LABEL)).map(|path| path.trim().to_owned()).collect();
+    let words = files_of(&text).filter(|word| word.contains(['.', '/']) && !labelled.contains(word));
+    let words: BTreeSet<String> = words.collect();
     let mut shown = false;
-    for path in named.into_iter().take(FILES) {
+    for path in labelled.iter().chain(&words).take(FILES).cloned() {
         if let Some(Answer::Content(file)) = notes.answer(context, Lookup::Content(path)) {
             let file = folded(file);
             shown |= quotes.iter().any(|quote| file.contains(quote.as_str()));
         }
     }
     shown
+}
+
+/// The file that the task is about, if it is not there: then something needs to change.
+pub(super) fn missing<'a>(context: &'a ReadContext, notes: &mut Diagnostics) -> Option<&'a str> {
+    let path = context.expected_file.as_deref()?;
+    let answer = notes.answer(context, Lookup::Content(path.to_owned()));
+    matches!(answer, Some(Answer::Missing(_))).then_some(path)
 }
 
 fn quotes(document: &Document<'_>, text: &str) -> Vec<String> {

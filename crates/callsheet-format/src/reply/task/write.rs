@@ -51,8 +51,21 @@ pub(super) fn check_presence(
         notes.push(notes.issue(IssueCode::ChangesAndNone, "", whole, &[]));
     } else if !execution.no_changes && blocks == 0 && !cut_off {
         notes.push(notes.issue(IssueCode::ChangeDetailsMissing, "", whole, &[]));
-    } else if execution.no_changes && !unchanged::is_shown(document, context, notes) {
-        notes.push(notes.issue(IssueCode::UnchangedUnquoted, "", whole, &[]));
+    } else if execution.no_changes {
+        if let Some(path) = unchanged::missing(context, notes) {
+            notes.push(notes.issue(IssueCode::UnchangedUnquoted, "missing", whole, &[("path", path)]));
+        } else if !unchanged::is_shown(document, context, notes) {
+            notes.push(notes.issue(IssueCode::UnchangedUnquoted, "", whole, &[]));
+        }
+    }
+}
+
+/// Changes that leave every file as it is are none (spec 3.11).
+pub(super) fn check_effect(document: &Document, edits: &mut Vec<FileEdit>, notes: &mut Diagnostics) {
+    if !edits.is_empty() && edits.iter().all(|edit| edit.before == edit.after) {
+        let whole = document.span(0..document.len().max(1));
+        notes.push(notes.issue(IssueCode::ChangeDetailsMissing, "same", whole, &[]));
+        edits.clear();
     }
 }
 

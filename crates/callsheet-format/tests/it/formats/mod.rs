@@ -23,7 +23,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 /// The replies that have a form.
-pub const KINDS: [&str; 9] = [
+pub const KINDS: [&str; 11] = [
     "plan",
     "iteration",
     "continuation",
@@ -33,6 +33,8 @@ pub const KINDS: [&str; 9] = [
     "calls or result",
     "last turn",
     "write execution",
+    "write a known file",
+    "write a new file",
 ];
 
 /// What a reply may name.
@@ -182,7 +184,11 @@ impl World {
             "merge" => grammar::merge(),
             "calls or result" => grammar::loop_turn(&self.tools),
             "last turn" => grammar::loop_turn(&[]),
-            "write execution" => grammar::write_execution(&self.files),
+            "write execution" => grammar::write_execution(&self.files, None),
+            "write a known file" => {
+                grammar::write_execution(&self.files, self.files.last().map(|file| file.path.as_str()))
+            }
+            "write a new file" => grammar::write_execution(&self.files, Some("notes/new.md")),
             other => panic!("kind {other}"),
         }
     }
@@ -196,7 +202,7 @@ impl World {
             "continuation" => ReplyKind::Continuation,
             "refinement" => ReplyKind::Refinement,
             "merge" => ReplyKind::Merge,
-            "write execution" => ReplyKind::WriteExecution,
+            kind if kind.starts_with("write ") => ReplyKind::WriteExecution,
             _ => ReplyKind::Execution,
         };
         for _ in 0..4 {
@@ -212,7 +218,7 @@ impl World {
             "refinement" => read(read_refinement(text, &context)),
             "execution" => read(read_execution(text, &context)),
             "merge" => read(read_merge(text, &context)),
-            "write execution" => read(read_write_execution(text, &context)),
+            kind if kind.starts_with("write ") => read(read_write_execution(text, &context)),
             _ => {
                 let taken = BTreeSet::new();
                 let input = TurnInput { native: &[], taken_ids: &taken, tools_offered: kind == "calls or result" };

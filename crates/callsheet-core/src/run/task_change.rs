@@ -4,6 +4,7 @@ use crate::record::{EffectKey, ResultParts};
 use crate::spec::{ExecRunId, Slug};
 
 use super::Run;
+use super::execution::{ExecRun, ToolState};
 use super::failure::Failure;
 use super::ideal::Ideal;
 use super::state::State;
@@ -87,6 +88,14 @@ impl TaskChange<'_> {
             if let Some(open) = open {
                 open.phase = TaskPhase::Dropped;
                 self.release(&leaf);
+            }
+        }
+        // Where the task comes back with this execution, its call begins anew.
+        let own = |exec: &&mut ExecRun| run.is_none_or(|run| exec.id == *run);
+        let runs = self.0.tasks.get_mut(slug).into_iter().flat_map(|task| &mut task.runs).filter(own);
+        for call in runs.flat_map(|exec| &mut exec.calls) {
+            if matches!(call.state, ToolState::Mounted(_)) {
+                call.state = ToolState::Queued;
             }
         }
     }

@@ -61,6 +61,8 @@ pub struct Review {
     pub of: CallKey,
     /// The result: it counts if the review finds it complete, or if nothing better comes.
     pub result: ResultParts,
+    /// The revision of the workspace when it was given.
+    pub revision: u32,
     /// How far it is.
     pub phase: ReviewPhase,
     /// What the reviewer says is missing: the task is done once more.
@@ -138,6 +140,11 @@ impl ExecRun {
 
     pub(super) fn has_open_review(&self) -> bool {
         self.review.as_ref().is_some_and(|review| !review.is_over())
+    }
+
+    /// It finished, or gave the result that is under review, when the workspace was as it is at `now`.
+    pub(super) fn gave_at(&self, now: u32) -> bool {
+        self.finished_at(now) || self.review.as_ref().is_some_and(|review| !review.is_over() && review.revision == now)
     }
 
     /// It finished at this revision of the workspace.

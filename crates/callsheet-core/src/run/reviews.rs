@@ -24,6 +24,7 @@ impl Reviews<'_> {
     pub fn put_under_review(&mut self, key: &CallKey, result: &ResultParts) -> bool {
         let (Some(slug), Some(id)) = (&key.task, &key.run) else { return false };
         let wanted = self.0.tasks.get(slug).is_some_and(|task| wants_review(self.0, task));
+        let revision = self.0.changes.revision();
         let Some(run) = self.0.tasks.get_mut(slug).and_then(|task| task.run_mut(id)) else { return false };
         if let Some(review) = &mut run.review {
             review.phase = ReviewPhase::Over { failed: None };
@@ -33,7 +34,7 @@ impl Reviews<'_> {
             return false;
         }
         let (of, result) = (key.clone(), result.clone());
-        run.review = Some(Review { of, result, phase: ReviewPhase::Asked, missing: None });
+        run.review = Some(Review { of, result, revision, phase: ReviewPhase::Asked, missing: None });
         run.attempts.reading = None;
         run.attempts.counted = false;
         true

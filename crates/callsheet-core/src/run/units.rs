@@ -216,7 +216,7 @@ impl<'a> Units<'a> {
     }
 
     /// Calls of a run that may be made now: in order, calls that only read beside each other, any other alone.
-    pub(super) fn callable<'e>(self, run: &'e ExecRun) -> Vec<&'e ToolRun> {
+    pub(super) fn callable(self, run: &ExecRun) -> Vec<&ToolRun> {
         let mut callable = Vec::new();
         let asked = run.calls.iter().filter(|call| call.output().is_none());
         for call in asked.filter(|call| !self.0.operators.is_subtask_tool(&call.call.name)) {

@@ -53,6 +53,10 @@ const NONE: &[&str] =
 
 /// Whether a value says that there is no reference.
 pub fn is_none(value: &str) -> bool {
+    // A link without a title is one, whatever its target is called.
+    if value.contains("[](") {
+        return false;
+    }
     // A value with more letters than any of these is none of them, however long it is.
     let long = value.chars().filter(|c| c.is_alphanumeric()).nth(16).is_some();
     !long && NONE.contains(&normalize(value).as_str())

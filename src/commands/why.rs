@@ -42,7 +42,12 @@ pub(super) fn why(setup: &Setup, run: &Run, found: &RunSummary, task: Option<&st
         return Ok(Exit::Complete);
     }
     if tasks.is_empty() {
-        super::print(&format!("run {}: every task is done\n", found.run))?;
+        let words = match run.tasks().next() {
+            Some(_) => "every task is done or dropped".to_owned(),
+            None if at_work => "no tasks yet: it is being planned".to_owned(),
+            None => format!("no tasks: {} resume {}", setup.command, found.run),
+        };
+        super::print(&format!("run {}: {words}\n", found.run))?;
     } else if !at_work && run.outcome().is_none() {
         super::print(&format!("nothing works at the run now: {} resume {}\n", setup.command, found.run))?;
     }

@@ -46,11 +46,7 @@ impl Advancing<'_> {
             // Budgets of a tree are shared, so a log entry of one leaf may end another.
             self.0.tasks.look_again();
         }
-        let mut moved = Reviews(self.0).end_forbidden();
-        moved |= Executing(self.0).end_overdue();
-        moved |= Executing(self.0).end_all();
-        moved |= Steps(self.0).promote();
-        self.0.tasks.refresh();
+        let mut moved = self.end_and_promote();
         if calls {
             moved |= Trees(self.0).step();
             self.0.tasks.refresh();
@@ -69,15 +65,21 @@ impl Advancing<'_> {
         moved
     }
 
-    /// One turn of a run of a template.
-    fn operate(&mut self) -> bool {
-        // Budgets of the tree are shared, so a log entry of one leaf may end another.
-        self.0.tasks.look_again();
+    /// Ends what is over, and releases what waited for it.
+    fn end_and_promote(&mut self) -> bool {
         let mut moved = Reviews(self.0).end_forbidden();
         moved |= Executing(self.0).end_overdue();
         moved |= Executing(self.0).end_all();
         moved |= Steps(self.0).promote();
         self.0.tasks.refresh();
+        moved
+    }
+
+    /// One turn of a run of a template.
+    fn operate(&mut self) -> bool {
+        // Budgets of the tree are shared, so a log entry of one leaf may end another.
+        self.0.tasks.look_again();
+        let mut moved = self.end_and_promote();
         moved |= Trees(self.0).step();
         if self.0.stage() != Stage::Operate {
             return true;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use callsheet_core::record::{Served, Tree};
 use callsheet_core::run::SPAWN_SUBTASK;
 use callsheet_core::spec::{BlobId, Skill, ToolEffect};
-use callsheet_core::template::{Filled, Kind, Node, SchemaChoice, Template};
+use callsheet_core::template::{Filled, Node, SchemaChoice, Template};
 use callsheet_format::skill::{Catalog, SkillContext};
 use callsheet_format::template::{Known, Library, read_text};
 use callsheet_models::config::vendors;
@@ -141,7 +141,7 @@ pub fn may_use_others(tree: &Tree) -> bool {
     let may_ask = |node: &Node| node.tools.as_ref().is_none_or(|tools| tools.iter().any(asks));
     let splits = |node: &Node| node.recovery.reparse && !node.disable_reparsing && !node.manual_xml;
     let mut nodes = tree.templates.values().flat_map(|template| template.body.walk());
-    nodes.any(|node| matches!(node.kind, Kind::Atomic) && (may_ask(node) || splits(node)))
+    nodes.any(|node| node.kind.is_atomic() && (may_ask(node) || splits(node)))
 }
 
 /// A skill as a template (spec "Templates" 16): its instructions as the system text, its tools, its model.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use callsheet_core::record::{Outcome, Tree};
 use callsheet_core::run::{Limit, Run, State, TaskOp, TaskRun};
 use callsheet_core::spec::{RunId, Settings};
-use callsheet_core::template::{ErrorKind, Kind, TaskError, TaskResult};
+use callsheet_core::template::{ErrorKind, TaskError, TaskResult};
 use callsheet_core::view::{Summary, problem_line};
 use callsheet_core::visible::visible;
 use callsheet_format::prompt::PromptKey;
@@ -403,9 +403,7 @@ fn collected(run: &Run) -> Vec<String> {
     let operators = run.operators();
     let collects = |op: &&TaskOp| {
         let node = operators.node(op);
-        let collects = node.is_some_and(|node| {
-            matches!(node.kind, Kind::Map { .. } | Kind::Parallel { .. } | Kind::Sequential { .. })
-        });
+        let collects = node.is_some_and(|node| node.kind.operator().collects());
         collects && op.closed.is_some() && !op.failed()
     };
     let line = |op: &TaskOp| {

@@ -1,7 +1,7 @@
 //! What the tree of a template's run needs: a model or none, and whether anything of it sees what was given.
 
 use callsheet_core::record::Tree;
-use callsheet_core::template::{InheritContext, Kind, Node, names_its_provider};
+use callsheet_core::template::{InheritContext, Node, names_its_provider};
 
 /// The model that a tree needs besides those its tasks name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ fn reached(tree: &Tree) -> Vec<(&Node, bool)> {
             open.extend(tree.templates.get(name).map(|template| (&template.body, offered)));
         }
         let Some((node, offered)) = open.pop() else { return out };
-        let transparent = matches!(node.kind, Kind::Call { .. } | Kind::Cond { .. });
+        let transparent = node.kind.facts().transparent;
         let takes = offered && (transparent || node.context.settings.inherit_context != InheritContext::None);
         out.push((node, takes));
         open.extend(node.children().into_iter().map(|child| (child, takes)));
@@ -38,7 +38,7 @@ fn reached(tree: &Tree) -> Vec<(&Node, bool)> {
 /// Which model a tree needs.
 pub(super) fn model_wish(tree: &Tree) -> ModelWish {
     let nodes = reached(tree);
-    let asks = |node: &&Node| matches!(node.kind, Kind::Atomic);
+    let asks = |node: &&Node| node.kind.is_atomic();
     let mut first = None;
     for node in nodes.iter().map(|(node, _)| *node).filter(asks) {
         match own_model(node) {
@@ -61,7 +61,7 @@ fn own_model(node: &Node) -> Option<String> {
 /// What was given and nothing of the tree will see, in words.
 pub(super) fn unseen(tree: &Tree) -> Vec<String> {
     let nodes = reached(tree);
-    let asks = || nodes.iter().filter(|(node, _)| matches!(node.kind, Kind::Atomic));
+    let asks = || nodes.iter().filter(|(node, _)| node.kind.is_atomic());
     let mut words = Vec::new();
     let why = "its tasks do not inherit context";
     if !tree.files.is_empty() && !asks().any(|(node, takes)| *takes || node.refs.is_some()) {

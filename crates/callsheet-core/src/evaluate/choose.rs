@@ -30,7 +30,7 @@ impl Evaluator<'_> {
     }
 
     fn matching<'t>(&'t self, op: &'t TaskOp) -> Option<&'t TaskOp> {
-        self.run.operators().child(op, &Place::Match)
+        self.run.operators().child(op, Place::Match)
     }
 
     /// The names of the matching task: what is to be done, and the files with what is known of each.

@@ -9,7 +9,7 @@ use crate::record::Plan;
 use crate::run::{Place, TaskOp};
 use crate::spec::TokenCount;
 use crate::template::{
-    Environment, FileSource, InheritContext, Kind, Missing, Node, OutputFormat, SchemaChoice, Trust, resolve_task,
+    Environment, FileSource, InheritContext, Missing, Node, OutputFormat, SchemaChoice, Trust, resolve_task,
     resolve_text,
 };
 
@@ -187,28 +187,29 @@ impl Evaluator<'_> {
 
     /// It is the evaluator of a loop, or all that a call in its place runs.
     fn is_evaluator(&self, op: &TaskOp) -> bool {
-        match op.place {
-            Place::Evaluator { .. } => true,
-            Place::Body | Place::Branch { .. } => self.parent(op).is_some_and(|above| self.is_evaluator(above)),
-            _ => false,
-        }
+        let around = || self.parent(op).is_some_and(|above| self.is_evaluator(above));
+        self.judged(op).is_some() || matches!(op.place, Place::Body | Place::Branch { .. }) && around()
+    }
+
+    /// What it is part of, and the part of that which it judges.
+    fn judged<'o>(&'o self, op: &TaskOp) -> Option<(&'o TaskOp, Place)> {
+        let above = self.parent(op)?;
+        Some((above, self.node(above)?.kind.operator().judged(op.place)?))
     }
 
     /// Files that the last evaluation of a loop wants its director to have (spec 8).
     fn added_files(&self, op: &TaskOp) -> Vec<String> {
         let Some(above) = self.parent(op) else { return Vec::new() };
+        let Some(known) = self.known(above) else { return Vec::new() };
         match op.place {
-            Place::Director { iteration } => self.wanted_files(above, iteration),
-            Place::Body | Place::Branch { .. } if self.node(above).is_some_and(is_transparent) => {
-                self.added_files(above)
-            }
-            _ => Vec::new(),
+            Place::Body | Place::Branch { .. } if known.node.kind.facts().transparent => self.added_files(above),
+            place => known.node.kind.operator().wanted_files(&known, place),
         }
     }
 
     /// The `file_paths` of an operator with children: they are in the frame of those (spec 5).
     fn own_files(&self, op: &TaskOp, node: &Node) -> Vec<String> {
-        let Some(refs) = node.refs.as_ref().filter(|_| !matches!(node.kind, Kind::Atomic)) else { return Vec::new() };
+        let Some(refs) = node.refs.as_ref().filter(|_| !node.kind.is_atomic()) else { return Vec::new() };
         if !self.is_spawned(op) && !self.tree.files.is_empty() {
             return self.tree.files.clone();
         }
@@ -231,13 +232,9 @@ impl Evaluator<'_> {
     fn criteria(&self, op: &TaskOp, own: String) -> String {
         let mut all = vec![own];
         let mut above = self.run.operators().ancestry(op);
-        let part = above.find_map(|part| match part.place {
-            Place::Evaluator { iteration } => Some((self.parent(part)?, iteration)),
-            _ => None,
-        });
-        if let Some((of_loop, iteration)) = part {
-            let director = self.run.operators().child(of_loop, &Place::Director { iteration });
-            all.extend([Some(of_loop), director].into_iter().flatten().map(|op| self.own_criteria(op)));
+        if let Some((whole, judged)) = above.find_map(|part| self.judged(part)) {
+            let judged = self.run.operators().child(whole, judged);
+            all.extend([Some(whole), judged].into_iter().flatten().map(|op| self.own_criteria(op)));
         }
         let mut seen = Vec::new();
         all.retain(|text| {
@@ -252,7 +249,7 @@ impl Evaluator<'_> {
     /// The criteria of a task, or of what a call in its place runs.
     fn own_criteria(&self, op: &TaskOp) -> String {
         let Some(node) = self.node(op) else { return String::new() };
-        if is_transparent(node) {
+        if node.kind.facts().transparent {
             let inner = self.children(op).into_iter().find(|child| !child.place.is_nested());
             return inner.map(|inner| self.own_criteria(inner)).unwrap_or_default();
         }
@@ -326,7 +323,7 @@ impl Evaluator<'_> {
             return text.into_iter().chain(self.tree.files.iter().cloned().map(Item::File)).collect();
         };
         match self.node(above) {
-            Some(node) if !is_transparent(node) => {
+            Some(node) if !node.kind.facts().transparent => {
                 let mut frame = self.taken(above, node);
                 frame.extend(self.own_files(above, node).into_iter().map(Item::File));
                 frame.extend(self.added_files(above).into_iter().map(Item::File));
@@ -369,8 +366,4 @@ struct Frame {
     files: Vec<String>,
     context: Vec<String>,
     related: Vec<FileMatch>,
-}
-
-pub(super) fn is_transparent(node: &Node) -> bool {
-    matches!(node.kind, Kind::Call { .. } | Kind::Cond { .. })
 }

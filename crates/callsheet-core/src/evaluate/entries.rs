@@ -5,10 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::run::{Place, TaskOp};
-use crate::template::{AccumulationFormat, InheritContext, Kind, Node, TaskResult, render};
+use crate::template::{AccumulationFormat, InheritContext, Node, TaskResult, cut, render};
 
 use super::Evaluator;
-use super::context::is_transparent;
 
 /// Most bytes of an accumulated entry, and of all of them (spec 5).
 const ENTRY: usize = 32_768;
@@ -75,10 +74,10 @@ impl Evaluator<'_> {
                 continue;
             }
             let Some(node) = self.node(above) else { break };
-            if !is_transparent(node) {
+            if !node.kind.facts().transparent {
                 let settings = node.context.settings;
                 if settings.accumulate_data {
-                    let own = self.accumulated(above, node, &inner.place, settings.accumulation_format);
+                    let own = self.accumulated(above, node, inner.place, settings.accumulation_format);
                     found.splice(0..0, own);
                 }
                 if settings.inherit_context != InheritContext::Full {
@@ -97,19 +96,9 @@ impl Evaluator<'_> {
         (entries, dropped)
     }
 
-    fn accumulated(&self, above: &TaskOp, node: &Node, place: &Place, format: AccumulationFormat) -> Vec<Entry> {
-        let before = self.children(above).into_iter().filter(|child| child.closed.is_some() && child.place != *place);
-        let chosen: Vec<&TaskOp> = match (&node.kind, place) {
-            (Kind::Sequential { .. }, Place::Child { index }) => {
-                before.filter(|child| matches!(child.place, Place::Child { index: other } if other < *index)).collect()
-            }
-            // In reduce only the reduction gets them.
-            (Kind::Reduce { .. }, Place::Reduction { .. }) => {
-                before.filter(|child| matches!(child.place, Place::Reduction { .. })).collect()
-            }
-            (Kind::DirectorEvaluatorLoop { .. }, Place::Director { .. } | Place::Evaluator { .. }) => before.collect(),
-            _ => Vec::new(),
-        };
+    fn accumulated(&self, above: &TaskOp, node: &Node, place: Place, format: AccumulationFormat) -> Vec<Entry> {
+        let before = self.children(above).into_iter().filter(|child| child.closed.is_some() && child.place != place);
+        let chosen = before.filter(|child| node.kind.operator().tells(child.place, place));
         let entries = (1..).zip(chosen).map(|(step, child)| {
             let id = self.node(child).and_then(|node| node.id.clone());
             let result = self.result(child);
@@ -194,15 +183,6 @@ fn said(result: &TaskResult) -> Map<String, Value> {
         _ => true,
     });
     notes
-}
-
-/// The text up to so many bytes, at a character.
-pub(super) fn cut(text: &str, most: usize) -> (&str, bool) {
-    if text.len() <= most {
-        return (text, false);
-    }
-    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    (text.get(..end).unwrap_or_default(), true)
 }
 
 /// Over the total the oldest lose their content, then drop out. Says how many did.

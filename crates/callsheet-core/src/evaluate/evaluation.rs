@@ -73,7 +73,7 @@ pub(super) fn fit(inputs: &mut Map<String, Value>, template: &Template) {
 /// The result as an EvaluationResult: success and feedback stand in its notes (spec 6).
 pub(super) fn into_evaluation(result: &mut TaskResult) {
     let (success, _, warning) = judged(result);
-    let feedback = super::iterations::advice(result).0;
+    let feedback = crate::template::operators::advice(result).0;
     result.notes.other.insert("success".to_owned(), Value::Bool(success));
     result.notes.other.insert("feedback".to_owned(), Value::from(feedback));
     if let Some(warning) = warning {

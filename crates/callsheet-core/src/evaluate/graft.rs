@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::template::operators::Atomic;
 use crate::template::{
     ContextPart, FilePaths, FileSource, Filled, InheritContext, Input, InputSource, Kind, Node, Origin, Param,
     PartialContext, Path, Piece, Role, Settings, Spot, SubtaskRequest, Template, ValueType, Yielded, context_defaults,
@@ -33,7 +34,7 @@ pub(super) fn default_atomic() -> Template {
         meaning: String::new(),
         at: Spot::default(),
     };
-    let mut body = Node::new(Kind::Atomic, Origin::default());
+    let mut body = Node::new(Kind::Atomic(Atomic), Origin::default());
     body.intent.description = place(DESCRIPTION);
     body.intent.instructions = place(DESCRIPTION);
     body.intent.expected_output = place(EXPECTED);
@@ -71,7 +72,7 @@ pub(super) fn graft(
     let (settings, yielded) = resolve(own, &asked)?;
     body.context.settings = settings;
     body.context.explicit = over(body.context.explicit, asked);
-    if matches!(body.kind, Kind::Atomic) && body.subtype == "standard" {
+    if body.kind.is_atomic() && body.subtype == "standard" {
         SUBTYPE.clone_into(&mut body.subtype);
     }
     if let Some(paths) = request.file_paths.as_ref().filter(|paths| !paths.is_empty()) {

@@ -8,19 +8,15 @@
 mod choose;
 mod close;
 mod context;
-mod details;
 mod entries;
 mod evaluation;
-mod failure;
 mod formats;
 mod graft;
-mod iterations;
+mod known;
 mod names;
 mod open;
 mod output;
-mod pool;
 mod process;
-mod reduce;
 mod reparse;
 mod request;
 mod seek;
@@ -37,12 +33,15 @@ use serde::de::DeserializeOwned;
 use crate::record::{Closed, Outcome, Step, Tree};
 use crate::run::{EvalPhase, Place, Run, TaskOp, TaskRun, Work};
 use crate::spec::{BlobId, Slug, ToolEffect};
-use crate::template::{Node, ReturnStatus, TaskError, TaskResult, Template};
+use crate::template::{
+    Blame, ErrorKind, Halt, Node, Reason, ReturnStatus, TaskError, TaskResult, Template, details, failure,
+};
 
+pub use crate::template::operators::Names;
 pub use context::{HandlerTask, Item};
 pub use entries::Entry;
 pub use formats::{Formats, SplitReading};
-pub use names::{Memory, Names, known_paths};
+pub use names::{Memory, known_paths};
 pub use process::{ProcessFile, ProcessReport, ProcessRequest, SCRIPT, SCRIPT_READ};
 pub use reparse::READ_FILE;
 pub use request::{ASK_USER, EVALUATION_REQUEST};
@@ -232,7 +231,7 @@ impl<'a> Evaluator<'a> {
     /// A task that comes back with this result.
     fn closed(&self, op: &TaskOp, mut result: TaskResult) -> Step {
         if op.place == Place::Top {
-            result = close::returned(result, self.template(&self.tree.entry), op);
+            result = result.returned(self.template(&self.tree.entry), op.id.as_str());
         }
         self.note_lookup(op, &mut result);
         for near in self.run.limit_uses_of(op).iter().filter(|one| one.is_near()) {
@@ -244,7 +243,7 @@ impl<'a> Evaluator<'a> {
             error.metrics = result.notes.metrics;
         }
         let outcome = match result.status {
-            ReturnStatus::Failed => failure::outcome(result.error.as_deref(), self.calls_of_tree(op)),
+            ReturnStatus::Failed => outcome(result.error.as_deref(), self.calls_of_tree(op)),
             _ => Outcome::Complete,
         };
         // A budget that is spent above ends what it belongs to, whatever would collect the error on the way there.
@@ -254,9 +253,30 @@ impl<'a> Evaluator<'a> {
     }
 
     fn failed(&self, op: &TaskOp, error: TaskError) -> Step {
-        self.closed(
-            op,
-            TaskResult { status: ReturnStatus::Failed, error: Some(Box::new(error)), ..TaskResult::default() },
-        )
+        self.closed(op, TaskResult::failure(error))
+    }
+}
+
+/// The exit code of a run whose top task failed like that (spec 6). `calls`: model calls of the run so far.
+fn outcome(error: Option<&TaskError>, calls: u32) -> Outcome {
+    let Some(error) = error else { return Outcome::TaskFailed };
+    if matches!(error.kind, ErrorKind::ResourceExhaustion { .. }) {
+        return Outcome::LimitReached;
+    }
+    if matches!(error.kind, ErrorKind::ValidationError { .. } | ErrorKind::XmlParseError { .. }) {
+        return Outcome::InputInvalid;
+    }
+    match (failure::reason(error), failure::halt(error)) {
+        (_, Some(Halt::Cancelled)) => Outcome::Cancelled,
+        (Some(Reason::ExecutionTimeout | Reason::ConfigurationError | Reason::LlmError), _)
+            if error.recovery.blame == Blame::Model =>
+        {
+            Outcome::TaskFailed
+        }
+        (Some(Reason::ExecutionTimeout), _) => Outcome::LimitReached,
+        (Some(Reason::ConfigurationError), _) => Outcome::Misconfigured,
+        (Some(Reason::InputValidationFailure), _) if calls == 0 => Outcome::InputInvalid,
+        (Some(Reason::LlmError), _) => Outcome::Unreachable,
+        _ => Outcome::TaskFailed,
     }
 }

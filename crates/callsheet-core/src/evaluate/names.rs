@@ -3,30 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::record::{Plan, Tree};
 use crate::run::{Place, TaskOp};
 use crate::spec::BlobId;
-use crate::template::{
-    Bound, Datum, Environment, Evaluated, InputFault, Kind, Node, TaskResult, Template, Trust, bind_call,
-};
+use crate::template::operators::Names;
+use crate::template::{Bound, Datum, Environment, Evaluated, InputFault, Node, Template, Trust, bind_call};
 
 use super::Evaluator;
 
-/// What a task binds when it is opened, as recorded.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct Names {
-    /// Inputs, or parameters of a called template.
-    pub bound: BTreeMap<String, Bound>,
-    /// Elements of a `map` or `reduce`, each with its name.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub items: Vec<(String, Bound)>,
-}
-
-/// The same as it is read, for all that it stands around.
+/// What a task bound when it was opened, as it is read, for all that it stands around.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KnownNames {
     pub bound: Arc<BTreeMap<String, Bound>>,
@@ -115,8 +102,8 @@ impl Evaluator<'_> {
             None if op.failed() => Trust::Model,
             _ => {
                 let below = self.children(op).into_iter().map(|child| self.trust(child)).max().unwrap_or_default();
-                // The text a reduce begins with is its whole result where there is nothing to join.
-                below.max(self.initial(op).1)
+                let own = self.known(op).map(|known| known.node.kind.operator().trust(&known));
+                below.max(own.unwrap_or_default())
             }
         }
     }
@@ -148,7 +135,7 @@ impl Evaluator<'_> {
             Place::Split => Arc::new(ambient.inner(self.failed_task(above))),
             _ => {
                 let own = Arc::new(self.scope_in(above, ambient).around(Arc::clone(&self.names(above).bound)));
-                let mut names = self.binds(above, &op.place);
+                let mut names = self.binds(above, op.place);
                 add_outer_steps(&mut names, &own);
                 Arc::new(own.inner(names))
             }
@@ -198,63 +185,12 @@ impl Evaluator<'_> {
     }
 
     /// What the operator `above` binds for its child at a place.
-    fn binds(&self, above: &TaskOp, place: &Place) -> Vec<(String, Bound)> {
-        let Some(node) = self.node(above) else { return Vec::new() };
-        match (&node.kind, place) {
-            (Kind::Sequential { .. }, Place::Child { index }) => self.earlier(above, *index),
-            (Kind::Map { item, .. }, Place::Item { index }) => self.map_names(above, item, *index),
-            (Kind::Reduce { .. }, _) => self.reduce_names(above, place),
-            (Kind::DirectorEvaluatorLoop { .. }, _) => self.for_part(above, place),
-            _ => Vec::new(),
-        }
-    }
-
-    /// Results of the steps before one, or of all.
-    pub(super) fn earlier(&self, above: &TaskOp, before: u32) -> Vec<(String, Bound)> {
-        let steps: Vec<&TaskOp> = self
-            .children(above)
-            .into_iter()
-            .filter(|child| matches!(child.place, Place::Child { index } if index < before) && child.closed.is_some())
-            .collect();
-        let trust = steps.iter().map(|step| self.trust(step)).max().unwrap_or_default();
-        let results: Vec<Bound> = steps.iter().map(|step| self.bound(step)).collect();
-        let mut ids = BTreeMap::new();
-        for step in &steps {
-            self.add_ids(step, &mut ids);
-        }
-        let mut names = vec![
-            ("steps".to_owned(), Bound { datum: Datum::Map(ids), trust }),
-            ("step_results".to_owned(), Bound { datum: Datum::List(results.clone()), trust }),
-        ];
-        if let Some(last) = results.last() {
-            names.push(("previous_result".to_owned(), last.clone()));
-            names.push(("output".to_owned(), last.clone()));
-        }
-        names
-    }
-
-    /// A step by its id, and after a `parallel` each of its children by theirs (spec 8).
-    fn add_ids(&self, step: &TaskOp, ids: &mut BTreeMap<String, Bound>) {
-        let Some(node) = self.node(step) else { return };
-        if matches!(node.kind, Kind::Parallel { .. }) {
-            let children = self.children(step).into_iter();
-            let ended = children.filter(|child| matches!(child.place, Place::Child { .. }) && child.closed.is_some());
-            ended.for_each(|child| self.add_ids(child, ids));
-        }
-        if let Some(id) = &node.id {
-            ids.insert(id.clone(), self.bound(step));
-        }
+    fn binds(&self, above: &TaskOp, place: Place) -> Vec<(String, Bound)> {
+        self.known(above).map(|known| known.node.kind.operator().binds(&known, place)).unwrap_or_default()
     }
 
     pub(super) fn element(&self, above: &TaskOp, index: u32) -> Option<(String, Bound)> {
         self.names(above).items.get(usize::try_from(index).ok()?).cloned()
-    }
-
-    /// A result as its JSON value.
-    pub(super) fn json(result: &TaskResult) -> Value {
-        let mut value = serde_json::to_value(result).unwrap_or_default();
-        forget_times(&mut value);
-        value
     }
 }
 
@@ -267,23 +203,5 @@ fn add_outer_steps(names: &mut [(String, Bound)], around: &Environment) {
             inner_steps.entry(id.clone()).or_insert_with(|| bound.clone());
             inner.trust = inner.trust.max(bound.trust);
         }
-    }
-}
-
-/// What a model is told is the same whenever it is told (spec 5): how long something took is for people.
-fn forget_times(value: &mut Value) {
-    match value {
-        Value::Object(map) => {
-            if map.contains_key("turns") && map.contains_key("depth") {
-                map.remove("wall");
-                if let Some(Value::Object(turns)) = map.get_mut("turns") {
-                    turns.remove("last_turn_at");
-                }
-            }
-            // What a model wrote is its own.
-            map.iter_mut().filter(|(key, _)| *key != "parsed_content").for_each(|(_, value)| forget_times(value));
-        }
-        Value::Array(list) => list.iter_mut().for_each(forget_times),
-        _ => {}
     }
 }

@@ -5,15 +5,17 @@ use serde_json::Value;
 use crate::record::{HandlerPlan, Opened, Plan, Step};
 use crate::run::{Place, TaskOp, Work};
 use crate::spec::{SkillLimits, SkillMode, SkillPolicy, Task};
+use crate::template::operators::{Names, Opens};
 use crate::template::{
-    ArgumentValue, Bound, Datum, Details, Effects, Environment, Evaluated, Halt, InputFaultDetails, InputSource, Kind,
-    Location, Missing, Node, Reason, ReturnStatus, TaskError, TaskResult, Template, Trust, argument_value, bind_call,
-    bind_inputs, missing_before_run, names_its_provider, resolve_task, type_word,
+    Bound, Datum, Details, Effects, Environment, Evaluated, Halt, InputFaultDetails, InputSource, Location, Missing,
+    Node, Reason, TaskError, TaskResult, Template, Trust, argument_value, bind_call, bind_inputs, missing_before_run,
+    names_its_provider, resolve_task, type_word,
 };
 
+use super::known::OpeningTask;
 use super::names::written_paths;
 use super::process::{SCRIPT, SCRIPT_READ, unbound};
-use super::{Evaluator, Names, failure};
+use super::{Evaluator, failure};
 
 /// Longest title of a task for a person, in characters.
 const TITLE: usize = 120;
@@ -34,13 +36,7 @@ impl Evaluator<'_> {
         match opened {
             Ok(opened) => Step::Opened(Box::new(opened)),
             Err(NotOpened::Seeks(step)) => *step,
-            Err(NotOpened::Skipped) => {
-                let mut result = TaskResult::default();
-                self.warn_of_unknown(op, &mut result);
-                result.notes.other.insert("skipped".to_owned(), Value::Bool(true));
-                result.notes.warn("condition", "no case of the cond applies and it has no else, so nothing ran here");
-                self.closed(op, result)
-            }
+            Err(NotOpened::Closed(result)) => self.closed(op, *result),
             Err(NotOpened::Failed(error)) => {
                 let error = match self.node(op) {
                     Some(node) => failure::located(*error, &node.origin, op.id.as_str()),
@@ -71,38 +67,10 @@ impl Evaluator<'_> {
         if let Some(step) = self.seek(op, node, &own)? {
             return Err(NotOpened::Seeks(Box::new(step)));
         }
-        let plan = match &node.kind {
-            Kind::Atomic => self.handler_plan(op, node, &own)?,
-            Kind::Script { script, .. } => {
-                let tool = self.process_tool(op, node);
-                self.process_plan(op, script, &own, &node.origin, tool).map_err(NotOpened::Failed)?
-            }
-            Kind::Sequential { .. } | Kind::Parallel { .. } | Kind::DirectorEvaluatorLoop { .. } => Plan::Children,
-            Kind::Map { items, .. } => {
-                names.items = self.elements(op, node, &own, items)?;
-                items_plan(&names)
-            }
-            Kind::Reduce { items: Some(items), .. } => {
-                names.items = self.elements(op, node, &own, items)?;
-                items_plan(&names)
-            }
-            Kind::Reduce { items: None, .. } => {
-                names.items = super::reduce::inputs(node, &names);
-                items_plan(&names)
-            }
-            Kind::Cond { cases, otherwise } => {
-                let mut lookup = |path: &crate::template::Path| own.value(path);
-                let holds = (0..).zip(cases).find(|(_, case)| case.test.test.evaluate(&mut lookup).holds);
-                match (holds, otherwise) {
-                    (Some((case, _)), _) => Plan::Branch { case: Some(case) },
-                    (None, Some(_)) => Plan::Branch { case: None },
-                    (None, None) => return Err(NotOpened::Skipped),
-                }
-            }
-            Kind::Call { arguments } => {
-                names = self.call_names(op, node, arguments, &scope, names)?;
-                Plan::Children
-            }
+        let opening = OpeningTask { evaluator: self, op, node, scope: &scope, own: &own };
+        let plan = match node.kind.operator().open(&opening, &mut names)? {
+            Opens::Plan(plan) => plan,
+            Opens::Closed(result) => return Err(NotOpened::Closed(result)),
         };
         Ok(self.opened(op, plan, Some(&names)))
     }
@@ -126,18 +94,16 @@ impl Evaluator<'_> {
             Vec::new()
         });
         let own = scope.inner(names);
-        let lacks = match &node.kind {
-            Kind::Atomic => resolve_task(node, &own, above.id.as_str()).err().unwrap_or_default(),
-            Kind::Map { items, .. } | Kind::Reduce { items: Some(items), .. } => {
-                let known = own.find(&items.path).is_some();
-                if known { Vec::new() } else { vec![unbound(items, "items", &node.origin, above.id.as_str())] }
-            }
-            Kind::Call { arguments } => {
-                let plain = arguments.iter().filter(|one| !matches!(one.value, ArgumentValue::Operator(_)));
-                plain.filter_map(|one| argument_value(one, &scope, above.id.as_str(), None).err()).flatten().collect()
-            }
-            _ => Vec::new(),
-        };
+        let task = above.id.as_str();
+        let operator = node.kind.operator();
+        let mut lacks = Vec::new();
+        if node.kind.is_atomic() {
+            lacks.extend(resolve_task(node, &own, task).err().unwrap_or_default());
+        }
+        let list = operator.items().filter(|items| own.find(&items.path).is_none());
+        lacks.extend(list.map(|items| unbound(items, "items", &node.origin, task)));
+        let plain = operator.arguments().iter().filter(|one| one.value.operator().is_none());
+        lacks.extend(plain.filter_map(|one| argument_value(one, &scope, task, None).err()).flatten());
         // An input that is bound late, or was told of already, may hold anything.
         let nested = |input: &crate::template::Input| matches!(input.source, InputSource::Operator(_));
         let open = |input: &crate::template::Input| nested(input) || own.own().get(&input.name).is_none();
@@ -190,7 +156,8 @@ impl Evaluator<'_> {
     /// Whether a task of the tree may write files, so that one which is not there can still come to be.
     pub(super) fn writes_files(&self) -> bool {
         let writes = |tool: &str| self.writes(tool);
-        let tries = |node: &Node| matches!(node.kind, Kind::DirectorEvaluatorLoop { script: Some(_), .. });
+        // What a process that is no task of its own does is not known.
+        let tries = |node: &Node| node.kind.facts().leaf.is_none() && node.kind.operator().script().is_some();
         let Some(entry) = self.template(&self.tree.entry) else { return false };
         let mut nodes = self.reached(entry).into_iter().chain([entry]).flat_map(|one| one.body.walk());
         nodes.any(|node| tries(node) || node.effects(&writes) == Effects::Write)
@@ -202,9 +169,9 @@ impl Evaluator<'_> {
             if !matches!(input.source, InputSource::Operator(_)) {
                 continue;
             }
-            let Some(nested) = self.run.operators().child(op, &Place::Input { index }) else { continue };
+            let Some(nested) = self.run.operators().child(op, Place::Input { index }) else { continue };
             let result = self.result(nested);
-            if let Some(error) = failed(&result) {
+            if let Some(error) = result.failed() {
                 return Err(error);
             }
             results.insert(input.name.clone(), (result.value(), self.trust(nested)));
@@ -213,7 +180,7 @@ impl Evaluator<'_> {
     }
 
     /// Elements of a list, at most `max_items`.
-    fn elements(
+    pub(super) fn elements(
         &self,
         op: &TaskOp,
         node: &Node,
@@ -247,13 +214,12 @@ impl Evaluator<'_> {
     }
 
     /// What the body of a call sees: its parameters, or what a standard template is given by name.
-    fn call_names(
+    pub(super) fn call_names(
         &self,
         op: &TaskOp,
         node: &Node,
-        arguments: &[crate::template::Argument],
         scope: &std::sync::Arc<Environment>,
-        inputs: Names,
+        inputs: &Names,
     ) -> Result<Names, Box<TaskError>> {
         let name = node.template.as_deref().unwrap_or_default();
         let Some(template) = self.template(name) else {
@@ -263,14 +229,14 @@ impl Evaluator<'_> {
         self.check_stack(op, name)?;
         let mut given: Vec<Evaluated> = inputs
             .bound
-            .into_iter()
-            .map(|(name, bound)| Evaluated { name: Some(name), bound, literal: false })
+            .iter()
+            .map(|(name, bound)| Evaluated { name: Some(name.clone()), bound: bound.clone(), literal: false })
             .collect();
         let mut missing = Vec::new();
-        for (index, argument) in (0..).zip(arguments) {
-            let nested = self.run.operators().child(op, &Place::Argument { index });
+        for (index, argument) in (0..).zip(node.kind.operator().arguments()) {
+            let nested = self.run.operators().child(op, Place::Argument { index });
             let result = nested.map(|nested| (self.result(nested), self.trust(nested)));
-            if let Some(error) = result.as_ref().and_then(|(result, _)| failed(result)) {
+            if let Some(error) = result.as_ref().and_then(|(result, _)| result.failed()) {
                 return Err(error);
             }
             let nested: Option<(&TaskResult, Trust)> = result.as_ref().map(|(result, trust)| (&**result, *trust));
@@ -307,7 +273,7 @@ impl Evaluator<'_> {
         self.run.operators().ancestry(op).filter_map(|above| of(&self.node(above)?.limits)).min()
     }
 
-    fn handler_plan(
+    pub(super) fn handler_plan(
         &self,
         op: &TaskOp,
         node: &Node,
@@ -387,7 +353,7 @@ impl Evaluator<'_> {
     /// Operators with children that it is part of, from the inside out.
     pub(super) fn operators_above<'s>(&'s self, op: &'s TaskOp) -> impl Iterator<Item = &'s Node> {
         let above = self.run.operators().ancestry(op).skip(1).filter_map(|above| self.node(above));
-        above.filter(|node| !matches!(node.kind, Kind::Atomic))
+        above.filter(|node| !node.kind.is_atomic())
     }
 
     /// Its models with their providers; without any those of the nearest operator around it in its template.
@@ -439,8 +405,8 @@ enum NotOpened {
     Failed(Box<TaskError>),
     /// Something is looked up first.
     Seeks(Box<Step>),
-    /// No case of a `cond` holds.
-    Skipped,
+    /// Nothing of it runs.
+    Closed(Box<TaskResult>),
 }
 
 impl From<Box<TaskError>> for NotOpened {
@@ -457,19 +423,9 @@ pub(super) fn input_fault(missing: Vec<Missing>) -> Box<TaskError> {
     Box::new(InputFaultDetails { missing, invalid: Vec::new() }.into_error())
 }
 
-/// The error of a result that failed.
-pub(super) fn failed(result: &TaskResult) -> Option<Box<TaskError>> {
-    let failed = result.status == ReturnStatus::Failed;
-    failed.then(|| result.error.clone().unwrap_or_else(|| unexpected("it failed without an error")))
-}
-
 /// The variable that a path begins with.
 fn root_of(path: &str) -> &str {
     path.split(['.', '[']).next().unwrap_or_default()
-}
-
-fn items_plan(names: &Names) -> Plan {
-    Plan::Items { count: u32::try_from(names.items.len()).unwrap_or(u32::MAX) }
 }
 
 /// The first characters of a text in one line.

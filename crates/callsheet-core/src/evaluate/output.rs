@@ -4,15 +4,13 @@ use serde::Deserialize;
 
 use crate::record::StopReason;
 use crate::run::{State, TaskOp, TaskRun};
+use crate::template::operators::Leaf;
 use crate::template::{
-    DataSource, DataSourceKind, Details, Kind, Node, OutputReading, OutputType, Reason, Resource, ReturnStatus,
-    TaskError, TaskResult, hold_value, read_output,
+    DataSource, DataSourceKind, Details, Node, OutputReading, OutputType, Reason, Resource, ReturnStatus, TaskError,
+    TaskResult, hold_value, read_output,
 };
 
-use super::{Evaluator, failure};
-
-/// Violations of a declared form that one message tells; all of them stand in its details.
-const TOLD_VIOLATIONS: usize = 5;
+use super::{Evaluator, details, failure};
 
 /// What of the recorded prompt tells which data it showed.
 #[derive(Default, Deserialize)]
@@ -26,7 +24,11 @@ struct Shown {
 impl Evaluator<'_> {
     pub(super) fn handler_result(&self, op: &TaskOp, node: &Node) -> TaskResult {
         let Some(task) = self.leaf(op) else {
-            return failed(failure::failure(Reason::UnexpectedError, "the handler is not known", Details::default()));
+            return TaskResult::failure(failure::failure(
+                Reason::UnexpectedError,
+                "the handler is not known",
+                Details::default(),
+            ));
         };
         let last = self.run.turns_of(&task.task.slug).next_back();
         let mut result = if task.state() == State::Done {
@@ -34,7 +36,7 @@ impl Evaluator<'_> {
             let text = text.unwrap_or_default();
             if last.is_some_and(|call| call.stop == StopReason::Budget) {
                 let error = failure::with_content(self.token_error(op, "the token budget cut the reply off"), &text);
-                TaskResult { content: text, ..failed(error) }
+                TaskResult { content: text, ..TaskResult::failure(error) }
             } else if last.is_some_and(|call| call.stop == StopReason::Length) {
                 let number = |bytes: u64| f64::from(u32::try_from(bytes).unwrap_or(u32::MAX));
                 let used = u64::try_from(text.len()).unwrap_or(u64::MAX);
@@ -47,7 +49,7 @@ impl Evaluator<'_> {
                 };
                 let error = failure::exhausted(Resource::Output, number(used), number(limit), words);
                 let error = failure::with_content(error, &text);
-                TaskResult { content: text, ..failed(error) }
+                TaskResult { content: text, ..TaskResult::failure(error) }
             } else if task.skill.as_ref().is_some_and(|skill| skill.writes_files) {
                 written(task.result().map_or("", |result| &result.summary), &text)
             } else {
@@ -56,7 +58,7 @@ impl Evaluator<'_> {
         } else {
             let partial = self.partial(task);
             let error = failure::with_content(self.leaf_error(op, task), &partial);
-            TaskResult { content: partial, ..failed(error) }
+            TaskResult { content: partial, ..TaskResult::failure(error) }
         };
         self.note_sources(op, task, &mut result);
         result
@@ -76,7 +78,7 @@ impl Evaluator<'_> {
 
     fn read(&self, node: &Node, text: &str) -> TaskResult {
         if text.trim().is_empty() {
-            return failed(failure::invalid_output("the reply has neither text nor a tool call"));
+            return TaskResult::failure(failure::invalid_output("the reply has neither text nor a tool call"));
         }
         let reading = self.formats.reply(text, node.manual_xml);
         let mut result = TaskResult { content: reading.content, ..TaskResult::default() };
@@ -123,7 +125,7 @@ impl Evaluator<'_> {
     /// printed is read like a reply; what came back from below has been read there.
     pub(super) fn held(&self, node: &Node, mut result: TaskResult) -> TaskResult {
         let declared = node.output.as_ref().filter(|output| output.form == OutputType::Json);
-        let prints = matches!(node.kind, Kind::Script { .. });
+        let prints = node.kind.facts().leaf == Some(Leaf::Process);
         if result.status != ReturnStatus::Complete || !(prints || declared.is_some()) {
             return result;
         }
@@ -189,11 +191,11 @@ impl Evaluator<'_> {
     }
 
     fn tell_attempts(&self, op: &TaskOp, error: &mut TaskError) {
-        let Some(details) = super::details::of(error).filter(|_| !op.attempts.is_empty()) else { return };
+        let Some(details) = details::of(error).filter(|_| !op.attempts.is_empty()) else { return };
         let earlier = op.attempts.iter().filter_map(|id| self.value::<TaskResult>(id));
         let earlier = earlier.map(|mut result| {
             // Each knows of those before it, which stand here already.
-            if let Some(details) = result.error.as_deref_mut().and_then(super::details::of) {
+            if let Some(details) = result.error.as_deref_mut().and_then(details::of) {
                 details.iter_mut().for_each(|details| details.recovery_attempts = None);
             }
             serde_json::to_value(&result.error).unwrap_or_default()
@@ -241,32 +243,8 @@ fn take(result: &mut TaskResult, output: OutputReading) {
 
 fn refuse(result: &mut TaskResult, failure: Option<Box<Details>>) {
     let Some(details) = failure else { return };
-    let message = format!("the output does not match its declaration: {}", misfit(&details));
+    let message = format!("the output does not match its declaration: {}", details::misfit(&details));
     let error = failure::failure(Reason::OutputFormatFailure, message, *details);
     result.error = Some(Box::new(failure::with_content(error, &result.content)));
     result.status = ReturnStatus::Failed;
-}
-
-/// What of an output does not fit, with its place in the value.
-pub(super) fn misfit(details: &Details) -> String {
-    let violations = || details.violations.iter().flatten();
-    let mut listed = violations().take(TOLD_VIOLATIONS).cloned().collect::<Vec<_>>().join("; ");
-    let more = violations().count().saturating_sub(TOLD_VIOLATIONS);
-    if more > 0 {
-        listed.push_str(&format!("; and {more} more"));
-    }
-    let typed = match (&details.expected_type, &details.actual_type) {
-        (Some(expected), Some(actual)) => format!("{actual} instead of {expected}"),
-        _ => String::new(),
-    };
-    match (listed.is_empty(), &details.path) {
-        (true, _) => typed,
-        // It is no JSON, which has no place in a value.
-        (false, None) => format!("{typed} ({listed})"),
-        (false, Some(_)) => listed,
-    }
-}
-
-fn failed(error: TaskError) -> TaskResult {
-    TaskResult { status: ReturnStatus::Failed, error: Some(Box::new(error)), ..TaskResult::default() }
 }

@@ -10,13 +10,12 @@ use crate::record::{Step, ToolPolicy};
 use crate::run::{Place, TaskOp};
 use crate::spec::{ToolSpec, tokens};
 use crate::template::{
-    Bound, Command, Details, Effects, ErrorKind, FilePaths, FileSource, Filled, Kind, Node, OutputType, Piece, Reason,
-    Resource, ReturnStatus, SchemaChoice, TaskError, TaskResult, Template, Trust,
+    Bound, Command, Details, Effects, ErrorKind, FilePaths, FileSource, Filled, Node, OutputType, Piece, Reason,
+    Resource, ReturnStatus, SchemaChoice, TaskError, TaskResult, Template, Trust, cut,
 };
 
-use super::entries::cut;
 use super::graft::DEFAULT_TEMPLATE;
-use super::{Evaluator, HandlerTask, failure};
+use super::{Evaluator, HandlerTask, details, failure};
 
 /// Splits inside of splits.
 const DEEP: usize = 2;
@@ -159,8 +158,8 @@ impl Evaluator<'_> {
 
     /// The answer to the split: it runs, or the task comes back with its first error.
     pub(super) fn judge_split(&self, op: &TaskOp) -> Step {
-        let split = self.run.operators().child(op, &Place::Split).map(|split| self.result(split)).unwrap_or_default();
-        if let Some(error) = super::open::failed(&split) {
+        let split = self.run.operators().child(op, Place::Split).map(|split| self.result(split)).unwrap_or_default();
+        if let Some(error) = split.failed() {
             return self.first_error(op, &Try { error });
         }
         match self.checked_split(op, &split.content) {
@@ -176,15 +175,15 @@ impl Evaluator<'_> {
 
     /// The result of what ran in the place of the failed task, held to what that declares (spec 7.6).
     pub(super) fn close_regrown(&self, op: &TaskOp) -> Step {
-        let grown = self.run.operators().child(op, &Place::Regrown).map(|grown| self.result(grown));
+        let grown = self.run.operators().child(op, Place::Regrown).map(|grown| self.result(grown));
         let mut result = grown.map(|grown| (*grown).clone()).unwrap_or_default();
-        match super::open::failed(&result) {
+        match result.failed() {
             Some(error) => self.first_error(op, &Try { error }),
             None => {
                 result.notes.other.insert("reparsed".to_owned(), Value::Bool(true));
                 let Some(node) = self.node(op) else { return self.closed(op, result) };
-                let mut held = self.located(op, node, self.held(node, result));
-                if let Some(details) = held.error.as_deref_mut().and_then(super::details::of) {
+                let mut held = self.held(node, result).located(&node.origin, op.id.as_str());
+                if let Some(details) = held.error.as_deref_mut().and_then(details::of) {
                     let first = serde_json::to_value(self.first_result(op).error).unwrap_or_default();
                     details.get_or_insert_default().recovery_attempts.get_or_insert_default().push(first);
                 }
@@ -258,18 +257,14 @@ impl Evaluator<'_> {
     fn check_narrow(&self, body: &Node, tools: &[String], writes: bool, own: bool, refused: &mut Vec<String>) {
         for node in body.walk() {
             let word = node.kind.word();
-            let runs = match &node.kind {
-                Kind::Script { .. } => true,
-                Kind::DirectorEvaluatorLoop { script, .. } => script.is_some(),
-                _ => false,
-            };
+            let runs = node.kind.operator().script().is_some();
             if (own && !node.kind.facts().splits) || runs {
                 refused.push(Note::ReparseOperator.fill(&[("operator", word)]));
             }
             if !writes && node.effects(&|tool| self.writes(tool)) == Effects::Write {
                 refused.push(Note::ReparseWrites.fill(&[("operator", word)]));
             }
-            if matches!(node.kind, Kind::Atomic) {
+            if node.kind.is_atomic() {
                 let wanted = node.tools.clone().unwrap_or_else(|| self.default_tools(node));
                 let wider = wanted.into_iter().filter(|tool| !tools.contains(tool));
                 refused.extend(wider.map(|tool| Note::ReparseTool.fill(&[("tool", &tool)])));
@@ -347,7 +342,7 @@ fn plain(path: &str) -> Option<String> {
 /// are those of all below it.
 fn narrow(node: &mut Node, tools: &[String], system: &str, files: Option<&FilePaths>) {
     let files = files.filter(|_| node.refs.is_none());
-    if matches!(node.kind, Kind::Atomic) {
+    if node.kind.is_atomic() {
         node.tools.get_or_insert_with(|| tools.to_vec());
         if node.system.is_empty() {
             node.system = Filled::literal(system);

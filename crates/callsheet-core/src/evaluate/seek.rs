@@ -7,7 +7,7 @@ use crate::memory::{ContextItem, ContextQuery, Found, SeekRequest};
 use crate::record::{Retrieval, Step};
 use crate::run::TaskOp;
 use crate::template::{
-    Details, Environment, FileSource, InheritContext, InputFaultDetails, Kind, Node, Reason, ResolvedTask, TaskError,
+    Details, Environment, FileSource, InheritContext, InputFaultDetails, Node, Reason, ResolvedTask, TaskError,
     TaskResult, resolve_command, resolve_task,
 };
 
@@ -39,11 +39,11 @@ impl Evaluator<'_> {
         if !looks_up(node) {
             return Ok(None);
         }
-        let resolved = match (resolve_task(node, own, op.id.as_str()), &node.kind) {
-            (Ok(resolved), _) => resolved,
-            (Err(missing), Kind::Atomic) => return Err(input_fault(missing)),
+        let resolved = match resolve_task(node, own, op.id.as_str()) {
+            Ok(resolved) => resolved,
+            Err(missing) if node.kind.is_atomic() => return Err(input_fault(missing)),
             // Its children say themselves what they miss.
-            (Err(_), _) => ResolvedTask::default(),
+            Err(_) => ResolvedTask::default(),
         };
         let mut request = SeekRequest::default();
         let fresh = node.context.settings.fresh_context;
@@ -142,7 +142,7 @@ impl Evaluator<'_> {
         }
         let described = node.refs.as_ref().is_some_and(|refs| is_lookup(refs.source));
         // That of a handler is told with its files.
-        let error = self.found(op).command_error.filter(|_| !is_atomic(node));
+        let error = self.found(op).command_error.filter(|_| !node.kind.is_atomic());
         warnings.extend(error.map(|why| format!("the command of file_paths returned nothing: {why}")));
         if node.subtype == MATCHING && described {
             warnings.push(NO_LOOKUP.to_owned());
@@ -152,16 +152,12 @@ impl Evaluator<'_> {
 
     /// Notes of an operator with children: those of a handler come with what it was told.
     pub(super) fn note_lookup(&self, op: &TaskOp, result: &mut TaskResult) {
-        if let Some(node) = self.node(op).filter(|node| !is_atomic(node)) {
+        if let Some(node) = self.node(op).filter(|node| !node.kind.is_atomic()) {
             for warning in self.lookup_warnings(op, node) {
                 result.notes.warn("context", warning);
             }
         }
     }
-}
-
-fn is_atomic(node: &Node) -> bool {
-    matches!(node.kind, Kind::Atomic)
 }
 
 fn is_lookup(source: FileSource) -> bool {

@@ -10,13 +10,13 @@ use crate::prompt::Note;
 use crate::record::{Opened, Plan, Step};
 use crate::run::{Place, SPAWN_SUBTASK, SUBTASK_REQUEST, TaskOp};
 use crate::spec::{BlobId, ToolCall};
+use crate::template::operators::DIRECTOR;
 use crate::template::{
     Bound, Choice, Details, Environment, ErrorKind, Evaluated, Halt, InputFaultDetails, Match, Origin, PartialContext,
     Reason, ReturnStatus, SubtaskRequest, TaskError, TaskResult, Template, Trust, Yielded, bind_call,
-    choose_for_subtask, tokens,
+    choose_for_subtask, cut, tokens,
 };
 
-use super::entries::cut;
 use super::evaluation::{fit, into_evaluation, read_evaluation};
 use super::graft::{self, DEFAULT_TEMPLATE};
 use super::request::{ReadRequest, read_request, type_name, wanted_tools};
@@ -45,7 +45,7 @@ impl Evaluator<'_> {
         let body = self.children(op).into_iter().find(|child| child.place == Place::Body);
         let mut result = body.map(|body| (*self.result(body)).clone()).unwrap_or_default();
         let request = self.request_of(op).and_then(|(request, _)| request.request);
-        match super::open::failed(&result) {
+        match result.failed() {
             Some(error) => {
                 result.error = None;
                 self.refused(op, *error, request, Some(result))
@@ -131,7 +131,8 @@ impl Evaluator<'_> {
     /// The request of a subtask and the name of the tool it came by.
     pub(super) fn request_of(&self, op: &TaskOp) -> Option<(ReadRequest, &str)> {
         let call = self.call_of(op)?;
-        let by_director = self.parent(op).is_some_and(|parent| matches!(parent.place, Place::Director { .. }));
+        let by_director =
+            self.parent(op).is_some_and(|parent| matches!(parent.place, Place::Turn { word: DIRECTOR, .. }));
         if let Some(read) = read_evaluation(&call.arguments, by_director).filter(|_| call.name == SUBTASK_REQUEST) {
             return Some((read, &call.name));
         }

@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::spec::{BlobId, SkillPolicy, ToolCall};
+use crate::spec::BlobId;
+pub use crate::template::operators::{HandlerPlan, Plan};
 use crate::template::{ReturnStatus, Settings, Template};
 
 use super::Outcome;
@@ -84,52 +85,6 @@ pub struct Opened {
     /// The template that runs below it, as the request for it changed it; `None`: what the tree says (spec 12).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub called: Option<Box<Template>>,
-}
-
-/// What an opened task goes through.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Plan {
-    /// One handler.
-    Handler(Box<HandlerPlan>),
-    /// A process.
-    Process {
-        /// The call of the tool `script`.
-        call: ToolCall,
-        /// Seconds it may take.
-        timeout_seconds: u32,
-        /// For a person.
-        title: String,
-    },
-    /// The children that the operator names, or the body of a call.
-    Children,
-    /// As many elements.
-    Items {
-        /// How many.
-        count: u32,
-    },
-    /// One branch of a `cond`; `None` is `else`.
-    Branch {
-        /// From 0.
-        case: Option<u32>,
-    },
-}
-
-/// An atomic task, resolved.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct HandlerPlan {
-    /// For a person: the description, cut.
-    pub title: String,
-    /// The resolved task as JSON: texts without open placeholders, files, declared output.
-    pub task: BlobId,
-    /// Tools, model, limits.
-    pub policy: SkillPolicy,
-    /// Why it is a writer; `None`: it only reads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub writer: Option<String>,
-    /// Tokens that a call reserves of the budgets above it (spec 9): its prompt by estimate and the cap of a reply.
-    #[serde(default)]
-    pub reserve: u64,
 }
 
 /// How a task came back.

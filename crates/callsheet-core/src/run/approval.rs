@@ -2,11 +2,11 @@
 
 use crate::record::{EffectKey, Gate, GateKind};
 use crate::spec::{ApprovalMode, ExecRunId, Slug, ToolEffect};
+use crate::template::operators::Work;
 
 use super::Run;
 use super::effect::Effect;
 use super::execution::{ToolRun, ToolState};
-use super::operators::Work;
 use super::state::State;
 use super::task::TaskRun;
 

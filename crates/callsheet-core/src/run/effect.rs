@@ -2,6 +2,7 @@
 
 use crate::record::{CallKey, ChangeSet, EffectKey, Gate, Outcome, ReferenceStage};
 use crate::spec::{BlobId, ExecRunId, Slug, ToolCall};
+use crate::template::operators::EvalPhase;
 
 /// A model call to make, with what the driver cannot read off the run's state by its key.
 #[derive(Clone, Debug, PartialEq)]
@@ -182,15 +183,4 @@ impl Effect {
             Self::Conclude(_) => EffectKey::Conclude,
         }
     }
-}
-
-/// Which evaluation of a task of a tree is to be made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum EvalPhase {
-    /// Bind inputs, fill texts, choose.
-    Open,
-    /// Whether a loop goes on.
-    Judge,
-    /// Make the result.
-    Close,
 }

@@ -101,9 +101,10 @@ mod totals;
 mod units;
 mod views;
 
+pub use crate::template::operators::{EvalPhase, Place, Work};
 pub use access::{LimitUse, Problem, ProblemKind};
 pub use attempts::Attempts;
-pub use effect::{Asked, Effect, EvalPhase};
+pub use effect::{Asked, Effect};
 pub use execution::{
     AppliedSet, ExecRun, ExecutionPhase, Merge, MergeBy, Review, ReviewPhase, RunInput, ToolOutput, ToolRun, ToolState,
     Turn,
@@ -112,7 +113,7 @@ pub use explain::{Explainer, Why};
 pub use failure::{Cause, Failure};
 pub use ledger::Spent;
 pub use limit::Limit;
-pub use operators::{Caller, OpState, Operators, Place, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, TaskOp, Work};
+pub use operators::{Caller, OpState, Operators, Reparse, SPAWN_SUBTASK, SUBTASK_REQUEST, TaskOp};
 pub use parts::RunPart;
 pub use reject::Reject;
 pub use state::{Stage, State, Stopwatch};

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use unicode_normalization::UnicodeNormalization;
 
 use super::result::SubtaskRequest;
-use super::tree::{InputSource, Kind, Node, Template};
+use super::tree::{InputSource, Node, Template};
 
 /// Most answers.
 const MOST: usize = 5;
@@ -127,7 +127,7 @@ pub fn tokens(text: &str) -> Vec<String> {
 
 /// Candidates among `templates`, the best first: at most 5, each with a score of 0.1 or more.
 pub fn match_templates<'a>(templates: impl IntoIterator<Item = &'a Template>, query: &Query) -> Vec<Match> {
-    let atomic = |template: &&Template| matches!(template.body.kind, Kind::Atomic);
+    let atomic = |template: &&Template| template.body.kind.is_atomic();
     rank(templates.into_iter().filter(atomic), query, &Words { document, stem: str::to_owned })
 }
 

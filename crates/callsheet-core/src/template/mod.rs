@@ -1,15 +1,17 @@
 //! Task trees of templates (spec "Templates"), typed: what a run executes and what its results are. Reading and printing
 //! them is in `callsheet-format`.
 //!
-//! `tree` is the typed task tree, `value` paths, expressions and texts with placeholders, `names` what binds them, `bind`
+//! `tree` is the typed task tree, `operators` what its nodes do, `form` how they are written, `value` paths, expressions and texts with placeholders, `names` what binds them, `bind`
 //! environments and substitution, `result` results and errors, `issue` every diagnostic as plain data, `matching` which
 //! template fits.
 
 mod bind;
 mod choose;
+pub mod form;
 mod issue;
 mod matching;
 pub mod names;
+pub mod operators;
 mod place;
 mod result;
 pub mod schema;
@@ -21,11 +23,14 @@ pub use bind::*;
 pub use choose::{Automatic, Choice, choose_automatically, choose_for_subtask};
 pub use issue::{Code, Issue, Related, Severity};
 pub use matching::{Match, Parts, Query, match_all_templates, match_templates, tokens};
+pub use operators::{Facts, Kind};
 pub use place::{Bytes, Lines, Place, Spot};
 pub use result::*;
+pub(crate) use result::{details, failure};
 pub use served::{is_local_model, names_its_provider};
 pub use tree::defaults as context_defaults;
 pub use tree::*;
+pub(crate) use value::cut;
 pub use value::{
     Comparison, Expression, Filled, Outcome, Path, Piece, Step, Term, Written, equal, is_ident, is_template_name,
     order_numbers, render, truth,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::fuzzy::meant;
 use crate::template::place::Spot;
 use crate::template::tree::{
-    Argument, ArgumentValue, Command, FilePaths, InputSource, Kind, Node, PathUse, Script, Stdin, Template,
+    Argument, ArgumentValue, Command, FilePaths, InputSource, Node, PathUse, Script, Stdin, Template,
 };
 use crate::template::value::{Filled, Path, Step, is_ident};
 
@@ -87,11 +87,8 @@ pub fn bound_inside(node: &Node) -> Vec<String> {
 
 /// Those of its operator.
 pub fn bound_by_operator(node: &Node) -> Vec<String> {
-    let mut names: Vec<String> = node.kind.facts().binds.iter().map(|name| (*name).to_owned()).collect();
-    if let Kind::Map { item, .. } = &node.kind {
-        names.push(item.clone());
-    }
-    names
+    let fixed = node.kind.facts().binds.iter().copied();
+    fixed.chain(node.kind.operator().item()).map(str::to_owned).collect()
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -122,7 +119,8 @@ const ADVISED: usize = 100;
 /// Knows a name that nothing in the tree binds.
 pub type Outside<'a> = &'a dyn Fn(&str) -> bool;
 
-struct Names<'a> {
+/// A walk through a template.
+pub struct Walk<'a> {
     bound: BTreeMap<String, Vec<Bound>>,
     log: Vec<String>,
     outside: Outside<'a>,
@@ -134,7 +132,7 @@ struct Names<'a> {
 pub fn walk(template: &Template, outside: Outside<'_>) -> Vec<Found> {
     let nothing: Outside<'_> = &|_| false;
     let outside = if template.is_function() { nothing } else { outside };
-    let mut names = Names { bound: BTreeMap::new(), log: Vec::new(), outside, task: Vec::new(), found: Vec::new() };
+    let mut names = Walk { bound: BTreeMap::new(), log: Vec::new(), outside, task: Vec::new(), found: Vec::new() };
     let mark = names.log.len();
     for param in template.params.iter().flatten() {
         names.declare(&param.name, false, Some(param.at));
@@ -145,21 +143,27 @@ pub fn walk(template: &Template, outside: Outside<'_>) -> Vec<Found> {
     names.found
 }
 
-impl Names<'_> {
+impl Walk<'_> {
     fn declare(&mut self, name: &str, result: bool, declared: Option<Spot>) {
         let bound = Bound { result, used: false, declared };
         self.bound.entry(name.to_owned()).or_default().push(bound);
         self.log.push(name.to_owned());
     }
 
-    fn bind(&mut self, names: &[&str], result: bool) {
+    /// Binds names of an operator.
+    pub(super) fn bind(&mut self, names: &[&str], result: bool) {
         for name in names {
             self.declare(name, result, None);
         }
     }
 
+    /// What is bound from here on can be taken back.
+    pub(super) fn mark(&self) -> usize {
+        self.log.len()
+    }
+
     /// Takes back what was bound since `mark`, and tells of what was declared for nothing.
-    fn reset(&mut self, mark: usize) {
+    pub(super) fn reset(&mut self, mark: usize) {
         while self.log.len() > mark {
             let Some(name) = self.log.pop() else { return };
             let Some(bound) = self.bound.get_mut(&name).and_then(Vec::pop) else { continue };
@@ -207,7 +211,7 @@ impl Names<'_> {
     }
 
     /// Every placeholder of a text; true if one comes from a result.
-    fn text(&mut self, text: &Filled, field: &'static str) -> bool {
+    pub(super) fn text(&mut self, text: &Filled, field: &'static str) -> bool {
         let mut result = false;
         for (path, at) in text.places() {
             result |= self.name(path, at, field, Use::Value);
@@ -215,7 +219,8 @@ impl Names<'_> {
         result
     }
 
-    fn path(&mut self, used: &PathUse, field: &'static str) -> bool {
+    /// A variable; true if it is a result.
+    pub(super) fn path(&mut self, used: &PathUse, field: &'static str) -> bool {
         self.name(&used.path, used.at, field, Use::Value)
     }
 
@@ -230,14 +235,14 @@ impl Names<'_> {
         }
     }
 
-    fn condition(&mut self, condition: &crate::template::tree::Condition) {
+    pub(super) fn condition(&mut self, condition: &crate::template::tree::Condition) {
         for path in condition.test.paths() {
             self.name(path, condition.at, "condition", Use::Expression);
         }
     }
 
     /// A node among steps, by its id, or in a slot, by the name of that.
-    fn child(&mut self, node: &Node, slot: &str) {
+    pub(super) fn child(&mut self, node: &Node, slot: &str) {
         self.task.push(node.id.clone().unwrap_or_else(|| slot.to_owned()));
         self.node(node);
         self.task.pop();
@@ -259,7 +264,7 @@ impl Names<'_> {
         if let Some(refs) = &node.refs {
             self.file_paths(refs);
         }
-        self.kind(node, results.contains(&true));
+        node.kind.operator().walk(self, results.contains(&true));
         self.reset(mark);
     }
 
@@ -299,7 +304,7 @@ impl Names<'_> {
         self.command(&paths.command);
     }
 
-    fn script(&mut self, script: &Script) {
+    pub(super) fn script(&mut self, script: &Script) {
         for file in &script.input_files {
             self.path(&file.from, "input_file");
         }
@@ -317,92 +322,17 @@ impl Names<'_> {
         }
     }
 
-    fn kind(&mut self, node: &Node, results: bool) {
-        match &node.kind {
-            Kind::Atomic => {}
-            Kind::Sequential { steps, .. } => self.steps(steps),
-            Kind::Reduce { items, initial, inner, reduction } => {
-                let listed = items.as_ref().is_some_and(|items| self.path(items, "items"));
-                self.text(initial, "initial_value");
-                let mark = self.log.len();
-                self.bind(&["current_data", "current_name", "current_index"], results || listed);
-                self.child(inner, "inner_task");
-                self.reset(mark);
-                self.bind(&["original_input"], results || listed);
-                self.bind(&["current_result", "accumulator"], true);
-                self.child(reduction, "reduction_task");
-            }
-            Kind::Script { script, .. } => self.script(script),
-            Kind::DirectorEvaluatorLoop { director, evaluator, script, condition, .. } => {
-                self.bind(&["original_prompt", "user_query", "iteration", "current_iteration"], false);
-                let mark = self.log.len();
-                self.bind(&["evaluation_feedback", "next_input", "previous_results", "last_evaluation"], true);
-                self.child(director, "director");
-                if condition.is_none() {
-                    self.reset(mark);
-                }
-                self.bind(&["director_result", "script_input"], true);
-                if let Some(script) = script {
-                    self.script(script);
-                }
-                self.bind(&["script_output", "script_stdout", "script_errors", "script_stderr"], true);
-                self.bind(&["script_exit_code", "script_timed_out"], true);
-                self.child(evaluator, "evaluator");
-                self.bind(&["evaluation"], true);
-                if let Some(condition) = condition {
-                    self.condition(condition);
-                }
-            }
-            Kind::Map { items, item, body, .. } => {
-                let result = self.path(items, "items");
-                self.bind(&[item], result);
-                self.bind(&["item_index"], false);
-                self.child(body, "body");
-            }
-            Kind::Call { arguments } => {
-                for argument in arguments {
-                    self.argument(argument);
-                }
-            }
-            Kind::Cond { cases, otherwise } => {
-                for case in cases {
-                    self.condition(&case.test);
-                    self.child(&case.body, "case");
-                }
-                if let Some(otherwise) = otherwise {
-                    self.child(otherwise, "else");
-                }
-            }
-            Kind::Parallel { children, .. } => {
-                for child in children {
-                    self.child(child, child.kind.word());
-                }
-            }
-        }
-    }
-
-    fn steps(&mut self, steps: &[Node]) {
-        self.bind(&["steps", "step_results"], true);
-        for (index, step) in steps.iter().enumerate() {
-            self.child(step, step.kind.word());
-            if index == 0 {
-                self.bind(&["previous_result", "output"], true);
-            }
-            self.bind_ids(step);
-        }
-    }
-
-    /// A step by its id, and after a `parallel` each of its children by theirs (spec 8).
-    fn bind_ids(&mut self, step: &Node) {
-        if let Kind::Parallel { children, .. } = &step.kind {
-            children.iter().for_each(|child| self.bind_ids(child));
+    /// A step by its id, and after one that lends them its parts by theirs (spec 8).
+    pub(super) fn bind_ids(&mut self, step: &Node) {
+        if step.kind.facts().lends_ids {
+            step.kind.operator().nodes().into_iter().for_each(|part| self.bind_ids(part));
         }
         if let Some(id) = &step.id {
             self.bind(&[&format!("steps.{id}")], true);
         }
     }
 
-    fn argument(&mut self, argument: &Argument) {
+    pub(super) fn argument(&mut self, argument: &Argument) {
         match &argument.value {
             ArgumentValue::Value(text) => drop(self.text(text, "arg")),
             ArgumentValue::From(from) => drop(self.path(from, "arg")),

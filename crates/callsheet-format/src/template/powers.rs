@@ -1,6 +1,6 @@
 //! What a template could do that a person must trust first (spec 12.7).
 
-use callsheet_core::template::{Effects, FileSource, Inherit, Kind, Node, Script, Template};
+use callsheet_core::template::{Effects, FileSource, Inherit, Node, Template};
 
 /// What a template and those it calls could do beyond asking the models of the run, reading, and staging changes; in words
 /// for a person. `find` knows templates by their names, `executes` the tools and skills that run commands.
@@ -29,12 +29,7 @@ pub fn powers<'a>(
 
 fn of_node(node: &Node, executes: &dyn Fn(&str) -> bool) -> Vec<String> {
     let mut powers = Vec::new();
-    let script: Option<&Script> = match &node.kind {
-        Kind::Script { script, .. } => Some(script),
-        Kind::DirectorEvaluatorLoop { script, .. } => script.as_ref(),
-        _ => None,
-    };
-    if let Some(script) = script {
+    if let Some(script) = node.kind.operator().script() {
         let words: Vec<String> = script.command.words.iter().map(ToString::to_string).collect();
         let reads = node.approval.effects == Some(Effects::Read) && node.approval.required != Some(true);
         let unasked = if reads { ", without approval where the system can make it read-only" } else { "" };

@@ -9,7 +9,7 @@ use crate::sections::fixtures;
 use callsheet_core::template::{
     Bound, Details, Environment, ErrorKind, Expression, Halt, InputFaultDetails, Kind, Reason, Resource, ReturnStatus,
     SubtaskRequest, TaskError, TaskResult, Template, Trust, ValueType, Verdict, argument_value, bind_call,
-    check_returns, missing_before_run, read_output, resolve_task, snake_keys,
+    check_returns, missing_before_run, operators, read_output, resolve_task, snake_keys,
 };
 use callsheet_format::template::{read_reply, read_text};
 use proptest::prelude::*;
@@ -67,7 +67,7 @@ fn c7_missing_names_are_told_at_once() {
         <task type=\"atomic\"><description>{{output.gone}} {{output.parsed_content.x}}</description><instructions>B</instructions></task></steps></task>";
     let template = templates(text).remove(0);
     assert!(missing_before_run(&template, &Environment::default(), &|_| None).is_empty());
-    let Kind::Sequential { steps, .. } = &template.body.kind else { panic!() };
+    let Kind::Sequential(operators::Sequential { steps, .. }) = &template.body.kind else { panic!() };
     let result = TaskResult { parsed_content: Some(json!({"x": 1})), ..TaskResult::default() };
     let names = [("output".to_owned(), Bound::result(Arc::new(result), Trust::Model))];
     let missing = resolve_task(&steps[1], &Environment::root(names), "a").unwrap_err();
@@ -93,7 +93,7 @@ fn c9_values_render_and_keep_their_types() {
              <template name=\"c\"><call template=\"f\">{argument}</call></template>"
         ));
         let caller = Arc::new(environment(json!({"list": [1], "text": "3", "word": "w"})));
-        let Kind::Call { arguments } = &all[1].body.kind else { panic!() };
+        let Kind::Call(operators::Call { arguments }) = &all[1].body.kind else { panic!() };
         let value = argument_value(&arguments[0], &caller, "c", None).unwrap();
         bind_call(&all[0], vec![value], &caller, &all[1].origin, "c").map(|inner| inner.name("p").unwrap().value())
     };
@@ -118,7 +118,7 @@ fn c9_values_render_and_keep_their_types() {
 fn c11_arguments_say_what_they_are() {
     let one = |argument: &str| {
         let all = templates(&format!("<template name=\"c\"><call template=\"skill:f\">{argument}</call></template>"));
-        let Kind::Call { arguments } = &all[0].body.kind else { panic!() };
+        let Kind::Call(operators::Call { arguments }) = &all[0].body.kind else { panic!() };
         argument_value(&arguments[0], &environment(json!({"word": "W", "n": 1, "word1": "one"})), "c", None)
             .map(|value| value.bound.value())
     };
@@ -131,7 +131,7 @@ fn c11_arguments_say_what_they_are() {
     // A model cannot choose a variable by saying its name.
     let all =
         templates("<template name=\"c\"><call template=\"skill:f\"><arg>{{said}}{{empty}}</arg></call></template>");
-    let Kind::Call { arguments } = &all[0].body.kind else { panic!() };
+    let Kind::Call(operators::Call { arguments }) = &all[0].body.kind else { panic!() };
     let names = [
         ("said".to_owned(), Bound::json("secret", Trust::Model)),
         ("empty".to_owned(), Bound::json("", Trust::Author)),

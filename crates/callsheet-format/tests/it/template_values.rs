@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::sections::check_all;
 use callsheet_core::template::{
     Bound, Datum, Environment, InputFaultDetails, Kind, Reason, SubtaskRequest, TaskError, TaskResult, Template, Trust,
-    Verdict, argument_value, bind_call, bind_inputs, judged, missing_before_run, read_output, resolve_command,
+    Verdict, argument_value, bind_call, bind_inputs, judged, missing_before_run, operators, read_output, resolve_command,
     resolve_task, snake_keys,
 };
 use callsheet_format::template::{read_reply, read_text};
@@ -84,7 +84,7 @@ fn resolve(out: &mut String, template: &Template, environment: &Environment) {
             writeln!(out, "instructions {:?} {:?}", task.instructions.as_str(), task.instructions.trust()).unwrap();
         }
     }
-    if let Kind::Script { script, .. } = &template.body.kind {
+    if let Kind::Script(operators::Process { script, .. }) = &template.body.kind {
         match resolve_command(&script.command, &inner, &template.origin, &template.name) {
             Err(fault) => tell(out, fault),
             Ok(words) => {
@@ -96,7 +96,7 @@ fn resolve(out: &mut String, template: &Template, environment: &Environment) {
 }
 
 fn call(out: &mut String, template: &Template, templates: &[Template], environment: Environment) {
-    let Kind::Call { arguments } = &template.body.kind else { panic!("no call") };
+    let Kind::Call(operators::Call { arguments }) = &template.body.kind else { panic!("no call") };
     let called = templates.iter().find(|known| Some(&known.name) == template.body.template.as_ref()).expect("called");
     let caller = Arc::new(environment);
     let (mut evaluated, mut missing) = (Vec::new(), Vec::new());

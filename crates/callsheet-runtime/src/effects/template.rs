@@ -9,7 +9,7 @@ use callsheet_core::record::{Event, ResultParts, Tree};
 use callsheet_core::run::{Run, SPAWN_SUBTASK, TaskRun, ToolState};
 use callsheet_core::spec::{BlobId, ExecRunId, Slug, Target, ToolCall, tokens};
 use callsheet_core::template::{
-    Bound, Environment, Evaluated, Kind, Node, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
+    Bound, Environment, Evaluated, Node, Origin, ReturnStatus, TaskError, TaskResult, Trust, bind_call,
 };
 use callsheet_format::reply::task::document_headings;
 
@@ -124,7 +124,7 @@ fn may_ask_for_any(node: &Node, tree: &Tree) -> bool {
     let asks = |tool: &String| tool == SPAWN_SUBTASK || tree.subtask_tools.contains_key(tool);
     let matches = node.subtype == "associative_matching";
     let may_ask = node.tools.as_ref().map_or(!matches, |tools| tools.iter().any(asks));
-    matches!(node.kind, Kind::Atomic) && (may_ask || node.recovery.reparse && !matches)
+    node.kind.is_atomic() && (may_ask || node.recovery.reparse && !matches)
 }
 
 /// Takes the templates out of a tree that the run's record holds already. Gives their names.

@@ -3,8 +3,9 @@
 use crate::record::{EffectKey, Entry, Step, Tree};
 use crate::run::{Reject, Run, Stage};
 use crate::spec::Slug;
+use crate::template::operators::EvalPhase;
 
-use super::{EvalPhase, OpState, TaskOp};
+use super::{OpState, TaskOp};
 
 /// Checks log entries of the tree.
 #[derive(Clone, Copy)]

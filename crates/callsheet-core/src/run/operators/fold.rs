@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use crate::record::{Opened, Step, Tree};
 use crate::spec::{BlobId, ExecRunId, Slug};
-use crate::template::Node;
+use crate::template::operators::{Place, Work};
+use crate::template::{InputSource, Node};
 
-use super::place::{below_caller, extended, slug_of};
+use super::slugs::{below_caller, extended, slug_of};
 use super::tree::Trees;
-use super::{Caller, Mount, OpState, Place, Reparse, TaskOp, Work};
+use super::{Caller, Mount, OpState, Reparse, TaskOp};
 use crate::run::{Stage, Stopwatch};
 
 impl Trees<'_> {
@@ -214,13 +215,11 @@ impl super::Operators {
 
     /// The parts of a node that are operators nested in its inputs and arguments.
     pub(super) fn nested(node: &Node) -> Vec<Place> {
-        use crate::template::{ArgumentValue, InputSource, Kind};
         let inputs = (0..).zip(&node.inputs).filter(|(_, input)| matches!(input.source, InputSource::Operator(_)));
         let mut places: Vec<Place> = inputs.map(|(index, _)| Place::Input { index }).collect();
-        if let Kind::Call { arguments } = &node.kind {
-            let nested = (0..).zip(arguments).filter(|(_, one)| matches!(one.value, ArgumentValue::Operator(_)));
-            places.extend(nested.map(|(index, _)| Place::Argument { index }));
-        }
+        let arguments = (0..).zip(node.kind.operator().arguments());
+        let nested = arguments.filter(|(_, one)| one.value.operator().is_some());
+        places.extend(nested.map(|(index, _)| Place::Argument { index }));
         places
     }
 }

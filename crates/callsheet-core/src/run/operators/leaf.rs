@@ -4,7 +4,7 @@ use crate::record::Plan;
 use crate::spec::{Limits, SkillMode, SkillPolicy, Slug, Task, TaskLimits};
 
 use super::TaskOp;
-use super::place::extended;
+use super::slugs::extended;
 use crate::run::TaskRun;
 
 /// The name of a leaf's task: that of its operator, and a number from the second handler on (spec 15).

@@ -3,37 +3,25 @@
 //! A [`TaskOp`] is one execution of one node of the recorded tree: it gathers nested inputs, is opened, goes through
 //! its children, and is closed. Whatever needs a value (binding names, the test of a `cond`, the verdict on a loop,
 //! the result) is an *evaluation*: pure code outside of the machine whose outcome is a fact. The machine itself only
-//! decides what comes next, by the `rules` of each operator, one file each: `next` looks at the children and says which
-//! of them to open, or which evaluation is owed; `below` finds a child in the tree; the rest is what a retry must know.
+//! decides what comes next, as `template::operators` say: an operator looks at its parts and says which of them to open, or
+//! which evaluation is owed.
 //!
 //! A leaf (a handler or a process) is a `TaskRun` like a task of a sheet, so units, slots, gates, limits, tool calls,
 //! resume and views are the same code.
 //!
 //! What a model asks for at run time, a subtask, is no node of the recorded tree: the template that runs is recorded when
 //! the request is opened (`subtask`).
-//!
-//! A new operator: a variant of `template::Kind` with its row of facts, a file here with its rules, a line in `rules`, its
-//! names and its result in `evaluate`.
 
-mod call;
 mod check;
 mod clocks;
-mod cond;
 mod fold;
-mod iterate;
 mod leaf;
-mod map;
-mod parallel;
-mod place;
-mod pool;
-mod reduce;
 mod reopen;
 mod reparse;
 mod retry;
-mod rules;
 mod seek;
-mod sequence;
 mod settle;
+mod slugs;
 mod subtask;
 mod tree;
 
@@ -42,16 +30,14 @@ use std::sync::Arc;
 
 use crate::record::{Closed, Opened, Plan, Retrieval, Tree};
 use crate::spec::{BlobId, ExecRunId, Slug};
-use crate::template::{Node, Script, Template};
+use crate::template::operators::{EvalPhase, Move, Part, Parts, Place, Work};
+use crate::template::{Node, Template};
 
-use super::effect::EvalPhase;
 use super::state::Stopwatch;
-use rules::Rules;
 
 pub(in crate::run) use check::TreeCheck;
 pub(in crate::run) use tree::{TreeQuery, Trees};
 
-pub use place::Place;
 pub use subtask::{SPAWN_SUBTASK, SUBTASK_REQUEST};
 
 /// Where a task of the tree stands.
@@ -145,26 +131,6 @@ impl TaskOp {
     /// It came back and is no success.
     pub fn failed(&self) -> bool {
         self.closed.as_ref().is_some_and(|closed| closed.status == crate::template::ReturnStatus::Failed)
-    }
-}
-
-/// What a task of the tree is.
-#[derive(Clone, Copy, Debug)]
-pub enum Work<'t> {
-    /// A node.
-    Node(&'t Node),
-    /// The script of a loop.
-    Script(&'t Script),
-}
-
-impl Work<'_> {
-    /// Whether both are one place of one tree.
-    pub(super) fn is_the_same_as(self, other: Work<'_>) -> bool {
-        match (self, other) {
-            (Self::Node(one), Work::Node(other)) => std::ptr::eq(one, other),
-            (Self::Script(one), Work::Script(other)) => std::ptr::eq(one, other),
-            _ => false,
-        }
     }
 }
 
@@ -282,15 +248,20 @@ impl Operators {
         op.children.iter().filter_map(|number| self.at(*number))
     }
 
+    /// Those that are not nested in its inputs, as its operator is told of them.
+    pub fn parts(&self, op: &TaskOp) -> Vec<Part> {
+        self.children(op).filter(|child| !child.place.is_nested()).map(TaskOp::as_part).collect()
+    }
+
     /// Its child at a place.
-    pub fn child<'a>(&'a self, op: &'a TaskOp, place: &Place) -> Option<&'a TaskOp> {
-        self.children(op).find(|child| child.place == *place)
+    pub fn child<'a>(&'a self, op: &'a TaskOp, place: Place) -> Option<&'a TaskOp> {
+        self.children(op).find(|child| child.place == place)
     }
 
     /// It failed, and no task or part that it is made of did so before: what it gave does not fit, or it was refused.
     pub fn failed_by_itself(&self, op: &TaskOp) -> bool {
         let node = self.node(op);
-        let collects = node.is_some_and(|node| (Rules::of(&node.kind).collects)(&node.kind));
+        let collects = node.is_some_and(|node| node.kind.operator().collects());
         let mut nested = self.children(op).filter(|child| child.place.is_nested());
         let mut parts = self.children(op).filter(|child| !child.place.is_nested()).peekable();
         let by_parts =
@@ -332,18 +303,7 @@ impl Operators {
     }
 }
 
-/// What a task of the tree does next.
-#[derive(Clone, Debug, PartialEq)]
-enum Move {
-    /// It waits.
-    Wait,
-    /// Children to open.
-    Open(Vec<Place>),
-    /// An evaluation is owed.
-    Owe(EvalPhase),
-}
-
-/// An open task, for the functions that say what comes next.
+/// An open task, as its operator is told of it.
 #[derive(Clone, Copy)]
 struct View<'a> {
     operators: &'a Operators,
@@ -352,38 +312,57 @@ struct View<'a> {
     writes: &'a dyn Fn(&str) -> bool,
 }
 
-impl<'a> View<'a> {
-    fn child(self, place: &Place) -> Option<&'a TaskOp> {
-        self.operators.child(self.op, place)
-    }
-
-    /// Children that are no nested inputs.
-    fn parts(self) -> impl Iterator<Item = &'a TaskOp> {
-        self.operators.children(self.op).filter(|child| !child.place.is_nested())
-    }
-
-    /// What follows a part: open it, wait for it, or hear that it came back.
-    fn part(self, place: Place) -> Result<&'a TaskOp, Move> {
-        match self.child(&place) {
-            None => Err(Move::Open(vec![place])),
-            Some(child) if child.closed.is_none() => Err(Move::Wait),
-            Some(child) => Ok(child),
+impl TaskOp {
+    /// What its parent's operator is told of it.
+    pub fn as_part(&self) -> Part {
+        Part {
+            number: self.number,
+            place: self.place,
+            closed: self.closed.is_some(),
+            failed: self.failed(),
+            fatal: self.closed.as_ref().is_some_and(|closed| closed.fatal),
         }
     }
 }
 
+impl Parts for View<'_> {
+    fn plan(&self) -> Option<&Plan> {
+        self.op.opened.as_ref().map(|opened| &opened.plan)
+    }
+
+    fn iteration(&self) -> u32 {
+        self.op.iteration
+    }
+
+    fn parts(&self) -> Vec<Part> {
+        self.operators.parts(self.op)
+    }
+
+    fn part(&self, place: Place) -> Option<Part> {
+        self.operators.child(self.op, place).map(TaskOp::as_part)
+    }
+
+    fn writes(&self, tool: &str) -> bool {
+        (self.writes)(tool)
+    }
+}
+
 /// What an open task does next: it waits for its leaf, or does what its operator says.
-fn next(view: View<'_>, node: &Node, opened: &Opened) -> Move {
+fn next(view: &View<'_>, node: &Node, opened: &Opened) -> Move {
     match &opened.plan {
         Plan::Handler(_) | Plan::Process { .. } => Move::Wait,
-        plan => (Rules::of(&node.kind).next)(view, &node.kind, plan),
+        Plan::Children | Plan::Items { .. } | Plan::Branch { .. } => node.kind.operator().next(view),
+    }
+}
+
+/// What a task with one part does next.
+fn only(view: &View<'_>, place: Place) -> Move {
+    match view.after(place) {
+        Ok(_) => Move::Owe(EvalPhase::Close),
+        Err(what) => what,
     }
 }
 
 fn index_of(index: u32) -> Option<usize> {
     usize::try_from(index).ok()
-}
-
-fn count_of(count: u32) -> usize {
-    usize::try_from(count).unwrap_or(usize::MAX)
 }

@@ -1,13 +1,15 @@
 //! A failed atomic task that a model splits (spec 11): a handler is asked for the split, an evaluation checks it, and
 //! what it gave runs in the place of the task.
 
-use super::{EvalPhase, Move, Place, Reparse, View};
+use crate::template::operators::{EvalPhase, Move, Parts, Place};
 
-pub(super) fn next(view: View<'_>, reparse: &Reparse) -> Move {
-    match (view.part(Place::Split), &reparse.grown) {
+use super::{Reparse, View};
+
+pub(super) fn next(view: &View<'_>, reparse: &Reparse) -> Move {
+    match (view.after(Place::Split), &reparse.grown) {
         (Err(what), _) => what,
         (Ok(_), None) => Move::Owe(EvalPhase::Judge),
-        (Ok(_), Some(_)) => match view.part(Place::Regrown) {
+        (Ok(_), Some(_)) => match view.after(Place::Regrown) {
             Err(what) => what,
             Ok(_) => Move::Owe(EvalPhase::Close),
         },

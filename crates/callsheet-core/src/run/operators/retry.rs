@@ -7,10 +7,10 @@ use std::sync::Arc;
 use crate::record::EffectKey;
 use crate::run::{Reject, Stage, Stopwatch};
 use crate::spec::{Slug, TaskLimits};
+use crate::template::operators::Place;
 
-use super::rules::Rules;
 use super::tree::{TreeQuery, Trees};
-use super::{OpState, Operators, Place, TaskOp};
+use super::{OpState, Operators, TaskOp};
 
 impl TreeQuery<'_> {
     /// What of a run of a template is retried where nobody says which: the whole of a run that failed; of one that came
@@ -85,7 +85,7 @@ impl Operators {
     fn begin_again(&mut self, number: usize, begun: &mut Vec<usize>) -> Result<(), Reject> {
         let Some(op) = self.at(number) else { return Ok(()) };
         if op.reparse.is_some() || op.leaf().is_some() {
-            let regrown = self.child(op, &Place::Regrown).filter(|part| op.reparse.is_some() && part.failed());
+            let regrown = self.child(op, Place::Regrown).filter(|part| op.reparse.is_some() && part.failed());
             return match regrown.map(|part| part.number) {
                 Some(regrown) => {
                     self.begin_again(regrown, begun)?;
@@ -119,7 +119,7 @@ impl Operators {
 
     /// Whether the result of the last part is that of the whole.
     fn gives_its_last(&self, op: &TaskOp) -> bool {
-        self.node(op).is_none_or(|node| Rules::of(&node.kind).gives_its_last)
+        self.node(op).is_none_or(|node| node.kind.facts().gives_its_last)
     }
 
     /// What stands around a task that begins again is open again, and what read its result is done anew.
@@ -127,7 +127,7 @@ impl Operators {
         let mut below = number;
         while let Some(above) = self.at(below).and_then(|op| op.parent) {
             let Some((part, op)) = self.at(below).zip(self.at(above)) else { return Ok(()) };
-            let (id, place) = (part.id.clone(), part.place.clone());
+            let (id, place) = (part.id.clone(), part.place);
             let seeks = matches!(op.state, OpState::Seeking | OpState::Matching);
             let (is_opened, is_closed) = (op.opened.is_some(), op.closed.is_some());
             // A model was told that its subtask failed.
@@ -136,7 +136,7 @@ impl Operators {
             }
             match place {
                 _ if place.is_nested() && is_opened => self.gather_again(above, begun)?,
-                Place::Director { iteration } | Place::Script { iteration } | Place::Evaluator { iteration } => {
+                Place::Turn { iteration, .. } => {
                     self.detach(above, |other| other.number > below)?;
                     self.change(above, |op| op.iteration = iteration);
                     self.open_again(above);
@@ -159,7 +159,7 @@ impl Operators {
 
     fn goes_in_order(&self, number: usize) -> bool {
         let node = self.at(number).and_then(|op| self.node(op));
-        node.is_some_and(|node| Rules::of(&node.kind).in_order)
+        node.is_some_and(|node| node.kind.facts().in_order)
     }
 
     /// A new handler or process, with a session, turns and time of its own.

@@ -4,9 +4,10 @@
 use crate::record::{EffectKey, Retrieval};
 use crate::run::Effect;
 use crate::spec::{BlobId, Slug};
+use crate::template::operators::EvalPhase;
 
 use super::tree::{TreeQuery, Trees};
-use super::{EvalPhase, OpState, TaskOp};
+use super::{OpState, TaskOp};
 
 /// A failed lookup is tried once more (spec 5).
 const TRIES: u32 = 2;

@@ -2,9 +2,10 @@
 //! its top task.
 
 use crate::spec::{Slug, ToolEffect};
+use crate::template::operators::{EvalPhase, Move, Place};
 
 use super::tree::{TreeQuery, Trees};
-use super::{EvalPhase, Move, OpState, Operators, Place, TaskOp, View};
+use super::{OpState, Operators, TaskOp, View};
 use crate::run::{Effect, Stage, State, TaskRun};
 
 impl Trees<'_> {
@@ -48,7 +49,7 @@ impl<'a> TreeQuery<'a> {
         match op.state {
             _ if op.former => Move::Wait,
             OpState::Due(_) | OpState::Seeking | OpState::Closed => Move::Wait,
-            OpState::Matching => match self.0.operators.child(op, &Place::Match) {
+            OpState::Matching => match self.0.operators.child(op, Place::Match) {
                 None => Move::Open(vec![Place::Match]),
                 Some(child) if child.closed.is_some() => Move::Owe(EvalPhase::Open),
                 Some(_) => Move::Wait,
@@ -62,17 +63,15 @@ impl<'a> TreeQuery<'a> {
                 if opened.iter().all(|child| child.closed.is_some()) { Move::Owe(EvalPhase::Open) } else { Move::Wait }
             }
             OpState::Open if op.reparse.is_some() => match &op.reparse {
-                Some(reparse) => super::reparse::next(self.view(op, &|_| false), reparse),
+                Some(reparse) => super::reparse::next(&self.view(op, &|_| false), reparse),
                 None => Move::Wait,
             },
             OpState::Open => match (op.leaf(), &op.opened, node) {
                 (Some(leaf), ..) => self.next_of_leaf(op, &leaf),
-                (None, Some(_), None) if op.place.is_subtask() => {
-                    super::rules::only(self.view(op, &|_| false), Place::Body)
-                }
+                (None, Some(_), None) if op.place.is_subtask() => super::only(&self.view(op, &|_| false), Place::Body),
                 (None, Some(opened), Some(node)) => {
                     let writes = |tool: &str| self.0.policy(tool).effect != ToolEffect::Read;
-                    super::next(self.view(op, &writes), node, opened)
+                    super::next(&self.view(op, &writes), node, opened)
                 }
                 _ => Move::Owe(EvalPhase::Close),
             },

@@ -6,9 +6,10 @@ use crate::record::Closed;
 use crate::run::{Cause, Failure, TaskRun, ToolOutput, ToolState};
 use crate::spec::ToolCall;
 use crate::template::ReturnStatus;
+use crate::template::operators::Place;
 
 use super::tree::{TreeQuery, Trees};
-use super::{OpState, Operators, Place, TaskOp, leaf};
+use super::{OpState, Operators, TaskOp, leaf};
 
 /// The tool by which a model asks for a subtask.
 pub const SPAWN_SUBTASK: &str = "spawn_subtask";
@@ -33,7 +34,7 @@ impl TreeQuery<'_> {
         calls
             .filter(|(_, call)| call.output().is_none() && self.0.operators.is_subtask_tool(&call.call.name))
             .map(|(call, _)| Place::Subtask { attempt: op.attempt, call })
-            .filter(|place| self.0.operators.child(op, place).is_none())
+            .filter(|place| self.0.operators.child(op, *place).is_none())
             .collect()
     }
 

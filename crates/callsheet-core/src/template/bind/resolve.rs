@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::template::names::{Found, Use, bound_inside, walk};
 use crate::template::result::{InputFaultDetails, Missing};
-use crate::template::tree::{Command, Kind, Node, Origin, Template};
+use crate::template::tree::{Command, Node, Origin, Template};
 use crate::template::value::{Filled, Path, Piece};
 
 use super::{Environment, Trust};
@@ -191,9 +191,7 @@ pub fn missing_before_run<'a>(
             let called = node.template.as_deref().and_then(templates);
             let Some(called) = called.filter(|called| !seen.contains(&called.name)) else { continue };
             let mut names = around.clone();
-            if let Kind::Call { arguments } = &node.kind {
-                names.extend(arguments.iter().filter_map(|argument| argument.name.clone()));
-            }
+            names.extend(node.kind.operator().arguments().iter().filter_map(|argument| argument.name.clone()));
             open.push((called, names));
         }
     }

@@ -1,6 +1,8 @@
 //! Results and errors of tasks, and reading them out of model output (spec 6, 7, 11).
 
+pub(crate) mod details;
 mod error;
+pub(crate) mod failure;
 mod keys;
 mod metrics;
 mod output;
@@ -17,5 +19,5 @@ pub use metrics::{ContextUse, CostUse, DepthUse, OutputUse, ResourceMetrics, Tok
 pub use output::{OutputReading, ParseError, check_returns, hold_value, json_of, read_output};
 pub use reading::{ReplyReading, XmlError, XmlNote, XmlWarning};
 pub use request::{SubtaskRequest, SubtaskType, Verdict};
-pub use task_result::{DataSource, DataSourceKind, NoteWarning, Notes, ReturnStatus, TaskResult, judged};
+pub use task_result::{DataSource, DataSourceKind, NoteWarning, Notes, ReturnStatus, TaskResult, judged, timeless};
 pub(in crate::template) use task_result::{brief, brief_item};

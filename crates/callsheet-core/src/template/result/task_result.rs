@@ -5,8 +5,13 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::output::unfenced;
-use super::{ParseError, ResourceMetrics, SubtaskRequest, TaskError, Verdict, XmlNote, snake_keys};
+use crate::template::tree::{Origin, Template};
+
+use super::output::{check_returns, unfenced};
+use super::{
+    Details, ParseError, Reason, ResourceMetrics, SubtaskRequest, TaskError, Verdict, XmlNote, details, failure,
+    snake_keys,
+};
 
 /// How a task came back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -283,6 +288,50 @@ impl TaskResult {
         Self { content: content.into(), ..Self::default() }
     }
 
+    /// One that failed.
+    pub fn failure(error: TaskError) -> Self {
+        Self { status: ReturnStatus::Failed, error: Some(Box::new(error)), ..Self::default() }
+    }
+
+    /// The error of one that failed.
+    pub fn failed(&self) -> Option<Box<TaskError>> {
+        let unexpected =
+            || Box::new(failure::failure(Reason::UnexpectedError, "it failed without an error", Details::default()));
+        (self.status == ReturnStatus::Failed).then(|| self.error.clone().unwrap_or_else(unexpected))
+    }
+
+    /// Its error, if it has one, says where in the template it belongs.
+    #[must_use]
+    pub(crate) fn located(mut self, origin: &Origin, task: &str) -> Self {
+        if let Some(error) = self.error.take() {
+            self.error = Some(Box::new(failure::located(*error, origin, task)));
+        }
+        self
+    }
+
+    /// The result of a template's body, if it is what the template returns (spec 7.4).
+    #[must_use]
+    pub(crate) fn returned(mut self, template: Option<&Template>, task: &str) -> Self {
+        let Some((template, returns)) = template.and_then(|template| Some((template, template.returns?))) else {
+            return self;
+        };
+        if self.status != ReturnStatus::Complete {
+            return self;
+        }
+        if let Some(found) = check_returns(self.parsed_content.as_ref(), &self.content, returns) {
+            let misfit = details::misfit(&found);
+            let message = format!(
+                "the template declares returns={}, but its body returned something else: {misfit}",
+                returns.as_str()
+            );
+            let error = failure::failure(Reason::OutputFormatFailure, message, *found);
+            let error = failure::located(error, &template.origin, task);
+            self.error = Some(Box::new(failure::with_content(error, &self.content)));
+            self.status = ReturnStatus::Failed;
+        }
+        self
+    }
+
     /// The value that operators go on with: `parsed_content`, else the text (spec 8).
     pub fn value(&self) -> Value {
         self.parsed_content.clone().unwrap_or_else(|| Value::String(self.content.clone()))
@@ -344,4 +393,29 @@ pub fn judged(result: &TaskResult) -> (bool, Option<Verdict>, Option<&'static st
         return (first, found, None);
     }
     (false, found, Some("the evaluation contradicts itself"))
+}
+
+/// A result as its JSON value, without its times.
+pub fn timeless(result: &TaskResult) -> Value {
+    let mut value = serde_json::to_value(result).unwrap_or_default();
+    forget_times(&mut value);
+    value
+}
+
+/// What a model is told is the same whenever it is told (spec 5): how long something took is for people.
+fn forget_times(value: &mut Value) {
+    match value {
+        Value::Object(map) => {
+            if map.contains_key("turns") && map.contains_key("depth") {
+                map.remove("wall");
+                if let Some(Value::Object(turns)) = map.get_mut("turns") {
+                    turns.remove("last_turn_at");
+                }
+            }
+            // What a model wrote is its own.
+            map.iter_mut().filter(|(key, _)| *key != "parsed_content").for_each(|(_, value)| forget_times(value));
+        }
+        Value::Array(list) => list.iter_mut().for_each(forget_times),
+        _ => {}
+    }
 }

@@ -87,6 +87,24 @@ pub enum ArgumentValue {
     Unread,
 }
 
+impl ArgumentValue {
+    /// The operator whose result it is.
+    pub fn operator(&self) -> Option<&Node> {
+        match self {
+            Self::Operator(node) => Some(node),
+            Self::Value(_) | Self::From(_) | Self::Bare(_) | Self::Unread => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn operator_mut(&mut self) -> Option<&mut Node> {
+        match self {
+            Self::Operator(node) => Some(node),
+            Self::Value(_) | Self::From(_) | Self::Bare(_) | Self::Unread => None,
+        }
+    }
+}
+
 /// A command line without a shell: one text a word.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]

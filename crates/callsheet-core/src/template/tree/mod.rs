@@ -2,8 +2,6 @@
 
 mod blocks;
 mod context;
-mod facts;
-mod kind;
 mod node;
 mod origin;
 mod types;
@@ -17,8 +15,6 @@ pub use context::{
     AccumulationFormat, Context, ContextPart, InheritContext, PartialContext, Role, Settings, Yielded, defaults,
     resolve,
 };
-pub use facts::Facts;
-pub use kind::{Case, Kind, OnError};
 pub use node::{Intent, Node, Param, Taken, Template};
 pub use origin::Origin;
 pub use types::{ValueType, type_word};

@@ -3,13 +3,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::spec::TaskLimits;
+use crate::template::operators::{Kind, Leaf};
 use crate::template::place::Spot;
 use crate::template::value::Filled;
 
-use super::{
-    ApprovalWish, ArgumentValue, Context, Effects, FilePaths, Input, InputSource, Kind, Origin, OutputFormat, Recovery,
-    ValueType,
-};
+use super::{ApprovalWish, Context, Effects, FilePaths, Input, InputSource, Origin, OutputFormat, Recovery, ValueType};
 
 /// What a task is for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -99,11 +97,9 @@ impl Node {
     /// What it does to the world: as written, else `write` for a script, else by its tools (spec 2.2). `writes` knows
     /// which tools write.
     pub fn effects(&self, writes: &dyn Fn(&str) -> bool) -> Effects {
-        let derived = match (&self.kind, &self.tools) {
-            (Kind::Script { .. }, _) => Effects::Write,
-            (_, Some(tools)) if tools.iter().any(|tool| writes(tool)) => Effects::Write,
-            _ => Effects::Read,
-        };
+        let writer =
+            self.kind.facts().leaf == Some(Leaf::Process) || self.tools.iter().flatten().any(|tool| writes(tool));
+        let derived = if writer { Effects::Write } else { Effects::Read };
         self.approval.effects.unwrap_or(derived)
     }
 
@@ -119,22 +115,7 @@ impl Node {
             InputSource::Operator(node) => Some(&**node),
             _ => None,
         }));
-        match &self.kind {
-            Kind::Atomic | Kind::Script { .. } => {}
-            Kind::Sequential { steps, .. } => out.extend(steps),
-            Kind::Reduce { inner, reduction, .. } => out.extend([&**inner, &**reduction]),
-            Kind::DirectorEvaluatorLoop { director, evaluator, .. } => out.extend([&**director, &**evaluator]),
-            Kind::Map { body, .. } => out.push(body),
-            Kind::Call { arguments } => out.extend(arguments.iter().filter_map(|argument| match &argument.value {
-                ArgumentValue::Operator(node) => Some(&**node),
-                _ => None,
-            })),
-            Kind::Cond { cases, otherwise } => {
-                out.extend(cases.iter().map(|case| &case.body));
-                out.extend(otherwise.as_deref());
-            }
-            Kind::Parallel { children, .. } => out.extend(children),
-        }
+        out.extend(self.kind.operator().nodes());
         out
     }
 
@@ -145,24 +126,7 @@ impl Node {
             InputSource::Operator(node) => Some(&mut **node),
             _ => None,
         }));
-        match &mut self.kind {
-            Kind::Atomic | Kind::Script { .. } => {}
-            Kind::Sequential { steps, .. } => out.extend(steps),
-            Kind::Reduce { inner, reduction, .. } => out.extend([&mut **inner, &mut **reduction]),
-            Kind::DirectorEvaluatorLoop { director, evaluator, .. } => out.extend([&mut **director, &mut **evaluator]),
-            Kind::Map { body, .. } => out.push(body),
-            Kind::Call { arguments } => {
-                out.extend(arguments.iter_mut().filter_map(|argument| match &mut argument.value {
-                    ArgumentValue::Operator(node) => Some(&mut **node),
-                    _ => None,
-                }))
-            }
-            Kind::Cond { cases, otherwise } => {
-                out.extend(cases.iter_mut().map(|case| &mut case.body));
-                out.extend(otherwise.as_deref_mut());
-            }
-            Kind::Parallel { children, .. } => out.extend(children),
-        }
+        out.extend(self.kind.operator_mut().nodes_mut());
         out
     }
 

@@ -53,3 +53,12 @@ pub fn render(value: &Value) -> String {
         other => other.to_string(),
     }
 }
+
+/// The text up to so many bytes, at a character.
+pub(crate) fn cut(text: &str, most: usize) -> (&str, bool) {
+    if text.len() <= most {
+        return (text, false);
+    }
+    let end = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    (text.get(..end).unwrap_or_default(), true)
+}

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use callsheet_core::fuzzy::{meant, meant_or, nearest};
-use callsheet_core::template::{Code, Kind, Node, Origin, Template, UNCLEAR, names_asked};
+use callsheet_core::template::{Code, Node, Origin, Template, UNCLEAR, names_asked};
 
 use crate::template::report::Draft;
 
@@ -35,10 +35,10 @@ pub(super) fn calls_of(template: &Template) -> Vec<Call<'_>> {
     let mut out = Vec::new();
     let mut open = vec![(&template.body, false)];
     while let Some((node, guarded)) = open.pop() {
-        if matches!(node.kind, Kind::Call { .. }) {
+        if node.template.is_some() {
             out.push(Call { from: &template.name, node, guarded });
         }
-        let inside = guarded || matches!(node.kind, Kind::Cond { .. });
+        let inside = guarded || node.kind.facts().guards;
         let mut children = node.children();
         children.reverse();
         open.extend(children.into_iter().map(|child| (child, inside)));
@@ -83,8 +83,8 @@ fn unknown_name(call: &Call<'_>, name: &str, known: &Callable<'_>) -> Draft {
 
 /// Names of arguments in order; `None` is positional.
 fn given(node: &Node) -> Vec<(Option<&str>, &Origin)> {
-    let Kind::Call { arguments } = &node.kind else { return Vec::new() };
-    let arguments = arguments.iter().map(|argument| (argument.name.as_deref(), &argument.origin));
+    let arguments =
+        node.kind.operator().arguments().iter().map(|argument| (argument.name.as_deref(), &argument.origin));
     let inputs = node.inputs.iter().map(|input| (Some(input.name.as_str()), &input.origin));
     arguments.chain(inputs).collect()
 }

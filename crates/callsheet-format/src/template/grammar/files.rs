@@ -7,8 +7,9 @@ use std::fmt::Write;
 use callsheet_core::spec::LimitRange;
 use serde_json::{Map, Value, json};
 
-use super::rows::{Content, Element, Kind, OPERATOR_ELEMENTS, OPERATOR_TYPES, Operators, operators_of};
-use super::{all_rows, operator_row};
+use super::{
+    Child, Content, Element, Kind, TaskTypes, all_rows, operator_elements, operator_row, task_types, types_of,
+};
 
 /// Rows with a type name each: the element's, numbered where several elements share it.
 fn named() -> Vec<(&'static Element, String)> {
@@ -26,7 +27,7 @@ fn inside(row: &'static Element) -> Vec<(&'static Element, bool)> {
     let mut out: Vec<(&'static Element, bool)> = row.children.iter().map(|child| (child.element, child.many)).collect();
     let operators = matches!(row.content, Content::Slot | Content::Body | Content::Operators | Content::Argument);
     if operators {
-        out.extend(OPERATOR_ELEMENTS.iter().filter_map(|name| operator_row(name)).map(|row| (row, true)));
+        out.extend(operator_elements().iter().filter_map(|name| operator_row(name)).map(|row| (row, true)));
     }
     if row.content == Content::Slot
         && let Some(task) = operator_row("task")
@@ -95,7 +96,7 @@ enum Group {
 
 impl Group {
     fn of(row: &Element) -> Self {
-        let once = |child: &super::rows::Child| !child.many;
+        let once = |child: &Child| !child.many;
         match row.content {
             Content::Operators | Content::Slot | Content::Body => Self::Some,
             Content::Children if row.children.iter().all(once) => Self::Once,
@@ -201,7 +202,7 @@ pub fn json_schema() -> Value {
             object["allOf"] = json!(required_by_operator(row));
         }
         if matches!(row.content, Content::Operators | Content::Body) {
-            let one: Vec<Value> = OPERATOR_ELEMENTS.iter().map(|name| json!({"required": [name]})).collect();
+            let one: Vec<Value> = operator_elements().iter().map(|name| json!({"required": [name]})).collect();
             object["allOf"] = json!([{"anyOf": one}]);
         }
         if row.content == Content::Slot {
@@ -225,15 +226,16 @@ pub fn json_schema() -> Value {
 
 /// What a task of each operator requires, but one that stands for a template.
 fn required_by_operator(task: &Element) -> Vec<Value> {
-    let always = |child: &&super::rows::Child| child.required && child.on == Operators::TYPED;
-    let names = |children: Vec<&super::rows::Child>| -> Vec<&str> {
-        children.into_iter().map(|child| child.element.name).collect()
-    };
+    let always = |child: &&Child| child.required && child.on == TaskTypes::TYPED;
+    let names = |children: Vec<&Child>| -> Vec<&str> { children.into_iter().map(|child| child.element.name).collect() };
     let always = names(task.children.iter().filter(always).collect());
     let mut all = vec![json!({"anyOf": [{"required": ["@ref"]}, {"required": always}]})];
-    for word in OPERATOR_TYPES {
-        let Some(operator) = operators_of(word) else { continue };
-        let own = task.children.iter().filter(|child| child.required && child.on == operator);
+    for word in task_types() {
+        let Some((operator, _)) = types_of(word) else { continue };
+        let own = task
+            .children
+            .iter()
+            .filter(|child| child.required && child.on != TaskTypes::TYPED && child.on.has(operator));
         let own = names(own.collect());
         if !own.is_empty() {
             let chosen = json!({"properties": {"@type": {"const": word}}, "required": ["@type"]});

@@ -1,38 +1,22 @@
-//! The grammar of templates as one table (spec 2). The reader checks by it, and the schema files are made from it.
+//! The grammar of templates as one table (spec 2): the rows of libraries and templates, and those that the operators declare
+//! themselves. The reader checks by it, and the schema files are made from it.
 
-mod blocks;
 mod files;
 mod operators;
-mod rows;
 
+pub(in crate::template) use callsheet_core::template::form::{Child, Content, Element, TaskTypes, ValueKind as Kind};
 pub use files::{issue_schema, json_schema, xml_schema};
-pub(in crate::template) use rows::{
-    Child, Content, Element, Kind, OPERATOR_ELEMENTS, OPERATOR_TYPES, Operators, is_operator_element, operators_of,
+pub(in crate::template) use operators::{
+    atomic, facts_of, is_operator_element, operator_elements, operator_row, task_types, template, templates, types_of,
 };
 
 use std::collections::BTreeSet;
 
-/// The outermost element.
-pub(in crate::template) static TEMPLATES: &Element = &operators::TEMPLATES;
-/// A named template.
-pub(in crate::template) static TEMPLATE: &Element = &operators::TEMPLATE;
-
-/// The row of an operator element.
-pub(in crate::template) fn operator_row(name: &str) -> Option<&'static Element> {
-    match name {
-        "task" => Some(&operators::TASK),
-        "call" => Some(&operators::CALL),
-        "cond" => Some(&operators::COND),
-        "parallel" => Some(&operators::PARALLEL),
-        _ => None,
-    }
-}
-
 /// Every row once, in order of discovery from the outermost.
 pub(in crate::template) fn all_rows() -> Vec<&'static Element> {
     let mut rows: Vec<&'static Element> = Vec::new();
-    let mut open: Vec<&'static Element> = vec![TEMPLATES, TEMPLATE];
-    open.extend(OPERATOR_ELEMENTS.iter().filter_map(|name| operator_row(name)));
+    let mut open: Vec<&'static Element> = vec![templates(), template()];
+    open.extend(operator_elements().iter().filter_map(|name| operator_row(name)));
     open.reverse();
     while let Some(row) = open.pop() {
         if rows.iter().any(|known| std::ptr::eq(*known, row)) {

@@ -1,22 +1,26 @@
-//! Rows of the library, of templates and of the operators (spec 2.1-2.4).
+//! Rows of the library, of templates and of `task` (spec 2.1-2.4). What an operator has of its own it declares itself.
 
-use super::blocks::{
-    ALLOWED_TOOLS, COMMAND, CONTEXT_MANAGEMENT, CRITERIA, DESCRIPTION, DISABLE_REPARSING, ENVIRONMENT, EXPECTED_OUTPUT,
-    FILE_PATHS, INPUT_FILE, INPUTS, INSTRUCTIONS, LIMITS, MANUAL_XML, MODEL, OUTPUT_FORMAT, PROVIDER, RECOVERY,
-    SCRIPT_EXECUTION, STDIN, SYSTEM, TERMINATION_CONDITION, TIMEOUT,
+use std::cmp::Reverse;
+use std::sync::LazyLock;
+
+use callsheet_core::template::form::{
+    ALLOWED_TOOLS, Attribute, CONTEXT_MANAGEMENT, CRITERIA, Child, Content, DESCRIPTION, DISABLE_REPARSING,
+    EXPECTED_OUTPUT, Element, FILE_PATHS, INPUTS, INSTRUCTIONS, LIMITS, MANUAL_XML, MODEL, OUTPUT_FORMAT, PROVIDER,
+    RECOVERY, SYSTEM, TaskTypes, ValueKind as Kind,
 };
-use super::rows::{Attribute, Child, Content, Element, Kind, OPERATOR_TYPES, Operators};
+use callsheet_core::template::operators::{Leaf, Rows};
+use callsheet_core::template::{Facts, Kind as Operator};
 
-const FAIL_OR_COLLECT: Kind = Kind::OneOf(&["fail", "collect"]);
+static TEMPLATES: LazyLock<Element> = LazyLock::new(|| {
+    Element::new(
+        "templates",
+        &[const { Attribute::new("version", Kind::OneOf(&["1"])).or("1") }],
+        vec![Child::new(&TEMPLATE).many(), Child::new(&TASK).many()].leak(),
+        Content::Children,
+    )
+});
 
-pub(super) static TEMPLATES: Element = Element::new(
-    "templates",
-    &[Attribute::new("version", Kind::OneOf(&["1"])).or("1")],
-    &[Child::new(&TEMPLATE).many(), Child::new(&TASK).many()],
-    Content::Children,
-);
-
-pub(super) static TEMPLATE: Element = Element::new(
+static TEMPLATE: Element = Element::new(
     "template",
     &[
         Attribute::new("name", Kind::TemplateName).required(),
@@ -41,97 +45,122 @@ static PARAM: Element = Element::new(
     Content::Optional(Kind::Text),
 );
 
-pub(super) static TASK: Element = Element::new(
-    "task",
-    &[
-        Attribute::new("type", Kind::OneOf(OPERATOR_TYPES)).or("atomic"),
+/// What every `task` has, and what each operator that is one adds. It is made once.
+static TASK: LazyLock<Element> =
+    LazyLock::new(|| Element::new("task", task_attributes().leak(), task_children().leak(), Content::Children));
+
+static TASK_TYPES: LazyLock<Vec<&'static str>> = LazyLock::new(|| tasks().map(|(_, facts)| facts.word).collect());
+
+static ELEMENTS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let own = Operator::ALL.iter().filter(|facts| matches!(facts.rows, Rows::Element(_)));
+    std::iter::once(TASK.name).chain(own.map(|facts| facts.word)).collect()
+});
+
+/// Operators that are written as a `task`, each with its set.
+fn tasks() -> impl Iterator<Item = (TaskTypes, &'static Facts)> {
+    let tasks = Operator::ALL.iter().filter(|facts| matches!(facts.rows, Rows::Task { .. }));
+    tasks.enumerate().map(|(index, facts)| (TaskTypes::nth(index), *facts))
+}
+
+fn task_attributes() -> Vec<Attribute> {
+    let mut all = vec![
+        Attribute::new("type", Kind::OneOf(&TASK_TYPES)).or("atomic"),
         Attribute::new("subtype", Kind::Subtype).or("standard"),
         Attribute::new("id", Kind::Ident),
         Attribute::new("name", Kind::TemplateName),
         Attribute::new("ref", Kind::CallName),
         Attribute::new("effects", Kind::OneOf(&["read", "write"])),
         Attribute::new("requires_approval", Kind::Bool),
-        Attribute::new("items", Kind::Path).on(Operators::MAP.and(Operators::REDUCE)),
-        Attribute::new("as", Kind::Ident).or("item").on(Operators::MAP),
-        Attribute::new("max_parallel", Kind::Int(1, 64)).or("4").on(Operators::MAP),
-        Attribute::new("on_error", FAIL_OR_COLLECT).or("fail").on(Operators::MAP.and(Operators::SEQUENTIAL)),
-        Attribute::new("on_nonzero", Kind::OneOf(&["fail", "continue"])).or("fail").on(Operators::SCRIPT),
-        Attribute::new("on_exhausted", Kind::OneOf(&["fail", "accept"])).or("fail").on(Operators::LOOP),
-    ],
-    &[
+    ];
+    let mut tasks: Vec<_> = tasks().collect();
+    // Operators share attributes; those of one operator stand together.
+    tasks.sort_by_key(|(_, facts)| Reverse(facts.rows.attributes().len()));
+    for (own, facts) in tasks {
+        for attribute in facts.rows.attributes() {
+            match all.iter_mut().find(|known| known.name == attribute.name) {
+                Some(known) => known.on = known.on.and(own),
+                // Whether it must be there depends on the operator.
+                None => all.push(Attribute { required: false, on: own, ..*attribute }),
+            }
+        }
+    }
+    all
+}
+
+fn task_children() -> Vec<Child> {
+    let mut all = vec![
         Child::new(&DESCRIPTION).required(),
-        Child::new(&INSTRUCTIONS).on(Operators::ATOMIC),
-        Child::new(&SYSTEM).on(Operators::ATOMIC),
+        Child::new(&INSTRUCTIONS).on(atomic()),
+        Child::new(&SYSTEM).on(atomic()),
         Child::new(&EXPECTED_OUTPUT),
         Child::new(&CRITERIA),
         Child::new(&MODEL),
         Child::new(&PROVIDER),
-        Child::new(&INPUTS).on(Operators::ALL),
+        Child::new(&INPUTS).on(TaskTypes::ALL),
         Child::new(&FILE_PATHS),
         Child::new(&OUTPUT_FORMAT),
         Child::new(&CONTEXT_MANAGEMENT),
-        Child::new(&LIMITS).on(Operators::ALL),
+        Child::new(&LIMITS).on(TaskTypes::ALL),
         Child::new(&ALLOWED_TOOLS),
         Child::new(&RECOVERY),
         Child::new(&MANUAL_XML),
         Child::new(&DISABLE_REPARSING),
-        Child::new(&STEPS).required().on(Operators::SEQUENTIAL),
-        Child::new(&INITIAL_VALUE).required().on(Operators::REDUCE),
-        Child::new(&INNER_TASK).required().on(Operators::REDUCE),
-        Child::new(&REDUCTION_TASK).required().on(Operators::REDUCE),
-        Child::new(&COMMAND).required().on(Operators::SCRIPT),
-        Child::new(&TIMEOUT).on(Operators::SCRIPT),
-        Child::new(&STDIN).on(Operators::SCRIPT),
-        Child::new(&INPUT_FILE).many().on(Operators::SCRIPT),
-        Child::new(&ENVIRONMENT).on(Operators::SCRIPT),
-        Child::new(&DIRECTOR).required().on(Operators::LOOP),
-        Child::new(&EVALUATOR).required().on(Operators::LOOP),
-        Child::new(&MAX_ITERATIONS).on(Operators::LOOP),
-        Child::new(&SCRIPT_EXECUTION).on(Operators::LOOP),
-        Child::new(&TERMINATION_CONDITION).on(Operators::LOOP),
-        Child::new(&BODY).required().on(Operators::MAP),
-    ],
-    Content::Children,
-);
+    ];
+    for (own, facts) in tasks() {
+        for child in facts.rows.children() {
+            match all.iter_mut().find(|known| known.element.name == child.element.name) {
+                Some(known) => known.on = known.on.and(own),
+                None => all.push(Child { on: own, ..*child }),
+            }
+        }
+    }
+    all
+}
 
-static STEPS: Element = Element::new("steps", &[], &[], Content::Operators);
-static INITIAL_VALUE: Element = Element::new("initial_value", &[], &[], Content::Optional(Kind::Filled));
-static INNER_TASK: Element = Element::new("inner_task", &[], &[], Content::Slot);
-static REDUCTION_TASK: Element = Element::new("reduction_task", &[], &[], Content::Slot);
-static DIRECTOR: Element = Element::new("director", &[], &[], Content::Slot);
-static EVALUATOR: Element = Element::new("evaluator", &[], &[], Content::Slot);
-static MAX_ITERATIONS: Element = Element::value("max_iterations", Kind::Int(1, 100));
-static BODY: Element = Element::new("body", &[], &[], Content::Slot);
+/// The outermost element.
+pub(in crate::template) fn templates() -> &'static Element {
+    &TEMPLATES
+}
 
-pub(super) static CALL: Element = Element::new(
-    "call",
-    &[Attribute::new("template", Kind::CallName).required(), Attribute::new("id", Kind::Ident)],
-    &[Child::new(&ARG).many(), Child::new(&LIMITS)],
-    Content::Children,
-);
-static ARG: Element = Element::new(
-    "arg",
-    &[Attribute::new("name", Kind::Ident), Attribute::new("value", Kind::Filled), Attribute::new("from", Kind::Path)],
-    &[],
-    Content::Argument,
-);
+/// A named template.
+pub(in crate::template) fn template() -> &'static Element {
+    &TEMPLATE
+}
 
-pub(super) static COND: Element = Element::new(
-    "cond",
-    &[Attribute::new("id", Kind::Ident)],
-    &[Child::new(&CASE).required().many(), Child::new(&ELSE)],
-    Content::Children,
-);
-static CASE: Element = Element::new("case", &[Attribute::new("test", Kind::Expression).required()], &[], Content::Slot);
-static ELSE: Element = Element::new("else", &[], &[], Content::Slot);
+/// The row of an operator element.
+pub(in crate::template) fn operator_row(name: &str) -> Option<&'static Element> {
+    if name == TASK.name { Some(&TASK) } else { facts_of(name).map(|(_, row)| row) }
+}
 
-pub(super) static PARALLEL: Element = Element::new(
-    "parallel",
-    &[
-        Attribute::new("id", Kind::Ident),
-        Attribute::new("max_parallel", Kind::Int(1, 64)).or("4"),
-        Attribute::new("on_error", FAIL_OR_COLLECT).or("fail"),
-    ],
-    &[],
-    Content::Operators,
-);
+/// The operator that has an element of its own, and its row.
+pub(in crate::template) fn facts_of(name: &str) -> Option<(&'static Facts, &'static Element)> {
+    Operator::ALL.iter().find_map(|facts| match facts.rows {
+        Rows::Element(row) if row.name == name => Some((*facts, row)),
+        _ => None,
+    })
+}
+
+/// Elements that may stand where an operator may.
+pub(in crate::template) fn operator_elements() -> &'static [&'static str] {
+    &ELEMENTS
+}
+
+/// Whether an element is an operator.
+pub(in crate::template) fn is_operator_element(name: &str) -> bool {
+    ELEMENTS.contains(&name)
+}
+
+/// Values of `type`, in table order.
+pub(in crate::template) fn task_types() -> &'static [&'static str] {
+    &TASK_TYPES
+}
+
+/// The operator that a value of `type` names.
+pub(in crate::template) fn types_of(word: &str) -> Option<(TaskTypes, &'static Facts)> {
+    tasks().find(|(_, facts)| facts.word == word)
+}
+
+/// The one that a task of no type is.
+pub(in crate::template) fn atomic() -> TaskTypes {
+    tasks().find(|(_, facts)| facts.leaf == Some(Leaf::Handler)).map_or(TaskTypes::TYPED, |(types, _)| types)
+}

@@ -1,9 +1,9 @@
 //! Nodes as elements.
 
+use callsheet_core::template::operators::{Case, Rows, Slot, Written};
 use callsheet_core::template::{
-    ApprovalWish, Argument, ArgumentValue, Command, Effects, FilePaths, FileSource, Filled, Inherit, Input,
-    InputSource, Kind, Node, OnError, OnParseFailure, OutputFormat, OutputType, Piece, Recovery, SchemaChoice, Script,
-    Stdin,
+    ApprovalWish, Argument, ArgumentValue, Command, Condition, Effects, FilePaths, FileSource, Filled, Inherit, Input,
+    InputSource, Node, OnParseFailure, OutputFormat, OutputType, Piece, Recovery, SchemaChoice, Script, Stdin,
 };
 
 use super::writer::Writer;
@@ -23,104 +23,131 @@ type Attributes = Vec<(&'static str, String)>;
 
 /// Whether it is written as a `task` with a type.
 pub(super) fn is_typed_task(node: &Node) -> bool {
-    !matches!(node.kind, Kind::Call { .. } | Kind::Cond { .. } | Kind::Parallel { .. })
+    matches!(node.kind.facts().rows, Rows::Task { .. })
 }
 
 /// Writes an operator element.
 pub(super) fn operator(writer: &mut Writer, node: &Node, place: Place<'_>) {
-    match &node.kind {
-        Kind::Call { arguments } => call(writer, node, arguments),
-        Kind::Cond { cases, otherwise } => {
-            writer.open("cond", &id(node));
-            for case in cases {
-                writer.open("case", &[("test", case.test.test.to_string())]);
-                operator(writer, &case.body, Place::Nested);
-                writer.close("case");
-            }
-            if let Some(otherwise) = otherwise {
-                slot(writer, "else", otherwise, Place::Nested);
-            }
-            writer.close("cond");
-        }
-        Kind::Parallel { children, max_parallel, on_error } => {
-            let mut attributes = id(node);
-            bounds(&mut attributes, *max_parallel, *on_error);
-            writer.open("parallel", &attributes);
-            for child in children {
-                operator(writer, child, Place::Nested);
-            }
-            writer.close("parallel");
-        }
-        _ => task(writer, node, place),
+    if is_typed_task(node) {
+        return task(writer, node, place);
     }
+    if let Some(template) = &node.template
+        && (!node.inputs.is_empty() || node.approval != ApprovalWish::default())
+    {
+        return reference(writer, node, template);
+    }
+    let word = node.kind.word();
+    let mut attributes: Attributes = node.template.iter().map(|template| ("template", template.clone())).collect();
+    attributes.extend(id(node));
+    attributes.extend(own_attributes(node));
+    writer.element(word, &attributes, |writer| {
+        node.kind.operator().write(&mut OwnPart(writer));
+        limits(writer, node);
+    });
 }
 
 fn id(node: &Node) -> Attributes {
     node.id.iter().map(|id| ("id", id.clone())).collect()
 }
 
-fn bounds(attributes: &mut Attributes, max_parallel: u32, error: OnError) {
-    if max_parallel != 4 {
-        attributes.push(("max_parallel", max_parallel.to_string()));
-    }
-    on_error(attributes, error);
+/// Attributes of the operator that say something else than what holds without them.
+fn own_attributes(node: &Node) -> Attributes {
+    let rows = node.kind.facts().rows.attributes();
+    let holds = |name: &str| rows.iter().find(|row| row.name == name).and_then(|row| row.default);
+    let own = node.kind.operator().attributes().into_iter();
+    own.filter(|(name, value)| holds(name) != Some(value.as_str())).collect()
 }
 
-fn on_error(attributes: &mut Attributes, on_error: OnError) {
-    if on_error == OnError::Collect {
-        attributes.push(("on_error", "collect".to_owned()));
-    }
-}
-
-fn call(writer: &mut Writer, node: &Node, arguments: &[Argument]) {
-    let template = node.template.clone().unwrap_or_default();
-    if !node.inputs.is_empty() || node.approval != ApprovalWish::default() {
-        let mut attributes = vec![("ref", template)];
-        attributes.extend(id(node));
-        approval(&mut attributes, node);
-        writer.open("task", &attributes);
-        let (mut given, lost): (Vec<Option<Input>>, _) = arguments.iter().map(as_input).partition(Option::is_some);
-        if !lost.is_empty() {
-            writer.comment(&format!("{} arguments without a name or with a bare text", lost.len()));
-        }
-        given.extend(node.inputs.iter().cloned().map(Some));
-        inputs(writer, &given.into_iter().flatten().collect::<Vec<_>>());
-        limits(writer, node);
-        writer.close("task");
-        return;
-    }
-    let mut attributes = vec![("template", template)];
+/// A call with inputs or approval: a task with `ref`.
+fn reference(writer: &mut Writer, node: &Node, template: &str) {
+    let mut attributes = vec![("ref", template.to_owned())];
     attributes.extend(id(node));
-    if arguments.is_empty() && node.limits.is_empty() {
-        return writer.empty("call", &attributes);
+    approval(&mut attributes, node);
+    writer.open("task", &attributes);
+    let arguments = node.kind.operator().arguments();
+    let (mut given, lost): (Vec<Option<Input>>, _) = arguments.iter().map(as_input).partition(Option::is_some);
+    if !lost.is_empty() {
+        writer.comment(&format!("{} arguments without a name or with a bare text", lost.len()));
     }
-    writer.open("call", &attributes);
-    for argument in arguments {
-        let mut attributes: Attributes = argument.name.iter().map(|name| ("name", name.clone())).collect();
-        match &argument.value {
-            ArgumentValue::Value(text) => {
-                attributes.push(("value", text.to_string()));
-                writer.empty("arg", &attributes);
-            }
-            ArgumentValue::From(from) => {
-                attributes.push(("from", from.path.to_string()));
-                writer.empty("arg", &attributes);
-            }
-            ArgumentValue::Bare(text) => writer.text("arg", &attributes, &text.to_string()),
-            // As unreadable as it was.
-            ArgumentValue::Unread => {
-                attributes.push(("from", String::new()));
-                writer.empty("arg", &attributes);
-            }
-            ArgumentValue::Operator(node) => {
-                writer.open("arg", &attributes);
-                operator(writer, node, Place::Nested);
-                writer.close("arg");
-            }
+    given.extend(node.inputs.iter().cloned().map(Some));
+    inputs(writer, &given.into_iter().flatten().collect::<Vec<_>>());
+    limits(writer, node);
+    writer.close("task");
+}
+
+/// Writes what an operator hands over.
+struct OwnPart<'w>(&'w mut Writer);
+
+impl OwnPart<'_> {
+    /// In an element of its own, if it has one.
+    fn within(&mut self, name: Option<&str>, write: impl FnOnce(&mut Writer)) {
+        if let Some(name) = name {
+            self.0.open(name, &[]);
+        }
+        write(self.0);
+        if let Some(name) = name {
+            self.0.close(name);
         }
     }
-    limits(writer, node);
-    writer.close("call");
+}
+
+impl Written for OwnPart<'_> {
+    fn text(&mut self, name: &str, text: &str) {
+        self.0.text(name, &[], text);
+    }
+
+    fn condition(&mut self, within: &str, name: &str, condition: &Condition) {
+        self.within(Some(within), |writer| writer.inline(name, &[], condition.test.as_str()));
+    }
+
+    fn node(&mut self, slot: &Slot, node: &Node) {
+        self.within(Some(slot.name), |writer| operator(writer, node, Place::Implies(slot.subtype)));
+    }
+
+    fn steps(&mut self, within: Option<&str>, steps: &[Node]) {
+        self.within(within, |writer| steps.iter().for_each(|step| operator(writer, step, Place::Nested)));
+    }
+
+    fn script(&mut self, within: Option<&str>, script: &Script) {
+        self.within(within, |writer| script_parts(writer, script));
+    }
+
+    fn cases(&mut self, name: &str, cases: &[Case]) {
+        for case in cases {
+            self.0.open(name, &[("test", case.test.test.to_string())]);
+            operator(self.0, &case.body, Place::Nested);
+            self.0.close(name);
+        }
+    }
+
+    fn arguments(&mut self, arguments: &[Argument]) {
+        arguments.iter().for_each(|one| argument(self.0, one));
+    }
+}
+
+fn argument(writer: &mut Writer, argument: &Argument) {
+    let mut attributes: Attributes = argument.name.iter().map(|name| ("name", name.clone())).collect();
+    match &argument.value {
+        ArgumentValue::Value(text) => {
+            attributes.push(("value", text.to_string()));
+            writer.empty("arg", &attributes);
+        }
+        ArgumentValue::From(from) => {
+            attributes.push(("from", from.path.to_string()));
+            writer.empty("arg", &attributes);
+        }
+        ArgumentValue::Bare(text) => writer.text("arg", &attributes, &text.to_string()),
+        // As unreadable as it was.
+        ArgumentValue::Unread => {
+            attributes.push(("from", String::new()));
+            writer.empty("arg", &attributes);
+        }
+        ArgumentValue::Operator(node) => {
+            writer.open("arg", &attributes);
+            operator(writer, node, Place::Nested);
+            writer.close("arg");
+        }
+    }
 }
 
 /// An argument as the input of a `ref`, if that can say it.
@@ -142,12 +169,6 @@ fn approval(attributes: &mut Attributes, node: &Node) {
     if let Some(required) = node.approval.required {
         attributes.push(("requires_approval", required.to_string()));
     }
-}
-
-fn slot(writer: &mut Writer, name: &str, node: &Node, place: Place<'_>) {
-    writer.open(name, &[]);
-    operator(writer, node, place);
-    writer.close(name);
 }
 
 fn task(writer: &mut Writer, node: &Node, place: Place<'_>) {
@@ -193,7 +214,7 @@ fn task(writer: &mut Writer, node: &Node, place: Place<'_>) {
             writer.text(name, &[], "true");
         }
     }
-    own_parts(writer, node);
+    node.kind.operator().write(&mut OwnPart(writer));
     writer.close("task");
 }
 
@@ -208,59 +229,8 @@ fn task_attributes(node: &Node, place: Place<'_>) -> Attributes {
         _ => attributes.extend(id(node)),
     }
     approval(&mut attributes, node);
-    match &node.kind {
-        Kind::Sequential { on_error: error, .. } => on_error(&mut attributes, *error),
-        Kind::Reduce { items, .. } => attributes.extend(items.iter().map(|items| ("items", items.path.to_string()))),
-        Kind::Script { on_nonzero_continue: true, .. } => attributes.push(("on_nonzero", "continue".to_owned())),
-        Kind::DirectorEvaluatorLoop { on_exhausted_accept: true, .. } => {
-            attributes.push(("on_exhausted", "accept".to_owned()));
-        }
-        Kind::Map { items, item, max_parallel, on_error, .. } => {
-            attributes.push(("items", items.path.to_string()));
-            if item != "item" {
-                attributes.push(("as", item.clone()));
-            }
-            bounds(&mut attributes, *max_parallel, *on_error);
-        }
-        _ => {}
-    }
+    attributes.extend(own_attributes(node));
     attributes
-}
-
-/// Children of one operator.
-fn own_parts(writer: &mut Writer, node: &Node) {
-    match &node.kind {
-        Kind::Sequential { steps, .. } => {
-            writer.open("steps", &[]);
-            for step in steps {
-                operator(writer, step, Place::Nested);
-            }
-            writer.close("steps");
-        }
-        Kind::Reduce { initial, inner, reduction, .. } => {
-            writer.text("initial_value", &[], &initial.to_string());
-            slot(writer, "inner_task", inner, Place::Nested);
-            slot(writer, "reduction_task", reduction, Place::Nested);
-        }
-        Kind::Script { script, .. } => script_parts(writer, script),
-        Kind::DirectorEvaluatorLoop { director, evaluator, script, max_iterations, condition, .. } => {
-            writer.text("max_iterations", &[], &max_iterations.to_string());
-            slot(writer, "director", director, Place::Implies("director"));
-            if let Some(script) = script {
-                writer.open("script_execution", &[]);
-                script_parts(writer, script);
-                writer.close("script_execution");
-            }
-            slot(writer, "evaluator", evaluator, Place::Implies("evaluator"));
-            if let Some(condition) = condition {
-                writer.open("termination_condition", &[]);
-                writer.inline("condition", &[], condition.test.as_str());
-                writer.close("termination_condition");
-            }
-        }
-        Kind::Map { body, .. } => slot(writer, "body", body, Place::Nested),
-        _ => {}
-    }
 }
 
 fn script_parts(writer: &mut Writer, script: &Script) {

@@ -35,6 +35,20 @@ impl Writer {
         self.text.push_str(&format!("</{name}>\n"));
     }
 
+    /// An element with what is written inside it, or one without content.
+    pub(super) fn element(&mut self, name: &str, attributes: &Attributes<'_>, inside: impl FnOnce(&mut Self)) {
+        let start = self.text.len();
+        self.open(name, attributes);
+        let opened = self.text.len();
+        inside(self);
+        if self.text.len() > opened {
+            return self.close(name);
+        }
+        self.text.truncate(start);
+        self.depth = self.depth.saturating_sub(1);
+        self.empty(name, attributes);
+    }
+
     /// An element without content.
     pub(super) fn empty(&mut self, name: &str, attributes: &Attributes<'_>) {
         self.start(name, attributes);

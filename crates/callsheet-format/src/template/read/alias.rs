@@ -47,7 +47,7 @@ fn walk(reader: &mut Reader<'_>, element: &mut Element, known: &dyn Fn(&str) -> 
         told(reader, element.name_span, &element.name, &name);
         element.name = name;
     }
-    if grammar::OPERATOR_TYPES.contains(&element.name.as_str()) {
+    if grammar::task_types().contains(&element.name.as_str()) {
         told(reader, element.name_span, &element.name, &format!("task type=\"{}\"", element.name));
         let word = std::mem::replace(&mut element.name, "task".to_owned());
         adopt(reader, element, "type", Mapped::made(&word, element.name_span), element.name_span);

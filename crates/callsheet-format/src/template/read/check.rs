@@ -3,12 +3,13 @@
 use callsheet_core::template::Code;
 
 use crate::template::grammar::{
-    self, Child, Content, Element as Row, Kind, OPERATOR_ELEMENTS, Operators, is_operator_element, operators_of,
+    self, Child, Content, Element as Row, Kind, TaskTypes, is_operator_element, operator_elements, types_of,
 };
 use crate::template::report::Draft;
 use crate::template::xml::{Element, Item, Mapped};
 
 use super::Reader;
+use super::parts::word;
 use super::values::near_word;
 
 impl Reader<'_> {
@@ -36,10 +37,10 @@ impl Reader<'_> {
     pub(super) fn check_root(&mut self, root: &Element) {
         match root.name.as_str() {
             "templates" => {
-                self.attributes(root, grammar::TEMPLATES, Operators::ALL);
-                self.children(root, grammar::TEMPLATES.children, Operators::ALL);
+                self.attributes(root, grammar::templates(), TaskTypes::ALL);
+                self.children(root, grammar::templates().children, TaskTypes::ALL, false);
             }
-            "template" => self.element(root, grammar::TEMPLATE),
+            "template" => self.element(root, grammar::template()),
             "task" => {
                 if let Some(row) = grammar::operator_row("task") {
                     self.element(root, row);
@@ -56,7 +57,7 @@ impl Reader<'_> {
     fn element(&mut self, element: &Element, row: &'static Row) {
         self.enter(element);
         let outer = self.task;
-        let mut operators = Operators::ALL;
+        let mut operators = TaskTypes::ALL;
         if row.name == "task" {
             self.task = Some(element.tag);
             operators = operators_of_task(element);
@@ -67,7 +68,7 @@ impl Reader<'_> {
         self.leave(element);
     }
 
-    fn attributes(&mut self, element: &Element, row: &Row, operators: Operators) {
+    fn attributes(&mut self, element: &Element, row: &Row, operators: TaskTypes) {
         for attribute in &element.attributes {
             let known = row.attributes.iter().find(|known| known.name == attribute.name);
             match known {
@@ -89,8 +90,11 @@ impl Reader<'_> {
                 }
             }
         }
-        let items = row.name == "task" && operators == Operators::MAP;
-        for known in row.attributes.iter().filter(|known| known.required || (items && known.name == "items")) {
+        let own = row.name == "task" && operators != TaskTypes::ALL;
+        let own = word(element, "type").and_then(types_of).filter(|(types, _)| own && *types == operators);
+        let own = own.map(|(_, facts)| facts.rows.attributes()).unwrap_or_default();
+        let required = |name: &str| own.iter().any(|known| known.required && known.name == name);
+        for known in row.attributes.iter().filter(|known| known.required || required(known.name)) {
             if element.attribute(known.name).is_none() {
                 let message = format!("<{}> needs the attribute `{}`", element.name, known.name);
                 let draft = Draft::new(Code::T011, element.tag, message);
@@ -99,23 +103,27 @@ impl Reader<'_> {
         }
     }
 
-    fn content(&mut self, element: &Element, row: &'static Row, operators: Operators) {
+    fn content(&mut self, element: &Element, row: &'static Row, operators: TaskTypes) {
         match row.content {
-            Content::Children => self.children(element, row.children, operators),
+            Content::Children => self.children(element, row.children, operators, false),
             Content::Optional(kind) => self.value(element, kind, false),
             Content::Value(kind) => self.value(element, kind, true),
             Content::Either(kind) => {
                 let listed =
                     element.elements().any(|child| row.children.iter().any(|row| row.element.name == child.name));
-                if listed { self.children(element, row.children, operators) } else { self.value(element, kind, true) }
+                if listed {
+                    self.children(element, row.children, operators, false)
+                } else {
+                    self.value(element, kind, true)
+                }
             }
             Content::Slot => self.slot_content(element),
             Content::Body => {
-                self.children(element, row.children, operators);
+                self.children(element, row.children, operators, true);
                 self.one_body(element);
             }
             Content::Operators => {
-                self.children(element, row.children, operators);
+                self.children(element, row.children, operators, true);
                 if !element.elements().any(|child| is_operator_element(&child.name)) {
                     self.empty(element, "at least one task");
                 }
@@ -135,14 +143,13 @@ impl Reader<'_> {
         if bodies != 1 {
             let message = format!("a template has exactly one task, but this one has {bodies}");
             let advice = if bodies == 0 { "add a task" } else { "put them into one sequential task" };
-            let draft = Draft::new(Code::T022, element.tag, message).expected(OPERATOR_ELEMENTS.iter().copied());
+            let draft = Draft::new(Code::T022, element.tag, message).expected(operator_elements().iter().copied());
             self.add(draft.advice(advice));
         }
     }
 
     /// Children listed in `rows`, and operators where those may stand.
-    fn children(&mut self, element: &Element, rows: &'static [Child], operators: Operators) {
-        let takes_operators = matches!(element.name.as_str(), "template" | "steps" | "parallel");
+    fn children(&mut self, element: &Element, rows: &'static [Child], operators: TaskTypes, takes_operators: bool) {
         let mut seen: Vec<&Element> = Vec::new();
         for item in &element.items {
             let child = match item {
@@ -173,7 +180,7 @@ impl Reader<'_> {
             }
         }
         for row in rows.iter().filter(|row| row.required && row.on.has(operators)) {
-            let unknown = operators == Operators::ALL && element.name == "task" && row.on != Operators::TYPED;
+            let unknown = operators == TaskTypes::ALL && element.name == "task" && row.on != TaskTypes::TYPED;
             if !unknown && element.child(row.element.name).is_none() {
                 let message = format!("<{}> needs <{}>", element.name, row.element.name);
                 let draft = Draft::new(Code::T011, element.tag, message);
@@ -193,7 +200,7 @@ impl Reader<'_> {
         self.add(draft.advice("put it into an element"));
     }
 
-    fn unexpected(&mut self, parent: &Element, child: &Element, rows: &[Child], operators: Operators) {
+    fn unexpected(&mut self, parent: &Element, child: &Element, rows: &[Child], operators: TaskTypes) {
         let allowed = rows.iter().filter(|row| row.on.has(operators)).map(|row| row.element.name);
         let known = grammar::all_rows().iter().any(|row| row.name == child.name);
         let draft = if known {
@@ -228,7 +235,7 @@ impl Reader<'_> {
         let others = element.elements().count() - operators;
         if operators == 0 && others > 0 {
             if let Some(row) = grammar::operator_row("task") {
-                self.children(element, row.children, Operators::ATOMIC);
+                self.children(element, row.children, grammar::atomic(), false);
             }
             return;
         }
@@ -263,7 +270,7 @@ impl Reader<'_> {
                     Item::Text(text) => self.stray(element, text),
                     Item::Element(child) => match grammar::operator_row(&child.name) {
                         Some(row) => self.element(child, row),
-                        None => self.unexpected(element, child, &[], Operators::ALL),
+                        None => self.unexpected(element, child, &[], TaskTypes::ALL),
                     },
                 }
             }
@@ -284,12 +291,12 @@ impl Reader<'_> {
 }
 
 /// The operators a task may be: one, or all if its `type` cannot be read.
-fn operators_of_task(element: &Element) -> Operators {
+fn operators_of_task(element: &Element) -> TaskTypes {
     if element.attribute("ref").is_some() {
-        return Operators::REF;
+        return TaskTypes::REF;
     }
-    let Some(attribute) = element.attribute("type") else { return Operators::ATOMIC };
-    operators_of(attribute.value.as_str()).unwrap_or(Operators::ALL)
+    let Some(attribute) = element.attribute("type") else { return grammar::atomic() };
+    types_of(attribute.value.as_str()).map_or(TaskTypes::ALL, |(types, _)| types)
 }
 
 /// What an element is called in a path.

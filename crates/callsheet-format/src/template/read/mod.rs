@@ -5,6 +5,7 @@ mod alias;
 mod check;
 mod command;
 mod lower;
+mod own_part;
 mod parts;
 mod scripts;
 mod tasks;

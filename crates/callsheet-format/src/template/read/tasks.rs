@@ -1,18 +1,21 @@
 //! Operators out of their elements (spec 2.2-2.4), with context settings resolved (spec 5).
 
+use callsheet_core::template::operators::{Atomic, Call, Slot};
 use callsheet_core::template::{
-    AccumulationFormat, Argument, ArgumentValue, Bytes, Case, Code, Condition, Context, Effects, Expression, Filled,
-    InheritContext, Input, InputSource, Kind, Node, OnError, Origin, PartialContext, Role, Settings, UNCLEAR, Yielded,
-    defaults, is_ident, resolve,
+    AccumulationFormat, Argument, ArgumentValue, Bytes, Code, Context, Effects, Facts, Filled, InheritContext, Input,
+    InputSource, Kind, Node, Origin, PartialContext, Role, Settings, Yielded, defaults, is_ident, resolve,
 };
 
-use crate::template::grammar::{Kind as ValueKind, OPERATOR_TYPES, is_operator_element};
+use crate::template::grammar::{
+    Element as Row, Kind as ValueKind, facts_of, is_operator_element, task_types, types_of,
+};
 use crate::template::report::Draft;
 use crate::template::xml::Element;
 
 use super::Reader;
-use super::parts::{count, flag, list, word};
-use super::values::{is_call_name, without_braces};
+use super::own_part::OwnPart;
+use super::parts::{flag, list, word};
+use super::values::is_call_name;
 
 /// Where an operator stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,13 +26,9 @@ pub(super) enum Position {
     Body,
     /// A step, from 0.
     Step(usize),
-    /// `inner_task` or `reduction_task`.
-    ReducePart,
-    /// `director`.
-    Director,
-    /// `evaluator`.
-    Evaluator,
-    /// Any other slot, an input or an argument.
+    /// A slot of an operator.
+    Slot(Slot),
+    /// An input or an argument.
     Nested,
 }
 
@@ -47,10 +46,7 @@ impl Reader<'_> {
         self.task = Some(element.tag);
         let node = match element.name.as_str() {
             "task" => self.task(element, position),
-            "call" => self.call(element),
-            "cond" => self.cond(element),
-            "parallel" => Some(self.parallel(element)),
-            _ => None,
+            name => facts_of(name).and_then(|(facts, row)| self.own_element(element, facts, row)),
         };
         let node = node.map(|mut node| {
             node.id = self.id(element, position);
@@ -79,37 +75,33 @@ impl Reader<'_> {
         }
         if let Some(name) = word(element, "ref").filter(|name| is_call_name(name)) {
             let (arguments, inputs) = passed(self.inputs(element));
-            let mut node = called(name, arguments, self.origin(element.span));
+            let mut node = called(name, Kind::Call(Call { arguments }), self.origin(element.span));
             node.inputs = inputs;
             self.approval(element, &mut node);
             node.limits = element.child("limits").map(|child| self.limits(child)).unwrap_or_default();
             return Some(node);
         }
-        let word = match word(element, "type") {
-            Some(word) if OPERATOR_TYPES.contains(&word) => word,
-            Some(_) => return None,
+        let kind = match word(element, "type") {
+            Some(word) => {
+                let (_, facts) = types_of(word)?;
+                (facts.read)(&mut OwnPart { reader: self, element, rows: &facts.rows })?
+            }
             None => {
                 let draft = Draft::new(Code::T504, element.tag, "the task has no type, so it is atomic");
-                self.add(draft.expected(OPERATOR_TYPES.iter().copied()).advice("add type=\"atomic\""));
-                "atomic"
+                self.add(draft.expected(task_types().iter().copied()).advice("add type=\"atomic\""));
+                Kind::Atomic(Atomic)
             }
         };
-        let kind = self.kind(element, word)?;
         Some(self.settings(element, kind, position))
     }
 
     /// The node of an atomic task in short form.
     fn short(&mut self, element: &Element, position: Position) -> Node {
-        self.settings(element, Kind::Atomic, position)
+        self.settings(element, Kind::Atomic(Atomic), position)
     }
 
     /// What stands in a slot.
-    fn slot(&mut self, parent: &Element, name: &str, position: Position) -> Option<Box<Node>> {
-        let element = parent.child(name)?;
-        self.slot_of(element, position).map(Box::new)
-    }
-
-    fn slot_of(&mut self, element: &Element, position: Position) -> Option<Node> {
+    pub(super) fn slot_of(&mut self, element: &Element, position: Position) -> Option<Node> {
         self.enter(element);
         let operator = element.elements().find(|child| is_operator_element(&child.name));
         let node = match operator {
@@ -121,124 +113,29 @@ impl Reader<'_> {
         node
     }
 
-    fn kind(&mut self, element: &Element, word: &str) -> Option<Kind> {
-        Some(match word {
-            "sequential" => {
-                let steps = element.child("steps").map(|steps| self.steps(steps)).unwrap_or_default();
-                Kind::Sequential { steps, on_error: on_error(element) }
+    /// An operator with an element of its own. One that calls a template says which.
+    fn own_element(&mut self, element: &Element, facts: &Facts, row: &Row) -> Option<Node> {
+        let calls = row.attributes.iter().any(|known| known.name == "template");
+        let template = word(element, "template").filter(|name| calls && is_call_name(name));
+        if calls && template.is_none() {
+            return None;
+        }
+        let kind = (facts.read)(&mut OwnPart { reader: self, element, rows: &facts.rows })?;
+        let origin = self.origin(element.span);
+        let mut node = match template {
+            Some(template) => called(template, kind, origin),
+            None => {
+                let mut node = Node::new(kind, origin);
+                node.context.settings = defaults(facts.role);
+                node
             }
-            "reduce" => Kind::Reduce {
-                items: self.path_use(element, "items"),
-                initial: self.filled_child(element, "initial_value"),
-                inner: self.slot(element, "inner_task", Position::ReducePart)?,
-                reduction: self.slot(element, "reduction_task", Position::ReducePart)?,
-            },
-            "script" => Kind::Script {
-                script: self.script(element),
-                on_nonzero_continue: super::parts::word(element, "on_nonzero") == Some("continue"),
-            },
-            "director_evaluator_loop" => {
-                let condition = element.child("termination_condition").and_then(|child| child.child("condition"));
-                Kind::DirectorEvaluatorLoop {
-                    director: self.slot(element, "director", Position::Director)?,
-                    evaluator: self.slot(element, "evaluator", Position::Evaluator)?,
-                    script: element.child("script_execution").map(|child| {
-                        self.enter(child);
-                        let script = self.script(child);
-                        self.leave(child);
-                        script
-                    }),
-                    max_iterations: count(self.word_child(element, "max_iterations").as_deref(), 1, 100).unwrap_or(5),
-                    condition: condition.and_then(|child| {
-                        let text = self.text_of(child, ValueKind::Expression);
-                        let test = Expression::parse(&without_braces(text.as_str())).ok()?;
-                        Some(Condition { test, at: self.lines.spot(text.whole()) })
-                    }),
-                    on_exhausted_accept: super::parts::word(element, "on_exhausted") == Some("accept"),
-                }
-            }
-            "map" => Kind::Map {
-                items: self.path_use(element, "items")?,
-                item: super::parts::word(element, "as").filter(|name| is_ident(name)).unwrap_or("item").to_owned(),
-                max_parallel: count(super::parts::word(element, "max_parallel"), 1, 64).unwrap_or(4),
-                on_error: on_error(element),
-                body: self.slot(element, "body", Position::Nested)?,
-            },
-            _ => Kind::Atomic,
-        })
-    }
-
-    fn steps(&mut self, element: &Element) -> Vec<Node> {
-        if element.name == "steps" {
-            self.path.push("steps".to_owned());
+        };
+        if let Some(limits) =
+            element.child("limits").filter(|_| row.children.iter().any(|known| known.element.name == "limits"))
+        {
+            node.limits = self.limits(limits);
         }
-        let mut names = Vec::new();
-        let mut out = Vec::new();
-        let steps = element.elements().filter(|child| is_operator_element(&child.name));
-        for (index, child) in steps.enumerate() {
-            let Some(node) = self.operator(child, Position::Step(index)) else { continue };
-            let id = node.id.clone().unwrap_or_default();
-            self.distinct(&mut names, "step", &id, child.attribute("id").map_or(child.tag, |id| id.value_span));
-            out.push(node);
-        }
-        if element.name == "steps" {
-            self.path.pop();
-        }
-        out
-    }
-
-    fn call(&mut self, element: &Element) -> Option<Node> {
-        let template = word(element, "template").filter(|name| is_call_name(name))?;
-        let mut arguments = Vec::new();
-        let mut names = Vec::new();
-        for child in element.elements().filter(|child| child.name == "arg") {
-            self.enter(child);
-            let written = word(child, "name");
-            let name = written.map(|name| if is_ident(name) { name.to_owned() } else { UNCLEAR.to_owned() });
-            if let Some(name) = name.as_ref().filter(|name| *name != UNCLEAR) {
-                self.distinct(&mut names, "argument", name, child.tag);
-            }
-            let operator = child.elements().find(|inner| is_operator_element(&inner.name));
-            let value = match (child.attribute("value"), self.path_use(child, "from"), operator) {
-                (Some(value), _, _) => ArgumentValue::Value(self.filled(&value.value)),
-                (None, Some(from), _) => ArgumentValue::From(from),
-                (None, None, Some(operator)) => {
-                    let node = self.operator(operator, Position::Nested);
-                    node.map_or(ArgumentValue::Unread, |node| ArgumentValue::Operator(Box::new(node)))
-                }
-                (None, None, None) if child.attribute("from").is_some() => ArgumentValue::Unread,
-                (None, None, None) => {
-                    let text = self.text_of(child, ValueKind::Filled);
-                    ArgumentValue::Bare(self.filled(&text))
-                }
-            };
-            self.leave(child);
-            arguments.push(Argument { name, value, origin: self.origin(child.span) });
-        }
-        let mut node = called(template, arguments, self.origin(element.span));
-        node.limits = element.child("limits").map(|child| self.limits(child)).unwrap_or_default();
         Some(node)
-    }
-
-    fn cond(&mut self, element: &Element) -> Option<Node> {
-        let mut cases = Vec::new();
-        for child in element.elements().filter(|child| child.name == "case") {
-            let Some(body) = self.slot_of(child, Position::Nested) else { continue };
-            let Some(attribute) = child.attribute("test") else { continue };
-            let Ok(test) = Expression::parse(&without_braces(attribute.value.as_str())) else { continue };
-            cases.push(Case { test: Condition { test, at: self.lines.spot(attribute.value_span) }, body });
-        }
-        let otherwise = self.slot(element, "else", Position::Nested);
-        Some(Node::new(Kind::Cond { cases, otherwise }, self.origin(element.span)))
-    }
-
-    fn parallel(&mut self, element: &Element) -> Node {
-        let children = self.steps(element);
-        let max_parallel = count(word(element, "max_parallel"), 1, 64).unwrap_or(4);
-        let kind = Kind::Parallel { children, max_parallel, on_error: on_error(element) };
-        let mut node = Node::new(kind, self.origin(element.span));
-        node.context.settings = defaults(Role::Parallel);
-        node
     }
 
     /// All that is not the operator's own.
@@ -249,7 +146,7 @@ impl Reader<'_> {
         node.intent.instructions = self.filled_child(element, "instructions");
         node.intent.expected_output = self.filled_child(element, "expected_output");
         node.intent.criteria = self.filled_child(element, "criteria");
-        if matches!(node.kind, Kind::Atomic) && element.child("instructions").is_none() {
+        if node.kind.is_atomic() && element.child("instructions").is_none() {
             let message = "the task has no instructions, so its description is used";
             self.tell(Code::T507, element.tag, message, "add <instructions>");
         }
@@ -266,7 +163,7 @@ impl Reader<'_> {
         self.check_world(element, node.tools.as_deref().unwrap_or_default(), node.refs.as_ref());
         node.limits = element.child("limits").map(|child| self.limits(child)).unwrap_or_default();
         node.recovery = element.child("recovery").map(Self::recovery).unwrap_or_default();
-        if let Some(block) = element.child("recovery").filter(|_| !matches!(node.kind, Kind::Atomic)) {
+        if let Some(block) = element.child("recovery").filter(|_| !node.kind.is_atomic()) {
             let message = "only atomic tasks are retried; this `recovery` has no effect";
             self.tell(Code::T524, block.tag, message, "move it into the atomic tasks below");
         }
@@ -448,13 +345,9 @@ impl Reader<'_> {
     }
 }
 
-fn on_error(element: &Element) -> OnError {
-    if word(element, "on_error") == Some("collect") { OnError::Collect } else { OnError::Fail }
-}
-
 /// A call. `template:NAME` is NAME; `skill:NAME` stays, and a skill sees what it is given and nothing else (spec 16).
-fn called(name: &str, arguments: Vec<Argument>, origin: Origin) -> Node {
-    let mut node = Node::new(Kind::Call { arguments }, origin);
+fn called(name: &str, kind: Kind, origin: Origin) -> Node {
+    let mut node = Node::new(kind, origin);
     node.template = Some(name.strip_prefix("template:").unwrap_or(name).to_owned());
     if name.starts_with("skill:") {
         node.context.settings = Settings::alone();
@@ -485,23 +378,18 @@ fn passed(inputs: Vec<Input>) -> (Vec<Argument>, Vec<Input>) {
 /// As written, else as the slot implies.
 fn subtype(element: &Element, position: Position) -> String {
     let implied = match position {
-        Position::Director => "director",
-        Position::Evaluator => "evaluator",
-        _ => "standard",
+        Position::Slot(slot) => slot.subtype,
+        Position::Top | Position::Body | Position::Step(_) | Position::Nested => "standard",
     };
     word(element, "subtype").filter(|text| is_ident(text)).unwrap_or(implied).to_owned()
 }
 
 /// What a node is, as far as its context goes.
 fn role(node: &Node, position: Position) -> Role {
-    match (&node.kind, node.subtype.as_str()) {
-        (Kind::Atomic, "associative_matching") => return Role::Matching,
-        (_, "subtask") => return Role::Subtask,
-        _ => {}
-    }
-    match (&node.kind, position) {
-        (Kind::Atomic, Position::ReducePart) => Role::ReducePart,
-        (Kind::Atomic, Position::Director | Position::Evaluator) => Role::LoopPart,
-        (kind, _) => kind.facts().role,
+    match (node.subtype.as_str(), position) {
+        ("associative_matching", _) if node.kind.is_atomic() => Role::Matching,
+        ("subtask", _) => Role::Subtask,
+        (_, Position::Slot(slot)) if node.kind.is_atomic() => slot.role,
+        _ => node.kind.facts().role,
     }
 }

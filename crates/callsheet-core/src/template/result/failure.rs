@@ -1,9 +1,9 @@
-//! Errors of tasks (spec 6): whose fault, what may be done, and how a run ends by them.
+//! Errors of tasks (spec 6): whose fault, and what may be done.
 
-use crate::record::Outcome;
-use crate::template::{
-    Blame, Details, ErrorKind, Halt, Hears, Location, Origin, Reason, RecoveryAdvice, Resource, ResourceMetrics,
-    TaskError,
+use crate::template::tree::Origin;
+
+use super::{
+    Blame, Details, ErrorKind, Halt, Hears, Location, Reason, RecoveryAdvice, Resource, ResourceMetrics, TaskError,
 };
 
 /// What a person can do about a reason.
@@ -35,7 +35,7 @@ fn recovery(blame: Blame, retryable: bool, advice: &str) -> RecoveryAdvice {
 }
 
 /// A task that failed for a reason.
-pub(super) fn failure(reason: Reason, message: impl Into<String>, details: Details) -> TaskError {
+pub(crate) fn failure(reason: Reason, message: impl Into<String>, details: Details) -> TaskError {
     let (blame, retryable, words) = advice(reason);
     let details = Some(Box::new(details)).filter(|details| **details != Details::default());
     TaskError {
@@ -49,21 +49,21 @@ pub(super) fn failure(reason: Reason, message: impl Into<String>, details: Detai
 }
 
 /// A failure that a model tells of itself: whatever word it has for it, no one saw an outage, a limit or a wrong setting.
-pub(super) fn said_by_a_model(reason: Reason, message: impl Into<String>) -> TaskError {
+pub(crate) fn said_by_a_model(reason: Reason, message: impl Into<String>) -> TaskError {
     let mut error = failure(reason, message, Details::default());
     error.recovery = recovery(Blame::Model, true, "read the model's explanation, then retry, or use another model");
     error
 }
 
 /// A request of a model that cannot be run.
-pub(super) fn asked_wrongly(reason: Reason, message: impl Into<String>, details: Details) -> TaskError {
+pub(crate) fn asked_wrongly(reason: Reason, message: impl Into<String>, details: Details) -> TaskError {
     let mut error = failure(reason, message, details);
     error.recovery = recovery(Blame::Model, true, "the model can correct its request");
     error
 }
 
 /// A task that was halted.
-pub(super) fn halted(halt: Halt, message: impl Into<String>, details: Details) -> TaskError {
+pub(crate) fn halted(halt: Halt, message: impl Into<String>, details: Details) -> TaskError {
     let words = match halt {
         Halt::MaxDepth => "reduce the nesting",
         Halt::Cycle => "the same task is already running above it; change the request",
@@ -80,7 +80,7 @@ pub(super) fn halted(halt: Halt, message: impl Into<String>, details: Details) -
 }
 
 /// A limit that was reached.
-pub(super) fn exhausted(resource: Resource, used: f64, limit: f64, message: impl Into<String>) -> TaskError {
+pub(crate) fn exhausted(resource: Resource, used: f64, limit: f64, message: impl Into<String>) -> TaskError {
     let (blame, words) = match resource {
         Resource::Turns => (Blame::Model, "raise max_turns, or ask for less"),
         Resource::Context => (Blame::User, "use fewer or smaller files, or a model with a larger context window"),
@@ -100,7 +100,7 @@ pub(super) fn exhausted(resource: Resource, used: f64, limit: f64, message: impl
 }
 
 /// A reply with neither text nor tool call.
-pub(super) fn invalid_output(message: impl Into<String>) -> TaskError {
+pub(crate) fn invalid_output(message: impl Into<String>) -> TaskError {
     TaskError {
         kind: ErrorKind::InvalidOutput { content: None, violations: None, details: None },
         message: message.into(),
@@ -112,13 +112,13 @@ pub(super) fn invalid_output(message: impl Into<String>) -> TaskError {
 }
 
 /// Says where in the template an error belongs, unless it says so itself.
-pub(super) fn located(mut error: TaskError, origin: &Origin, task: &str) -> TaskError {
+pub(crate) fn located(mut error: TaskError, origin: &Origin, task: &str) -> TaskError {
     error.location.get_or_insert_with(|| location(origin, task));
     error
 }
 
 /// Where a task was written.
-pub(super) fn location(origin: &Origin, task: &str) -> Location {
+pub(crate) fn location(origin: &Origin, task: &str) -> Location {
     Location {
         file: origin.file.clone(),
         line: origin.spot.place.line,
@@ -128,7 +128,7 @@ pub(super) fn location(origin: &Origin, task: &str) -> Location {
 }
 
 /// Its text so far.
-pub(super) fn with_content(mut error: TaskError, text: &str) -> TaskError {
+pub(crate) fn with_content(mut error: TaskError, text: &str) -> TaskError {
     if let ErrorKind::ResourceExhaustion { content, .. }
     | ErrorKind::TaskFailure { content, .. }
     | ErrorKind::InvalidOutput { content, .. } = &mut error.kind
@@ -138,40 +138,23 @@ pub(super) fn with_content(mut error: TaskError, text: &str) -> TaskError {
     error
 }
 
-pub(super) fn reason(error: &TaskError) -> Option<Reason> {
+/// Its reason, if it is a task's.
+pub(crate) fn reason(error: &TaskError) -> Option<Reason> {
     match &error.kind {
         ErrorKind::TaskFailure { reason, .. } => Some(*reason),
         _ => None,
     }
 }
 
-pub(super) fn halt(error: &TaskError) -> Option<Halt> {
+/// What halted it.
+pub(crate) fn halt(error: &TaskError) -> Option<Halt> {
     match &error.kind {
         ErrorKind::TaskFailure { details: Some(details), .. } => details.halt,
         _ => None,
     }
 }
 
-/// The exit code of a run whose top task failed like that (spec 6). `calls`: model calls of the run so far.
-pub(super) fn outcome(error: Option<&TaskError>, calls: u32) -> Outcome {
-    let Some(error) = error else { return Outcome::TaskFailed };
-    if matches!(error.kind, ErrorKind::ResourceExhaustion { .. }) {
-        return Outcome::LimitReached;
-    }
-    if matches!(error.kind, ErrorKind::ValidationError { .. } | ErrorKind::XmlParseError { .. }) {
-        return Outcome::InputInvalid;
-    }
-    match (reason(error), halt(error)) {
-        (_, Some(Halt::Cancelled)) => Outcome::Cancelled,
-        (Some(Reason::ExecutionTimeout | Reason::ConfigurationError | Reason::LlmError), _)
-            if error.recovery.blame == Blame::Model =>
-        {
-            Outcome::TaskFailed
-        }
-        (Some(Reason::ExecutionTimeout), _) => Outcome::LimitReached,
-        (Some(Reason::ConfigurationError), _) => Outcome::Misconfigured,
-        (Some(Reason::InputValidationFailure), _) if calls == 0 => Outcome::InputInvalid,
-        (Some(Reason::LlmError), _) => Outcome::Unreachable,
-        _ => Outcome::TaskFailed,
-    }
+/// What the record should hold and does not.
+pub(crate) fn lost() -> TaskError {
+    failure(Reason::UnexpectedError, "the record does not hold what is needed", Details::default())
 }

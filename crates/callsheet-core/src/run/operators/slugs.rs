@@ -1,0 +1,40 @@
+//! Names of tasks of a tree.
+
+use crate::spec::Slug;
+
+/// Longest slug (spec 6.2).
+const LONGEST: usize = 64;
+/// Letters of the hash that ends a shortened one.
+const HASHED: usize = 8;
+
+/// The name of a part of a task: that of the task and one word more.
+pub(super) fn extended(id: &Slug, word: &str) -> Slug {
+    match id.as_str().split_once('/') {
+        Some((caller, own)) => Slug::new(format!("{caller}/{}", slug_of(&[own, word]))),
+        None => slug_of(&[id.as_str(), word]),
+    }
+}
+
+/// The name of the top task of a call's tree. No task of a list has a `/` in its name.
+pub(super) fn below_caller(caller: &Slug, template: &str) -> Slug {
+    Slug::new(format!("{caller}/{}", slug_of(&[template])))
+}
+
+/// A slug of words, shortened with a hash of the whole if it is too long.
+pub(super) fn slug_of(words: &[&str]) -> Slug {
+    let mut text = String::new();
+    for character in words.join("-").chars().flat_map(char::to_lowercase) {
+        let kept = if character.is_ascii_alphanumeric() { character } else { '-' };
+        if kept != '-' || !text.ends_with('-') {
+            text.push(kept);
+        }
+    }
+    let trimmed = text.trim_matches('-');
+    let text = if trimmed.is_empty() { "task" } else { trimmed };
+    if text.len() <= LONGEST {
+        return Slug::new(text);
+    }
+    let hash = crate::spec::BlobId::of(words.join("-").as_bytes());
+    let (head, tail) = (text.get(..LONGEST - HASHED - 1), hash.as_str().get(..HASHED));
+    Slug::new(format!("{}-{}", head.unwrap_or_default().trim_end_matches('-'), tail.unwrap_or_default()))
+}

@@ -1,0 +1,107 @@
+//! `call`: the body of the called template, whose result is its own.
+
+use serde::{Deserialize, Serialize};
+
+use crate::template::form::{Attribute, Child, Content, Element, ID, LIMITS, ValueKind};
+use crate::template::names::Walk;
+use crate::template::result::{TaskError, TaskResult, failure};
+use crate::template::tree::{Argument, Node, Role};
+
+use super::{
+    Facts, Kind, Known, Move, Names, Opening, Opens, Operator, Parts, Place, Plan, Rows, Written, only, only_result,
+};
+
+/// Another template; its name is the node's `template`, and inputs of the node are passed by name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Call {
+    /// Arguments in order.
+    pub arguments: Vec<Argument>,
+}
+
+static ROW: Element = Element::new(
+    "call",
+    &[Attribute::new("template", ValueKind::CallName).required(), ID],
+    &[Child::new(&ARG).many(), Child::new(&LIMITS)],
+    Content::Children,
+);
+static ARG: Element = Element::new(
+    "arg",
+    &[
+        Attribute::new("name", ValueKind::Ident),
+        Attribute::new("value", ValueKind::Filled),
+        Attribute::new("from", ValueKind::Path),
+    ],
+    &[],
+    Content::Argument,
+);
+
+pub(super) static FACTS: Facts = Facts {
+    word: "call",
+    rows: Rows::Element(&ROW),
+    read: |given| Some(Kind::Call(Call { arguments: given.arguments() })),
+    leaf: None,
+    role: Role::Atomic,
+    spawned: Role::Subtask,
+    binds: &[],
+    shows_inputs: true,
+    looks_up: false,
+    splits: true,
+    transparent: true,
+    guards: false,
+    lends_ids: false,
+    in_order: false,
+    gives_its_last: true,
+};
+
+impl Operator for Call {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    /// Operators in arguments. The body stands in another template.
+    fn nodes(&self) -> Vec<&Node> {
+        self.arguments.iter().filter_map(|argument| argument.value.operator()).collect()
+    }
+
+    fn nodes_mut(&mut self) -> Vec<&mut Node> {
+        self.arguments.iter_mut().filter_map(|argument| argument.value.operator_mut()).collect()
+    }
+
+    fn arguments(&self) -> &[Argument] {
+        &self.arguments
+    }
+
+    fn write(&self, to: &mut dyn Written) {
+        to.arguments(&self.arguments);
+    }
+
+    fn walk(&self, names: &mut Walk<'_>, _: bool) {
+        self.arguments.iter().for_each(|argument| names.argument(argument));
+    }
+
+    fn next(&self, at: &dyn Parts) -> Move {
+        only(at, Place::Body)
+    }
+
+    fn open(&self, at: &dyn Opening, names: &mut Names) -> Result<Opens, Box<TaskError>> {
+        *names = at.passed(names)?;
+        Ok(Opens::Plan(Plan::Children))
+    }
+
+    /// The body's result, checked by `returns` (spec 7.4). An error says which call it came through (spec 8).
+    fn close(&self, at: &dyn Known) -> TaskResult {
+        let node = at.node();
+        let mut result = only_result(at).returned(at.called(), at.id()).located(&node.origin, at.id());
+        if let Some(error) = &mut result.error {
+            let call = failure::location(&node.origin, at.id());
+            // What a skill runs as is ours: its author wrote nothing of it but the call.
+            let of_skill = node.template.as_deref().is_some_and(|name| name.starts_with("skill:"));
+            match of_skill && error.related.is_empty() {
+                true => error.location = Some(call),
+                false if error.location.as_ref() != Some(&call) => error.related.push(call),
+                false => {}
+            }
+        }
+        result
+    }
+}

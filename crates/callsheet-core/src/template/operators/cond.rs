@@ -1,0 +1,153 @@
+//! `cond`: the branch that was chosen, whose result is its own. One of which nothing holds and that has no `else` comes
+//! back at once.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::template::form::{Attribute, Child, Content, Element, ID, ValueKind};
+use crate::template::names::Walk;
+use crate::template::result::{TaskError, TaskResult};
+use crate::template::tree::{Condition, Node, Role};
+use crate::template::value::Path;
+
+use super::place::index_of;
+use super::{
+    EvalPhase, Facts, Kind, Known, Move, Names, Opening, Opens, Operator, Parts, Place, Plan, Rows, Slot, Work,
+    Written, only, only_result,
+};
+
+/// The first case that holds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cond {
+    /// In order.
+    pub cases: Vec<Case>,
+    /// When none holds.
+    pub otherwise: Option<Box<Node>>,
+}
+
+/// One branch of a `cond`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Case {
+    /// When.
+    pub test: Condition,
+    /// What.
+    pub body: Node,
+}
+
+static ROW: Element =
+    Element::new("cond", &[ID], &[Child::new(&CASE).required().many(), Child::new(&ELSE)], Content::Children);
+static CASE: Element =
+    Element::new("case", &[Attribute::new("test", ValueKind::Expression).required()], &[], Content::Slot);
+static ELSE: Element = Element::slot("else");
+const OTHERWISE: Slot = Slot::new("else");
+
+pub(super) static FACTS: Facts = Facts {
+    word: "cond",
+    rows: Rows::Element(&ROW),
+    read: |given| {
+        let cases = given.cases("case");
+        Some(Kind::Cond(Cond { cases, otherwise: given.node(&OTHERWISE) }))
+    },
+    leaf: None,
+    role: Role::Atomic,
+    spawned: Role::Subtask,
+    binds: &[],
+    shows_inputs: false,
+    looks_up: false,
+    splits: false,
+    transparent: true,
+    guards: true,
+    lends_ids: false,
+    in_order: false,
+    gives_its_last: true,
+};
+
+impl Cond {
+    /// The case that holds, and names that the tests asked for up to it and nothing binds: such a comparison is false
+    /// (spec 8).
+    fn choose(&self, value: &dyn Fn(&Path) -> Option<Value>) -> (Option<u32>, Vec<String>) {
+        let mut unknown = Vec::new();
+        let mut chosen = None;
+        for (number, case) in (0..).zip(&self.cases) {
+            let outcome = case.test.test.evaluate(&mut |path| value(path));
+            unknown.extend(outcome.unknown.iter().map(ToString::to_string));
+            if outcome.holds {
+                chosen = Some(number);
+                break;
+            }
+        }
+        unknown.dedup();
+        (chosen, unknown)
+    }
+}
+
+fn warn_of(unknown: Vec<String>, result: &mut TaskResult) {
+    for name in unknown {
+        result.notes.warn("condition", format!("a test uses the unknown name {name}"));
+    }
+}
+
+impl Operator for Cond {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn nodes(&self) -> Vec<&Node> {
+        self.cases.iter().map(|case| &case.body).chain(self.otherwise.as_deref()).collect()
+    }
+
+    fn nodes_mut(&mut self) -> Vec<&mut Node> {
+        self.cases.iter_mut().map(|case| &mut case.body).chain(self.otherwise.as_deref_mut()).collect()
+    }
+
+    fn write(&self, to: &mut dyn Written) {
+        to.cases("case", &self.cases);
+        if let Some(otherwise) = &self.otherwise {
+            to.node(&OTHERWISE, otherwise);
+        }
+    }
+
+    fn walk(&self, names: &mut Walk<'_>, _: bool) {
+        for case in &self.cases {
+            names.condition(&case.test);
+            names.child(&case.body, "case");
+        }
+        if let Some(otherwise) = &self.otherwise {
+            names.child(otherwise, "else");
+        }
+    }
+
+    fn below(&self, place: Place) -> Option<Work<'_>> {
+        let Place::Branch { case } = place else { return None };
+        match case {
+            Some(case) => self.cases.get(index_of(case)?).map(|case| Work::Node(&case.body)),
+            None => self.otherwise.as_deref().map(Work::Node),
+        }
+    }
+
+    fn next(&self, at: &dyn Parts) -> Move {
+        match at.plan() {
+            Some(Plan::Branch { case }) => only(at, Place::Branch { case: *case }),
+            _ => Move::Owe(EvalPhase::Close),
+        }
+    }
+
+    fn open(&self, at: &dyn Opening, _: &mut Names) -> Result<Opens, Box<TaskError>> {
+        let (chosen, unknown) = self.choose(&|path| at.value(path));
+        if chosen.is_some() || self.otherwise.is_some() {
+            return Ok(Opens::Plan(Plan::Branch { case: chosen }));
+        }
+        let mut result = TaskResult::default();
+        warn_of(unknown, &mut result);
+        result.notes.other.insert("skipped".to_owned(), Value::Bool(true));
+        result.notes.warn("condition", "no case of the cond applies and it has no else, so nothing ran here");
+        Ok(Opens::Closed(Box::new(result)))
+    }
+
+    fn close(&self, at: &dyn Known) -> TaskResult {
+        let mut result = only_result(at);
+        let scope = at.scope();
+        warn_of(self.choose(&|path| scope.value(path)).1, &mut result);
+        result
+    }
+}

@@ -1,0 +1,482 @@
+//! `director_evaluator_loop`: director, script if there is one, evaluator, then the check, turn by turn (spec 8).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::template::bind::{Bound, Datum, Environment, Trust, resolve_text};
+use crate::template::form::{Attribute, Child, Content, Element, PROCESS, ValueKind};
+use crate::template::names::Walk;
+use crate::template::result::{
+    Details, Halt, Iteration, ReturnStatus, TaskError, TaskResult, Verdict, details, failure, judged, timeless,
+};
+use crate::template::tree::{Condition, Node, Role, Script};
+use crate::template::value::{Expression, cut};
+
+use super::{
+    EvalPhase, Facts, Given, Judged, Kind, Known, Move, Names, Opening, Opens, Operator, Part, Parts, Place, Plan,
+    Rows, Slot, Work, Written, lost,
+};
+
+/// Director, script, evaluator, until it is good.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DirectorEvaluatorLoop {
+    /// Makes.
+    pub director: Box<Node>,
+    /// Judges.
+    pub evaluator: Box<Node>,
+    /// Runs between the two.
+    pub script: Option<Script>,
+    /// Most iterations.
+    pub max_iterations: u32,
+    /// Ends the loop when true.
+    pub condition: Option<Condition>,
+    /// The last output counts when iterations are exhausted.
+    pub on_exhausted_accept: bool,
+}
+
+const ON_EXHAUSTED: Attribute = Attribute::new("on_exhausted", ValueKind::OneOf(&["fail", "accept"])).or("fail");
+static DIRECTOR_ROW: Element = Element::slot("director");
+static EVALUATOR_ROW: Element = Element::slot("evaluator");
+static MAX_ITERATIONS: Element = Element::value("max_iterations", ValueKind::Int(1, 100));
+static SCRIPT_EXECUTION: Element = Element::new("script_execution", &[], PROCESS, Content::Children);
+static TERMINATION_CONDITION: Element =
+    Element::new("termination_condition", &[], &[Child::new(&CONDITION).required()], Content::Children);
+static CONDITION: Element = Element::value("condition", ValueKind::Expression);
+const DIRECTOR_SLOT: Slot = Slot { name: DIRECTOR, subtype: DIRECTOR, role: Role::LoopPart };
+const EVALUATOR_SLOT: Slot = Slot { name: EVALUATOR, subtype: EVALUATOR, role: Role::LoopPart };
+
+/// The part of a loop that makes.
+pub const DIRECTOR: &str = "director";
+const SCRIPT: &str = "script";
+const EVALUATOR: &str = "evaluator";
+
+/// Iterations where nobody says how many.
+const MOST: u32 = 5;
+/// Most bytes of an output in the history.
+const OUTPUT: usize = 32_768;
+/// Equal iterations after which a loop ends.
+const EQUAL: usize = 3;
+
+pub(super) static FACTS: Facts = Facts {
+    word: "director_evaluator_loop",
+    rows: Rows::Task {
+        attributes: &[ON_EXHAUSTED],
+        children: &[
+            Child::new(&DIRECTOR_ROW).required(),
+            Child::new(&EVALUATOR_ROW).required(),
+            Child::new(&MAX_ITERATIONS),
+            Child::new(&SCRIPT_EXECUTION),
+            Child::new(&TERMINATION_CONDITION),
+        ],
+    },
+    read: |given| Some(Kind::DirectorEvaluatorLoop(read(given)?)),
+    leaf: None,
+    role: Role::Loop,
+    spawned: Role::Loop,
+    binds: &[
+        "original_prompt",
+        "user_query",
+        "iteration",
+        "current_iteration",
+        "evaluation_feedback",
+        "next_input",
+        "previous_results",
+        "last_evaluation",
+        "director_result",
+        "script_input",
+        "script_output",
+        "script_stdout",
+        "script_errors",
+        "script_stderr",
+        "script_exit_code",
+        "script_timed_out",
+        "evaluation",
+    ],
+    shows_inputs: false,
+    looks_up: true,
+    splits: false,
+    transparent: false,
+    guards: false,
+    lends_ids: false,
+    in_order: false,
+    gives_its_last: false,
+};
+
+fn read(given: &mut dyn Given) -> Option<DirectorEvaluatorLoop> {
+    Some(DirectorEvaluatorLoop {
+        director: given.node(&DIRECTOR_SLOT)?,
+        evaluator: given.node(&EVALUATOR_SLOT)?,
+        script: given.script(Some("script_execution")),
+        max_iterations: given.count("max_iterations").unwrap_or(MOST),
+        condition: given.condition("termination_condition", "condition"),
+        on_exhausted_accept: given.word("on_exhausted").as_deref() == Some("accept"),
+    })
+}
+
+fn director(iteration: u32) -> Place {
+    Place::Turn { word: DIRECTOR, iteration }
+}
+
+fn script(iteration: u32) -> Place {
+    Place::Turn { word: SCRIPT, iteration }
+}
+
+fn evaluator(iteration: u32) -> Place {
+    Place::Turn { word: EVALUATOR, iteration }
+}
+
+impl Operator for DirectorEvaluatorLoop {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn nodes(&self) -> Vec<&Node> {
+        vec![&self.director, &self.evaluator]
+    }
+
+    fn nodes_mut(&mut self) -> Vec<&mut Node> {
+        vec![&mut self.director, &mut self.evaluator]
+    }
+
+    fn script(&self) -> Option<&Script> {
+        self.script.as_ref()
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, String)> {
+        vec![("on_exhausted", if self.on_exhausted_accept { "accept" } else { "fail" }.to_owned())]
+    }
+
+    fn write(&self, to: &mut dyn Written) {
+        to.text("max_iterations", &self.max_iterations.to_string());
+        to.node(&DIRECTOR_SLOT, &self.director);
+        if let Some(script) = &self.script {
+            to.script(Some("script_execution"), script);
+        }
+        to.node(&EVALUATOR_SLOT, &self.evaluator);
+        if let Some(condition) = &self.condition {
+            to.condition("termination_condition", "condition", condition);
+        }
+    }
+
+    fn walk(&self, names: &mut Walk<'_>, _: bool) {
+        names.bind(&["original_prompt", "user_query", "iteration", "current_iteration"], false);
+        let mark = names.mark();
+        names.bind(&["evaluation_feedback", "next_input", "previous_results", "last_evaluation"], true);
+        names.child(&self.director, "director");
+        if self.condition.is_none() {
+            names.reset(mark);
+        }
+        names.bind(&["director_result", "script_input"], true);
+        if let Some(script) = &self.script {
+            names.script(script);
+        }
+        names.bind(&["script_output", "script_stdout", "script_errors", "script_stderr"], true);
+        names.bind(&["script_exit_code", "script_timed_out"], true);
+        names.child(&self.evaluator, "evaluator");
+        names.bind(&["evaluation"], true);
+        if let Some(condition) = &self.condition {
+            names.condition(condition);
+        }
+    }
+
+    fn below(&self, place: Place) -> Option<Work<'_>> {
+        match place {
+            Place::Turn { word: DIRECTOR, .. } => Some(Work::Node(&self.director)),
+            Place::Turn { word: SCRIPT, .. } => self.script.as_ref().map(Work::Script),
+            Place::Turn { word: EVALUATOR, .. } => Some(Work::Node(&self.evaluator)),
+            _ => None,
+        }
+    }
+
+    fn next(&self, at: &dyn Parts) -> Move {
+        let iteration = at.iteration().max(1);
+        let tries = self.script.as_ref().map(|_| script(iteration));
+        for place in [Some(director(iteration)), tries, Some(evaluator(iteration))].into_iter().flatten() {
+            match at.after(place) {
+                Ok(part) if part.failed => return Move::Owe(EvalPhase::Close),
+                Ok(_) => {}
+                Err(what) => return what,
+            }
+        }
+        Move::Owe(EvalPhase::Judge)
+    }
+
+    fn open(&self, _: &dyn Opening, _: &mut Names) -> Result<Opens, Box<TaskError>> {
+        Ok(Opens::Plan(Plan::Children))
+    }
+
+    /// Names of the table of spec 8 for a part of the loop.
+    fn binds(&self, at: &dyn Known, place: Place) -> Vec<(String, Bound)> {
+        let Place::Turn { word, iteration } = place else { return Vec::new() };
+        let mut names = for_all(at, iteration);
+        if word == DIRECTOR {
+            names.extend(for_director(at, iteration));
+            return names;
+        }
+        names.extend(directors_names(at, iteration));
+        if word == EVALUATOR {
+            names.extend(scripts_names(at, iteration));
+        }
+        names
+    }
+
+    fn tells(&self, _: Place, to: Place) -> bool {
+        matches!(to, Place::Turn { word: DIRECTOR | EVALUATOR, .. })
+    }
+
+    fn judged(&self, by: Place) -> Option<Place> {
+        match by {
+            Place::Turn { word: EVALUATOR, iteration } => Some(director(iteration)),
+            _ => None,
+        }
+    }
+
+    /// Files that the evaluation before an iteration asks for.
+    fn wanted_files(&self, at: &dyn Known, place: Place) -> Vec<String> {
+        let Place::Turn { word: DIRECTOR, iteration } = place else { return Vec::new() };
+        let evaluation = part(at, evaluator(iteration.saturating_sub(1))).map(|part| at.result(&part));
+        match evaluation.as_deref().map(judged) {
+            Some((_, Some(Verdict::Revise { add_files: Some(files), .. }), _)) => files,
+            _ => Vec::new(),
+        }
+    }
+
+    /// The check after an iteration, in the order of spec 8.
+    fn judge(&self, at: &dyn Known) -> Judged {
+        let iteration = at.iteration();
+        let evaluation = part(at, evaluator(iteration)).map(|part| at.result(&part)).unwrap_or_default();
+        let (success, verdict, _) = judged(&evaluation);
+        if let Some(Verdict::Abort { reason }) = &verdict {
+            let error = |details| failure::halted(Halt::Aborted, format!("the evaluator gave up: {reason}"), details);
+            return Judged::Ends(self.fails(at, "aborted", error));
+        }
+        if success {
+            return Judged::Ends(self.gives(at, "success", true));
+        }
+        if let Some(condition) = &self.condition
+            && holds(at, &condition.test, iteration, &evaluation).0
+        {
+            return Judged::Ends(self.gives(at, "condition", false));
+        }
+        if iteration >= self.max_iterations {
+            if self.on_exhausted_accept {
+                return Judged::Ends(self.gives(at, "max_iterations", false));
+            }
+            let words = format!("no success within {iteration} iterations");
+            let error = |details| failure::halted(Halt::IterationsExhausted, words.as_str(), details);
+            return Judged::Ends(self.fails(at, "max_iterations", error));
+        }
+        if stands_still(at) {
+            let error = |details| failure::halted(Halt::NoProgress, "three iterations had the same result", details);
+            return Judged::Ends(self.fails(at, "no_progress", error));
+        }
+        Judged::GoesOn
+    }
+
+    /// A part failed: the loop ends with the history up to and including it.
+    fn close(&self, at: &dyn Known) -> TaskResult {
+        let iteration = at.iteration();
+        let places = [(DIRECTOR, director(iteration)), (SCRIPT, script(iteration)), (EVALUATOR, evaluator(iteration))];
+        let found = places.into_iter().find_map(|(word, place)| {
+            let part = part(at, place).filter(|part| part.failed)?;
+            Some((word, at.result(&part)))
+        });
+        let Some((word, result)) = found else { return lost() };
+        let cause = result.failed();
+        self.fails(at, "error", |known| {
+            let known = Details { failed_part: Some(word.to_owned()), ..known };
+            let mut error = cause.as_deref().cloned().unwrap_or_else(failure::lost);
+            details::add(&mut error, known);
+            error
+        })
+    }
+}
+
+impl DirectorEvaluatorLoop {
+    /// What is to be told of the evaluations so far, each once.
+    fn warnings(&self, at: &dyn Known) -> Vec<String> {
+        let mut all: Vec<String> = Vec::new();
+        for iteration in 1..=at.iteration() {
+            let Some(evaluator) = part(at, evaluator(iteration)) else { continue };
+            let evaluation = at.result(&evaluator);
+            let (success, verdict, warning) = judged(&evaluation);
+            all.extend(warning.map(str::to_owned));
+            let ends = success || matches!(verdict, Some(Verdict::Abort { .. }));
+            for condition in self.condition.iter().filter(|_| !ends) {
+                let (_, unknown) = holds(at, &condition.test, iteration, &evaluation);
+                all.extend(unknown.iter().map(|name| format!("the condition uses the unknown name {name}")));
+            }
+        }
+        let mut seen = std::collections::BTreeSet::new();
+        all.retain(|warning| seen.insert(warning.clone()));
+        all
+    }
+
+    fn gives(&self, at: &dyn Known, why: &str, success: bool) -> TaskResult {
+        let history = history(at);
+        let last = history.last().map(|one| one.iteration).unwrap_or(0);
+        let output = part(at, director(last)).map(|part| at.result(&part)).unwrap_or_default();
+        let mut result = TaskResult {
+            content: output.content.clone(),
+            parsed_content: output.parsed_content.clone(),
+            ..TaskResult::default()
+        };
+        let other = &mut result.notes.other;
+        other.insert("success".to_owned(), Value::Bool(success));
+        let last_evaluation = part(at, evaluator(last)).map(|part| judged_json(&at.result(&part)));
+        other.insert("final_evaluation".to_owned(), last_evaluation.unwrap_or_default());
+        other.insert("iterations_completed".to_owned(), Value::from(evaluated(&history)));
+        other.insert("termination_reason".to_owned(), Value::from(why));
+        other.insert("iteration_history".to_owned(), serde_json::to_value(&history).unwrap_or_default());
+        for warning in self.warnings(at) {
+            result.notes.warn("evaluation", warning.as_str());
+        }
+        result
+    }
+
+    fn fails(&self, at: &dyn Known, why: &str, error: impl Fn(Details) -> TaskError) -> TaskResult {
+        let mut result = self.gives(at, why, false);
+        let history = history(at);
+        let details = Details {
+            iterations_completed: u32::try_from(evaluated(&history)).ok(),
+            termination_reason: Some(why.to_owned()),
+            iteration_history: Some(history),
+            ..Details::default()
+        };
+        let error = failure::located(error(details), &at.node().origin, at.id());
+        result.error = Some(Box::new(failure::with_content(error, &result.content)));
+        result.status = ReturnStatus::Failed;
+        result
+    }
+}
+
+/// The part of an iteration, once it has come back.
+fn part(at: &dyn Known, place: Place) -> Option<Part> {
+    at.part(place).filter(|part| part.closed)
+}
+
+fn evaluated(history: &[Iteration]) -> usize {
+    history.iter().filter(|one| !one.evaluation.is_null()).count()
+}
+
+fn history(at: &dyn Known) -> Vec<Iteration> {
+    (1..=at.iteration()).filter_map(|iteration| turn(at, iteration)).collect()
+}
+
+/// The last iterations gave the same output and the same verdict.
+fn stands_still(at: &dyn Known) -> bool {
+    let history = history(at);
+    let mut last = history.iter().rev().take(EQUAL).map(|one| (&one.output, &one.evaluation));
+    history.len() >= EQUAL && last.next().is_some_and(|first| last.all(|other| other == first))
+}
+
+/// Whether the condition of a loop holds after an iteration, and what nothing binds in it.
+fn holds(at: &dyn Known, test: &Expression, iteration: u32, evaluation: &TaskResult) -> (bool, Vec<String>) {
+    let mut names = for_all(at, iteration);
+    names.extend(for_director(at, iteration));
+    names.extend(directors_names(at, iteration));
+    names.extend(scripts_names(at, iteration));
+    let evaluation = Bound { datum: Datum::Evaluation(judged_json(evaluation)), trust: Trust::Model };
+    names.push(("evaluation".to_owned(), evaluation));
+    let inner: Environment = at.scope().inner(names);
+    let outcome = test.evaluate(&mut |path| inner.value(path));
+    (outcome.holds, outcome.unknown.iter().map(ToString::to_string).collect())
+}
+
+fn for_all(at: &dyn Known, iteration: u32) -> Vec<(String, Bound)> {
+    let node = at.node();
+    let text = resolve_text(&node.intent.description, &at.scope(), "description", &node.origin, "", &mut Vec::new());
+    let number = || Bound::json(iteration, Trust::Author);
+    vec![
+        ("original_prompt".to_owned(), Bound::json(text.as_str(), text.trust())),
+        ("user_query".to_owned(), Bound::json(at.request(), Trust::Caller)),
+        ("iteration".to_owned(), number()),
+        ("current_iteration".to_owned(), number()),
+    ]
+}
+
+fn for_director(at: &dyn Known, iteration: u32) -> Vec<(String, Bound)> {
+    let last = iteration.checked_sub(1).filter(|last| *last > 0);
+    let evaluator = last.and_then(|iteration| part(at, evaluator(iteration)));
+    let trust = evaluator.map_or(Trust::Author, |part| at.trust(&part));
+    let evaluation = evaluator.map(|part| at.result(&part));
+    let (feedback, next_input) = evaluation.as_deref().map(advice).unwrap_or_default();
+    let history: Vec<Value> =
+        (1..iteration).filter_map(|iteration| serde_json::to_value(turn(at, iteration)?).ok()).collect();
+    let last = Bound { datum: Datum::Evaluation(evaluation.as_deref().map(judged_json).unwrap_or_default()), trust };
+    vec![
+        ("evaluation_feedback".to_owned(), Bound::json(feedback, trust)),
+        ("next_input".to_owned(), Bound::json(next_input, trust)),
+        ("previous_results".to_owned(), Bound::json(history, trust)),
+        ("last_evaluation".to_owned(), last),
+    ]
+}
+
+fn directors_names(at: &dyn Known, iteration: u32) -> Vec<(String, Bound)> {
+    let Some(director) = part(at, director(iteration)) else { return Vec::new() };
+    let content = || Bound::json(at.result(&director).content.as_str(), at.trust(&director));
+    vec![("director_result".to_owned(), content()), ("script_input".to_owned(), content())]
+}
+
+fn scripts_names(at: &dyn Known, iteration: u32) -> Vec<(String, Bound)> {
+    let result = part(at, script(iteration)).map(|part| at.result(&part)).unwrap_or_default();
+    let text = |text: &Option<String>| Bound::json(text.clone().unwrap_or_default(), Trust::Tool);
+    let code = result.exit_code.map_or_else(|| Value::from(""), Value::from);
+    vec![
+        ("script_output".to_owned(), text(&result.stdout)),
+        ("script_stdout".to_owned(), text(&result.stdout)),
+        ("script_errors".to_owned(), text(&result.stderr)),
+        ("script_stderr".to_owned(), text(&result.stderr)),
+        ("script_exit_code".to_owned(), Bound::json(code, Trust::Tool)),
+        ("script_timed_out".to_owned(), Bound::json(result.timed_out.unwrap_or(false), Trust::Tool)),
+    ]
+}
+
+/// One turn of the loop as far as it came.
+fn turn(at: &dyn Known, iteration: u32) -> Option<Iteration> {
+    let director = part(at, director(iteration))?;
+    let output = at.result(&director);
+    let script = part(at, script(iteration)).map(|part| {
+        let result = at.result(&part);
+        serde_json::json!({ "stdout": result.stdout, "stderr": result.stderr, "exit_code": result.exit_code })
+    });
+    let evaluation = part(at, evaluator(iteration)).map(|part| at.result(&part));
+    let evaluation = evaluation.map(|result| {
+        let (success, _, _) = judged(&result);
+        let (feedback, _) = advice(&result);
+        serde_json::json!({ "success": success, "feedback": feedback })
+    });
+    Some(Iteration {
+        iteration,
+        output: cut(&output.content, OUTPUT).0.to_owned(),
+        evaluation: evaluation.unwrap_or_default(),
+        script,
+    })
+}
+
+/// An evaluation as JSON, with its success and feedback in its notes (spec 6).
+fn judged_json(evaluation: &TaskResult) -> Value {
+    let mut evaluation = evaluation.clone();
+    let (success, _, _) = judged(&evaluation);
+    let (feedback, _) = advice(&evaluation);
+    let noted = &mut evaluation.notes.other;
+    noted.insert("success".to_owned(), Value::Bool(success));
+    noted.insert("feedback".to_owned(), Value::from(feedback));
+    timeless(&evaluation)
+}
+
+/// Feedback and next input of an evaluation, from its notes, its value or its verdict.
+pub(crate) fn advice(result: &TaskResult) -> (String, String) {
+    let (_, verdict, _) = judged(result);
+    let parsed = result.parsed_content.as_ref();
+    let found = |name: &str| {
+        let noted = result.notes.other.get(name).and_then(Value::as_str);
+        noted.or_else(|| parsed?.get(name)?.as_str()).map(str::to_owned)
+    };
+    let (of_verdict, next) = match verdict {
+        Some(Verdict::Revise { feedback, next_input, .. }) => (Some(feedback), next_input),
+        _ => (None, None),
+    };
+    let feedback = found("feedback").or(of_verdict).unwrap_or_else(|| result.content.clone());
+    (feedback, found("next_input").or(next).unwrap_or_default())
+}

@@ -1,0 +1,100 @@
+//! `parallel`: its children, at most so many at once.
+
+use serde::{Deserialize, Serialize};
+
+use crate::template::form::{Content, Element, ID, MAX_PARALLEL, ON_ERROR};
+use crate::template::names::Walk;
+use crate::template::result::{TaskError, TaskResult};
+use crate::template::tree::{Node, Role};
+
+use super::place::nth;
+use super::{
+    Facts, Given, Kind, Known, Move, Names, OnError, Opening, Opens, Operator, Parts, Place, Plan, Rows, Work, Written,
+    pool,
+};
+
+/// Children at once.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Parallel {
+    /// Each with an id.
+    pub children: Vec<Node>,
+    /// At once.
+    pub max_parallel: u32,
+    /// When one fails.
+    pub on_error: OnError,
+}
+
+static ROW: Element = Element::new("parallel", &[ID, MAX_PARALLEL, ON_ERROR], &[], Content::Operators);
+
+pub(super) static FACTS: Facts = Facts {
+    word: "parallel",
+    rows: Rows::Element(&ROW),
+    read: |given| Some(Kind::Parallel(read(given)?)),
+    leaf: None,
+    role: Role::Parallel,
+    spawned: Role::Subtask,
+    binds: &["steps", "step_results", "previous_result", "output"],
+    shows_inputs: false,
+    looks_up: true,
+    splits: false,
+    transparent: false,
+    guards: false,
+    lends_ids: true,
+    in_order: false,
+    gives_its_last: false,
+};
+
+fn read(given: &mut dyn Given) -> Option<Parallel> {
+    Some(Parallel {
+        children: given.steps(None),
+        max_parallel: given.count("max_parallel")?,
+        on_error: OnError::read(given),
+    })
+}
+
+impl Operator for Parallel {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn nodes(&self) -> Vec<&Node> {
+        self.children.iter().collect()
+    }
+
+    fn nodes_mut(&mut self) -> Vec<&mut Node> {
+        self.children.iter_mut().collect()
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, String)> {
+        vec![("max_parallel", self.max_parallel.to_string()), self.on_error.attribute()]
+    }
+
+    fn write(&self, to: &mut dyn Written) {
+        to.steps(None, &self.children);
+    }
+
+    fn walk(&self, names: &mut Walk<'_>, _: bool) {
+        self.children.iter().for_each(|child| names.child(child, child.kind.word()));
+    }
+
+    fn below(&self, place: Place) -> Option<Work<'_>> {
+        let Place::Child { index } = place else { return None };
+        nth(&self.children, index)
+    }
+
+    fn next(&self, at: &dyn Parts) -> Move {
+        pool::next(at, self.children.len(), self.max_parallel, self.on_error, |index| Place::Child { index })
+    }
+
+    fn collects(&self) -> bool {
+        self.on_error == OnError::Collect
+    }
+
+    fn open(&self, _: &dyn Opening, _: &mut Names) -> Result<Opens, Box<TaskError>> {
+        Ok(Opens::Plan(Plan::Children))
+    }
+
+    fn close(&self, at: &dyn Known) -> TaskResult {
+        pool::result(at, self.children.len(), self.on_error)
+    }
+}

@@ -1,0 +1,143 @@
+//! As what a part of an operator is opened, and what stands there.
+
+use crate::template::tree::{InputSource, Node, Script};
+
+/// The place of a child below its parent. Numbers count from 0, iterations from 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The top task.
+    Top,
+    /// An operator nested in an input.
+    Input {
+        /// Which.
+        index: u32,
+    },
+    /// An operator nested in an argument of a call.
+    Argument {
+        /// Which.
+        index: u32,
+    },
+    /// A step of a sequence, a child of `parallel`.
+    Child {
+        /// Which.
+        index: u32,
+    },
+    /// The body of a `map` for one element.
+    Item {
+        /// Which element.
+        index: u32,
+    },
+    /// One of the parts that an operator has for each of its inputs or elements.
+    Part {
+        /// What it adds to the name of its parent, before a number.
+        word: &'static str,
+        /// Which input.
+        index: u32,
+    },
+    /// One of the parts of an iteration.
+    Turn {
+        /// What it adds to the name of its parent, before a number.
+        word: &'static str,
+        /// Which.
+        iteration: u32,
+    },
+    /// A branch of a `cond`; `None` is `else`.
+    Branch {
+        /// Which.
+        case: Option<u32>,
+    },
+    /// The body of a called template.
+    Body,
+    /// The task by which a model chooses among the files that were found for its parent.
+    Match,
+    /// The handler that is asked to split its parent's failed task.
+    Split,
+    /// What that gave, in the place of its failed parent.
+    Regrown,
+    /// A subtask that a call of its parent's handler asks for.
+    Subtask {
+        /// Which handler of the parent, from 1.
+        attempt: u32,
+        /// Which of its calls.
+        call: u32,
+    },
+}
+
+impl Place {
+    /// Nested in an input or argument, or choosing files: it runs before its parent is opened.
+    pub fn is_nested(&self) -> bool {
+        matches!(self, Self::Input { .. } | Self::Argument { .. } | Self::Match)
+    }
+
+    /// A subtask.
+    pub fn is_subtask(&self) -> bool {
+        matches!(self, Self::Subtask { .. })
+    }
+
+    /// The part of the tree at this place below `node`.
+    pub fn below<'t>(&self, node: &'t Node) -> Option<Work<'t>> {
+        match self {
+            Self::Input { index } => match &node.inputs.get(index_of(*index)?)?.source {
+                InputSource::Operator(node) => Some(Work::Node(node)),
+                _ => None,
+            },
+            Self::Argument { index } => {
+                node.kind.operator().arguments().get(index_of(*index)?)?.value.operator().map(Work::Node)
+            }
+            place => node.kind.operator().below(*place),
+        }
+    }
+
+    /// What it adds to the name of its parent. `work`: what stands there.
+    pub fn word(&self, work: Option<Work<'_>>, template: &str) -> String {
+        let node = match work {
+            Some(Work::Node(node)) => Some(node),
+            _ => None,
+        };
+        let id = node.and_then(|node| node.id.as_deref());
+        match self {
+            Self::Top | Self::Body => template.to_owned(),
+            Self::Input { index } => format!("input-{}", index + 1),
+            Self::Argument { index } => format!("arg-{}", index + 1),
+            Self::Child { index } => id.map_or_else(|| format!("s{index}"), str::to_owned),
+            Self::Item { index } => (index + 1).to_string(),
+            Self::Part { word, index } => format!("{word}-{}", index + 1),
+            Self::Turn { word, iteration } => format!("{word}-{iteration}"),
+            Self::Branch { case: Some(case) } => format!("case-{}", case + 1),
+            Self::Branch { case: None } => "else".to_owned(),
+            Self::Match => "match".to_owned(),
+            Self::Split => "split".to_owned(),
+            Self::Regrown => "regrown".to_owned(),
+            Self::Subtask { call, .. } => format!("sub-{}", call + 1),
+        }
+    }
+}
+
+/// What a task of the tree is.
+#[derive(Clone, Copy, Debug)]
+pub enum Work<'t> {
+    /// A node.
+    Node(&'t Node),
+    /// The script of a loop.
+    Script(&'t Script),
+}
+
+impl Work<'_> {
+    /// Whether both are one place of one tree.
+    pub fn is_the_same_as(self, other: Work<'_>) -> bool {
+        match (self, other) {
+            (Self::Node(one), Work::Node(other)) => std::ptr::eq(one, other),
+            (Self::Script(one), Work::Script(other)) => std::ptr::eq(one, other),
+            (Self::Node(_), Work::Script(_)) | (Self::Script(_), Work::Node(_)) => false,
+        }
+    }
+}
+
+/// One of several nodes, by its number.
+pub(super) fn nth(nodes: &[Node], index: u32) -> Option<Work<'_>> {
+    nodes.get(index_of(index)?).map(Work::Node)
+}
+
+pub(super) fn index_of(index: u32) -> Option<usize> {
+    usize::try_from(index).ok()
+}

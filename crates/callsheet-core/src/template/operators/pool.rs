@@ -1,0 +1,76 @@
+//! What `map` and `parallel` share: children beside each other, at most so many at once, in any order of completion, and
+//! the array that they give (spec 8).
+
+use serde_json::Value;
+
+use crate::template::result::details::{item_error, partial_result};
+use crate::template::result::{Details, PartialResult, TaskResult};
+
+use super::{EvalPhase, Known, Move, OnError, Part, Parts, Place, with_error};
+
+pub(super) fn next(
+    at: &dyn Parts,
+    count: usize,
+    max_parallel: u32,
+    on_error: OnError,
+    place: impl Fn(u32) -> Place,
+) -> Move {
+    let parts = at.parts();
+    let (opened, running) = (parts.len(), parts.iter().filter(|part| !part.closed).count());
+    let stops = parts.iter().any(|part| part.fatal || on_error == OnError::Fail && part.failed);
+    if !stops && opened < count {
+        let room = size(max_parallel).max(1).saturating_sub(running);
+        let last = count.min(opened.saturating_add(room));
+        let places: Vec<Place> = (opened..last).filter_map(|index| u32::try_from(index).ok().map(&place)).collect();
+        return if places.is_empty() { Move::Wait } else { Move::Open(places) };
+    }
+    // Running siblings finish and are kept.
+    if running > 0 { Move::Wait } else { Move::Owe(EvalPhase::Close) }
+}
+
+pub(super) fn size(count: u32) -> usize {
+    usize::try_from(count).unwrap_or(usize::MAX)
+}
+
+/// An array in input order; what was never started or failed is null.
+pub(super) fn result(at: &dyn Known, total: usize, on_error: OnError) -> TaskResult {
+    let parts: Vec<Part> = at.parts();
+    let failing: Vec<usize> =
+        parts.iter().enumerate().filter(|(_, part)| part.failed).map(|(index, _)| index).collect();
+    let values: Vec<Value> =
+        parts.iter().map(|part| if part.failed { Value::Null } else { at.result(part).value() }).collect();
+    let errors: Vec<_> =
+        failing.iter().filter_map(|index| item_error(*index, &at.result(parts.get(*index)?))).collect();
+    let all_failed = !parts.is_empty() && failing.len() == parts.len() && parts.len() == total;
+    // A spent budget ends the task, whatever would be collected (spec 9).
+    let stopped = parts.len() < total || parts.iter().any(|part| part.fatal);
+    if failing.is_empty() && !stopped || (on_error == OnError::Collect && !all_failed && !stopped) {
+        let mut result = TaskResult {
+            content: serde_json::to_string(&values).unwrap_or_default(),
+            parsed_content: Some(Value::Array(values)),
+            ..TaskResult::default()
+        };
+        if !errors.is_empty() {
+            result.notes.other.insert("failed_indexes".to_owned(), Value::from(failing));
+            let errors = serde_json::to_value(&errors).unwrap_or_default();
+            result.notes.other.insert("errors".to_owned(), errors);
+        }
+        return result;
+    }
+    let partial = parts.iter().enumerate().filter(|(_, part)| !part.failed && part.closed);
+    let more = Details {
+        total_items: Some(total),
+        partial_results: Some(
+            partial
+                .map(|(index, part)| PartialResult { item_index: Some(index), ..partial_result(&at.result(part)) })
+                .collect(),
+        ),
+        errors: Some(errors),
+        failed_indexes: Some(failing.clone()),
+        ..Details::default()
+    };
+    let first = failing.first().and_then(|index| parts.get(*index));
+    let mut result = with_error(at, first, more);
+    result.content = serde_json::to_string(&values).unwrap_or_default();
+    result
+}

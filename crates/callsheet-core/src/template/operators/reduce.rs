@@ -1,0 +1,249 @@
+//! `reduce`: for each input, strictly one after the other, `inner_task` and then `reduction_task`, which joins what the
+//! first one gave to what was joined before (spec 8).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::template::bind::{Bound, Trust, resolve_text};
+use crate::template::form::{Child, Content, Element, ITEMS, ValueKind};
+use crate::template::names::Walk;
+use crate::template::result::details::partial_result;
+use crate::template::result::{Details, PartialResult, TaskError, TaskResult};
+use crate::template::tree::{Node, Origin, PathUse, Role};
+use crate::template::value::Filled;
+
+use super::{
+    EvalPhase, Facts, Given, Kind, Known, Move, Names, Opening, Opens, Operator, Part, Parts, Place, Rows, Slot, Work,
+    Written, with_error,
+};
+
+/// One task and then another one for each input.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reduce {
+    /// A list to go through instead of the inputs.
+    pub items: Option<PathUse>,
+    /// The first accumulator; JSON if it parses, else a string.
+    pub initial: Filled,
+    /// Made of each input.
+    pub inner: Box<Node>,
+    /// Joins it to the accumulator.
+    pub reduction: Box<Node>,
+}
+
+static INITIAL_VALUE: Element = Element::new("initial_value", &[], &[], Content::Optional(ValueKind::Filled));
+static INNER_TASK: Element = Element::slot("inner_task");
+static REDUCTION_TASK: Element = Element::slot("reduction_task");
+const INNER_SLOT: Slot = Slot { role: Role::ReducePart, ..Slot::new("inner_task") };
+const REDUCTION_SLOT: Slot = Slot { role: Role::ReducePart, ..Slot::new("reduction_task") };
+
+const INNER: &str = "inner";
+const REDUCTION: &str = "reduction";
+
+fn inner(index: u32) -> Place {
+    Place::Part { word: INNER, index }
+}
+
+fn reduction(index: u32) -> Place {
+    Place::Part { word: REDUCTION, index }
+}
+
+pub(super) static FACTS: Facts = Facts {
+    word: "reduce",
+    rows: Rows::Task {
+        attributes: &[ITEMS],
+        children: &[
+            Child::new(&INITIAL_VALUE).required(),
+            Child::new(&INNER_TASK).required(),
+            Child::new(&REDUCTION_TASK).required(),
+        ],
+    },
+    read: |given| Some(Kind::Reduce(read(given)?)),
+    leaf: None,
+    role: Role::Reduce,
+    spawned: Role::Reduce,
+    binds: &["current_data", "current_name", "current_index", "original_input", "current_result", "accumulator"],
+    shows_inputs: true,
+    looks_up: true,
+    splits: true,
+    transparent: false,
+    guards: false,
+    lends_ids: false,
+    in_order: true,
+    gives_its_last: true,
+};
+
+fn read(given: &mut dyn Given) -> Option<Reduce> {
+    Some(Reduce {
+        items: given.path("items"),
+        initial: given.text("initial_value"),
+        inner: given.node(&INNER_SLOT)?,
+        reduction: given.node(&REDUCTION_SLOT)?,
+    })
+}
+
+impl Reduce {
+    /// What was joined before an input: the last reduction's value, at first the initial one.
+    fn accumulator(&self, at: &dyn Known, before: u32) -> (Value, Trust) {
+        let joined = (0..before).rev().filter_map(|index| at.part(reduction(index)));
+        match joined.into_iter().find(|part| part.closed && !part.failed) {
+            Some(part) => (at.result(&part).value(), at.trust(&part)),
+            None => self.initial(at),
+        }
+    }
+
+    /// `initial_value`: JSON if it parses, else the text.
+    fn initial(&self, at: &dyn Known) -> (Value, Trust) {
+        let text = resolve_text(&self.initial, &at.scope(), "initial_value", &Origin::default(), "", &mut Vec::new());
+        let value = serde_json::from_str(text.as_str()).unwrap_or_else(|_| Value::from(text.as_str()));
+        (value, text.trust())
+    }
+
+    fn for_inner(at: &dyn Known, index: u32) -> Vec<(String, Bound)> {
+        let Some((name, bound)) = at.element(index) else { return Vec::new() };
+        vec![
+            ("current_data".to_owned(), bound),
+            ("current_name".to_owned(), Bound::json(name, Trust::Author)),
+            ("current_index".to_owned(), Bound::json(index, Trust::Author)),
+        ]
+    }
+
+    fn for_reduction(&self, at: &dyn Known, index: u32) -> Vec<(String, Bound)> {
+        let current = at.part(inner(index)).map(|part| at.bound(&part));
+        let (accumulator, trust) = self.accumulator(at, index);
+        let original = at.element(index).map(|(_, bound)| bound);
+        let mut names = vec![("accumulator".to_owned(), Bound::json(accumulator, trust))];
+        names.extend(current.map(|bound| ("current_result".to_owned(), bound)));
+        names.extend(original.map(|bound| ("original_input".to_owned(), bound)));
+        names
+    }
+
+    /// What there was when a part failed.
+    fn failed(&self, at: &dyn Known, part: &Part, total: u32) -> TaskResult {
+        let index = match part.place {
+            Place::Part { index, .. } => index,
+            _ => 0,
+        };
+        let done = (0..index).filter_map(|index| {
+            let part = at.part(reduction(index))?;
+            Some(PartialResult { input_index: usize::try_from(index).ok(), ..partial_result(&at.result(&part)) })
+        });
+        let processed = (0..index).filter_map(|index| at.element(index));
+        let processed =
+            processed.map(|(name, bound)| if self.items.is_some() { bound.value() } else { Value::from(name) });
+        let more = Details {
+            failed_input_index: usize::try_from(index).ok(),
+            total_inputs: usize::try_from(total).ok(),
+            processed_inputs: Some(processed.collect()),
+            current_accumulator: Some(self.accumulator(at, index).0),
+            partial_results: Some(done.collect()),
+            ..Details::default()
+        };
+        with_error(at, Some(part), more)
+    }
+}
+
+impl Operator for Reduce {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn nodes(&self) -> Vec<&Node> {
+        vec![&self.inner, &self.reduction]
+    }
+
+    fn nodes_mut(&mut self) -> Vec<&mut Node> {
+        vec![&mut self.inner, &mut self.reduction]
+    }
+
+    fn items(&self) -> Option<&PathUse> {
+        self.items.as_ref()
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, String)> {
+        self.items.iter().map(|items| ("items", items.path.to_string())).collect()
+    }
+
+    fn write(&self, to: &mut dyn Written) {
+        to.text("initial_value", &self.initial.to_string());
+        to.node(&INNER_SLOT, &self.inner);
+        to.node(&REDUCTION_SLOT, &self.reduction);
+    }
+
+    fn walk(&self, names: &mut Walk<'_>, results: bool) {
+        let listed = self.items.as_ref().is_some_and(|items| names.path(items, "items"));
+        names.text(&self.initial, "initial_value");
+        let mark = names.mark();
+        names.bind(&["current_data", "current_name", "current_index"], results || listed);
+        names.child(&self.inner, "inner_task");
+        names.reset(mark);
+        names.bind(&["original_input"], results || listed);
+        names.bind(&["current_result", "accumulator"], true);
+        names.child(&self.reduction, "reduction_task");
+    }
+
+    fn below(&self, place: Place) -> Option<Work<'_>> {
+        match place {
+            Place::Part { word: INNER, .. } => Some(Work::Node(&self.inner)),
+            Place::Part { word: REDUCTION, .. } => Some(Work::Node(&self.reduction)),
+            _ => None,
+        }
+    }
+
+    fn next(&self, at: &dyn Parts) -> Move {
+        for place in (0..at.count().unwrap_or(0)).flat_map(|index| [inner(index), reduction(index)]) {
+            match at.after(place) {
+                Ok(part) if part.failed => return Move::Owe(EvalPhase::Close),
+                Ok(_) => {}
+                Err(what) => return what,
+            }
+        }
+        Move::Owe(EvalPhase::Close)
+    }
+
+    /// Without a list it goes through its inputs.
+    fn open(&self, at: &dyn Opening, names: &mut Names) -> Result<Opens, Box<TaskError>> {
+        names.items = match &self.items {
+            Some(items) => at.elements(items)?,
+            None => {
+                let inputs = at.node().inputs.iter().map(|input| input.name.clone());
+                inputs.filter_map(|name| names.bound.get(&name).cloned().map(|bound| (name, bound))).collect()
+            }
+        };
+        Ok(Opens::Plan(names.items_plan()))
+    }
+
+    fn binds(&self, at: &dyn Known, place: Place) -> Vec<(String, Bound)> {
+        match place {
+            Place::Part { word: INNER, index } => Self::for_inner(at, index),
+            Place::Part { word: REDUCTION, index } => self.for_reduction(at, index),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Only the reduction is told of earlier ones.
+    fn tells(&self, part: Place, to: Place) -> bool {
+        let joins = |place| matches!(place, Place::Part { word: REDUCTION, .. });
+        joins(part) && joins(to)
+    }
+
+    /// The text that it begins with is its whole result where there is nothing to join.
+    fn trust(&self, at: &dyn Known) -> Trust {
+        self.initial(at).1
+    }
+
+    /// The last accumulator; of one that failed what there was.
+    fn close(&self, at: &dyn Known) -> TaskResult {
+        let total = at.count().unwrap_or(0);
+        if let Some(part) = at.parts().iter().find(|part| part.failed) {
+            return self.failed(at, part, total);
+        }
+        let (value, _) = self.accumulator(at, total);
+        let content = match &value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        // The accumulator is the reduction's value where it is one, else its text (spec 8).
+        let parsed = (!value.is_string()).then_some(value);
+        TaskResult { content, parsed_content: parsed, ..TaskResult::default() }
+    }
+}

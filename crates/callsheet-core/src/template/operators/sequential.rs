@@ -1,0 +1,168 @@
+//! `sequential`: steps in order, each after the one before.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::template::bind::{Bound, Datum};
+use crate::template::form::{Child, Content, Element, ON_ERROR};
+use crate::template::names::Walk;
+use crate::template::result::details::partial_result;
+use crate::template::result::{Details, PartialResult, TaskError, TaskResult};
+use crate::template::tree::{Node, Role};
+
+use super::place::nth;
+use super::{
+    EvalPhase, Facts, Given, Kind, Known, Move, Names, OnError, Opening, Opens, Operator, Part, Parts, Place, Plan,
+    Rows, Work, Written, with_error,
+};
+
+/// Steps in order.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sequential {
+    /// Each with an id.
+    pub steps: Vec<Node>,
+    /// When one fails.
+    pub on_error: OnError,
+}
+
+static STEPS: Element = Element::new("steps", &[], &[], Content::Operators);
+
+pub(super) static FACTS: Facts = Facts {
+    word: "sequential",
+    rows: Rows::Task { attributes: &[ON_ERROR], children: &[Child::new(&STEPS).required()] },
+    read: |given| Some(Kind::Sequential(read(given))),
+    leaf: None,
+    role: Role::Sequential,
+    spawned: Role::Sequential,
+    binds: &["steps", "step_results", "previous_result", "output"],
+    shows_inputs: false,
+    looks_up: true,
+    splits: true,
+    transparent: false,
+    guards: false,
+    lends_ids: false,
+    in_order: true,
+    gives_its_last: true,
+};
+
+fn read(given: &mut dyn Given) -> Sequential {
+    Sequential { steps: given.steps(Some("steps")), on_error: OnError::read(given) }
+}
+
+impl Operator for Sequential {
+    fn facts(&self) -> &'static Facts {
+        &FACTS
+    }
+
+    fn nodes(&self) -> Vec<&Node> {
+        self.steps.iter().collect()
+    }
+
+    fn nodes_mut(&mut self) -> Vec<&mut Node> {
+        self.steps.iter_mut().collect()
+    }
+
+    fn attributes(&self) -> Vec<(&'static str, String)> {
+        vec![self.on_error.attribute()]
+    }
+
+    fn write(&self, to: &mut dyn Written) {
+        to.steps(Some("steps"), &self.steps);
+    }
+
+    fn walk(&self, names: &mut Walk<'_>, _: bool) {
+        names.bind(&["steps", "step_results"], true);
+        for (index, step) in self.steps.iter().enumerate() {
+            names.child(step, step.kind.word());
+            if index == 0 {
+                names.bind(&["previous_result", "output"], true);
+            }
+            names.bind_ids(step);
+        }
+    }
+
+    fn below(&self, place: Place) -> Option<Work<'_>> {
+        let Place::Child { index } = place else { return None };
+        nth(&self.steps, index)
+    }
+
+    fn next(&self, at: &dyn Parts) -> Move {
+        let holds_writer = |step: &Node| step.walk().iter().any(|node| node.requires_approval(&|tool| at.writes(tool)));
+        let mut failed = false;
+        for (index, step) in (0..).zip(&self.steps) {
+            // With `collect` later steps still run up to the next one that holds a writer.
+            if failed && (self.on_error == OnError::Fail || holds_writer(step)) {
+                return Move::Owe(EvalPhase::Close);
+            }
+            match at.after(Place::Child { index }) {
+                Ok(part) if part.fatal => return Move::Owe(EvalPhase::Close),
+                Ok(part) => failed |= part.failed,
+                Err(what) => return what,
+            }
+        }
+        Move::Owe(EvalPhase::Close)
+    }
+
+    fn open(&self, _: &dyn Opening, _: &mut Names) -> Result<Opens, Box<TaskError>> {
+        Ok(Opens::Plan(Plan::Children))
+    }
+
+    /// Results of the steps before it.
+    fn binds(&self, at: &dyn Known, place: Place) -> Vec<(String, Bound)> {
+        let Place::Child { index: before } = place else { return Vec::new() };
+        let is_earlier = |part: &Part| part.closed && matches!(part.place, Place::Child { index } if index < before);
+        let steps: Vec<Part> = at.parts().into_iter().filter(is_earlier).collect();
+        let trust = steps.iter().map(|step| at.trust(step)).max().unwrap_or_default();
+        let results: Vec<Bound> = steps.iter().map(|step| at.bound(step)).collect();
+        let mut ids = BTreeMap::new();
+        steps.iter().for_each(|step| add_ids(at, step, &mut ids));
+        let mut names = vec![
+            ("steps".to_owned(), Bound { datum: Datum::Map(ids), trust }),
+            ("step_results".to_owned(), Bound { datum: Datum::List(results.clone()), trust }),
+        ];
+        if let Some(last) = results.last() {
+            names.push(("previous_result".to_owned(), last.clone()));
+            names.push(("output".to_owned(), last.clone()));
+        }
+        names
+    }
+
+    fn tells(&self, part: Place, to: Place) -> bool {
+        matches!((part, to), (Place::Child { index: before }, Place::Child { index }) if before < index)
+    }
+
+    fn close(&self, at: &dyn Known) -> TaskResult {
+        let steps = at.parts();
+        let failing = steps.iter().position(|step| step.failed);
+        let mut result = match (failing, steps.last()) {
+            (None, Some(last)) => (*at.result(last)).clone(),
+            (None, None) => TaskResult::default(),
+            (Some(index), _) => {
+                let whole = steps.iter().enumerate().filter(|(_, step)| !step.failed);
+                let partial = whole
+                    .map(|(index, step)| PartialResult { step_index: Some(index), ..partial_result(&at.result(step)) });
+                let more = Details {
+                    failed_step: Some(index),
+                    total_steps: Some(self.steps.len()),
+                    partial_results: Some(partial.collect()),
+                    ..Details::default()
+                };
+                with_error(at, steps.get(index), more)
+            }
+        };
+        result.notes.other.insert("step_results".to_owned(), at.steps_told());
+        result
+    }
+}
+
+/// A step by its id, and after one that lends them its children by theirs (spec 8).
+fn add_ids(at: &dyn Known, step: &Part, ids: &mut BTreeMap<String, Bound>) {
+    let Some(node) = at.node_of(step) else { return };
+    if node.kind.facts().lends_ids {
+        at.parts_of(step).iter().filter(|part| part.closed).for_each(|part| add_ids(at, part, ids));
+    }
+    if let Some(id) = &node.id {
+        ids.insert(id.clone(), at.bound(step));
+    }
+}
